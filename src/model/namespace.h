@@ -70,7 +70,9 @@ struct ns_conf {
     const struct quotas *quotas; /* NULL: none */
     struct ns_accounts accounts;
     struct bytes accounts_text; /* as written; empty: none */
-    const char *wrong;          /* the first malformed member; "": the text is no object; NULL: none */
+    int64_t build;     /* of clients: the stamp of the last change that they must notice; 0: none; not
+                          of the content: set by operation/configurations.c */
+    const char *wrong; /* the first malformed member; "": the text is no object; NULL: none */
 };
 
 /* Parses the content of the item Conf, NO_BYTES: there is none.  A malformed member counts as absent, except

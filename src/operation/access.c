@@ -29,6 +29,8 @@ static struct ns_conf with_those_of_z(const struct configuration *own, const str
         access_add_state_of_z(&conf, &z->conf);
     if (!conf.quotas)
         conf.quotas = z->conf.quotas;
+    if (z->conf.build > conf.build)
+        conf.build = z->conf.build;
     return conf;
 }
 
@@ -209,6 +211,7 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     if (fault)
         return fault;
     call->is_foreign = is_foreign(&call->browser, &conf, call->is_by_cookie);
+    call->namespace_build = conf.build;
     call->is_entered = true;
     return FAULT_NONE;
 }

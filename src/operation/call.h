@@ -17,6 +17,7 @@ enum call_route {
     CALL_NAMESPACE_PING,
     CALL_OPERATION,
     CALL_DOCUMENT,
+    CALL_FILE,    /* a file of the namespace: files.h */
     CALL_TASKS,   /* from a queue manager: task_endpoint.h */
     CALL_MAY,     /* would a request of this address and key, with so large a body, be accepted? */
     CALL_OPTIONS, /* what is allowed at an address that is one of the others */
@@ -54,6 +55,14 @@ struct resource {
     struct version_condition match, none_match; /* its version must, must not be one of these */
 };
 
+/* A file of the namespace, `path` of the call. */
+struct file_request {
+    struct bytes none_match;        /* If-None-Match: of the proxy's copy, or the client's */
+    struct bytes client_none_match; /* of the client behind a proxy that has no copy */
+    int64_t build;                  /* that the address names, ?b=; 0: none */
+    bool is_canonical; /* the path is written as everybody writes it, so that a proxy may keep the answer */
+};
+
 /* A document's items are at param.docs[].items[]: the nesting level of an item, where the outermost brackets
  * are 1.  Deeper nesting is content, kept as text.  Also the most nodes of a tree. */
 enum { CALL_PARAM_TREE = 5, CALL_PARAM_NODES = 1000000 };
@@ -88,6 +97,7 @@ struct call {
     struct bytes task_id;             /* CALL_TASKS: the one to run; NO_BYTES: it is in `param` */
     const struct task *task;          /* the task that the operation runs as; NULL: it is a request */
     const struct resource *resource;  /* CALL_DOCUMENT: `path` is its class and id, `param` its items */
+    const struct file_request *file;  /* CALL_FILE */
     const struct json *param, *syncs; /* NULL: absent */
     const char *param_at;             /* the pointer to `param`; NULL: /param, or /items of a resource */
     const struct client_copies *client_copies;             /* `syncs`, parsed without a tree; NULL: nothing */
@@ -103,6 +113,7 @@ struct call {
     struct browser browser;       /* headers of a browser about the page that sends the request */
     enum access_level level;      /* set by access_enter; before it: nothing */
     bool is_entered;              /* the level is known */
+    int64_t namespace_build;      /* ns_conf.build; set by access_enter */
     const struct rules *rules; /* what the caller may do, beside its level; NULL: the level alone decides; set
                                   by access_enter */
     struct rules_caller caller;  /* its account; set by access_enter */

@@ -51,7 +51,9 @@ static void read_conf(struct held_configuration *held, bool is_reported)
     struct ns_conf *conf = &held->configuration.conf;
     const struct header *header = &held->document->header;
     const struct item *item = document_find_item(held->document, BYTES("Conf"), BYTES(""));
+    const struct item *build = document_find_item(held->document, BYTES("Build"), BYTES(""));
     *conf = namespace_read(held->arena, item && !item_is_tombstone(item) ? item->content : NO_BYTES);
+    conf->build = build && !item_is_tombstone(build) ? build->version : 0;
     if (conf->wrong && !is_reported)
         log_warning("document Namespace/%.*s: its item Conf is malformed member=%s", (int)header->id.size,
                     header->id.data, *conf->wrong ? conf->wrong : "all");

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "operation/access.h"
 #include "operation/attempt.h"
+#include "operation/client_build.h"
 #include "operation/idempotency.h"
 #include "operation/registry.h"
 #include "operation/versions_after.h"
@@ -138,20 +139,20 @@ static void explain_reading(struct worker_context *worker_context, struct call *
 
 enum fault execute_call(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
-    const char *build = worker_context->settings->build;
-    if (*build && call->build.data && !bytes_equal(call->build, bytes_of(build)))
-        return reply_fault(call, reply, FAULT_DBUILD, NULL,
-                           arena_copy(call->arena, call->build.data, call->build.size), build, NULL);
     const struct operation *operation = find_operation(call);
     bool has_arguments = call->accounts.is_on && (call->key.data || call->account.data);
     bool is_judged =
         call->is_entered && !has_arguments && (!call->admin.data || call->admin.data == call->bearer.data);
-    enum fault fault = is_judged ? FAULT_NONE : access_enter(worker_context, call, reply);
+    enum fault fault = client_build_check_server(worker_context->settings, call, reply);
+    if (!fault && !is_judged)
+        fault = access_enter(worker_context, call, reply);
     int ns = fault ? -1 : documents_ns(worker_context->documents, call->database);
     if (!fault && ns < 0)
         fault = reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
     if (!fault)
         fault = quota_enter(worker_context->segment, call, reply, ns, operation);
+    if (!fault)
+        fault = client_build_check_namespace(worker_context->settings, call, reply);
     if (!fault && !operation)
         fault = access_refuse_unknown(call, reply, call->operation);
     if (!fault)

@@ -31,6 +31,14 @@ struct outlet {
     bool is_head; /* only the head is wanted */
 };
 
+/* The head of an answer that is a file (operation/files.h). */
+struct reply_file {
+    const char *tag;    /* its ETag, without quotes */
+    const char *policy; /* Content-Security-Policy; NULL: none */
+    bool is_immutable;  /* whoever has it need not request this address again */
+    int64_t proxy_s;    /* nginx may answer with its copy this long; 0: it keeps none */
+};
+
 struct reply {
     enum fault fault;
     const char *code; /* of FAULT_RAISED, in the arena */
@@ -48,6 +56,7 @@ struct reply {
     const char *cookie;    /* header Set-Cookie, of a success or of FAULT_SKEY, in the arena; NULL: none */
     int64_t retry_after_s; /* of FAULT_XBUSY; 0: the standard */
     int64_t etag;          /* version of the document that the answer is about; 0: none */
+    const struct reply_file *file; /* NULL: the answer is not a file */
     const char *etag_view; /* the view (model/view.h) that it is of, in the arena; NULL, "": the whole */
     struct timing *timing; /* NULL: no measurement */
     struct outlet *outlet; /* NULL: the answer is sent whole, from `body` */

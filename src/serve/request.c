@@ -113,6 +113,12 @@ static bool find_in_namespace(const struct bytes *pieces, size_t count, struct c
         call->task_id = count == 3 ? pieces[2] : NO_BYTES;
         return true;
     }
+    if (count >= 3 && is_piece(pieces[1], "res")) {
+        call->route = CALL_FILE;
+        call->path = pieces + 2;
+        call->path_count = count - 2;
+        return true;
+    }
     if (count == 4 && is_piece(pieces[1], "doc")) {
         call->route = CALL_DOCUMENT;
         call->path = pieces + 2;
@@ -193,6 +199,8 @@ static bool is_allowed(struct bytes method, const struct call *call, struct reso
         return find_act(method, &resource->act);
     if (call->route == CALL_TASKS)
         return bytes_equal(method, BYTES("POST"));
+    if (call->route == CALL_FILE)
+        return bytes_equal(method, BYTES("GET")) || bytes_equal(method, BYTES("HEAD"));
     return bytes_equal(method, BYTES("POST")) || bytes_equal(method, BYTES("GET")) ||
            bytes_equal(method, BYTES("HEAD"));
 }
@@ -205,6 +213,11 @@ static enum fault read_method(const struct request_source *source, struct reques
     call->method = read_call_method(method);
     request->form.is_resource = call->route == CALL_DOCUMENT;
     request->form.is_manager = call->route == CALL_TASKS;
+    request->form.is_file = call->route == CALL_FILE;
+    if (request->form.is_file) { /* it is public */
+        request->form.origin = "*";
+        request->origin = BYTES("");
+    }
     if (bytes_equal(method, BYTES("OPTIONS"))) {
         call->route = CALL_OPTIONS;
         return FAULT_NONE;
@@ -256,6 +269,31 @@ static enum fault read_age(struct bytes age, struct call *call, struct resource 
     return reply_wrong_argument(
         call, reply, "age",
         arena_printf(call->arena, "An integer from 0 to %lld is expected.", (long long)AGE_MOST));
+}
+
+/* --- files of the namespace --- */
+
+/* Is the path written without escapes, or with those of path_join only? */
+static bool is_canonical(struct arena *arena, struct bytes request_uri, const struct call *call)
+{
+    struct bytes rest = request_uri, path = bytes_cut(&rest, '?');
+    const struct bytes *pieces = call->path - 2; /* with the code and `res` */
+    return !memchr(path.data, '%', path.size) ||
+           bytes_equal(path, bytes_of(path_join(arena, pieces, call->path_count + 2)));
+}
+
+/* Other arguments are ignored, as servers of files do. */
+static struct file_request *read_file_request(const struct request_source *source, const struct call *call)
+{
+    struct file_request *file = ARENA_NEW(call->arena, struct file_request);
+    struct bytes build = query(source), name = build.size ? bytes_cut(&build, '=') : BYTES("");
+    bool is_build = bytes_equal(name, BYTES("b")) && build.size && *build.data != '+' && *build.data != '-';
+    if (!is_build || !bytes_to_i64(build, &file->build))
+        file->build = 0;
+    file->none_match = parameter(source, "HTTP_IF_NONE_MATCH");
+    file->client_none_match = parameter(source, "STAMPD_NONE_MATCH");
+    file->is_canonical = is_canonical(call->arena, parameter(source, "REQUEST_URI"), call);
+    return file;
 }
 
 /* --- queue managers --- */
@@ -434,6 +472,8 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
     read_asker(source, call);
     if (!fault)
         fault = read_method(source, request_r, resource, reply);
+    if (!fault && call->route == CALL_FILE)
+        call->file = read_file_request(source, call);
     if (!fault && call->route != CALL_OPERATION && call->route != CALL_DOCUMENT && call->route != CALL_TASKS)
         return FAULT_NONE; /* the rest is ignored; a body is discarded */
     if (!fault && call->route == CALL_TASKS)

@@ -196,6 +196,8 @@ static const char *methods_of(const struct response_form *form, const struct rep
         return "POST, OPTIONS";
     if (form->is_live)
         return "GET, POST, OPTIONS";
+    if (form->is_file)
+        return "GET, HEAD, OPTIONS";
     return form->is_resource ? "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" : "GET, HEAD, POST, OPTIONS";
 }
 
@@ -284,6 +286,23 @@ static void add_content(const struct reply *reply, const char *mime, struct buil
     builder_add_text(head, "\r\n");
 }
 
+/* Whoever has a file keeps it, and asks before each use whether it has changed, unless it cannot change at
+ * this address. */
+static void add_file(const struct reply_file *file, struct builder *head)
+{
+    add_number_header(head, "X-Accel-Expires",
+                      file->proxy_s); /* first: else nginx heeds Cache-Control instead */
+    if (file->is_immutable)
+        add_headers(head, "Cache-Control: public, max-age=31536000, immutable");
+    else
+        add_headers(head, "Cache-Control: public, no-cache");
+    builder_add_text(head, "ETag: \"");
+    builder_add_bytes(head, bytes_of(file->tag));
+    builder_add_text(head, "\"\r\nX-Content-Type-Options: nosniff\r\n");
+    if (file->policy)
+        add_header(head, "Content-Security-Policy", file->policy);
+}
+
 static void add_name(struct builder *head, const char *header, const char *name)
 {
     struct bytes text = bytes_of(name);
@@ -311,6 +330,8 @@ void response_compose(const struct response_form *form, struct reply *reply, str
         add_content(reply, mime, head);
     if (reply->fault)
         add_headers(head, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff");
+    else if (reply->file)
+        add_file(reply->file, head);
     else
         add_headers(head, "Cache-Control: private, no-cache\r\nX-Content-Type-Options: nosniff");
     if (reply->is_replayed && !reply->fault)

@@ -14,6 +14,7 @@ struct response_form {
     bool is_manager;        /* a queue manager: POST only, and the same statuses */
     bool has_few_statuses;  /* setting fault_status = few: an operation's faults are 400 or 404 */
     bool has_credentials;   /* the request has some: what they do not allow is 403, else 401 */
+    bool is_file;           /* a file of a namespace: GET and HEAD */
     bool is_live;           /* live events: GET and POST */
     const char *request_id; /* sent back if it is well formed; may be NULL */
     const char *build;      /* the setting; "": not sent */

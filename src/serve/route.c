@@ -7,6 +7,7 @@
 #include "operation/access.h"
 #include "operation/attempt.h"
 #include "operation/execute.h"
+#include "operation/files.h"
 #include "operation/tasks/task_endpoint.h"
 #include "operation/reply.h"
 #include "segment/namespaces.h"
@@ -73,7 +74,7 @@ static void write_configuration(const struct ns_conf *conf, struct builder *body
     else
         json_add_string(body,
                         conf->message.size ? conf->message : bytes_of(namespace_state_word(conf->state)));
-    builder_printf(body, ",\"state\":%d", conf->state);
+    builder_printf(body, ",\"state\":%d,\"build\":%lld", conf->state, (long long)conf->build);
     add_text(body, "message", conf->message);
     add_text(body, "label", conf->label);
     add_text(body, "theme", conf->theme);
@@ -116,6 +117,8 @@ static enum fault run_call(struct worker_context *worker_context, struct call *c
         return FAULT_NONE;
     case CALL_NAMESPACE_PING:
         return answer_ping(worker_context, call, reply);
+    case CALL_FILE:
+        return files_answer(worker_context, call, reply);
     case CALL_TASKS:
         return task_endpoint_answer(worker_context, call, reply);
     default:
@@ -145,6 +148,7 @@ void route_run(struct worker_context *worker_context, struct call *call, struct 
     reply->etag = 0;
     reply->retry_after_s = 0;
     reply->etag_view = NULL;
+    reply->file = NULL;
     reply->is_post_only = false;
     documents_begin_request(worker_context->documents, call->deadline_ms);
     store_clear_visitor(documents_store(worker_context->documents));

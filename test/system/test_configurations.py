@@ -31,7 +31,7 @@ def as_it_was(stack):
     stack.psql('z', "select put_item('Namespace', 'demo', 'Rules', '', null)")
     for code, content in before:
         stack.psql('z', "select put_item('Namespace', %s, 'Conf', '', %s)", (code, content))
-    wait_until(lambda: [get(stack, code)['database'] for code, _ in before] == [f'stampd_{code}' for code, _ in before]
+    wait_until(lambda: [get(stack, code).get('database') for code, _ in before] == [f'stampd_{code}' for code, _ in before]
                and stack.ping('demo').json()['state'] == 0, what='the former configurations')
 
 
@@ -226,7 +226,7 @@ def test_what_is_malformed_is_named_and_repaired(stack):
     assert get(stack)['malformed'] == 'theme'
     ns(stack, {'set': {'ns': 'demo', 'theme': None}})
     assert 'malformed' not in get(stack)
-    assert '"mine":[1.5, ' in stack.psql('z', "select content from item where class = 'Namespace' and id = 'demo'")[0][0], 'others stay as written'
+    assert '"mine":[1.5, ' in stack.psql('z', "select content from item where class = 'Namespace' and id = 'demo' and iclass = 'Conf'")[0][0], 'others stay as written'
     stack.put('z', {'c': 'Namespace', 'id': 'demo', 'items': [{'c': 'Conf', 'j': 'text'}]}, admin=True)
     assert get(stack)['malformed'] == 'all' and refused(stack, {'set': {'ns': 'demo', 'state': 0}}).body['at'] == '/param/set/ns'
 

@@ -40,9 +40,9 @@ def test_no_answer_names_the_program_or_its_build(stack):
 
 
 def test_what_a_ping_discloses(stack):
-    """That the namespace exists, its state, the message of an administrator who has closed it, and whether its database answers."""
+    """That the namespace exists, its state, its build, the message of an administrator who has closed it, and whether its database answers."""
     for ns in ('shut', 'demo', 'lab'):
-        assert set(stack.ping(ns).json()) == {'t', 'b', 'off', 'state', 'db'}
+        assert set(stack.ping(ns).json()) == {'t', 'b', 'off', 'state', 'build', 'db'}
     assert stack.request('GET', '/nowhere/ping').json()['code'] == 'NNAMESPACE'
 
 

@@ -103,6 +103,7 @@ def test_head_of_an_operation_is_its_get_without_the_body(stack):
 
 def test_options_are_for_addresses_that_are(stack):
     for path, methods in (('/ping', 'GET, HEAD, POST, OPTIONS'), ('/lab/op/get', 'GET, HEAD, POST, OPTIONS'),
+                          ('/lab/res/a.css', 'GET, HEAD, OPTIONS'),
                           ('/lab/doc/Form/a', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS')):
         answer = stack.request('OPTIONS', path)
         assert (answer.status_code, answer.headers['Allow'], answer.content) == (204, methods, b'')

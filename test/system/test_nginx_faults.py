@@ -90,7 +90,7 @@ def test_nginx_speaks_as_the_server_does(entry, status):
 
 @pytest.mark.parametrize('path, methods', [
     ('/ping', 'GET, HEAD'), ('/lab/op/put?x=1', 'GET, HEAD, POST, OPTIONS'), ('/lab/doc/Note/x', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS'),
-    ('/lab/od', 'POST, OPTIONS'), ('/lab/od/1', 'POST, OPTIONS'), ('/lab/live', 'GET, POST, OPTIONS')])
+    ('/lab/res/a.css', 'GET, HEAD, OPTIONS'), ('/lab/od', 'POST, OPTIONS'), ('/lab/od/1', 'POST, OPTIONS'), ('/lab/live', 'GET, POST, OPTIONS')])
 def test_405_names_the_methods_of_its_path(entry, path, methods):
     answer = ask(entry, method='TRACE', path=path)
     judge(answer, 405, 'AMETHOD')

@@ -16,7 +16,7 @@ OWN_MODULE = 'doc/how-to/write-a-module.md'  # whose first code is one
 # Pages that promise examples; none may lose them.
 WITH_EXAMPLES = [PROTOCOL, 'doc/reference/collections.md', 'doc/reference/live.md', 'doc/reference/tasks.md',
                  'doc/reference/modules.md', 'doc/reference/schema.md', 'doc/reference/subscriptions.md', 'doc/reference/push.md',
-                 'doc/reference/copies.md', OWN_MODULE]
+                 'doc/reference/copies.md', 'doc/reference/resources.md', OWN_MODULE]
 # What the page of the protocol says of the namespace lab.
 SCHEMA = {'Note': {'open': True, 'items': {'Line': {'fields': {'text': 'string'}}}},
           'Person': {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}}

@@ -4,9 +4,9 @@
 #include "operation/registry.h"
 
 static const struct operation *const operations[] = {
-    &builtin_collection, &builtin_copy, &builtin_find, &builtin_get,     &builtin_list,
-    &builtin_ns,         &builtin_put,  &builtin_push, &builtin_pushkey, &builtin_subs,
-    &builtin_sync,       &builtin_task, &builtin_tasks};
+    &builtin_collection, &builtin_copy, &builtin_files, &builtin_find, &builtin_get,
+    &builtin_list,       &builtin_ns,   &builtin_put,   &builtin_push, &builtin_pushkey,
+    &builtin_subs,       &builtin_sync, &builtin_task,  &builtin_tasks};
 
 void builtin_register(void)
 {

@@ -11,7 +11,7 @@ void builtin_register(void);
 extern const struct operation builtin_resource[];
 extern const struct operation builtin_collection, builtin_copy, builtin_find, builtin_get, builtin_list,
     builtin_put, builtin_subs, builtin_sync;
-extern const struct operation builtin_ns, builtin_push, builtin_pushkey;
+extern const struct operation builtin_files, builtin_ns, builtin_push, builtin_pushkey;
 extern const struct operation builtin_task, builtin_tasks;
 
 #endif

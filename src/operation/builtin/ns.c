@@ -10,6 +10,7 @@
 #include "model/namespace.h"
 #include "model/rules.h"
 #include "model/stamp.h"
+#include "operation/builtin/build.h"
 #include "operation/builtin/change.h"
 #include "operation/tasks/task_wakeup.h"
 #include "store/store_list.h"
@@ -257,6 +258,7 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
         return fault;
     draft_create(draft);
     draft_set_item(draft, BYTES("Conf"), BYTES(""), false, text);
+    build_note(attempt, draft);
     change_leave_version(attempt, change_version(draft_base(draft)));
     return FAULT_NONE;
 }
