@@ -7,10 +7,11 @@
 #include "model/stamp.h"
 #include "edge/json.h"
 
-struct delta delta_compute(const struct document *source, struct client_copy held)
+/* `version`: of the source, as its holder sees it. */
+static inline struct delta compute(const struct document *source, struct client_copy held, int64_t version)
 {
     const struct header *header = &source->header;
-    struct delta delta = {.source = source};
+    struct delta delta = {.source = source, .version = version};
     if (!document_exists(source))
         return delta;
     delta.dtime = header->dtime;
@@ -21,7 +22,7 @@ struct delta delta_compute(const struct document *source, struct client_copy hel
         return delta;
     }
     delta.with_tombstones = true;
-    if (held.version > header->version) {
+    if (held.version > version) {
         delta.with_keys = true;
     } else {
         delta.since = held.version;
@@ -32,14 +33,22 @@ struct delta delta_compute(const struct document *source, struct client_copy hel
     return delta;
 }
 
+struct delta delta_compute(const struct document *source, struct client_copy held)
+{
+    return compute(source, held, source->header.version);
+}
+
 /* A copy under another view is treated as one of a version that the source has never had. */
 struct delta delta_compute_view(const struct document *source, struct client_copy held,
                                 struct bytes held_view, const struct view *view)
 {
     if (held.version > 0 && !bytes_equal(held_view, view_name(view)))
         held.version = INT64_MAX;
-    struct delta delta = delta_compute(source, held);
-    delta.view = view_is_whole(view) ? NULL : view;
+    if (view_is_whole(view))
+        return delta_compute(source, held);
+    struct delta delta = compute(source, held, view->version);
+    delta.view = view;
+    delta.dtime = view->version;
     return delta;
 }
 
@@ -68,14 +77,15 @@ bool delta_is_empty(const struct delta *delta)
 {
     const struct document *source = delta->source;
     return !document_exists(source) ||
-           (!is_whole_copy(delta) && delta->since >= source->header.version && !delta->with_keys);
+           (!is_whole_copy(delta) && delta->since >= delta->version && !delta->with_keys);
 }
 
 size_t delta_size(const struct delta *delta)
 {
     const struct document *source = delta->source;
-    size_t size = source->json_header + STAMP_DIGITS + strlen(",'w':'','items':[],'dels':[],'clkeys':[]}") +
-                  view_name(delta->view).size;
+    size_t size = source->json_header + STAMP_DIGITS + strlen(",'items':[],'dels':[],'clkeys':[]}");
+    if (delta->view)
+        size += 2 * STAMP_DIGITS + strlen(",'w':''") + view_name(delta->view).size;
     if (delta_is_empty(delta))
         return size;
     if (is_whole_copy(delta) && !delta->view)
@@ -96,6 +106,10 @@ static void write_header(const struct delta *delta, struct builder *builder)
 {
     const struct document *source = delta->source;
     struct bytes header = {source->json.data, source->json_header};
+    if (delta->view) {
+        view_write_header(delta->view, source, builder);
+        return;
+    }
     if (!document_exists(source) || delta->dtime == source->header.dtime) {
         builder_add_bytes(builder, header);
         return;
@@ -110,7 +124,7 @@ static void write_header(const struct delta *delta, struct builder *builder)
 static void write_items(const struct delta *delta, bool of_tombstones, struct builder *builder)
 {
     const struct document *source = delta->source;
-    if (delta->since >= source->header.version || (of_tombstones && delta->since >= source->newest_tombstone))
+    if (delta->since >= delta->version || (of_tombstones && delta->since >= source->newest_tombstone))
         return;
     bool is_first = true;
     for (const struct item *item = source->items; item < source->items + source->item_count; item++) {
@@ -151,13 +165,11 @@ void delta_write_json(const struct delta *delta, struct builder *builder)
         builder_add_text(builder, "}");
         return;
     }
-    if (delta->view)
-        view_write_name(delta->view, builder);
     if (is_whole_copy(delta) && !delta->view) { /* `,"items":[…]` copied from the ready JSON */
         builder_add(builder, source->json.data + source->json_header,
                     source->json.size - source->json_header - 1);
         builder_add_text(builder, ",\"dels\":[");
-    } else if (delta->since >= source->header.version && !delta->with_keys) { /* no changes */
+    } else if (delta->since >= delta->version && !delta->with_keys) { /* no changes */
         builder_add_text(builder, ",\"items\":[],\"dels\":[]}");
         return;
     } else {

@@ -24,6 +24,7 @@ struct client_copy {
 
 struct delta {
     const struct document *source; /* source of items and header; must live as long */
+    int64_t version;               /* the copy's new version: that of the source, or of its view */
     int64_t dtime;                 /* the copy's new dtime */
     int64_t since;                 /* items with a version above this are included */
     bool with_tombstones;          /* tombstones above `since` are included */

@@ -1,23 +1,47 @@
 /* view: the ready JSON of the items that are shown. */
 #include "model/view.h"
 
-#define NAME_BEFORE  ",\"w\":\""
-#define NAME_AFTER   "\""
+#include "model/stamp.h"
+#include "edge/json.h"
+
 #define ITEMS_BEFORE ",\"items\":["
 #define ITEMS_AFTER  "]}"
+
+void view_take(struct view *view, const struct document *document, struct arena *arena)
+{
+    view->name = rules_view_name(&view->rules, arena);
+    view->version = document->header.version;
+    if (view_is_whole(view))
+        return;
+    view->version = document->header.ctime;
+    for (const struct item *item = document->items; item < document->items + document->item_count; item++)
+        if (item->version > view->version && view_shows(view, item->iclass))
+            view->version = item->version;
+}
 
 struct bytes view_name(const struct view *view)
 {
     return view_is_whole(view) ? BYTES("") : bytes_of(view->name);
 }
 
-void view_write_name(const struct view *view, struct builder *builder)
+int64_t view_version(const struct view *view, const struct document *document)
 {
-    if (view_is_whole(view))
+    return !document_exists(document) ? 0 : view_is_whole(view) ? document->header.version : view->version;
+}
+
+void view_write_header(const struct view *view, const struct document *document, struct builder *builder)
+{
+    const struct header *header = &document->header;
+    if (view_is_whole(view)) {
+        builder_add(builder, document->json.data, document->json_header);
         return;
-    builder_add_text(builder, NAME_BEFORE);
-    builder_add_bytes(builder, bytes_of(view->name));
-    builder_add_text(builder, NAME_AFTER);
+    }
+    builder_add_text(builder, "{\"c\":");
+    json_add_string(builder, header->class);
+    builder_add_text(builder, ",\"id\":");
+    json_add_string(builder, header->id);
+    builder_printf(builder, ",\"v\":%lld,\"ct\":%lld,\"dt\":%lld,\"w\":\"%s\"", (long long)view->version,
+                   (long long)header->ctime, (long long)view->version, view->name);
 }
 
 static bool is_shown(const struct view *view, const struct item *item)
@@ -31,8 +55,7 @@ void view_write_json(const struct view *view, const struct document *document, s
         builder_add_bytes(builder, document->json);
         return;
     }
-    builder_add(builder, document->json.data, document->json_header);
-    view_write_name(view, builder);
+    view_write_header(view, document, builder);
     builder_add_text(builder, ITEMS_BEFORE);
     bool is_first = true;
     for (const struct item *item = document->items; item < document->items + document->item_count; item++) {
@@ -50,8 +73,8 @@ size_t view_size(const struct view *view, const struct document *document)
 {
     if (view_is_whole(view))
         return document->json.size;
-    size_t size =
-        document->json_header + strlen(NAME_BEFORE NAME_AFTER ITEMS_BEFORE ITEMS_AFTER) + strlen(view->name);
+    size_t size = document->json_header + 2 * STAMP_DIGITS + strlen(",'w':''" ITEMS_BEFORE ITEMS_AFTER) +
+                  strlen(view->name);
     size_t commas = 0;
     for (const struct item *item = document->items; item < document->items + document->item_count; item++)
         if (is_shown(view, item))

@@ -1,4 +1,8 @@
-/* view: a document as a caller sees it that does not see all classes of its items (rules.h).  Pure. */
+/* view: a document as a caller sees it that does not see all classes of its items (rules.h).
+ *
+ * Its version is then that of the newest item, or removal of one, that the caller sees, so that a change of
+ * what is hidden does not show; its dtime is the same, since the document's own moves with every change.
+ * Pure. */
 #ifndef STAMPD_MODEL_VIEW_H
 #define STAMPD_MODEL_VIEW_H
 
@@ -9,7 +13,11 @@
 struct view {
     struct rules_view rules;
     const char *name; /* rules_view_name: equal for equal views; NULL or "": nothing is hidden */
+    int64_t version;  /* of the document that view_take was given, as the caller sees it */
 };
+
+/* Sets name and version from `rules`. */
+void view_take(struct view *view, const struct document *document, struct arena *arena);
 
 static inline bool view_is_whole(const struct view *view)
 {
@@ -23,11 +31,13 @@ static inline bool view_shows(const struct view *view, struct bytes iclass)
 
 /* The name, "" for a view that hides nothing. */
 struct bytes view_name(const struct view *view);
-/* Appends `,"w":"name"`; nothing for a view that hides nothing. */
-void view_write_name(const struct view *view, struct builder *builder);
+/* The version of the document that it is of; 0: it does not exist. */
+int64_t view_version(const struct view *view, const struct document *document);
+/* Appends `{"c","id","v","ct","dt"` and, if something is hidden, `w`. */
+void view_write_header(const struct view *view, const struct document *document, struct builder *builder);
 /* Appends the document's JSON, with the member `w` before the items if something is hidden. */
 void view_write_json(const struct view *view, const struct document *document, struct builder *builder);
-/* The number of bytes that view_write_json appends. */
+/* An upper bound of the bytes that view_write_json appends. */
 size_t view_size(const struct view *view, const struct document *document);
 
 #endif

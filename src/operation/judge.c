@@ -96,7 +96,7 @@ static enum fault show(struct attempt *attempt,
     if (fault)
         return fault;
     if (may)
-        view_r->name = rules_view_name(&view_r->rules, attempt->call->arena);
+        view_take(view_r, *document, attempt->call->arena);
     else
         *document = absence_of(attempt, *document);
     return FAULT_NONE;
@@ -145,11 +145,11 @@ const struct stand_in *judge_find_stand_in(const struct attempt *attempt, struct
     return NULL;
 }
 
-enum fault judge_draft(struct attempt *attempt, struct draft **draft)
+enum fault judge_draft(struct attempt *attempt, struct draft **draft, struct view *view_r)
 {
     const struct document *base = draft_base(*draft), *shown = base;
     const struct document_name name = {base->header.class, base->header.id};
-    struct view view;
+    *view_r = (struct view){0};
     if (!attempt->call->rules || !document_exists(base))
         return FAULT_NONE;
     const struct stand_in *known = judge_find_stand_in(attempt, name);
@@ -157,7 +157,7 @@ enum fault judge_draft(struct attempt *attempt, struct draft **draft)
         *draft = known->shown;
         return FAULT_NONE;
     }
-    enum fault fault = judge_show(attempt, &shown, &view);
+    enum fault fault = judge_show(attempt, &shown, view_r);
     if (fault || shown == base)
         return fault;
     struct stand_in *stand_in = ARENA_NEW(attempt->call->arena, struct stand_in);

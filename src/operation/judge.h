@@ -39,8 +39,9 @@ MUST_USE enum fault judge_load(struct attempt *attempt, const struct document_na
                                size_t bytes_most, const struct document **documents_r, struct view *views_r);
 
 /* Replaces the draft of a document that the caller may not read by another, of a document that does not
- * exist, so that work does the same for both.  Its changes are never written: judge_changes refuses them. */
-MUST_USE enum fault judge_draft(struct attempt *attempt, struct draft **draft);
+ * exist, so that work does the same for both.  Its changes are never written: judge_changes refuses them.
+ * view_r: of the document of the draft that is returned. */
+MUST_USE enum fault judge_draft(struct attempt *attempt, struct draft **draft, struct view *view_r);
 struct stand_in {
     const struct stand_in *next;
     const struct draft *draft; /* of the transaction */

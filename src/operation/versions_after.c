@@ -8,15 +8,27 @@
 
 enum { PACK_DEPTH = 2, PACK_PARTS = 3, PACK_NODES = 4096 };
 
-/* What the caller may not read has no version. */
+/* Where rules decide, a document that was not written has the version that the caller sees. */
+static enum fault judge_versions(struct attempt *attempt)
+{
+    enum fault fault = FAULT_NONE;
+    for (size_t i = 0; !fault && i < attempt->versions_after_count; i++) {
+        struct version_after *after = &attempt->versions_after[i];
+        const struct document *shown = draft_base(transaction_draft(attempt->transaction, i));
+        struct view view;
+        if (after->is_written)
+            continue;
+        fault = judge_show(attempt, &shown, &view);
+        after->version = view_version(&view, shown);
+    }
+    return fault;
+}
+
 enum fault versions_after_note(struct attempt *attempt)
 {
     enum fault fault = transaction_versions_after(attempt->transaction, &attempt->versions_after,
                                                   &attempt->versions_after_count);
-    for (size_t i = 0; !fault && attempt->stand_ins && i < attempt->versions_after_count; i++)
-        if (judge_find_stand_in(attempt, attempt->versions_after[i].name))
-            attempt->versions_after[i].version = 0;
-    return fault;
+    return fault || !attempt->call->rules ? fault : judge_versions(attempt);
 }
 
 /* --- the text: [[class, id, version]…], null: the version of the commit --- */

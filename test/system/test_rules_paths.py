@@ -142,11 +142,11 @@ def gathering(name):
 
 
 HIDDEN = [(name, f'hidden-{ident}') for name in ('Shut', 'Other') for ident in 'ac']
-SHOWN = [('Open', 'b'), ('Look', 'd')]
+SHOWN = [('Open', 'b'), ('Look', 'd'), ('Part', 'p')]
 REQUESTS = {
     **{f'{name}/{ident}: {what}': request for name, ident in HIDDEN + SHOWN for what, request in named(name, ident)},
     **{f'{name}/{ident}: {what}': request for name, ident in HIDDEN for what, request in writing(name, ident)},
-    **{f'{name}: {what}': request for name in ('Open', 'Shut', 'Look', 'Other') for what, request in gathering(name)},
+    **{f'{name}: {what}': request for name in (*RULES, 'Other') for what, request in gathering(name)},
 }
 
 
@@ -208,7 +208,7 @@ def test_both_worlds_answer_alike(worlds, hidden, what):
 # --- nothing is left out ---
 
 JUDGED = {'get', 'sync', 'put', 'list', 'find', 'collection', 'GET', 'PUT', 'PATCH', 'DELETE'}
-CLOSED = {'subs', 'tasks', 'ns', 'copy', 'push'}
+CLOSED = {'subs', 'tasks', 'ns', 'copy', 'push', 'resource'}
 OTHERS = {'pushkey', 'task'}  # without documents; what a task may do is decided below
 
 

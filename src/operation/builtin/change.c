@@ -135,17 +135,23 @@ enum fault change_items(struct attempt *attempt, struct draft *draft, const stru
 
 int64_t change_version(const struct document *document)
 {
-    return document_exists(document) ? document->header.version : 0;
+    return view_version(NULL, document);
 }
 
 enum fault change_refuse_version(const struct reader *reader, const struct document *document)
+{
+    return change_refuse_view(reader, document, NULL);
+}
+
+enum fault change_refuse_view(const struct reader *reader, const struct document *document,
+                              const struct view *view)
 {
     struct arena *arena = reader->call->arena;
     const struct header *header = &document->header;
     return reply_fault(reader->call, reader->reply, FAULT_AVERSION, NULL,
                        arena_copy(arena, header->class.data, header->class.size),
                        arena_copy(arena, header->id.data, header->id.size),
-                       arena_printf(arena, "%" PRId64, change_version(document)), NULL);
+                       arena_printf(arena, "%" PRId64, view_version(view, document)), NULL);
 }
 
 /* --- the version of the commit --- */

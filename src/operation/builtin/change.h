@@ -2,6 +2,7 @@
 #ifndef STAMPD_OPERATION_BUILTIN_CHANGE_H
 #define STAMPD_OPERATION_BUILTIN_CHANGE_H
 
+#include "model/view.h"
 #include "operation/reader.h"
 #include "operation/attempt.h"
 
@@ -13,13 +14,16 @@ MUST_USE enum fault change_items(struct attempt *attempt, struct draft *draft, c
 /* Refuses items that change_items, with `may_remove`, would refuse whatever their document is. */
 MUST_USE enum fault change_check_items(const struct reader *reader, const struct json *items);
 
-/* The version that clients see: 0 for a document that does not exist. */
-int64_t change_version(const struct document *document);
 /* For work: makes the answer {"v":version}, the version when nothing is written; for afterwork: replaces it
  * by that of the commit, if there was one.  FAULT_BCONTENT: a stored answer is not what work leaves. */
 void change_leave_version(struct attempt *attempt, int64_t version);
 MUST_USE enum fault change_complete_version(struct attempt *attempt);
+/* The version of a document of which nothing is hidden; 0: it does not exist. */
+int64_t change_version(const struct document *document);
 /* FAULT_AVERSION with class, id and that version. */
 enum fault change_refuse_version(const struct reader *reader, const struct document *document);
+/* The same with the version under a view (model/view.h). */
+enum fault change_refuse_view(const struct reader *reader, const struct document *document,
+                              const struct view *view);
 
 #endif

@@ -165,7 +165,7 @@ static void write_member(const struct collection_request *request, const struct 
     }
     builder_add_text(body, "[");
     json_add_string(body, document->header.id);
-    builder_printf(body, ",%" PRId64 "]", document->header.version);
+    builder_printf(body, ",%" PRId64 "]", view_version(view, document));
 }
 
 static enum fault write_judged(struct attempt *attempt, const struct collection_request *request,

@@ -37,14 +37,14 @@ static enum fault read_query(const struct reader *reader, const struct json *par
     return fault;
 }
 
-static void write_header(struct builder *body, const struct header *header)
+static void write_header(struct builder *body, const struct header *header, int64_t version, int64_t dtime)
 {
     builder_add_text(body, "{\"c\":");
     json_add_string(body, header->class);
     builder_add_text(body, ",\"id\":");
     json_add_string(body, header->id);
-    builder_printf(body, ",\"v\":%lld,\"ct\":%lld,\"dt\":%lld}", (long long)header->version,
-                   (long long)header->ctime, (long long)header->dtime);
+    builder_printf(body, ",\"v\":%lld,\"ct\":%lld,\"dt\":%lld}", (long long)version, (long long)header->ctime,
+                   (long long)dtime);
 }
 
 /* `more`: where the next page begins; NO_BYTES: this is the last. */
@@ -75,7 +75,7 @@ static enum fault list_documents(struct attempt *attempt, const struct reader *r
     for (size_t i = 0; i < count; i++) {
         if (i)
             builder_add_text(body, ",");
-        write_header(body, &headers[i]);
+        write_header(body, &headers[i], headers[i].version, headers[i].dtime);
     }
     write_end(body, more);
     return FAULT_NONE;
@@ -104,9 +104,10 @@ struct judged_list {
     bool is_full;        /* there is another one */
 };
 
-static bool is_listed(const struct judged_list *list, const struct document *document)
+static bool is_listed(const struct judged_list *list, const struct document *document,
+                      const struct view *view)
 {
-    return document_exists(document) && document->header.version > list->query.after;
+    return document_exists(document) && view_version(view, document) > list->query.after;
 }
 
 /* Lists those of the rows that the caller may learn of; all up to query.cursor are done. */
@@ -123,15 +124,18 @@ static enum fault list_rows(struct attempt *attempt, struct judged_list *list, c
         names[i] = (struct document_name){list->query.class, headers[i].id};
     enum fault fault = judged_page_load(&list->page, attempt, names, count, documents, views, &judged);
     for (size_t i = 0; !fault && i < judged; i++) {
-        list->is_full = is_listed(list, documents[i]) && list->count == list->limit;
+        bool is_wanted = is_listed(list, documents[i], &views[i]);
+        list->is_full = is_wanted && list->count == list->limit;
         if (list->is_full)
             break;
         list->query.cursor = names[i].id;
-        if (!is_listed(list, documents[i]))
+        if (!is_wanted)
             continue;
         if (list->count++)
             builder_add_text(body, ",");
-        write_header(body, &documents[i]->header);
+        const struct header *header = &documents[i]->header;
+        const int64_t version = view_version(&views[i], documents[i]);
+        write_header(body, header, version, view_is_whole(&views[i]) ? header->dtime : version);
     }
     *is_cut_r = judged < count;
     return fault;

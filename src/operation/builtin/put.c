@@ -19,6 +19,7 @@ struct order {
     struct document_name name;
     const struct json *element, *items; /* items NULL: none */
     int64_t expected;                   /* version; -1: any */
+    struct view view;                   /* what the caller sees of it now */
     bool is_delete;
 };
 
@@ -47,9 +48,9 @@ static enum fault read_order(const struct reader *reader, const struct json *ele
 static enum fault check_version(const struct reader *reader, const struct order *order,
                                 const struct draft *draft)
 {
-    if (order->expected < 0 || order->expected == change_version(draft_base(draft)))
+    if (order->expected < 0 || order->expected == view_version(&order->view, draft_base(draft)))
         return FAULT_NONE;
-    enum fault fault = change_refuse_version(reader, draft_base(draft));
+    enum fault fault = change_refuse_view(reader, draft_base(draft), &order->view);
     reader_place(reader, order->element, "if");
     return fault;
 }
@@ -94,9 +95,9 @@ static enum fault put_work(struct attempt *attempt)
     fault = transaction_fetch_many(attempt->transaction, names, count, drafts);
     int64_t highest = 0;
     for (size_t i = 0; !fault && i < count; i++) {
-        if (attempt->call->rules && (fault = judge_draft(attempt, &drafts[i])))
+        if (attempt->call->rules && (fault = judge_draft(attempt, &drafts[i], &orders[i].view)))
             return fault;
-        int64_t present = change_version(draft_base(drafts[i]));
+        int64_t present = view_version(&orders[i].view, draft_base(drafts[i]));
         if (present > highest)
             highest = present;
         fault = apply_order(attempt, &reader, &orders[i], drafts[i]);

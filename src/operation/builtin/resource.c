@@ -37,7 +37,7 @@ static bool is_named(const struct version_condition *condition, const struct sig
     if (!document_exists(document))
         return false;
     for (size_t i = 0; i < condition->count; i++)
-        if (condition->versions[i] == document->header.version &&
+        if (condition->versions[i] == view_version(&sight->view, document) &&
             bytes_equal(condition->views[i], view_name(&sight->view)))
             return true;
     return condition->is_any;
@@ -88,8 +88,8 @@ static enum fault get_work(struct attempt *attempt)
     if (!document_exists(sight.document))
         return refuse_absence(attempt, name);
     if (resource->match.is_given && !is_named(&resource->match, &sight))
-        return change_refuse_version(&reader, sight.document);
-    attempt->reply->etag = sight.document->header.version;
+        return change_refuse_view(&reader, sight.document, &sight.view);
+    attempt->reply->etag = view_version(&sight.view, sight.document);
     attempt->reply->etag_view = sight.view.name;
     if (resource->none_match.is_given && is_named(&resource->none_match, &sight)) {
         attempt->reply->status = STATUS_NOT_MODIFIED;
@@ -103,9 +103,10 @@ static enum fault get_work(struct attempt *attempt)
 /* --- writing --- */
 
 /* For afterwork: the status, and the version when nothing is written. */
-static void leave(struct attempt *attempt, int status, const struct document *document)
+static void leave(struct attempt *attempt, int status, const struct sight *sight)
 {
-    builder_printf(attempt->reply->body, "%d %lld", status, (long long)change_version(document));
+    builder_printf(attempt->reply->body, "%d %lld", status,
+                   (long long)view_version(&sight->view, sight->document));
 }
 
 static enum fault find_items(const struct reader *reader, const struct json **items_r)
@@ -125,17 +126,15 @@ static enum fault fetch(struct attempt *attempt, const struct reader *reader, bo
     if (!fault)
         fault = transaction_fetch(attempt->transaction, name, draft_r);
     if (!fault && attempt->call->rules)
-        fault = judge_draft(attempt, draft_r);
+        fault = judge_draft(attempt, draft_r, &sight->view);
     if (fault)
         return fault;
     if (must_exist && !draft_exists(*draft_r))
         return refuse_absence(attempt, name);
     sight->document = draft_base(*draft_r);
-    fault = judge_show(attempt, &sight->document, &sight->view);
-    if (fault)
-        return fault;
-    return is_refused(attempt->call->resource, sight) ? change_refuse_version(reader, sight->document)
-                                                      : FAULT_NONE;
+    return is_refused(attempt->call->resource, sight)
+               ? change_refuse_view(reader, sight->document, &sight->view)
+               : FAULT_NONE;
 }
 
 static enum fault put_work(struct attempt *attempt)
@@ -150,7 +149,7 @@ static enum fault put_work(struct attempt *attempt)
     if (fault)
         return fault;
     const struct document *base = draft_base(draft);
-    leave(attempt, document_exists(base) ? STATUS_OK : STATUS_CREATED, base);
+    leave(attempt, document_exists(base) ? STATUS_OK : STATUS_CREATED, &sight);
     draft_create(draft);
     for (uint32_t i = 0; i < base->item_count; i++) /* items sent back unchanged are no change */
         if (view_shows(&sight.view, base->items[i].iclass))
@@ -169,7 +168,7 @@ static enum fault patch_work(struct attempt *attempt)
         fault = fetch(attempt, &reader, true, &draft, &sight);
     if (fault)
         return fault;
-    leave(attempt, STATUS_OK, draft_base(draft));
+    leave(attempt, STATUS_OK, &sight);
     return change_items(attempt, draft, items, true);
 }
 
@@ -181,7 +180,7 @@ static enum fault delete_work(struct attempt *attempt)
     enum fault fault = fetch(attempt, &reader, true, &draft, &sight);
     if (fault)
         return fault;
-    leave(attempt, STATUS_OK, draft_base(draft));
+    leave(attempt, STATUS_OK, &sight);
     draft_delete(draft);
     return FAULT_NONE;
 }
@@ -196,9 +195,12 @@ static void name_version(struct attempt *attempt, int64_t version)
     attempt->reply->etag = version;
     if (!attempt->call->rules)
         return;
-    bool is_known = !judge_load(attempt, &name, 1, SIZE_MAX, &document, &view);
-    attempt->reply->etag = is_known && change_version(document) == version ? version : 0;
-    attempt->reply->etag_view = is_known ? view.name : NULL;
+    if (judge_load(attempt, &name, 1, SIZE_MAX, &document, &view))
+        document = NULL;
+    bool is_same =
+        document && (document->header.version == version || view_version(&view, document) == version);
+    attempt->reply->etag = is_same ? view_version(&view, document) : 0;
+    attempt->reply->etag_view = is_same ? view.name : NULL;
 }
 
 static enum fault write_afterwork(struct attempt *attempt)
