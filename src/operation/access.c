@@ -202,10 +202,11 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     call->is_read_only = conf.state == NS_READONLY && !is_of_z;
     call->rules = has_key || is_of_z ? NULL : own->rules; /* z is the administrator's */
     call->quotas = has_key ? NULL : conf.quotas;
-    if (call->rules || call->quotas) {
+    bool has_own_quotas = call->quotas && call->quotas == own->conf.quotas;
+    if (call->rules || has_own_quotas)
         configurations_hold(own, call->arena);
+    if (call->quotas && !has_own_quotas)
         configurations_hold(z, call->arena);
-    }
     call->accounts = conf.accounts;
     fault = caller_find(worker_context, call, &call->accounts, has_key, reply);
     if (fault)

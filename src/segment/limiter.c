@@ -47,12 +47,25 @@ static uint64_t tick_of(int64_t ms)
     return (uint64_t)ms * TICKS_PER_MS & TIME_MASK;
 }
 
+/* Of what nobody chooses; each bit of the number changes each bit of the result. */
+static uint64_t mix(uint64_t number)
+{
+    number = (number ^ number >> 33) * UINT64_C(0xff51afd7ed558ccd);
+    number = (number ^ number >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return number ^ number >> 33;
+}
+
 uint64_t limiter_key(const struct segment *segment, int ns, int kind, struct bytes subject)
 {
-    const struct siphash_key key = {{segment_seed(segment), (uint64_t)(uint32_t)ns << 32 | (uint32_t)kind}};
-    uint64_t digest[2];
-    siphash(&key, subject, digest);
-    return digest[0];
+    uint64_t what = (uint64_t)(uint32_t)ns << 32 | (uint32_t)kind;
+    const struct siphash_key key = {{segment_seed(segment), what}};
+    return subject.size ? siphash_short(&key, subject)
+                        : mix(key.words[0] + what * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 static struct event event_of(uint64_t key, const struct limiter_rate *rate, int64_t cost, int64_t now_ms)
@@ -60,11 +73,11 @@ static struct event event_of(uint64_t key, const struct limiter_rate *rate, int6
     assert(rate->count > 0 && rate->period_ms > 0 && rate->burst > 0 && cost > 0);
     uint64_t each =
         ((uint64_t)rate->period_ms * TICKS_PER_MS + (uint64_t)rate->count - 1) / (uint64_t)rate->count;
-    each = each < CHARGE_MOST ? each : CHARGE_MOST;
-    uint64_t burst = (uint64_t)rate->burst < DEBT_MOST / each ? (uint64_t)rate->burst : DEBT_MOST / each;
-    uint64_t events = (uint64_t)cost < burst ? (uint64_t)cost : burst;
-    uint64_t charge = events < CHARGE_MOST / each ? events * each : CHARGE_MOST / each * each;
-    return (struct event){.tag = tag_of(key), .charge = charge, .most = burst * each, .now = tick_of(now_ms)};
+    each = least(each, CHARGE_MOST);
+    uint64_t most = least(least((uint64_t)rate->burst, DEBT_MOST) * each, DEBT_MOST);
+    uint64_t charge =
+        cost == 1 ? each : least(least((uint64_t)cost, DEBT_MOST) * each, least(most, CHARGE_MOST));
+    return (struct event){.tag = tag_of(key), .charge = charge, .most = most, .now = tick_of(now_ms)};
 }
 
 /* --- cells --- */

@@ -9,13 +9,14 @@
 #include "base/clock.h"
 #include "edge/fcgi.h"
 #include "operation/builtin/builtin.h"
+#include "segment/limiter.h"
 #include "segment/processes.h"
 #include "segment/segment_open.h"
 #include "serve/heritage.h"
 #include "serve/worker.h"
 #include "test/unit/fake_store.h"
 
-enum { SLOTS = 65536, DOCUMENTS = 100, CONTENT = 2000 };
+enum { SLOTS = 65536, DOCUMENTS = 100, CONTENT = 2000, COUNTERS = 10000 };
 
 static void open_namespace(void)
 {
@@ -26,10 +27,25 @@ static void open_namespace(void)
     fake_reset();
     fake_change("Namespace", "lab", INT64_C(261121000000000),
                 "{\"database\":\"stampd_lab\",\"access\":\"open\"}");
+    fake_change("Namespace", "rated", INT64_C(261121000000000),
+                "{\"database\":\"stampd_rated\",\"access\":\"open\",\"quotas\":{"
+                "\"address\":{\"requests\":\"8000/s, burst 1000000\",\"writes\":\"8000/s, burst 1000000\"},"
+                "\"account\":{\"requests\":\"8000/s, burst 1000000\"},"
+                "\"namespace\":{\"requests\":\"8000/s, burst 1000000\"}}}");
     for (int i = 0; i < DOCUMENTS; i++) {
         snprintf(id, sizeof id, "n%d", i);
         fake_change("Bench", id, INT64_C(261121000000000) + i, content);
     }
+}
+
+/* As many subjects owe something as in a busy hour. */
+static void use_counters(struct segment *segment)
+{
+    const struct limiter_rate daily = {.count = 1, .period_ms = 86400000, .burst = 1};
+    for (uint64_t i = 0; i < COUNTERS; i++)
+        if (limiter_take(segment, limiter_key(segment, 0, 0, (struct bytes){(const char *)&i, sizeof i}),
+                         &daily, 1, clock_monotonic_ms()))
+            fprintf(stderr, "lone: two of %d subjects share a counter\n", COUNTERS);
 }
 
 int main(int argc, char **argv)
@@ -51,6 +67,7 @@ int main(int argc, char **argv)
     if (pipe(messages) || processes_take(segment, 1, 1, 1, &index) != 1)
         return EXIT_FAILURE;
     open_namespace();
+    use_counters(segment);
     struct heritage heritage = {.settings = &settings,
                                 .segment = segment,
                                 .in_flight = in_flight_create(PROCESSES_MOST, clock_monotonic_ms()),

@@ -1,5 +1,6 @@
 """Quotas: each kind, for each subject, on each path that it counts: so many as the burst are served, the next is refused with the name
 of the quota and the time to wait; another address, another namespace, another kind and the administrator are not affected."""
+import hashlib
 import itertools
 import json
 import shutil
@@ -11,8 +12,9 @@ from door_client import Client
 from kit import Kit
 from schema import Schemas
 from stack import refused, wait_until
+from test_accounts import OPEN, TOMORROW, Made, bearer, random_text
 
-STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'open'},
+STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'open', 'team': 'closed'},
          'settings': {'limit_client_connections': 0, 'limit_client_requests': 0, 'segment_slots': 1024, 'restart_young_ms': 0}}
 BURST = 5
 SCHEMA = {'Note': {'open': True, 'items': {'Main': {'singleton': True, 'fields': {'team': 'string'}}},
@@ -309,3 +311,36 @@ def test_a_crowd_fills_the_table(demo, client):
     assert metrics['stampd_rate_counters_evicted_total'] > 0
     assert metrics['stampd_rate_counters'] > 0.9 * most
     assert_refused(greedy.op('demo', 'get', {'docs': []}), 'address.requests', rate())
+
+
+# --- accounts ---
+
+@pytest.fixture(scope='module')
+def team(demo):
+    demo.op('z', 'ns', {'set': {'ns': 'team', 'access': 'closed', 'accounts': OPEN}}, admin=True)
+    return demo
+
+
+def as_account(client, made, operation='Quiet', ns='team'):
+    return client.ask('POST', f'/{ns}/op/{operation}', {'param': {'id': 'x'}}, **bearer(made.token))
+
+
+@pytest.mark.parametrize('kind', ['requests', 'writes'])
+def test_an_account_may_do_so_much_wherever_it_is(team, client, kind):
+    forget(team)
+    set_quotas(team, {'account': {kind: rate()}}, 'team')
+    ann, bob = Made(team), Made(team)
+    here = [client() for _ in range(BURST)]
+    assert [is_served(as_account(one, ann)) for one in here] == [True] * BURST
+    again = Made.__new__(Made)  # another session of hers
+    again.__dict__.update(ann.__dict__)
+    secret = random_text(32)
+    again.token = f'st_{ann.id}.{secret}'
+    ann.set({'c': 'Sess', 'k': hashlib.sha256(secret.encode()).hexdigest(), 'j': {'created': 1, 'expires': TOMORROW}})
+    for made in (ann, again):
+        assert_refused(as_account(client(), made), f'account.{kind}', rate())
+    assert is_served(as_account(here[0], bob)), 'another account at the same address'
+    assert is_served(here[0].op('team', 'Quiet', {'id': 'x'})), 'nobody has signed in'
+    reply = here[0].ask('POST', '/team/op/Quiet', {'param': {'id': 'x'}}, **bearer(f'st_{ann.id}.{random_text(32)}'))
+    assert (reply.status, reply.code) == (401, 'SKEY'), 'whoever has not her token does not use her quota'
+    set_quotas(team, None, 'team')
