@@ -1,17 +1,22 @@
 """Accounts, seen from outside: credentials of every form, on every way into a namespace; what revokes them; configurations."""
 import base64
+import contextlib
 import hashlib
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import requests
 
 from clock import Clock
-from stack import Problem, refused
+from door_client import Client
+from stack import Problem, process_state, refused
 
 CLOCK = Clock()
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'team': 'closed', 'club': 'closed', 'lab': 'open'},
-         'settings': {**CLOCK.settings, 'limit_anonymous_body_bytes': 65536}}
+         'settings': {**CLOCK.settings, 'limit_anonymous_body_bytes': 65536, 'limit_client_attempts': 40, 'limit_name_attempts': 5, 'argon2_share': 100}}
+LOGGED = ('name-in-the-log', 'password-in-the-log')
 OPEN = {'registration': 'open', 'anonymous': True, 'session_days': 30, 'sessions_most': 4}
 PASSWORD = 'correct horse battery staple'
 ORIGIN = 'https://app.example'
@@ -61,7 +66,8 @@ def cookie(ns, token):
     return {'Cookie': f'a=b; __Host-stampd-{ns}={token}; c=d'}
 
 
-def ask(stack, ns, headers=None, operation='get', method='POST', **body):
+def ask(stack, ns, headers=None, operation='tasks', method='POST', **body):
+    """By default an operation of the administrator."""
     return stack.http.request(method, f'{stack.url}/{ns}/op/{operation}', json=body or {}, headers=headers or {}, timeout=60)
 
 
@@ -89,13 +95,13 @@ def test_a_token_is_taken(team, ns, way):
 
 
 def test_resources_and_large_bodies_know_the_account_too(team):
-    made = Made(team)
+    made = Made(team, 'club')
     for headers, status in (({}, 401), (bearer(made.token), 403), (bearer(forged(made.token)), 401)):
         for method, body in (('GET', None), ('PUT', {'items': []}), ('DELETE', None)):
-            answer = team.http.request(method, f'{team.url}/team/doc/Note/one', json=body, headers=headers, timeout=60)
+            answer = team.http.request(method, f'{team.url}/club/doc/Note/one', json=body, headers=headers, timeout=60)
             assert answer.status_code == status, answer.text
     large = {'docs': [{'c': 'Note', 'id': 'x', 'items': [{'c': 'Main', 's': 'x' * 200000}]}]}
-    assert ask(team, 'team', bearer(forged(made.token)), 'put', param=large).json()['code'] == 'SKEY'
+    assert ask(team, 'club', bearer(forged(made.token)), 'put', param=large).json()['code'] == 'SKEY'
 
 
 def malformed(token):
@@ -270,3 +276,447 @@ def test_no_access_discloses_accounts(team, access, accounts):
 
 def test_accounts_are_not_removed_from_a_configuration(team):
     assert 'cannot be removed' in refused('AARG', team.op, 'z', 'ns', {'set': {'ns': 'team', 'accounts': None}}, admin=True).body['detail']
+
+
+# --- registering, logging in ---
+
+NAMES = (f'ann{number}' for number in range(1000))
+
+
+def account(stack, name, param=None, ns='team', token=None, headers=None, **more):
+    """Runs an operation on accounts; the answer, or Problem."""
+    answer = ask(stack, ns, {**(bearer(token) if token else {}), **(headers or {})}, name, param=param or {}, **more)
+    if answer.status_code != 200:
+        raise Problem(answer)
+    return answer.json().get('out')
+
+
+def register(stack, name=None, ns='team', **param):
+    name = name or next(NAMES)
+    return name, account(stack, 'register', {'name': name, 'password': PASSWORD, **param}, ns)
+
+
+def administer(stack, ns='team', **act):
+    return stack.op(ns, 'accounts', act, admin=True)['out']
+
+
+def test_an_account_from_register_to_delete(team):
+    name, made = register(team, address='ann@example.org', device='a phone')
+    assert set(made) == {'account', 'token', 'expires'} and len(made['account']) == 22
+    own = account(team, 'account', token=made['token'])
+    assert own == {'account': made['account'], 'name': name, 'address': 'ann@example.org', 'roles': [], 'created': own['created']}
+    again = account(team, 'login', {'name': name.upper(), 'password': PASSWORD})
+    assert again['account'] == made['account'] and again['token'] != made['token']
+    listed = account(team, 'sessions', token=again['token'])['sessions']
+    assert len(listed) == 2 and [one.get('device') for one in listed if not one.get('current')] == ['a phone']
+    assert account(team, 'logout', token=again['token']) == {'ended': 1}
+    refused('SKEY', account, team, 'account', token=again['token'], status=401)
+    assert account(team, 'account', {'delete': True, 'password': PASSWORD}, token=made['token']) == {'deleted': True}
+    refused('SKEY', account, team, 'account', token=made['token'], status=401)
+    refused('SKEY', account, team, 'login', {'name': name, 'password': PASSWORD}, status=401)
+    assert register(team, name)[1]['account'] != made['account']
+
+
+def test_the_database_has_digests_only(team):
+    name, made = register(team)
+    rows = json.dumps(team.get('team', ('Account', made['account']), admin=True))
+    assert '$argon2id$v=19$m=19456,t=2,p=1$' in rows and PASSWORD not in rows and made['token'][26:] not in rows
+    assert hashlib.sha256(made['token'][26:].encode()).hexdigest() in rows
+
+
+def test_names_are_unique_without_regard_to_case(team):
+    name, made = register(team, next(NAMES).title())
+    for same in (name, name.upper(), name.lower()):
+        refused('AUNIQUE', register, team, same, status=409)
+    other, _ = register(team)
+    token = account(team, 'login', {'name': other, 'password': PASSWORD})['token']
+    refused('AUNIQUE', account, team, 'account', {'set': {'name': name.upper()}, 'password': PASSWORD}, token=token)
+    assert account(team, 'account', token=token)['name'] == other
+
+
+def test_a_name_is_free_again_after_a_change(team):
+    first, made = register(team)
+    second = next(NAMES)
+    assert account(team, 'account', {'set': {'name': second}, 'password': PASSWORD}, token=made['token'])['name'] == second
+    refused('SKEY', account, team, 'login', {'name': first, 'password': PASSWORD}, status=401)
+    assert account(team, 'login', {'name': second, 'password': PASSWORD})['account'] == made['account']
+    register(team, first)
+    assert account(team, 'account', {'set': {'name': second.upper()}, 'password': PASSWORD}, token=made['token'])['name'] == second.upper()
+
+
+def test_one_of_many_gets_a_name(team):
+    name = next(NAMES)
+    with ThreadPoolExecutor(6) as pool:
+        codes = list(pool.map(lambda _: ask(team, 'team', {}, 'register', param={'name': name, 'password': PASSWORD}).status_code, range(6)))
+    assert codes.count(200) == 1 and set(codes) <= {200, 409, 429}, codes
+
+
+@pytest.mark.parametrize('param', [{}, {'name': 'x'}, {'password': PASSWORD}, {'name': '', 'password': PASSWORD}, {'name': 'a b', 'password': PASSWORD}, {'name': 'é', 'password': PASSWORD},
+                                   {'name': 'x' * 129, 'password': PASSWORD}, {'name': 'x', 'password': '1234567'}, {'name': 'x', 'password': 'x' * 1025}, {'name': 7, 'password': PASSWORD},
+                                   {'name': 'x', 'password': 7}, {'name': 'x\n', 'password': PASSWORD}, {'name': 'x', 'password': PASSWORD, 'device': 'x' * 201},
+                                   {'name': 'x', 'password': PASSWORD, 'device': '\t'}, {'name': 'x', 'password': PASSWORD, 'cookie': 1}, {'name': 'x', 'password': PASSWORD, 'other': 1},
+                                   {'name': 'x', 'password': None}, 7, [], 'x'])
+def test_malformed_arguments_are_refused(team, param):
+    for operation in ('login', 'register'):
+        if param != {} or operation == 'login':  # register without a name: an anonymous account
+            assert ask(team, 'team', {}, operation, param=param).json()['code'] == 'AARG' or (operation == 'register' and param in (7, [], 'x')), (operation, param)
+
+
+@pytest.mark.parametrize('password', ['        ', '12345678', 'x' * 1024, 'пароль-пароль', '"\\/\b"\\/\b', "' or 1=1; --", '\x7f' * 8, '$argon2id$v=19$m=19456,t=2,p=1$AAAA$AAAA'])
+def test_every_password_works(team, password):
+    name, made = register(team, password=password)
+    assert account(team, 'login', {'name': name, 'password': password})['account'] == made['account']
+    for wrong in (password + 'x' if len(password) < 1024 else password[:-1], password.swapcase() + '.'):
+        if 8 <= len(wrong.encode()) <= 1024:
+            refused('SKEY', account, team, 'login', {'name': name, 'password': wrong}, status=401)
+
+
+def masked(answer):
+    return answer.status_code, {name: value for name, value in answer.headers.items() if name not in ('Date', 'X-Request-Id')}, answer.text
+
+
+def test_a_login_does_not_disclose_whether_the_account_exists(team):
+    name, made = register(team)
+    disabled, other = register(team)
+    administer(team, set={'account': other['account'], 'disabled': True})
+    answers = [masked(ask(team, 'team', {}, 'login', param={'name': who, 'password': password}))
+               for who, password in ((name, 'not the password'), (next(NAMES), PASSWORD), (disabled, PASSWORD), (disabled, 'not the password'))]
+    assert all(answer == answers[0] for answer in answers), answers
+    assert answers[0][0] == 401
+
+
+def test_a_login_costs_the_same_whether_the_account_exists(team):
+    """In processor time of the workers, which other programs on the machine do not use up."""
+    there, not_there = [register(team)[0] for _ in range(6)], [next(NAMES) for _ in range(6)]
+
+    def ticks():
+        return sum(sum(map(int, process_state(pid)[11:13])) for pid in team.worker_pids())
+
+    def cost(names):
+        before = ticks()
+        for name in names * 3:
+            refused('SKEY', account, team, 'login', {'name': name, 'password': 'not the password'})
+        return ticks() - before
+    of_some, of_none = cost(there), cost(not_there)
+    assert of_none > 10 and 0.5 < of_some / of_none < 2, (of_some, of_none)
+
+
+# --- sessions ---
+
+def test_sessions_are_bounded_and_the_oldest_goes(team):
+    name, made = register(team)
+    tokens = [made['token']] + [account(team, 'login', {'name': name, 'password': PASSWORD})['token'] for _ in range(5)]
+    valid = [verdict(ask(team, 'team', bearer(token))) == 'known' for token in tokens]
+    assert valid == [False, False, True, True, True, True]
+    assert len(account(team, 'sessions', token=tokens[-1])['sessions']) == 4
+
+
+def test_a_session_expires_and_is_removed_at_login(team):
+    name, made = register(team)
+    CLOCK.set(30 * 1440 - 2)
+    try:
+        assert account(team, 'account', token=made['token'])['name'] == name
+        CLOCK.set(30 * 1440 + 2)
+        refused('SKEY', account, team, 'account', token=made['token'], status=401)
+        fresh = account(team, 'login', {'name': name, 'password': PASSWORD})
+        items = team.get('team', ('Account', made['account']), admin=True)['items']
+        assert len([item for item in items if item['c'] == 'Sess']) == 1
+        assert account(team, 'account', token=fresh['token'])['name'] == name
+    finally:
+        CLOCK.set(0)
+
+
+def test_sessions_are_revoked(team):
+    name, made = register(team)
+    tokens = [made['token']] + [account(team, 'login', {'name': name, 'password': PASSWORD})['token'] for _ in range(3)]
+    listed = account(team, 'sessions', token=tokens[0])['sessions']
+    one = next(session['session'] for session in listed if hashlib.sha256(tokens[1][26:].encode()).hexdigest().startswith(session['session']))
+    assert account(team, 'sessions', {'revoke': one}, token=tokens[0]) == {'ended': 1}
+    assert [verdict(ask(team, 'team', bearer(token))) for token in tokens] == ['known', 'refused', 'known', 'known']
+    assert account(team, 'sessions', {'revoke': one}, token=tokens[0]) == {'ended': 0}
+    assert account(team, 'sessions', {'revoke': 'others'}, token=tokens[0]) == {'ended': 2}
+    assert [verdict(ask(team, 'team', bearer(token))) for token in tokens] == ['known', 'refused', 'refused', 'refused']
+    assert account(team, 'sessions', {'revoke': 'all'}, token=tokens[0]) == {'ended': 1}
+    assert verdict(ask(team, 'team', bearer(tokens[0]))) == 'refused'
+    other = register(team)[1]
+    for wrong in ('', 'x', one + 'x', one[:-1], 7, ['all']):
+        refused('AARG', account, team, 'sessions', {'revoke': wrong}, token=other['token'])
+
+
+def test_a_new_password_ends_all_other_sessions(team):
+    name, made = register(team)
+    other = account(team, 'login', {'name': name, 'password': PASSWORD})['token']
+    for password in (None, 'not the password'):
+        refused('AARG' if not password else 'SKEY', account, team, 'account', {'set': {'password': 'another password'}, 'password': password}, token=made['token'])
+    account(team, 'account', {'set': {'password': 'another password'}, 'password': PASSWORD}, token=made['token'])
+    assert [verdict(ask(team, 'team', bearer(token))) for token in (made['token'], other)] == ['known', 'refused']
+    refused('SKEY', account, team, 'login', {'name': name, 'password': PASSWORD}, status=401)
+    account(team, 'login', {'name': name, 'password': 'another password'})
+
+
+# --- anonymous accounts ---
+
+def test_an_anonymous_account_is_converted_and_keeps_its_id(team):
+    made = account(team, 'register')
+    assert account(team, 'account', token=made['token'])['anonymous'] is True
+    name = next(NAMES)
+    for wrong in ({'name': name}, {'password': PASSWORD}):
+        refused('AARG', account, team, 'account', {'set': wrong}, token=made['token'])
+    account(team, 'account', {'set': {'address': 'a@b.c'}}, token=made['token'])
+    after = account(team, 'account', {'set': {'name': name, 'password': PASSWORD}}, token=made['token'])
+    assert after['account'] == made['account'] and 'anonymous' not in after and after['address'] == 'a@b.c'
+    assert account(team, 'login', {'name': name, 'password': PASSWORD})['account'] == made['account']
+    assert account(team, 'account', token=made['token'])['name'] == name
+
+
+# --- registration ---
+
+@pytest.fixture
+def club(team):
+    yield team
+    configure(team, 'club', accounts=OPEN)
+
+
+def test_registration_by_invitation(club):
+    configure(club, 'club', accounts={'registration': 'invitation'})
+    assert 'invitation' in refused('SCLOSED', register, club, ns='club', status=401).body['detail']
+    refused('SCLOSED', account, club, 'register', ns='club')  # no anonymous ones
+    invitation = administer(club, 'club', invite={'roles': ['editor', 'admin', 'editor'], 'days': 2})['invitation']
+    for wrong in ('', 'x', invitation[:-1], invitation + 'A', invitation.swapcase()):
+        refused('SKEY', register, club, ns='club', invitation=wrong, status=401)
+    name, made = register(club, ns='club', invitation=invitation)
+    assert account(club, 'account', ns='club', token=made['token'])['roles'] == ['admin', 'editor']
+    refused('SKEY', register, club, ns='club', invitation=invitation, status=401)  # it is used up
+    late = administer(club, 'club', invite={'days': 1})['invitation']
+    CLOCK.set(1440 + 2)
+    try:
+        refused('SKEY', register, club, ns='club', invitation=late, status=401)
+    finally:
+        CLOCK.set(0)
+
+
+def test_a_taken_name_does_not_use_up_an_invitation(club):
+    configure(club, 'club', accounts={'registration': 'invitation'})
+    name = next(NAMES)
+    administer(club, 'club', create={'name': name, 'password': PASSWORD})
+    invitation = administer(club, 'club', invite={})['invitation']
+    refused('AUNIQUE', register, club, name, 'club', invitation=invitation)
+    register(club, ns='club', invitation=invitation)
+
+
+def test_registration_is_closed(club):
+    configure(club, 'club', accounts={})
+    invitation = administer(club, 'club', invite={})['invitation']
+    refused('SCLOSED', register, club, ns='club', status=401)
+    refused('SCLOSED', register, club, ns='club', invitation=invitation, status=401)
+    name = next(NAMES)
+    made = administer(club, 'club', create={'name': name, 'password': PASSWORD, 'roles': ['editor']})
+    assert account(club, 'login', {'name': name, 'password': PASSWORD}, ns='club')['account'] == made['account']
+
+
+# --- the administrator ---
+
+def test_the_administrator_finds_and_changes_accounts(team):
+    name, made = register(team, address='a@b.example')
+    found = administer(team, find=name.upper())
+    assert found == administer(team, get=made['account']) and found['account'] == made['account'] and len(found['sessions']) == 1
+    assert administer(team, set={'account': made['account'], 'roles': ['b', 'a', 'b'], 'address': None})['roles'] == ['a', 'b']
+    assert 'address' not in administer(team, get=made['account'])
+    assert administer(team, revoke={'account': made['account'], 'session': found['sessions'][0]['session']}) == {'ended': 1}
+    refused('SKEY', account, team, 'account', token=made['token'])
+    administer(team, set={'account': made['account'], 'password': 'set by the administrator'})
+    token = account(team, 'login', {'name': name, 'password': 'set by the administrator'})['token']
+    assert administer(team, delete=made['account']) == {'deleted': True}
+    refused('SKEY', account, team, 'account', token=token)
+    for act in ({'get': made['account']}, {'find': name}, {'set': {'account': made['account']}}, {'revoke': {'account': made['account']}}, {'delete': made['account']}):
+        refused('NDOCUMENT', administer, team, **act)
+
+
+@pytest.mark.parametrize('act', [{}, {'find': 7}, {'get': ''}, {'find': 'a b'}, {'set': 7}, {'set': {}}, {'set': {'account': 'x', 'other': 1}}, {'find': 'a', 'get': 'b'},
+                                 {'invite': {'days': 0}}, {'invite': {'roles': 'a'}}, {'invite': {'roles': ['a b']}}, {'key': {'label': 7}}, {'create': {'name': 'x'}},
+                                 {'create': {'password': PASSWORD}}, {'revoke': {'account': 'x', 'session': 'y'}}, {'invite': {'roles': ['r'] * 33}}, {'other': 1}])
+def test_malformed_acts_of_the_administrator_are_refused(team, act):
+    refused('AARG', administer, team, **act)
+
+
+def test_strangers_are_no_administrators(team):
+    made = register(team)[1]
+    for headers in ({}, bearer(made['token'])):
+        for act in ({'get': made['account']}, {'set': {'account': made['account'], 'roles': ['admin']}}, {'key': {}}, {'invite': {}}):
+            assert ask(team, 'team', headers, 'accounts', param=act).json()['code'] == 'SCLOSED'
+    refused('AARG', account, team, 'account', {'set': {'roles': ['admin']}, 'password': PASSWORD}, token=made['token'])
+    refused('AARG', account, team, 'account', {'set': {'disabled': False}, 'password': PASSWORD}, token=made['token'])
+
+
+def test_a_service_key_is_an_account_that_nobody_logs_in_to(team):
+    made = administer(team, key={'label': 'nightly', 'roles': ['robot']})
+    assert made['key'].startswith('sk_')
+    CLOCK.set(3650 * 1440)
+    try:
+        assert verdict(ask(team, 'team', bearer(made['key']))) == 'known'  # it does not expire
+    finally:
+        CLOCK.set(0)
+    for operation, param in (('account', {}), ('account', {'set': {'name': 'robot', 'password': PASSWORD}}), ('account', {'delete': True}), ('sessions', {'revoke': 'all'}), ('logout', {})):
+        refused('SCLOSED', account, team, operation, param, token=made['key'], status=403)
+    second = administer(team, key={'account': made['account']})
+    assert second['account'] == made['account'] and second['key'] != made['key']
+    listed = administer(team, get=made['account'])
+    assert listed['roles'] == ['robot'] and [one['service'] for one in listed['sessions']] == [True, True]
+    assert administer(team, revoke={'account': made['account']}) == {'ended': 2}
+    for token in (made['key'], second['key']):
+        assert verdict(ask(team, 'team', bearer(token))) == 'refused'
+    person = register(team)[1]
+    refused('AARG', administer, team, key={'account': person['account']})
+
+
+@pytest.mark.parametrize('prefix', ['st', 'sk'])
+def test_the_two_kinds_of_tokens_are_not_exchanged(team, prefix):
+    made = Made(team, 'team', prefix)
+    assert verdict(ask(team, 'team', bearer({'st': 'sk', 'sk': 'st'}[prefix] + made.token[2:]))) == 'refused'
+
+
+def requests_post(stack, token):
+    """The caller's roles, by a connection of its own."""
+    answer = requests.post(f'{stack.url}/team/op/account', json={}, headers=bearer(token), verify=stack.http.verify, timeout=60)
+    return answer.json()['out']['roles']
+
+
+def test_roles_take_effect_at_the_next_request_of_every_worker(team):
+    """Requests side by side are served by all workers."""
+    made = register(team)[1]
+    for round_ in range(20):
+        roles = [f'role{round_}']
+        administer(team, set={'account': made['account'], 'roles': roles})
+        with ThreadPoolExecutor(6) as pool:
+            assert list(pool.map(lambda _: requests_post(team, made['token']), range(12))) == [roles] * 12
+
+
+# --- cookies ---
+
+def test_a_cookie_instead_of_a_token(team):
+    name = next(NAMES)
+    answer = ask(team, 'team', {}, 'register', param={'name': name, 'password': PASSWORD, 'cookie': True})
+    assert 'token' not in answer.json()['out']
+    value, *attributes = answer.headers['Set-Cookie'].split('; ')
+    assert set(attributes) == {'Path=/', 'Secure', 'HttpOnly', 'SameSite=Lax', f'Max-Age={30 * 86400}'}
+    assert value.startswith('__Host-stampd-team=st_')
+    own = {'Cookie': value, 'Origin': ORIGIN}
+    assert account(team, 'account', headers=own)['name'] == name
+    answer = ask(team, 'team', own, 'logout')
+    assert answer.headers['Set-Cookie'].startswith('__Host-stampd-team=; ') and 'Max-Age=0' in answer.headers['Set-Cookie']
+    refused('SKEY', account, team, 'account', headers=own)
+    assert 'Set-Cookie' not in ask(team, 'team', {}, 'login', param={'name': name, 'password': 'wrong password', 'cookie': True}).headers
+
+
+@pytest.mark.parametrize('origin, allowed', [({'Origin': ORIGIN}, True), ({'Sec-Fetch-Site': 'same-origin'}, True), ({'Origin': 'https://evil.example'}, False),
+                                             ({'Sec-Fetch-Site': 'cross-site'}, False), ({'Sec-Fetch-Site': 'same-site'}, False), ({}, False),
+                                             ({'Origin': 'null'}, False), ({'Origin': 'https://evil.example', 'Sec-Fetch-Site': 'cross-site'}, False)])
+def test_a_cookie_writes_for_pages_of_listed_origins_only(team, origin, allowed):
+    """Also where all origins are listed by a star."""
+    made = register(team)[1]
+    answer = ask(team, 'team', {**cookie('team', made['token']), **origin}, 'sessions', param={'revoke': 'others'})
+    assert (answer.status_code == 200) == allowed and (allowed or answer.json()['code'] == 'SORIGIN'), answer.text
+    if 'Origin' in origin or not origin:  # no page sends this header by itself
+        assert ask(team, 'team', {**bearer(made['token']), **origin}, 'sessions', param={'revoke': 'others'}).status_code == 200
+
+
+# --- limits ---
+
+@pytest.fixture
+def clients(team):
+    with contextlib.ExitStack() as all_:
+        yield lambda number: all_.enter_context(Client(team, f'127.0.0.{number}'))
+
+
+def log_in(client, name, password=PASSWORD):
+    answer = client.op('team', 'login', {'name': name, 'password': password})
+    return answer.code or answer.status, answer.args if answer.code == 'XBUSY' else None
+
+
+def test_attempts_at_a_name_are_limited_for_one_address_only(team, clients):
+    name, made = register(team)
+    attacker, owner = clients(2), clients(3)
+    before = team.refusals('limit_name_attempts')
+    for _ in range(5):
+        assert log_in(attacker, name, 'not the password') == ('SKEY', None)
+    for who, password in ((name, PASSWORD), (name.upper(), 'not the password')):
+        assert log_in(attacker, who, password) == ('XBUSY', ['limit_name_attempts', '5'])
+    assert team.refusals('limit_name_attempts') == before + 2
+    assert log_in(attacker, register(team)[0]) == (200, None)  # another name
+    assert log_in(owner, name) == (200, None)
+    assert account(team, 'account', token=made['token'])['name'] == name
+
+
+def test_a_right_password_ends_the_count(team, clients):
+    name, client = register(team)[0], clients(4)
+    for _ in range(4):
+        for _ in range(4):
+            assert log_in(client, name, 'not the password') == ('SKEY', None)
+        assert log_in(client, name) == (200, None)
+
+
+def test_attempts_of_one_address_are_limited(team, clients):
+    attacker = clients(5)
+    names = [next(NAMES) for _ in range(45)]
+    answers = [log_in(attacker, name) for name in names]
+    assert answers[:40] == [('SKEY', None)] * 40
+    assert ('XBUSY', ['limit_client_attempts', '40']) in answers  # one comes back in a minute and a half
+    registered = [attacker.op('team', 'register', {'name': next(NAMES), 'password': PASSWORD}) for _ in range(4)]
+    assert 'limit_client_attempts' in [answer.args[0] for answer in registered if answer.status == 429]
+    assert log_in(clients(6), register(team)[0]) == (200, None)
+
+
+def test_attempts_at_the_own_password_count_too(team, clients):
+    name, made = register(team)
+    client = clients(7)
+
+    def change(password):
+        return client.ask('POST', '/team/op/account', {'param': {'set': {'address': 'a@b.c'}, 'password': password}}, Authorization=f'Bearer {made["token"]}').code
+    assert [change('not the password') for _ in range(6)] == ['SKEY'] * 5 + ['XBUSY']
+
+
+# --- secrets ---
+
+def test_no_answer_with_a_secret_is_kept(team):
+    name = next(NAMES)
+    for operation, param in (('register', {'name': name, 'password': PASSWORD}), ('login', {'name': name, 'password': PASSWORD})):
+        answer = ask(team, 'team', {'Idempotency-Key': 'a-key'}, operation, param=param)
+        assert answer.json()['code'] == 'AARG' and answer.json()['args'] == ['Idempotency-Key']
+    assert team.psql('team', 'select count(*) from idempotency') == [(0,)]
+    for operation in ('login', 'register', 'account', 'accounts'):
+        refused('AARG', team.op, 'team', 'task', {'op': operation, 'param': {}}, admin=True)
+
+
+def test_no_secret_is_logged(team):
+    name, password = LOGGED
+    made = register(team, name, password=password)[1]
+    refused('SKEY', account, team, 'login', {'name': name, 'password': password + 'x'})
+    ask(team, 'team', bearer(forged(made['token'])))
+    logs = ''.join(team.log(part) for part in ('stampd', 'nginx', 'postgres', 'access'))
+    assert password not in logs and made['token'][26:] not in logs and name not in logs
+
+
+def test_a_namespace_without_accounts_has_no_operations_on_them(team):
+    for operation, param in (('register', {}), ('login', {'name': 'x', 'password': PASSWORD}), ('logout', {}), ('account', {}), ('sessions', {})):
+        assert 'no accounts' in refused('SCLOSED', account, team, operation, param, ns='lab').body['detail']
+    assert 'no accounts' in refused('SCLOSED', team.op, 'lab', 'accounts', {'find': 'x'}, admin=True).body['detail']
+
+
+def test_a_replay_is_of_the_same_account(team):
+    """An answer kept for one account is not sent to another."""
+    one, other = register(team)[1], register(team)[1]
+    for made in (one, other):
+        answers = [ask(team, 'team', {**bearer(made['token']), 'Idempotency-Key': 'the-same'}, 'sessions', param={'revoke': 'others'}) for _ in range(2)]
+        assert [answer.headers.get('Idempotency-Replayed') for answer in answers] == [None, 'true']
+
+
+def test_accounts_in_a_namespace_that_is_read_only(club):
+    name, made = register(club, ns='club')
+    configure(club, 'club', state=1)
+    try:
+        assert account(club, 'account', ns='club', token=made['token'])['name'] == name
+        assert len(account(club, 'sessions', ns='club', token=made['token'])['sessions']) == 1
+        refused('OREADONLY', account, club, 'login', {'name': name, 'password': PASSWORD}, ns='club')
+        refused('OREADONLY', account, club, 'logout', ns='club', token=made['token'])
+    finally:
+        configure(club, 'club', state=0)

@@ -29,6 +29,9 @@ static enum fault read_operation(struct attempt *attempt, const struct reader *r
     if (!*operation_r)
         return access_refuse_unknown(call, attempt->reply, name);
     fault = access_check(call, attempt->reply, *operation_r);
+    if (!fault && (*operation_r)->is_secret)
+        return reader_wrong(reader, call->param, "op",
+                            "Its param contains a secret, which is not stored: it cannot be a task.");
     if (!fault && call->rules && (*operation_r)->obeys_rules) /* a task would not be judged */
         return reply_fault(call, attempt->reply, FAULT_SCLOSED,
                            "Where rules decide, this operation may not be requested as a task.",

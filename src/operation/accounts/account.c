@@ -1,0 +1,101 @@
+/* account: the caller reads, changes and deletes its own account.  A change of an account with a password
+ * requires the present one, and a new password ends all other sessions.  An account without a name, set name
+ * and password together, becomes one that can log in, with the same id. */
+#include "operation/accounts/accounts.h"
+
+#include "operation/accounts/account_change.h"
+#include "operation/accounts/account_password.h"
+#include "operation/accounts/account_session.h"
+
+static enum fault check_password(struct attempt *attempt, const struct reader *reader,
+                                 const struct draft *draft, const struct account *account)
+{
+    struct bytes password;
+    bool is_right;
+    bool has_one = draft_find_item(draft, BYTES("Secret"), BYTES("")) != NULL;
+    enum fault fault = account_password_read(reader, attempt->call->param, "password", has_one, &password);
+    if (fault || !has_one)
+        return fault;
+    fault = account_gate_count(attempt, account->name);
+    if (!fault)
+        fault = account_password_compare(attempt, draft, password, &is_right);
+    if (fault || is_right)
+        return fault;
+    return account_password_refuse(attempt, "The password is wrong.");
+}
+
+static enum fault check_conversion(const struct reader *reader, const struct json *wish,
+                                   const struct account_change *change, const struct account *account)
+{
+    if (account->name.size || (change->name.data != NULL) == (change->password.data != NULL))
+        return FAULT_NONE;
+    return reader_wrong(reader, wish, change->name.data ? "password" : "name",
+                        "An account gets its name and its password together.");
+}
+
+static enum fault set(struct attempt *attempt, const struct reader *reader, const struct json *wish,
+                      struct draft *draft, struct account *account)
+{
+    struct account_change change = {0};
+    if (wish->kind != JSON_OBJECT || wish->is_shallow)
+        return reader_wrong_value(reader, wish, "set", "An object is expected.");
+    enum fault fault = reader_members(reader, wish, "name address password");
+    if (!fault)
+        fault = account_change_read(reader, wish, &change);
+    if (!fault)
+        fault = check_conversion(reader, wish, &change, account);
+    if (!fault)
+        fault = account_change_apply(attempt, draft, attempt->call->caller.account, account, &change);
+    if (!fault && change.password.data)
+        account_session_end(attempt, draft, BYTES(""), attempt->call->caller_session);
+    return fault;
+}
+
+static enum fault act(struct attempt *attempt, const struct reader *reader, struct draft *draft,
+                      struct account *account, bool *is_deleted_r)
+{
+    const struct json *param = attempt->call->param, *wish = json_member(param, "set");
+    enum fault fault = reader_boolean(reader, param, "delete", is_deleted_r);
+    if (fault || (!wish && !*is_deleted_r))
+        return fault;
+    if (wish && *is_deleted_r)
+        return reader_wrong(reader, param, "delete", "Either set or delete is expected.");
+    fault = check_password(attempt, reader, draft, account);
+    if (!fault && wish)
+        fault = set(attempt, reader, wish, draft, account);
+    else if (!fault)
+        fault = account_change_delete(attempt, draft, account);
+    if (!fault && account->name.size)
+        account_gate_forget(attempt, account->name);
+    return fault;
+}
+
+static enum fault account_work(struct attempt *attempt)
+{
+    const struct reader reader = account_gate_reader(attempt);
+    struct account account;
+    struct draft *draft;
+    bool is_deleted = false;
+    enum fault fault = reader_members(&reader, attempt->call->param, "set delete password");
+    if (!fault)
+        fault = account_gate_fetch_caller(attempt, &draft);
+    if (!fault)
+        fault = account_gate_read(attempt, draft, &account);
+    if (!fault)
+        fault = act(attempt, &reader, draft, &account, &is_deleted);
+    if (fault)
+        return fault;
+    if (is_deleted)
+        builder_add_text(attempt->reply->body, "{\"deleted\":true}");
+    else
+        account_change_write(attempt, attempt->call->caller.account, &account);
+    return FAULT_NONE;
+}
+
+static bool is_look(const struct call *call)
+{
+    return !json_member(call->param, "set") && !json_member(call->param, "delete");
+}
+
+const struct operation accounts_account = {
+    .name = "account", .right = RIGHT_PUBLIC, .is_secret = true, .work = account_work, .is_look = is_look};

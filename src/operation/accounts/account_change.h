@@ -1,0 +1,31 @@
+/* account_change: changes of an account, by itself or by the administrator. */
+#ifndef STAMPD_OPERATION_ACCOUNTS_ACCOUNT_CHANGE_H
+#define STAMPD_OPERATION_ACCOUNTS_ACCOUNT_CHANGE_H
+
+#include "operation/accounts/account_gate.h"
+
+/* What changes; NO_BYTES, NULL: it stays. */
+struct account_change {
+    struct bytes given, name; /* as given, and in lower case */
+    struct bytes address;     /* empty: removed */
+    struct bytes password;
+    const struct json *roles;    /* an array */
+    const struct json *disabled; /* true or false */
+};
+/* The members name, address (null removes it), password, roles, disabled, as far as the caller has admitted
+ * them. */
+MUST_USE enum fault account_change_read(const struct reader *reader, const struct json *object,
+                                        struct account_change *change_r);
+/* Applies it to the draft and to `account`, which was read from it. */
+MUST_USE enum fault account_change_apply(struct attempt *attempt, struct draft *draft, struct bytes id,
+                                         struct account *account, const struct account_change *change);
+/* Deletes the account and its name. */
+MUST_USE enum fault account_change_delete(struct attempt *attempt, struct draft *draft,
+                                          const struct account *account);
+/* Appends {"account","name","address","confirmed","anonymous","disabled","roles","created"}, without what is
+ * false or absent. */
+void account_change_write(struct attempt *attempt, struct bytes id, const struct account *account);
+/* The same without the closing brace. */
+void account_change_write_open(struct attempt *attempt, struct bytes id, const struct account *account);
+
+#endif

@@ -1,0 +1,192 @@
+/* account_gate: see the header. */
+#include "operation/accounts/account_gate.h"
+
+#include "base/clock.h"
+#include "segment/limiter.h"
+
+enum { HOUR_MS = 3600000, KIND_CLIENT = LIMITER_ATTEMPTS, KIND_NAME };
+
+struct account_kept *account_gate_kept(struct attempt *attempt)
+{
+    if (!attempt->kept)
+        attempt->kept = ARENA_NEW(attempt->call->arena, struct account_kept);
+    return attempt->kept;
+}
+
+struct reader account_gate_reader(struct attempt *attempt)
+{
+    return (struct reader){attempt->worker_context->settings, attempt->call, attempt->reply};
+}
+
+static enum fault refuse(struct attempt *attempt, const char *detail)
+{
+    return reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED, detail, attempt->operation->name, NULL);
+}
+
+enum fault account_gate_check(struct attempt *attempt)
+{
+    return attempt->call->accounts.is_on ? FAULT_NONE : refuse(attempt, "The namespace has no accounts.");
+}
+
+enum fault account_gate_fetch_caller(struct attempt *attempt, struct draft **account_r)
+{
+    struct call *call = attempt->call;
+    struct account_session session;
+    enum fault fault = account_gate_check(attempt);
+    if (fault)
+        return fault;
+    if (!call->caller.account.data)
+        return refuse(attempt, "A session is expected: log in first.");
+    fault = transaction_fetch(attempt->transaction, account_gate_name(call->caller.account), account_r);
+    if (fault)
+        return fault;
+    struct bytes content = account_find(draft_base(*account_r), BYTES("Sess"), call->caller_session);
+    if (!account_read_session(call->arena, content, &session)) /* revoked since the call was entered */
+        return FAULT_STALE;
+    return session.is_service ? refuse(attempt, "A service key cannot change its account.") : FAULT_NONE;
+}
+
+/* --- attempts --- */
+
+/* Each (name, address) has a counter of its own. */
+static struct bytes subject_of(struct attempt *attempt, struct bytes name)
+{
+    struct builder text = {0};
+    builder_printf(&text, "%llx ", (unsigned long long)attempt->call->client);
+    builder_add_bytes(&text, name);
+    struct bytes subject = {arena_copy(attempt->call->arena, text.data, text.size), text.size};
+    builder_free(&text);
+    return subject;
+}
+
+static uint64_t key_of(struct attempt *attempt, int kind, struct bytes name)
+{
+    return limiter_key(attempt->worker_context->segment, attempt->ns, kind, subject_of(attempt, name));
+}
+
+static enum fault count(struct attempt *attempt, int kind, struct bytes name, const char *limit, int64_t most)
+{
+    const struct reader reader = account_gate_reader(attempt);
+    const struct limiter_rate rate = {.count = most, .period_ms = HOUR_MS, .burst = most};
+    int64_t wait_ms = limiter_take(attempt->worker_context->segment, key_of(attempt, kind, name), &rate, 1,
+                                   clock_monotonic_ms());
+    if (!wait_ms)
+        return FAULT_NONE;
+    attempt->reply->retry_after_s = (wait_ms + 999) / 1000;
+    return reader_busy(&reader, limit, most);
+}
+
+enum fault account_gate_count(struct attempt *attempt, struct bytes name)
+{
+    const struct settings *settings = attempt->worker_context->settings;
+    struct account_kept *kept = account_gate_kept(attempt);
+    if (kept->is_counted || !attempt->call->client || attempt->call->level == LEVEL_EVERYTHING)
+        return FAULT_NONE;
+    kept->is_counted = true;
+    enum fault fault =
+        count(attempt, KIND_CLIENT, BYTES(""), "limit_client_attempts", settings->limit_client_attempts);
+    if (!fault && name.data)
+        fault = count(attempt, KIND_NAME, name, "limit_name_attempts", settings->limit_name_attempts);
+    return fault;
+}
+
+void account_gate_forget(struct attempt *attempt, struct bytes name)
+{
+    if (attempt->call->client)
+        limiter_forget(attempt->worker_context->segment, key_of(attempt, KIND_NAME, name),
+                       clock_monotonic_ms());
+}
+
+/* --- documents --- */
+
+struct document_name account_gate_name(struct bytes id)
+{
+    return (struct document_name){BYTES("Account"), id};
+}
+
+struct document_name account_gate_login_name(struct bytes name)
+{
+    return (struct document_name){BYTES("Login"), name};
+}
+
+struct bytes account_gate_find_id(struct attempt *attempt, const struct draft *login)
+{
+    static const struct json_limits limits = {.depth = 2, .tree_depth = 2, .nodes = 8};
+    struct json *root;
+    struct json_problem problem;
+    const struct item *item = draft_exists(login) ? draft_find_item(login, BYTES("Acc"), BYTES("")) : NULL;
+    if (!item || json_read(attempt->call->arena, item->content, &limits, &root, &problem))
+        return NO_BYTES;
+    const struct json *id = json_member(root, "account");
+    return id && id->kind == JSON_STRING && id->value.size ? id->value : NO_BYTES;
+}
+
+static struct bytes content_of(const struct draft *draft, struct bytes iclass)
+{
+    const struct item *item = draft_find_item(draft, iclass, BYTES(""));
+    return item ? item->content : NO_BYTES;
+}
+
+enum fault account_gate_read(struct attempt *attempt, const struct draft *draft, struct account *account_r)
+{
+    if (account_read(attempt->call->arena, content_of(draft, BYTES("Self")),
+                     content_of(draft, BYTES("Roles")), account_r))
+        return FAULT_NONE;
+    return reply_fault(attempt->call, attempt->reply, FAULT_BCONTENT, NULL, "Self", NULL);
+}
+
+void account_gate_write(struct attempt *attempt, struct draft *draft, const struct account *account)
+{
+    draft_create(draft);
+    draft_set_item(draft, BYTES("Self"), BYTES(""), false, account_write_self(attempt->call->arena, account));
+}
+
+/* --- arguments --- */
+
+enum fault account_gate_read_name(const struct reader *reader, const struct json *object,
+                                  struct bytes *given_r, struct bytes *normal_r)
+{
+    enum fault fault = reader_text(reader, object, "name", given_r);
+    *normal_r = NO_BYTES;
+    if (fault || !given_r->data || account_normalise(reader->call->arena, *given_r, normal_r))
+        return fault;
+    return reader_wrong(reader, object, "name", "1 to 128 visible ASCII characters are expected.");
+}
+
+enum fault account_gate_read_address(const struct reader *reader, const struct json *object,
+                                     struct bytes *address_r)
+{
+    enum fault fault = reader_text(reader, object, "address", address_r);
+    if (fault || !address_r->data || account_is_address(*address_r))
+        return fault;
+    return reader_wrong(reader, object, "address", "A mail address is expected.");
+}
+
+enum fault account_gate_read_roles(const struct reader *reader, const struct json *object,
+                                   const struct json **roles_r)
+{
+    *roles_r = json_member(object, "roles");
+    if (!*roles_r || account_are_roles(*roles_r))
+        return FAULT_NONE;
+    return reader_wrong(reader, object, "roles",
+                        "At most 32 words of 1 to 64 letters, digits, \".\", \"_\", \"-\" are expected.");
+}
+
+enum fault account_gate_take_name(struct attempt *attempt, struct bytes normal, struct bytes id)
+{
+    struct call *call = attempt->call;
+    struct draft *login;
+    enum fault fault = transaction_fetch(attempt->transaction, account_gate_login_name(normal), &login);
+    if (fault)
+        return fault;
+    struct bytes present = account_gate_find_id(attempt, login);
+    if (bytes_equal(present, id))
+        return FAULT_NONE;
+    if (draft_exists(login))
+        return reply_fault(call, attempt->reply, FAULT_AUNIQUE, "Another account has this name.", "name",
+                           "Login", arena_copy(call->arena, normal.data, normal.size), NULL);
+    draft_create(login);
+    draft_set_item(login, BYTES("Acc"), BYTES(""), false,
+                   bytes_of(arena_printf(call->arena, "{\"account\":\"%.*s\"}", (int)id.size, id.data)));
+    return FAULT_NONE;
+}

@@ -1,0 +1,53 @@
+/* account_gate: what the operations on accounts check first, and the documents that they find. */
+#ifndef STAMPD_OPERATION_ACCOUNTS_ACCOUNT_GATE_H
+#define STAMPD_OPERATION_ACCOUNTS_ACCOUNT_GATE_H
+
+#include "model/account.h"
+#include "operation/attempt.h"
+#include "operation/reader.h"
+
+/* What the tries of a call keep: attempts are counted once, and digests computed once. */
+struct account_kept {
+    bool is_counted;
+    const char *compared; /* the digest with which the password was compared; NULL: none */
+    bool is_right;
+    const char *made; /* the digest of the new password; NULL: none */
+};
+struct account_kept *account_gate_kept(struct attempt *attempt);
+
+struct reader account_gate_reader(struct attempt *attempt);
+
+/* FAULT_SCLOSED: the namespace has no accounts. */
+MUST_USE enum fault account_gate_check(struct attempt *attempt);
+/* The same, and fetches the caller's account; FAULT_SCLOSED also: nobody has signed in, or by a service key.
+ */
+MUST_USE enum fault account_gate_fetch_caller(struct attempt *attempt, struct draft **account_r);
+/* Counts an attempt of the client, and one at `name` (NO_BYTES: none); FAULT_XBUSY: too many, by
+ * limit_client_attempts or limit_name_attempts.  An address cannot use up the attempts of another. */
+MUST_USE enum fault account_gate_count(struct attempt *attempt, struct bytes name);
+/* The client has shown that the name is its own: its attempts at it are forgotten. */
+void account_gate_forget(struct attempt *attempt, struct bytes name);
+
+struct document_name account_gate_name(struct bytes id);         /* Account/<id> */
+struct document_name account_gate_login_name(struct bytes name); /* Login/<name in lower case> */
+/* The id in a document Login/…, in the arena; NO_BYTES: none. */
+struct bytes account_gate_find_id(struct attempt *attempt, const struct draft *login);
+
+/* Reads a draft's Self and Roles; FAULT_BCONTENT: malformed. */
+MUST_USE enum fault account_gate_read(struct attempt *attempt, const struct draft *draft,
+                                      struct account *account_r);
+void account_gate_write(struct attempt *attempt, struct draft *draft, const struct account *account);
+
+/* The member `name` in lower case, NO_BYTES: absent. */
+MUST_USE enum fault account_gate_read_name(const struct reader *reader, const struct json *object,
+                                           struct bytes *given_r, struct bytes *normal_r);
+/* The member `address`; absent or null: NO_BYTES. */
+MUST_USE enum fault account_gate_read_address(const struct reader *reader, const struct json *object,
+                                              struct bytes *address_r);
+/* The member `roles`; NULL: absent. */
+MUST_USE enum fault account_gate_read_roles(const struct reader *reader, const struct json *object,
+                                            const struct json **roles_r);
+/* Makes Login/<normal> name the account; FAULT_AUNIQUE: it names another. */
+MUST_USE enum fault account_gate_take_name(struct attempt *attempt, struct bytes normal, struct bytes id);
+
+#endif

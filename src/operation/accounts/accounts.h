@@ -1,0 +1,21 @@
+/* accounts: the operations on accounts (model/account.h), in namespaces that have accounts.
+ *
+ * | operation | param | for |
+ * | --- | --- | --- |
+ * | register | {"name","password","address","invitation","device","cookie"}; without a name: anonymous |
+ * everybody | | login | {"name","password","device","cookie"} | everybody | | logout | {} | a session | |
+ * account | {} or {"set":{"name","address","password"}} or {"delete":true}, with {"password"}: the present
+ * one | an account | | sessions | {} or {"revoke":session, "others" or "all"} | an account | | accounts | one
+ * of find, get, create, set, invite, key, revoke, delete | the administrator |
+ *
+ * They change documents of the reserved classes Account, Login and Ticket, which no rule can name.  Their
+ * param and their answers contain secrets and are never stored. */
+#ifndef STAMPD_OPERATION_ACCOUNTS_ACCOUNTS_H
+#define STAMPD_OPERATION_ACCOUNTS_ACCOUNTS_H
+
+#include "operation/operation.h"
+
+extern const struct operation accounts_account, accounts_accounts, accounts_login, accounts_logout,
+    accounts_register, accounts_sessions;
+
+#endif

@@ -1,0 +1,300 @@
+/* administration: the operation `accounts`, by which the administrator finds, makes, changes and deletes
+ * accounts, invitations and service keys of a namespace. param, one member:
+ * {"find":name} or {"get":account} → account: {"account","name",…,"sessions":[…]};
+ * {"create":{"name","password","address","roles"}} → account; {"set":{"account",…,"roles","disabled"}} →
+ * account; {"invite":{"roles","days"}} → {"invitation","expires"}; {"key":{"account","label","roles"}} →
+ * {"account","key"}; {"revoke":{"account","session"}} → {"ended"}; {"delete":account} → {"deleted"}. */
+#include "operation/accounts/accounts.h"
+
+#include "base/clock.h"
+#include "model/stamp.h"
+#include "operation/accounts/account_change.h"
+#include "operation/accounts/account_password.h"
+#include "operation/accounts/account_session.h"
+
+enum { DAY_MINUTES = 1440, INVITATION_DAYS = 7, INVITATION_DAYS_MOST = 366 };
+
+/* An act: its wish is the value of its member. */
+typedef enum fault act(struct attempt *attempt, const struct reader *reader, const struct json *wish);
+
+/* --- what is found --- */
+
+static enum fault refuse_absence(struct attempt *attempt, struct document_name name)
+{
+    struct arena *arena = attempt->call->arena;
+    return reply_fault(attempt->call, attempt->reply, FAULT_NDOCUMENT, NULL,
+                       arena_copy(arena, name.class.data, name.class.size),
+                       arena_copy(arena, name.id.data, name.id.size), NULL);
+}
+
+static enum fault fetch(struct attempt *attempt, struct bytes id, struct draft **draft_r,
+                        struct account *account_r)
+{
+    enum fault fault = transaction_fetch(attempt->transaction, account_gate_name(id), draft_r);
+    if (fault)
+        return fault;
+    if (!draft_exists(*draft_r))
+        return refuse_absence(attempt, account_gate_name(id));
+    return account_gate_read(attempt, *draft_r, account_r);
+}
+
+/* The id in a member of `object`. */
+static enum fault read_id(const struct reader *reader, const struct json *object, const char *member,
+                          struct bytes *id_r)
+{
+    enum fault fault = reader_text(reader, object, member, id_r);
+    return fault ? fault : reader_check_length(reader, object, member, *id_r);
+}
+
+/* The account that the member `account` names. */
+static enum fault read_account(struct attempt *attempt, const struct reader *reader, const struct json *wish,
+                               struct bytes *id_r, struct draft **draft_r, struct account *account_r)
+{
+    enum fault fault = read_id(reader, wish, "account", id_r);
+    return fault ? fault : fetch(attempt, *id_r, draft_r, account_r);
+}
+
+static void answer(struct attempt *attempt, struct bytes id, const struct draft *draft,
+                   const struct account *account)
+{
+    account_change_write_open(attempt, id, account);
+    builder_add_text(attempt->reply->body, ",\"sessions\":");
+    account_session_write(attempt, draft);
+    builder_add_text(attempt->reply->body, "}");
+}
+
+static enum fault get(struct attempt *attempt, const struct reader *reader, const struct json *wish UNUSED)
+{
+    struct account account;
+    struct draft *draft;
+    struct bytes id;
+    enum fault fault = read_id(reader, attempt->call->param, "get", &id);
+    if (!fault)
+        fault = fetch(attempt, id, &draft, &account);
+    if (!fault)
+        answer(attempt, id, draft, &account);
+    return fault;
+}
+
+static enum fault find(struct attempt *attempt, const struct reader *reader, const struct json *wish)
+{
+    struct account account;
+    struct draft *login, *draft;
+    struct bytes name;
+    if (wish->kind != JSON_STRING || !account_normalise(attempt->call->arena, wish->value, &name))
+        return reader_wrong_value(reader, wish, "find", "A name is expected.");
+    enum fault fault = transaction_fetch(attempt->transaction, account_gate_login_name(name), &login);
+    if (fault)
+        return fault;
+    struct bytes id = account_gate_find_id(attempt, login);
+    if (!id.data)
+        return refuse_absence(attempt, account_gate_login_name(name));
+    fault = fetch(attempt, id, &draft, &account);
+    if (!fault)
+        answer(attempt, id, draft, &account);
+    return fault;
+}
+
+/* --- what is changed --- */
+
+static enum fault create(struct attempt *attempt, const struct reader *reader, const struct json *wish)
+{
+    struct account account = {.created = stamp_now()};
+    struct account_change change;
+    struct draft *draft;
+    struct bytes id = account_session_new_id(attempt);
+    enum fault fault = reader_members(reader, wish, "name address password roles");
+    if (!fault)
+        fault = account_change_read(reader, wish, &change);
+    if (!fault && (!change.name.data || !change.password.data))
+        fault = reader_wrong(reader, wish, change.name.data ? "password" : "name",
+                             "A name and a password are expected.");
+    if (!fault)
+        fault = transaction_fetch(attempt->transaction, account_gate_name(id), &draft);
+    if (!fault)
+        draft_create(draft);
+    if (!fault)
+        fault = account_change_apply(attempt, draft, id, &account, &change);
+    if (!fault)
+        account_change_write(attempt, id, &account);
+    return fault;
+}
+
+/* A new password ends all sessions. */
+static enum fault set(struct attempt *attempt, const struct reader *reader, const struct json *wish)
+{
+    struct account account;
+    struct account_change change;
+    struct draft *draft;
+    struct bytes id;
+    enum fault fault = reader_members(reader, wish, "account name address password roles disabled");
+    if (!fault)
+        fault = account_change_read(reader, wish, &change);
+    if (!fault)
+        fault = read_account(attempt, reader, wish, &id, &draft, &account);
+    bool has_name = !fault && (account.name.size || change.name.data);
+    bool has_password =
+        !fault && (change.password.data || draft_find_item(draft, BYTES("Secret"), BYTES("")));
+    if (!fault && has_name != has_password)
+        fault = reader_wrong(reader, wish, has_name ? "password" : "name",
+                             "An account gets its name and its password together.");
+    if (!fault)
+        fault = account_change_apply(attempt, draft, id, &account, &change);
+    if (fault)
+        return fault;
+    if (change.password.data)
+        account_session_end(attempt, draft, BYTES(""), NO_BYTES);
+    answer(attempt, id, draft, &account);
+    return FAULT_NONE;
+}
+
+static enum fault invite(struct attempt *attempt, const struct reader *reader, const struct json *wish)
+{
+    struct arena *arena = attempt->call->arena;
+    const struct json *roles;
+    struct draft *ticket;
+    struct bytes key, secret = account_session_new_secret(attempt, &key);
+    int64_t days;
+    enum fault fault = reader_members(reader, wish, "roles days");
+    if (!fault)
+        fault = account_gate_read_roles(reader, wish, &roles);
+    if (!fault)
+        fault = reader_integer(reader, wish, "days", 1, INVITATION_DAYS_MOST, INVITATION_DAYS, &days);
+    const struct document_name name = {BYTES("Ticket"), key};
+    if (!fault)
+        fault = transaction_fetch(attempt->transaction, name, &ticket);
+    if (fault)
+        return fault;
+    int64_t expires = account_stamp_of(clock_present_minute() + days * DAY_MINUTES);
+    struct bytes text = account_write_roles(arena, roles);
+    draft_create(ticket);
+    draft_set_item(ticket, BYTES("Invite"), BYTES(""), false,
+                   bytes_of(arena_printf(arena, "{\"expires\":%lld,%.*s", (long long)expires,
+                                         (int)text.size - 1, text.data + 1)));
+    builder_printf(attempt->reply->body, "{\"invitation\":\"%.*s\",\"expires\":%lld}", (int)secret.size,
+                   secret.data, (long long)expires);
+    return FAULT_NONE;
+}
+
+/* A new account, or one that has keys already: an account that logs in gets none. */
+static enum fault fetch_for_key(struct attempt *attempt, const struct reader *reader, const struct json *wish,
+                                struct bytes *id_r, struct draft **draft_r)
+{
+    struct account account = {.created = stamp_now()};
+    if (json_member(wish, "account")) {
+        enum fault fault = read_account(attempt, reader, wish, id_r, draft_r, &account);
+        if (!fault && !account_session_has_key(attempt, *draft_r))
+            fault = reader_wrong(reader, wish, "account", "An account with a service key is expected.");
+        if (!fault && account_session_count(*draft_r) >= ACCOUNT_KEYS_MOST)
+            fault = reader_wrong(reader, wish, "account", "It has 100 keys: revoke some.");
+        return fault;
+    }
+    *id_r = account_session_new_id(attempt);
+    enum fault fault = transaction_fetch(attempt->transaction, account_gate_name(*id_r), draft_r);
+    if (!fault)
+        account_gate_write(attempt, *draft_r, &account);
+    return fault;
+}
+
+static enum fault key(struct attempt *attempt, const struct reader *reader, const struct json *wish)
+{
+    const struct json *roles;
+    struct draft *draft;
+    struct bytes id, label;
+    enum fault fault = reader_members(reader, wish, "account label roles");
+    if (!fault)
+        fault = reader_text(reader, wish, "label", &label);
+    if (!fault && !account_is_device(label))
+        fault =
+            reader_wrong(reader, wish, "label", "At most 200 bytes without control characters are expected.");
+    if (!fault)
+        fault = account_gate_read_roles(reader, wish, &roles);
+    if (!fault)
+        fault = fetch_for_key(attempt, reader, wish, &id, &draft);
+    if (fault)
+        return fault;
+    if (roles)
+        draft_set_item(draft, BYTES("Roles"), BYTES(""), false,
+                       account_write_roles(attempt->call->arena, roles));
+    const char *token = account_session_add_key(attempt, draft, id, label);
+    builder_add_text(attempt->reply->body, "{\"account\":");
+    json_add_string(attempt->reply->body, id);
+    builder_printf(attempt->reply->body, ",\"key\":\"%s\"}", token);
+    return FAULT_NONE;
+}
+
+static enum fault revoke(struct attempt *attempt, const struct reader *reader, const struct json *wish)
+{
+    struct account account;
+    struct draft *draft;
+    struct bytes id, session;
+    enum fault fault = reader_members(reader, wish, "account session");
+    if (!fault)
+        fault = reader_text(reader, wish, "session", &session);
+    if (!fault && session.data && session.size != ACCOUNT_SESSION_NAME)
+        fault = reader_wrong(reader, wish, "session", "A session, as it is listed, is expected.");
+    if (!fault)
+        fault = read_account(attempt, reader, wish, &id, &draft, &account);
+    if (!fault)
+        builder_printf(attempt->reply->body, "{\"ended\":%zu}",
+                       account_session_end(attempt, draft, session.data ? session : BYTES(""), NO_BYTES));
+    return fault;
+}
+
+static enum fault delete (struct attempt *attempt, const struct reader *reader,
+                          const struct json *wish UNUSED) {
+    struct account account; struct draft * draft; struct bytes id;
+    enum fault fault = read_id(reader, attempt->call->param, "delete", &id);
+    if (!fault) fault = fetch(attempt, id, &draft, &account);
+    if (!fault) fault = account_change_delete(attempt, draft, &account);
+    if (!fault) builder_add_text(attempt->reply->body, "{\"deleted\":true}");
+    return fault;
+}
+
+/* --- the operation --- */
+
+static const struct {
+    const char *member;
+    act *act;
+    bool is_text; /* the wish is a text, otherwise an object */
+} acts[] = {
+    {"find", find, true},      {"get", get, true},  {"create", create, false}, {"set", set, false},
+    {"invite", invite, false}, {"key", key, false}, {"revoke", revoke, false}, {"delete", delete, true},
+};
+
+static enum fault run(struct attempt *attempt, const struct reader *reader, const struct json *wish,
+                      size_t place)
+{
+    bool is_right =
+        acts[place].is_text ? wish->kind == JSON_STRING : wish->kind == JSON_OBJECT && !wish->is_shallow;
+    if (!is_right)
+        return reader_wrong_value(reader, wish, acts[place].member,
+                                  acts[place].is_text ? "A text is expected." : "An object is expected.");
+    return acts[place].act(attempt, reader, wish);
+}
+
+static enum fault accounts_work(struct attempt *attempt)
+{
+    const struct reader reader = account_gate_reader(attempt);
+    const struct json *param = attempt->call->param;
+    enum fault fault = account_gate_check(attempt);
+    if (!fault)
+        fault = reader_members(&reader, param, "find get create set invite key revoke delete");
+    if (fault)
+        return fault;
+    if (!param || param->kind != JSON_OBJECT || !param->first || param->first->next)
+        return reader_wrong_value(&reader, NULL, "param",
+                                  "One of find, get, create, set, invite, key, revoke, delete is expected.");
+    for (size_t i = 0; i < COUNT_OF(acts); i++)
+        if (json_member(param, acts[i].member))
+            return run(attempt, &reader, param->first, i);
+    return FAULT_BINTERNAL;
+}
+
+static bool is_look(const struct call *call)
+{
+    return json_member(call->param, "find") || json_member(call->param, "get");
+}
+
+const struct operation accounts_accounts = {
+    .name = "accounts", .right = RIGHT_ADMIN, .is_secret = true, .work = accounts_work, .is_look = is_look};

@@ -1,0 +1,121 @@
+/* register: makes an account and begins its first session. */
+#include "operation/accounts/accounts.h"
+
+#include "base/clock.h"
+#include "edge/crypto.h"
+#include "model/stamp.h"
+#include "operation/accounts/account_password.h"
+#include "operation/accounts/account_session.h"
+#include "operation/caller.h"
+
+struct registration_wish {
+    struct bytes given, name, address, password, invitation;
+    struct session_wish session;
+};
+
+static enum fault read_wish(const struct reader *reader, const struct json *param,
+                            struct registration_wish *wish)
+{
+    enum fault fault = reader_members(reader, param, "name password address invitation device cookie");
+    if (!fault)
+        fault = account_gate_read_name(reader, param, &wish->given, &wish->name);
+    if (!fault)
+        fault = account_password_read(reader, param, "password", wish->name.data != NULL, &wish->password);
+    if (!fault && wish->password.data && !wish->name.data)
+        fault = reader_wrong(reader, param, "name", "A name is expected beside a password.");
+    if (!fault)
+        fault = account_gate_read_address(reader, param, &wish->address);
+    if (!fault)
+        fault = reader_text(reader, param, "invitation", &wish->invitation);
+    return fault ? fault : account_session_read(reader, param, &wish->session);
+}
+
+/* May an account be made at all, as far as the configuration decides? */
+static enum fault check_registration(struct attempt *attempt, const struct registration_wish *wish)
+{
+    const struct ns_accounts *accounts = &attempt->call->accounts;
+    const char *detail = NULL;
+    if (wish->invitation.data && accounts->registration != REGISTRATION_CLOSED)
+        return FAULT_NONE;
+    if (!wish->name.data && !accounts->has_anonymous)
+        detail = "Accounts without a name are not made here: send name and password.";
+    else if (wish->name.data && accounts->registration == REGISTRATION_CLOSED)
+        detail = "Registration is closed.";
+    else if (wish->name.data && accounts->registration == REGISTRATION_INVITATION)
+        detail = "An invitation is expected.";
+    return detail ? reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED, detail, "register", NULL)
+                  : FAULT_NONE;
+}
+
+/* Uses up the invitation; its roles are those of the account. */
+static enum fault take_invitation(struct attempt *attempt, struct bytes invitation,
+                                  const struct json **roles_r)
+{
+    static const struct json_limits limits = {.depth = 3, .tree_depth = 3, .nodes = 64};
+    struct call *call = attempt->call;
+    char digest[CRYPTO_SHA256_HEX + 1];
+    struct draft *ticket;
+    struct json *root = NULL;
+    struct json_problem problem;
+    int64_t expires = 0;
+    crypto_sha256_hex(invitation, digest);
+    const struct document_name name = {BYTES("Ticket"),
+                                       bytes_of(arena_copy(call->arena, digest, CRYPTO_SHA256_HEX))};
+    enum fault fault = transaction_fetch(attempt->transaction, name, &ticket);
+    if (fault)
+        return fault;
+    const struct item *item =
+        draft_exists(ticket) ? draft_find_item(ticket, BYTES("Invite"), BYTES("")) : NULL;
+    bool is_one = item && !json_read(call->arena, item->content, &limits, &root, &problem);
+    const struct json *until = json_member(root, "expires");
+    if (!is_one || !until || !json_is_i64(until, &expires) ||
+        account_is_over(expires, clock_present_minute()))
+        return caller_refuse(attempt->worker_context, call, attempt->reply, "invitation",
+                             "The invitation is wrong, used or expired.");
+    const struct json *roles = json_member(root, "roles");
+    *roles_r = account_are_roles(roles) ? roles : NULL;
+    draft_delete(ticket);
+    return FAULT_NONE;
+}
+
+static enum fault make_account(struct attempt *attempt, const struct registration_wish *wish, struct bytes id,
+                               const struct json *roles, struct draft *draft)
+{
+    const struct account account = {.name = wish->given, .address = wish->address, .created = stamp_now()};
+    account_gate_write(attempt, draft, &account);
+    if (roles)
+        draft_set_item(draft, BYTES("Roles"), BYTES(""), false,
+                       account_write_roles(attempt->call->arena, roles));
+    if (!wish->name.data)
+        return FAULT_NONE;
+    enum fault fault = account_password_set(attempt, draft, wish->password); /* also if the name is taken */
+    return fault ? fault : account_gate_take_name(attempt, wish->name, id);
+}
+
+static enum fault register_work(struct attempt *attempt)
+{
+    const struct reader reader = account_gate_reader(attempt);
+    const struct json *roles = NULL;
+    struct registration_wish wish = {0};
+    struct draft *draft;
+    enum fault fault = account_gate_check(attempt);
+    if (!fault)
+        fault = read_wish(&reader, attempt->call->param, &wish);
+    if (!fault)
+        fault = check_registration(attempt, &wish);
+    if (!fault)
+        fault = account_gate_count(attempt, NO_BYTES);
+    if (!fault && wish.invitation.data)
+        fault = take_invitation(attempt, wish.invitation, &roles);
+    struct bytes id = account_session_new_id(attempt);
+    if (!fault)
+        fault = transaction_fetch(attempt->transaction, account_gate_name(id), &draft);
+    if (!fault)
+        fault = make_account(attempt, &wish, id, roles, draft);
+    if (!fault)
+        account_session_begin(attempt, draft, id, &wish.session);
+    return fault;
+}
+
+const struct operation accounts_register = {
+    .name = "register", .right = RIGHT_PUBLIC, .is_secret = true, .work = register_work};

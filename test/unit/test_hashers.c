@@ -1,0 +1,134 @@
+/* test_hashers: the share of workers at digests of passwords: dead processes, and processes that come
+ * together.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "edge/mapping.h"
+#include "segment/hashers.h"
+#include "segment/segment_open.h"
+
+enum { SLOTS = 1024, HANDLES = 6, INSTANCE = 1, OTHER_INSTANCE = 2, ROUNDS = 20000, MOST = 2 };
+
+static struct segment *handles[HANDLES]; /* of one segment, as of so many workers */
+
+static int open_handles(void **state UNUSED)
+{
+    char problem[256];
+    int indexes[HANDLES];
+    folder_make();
+    for (int i = 0; i < HANDLES; i++)
+        assert_true(segment_open(&handles[i], folder_path("segment"), SLOTS, 0, problem, sizeof problem));
+    assert_int_equal(processes_take(handles[0], INSTANCE, 1, HANDLES, indexes), HANDLES);
+    for (int i = 0; i < HANDLES; i++) {
+        processes_set(handles[0], indexes[i], PROCESS_HELD, (uint32_t)getpid());
+        segment_join(handles[i], indexes[i]);
+    }
+    return 0;
+}
+
+static int close_handles(void **state UNUSED)
+{
+    for (int i = 0; i < HANDLES; i++)
+        segment_close(handles[i]);
+    folder_remove();
+    return 0;
+}
+
+static void no_more_enter_than_the_share(void **state UNUSED)
+{
+    assert_int_equal(hashers_count(handles[0]), 0);
+    assert_true(hashers_enter(handles[0], 2));
+    assert_true(hashers_enter(handles[1], 2));
+    assert_false(hashers_enter(handles[2], 2));
+    assert_int_equal(hashers_count(handles[5]), 2);
+    assert_true(hashers_enter(handles[3], 3));
+    hashers_leave(handles[0]);
+    hashers_leave(handles[3]);
+    assert_true(hashers_enter(handles[2], 2));
+}
+
+static void the_dead_do_not_count(void **state UNUSED)
+{
+    int index = segment_index(handles[0]);
+    assert_true(hashers_enter(handles[0], 1));
+    assert_false(hashers_enter(handles[1], 1));
+    processes_set(handles[1], index, PROCESS_DIRTY, (uint32_t)getpid());
+    assert_true(hashers_enter(handles[1], 1));
+    hashers_leave(handles[1]);
+    processes_set(handles[1], index, PROCESS_HELD, (uint32_t)getpid() + 1); /* its successor */
+    assert_int_equal(hashers_count(handles[1]), 0);
+    assert_true(hashers_enter(handles[1], 1));
+}
+
+static void other_instances_do_not_count(void **state UNUSED)
+{
+    int index;
+    struct segment *other;
+    char problem[256];
+    assert_true(segment_open(&other, folder_path("segment"), SLOTS, 0, problem, sizeof problem));
+    assert_int_equal(processes_take(other, OTHER_INSTANCE, 2, 1, &index), 1);
+    processes_set(other, index, PROCESS_HELD, (uint32_t)getpid());
+    segment_join(other, index);
+    assert_true(hashers_enter(other, 1));
+    assert_true(hashers_enter(handles[0], 1));
+    assert_int_equal(hashers_count(handles[0]), 1);
+    segment_close(other);
+}
+
+static struct shared {
+    _Atomic int inside, entered;
+} * shared;
+
+static void crowd_in(void *argument)
+{
+    struct segment *segment = handles[*(int *)argument];
+    processes_set(segment, segment_index(segment), PROCESS_HELD, (uint32_t)getpid());
+    for (int i = 0; i < ROUNDS; i++) {
+        if (!hashers_enter(segment, MOST))
+            continue;
+        DEMAND(atomic_fetch_add(&shared->inside, 1) < MOST);
+        atomic_fetch_add(&shared->entered, 1);
+        if (i % 64 == 0)
+            sched_yield();
+        atomic_fetch_sub(&shared->inside, 1);
+        hashers_leave(segment);
+    }
+}
+
+static void processes_that_come_together(void **state UNUSED)
+{
+    pid_t children[HANDLES];
+    int numbers[HANDLES];
+    shared = mapping_share(sizeof *shared);
+    for (int i = 0; i < HANDLES; i++) {
+        numbers[i] = i;
+        children[i] = child_start(crowd_in, &numbers[i]);
+    }
+    for (int i = 0; i < HANDLES; i++)
+        child_expect(children[i]);
+    assert_true(shared->entered > 0);
+    assert_int_equal(hashers_count(handles[0]), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_handles, close_handles)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(no_more_enter_than_the_share),
+        TEST(the_dead_do_not_count),
+        TEST(other_instances_do_not_count),
+        TEST(processes_that_come_together),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
