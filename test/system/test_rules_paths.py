@@ -1,6 +1,7 @@
 """Rules on every path.  Two namespaces with the same rules: `full` has documents, items and members that a caller may not read, `bare` lacks
 exactly these.  Whatever a caller requests, both must answer alike, but for the values of stamps and the text of cursors; and no answer of
 `full` has a content, an id, a version or a time of what is hidden.  So what may not be read cannot be told from what does not exist."""
+import hashlib
 import itertools
 import json
 import re
@@ -8,7 +9,7 @@ import re
 import pytest
 
 from schema import Schemas
-from stack import BUILD, run_program
+from stack import refused
 
 WORLDS = ('full', 'bare')
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', **{ns: 'rules' for ns in WORLDS}},
@@ -20,16 +21,31 @@ RULES = {
     'Shut': {},                                                        # nobody's
     'Look': {'read': ['anybody']},                                     # read by name, never listed
     'Part': {**ALL, 'items': {'Secret': {'see': [], 'write': []}}},    # all but an item
+    'Own': {'owner': 'Main.owner', **{right: ['owner'] for right in ('read', 'list', 'update', 'delete')}},
+    'Club': {'members': 'Member', **{right: ['members'] for right in ('read', 'list', 'update', 'delete')}},
+    'Duty': {'team': {'class': 'Crew', 'id': 'Main.crew', 'members': 'Member'}, **{right: ['team'] for right in ('read', 'list', 'update', 'delete')}},
+    'Desk': {right: ['role:editor'] for right in ALL},
 }
-ITEMS = {'Main': {'singleton': True, 'fields': {'team': 'string'}}, 'Secret': {'singleton': True, 'fields': {'team': 'string'}}, 'Line': {}}
+SHARED = ('Own', 'Club', 'Duty')  # of ann some, of bob the others
+ITEMS = {'Member': {}, 'Main': {'singleton': True, 'fields': {'team': 'string'}}, 'Secret': {'singleton': True, 'fields': {'team': 'string'}}, 'Line': {}}
 SCHEMA = {name: {'open': True, 'items': ITEMS, 'collections': {'all': {'key': ['Main.team'], 'mutable': True},
                                                               'secret': {'key': ['Secret.team'], 'mutable': True}}}
-          for name in (*RULES, 'Other')}
+          for name in (*RULES, 'Crew', 'Other')}
 MARK = 'SECRET'
+ACCOUNTS = {name: name.ljust(22, 'A') for name in ('ann', 'bob')}
+CALLERS = ('anybody', 'ann')
 
 
 def document(name, ident, team='red', **items):
     return {'c': name, 'id': ident, 'items': [{'c': 'Main', 'j': {'team': team}}, *({'c': c, 'j': j} for c, j in items.items())]}
+
+
+def shared(name, ident, account, **items):
+    """Of the class `name`, for this account alone."""
+    one = document(name, ident, **items)
+    one['items'][0]['j'].update({'owner': account, 'crew': f'of-{account}'})
+    one['items'].append({'c': 'Member', 'k': account, 'j': {'role': 'reader'}})
+    return one
 
 
 def secret(name, ident, **items):
@@ -38,14 +54,32 @@ def secret(name, ident, **items):
 
 # In the order in which they are written; the second: it is hidden, and `bare` lacks it.  Hidden ones lie before, between and after the others.
 DOCUMENTS = [(document(name, ident), False) for name in ('Open', 'Look') for ident in ('b', 'd')] + \
-            [(secret(name, f'hidden-{ident}'), True) for name in ('Shut', 'Other') for ident in 'ace']
+            [(shared('Crew', f'of-{account}', account), False) for account in ACCOUNTS.values()] + \
+            [(secret(name, f'hidden-{ident}'), True) for name in ('Shut', 'Other', 'Desk') for ident in 'ace'] + \
+            [one for name in SHARED for ident, next_one in ('ab', 'cd', 'ef')
+             for one in ((shared(name, f'hidden-{ident}', ACCOUNTS['bob'], Secret={'team': 'red', 'text': MARK}), True),
+                         (shared(name, next_one, ACCOUNTS['ann']), False))]
 SECRET_ITEMS = [{'c': 'Part', 'id': ident, 'items': [{'c': 'Secret', 'j': {'team': 'red', 'text': MARK + ident}}]} for ident in ('p', 'q')]
+
+
+def session(caller):
+    """The headers of a caller that has signed in."""
+    return {'Authorization': f'Bearer st_{ACCOUNTS[caller]}.{caller.ljust(43, "A")}'} if caller in ACCOUNTS else {}
+
+
+def account(caller, roles=()):
+    digest = hashlib.sha256(caller.ljust(43, 'A').encode()).hexdigest()
+    return {'c': 'Account', 'id': ACCOUNTS[caller], 'items': [
+        {'c': 'Self', 'j': {'name': caller, 'created': 200101000000000}}, {'c': 'Roles', 'j': {'roles': list(roles)}},
+        {'c': 'Sess', 'k': digest, 'j': {'created': 200101000000000, 'expires': 991231000000000}}]}
 
 
 @pytest.fixture(scope='module')
 def worlds(stack, tmp_path_factory):
     for ns in WORLDS:
-        stack.put('z', {'c': 'Namespace', 'id': ns, 'items': [{'c': 'Rules', 'j': RULES}]}, admin=True)
+        conf = stack.get('z', ('Namespace', ns), admin=True)['items'][0]['j']
+        stack.put('z', {'c': 'Namespace', 'id': ns, 'items': [{'c': 'Conf', 'j': {**conf, 'accounts': {}}}, {'c': 'Rules', 'j': RULES}]}, admin=True)
+        stack.put(ns, *map(account, ACCOUNTS), admin=True)
         Schemas(stack, tmp_path_factory.mktemp('schemas')).apply(ns, SCHEMA)
         for one, is_hidden in DOCUMENTS:
             if ns == 'full' or not is_hidden:
@@ -141,8 +175,8 @@ def gathering(name):
     yield 'list of classes', ('list', 'POST', 'op/list', {'param': {}}, {})
 
 
-HIDDEN = [(name, f'hidden-{ident}') for name in ('Shut', 'Other') for ident in 'ac']
-SHOWN = [('Open', 'b'), ('Look', 'd'), ('Part', 'p')]
+HIDDEN = [(name, f'hidden-{ident}') for name in ('Shut', 'Other', 'Desk', *SHARED) for ident in 'ac']
+SHOWN = [('Open', 'b'), ('Look', 'd'), ('Part', 'p'), *((name, 'b') for name in SHARED)]
 REQUESTS = {
     **{f'{name}/{ident}: {what}': request for name, ident in HIDDEN + SHOWN for what, request in named(name, ident)},
     **{f'{name}/{ident}: {what}': request for name, ident in HIDDEN for what, request in writing(name, ident)},
@@ -171,15 +205,15 @@ def plain(answer, ns):
     return answer.status_code, headers, re.sub(r'\b\d{15}\b', number, text)
 
 
-def pages(stack, ns, request):
+def pages(stack, ns, request, caller):
     """The answer, and those that follow by its cursors."""
-    answers = [ask(stack, ns, request)]
+    answers = [ask(stack, ns, request, session(caller))]
     while answers[-1].status_code == 200 and answers[-1].headers.get('Content-Type') == 'application/json' and request[3]:
         cursor = (answers[-1].json().get('out') or {}).get('cursor')
         if not cursor:
             break
         request = (*request[:3], {**request[3], 'param': {**request[3]['param'], 'cursor': cursor}}, request[4])
-        answers.append(ask(stack, ns, request))
+        answers.append(ask(stack, ns, request, session(caller)))
         assert len(answers) < 50
     return answers
 
@@ -188,16 +222,17 @@ def pages(stack, ns, request):
 def hidden(worlds):
     """Texts that no answer of `full` may have: contents, ids, stamps."""
     texts = {MARK}
-    for name in ('Shut', 'Other'):
-        for one in worlds.op('full', 'list', {'c': name}, admin=True)['out']['docs']:
+    for name in ('Shut', 'Other', 'Desk', *SHARED):
+        for one in worlds.op('full', 'list', {'c': name, 'prefix': 'hidden'}, admin=True)['out']['docs']:
             texts |= {one['id'], str(one['v']), str(one['ct']), str(one['dt'])}
     return texts
 
 
 @pytest.mark.parametrize('what', REQUESTS)
-def test_both_worlds_answer_alike(worlds, hidden, what):
+@pytest.mark.parametrize('caller', CALLERS)
+def test_both_worlds_answer_alike(worlds, hidden, caller, what):
     request = REQUESTS[what]
-    full, bare = (pages(worlds, ns, request) for ns in WORLDS)
+    full, bare = (pages(worlds, ns, request, caller) for ns in WORLDS)
     assert [plain(answer, 'full') for answer in full] == [plain(answer, 'bare') for answer in bare]
     sent = json.dumps(request)
     for answer in full:
@@ -256,5 +291,89 @@ def test_a_shown_document_is_shown(worlds):
     assert [one['id'] for one in worlds.op('full', 'list', {'c': 'Open'})['out']['docs']] == ['b', 'd']
     assert worlds.op('full', 'find', {'c': 'Open', 'i': 'Main', 'where': [{'f': 'team', 't': 'eq', 'v1': 'red'}], 'want': 'ids'})['out']['ids'] == ['b', 'd']
     assert [one['id'] for one in worlds.op('full', 'collection', {'c': 'Open', 'collection': 'all', 'value': 'red'})['out']['docs']] == ['b', 'd']
+    for name in SHARED:
+        found = worlds.request('POST', '/full/op/list', json={'param': {'c': name}}, headers=session('ann')).json()
+        assert [one['id'] for one in found['out']['docs']] == ['b', 'd', 'f'], found
+        found = worlds.request('POST', '/full/op/list', json={'param': {'c': name}}, headers=session('bob')).json()
+        assert [one['id'] for one in found['out']['docs']] == ['hidden-a', 'hidden-c', 'hidden-e'], found
+        assert worlds.request('GET', f'/full/doc/{name}/b', headers=session('ann')).json()['items']
     part = worlds.get('full', ('Part', 'p'))
     assert [item['c'] for item in part['items']] == ['Main'] and part['w']
+
+
+def test_a_kept_answer_is_its_accounts_alone(worlds):
+    """Whoever claims the account, or guesses the key, gets no answer of another."""
+    body, key = {'param': {'docs': [{'c': 'Own', 'id': 'b', 'items': [{'c': 'Line', 'k': 'kept', 'j': 1}]}]}}, {'Idempotency-Key': 'kept'}
+    def put(caller, **more):
+        return worlds.request('POST', '/full/op/put', json={**body, **more}, headers={**key, **session(caller)})
+    first, again = put('ann'), put('ann')
+    assert first.status_code == again.status_code == 200 and again.headers['Idempotency-Replayed'] == 'true'
+    for answer in (put('bob'), put('nobody'), put('bob', account=ACCOUNTS['ann']), put('nobody', account=ACCOUNTS['ann'])):
+        assert answer.status_code != 200 and 'Idempotency-Replayed' not in answer.headers, answer.text
+        assert str(first.json()['out']['v']) not in answer.text
+
+
+LOST = [('get', {'param': {'docs': [{'c': 'Duty', 'id': 'lost'}]}}), ('get', {'param': {'docs': [{'c': 'Duty', 'id': 'lost', 'age': 3600}]}}),
+        ('sync', None), ('list', {'param': {'c': 'Duty', 'prefix': 'lost'}}),
+        ('find', {'param': {'c': 'Duty', 'i': 'Main', 'id': {'t': 'eq', 'v1': 'lost'}, 'want': 'items'}}),
+        ('collection', {'param': {'c': 'Duty', 'collection': 'all', 'value': 'lost', 'want': 'docs'}})]
+
+
+def test_a_right_that_is_lost_ends_at_once_on_every_path(worlds):
+    """Membership of the team is taken away and given back: each acknowledged change holds at the next request, copies and tags included."""
+    def post(name, body):
+        return worlds.request('POST', f'/full/op/{name}', json=body, headers=session('ann')).json()
+    def read(tag):
+        return worlds.request('GET', '/full/doc/Duty/lost', headers={**session('ann'), **({'If-None-Match': tag} if tag else {})})
+    crew = {'c': 'Crew', 'id': f'of-{ACCOUNTS["ann"]}'}
+    lost = shared('Duty', 'lost', ACCOUNTS['ann'], Secret={'team': 'lost', 'text': 'mine'})
+    lost['items'][0]['j']['team'] = 'lost'
+    worlds.put('full', lost, admin=True)
+    for _ in range(5):
+        shown = read(None)
+        copy = post('sync', {'syncs': [{'c': 'Duty', 'id': 'lost'}]})['syncs'][0]
+        bodies = [(name, body or {'syncs': [{member: copy[member] for member in ('c', 'id', 'v', 'ct', 'dt')}]}) for name, body in LOST]
+        assert shown.status_code == 200 and read(shown.headers['ETag']).status_code == 304 and copy['v']
+        assert all('lost' in json.dumps(post(*one)) for one in bodies)
+        worlds.put('full', {**crew, 'items': [{'c': 'Member', 'k': ACCOUNTS['ann'], 'del': True}]}, admin=True)
+        for one in bodies:
+            text = json.dumps(post(*one))
+            assert 'mine' not in text and str(copy['v']) not in text, (one, text)
+        assert post(*bodies[2])['syncs'] == [{'c': 'Duty', 'id': 'lost', 'v': 0, 'ct': 0, 'dt': 0}]
+        assert read(None).status_code == read(shown.headers['ETag']).status_code == 404
+        worlds.put('full', {**crew, 'items': [{'c': 'Member', 'k': ACCOUNTS['ann'], 'j': {'role': 'reader'}}]}, admin=True)
+    worlds.put('full', {'c': 'Duty', 'id': 'lost', 'delete': True}, admin=True)
+
+
+def test_a_view_that_changes_replaces_the_copy(worlds):
+    """The rules show more, and less again: a copy of the other view is completed, or loses what is hidden."""
+    def show(grants):
+        rules = {**RULES, 'Part': {**ALL, 'items': {'Secret': {'see': grants, 'write': []}}}}
+        worlds.put('z', {'c': 'Namespace', 'id': 'full', 'items': [{'c': 'Rules', 'j': rules}]}, admin=True)
+    def sync(copy):
+        held = {member: copy[member] for member in ('c', 'id', 'v', 'ct', 'dt', 'w') if member in copy}
+        return worlds.op('full', 'sync', syncs=[held])['syncs'][0]
+    part = sync({'c': 'Part', 'id': 'p'})
+    tag = worlds.request('GET', '/full/doc/Part/p').headers['ETag']
+    assert part['w'] and tag == f'"{part["v"]}-{part["w"]}"' and sync(part)['items'] == []
+    show(['anybody'])
+    whole = sync(part)
+    assert 'w' not in whole and {item['c'] for item in whole['items']} == {'Main', 'Secret'} and whole['clkeys'] == [] and whole['v'] > part['v']
+    assert worlds.request('GET', '/full/doc/Part/p', headers={'If-None-Match': tag}).status_code == 200
+    assert sync(whole)['items'] == []
+    show([])
+    again = sync(whole)
+    assert {**again, 'dels': []} == {**part, 'clkeys': []} and MARK not in json.dumps(again)
+    refused('AVERSION', lambda: worlds.put('full', {'c': 'Part', 'id': 'p', 'if': whole['v'], 'items': []}))
+
+
+def test_what_is_hidden_of_a_document_stays(worlds):
+    """PUT replaces what the caller sees; what it does not see it may neither set nor remove, nor learn whether it is there."""
+    secrets = [item for item in worlds.get('full', ('Part', 'q'), admin=True)['items'] if item['c'] == 'Secret']
+    items = {'items': [{'c': 'Main', 'j': {'team': 'red'}}]}
+    assert worlds.request('PUT', '/full/doc/Part/q', json=items).status_code == 200
+    for change in ({'del': True}, {'j': secrets[0]['j']}, {'j': 1}):
+        for ns in WORLDS:
+            answer = worlds.request('PATCH', f'/{ns}/doc/Part/q', json={'items': [{'c': 'Secret', **change}]})
+            assert (answer.status_code, answer.json()['code']) == (401, 'SRULE'), answer.text
+    assert [item for item in worlds.get('full', ('Part', 'q'), admin=True)['items'] if item['c'] == 'Secret'] == secrets
