@@ -22,7 +22,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md doc/README.md \
 	doc/reference/accounts.md doc/reference/architecture.md doc/reference/collections.md doc/reference/copies.md doc/reference/faults.md \
 	doc/reference/glossary.md doc/reference/live.md doc/reference/log-messages.md doc/reference/modules.md \
 	doc/reference/protocol.md doc/reference/push.md doc/reference/quotas.md doc/reference/resources.md doc/reference/schema.md \
-	doc/reference/subscriptions.md \
+	doc/reference/rules.md doc/reference/subscriptions.md \
 	doc/reference/tasks.md doc/reference/validation.md doc/tutorial/list.py doc/tutorial/queue.md doc/tutorial/shopping-list.md \
 	doc/bench/ratios.svg doc/bench/latency.svg
 EXTRA_DIST += HACKING.md src/document/README.md src/live/README.md src/operation/README.md \

@@ -77,6 +77,7 @@ int control_ping(struct control *control, int argc, char **argv);
 int control_check_config(struct control *control, int argc, char **argv);
 int control_key(struct control *control, int argc, char **argv);
 int control_push(struct control *control, int argc, char **argv);
+int control_rules(struct control *control, int argc, char **argv);
 int control_schema(struct control *control, int argc, char **argv);
 int control_nginx(struct control *control, int argc, char **argv);
 int control_task(struct control *control, int argc, char **argv);

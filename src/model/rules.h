@@ -32,6 +32,8 @@ struct rules_problem {
 MUST_USE enum fault rules_read(struct arena *arena, struct bytes text, struct rules **rules_r,
                                struct rules_problem *problem_r);
 
+size_t rules_count_classes(const struct rules *rules);
+
 /* Classes of documents that belong to the server: no rule can be declared for them, and so only the
  * administrator and the server's own operations reach them. */
 bool rules_is_reserved(struct bytes class);

@@ -13,6 +13,11 @@ bool rules_is_reserved(struct bytes class)
     return false;
 }
 
+size_t rules_count_classes(const struct rules *rules)
+{
+    return rules->class_count;
+}
+
 const char *rules_right_word(enum rules_right right)
 {
     static const char *const words[] = {[RULES_READ] = "read",

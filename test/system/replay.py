@@ -9,6 +9,7 @@ What a page shows is typed, block by block, as it stands there:
     ```json schema  the schema of lab from here on
     ```json         behind one of these, its answer; white space between the members is for people
     ```text         behind one of these, what it prints
+    ```json rules, ```json cases    access rules, and a table of cases for them: run by test_rules.py
     ```js, ```c     code, not replayed
 
 A stamp in an answer stands for one stamp of the answers, the same wherever it comes again, and a later one for a later one.  A request

@@ -1,0 +1,153 @@
+/* cmd_rules: `stampctl rules set, show, check`. */
+#include "control/rules/cmd_rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "control/message.h"
+#include "control/ns_registry.h"
+
+bool cmd_rules_read(struct arena *arena, const char *where, struct bytes text, struct rules **rules_r)
+{
+    struct rules_problem problem;
+    if (!rules_read(arena, text, rules_r, &problem))
+        return true;
+    message_print("%s: %s%s%s", where, problem.path, *problem.path ? ": " : "", problem.expected);
+    return false;
+}
+
+bool cmd_rules_fetch(struct control *control, struct pg *z, const char *code, struct bytes *text_r)
+{
+    struct pg_params params;
+    struct pg_result *result;
+    pg_params_start(&params, control->arena);
+    pg_params_add_text(&params, bytes_of(code));
+    if (!control_query(
+            control, z, "reading the rules",
+            "select content from stampd.item where class = 'Namespace' and id = $1::text and iclass "
+            "= 'Rules' and key = ''",
+            &params, &result))
+        return false;
+    *text_r = pg_rows(result) ? pg_get_text(result, 0, 0) : NO_BYTES;
+    return true;
+}
+
+/* Is there such a namespace?  Reports it when not. */
+static bool open_namespace(struct control *control, const char *code, struct pg **z_r)
+{
+    struct namespace_conf *confs;
+    size_t count;
+    return ns_registry_open(control, z_r) && ns_registry_read(control, *z_r, &confs, &count) &&
+           ns_registry_require(confs, count, code) != NULL;
+}
+
+static bool read_file(struct control *control, const char *path, struct bytes *text_r)
+{
+    return control_read_file(control->arena, strcmp(path, "-") == 0 ? "/dev/stdin" : path, text_r);
+}
+
+/* `text` NO_BYTES: removes them. */
+static bool store(struct control *control, struct pg *z, const char *code, struct bytes text)
+{
+    struct pg_params params;
+    struct pg_result *result;
+    pg_params_start(&params, control->arena);
+    pg_params_add_text(&params, bytes_of(code));
+    pg_params_add_text(&params, text);
+    return control_query(control, z, arena_printf(control->arena, "the document Namespace/%s", code),
+                         "select stampd.put_item('Namespace', $1::text, 'Rules', '', $2::text)", &params,
+                         &result);
+}
+
+static int rules_set(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "rules set",
+        "CODE [FILE]",
+        1,
+        2,
+        "Set the access rules of a namespace.",
+        "Every worker applies them at its next request, where the access of the namespace is rules\n"
+        "(`stampctl ns access CODE rules`).  FILE is a JSON object; - is standard input.\n"};
+    bool is_none = false;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control),
+        {.name = "none", .help = "Remove the rules: nothing is allowed any more.", .flag = &is_none}};
+    char **words;
+    int status;
+    struct bytes text = NO_BYTES;
+    struct rules *rules;
+    struct pg *z;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (is_none == (words[1] != NULL)) {
+        message_print("%s: expected a FILE or --none", command.name);
+        return CONTROL_WRONG;
+    }
+    if (!is_none &&
+        (!read_file(control, words[1], &text) || !cmd_rules_read(control->arena, words[1], text, &rules)))
+        return CONTROL_FAILED;
+    bool is_done = open_namespace(control, words[0], &z) && store(control, z, words[0], text);
+    return is_done ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+static int rules_show(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "rules show", "CODE", 1, 1, "Print the access rules of a namespace, as they were set.", NULL};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    char **words;
+    int status;
+    struct bytes text;
+    struct pg *z;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (!open_namespace(control, words[0], &z) || !cmd_rules_fetch(control, z, words[0], &text))
+        return CONTROL_FAILED;
+    if (!text.data) {
+        message_print("%s: the namespace has no rules", words[0]);
+        return CONTROL_FAILED;
+    }
+    while (text.size && strchr(" \r\n", text.data[text.size - 1]))
+        text.size--;
+    printf("%.*s\n", (int)text.size, text.data);
+    return CONTROL_DONE;
+}
+
+static int rules_check(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "rules check",
+        "FILE",
+        1,
+        1,
+        "Check a file of access rules.",
+        "Prints the first error with its place.  Needs no server; - is standard input.\n"};
+    char **words;
+    int count;
+    struct bytes text;
+    struct rules *rules;
+    enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    if (!read_file(control, words[0], &text) || !cmd_rules_read(control->arena, words[0], text, &rules))
+        return CONTROL_FAILED;
+    printf("%s: %zu classes\n", words[0], rules_count_classes(rules));
+    return CONTROL_DONE;
+}
+
+int control_rules(struct control *control, int argc, char **argv)
+{
+    static const struct choice choices[] = {
+        {"set", "Set the rules of a namespace.", rules_set},
+        {"show", "Print the rules of a namespace.", rules_show},
+        {"check", "Check a file of rules.", rules_check},
+        {"test", "Run a table of cases.", cmd_rules_test},
+        {"explain", "Explain what is decided of one request.", cmd_rules_explain},
+    };
+    return options_choose("rules",
+                          "Access rules: which caller may read, list, create, change and delete which "
+                          "documents of a namespace.\n",
+                          choices, COUNT_OF(choices), control, argc, argv);
+}
