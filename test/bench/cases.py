@@ -3,6 +3,7 @@ import subprocess
 import time
 
 import stack
+from accesses import access
 from collects import collect
 from copies import copies
 from finds import find
@@ -258,4 +259,4 @@ def idle(options):
         yield Row('the same: private memory of all processes more', value=f'{(after[1] - before[1]) / 1024:.0f} KB')
 
 
-CASES = {case.__name__: case for case in (*READS, miss, find, collect, commit, validate, copies, contend, documents, namespaces, load, memory, idle)}
+CASES = {case.__name__: case for case in (*READS, access, miss, find, collect, commit, validate, copies, contend, documents, namespaces, load, memory, idle)}

@@ -1,6 +1,7 @@
 -- load.lua: what wrk sends.  The environment tells: BENCH_KIND and what the kind needs.
 --   fixed   the same request always: BENCH_BODY names a file with its JSON body, absent: a GET;
 --           BENCH_ETAG: only what is not that version
+--   BENCH_BEARER  the token of every request
 --   read    one document of BENCH_CLASS, its id a number up to BENCH_COUNT chosen at random
 --   find    BENCH_TEMPLATE with a number up to BENCH_COUNT chosen at random in place of @
 --   commit  two items of such a document get fresh content
@@ -18,6 +19,9 @@ local namespaces = tonumber(os.getenv("BENCH_NAMESPACES") or 0)
 wrk.headers["Content-Type"] = "application/json"
 if os.getenv("BENCH_ETAG") then
     wrk.headers["If-None-Match"] = os.getenv("BENCH_ETAG")
+end
+if os.getenv("BENCH_BEARER") then
+    wrk.headers["Authorization"] = "Bearer " .. os.getenv("BENCH_BEARER")
 end
 if os.getenv("BENCH_BODY") then
     local file = assert(io.open(os.getenv("BENCH_BODY"), "rb"))

@@ -51,13 +51,13 @@ def get_path(*names):
     return '/lab/op/get?param=' + urllib.parse.quote(param, safe='')
 
 
-def put_documents(server, names, items, size):
+def put_documents(server, names, items, size, ns='lab'):
     """Documents with so many items of `size` bytes."""
     names = list(names)
     for start in range(0, len(names), 32):
-        server.put('lab', *({'c': 'Bench', 'id': name, 'items': [
+        server.put(ns, *({'c': 'Bench', 'id': name, 'items': [
             {'c': 'Line', 'k': f'{i:04}', 'j': (f'{i:04} ' + 'some words of a line ' * (size // 20 + 1))[:size - 2]}
-            for i in range(items)]} for name in names[start:start + 32]))
+            for i in range(items)]} for name in names[start:start + 32]), admin=True)
 
 
 def held(document):
