@@ -40,9 +40,8 @@
  * An operation has three phases: work, validation, afterwork.  `work` reads and changes documents in memory.
  * Validation checks that all documents fetched at tolerance 0 are still the newest, and writes the changes in
  * one commit.  `afterwork`, which most operations do not need, completes the result with the version of the
- * commit.  After a conflict with another writer, or a failure of the classes B, X or C, all of it is run
- * again, up to 3 times, with a new struct stampd_call: so `work` must not keep state of its own between
- * tries.
+ * commit.  After a conflict with another writer, or a failure of the classes B, X or C, all is run again, up
+ * to 3 times, with a new struct stampd_call: `work` must not keep state of its own between tries.
  *
  * Lifetime: everything that a function returns, and everything passed to one "without copies", lives until
  * the request is answered; nothing needs to be freed.  Texts are UTF-8 without NUL, and NUL-terminated as
@@ -50,9 +49,8 @@
  *
  * A worker serves one request at a time in one thread.  A module must not fork, create threads, exit, or
  * change signal handlers, the locale or the working directory; it may hold resources of its own, opened in
- * worker_start.  C++ exceptions must not leave its functions.
- *
- * All of this is C11 and C++20 (designated initialisers; everything else is C++11). */
+ * worker_start.  C++ exceptions must not leave its functions.  All of this is C11 and C++20 (designated
+ * initialisers; everything else is C++11). */
 #ifndef STAMPD_STAMPD_H
 #define STAMPD_STAMPD_H
 
@@ -63,7 +61,7 @@
 /* The server refuses at start a module built for another major version, or for a higher minor one.  Within a
  * major version, the interface only grows: minor versions add. */
 #define STAMPD_ABI_MAJOR 1
-#define STAMPD_ABI_MINOR 7
+#define STAMPD_ABI_MINOR 8
 #define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
 
 #if defined(__GNUC__)
@@ -424,6 +422,10 @@ void stampd_fetch_many(struct stampd_call *call, const struct stampd_name *names
  * later in the same try, it becomes the newest and may be changed, through both pointers. */
 struct stampd_document *stampd_read(struct stampd_call *call, const char *document_class, const char *id,
                                     int64_t tolerance_s);
+
+/* The same in the namespace `ns`, if both agree (protocol.md), else NNAMESPACE.  Each call reads anew. */
+struct stampd_document *stampd_read_other(struct stampd_call *call, const char *ns,
+                                          const char *document_class, const char *id, int64_t tolerance_s);
 
 const char *stampd_document_class(const struct stampd_document *document);
 const char *stampd_document_id(const struct stampd_document *document);

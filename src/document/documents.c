@@ -381,6 +381,17 @@ enum fault documents_find_tolerated(struct documents *documents, int ns, struct 
     return fault;
 }
 
+enum fault documents_tolerated(struct documents *documents, int ns, struct arena *arena,
+                               struct document_name name, int64_t tolerance_s,
+                               const struct document **document_r)
+{
+    struct found found;
+    enum fault fault = documents_find_tolerated(documents, ns, arena, name, tolerance_s * 1000, &found);
+    if (!fault)
+        *document_r = found.document;
+    return fault;
+}
+
 enum fault documents_newest(struct documents *documents, int ns, struct arena *arena,
                             const struct document_name *names, size_t count,
                             const struct document **documents_r)

@@ -48,6 +48,12 @@ MUST_USE enum fault documents_newest_part(struct documents *documents, int ns, s
                                           const struct document_name *names, size_t count, size_t bytes_most,
                                           const struct document **documents_r);
 
+/* A copy at most `tolerance_s` (1 or more) old, from the cache or loaded; held as those of documents_newest.
+ */
+MUST_USE enum fault documents_tolerated(struct documents *documents, int ns, struct arena *arena,
+                                        struct document_name name, int64_t tolerance_s,
+                                        const struct document **document_r);
+
 /* Proof that a document of documents_newest is the newest; it can be checked again without a search. */
 struct newest_proof {
     bool is_valid; /* false: only a new search proves the document */

@@ -188,6 +188,41 @@ static bool read_database(struct arena *arena, const struct json *value, struct 
     return is_one;
 }
 
+static bool is_list_of_codes(struct arena *arena, const struct json *value)
+{
+    if (value->kind != JSON_ARRAY || value->is_shallow || value->count > NAMESPACE_READERS_MOST)
+        return false;
+    for (const struct json *one = value->first; one; one = one->next)
+        if (one->kind != JSON_STRING ||
+            !namespace_is_code(arena_copy(arena, one->value.data, one->value.size)))
+            return false;
+    return true;
+}
+
+static bool read_reads(struct arena *arena, const struct json *value, struct ns_conf *conf)
+{
+    bool is_one = is_list_of_codes(arena, value);
+    if (is_one)
+        conf->reads = value;
+    return is_one;
+}
+
+static bool read_readers(struct arena *arena, const struct json *value, struct ns_conf *conf)
+{
+    bool is_one = is_list_of_codes(arena, value);
+    if (is_one)
+        conf->readers = value;
+    return is_one;
+}
+
+bool namespace_is_listed(const struct json *codes, struct bytes code)
+{
+    for (const struct json *one = codes ? codes->first : NULL; one; one = one->next)
+        if (bytes_equal(one->value, code))
+            return true;
+    return false;
+}
+
 /* --- the member accounts --- */
 
 static bool read_registration(const struct json *value, struct ns_accounts *accounts)
@@ -240,6 +275,8 @@ static bool is_public(enum access_mode mode)
 
 /* --- all members --- */
 
+#define CODES_EXPECTED "An array of at most 32 codes of namespaces is expected."
+
 static const struct ns_member {
     const char *name, *expected;
     reader *read;
@@ -255,6 +292,8 @@ static const struct ns_member {
     {"origins", "An array of at most 32 origins is expected, each * or like https://host:port.",
      read_origins},
     {"quotas", QUOTAS_EXPECTED, read_quotas},
+    {"readers", CODES_EXPECTED, read_readers},
+    {"reads", CODES_EXPECTED, read_reads},
     {"state", "An integer is expected: 0 on, 1 read-only, 2 off, 3 gone.", read_state},
     {"theme", "A text of at most 64 bytes is expected.", read_theme},
     {"database", NULL, read_database}, /* only stampctl changes it */

@@ -9,9 +9,10 @@
  * | message | text for callers about the state | none |
  * | origins | array of CORS origins | none |
  * | label, theme | texts for clients | none |
- * | options | object for clients | none |
- * | quotas | see model/quotas.h | those of z |
- * | accounts | object, see struct ns_accounts | the namespace has no accounts |
+ * | reads | array of codes of namespaces whose documents this one reads, if they have it in `readers` | none
+ * | | readers | array of codes of namespaces that may read documents of this one | none | | options | object
+ * for clients | none | | quotas | see model/quotas.h | those of z | | accounts | object, see struct
+ * ns_accounts | the namespace has no accounts |
  *
  * Accounts need the access rules or closed.  With any other access, `accounts` counts as malformed and the
  * access as closed, so that no change of the access discloses the documents of accounts.
@@ -33,6 +34,7 @@ enum {
     NAMESPACE_OPTIONS_MOST = 4096,
     NAMESPACE_OPTIONS_DEPTH = 16,
     NAMESPACE_ORIGINS_MOST = 32,
+    NAMESPACE_READERS_MOST = 32,
     NAMESPACE_SESSION_DAYS_MOST = 3650,
     NAMESPACE_SESSIONS_MOST = 100 /* of one account */
 };
@@ -61,13 +63,14 @@ struct ns_accounts {
 
 struct ns_conf {
     enum access_mode mode;
-    enum ns_state state;         /* NS_OFF: also if the member is malformed */
-    struct bytes database;       /* empty: no configuration, or none that can be read */
-    struct bytes message;        /* empty: none; so are label and theme */
-    struct bytes label, theme;   /* for clients */
-    struct bytes options;        /* as written; empty: none */
-    const struct json *origins;  /* an array: origins whose pages may read answers; NULL: none */
-    const struct quotas *quotas; /* NULL: none */
+    enum ns_state state;                /* NS_OFF: also if the member is malformed */
+    struct bytes database;              /* empty: no configuration, or none that can be read */
+    struct bytes message;               /* empty: none; so are label and theme */
+    struct bytes label, theme;          /* for clients */
+    struct bytes options;               /* as written; empty: none */
+    const struct json *origins;         /* an array: origins whose pages may read answers; NULL: none */
+    const struct quotas *quotas;        /* NULL: none */
+    const struct json *reads, *readers; /* arrays of codes; NULL: none */
     struct ns_accounts accounts;
     struct bytes accounts_text; /* as written; empty: none */
     int64_t build;     /* of clients: the stamp of the last change that they must notice; 0: none; not
@@ -85,7 +88,7 @@ const char *namespace_refuse_member(struct arena *arena, struct bytes name, cons
  * the member `accounts`; NULL: nothing.  `before` may be NO_BYTES. */
 const char *namespace_refuse_change(struct arena *arena, struct bytes before, struct bytes after);
 /* The names of these members, for messages. */
-#define NAMESPACE_MEMBERS "access accounts label message options origins quotas state theme"
+#define NAMESPACE_MEMBERS "access accounts label message options origins quotas readers reads state theme"
 
 /* Is it a code: ^[a-z][a-z0-9]{0,15}$ ?  Reserved ones included. */
 bool namespace_is_code(const char *code);
@@ -93,6 +96,8 @@ bool namespace_is_code(const char *code);
 bool namespace_is_reserved(const char *code);
 /* Can it name a database without quotes in nginx's files: ^[A-Za-z_][A-Za-z0-9_-]{0,62}$ ? */
 bool namespace_is_database(const char *name);
+/* Is the code in the array, of a configuration? */
+bool namespace_is_listed(const struct json *codes, struct bytes code);
 bool namespace_is_access(const char *word);
 const char *namespace_access_word(enum access_mode mode);
 /* The word for a state: on, readonly, off, gone; and the reverse, false: it is none of them. */

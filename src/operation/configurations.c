@@ -154,10 +154,10 @@ static void keep(struct known_configuration *known, struct bytes code, const str
 }
 
 /* Both documents are verified, or loaded, in one round trip. */
-static enum fault refresh(struct worker_context *worker_context, struct call *call,
+static enum fault refresh(struct worker_context *worker_context, struct call *call, struct bytes code,
                           struct known_configuration *own, struct known_configuration *z)
 {
-    const struct document_name names[] = {{.class = BYTES("Namespace"), .id = call->ns},
+    const struct document_name names[] = {{.class = BYTES("Namespace"), .id = code},
                                           {.class = BYTES("Namespace"), .id = BYTES("z")}};
     const struct document *documents[COUNT_OF(names)];
     struct newest_proof proofs[COUNT_OF(names)];
@@ -168,24 +168,30 @@ static enum fault refresh(struct worker_context *worker_context, struct call *ca
                                                own == z ? 1 : 2, documents, proofs);
     if (fault)
         return fault;
-    keep(own, call->ns, documents[0], &proofs[0]);
+    keep(own, code, documents[0], &proofs[0]);
     if (own != z)
         keep(z, names[1].id, documents[1], &proofs[1]);
     return FAULT_NONE;
 }
 
-enum fault configurations_find(struct worker_context *worker_context, struct call *call,
-                               const struct configuration **own_r, const struct configuration **z_r)
+enum fault configurations_find_of(struct worker_context *worker_context, struct call *call, struct bytes code,
+                                  const struct configuration **own_r, const struct configuration **z_r)
 {
     struct configurations *configurations = worker_context->configurations;
-    struct known_configuration *own = place_of(configurations, call->ns), *z = &configurations->z;
+    struct known_configuration *own = place_of(configurations, code), *z = &configurations->z;
     const struct documents *documents = worker_context->documents;
-    if (!is_current(documents, own, call->ns) || !is_current(documents, z, BYTES("z"))) {
-        enum fault fault = refresh(worker_context, call, own, z);
+    if (!is_current(documents, own, code) || !is_current(documents, z, BYTES("z"))) {
+        enum fault fault = refresh(worker_context, call, code, own, z);
         if (fault)
             return fault;
     }
     *own_r = &own->held->configuration;
     *z_r = &z->held->configuration;
     return FAULT_NONE;
+}
+
+enum fault configurations_find(struct worker_context *worker_context, struct call *call,
+                               const struct configuration **own_r, const struct configuration **z_r)
+{
+    return configurations_find_of(worker_context, call, call->ns, own_r, z_r);
 }

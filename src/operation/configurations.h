@@ -24,6 +24,10 @@ struct configuration {
 /* The newest one of the call's namespace, and that of z; valid until the next call, unless it is held. */
 MUST_USE enum fault configurations_find(struct worker_context *worker_context, struct call *call,
                                         const struct configuration **own_r, const struct configuration **z_r);
+/* The same for any namespace. */
+MUST_USE enum fault configurations_find_of(struct worker_context *worker_context, struct call *call,
+                                           struct bytes code, const struct configuration **own_r,
+                                           const struct configuration **z_r);
 /* Keeps it until the arena is reset. */
 void configurations_hold(const struct configuration *configuration, struct arena *arena);
 

@@ -1,9 +1,13 @@
-/* get: documents by name.  param {"docs":[{"c","id","age":seconds}]} → out {"docs":[document…]}.
+/* get: documents by name.  param {"docs":[{"c","id","age":seconds,"ns":code}]} → out {"docs":[document…]}.
  * sync: no work; the cycle does the synchronisation. */
 #include "operation/builtin/builtin.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "operation/answer.h"
 #include "operation/judge.h"
+#include "operation/other_namespace.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 
@@ -12,8 +16,24 @@ struct document_request {
     int64_t age_s;
     size_t draft;                  /* age 0: index among the drafts */
     const struct document *newest; /* with an age, where rules decide */
+    struct bytes other;            /* the other namespace that it is of; NO_BYTES: none */
     const struct json *at;
 };
+
+/* The caller may read all of its own namespace: rules of that one do not say who may read another. */
+static enum fault read_other(const struct reader *reader, struct document_request *request)
+{
+    enum fault fault = reader_text(reader, request->at, "ns", &request->other);
+    if (fault || !request->other.data)
+        return fault;
+    if (reader->call->level < LEVEL_READ)
+        return reply_fault(reader->call, reader->reply, FAULT_SCLOSED,
+                           "The caller may not read the namespace.", "ns", NULL);
+    return request->age_s
+               ? FAULT_NONE
+               : reader_wrong(reader, request->at, "age",
+                              "A document of another namespace is read with an age of at least 1.");
+}
 
 static enum fault read_requests(const struct reader *reader, const struct json *docs,
                                 struct document_request *requests)
@@ -23,11 +43,13 @@ static enum fault read_requests(const struct reader *reader, const struct json *
         if (element->kind != JSON_OBJECT)
             return reader_wrong_value(reader, element, "docs", "Objects with c, id and age are expected.");
         requests[i].at = element;
-        enum fault fault = reader_members(reader, element, "c id age");
+        enum fault fault = reader_members(reader, element, "c id age ns");
         if (!fault)
             fault = reader_name(reader, element, &requests[i].name);
         if (!fault)
             fault = reader_integer(reader, element, "age", 0, AGE_MOST, 0, &requests[i].age_s);
+        if (!fault)
+            fault = read_other(reader, &requests[i]);
         if (fault)
             return fault;
     }
@@ -96,10 +118,22 @@ static enum fault find_document(struct attempt *attempt, const struct document_r
     *document_r = request->newest;
     if (request->newest)
         return FAULT_NONE;
+    if (request->other.data)
+        return other_namespace_read(attempt, request->other, request->name, request->age_s, document_r);
     if (request->age_s)
         return transaction_read(attempt->transaction, request->name, request->age_s, document_r);
     *document_r = draft_base(drafts[request->draft]);
     return FAULT_NONE;
+}
+
+/* The first member of the object that begins there. */
+static void name_namespace(struct builder *body, size_t start, struct bytes code)
+{
+    char member[32];
+    size_t size = (size_t)snprintf(member, sizeof member, "\"ns\":\"%.*s\",", (int)code.size, code.data);
+    builder_add(body, member, size);
+    memmove(body->data + start + 1 + size, body->data + start + 1, body->size - size - start - 1);
+    memcpy(body->data + start + 1, member, size);
 }
 
 /* Documents held for the answer count too: a document of removals is large in memory and small as JSON. */
@@ -130,7 +164,10 @@ static enum fault write_documents(struct attempt *attempt, const struct reader *
             return reader_wrong_value(reader, requests[i].at, "docs", "Each document is expected once.");
         if (i)
             builder_add_text(body, ",");
+        size_t start = body->size;
         view_write_json(&view, shown, body);
+        if (requests[i].other.data)
+            name_namespace(body, start, requests[i].other);
     }
     return FAULT_NONE;
 }

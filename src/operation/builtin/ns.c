@@ -83,6 +83,10 @@ static void write_namespace(struct attempt *attempt, const struct document *docu
             add_text(body, texts[i].name, texts[i].text);
     if (conf.origins)
         builder_printf(body, ",\"origins\":%.*s", (int)conf.origins->text.size, conf.origins->text.data);
+    if (conf.reads)
+        builder_printf(body, ",\"reads\":%.*s", (int)conf.reads->text.size, conf.reads->text.data);
+    if (conf.readers)
+        builder_printf(body, ",\"readers\":%.*s", (int)conf.readers->text.size, conf.readers->text.data);
     if (conf.options.size)
         builder_printf(body, ",\"options\":%.*s", (int)conf.options.size, conf.options.data);
     if (conf.accounts_text.size)

@@ -9,6 +9,7 @@
 #include "operation/classes.h"
 #include "operation/module/module_convert.h"
 #include "operation/module/module_try.h"
+#include "operation/other_namespace.h"
 #include "operation/sync.h"
 #include "document/transaction.h"
 
@@ -136,6 +137,34 @@ struct stampd_document *stampd_read(struct stampd_call *call, const char *docume
     else
         document->draft =
             draft_open(module_try_arena(call), (struct document *)found); /* never changed: may_change */
+    return document;
+}
+
+/* Not among those of the try: a document of the same name may be. */
+struct stampd_document *stampd_read_other(struct stampd_call *call, const char *ns,
+                                          const char *document_class, const char *id, int64_t tolerance_s)
+{
+    struct arena *arena = module_try_arena(call);
+    struct stampd_document *document = ARENA_NEW(arena, struct stampd_document);
+    const struct document *found;
+    *document = (struct stampd_document){
+        .call = call,
+        .document_class = arena_copy(arena, document_class, strlen(document_class)),
+        .id = arena_copy(arena, id, strlen(id)),
+    };
+    if (tolerance_s < 1)
+        module_try_fail(call, FAULT_BMODULE, "A tolerance of at least 1 second is expected.", document_class);
+    if (!judge_name(call, document_class, id) || !is_in_time(call))
+        return document;
+    module_try_unwatch(call);
+    enum fault fault =
+        other_namespace_read(module_try_attempt(call), bytes_of(arena_copy(arena, ns, strlen(ns))),
+                             name_of(document), tolerance_s, &found);
+    module_try_watch(call);
+    if (fault)
+        module_try_fail(call, fault, NULL, NULL);
+    else
+        document->draft = draft_open(arena, (struct document *)found); /* never changed: may_change */
     return document;
 }
 
