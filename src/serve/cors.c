@@ -29,4 +29,5 @@ void cors_decide(struct worker_context *worker_context, struct call *call, struc
         return;
     form->has_origins = true;
     form->origin = cors_find(call->arena, conf.origins, origin);
+    form->may_send_cookies = conf.accounts.is_on && form->origin && strcmp(form->origin, "*") != 0;
 }

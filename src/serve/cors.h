@@ -1,6 +1,6 @@
 /* cors: decides which pages of other origins may read an answer (Fetch standard).  The namespace's
- * configuration lists them in "origins": a list of origins, or "*".  Credentials are never allowed: keys are
- * arguments, not cookies. */
+ * configuration lists them in "origins": a list of origins, or "*".  Credentials, which are the cookies of
+ * sessions, are allowed in namespaces with accounts, for origins that are listed by name. */
 #ifndef STAMPD_SERVE_CORS_H
 #define STAMPD_SERVE_CORS_H
 

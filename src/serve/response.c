@@ -210,6 +210,8 @@ static void add_origin(const struct response_form *form, const struct reply *rep
     if (!form->origin)
         return;
     add_header(head, "Access-Control-Allow-Origin", form->origin);
+    if (form->may_send_cookies)
+        add_header(head, "Access-Control-Allow-Credentials", "true");
     if (status == 204) {
         add_header(head, "Access-Control-Allow-Methods", methods_of(form, reply));
         add_header(head, "Access-Control-Allow-Headers",

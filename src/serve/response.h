@@ -19,6 +19,7 @@ struct response_form {
     const char *request_id; /* sent back if it is well formed; may be NULL */
     const char *build;      /* the setting; "": not sent */
     bool has_origins;       /* the answer depends on the origin of the request */
+    bool may_send_cookies;  /* pages of that origin may send the cookie of a session */
     const char *origin;     /* whose pages may read the answer, or "*"; NULL: no other origin's */
     const char *judged; /* the code of the fault, for nginx, that asks about a large body; NULL: not asked */
     const char *location; /* path of the document that a PUT may create; NULL: another method */

@@ -11,7 +11,7 @@ import requests
 
 from clock import Clock
 from door_client import Client
-from stack import Problem, process_state, refused
+from stack import Problem, process_state, refused, wait_until
 
 CLOCK = Clock()
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'team': 'closed', 'club': 'closed', 'lab': 'open'},
@@ -620,6 +620,14 @@ def test_a_cookie_writes_for_pages_of_listed_origins_only(team, origin, allowed)
         assert ask(team, 'team', {**bearer(made['token']), **origin}, 'sessions', param={'revoke': 'others'}).status_code == 200
 
 
+def test_pages_of_origins_listed_by_name_may_send_the_cookie(team):
+    for ns, origin, allowed in (('team', ORIGIN, 'true'), ('team', 'https://evil.example', None), ('lab', ORIGIN, None)):
+        for method in ('POST', 'OPTIONS'):
+            headers = ask(team, ns, {'Origin': origin}, 'sessions', method).headers
+            assert headers.get('Access-Control-Allow-Credentials') == allowed, (ns, origin)
+            assert headers.get('Access-Control-Allow-Origin') == (None if ns == 'lab' else ORIGIN if allowed else '*')
+
+
 # --- limits ---
 
 @pytest.fixture
@@ -720,3 +728,22 @@ def test_accounts_in_a_namespace_that_is_read_only(club):
         refused('OREADONLY', account, club, 'logout', ns='club', token=made['token'])
     finally:
         configure(club, 'club', state=0)
+
+
+def test_digests_are_computed_by_a_share_of_the_workers(team):
+    """At the end of the file: the server begins again."""
+    names = [register(team)[0] for _ in range(2)]
+    team.set(argon2_share=1)  # one worker of three
+
+    def refusals():
+        with ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(lambda number: ask(team, 'team', {}, 'login', param={'name': names[number % 2], 'password': PASSWORD}), range(12)))
+        assert {answer.status_code for answer in answers} <= {200, 409, 429}
+        assert 200 in [answer.status_code for answer in answers]
+        return [answer.json()['args'] for answer in answers if answer.status_code == 429]
+    assert wait_until(refusals, what='two logins at the same time')[0] == ['argon2_share', '1']
+    assert team.refusals('argon2_share') > 0
+    assert team.metrics()['stampd_password_digests'] == 0
+    for pid in team.worker_pids():  # a place is not lost with its worker
+        team.kill_worker(pid)
+    assert wait_until(lambda: ask(team, 'team', {}, 'login', param={'name': names[0], 'password': PASSWORD}).status_code == 200, what='a login')

@@ -105,6 +105,38 @@ static void origins(void **state UNUSED)
     assert_true(namespace_is_origin(longest));
 }
 
+static void accounts(void **state UNUSED)
+{
+    struct ns_conf conf = namespace_read(
+        arena, BYTES("{\"access\":\"rules\",\"accounts\":{\"registration\":\"open\",\"sessions_most\":4}}"));
+    assert_true(conf.accounts.is_on && !conf.wrong && !conf.accounts.has_anonymous);
+    assert_int_equal(conf.accounts.registration, REGISTRATION_OPEN);
+    assert_int_equal(conf.accounts.session_days, 30);
+    assert_int_equal(conf.accounts.sessions_most, 4);
+    assert_false(namespace_read(arena, BYTES("{\"access\":\"rules\"}")).accounts.is_on);
+    assert_false(namespace_read(arena, BYTES("{\"accounts\":{\"registration\":\"all\"}}")).accounts.is_on);
+}
+
+/* Whatever the member is: documents of accounts may be there. */
+static void accounts_are_never_public(void **state UNUSED)
+{
+    static const char *const texts[] = {"{}", "7", "null", "{\"registration\":\"all\"}", "[]"};
+    static const char *const modes[] = {"read", "open"};
+    for (size_t i = 0; i < COUNT_OF(texts) * COUNT_OF(modes); i++) {
+        const char *mode = modes[i % COUNT_OF(modes)], *text = texts[i / COUNT_OF(modes)];
+        struct bytes after = bytes_of(arena_printf(arena, "{\"access\":\"%s\",\"accounts\":%s}", mode, text));
+        const struct ns_conf conf = namespace_read(arena, after);
+        assert_int_equal(conf.mode, ACCESS_CLOSED);
+        assert_string_equal(conf.wrong, "accounts");
+        assert_non_null(namespace_refuse_change(arena, NO_BYTES, after));
+    }
+    assert_non_null(namespace_refuse_change(arena, BYTES("{\"accounts\":{}}"), BYTES("{}")));
+    assert_non_null(
+        namespace_refuse_change(arena, BYTES("{\"accounts\":{}}"), BYTES("{\"access\":\"open\"}")));
+    assert_null(namespace_refuse_change(arena, BYTES("{}"), BYTES("{\"access\":\"rules\",\"accounts\":{}}")));
+    assert_null(namespace_refuse_change(arena, BYTES("{\"access\":\"open\"}"), BYTES("{\"accounts\":{}}")));
+}
+
 /* A malformed state never opens a namespace; any other malformed member counts as absent. */
 static void malformed_members(void **state UNUSED)
 {
@@ -213,6 +245,8 @@ int main(void)
         cmocka_unit_test(codes),
         cmocka_unit_test(database_names),
         cmocka_unit_test(origins),
+        cmocka_unit_test(accounts),
+        cmocka_unit_test(accounts_are_never_public),
         cmocka_unit_test(malformed_members),
         cmocka_unit_test(rates_of_quotas),
         cmocka_unit_test(sizes_of_members),
