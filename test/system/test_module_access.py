@@ -19,7 +19,7 @@ RULES = {
 @pytest.fixture(scope='module', autouse=True)
 def kit():
     kit = Kit()
-    STACK['settings']['modules'] = str(kit.build('rights.c'))
+    STACK['settings']['modules'] = f"{kit.build('rights.c')} {kit.build_example()}"
     yield kit
     shutil.rmtree(kit.path, ignore_errors=True)
 
@@ -50,7 +50,7 @@ class People:
         answer = self.stack.http.post(f'{self.stack.url}/{ns}/op/{operation}', json={'param': param or {}}, headers=headers, timeout=60)
         if answer.status_code != 200:
             raise Problem(answer)
-        return answer.json()['out']
+        return answer.json().get('out')
 
 
 @pytest.fixture(scope='module')
@@ -118,8 +118,51 @@ def test_without_rules_the_access_decides(stack, people):
 def test_rates_of_a_module(people):
     for name in ('owner', 'member'):
         for _ in range(3):
-            people.ask(name, 'Invite')
-        problem = refused('XBUSY', people.ask, name, 'Invite', status=429)
+            people.ask(name, 'Ration')
+        problem = refused('XBUSY', people.ask, name, 'Ration', status=429)
         assert problem.body['args'] == ['invite', '9/d, burst 3']
         assert 1 <= int(problem.response.headers['Retry-After']) <= 9600
-    people.ask('stranger', 'Invite')
+    people.ask('stranger', 'Ration')
+
+
+# --- the example ---
+
+@pytest.fixture(scope='module')
+def chess(stack, people):
+    """The one who may invite."""
+    stack.op('team', 'FoundAsso', {'asso': 'chess', 'title': 'Chess'}, admin=True)
+    secretary = people.all['secretary'] = Made(stack)
+    secretary.set({'c': 'Roles', 'j': {'roles': ['secretary']}})
+    return people
+
+
+def invitation(chess, number):
+    return chess.ask('secretary', 'Invite', {'asso': 'chess', 'member': number, 'name': 'Ann'})['token']
+
+
+def test_only_a_secretary_invites(chess):
+    for name in ('owner', 'editor', None, 'admin'):
+        refused('SSECRETARY', chess.ask, name, 'Invite', {'asso': 'chess', 'member': '1', 'name': 'Ann'}, status=403)
+
+
+def test_an_invitation_makes_one_account_a_member(stack, chess):
+    token = invitation(chess, '7')
+    assert token not in json.dumps(stack.get('team', ('Asso', 'chess'), admin=True))
+    refused('SACCOUNT', chess.ask, None, 'AcceptInvitation', {'asso': 'chess', 'token': token}, status=403)
+    for wrong in (token[:-1], token[:-1] + ('A' if token[-1] != 'A' else 'B'), token.swapcase(), 'x'):
+        refused('NINVITATION', chess.ask, 'owner', 'AcceptInvitation', {'asso': 'chess', 'token': wrong}, status=404)
+    chess.ask('owner', 'AcceptInvitation', {'asso': 'chess', 'token': token})
+    refused('NINVITATION', chess.ask, 'member', 'AcceptInvitation', {'asso': 'chess', 'token': token})
+    items = {(item['c'], item.get('k')): item.get('j') for item in stack.get('team', ('Asso', 'chess'), admin=True)['items']}
+    assert items['Adh', '7']['account'] == chess.id('owner') and items['Adh', '7']['name'] == 'Ann'
+    assert not any(class_ == 'Inv' for class_, _ in items)
+
+
+def test_invitations_of_one_secretary_are_limited(chess):
+    sent = 0
+    with pytest.raises(Problem) as caught:
+        while sent < 1000:
+            invitation(chess, str(100 + sent))
+            sent += 1
+    assert (caught.value.code, caught.value.status, caught.value.body['args']) == ('XBUSY', 429, ['invite', '20/h'])
+    assert sent >= 19  # one was sent above

@@ -1,6 +1,7 @@
 /* asso: associations, their members, and working groups that members of several associations join.
  *
- * A document Asso is an association: singleton Sta, what it is; items Adh, its members by their number.
+ * A document Asso is an association: singleton Sta, what it is; items Adh, its members by their number;
+ * items Inv, invitations by the digest of their token.
  * A document GT is a working group: singleton Nom, its title; items Adh, the members who take part, by
  * <number>.<association>; items Sta, the associations they come from.  Both are copies, so that a group is
  * read, and synchronised, without its associations; they are declared as such, so the server keeps them to
@@ -94,6 +95,58 @@ static enum stampd_outcome resign(struct stampd_call *call)
 {
     const char *number = read_member(call);
     stampd_remove_item(fetch_asso(call), "Adh", number);
+    return STAMPD_DONE;
+}
+
+/* --- invitations: the namespace has accounts ------------------------------------------------------- */
+
+/* What is stored of a token: it does not help whoever reads the document. */
+static const char *digest_of(struct stampd_call *call, const char *token)
+{
+    unsigned char digest[STAMPD_SHA256_BYTES];
+    stampd_sha256(stampd_bytes(token, strlen(token)), digest);
+    return stampd_hex(call, stampd_bytes((const char *)digest, sizeof digest));
+}
+
+/* {"asso","member","name"} -> {"token"}: a secretary invites a person, whose account is not known yet. */
+static enum stampd_outcome invite(struct stampd_call *call)
+{
+    const struct stampd_json *param = stampd_param(call);
+    const char *secretary = stampd_caller(call);
+    if (!secretary || !stampd_has_role(call, "secretary"))
+        return stampd_raise(call, "SSECRETARY", "Only a secretary invites.", NULL);
+    stampd_limit(call, "invite", secretary, "20/h");
+
+    const char *number = read_member(call), *token = stampd_random_token(call);
+    struct stampd_document *asso = fetch_asso(call);
+    struct stampd_writer *invitation = stampd_write_object(call);
+    stampd_add_text(invitation, "member", number);
+    stampd_add_text(invitation, "name", stampd_read_text(call, param, "name", 1, NAME_MOST));
+    stampd_set_written(asso, "Inv", digest_of(call, token), invitation);
+
+    struct stampd_writer *result = stampd_write_object(call);
+    stampd_add_text(result, "token", token);
+    return stampd_result(call, result);
+}
+
+/* {"asso","token"}: whoever has signed in and brings the token is the member. */
+static enum stampd_outcome accept_invitation(struct stampd_call *call)
+{
+    const char *token = stampd_read_text(call, stampd_param(call), "token", 1, ID_MOST);
+    const char *account = stampd_caller(call);
+    if (!account)
+        return stampd_raise(call, "SACCOUNT", "Sign in first.", NULL);
+    struct stampd_document *asso = fetch_asso(call);
+    const struct stampd_json *invitation = stampd_item_value(asso, "Inv", digest_of(call, token));
+    if (!invitation)
+        return stampd_raise(call, "NINVITATION", "There is no such invitation.", NULL);
+
+    struct stampd_writer *member = stampd_write_object(call);
+    stampd_add_text(member, "name", stampd_read_text(call, invitation, "name", 1, NAME_MOST));
+    stampd_add_integer(member, "since", stampd_now() / 10000000000000 + 2000);
+    stampd_add_text(member, "account", account);
+    stampd_set_written(asso, "Adh", stampd_read_text(call, invitation, "member", 1, NUMBER_MOST), member);
+    stampd_remove_item(asso, "Inv", digest_of(call, token));
     return STAMPD_DONE;
 }
 
@@ -226,6 +279,7 @@ static const char *const groups[] = {"GT", NULL};
 static const struct stampd_item_class asso_items[] = {
     {.name = "Sta", .is_singleton = true, .copied_to = groups},
     {.name = "Adh", .copied_to = groups, .separator = "."},
+    {.name = "Inv"},
     {.name = NULL},
 };
 
@@ -247,6 +301,8 @@ static const struct stampd_operation operations[] = {
     {.name = "ChangeAsso", .access = STAMPD_ADMIN, .work = change_asso, .afterwork = tell_version},
     {.name = "Resign", .access = STAMPD_PUBLIC, .seconds = 5, .work = resign, .afterwork = tell_version},
     {.name = "Enrol", .access = STAMPD_PUBLIC, .seconds = 5, .work = enrol, .afterwork = tell_version},
+    {.name = "Invite", .access = STAMPD_PUBLIC, .seconds = 5, .work = invite},
+    {.name = "AcceptInvitation", .access = STAMPD_PUBLIC, .seconds = 5, .work = accept_invitation},
     {.name = "JoinGroup", .access = STAMPD_PUBLIC, .seconds = 5, .work = join, .flags = STAMPD_GRANTS_READ},
     {.name = "LeaveGroup", .access = STAMPD_PUBLIC, .seconds = 5, .work = leave},
     {.name = "GroupReport",

@@ -40,7 +40,7 @@ static enum stampd_outcome may(struct stampd_call *call)
 }
 
 /* Three a day for each account. */
-static enum stampd_outcome invite(struct stampd_call *call)
+static enum stampd_outcome ration(struct stampd_call *call)
 {
     const char *account = stampd_caller(call);
     stampd_limit(call, "invite", account ? account : "", "9/d, burst 3");
@@ -50,7 +50,7 @@ static enum stampd_outcome invite(struct stampd_call *call)
 static const struct stampd_operation operations[] = {
     {.name = "Who", .access = STAMPD_PUBLIC, .is_read_only = true, .work = who},
     {.name = "May", .access = STAMPD_PUBLIC, .work = may},
-    {.name = "Invite", .access = STAMPD_PUBLIC, .work = invite},
+    {.name = "Ration", .access = STAMPD_PUBLIC, .work = ration},
     {.name = NULL},
 };
 
