@@ -87,8 +87,10 @@ static enum fault check(const struct worker_context *worker_context, struct call
     int ns = documents_ns(worker_context->documents, call->database);
     if (ns < 0)
         return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
+    struct store *store = documents_store(worker_context->documents);
+    store_clear_visitor(store); /* of an earlier request that was refused at once */
     if (call->is_visitor)
-        store_set_visitor(documents_store(worker_context->documents), ns);
+        store_set_visitor(store, ns);
     const struct document_name name = {BYTES("Account"), token.account};
     enum fault fault = documents_newest(worker_context->documents, ns, call->arena, &name, 1, &document);
     if (fault)

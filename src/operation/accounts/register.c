@@ -35,13 +35,11 @@ static enum fault check_registration(struct attempt *attempt, const struct regis
 {
     const struct ns_accounts *accounts = &attempt->call->accounts;
     const char *detail = NULL;
-    if (wish->invitation.data && accounts->registration != REGISTRATION_CLOSED)
-        return FAULT_NONE;
     if (!wish->name.data && !accounts->has_anonymous)
         detail = "Accounts without a name are not made here: send name and password.";
     else if (wish->name.data && accounts->registration == REGISTRATION_CLOSED)
         detail = "Registration is closed.";
-    else if (wish->name.data && accounts->registration == REGISTRATION_INVITATION)
+    else if (wish->name.data && accounts->registration == REGISTRATION_INVITATION && !wish->invitation.data)
         detail = "An invitation is expected.";
     return detail ? reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED, detail, "register", NULL)
                   : FAULT_NONE;
