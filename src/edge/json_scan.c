@@ -83,6 +83,34 @@ static bool is_name(struct arena *arena, struct bytes text, struct bytes name)
     return decode(arena, text, &value) && bytes_equal(value, name);
 }
 
+static const char *skip_digits(const char *at, const char *end)
+{
+    while (at < end && *at >= '0' && *at <= '9')
+        at++;
+    return at;
+}
+
+static bool is_number(struct bytes text)
+{
+    const char *end = text.data + text.size, *start = text.data + (*text.data == '-');
+    const char *at = skip_digits(start, end);
+    if (at == start || (*start == '0' && at > start + 1))
+        return false;
+    if (at < end && *at == '.') {
+        start = at + 1;
+        at = skip_digits(start, end);
+        if (at == start)
+            return false;
+    }
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        start = at + 1 + (end - at > 1 && (at[1] == '+' || at[1] == '-'));
+        at = skip_digits(start, end);
+        if (at == start)
+            return false;
+    }
+    return at == end;
+}
+
 static bool take_value(struct arena *arena, struct bytes text, struct json *value_r)
 {
     if (!text.size)
@@ -109,7 +137,7 @@ static bool take_value(struct arena *arena, struct bytes text, struct json *valu
     default:
         value_r->kind = JSON_NUMBER;
         value_r->value = text;
-        return *text.data == '-' || (*text.data >= '0' && *text.data <= '9');
+        return is_number(text);
     }
 }
 

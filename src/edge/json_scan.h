@@ -1,7 +1,8 @@
 /* json_scan: finds one member of an object in its text, without building a tree.
  *
  * For decisions that need one member of a content, at each read.  The text was checked when it was written:
- * of a text that is not valid JSON the result has no meaning, but nothing outside the text is read. */
+ * of a text that is not valid JSON the result has no meaning, but nothing outside the text is read, and a
+ * value is one of its kind. */
 #ifndef STAMPD_EDGE_JSON_SCAN_H
 #define STAMPD_EDGE_JSON_SCAN_H
 

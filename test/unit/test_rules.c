@@ -168,7 +168,9 @@ static void teams(void **state UNUSED)
     assert_false(
         rules_may_read(&question, rules_world_make("Note", "1", "Info={\"team\":\"broken\"}"), &view));
     assert_int_equal(question.fault, FAULT_XAWAY);
-    question.fault = FAULT_XAWAY; /* of the decision before */
+    question.fault = FAULT_XAWAY; /* of the decision before; this one loads nothing */
+    assert_false(rules_may_read(&question, rules_world_make("Note", "1", "Info={}"), &view));
+    assert_int_equal(question.fault, FAULT_NONE);
     assert_true(rules_may_read(&question, rules_world_make("Note", "1", red), &view));
     assert_int_equal(question.fault, FAULT_NONE);
     /* An id longer than that of any document names none. */
