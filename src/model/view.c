@@ -49,12 +49,8 @@ static bool is_shown(const struct view *view, const struct item *item)
     return !item_is_tombstone(item) && view_shows(view, item->iclass);
 }
 
-void view_write_json(const struct view *view, const struct document *document, struct builder *builder)
+void view_write_part(const struct view *view, const struct document *document, struct builder *builder)
 {
-    if (view_is_whole(view)) {
-        builder_add_bytes(builder, document->json);
-        return;
-    }
     view_write_header(view, document, builder);
     builder_add_text(builder, ITEMS_BEFORE);
     bool is_first = true;
@@ -69,10 +65,8 @@ void view_write_json(const struct view *view, const struct document *document, s
     builder_add_text(builder, ITEMS_AFTER);
 }
 
-size_t view_size(const struct view *view, const struct document *document)
+size_t view_part_size(const struct view *view, const struct document *document)
 {
-    if (view_is_whole(view))
-        return document->json.size;
     size_t size = document->json_header + 2 * STAMP_DIGITS + strlen(",'w':''" ITEMS_BEFORE ITEMS_AFTER) +
                   strlen(view->name);
     size_t commas = 0;

@@ -36,8 +36,27 @@ int64_t view_version(const struct view *view, const struct document *document);
 /* Appends `{"c","id","v","ct","dt"` and, if something is hidden, `w`. */
 void view_write_header(const struct view *view, const struct document *document, struct builder *builder);
 /* Appends the document's JSON, with the member `w` before the items if something is hidden. */
-void view_write_json(const struct view *view, const struct document *document, struct builder *builder);
+static inline void view_write_json(const struct view *view, const struct document *document,
+                                   struct builder *builder);
 /* An upper bound of the bytes that view_write_json appends. */
-size_t view_size(const struct view *view, const struct document *document);
+static inline size_t view_size(const struct view *view, const struct document *document);
+
+/* The same under a view that hides something. */
+void view_write_part(const struct view *view, const struct document *document, struct builder *builder);
+size_t view_part_size(const struct view *view, const struct document *document);
+
+static inline void view_write_json(const struct view *view, const struct document *document,
+                                   struct builder *builder)
+{
+    if (view_is_whole(view))
+        builder_add_bytes(builder, document->json);
+    else
+        view_write_part(view, document, builder);
+}
+
+static inline size_t view_size(const struct view *view, const struct document *document)
+{
+    return view_is_whole(view) ? document->json.size : view_part_size(view, document);
+}
 
 #endif

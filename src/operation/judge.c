@@ -4,8 +4,8 @@
 #include "operation/reply.h"
 
 /* What is read in a snapshot may not enter the cache. */
-static enum fault load_newest(struct attempt *attempt, const struct document_name *names, size_t count,
-                              size_t bytes_most, const struct document **documents_r)
+enum fault judge_newest(struct attempt *attempt, const struct document_name *names, size_t count,
+                        size_t bytes_most, const struct document **documents_r)
 {
     if (attempt->is_open)
         return transaction_newest(attempt->transaction, names, count, bytes_most, documents_r);
@@ -120,7 +120,7 @@ enum fault judge_load(struct attempt *attempt, const struct document_name *names
 {
     size_t done = 0, shown = 0;
     for (int load = 0; load < LOADS_MOST && done < count && (shown < bytes_most || !load); load++) {
-        enum fault fault = load_newest(attempt, names + done, count - done, bytes_most, documents_r + done);
+        enum fault fault = judge_newest(attempt, names + done, count - done, bytes_most, documents_r + done);
         for (; !fault && done < count && documents_r[done]; done++) {
             fault = judge_show(attempt, &documents_r[done], &views_r[done]);
             shown += fault ? 0 : view_size(&views_r[done], documents_r[done]);

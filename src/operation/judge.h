@@ -26,6 +26,9 @@ MUST_USE enum fault judge_name(struct attempt *attempt, const struct draft *draf
 /* FAULT_SRULE, recorded in the reply with the class and id of the document. */
 enum fault judge_refuse(struct attempt *attempt, const struct draft *draft);
 
+/* The newest documents, as documents_newest_part: during work as transaction_newest. */
+MUST_USE enum fault judge_newest(struct attempt *attempt, const struct document_name *names, size_t count,
+                                 size_t bytes_most, const struct document **documents_r);
 /* Replaces a document by what the caller may be shown in its place: itself, under the view, or, if it may not
  * be read, a snapshot of its name that does not exist.  For operations that answer both alike. */
 MUST_USE enum fault judge_show(struct attempt *attempt, const struct document **document,

@@ -18,8 +18,7 @@ enum fault judged_page_load(struct judged_page *page, struct attempt *attempt,
         count = rows_left;
     if (!count || page->bytes >= most)
         return FAULT_NONE;
-    enum fault fault =
-        transaction_newest(attempt->transaction, names, count, most - page->bytes, documents_r);
+    enum fault fault = judge_newest(attempt, names, count, most - page->bytes, documents_r);
     for (size_t i = 0; !fault && i < count && documents_r[i] && page->bytes < most; i++) {
         page->bytes += documents_r[i]->block_bytes;
         fault = judge_show_listed(attempt, &documents_r[i], &views_r[i]);

@@ -56,13 +56,13 @@ static bool goes_now(struct answer *answer, const struct delta *delta, const str
            (answer_has_room(answer, body->size, delta_size(delta)) && answer_carry(answer, delta->source));
 }
 
-static void write_delta(struct answer *answer, const struct delta *delta, struct document_name name,
-                        struct builder *body)
+ALWAYS_INLINE void write_delta(struct answer *answer, const struct delta *delta,
+                               const struct document_name *name, struct builder *body)
 {
     if (goes_now(answer, delta, body))
         delta_write_json(delta, body);
     else
-        write_instead(name, "later", body);
+        write_instead(*name, "later", body);
 }
 
 /* The documents of the request that may be read. */
@@ -100,21 +100,21 @@ static enum fault write_allowed(struct attempt *attempt, const struct client_cop
     enum fault fault = documents_newest_part(attempt->worker_context->documents, attempt->ns, arena,
                                              allowed.names, allowed.count, answer.most, documents);
     for (size_t i = 0; !fault && i < request->count; i++) {
-        struct document_name name = request->names[i];
-        struct client_copy held = request->held[i];
+        const struct document_name *name = &request->names[i];
         if (i)
             builder_add_text(body, ",");
         if (allowed.is_closed && allowed.is_closed[i]) {
-            write_instead(name, "closed", body);
+            write_instead(*name, "closed", body);
             continue;
         }
         const struct document *document = *documents++;
         if (!document) {
-            write_instead(name, "later", body);
+            write_instead(*name, "later", body);
             continue;
         }
-        struct delta delta = request->views ? delta_compute_view(document, held, request->views[i], NULL)
-                                            : delta_compute(document, held);
+        struct delta delta = request->views
+                                 ? delta_compute_view(document, request->held[i], request->views[i], NULL)
+                                 : delta_compute(document, request->held[i]);
         write_delta(&answer, &delta, name, body);
     }
     return fault;
@@ -154,7 +154,7 @@ static enum fault write_judged(struct attempt *attempt, const struct client_copi
         }
         struct delta delta =
             delta_compute_view(documents[i], request->held[i], client_copies_view(request, i), &views[i]);
-        write_delta(&answer, &delta, request->names[i], body);
+        write_delta(&answer, &delta, &request->names[i], body);
     }
     return fault;
 }

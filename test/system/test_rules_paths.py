@@ -103,6 +103,7 @@ def named(name, ident):
         'get by GET': ('get', 'GET', 'op/get?param=' + json.dumps({'docs': [one]}), None, {}),
         'get by HEAD': ('get', 'HEAD', 'op/get?param=' + json.dumps({'docs': [one]}), None, {}),
         'get, tolerance': ('get', 'POST', 'op/get', {'param': {'docs': [{**one, 'age': 3600}]}}, {}),
+        'get of another': ('get', 'POST', 'op/get', {'param': {'docs': [{**one, 'age': 60, 'ns': 'full'}, {**one, 'age': 60, 'ns': 'bare'}]}}, {}),
         'get twice': ('get', 'POST', 'op/get', {'param': {'docs': [one, one]}}, {}),
         'get twice, tolerance': ('get', 'POST', 'op/get', {'param': {'docs': [{**one, 'age': 60}, {**one, 'age': 60}]}}, {}),
         'get and sync': ('get', 'POST', 'op/get', {'param': {'docs': [one]}, 'syncs': [one, old]}, {}),
@@ -297,8 +298,28 @@ def test_a_shown_document_is_shown(worlds):
         found = worlds.request('POST', '/full/op/list', json={'param': {'c': name}}, headers=session('bob')).json()
         assert [one['id'] for one in found['out']['docs']] == ['hidden-a', 'hidden-c', 'hidden-e'], found
         assert worlds.request('GET', f'/full/doc/{name}/b', headers=session('ann')).json()['items']
+    assert worlds.op('full', 'list', {'c': 'Look'})['out'] == {'docs': []}, 'it may be read, not listed'
+    assert worlds.op('full', 'find', {'c': 'Look', 'i': 'Main', 'id': {'t': 'eq', 'v1': 'b'}, 'want': 'ids'})['out'] == {'ids': []}
+    assert not worlds.op('full', 'collection', {'c': 'Look', 'collection': 'all', 'value': 'red'})['out']['docs']
     part = worlds.get('full', ('Part', 'p'))
     assert [item['c'] for item in part['items']] == ['Main'] and part['w']
+
+
+def test_a_large_collection_is_streamed_whole(worlds):
+    """More members than are judged before their lines are sent; every second one is hidden."""
+    count = 640
+    names = [f's{i:03}' for i in range(count)]
+    for start in range(0, count, 32):
+        worlds.put('full', *(shared('Own', name, ACCOUNTS['bob' if place % 2 else 'ann'], team='many')
+                             for place, name in enumerate(names[start:start + 32])), admin=True)
+    for want in ('ids', 'docs'):
+        body = {'param': {'c': 'Own', 'collection': 'all', 'value': 'many', 'want': want, 'stream': True}}
+        answer = worlds.request('POST', '/full/op/collection', json=body, headers=session('ann'))
+        *lines, end = map(json.loads, answer.text.splitlines())
+        assert sorted(one['id'] if want == 'docs' else one[0] for one in lines) == names[::2] and end == {'members': count // 2}
+        assert ACCOUNTS['bob'] not in answer.text
+    for start in range(0, count, 32):
+        worlds.put('full', *({'c': 'Own', 'id': name, 'delete': True} for name in names[start:start + 32]), admin=True)
 
 
 def test_a_kept_answer_is_its_accounts_alone(worlds):
@@ -343,6 +364,22 @@ def test_a_right_that_is_lost_ends_at_once_on_every_path(worlds):
         assert read(None).status_code == read(shown.headers['ETag']).status_code == 404
         worlds.put('full', {**crew, 'items': [{'c': 'Member', 'k': ACCOUNTS['ann'], 'j': {'role': 'reader'}}]}, admin=True)
     worlds.put('full', {'c': 'Duty', 'id': 'lost', 'delete': True}, admin=True)
+
+
+def test_a_tolerance_shows_nothing_that_is_over(worlds):
+    """Copies in the workers are of the time when the caller could read the document."""
+    one = shared('Own', 'over', ACCOUNTS['ann'], Secret={'text': 'mine'})
+    aged = {'param': {'docs': [{'c': 'Own', 'id': 'over', 'age': 86400}]}}
+    requests = [('POST', '/full/op/get', aged), ('GET', '/full/doc/Own/over?age=86400', None)]
+    for _ in range(5):
+        worlds.put('full', one, admin=True)
+        for method, path, body in requests * 6:  # of every worker
+            assert 'mine' in worlds.request(method, path, json=body, headers=session('ann')).text
+        worlds.put('full', {**one, 'items': [{'c': 'Main', 'j': {'team': 'red', 'owner': ACCOUNTS['bob']}}]}, admin=True)
+        for method, path, body in requests * 6:
+            text = worlds.request(method, path, json=body, headers=session('ann')).text
+            assert 'mine' not in text and 'Line' not in text, text
+    worlds.put('full', {**one, 'items': [], 'delete': True}, admin=True)
 
 
 def test_a_view_that_changes_replaces_the_copy(worlds):

@@ -138,12 +138,20 @@ static enum fault write_documents(struct attempt *attempt, const struct collecti
 
 /* --- where rules decide --- */
 
+enum { STREAM_ROWS = 250 }; /* judged before their lines are sent */
+
+static void destroy(void *arena)
+{
+    arena_destroy(arena);
+}
+
 /* A page under way. */
 struct judged_members {
     struct judged_page page;
     size_t limit, count;           /* members to be written, written */
     struct collection_member last; /* the last one that was judged */
     bool is_full;                  /* there is another one */
+    const char *between, *behind;  /* each, in the text */
 };
 
 /* Whoever does not see the properties may not learn from the collection what they are. */
@@ -170,10 +178,9 @@ static void write_member(const struct collection_request *request, const struct 
 
 static enum fault write_judged(struct attempt *attempt, const struct collection_request *request,
                                struct judged_members *judged, const struct collection_page *page,
-                               bool *is_cut_r)
+                               struct builder *body, bool *is_cut_r)
 {
     struct arena *arena = attempt->call->arena;
-    struct builder *body = attempt->reply->body;
     struct document_name *names = ARENA_ROOM(arena, struct document_name, page->count);
     const struct document **documents = ARENA_ROOM(arena, const struct document *, page->count);
     struct view *views = ARENA_ROOM(arena, struct view, page->count);
@@ -192,8 +199,9 @@ static enum fault write_judged(struct attempt *attempt, const struct collection_
         if (!is_wanted)
             continue;
         if (judged->count++)
-            builder_add_text(body, ",");
+            builder_add_bytes(body, bytes_of(judged->between));
         write_member(request, documents[i], &views[i], body);
+        builder_add_bytes(body, bytes_of(judged->behind));
     }
     *is_cut_r = count < page->count;
     return fault;
@@ -205,8 +213,8 @@ static enum fault answer_judged(struct attempt *attempt, const struct reader *re
                                 struct collection_request *request)
 {
     struct builder *body = attempt->reply->body;
-    struct judged_members judged = {.limit = (size_t)request->limit};
-    struct collection_page page;
+    struct judged_members judged = {.limit = (size_t)request->limit, .between = ",", .behind = ""};
+    struct collection_page page = {0};
     bool is_cut = false;
     if (request->limit < JUDGED_PAGE_LEAST)
         request->limit = JUDGED_PAGE_LEAST;
@@ -214,7 +222,7 @@ static enum fault answer_judged(struct attempt *attempt, const struct reader *re
     builder_printf(body, "{\"complete\":true,\"first\":%s,\"%s\":[",
                    request->position.is_first ? "true" : "false", request->wants_ids ? "ids" : "docs");
     while (!fault) {
-        fault = write_judged(attempt, request, &judged, &page, &is_cut);
+        fault = write_judged(attempt, request, &judged, &page, body, &is_cut);
         if (fault || judged.is_full || is_cut || !page.has_more || !judged_page_goes_on(&judged.page))
             break;
         request->position.is_first = false;
@@ -222,10 +230,69 @@ static enum fault answer_judged(struct attempt *attempt, const struct reader *re
         request->position.id = judged.last.id;
         fault = read_page(attempt, reader, request, &page);
     }
+    if (fault)
+        return fault;
     builder_add_text(body, "],\"left\":[]");
     if (judged.is_full || is_cut || page.has_more)
         collection_request_write_cursor(attempt->call, request, &judged.last, body);
     builder_add_text(body, "}");
+    return fault;
+}
+
+/* Judges a page and adds its lines.  What it reads is in the arena of the page, which is destroyed with it,
+ * but for the arguments of a fault. */
+static enum fault stream_page(struct attempt *attempt, const struct reader *reader,
+                              struct collection_request *request, struct builder *lines, int64_t *members,
+                              bool *is_end_r)
+{
+    struct arena *arena = attempt->call->arena, *own = arena_create("page");
+    struct judged_members judged = {.limit = SIZE_MAX, .between = "", .behind = "\n"};
+    struct collection_page page = {0};
+    bool is_cut = false;
+    attempt->call->arena = own;
+    enum fault fault = read_page(attempt, reader, request, &page);
+    if (!fault)
+        fault = write_judged(attempt, request, &judged, &page, lines, &is_cut);
+    attempt->call->arena = arena;
+    *members += (int64_t)judged.count;
+    *is_end_r = !page.has_more && !is_cut && !judged.is_full;
+    if (!fault && !*is_end_r) {
+        request->position.is_first = false;
+        request->position.transaction = judged.last.transaction;
+        request->position.id =
+            (struct bytes){arena_copy(arena, judged.last.id.data, judged.last.id.size), judged.last.id.size};
+    }
+    if (fault)
+        arena_defer(arena, destroy, own);
+    else
+        arena_destroy(own);
+    return fault;
+}
+
+enum fault collection_stream_judged(struct attempt *attempt, struct collection_request *request)
+{
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
+    struct reply *reply = attempt->reply;
+    struct builder lines = {0};
+    int64_t members = 0;
+    bool is_end = false;
+    enum fault fault = FAULT_NONE;
+    request->limit = STREAM_ROWS;
+    while (!fault && !is_end) {
+        fault = stream_page(attempt, &reader, request, &lines, &members, &is_end);
+        reply->mime = MIME_LINES;
+        if (fault || reply->outlet->is_head)
+            break;
+        if (is_end)
+            builder_printf(&lines, "{\"members\":%" PRId64 "}\n", members);
+        if (clock_monotonic_ms() > attempt->call->deadline_ms ||
+            !reply->outlet->send(reply->outlet, reply, builder_bytes(&lines)))
+            fault = FAULT_XTIME;
+        lines.size = 0;
+    }
+    if (!fault && reply->outlet->is_head && !reply->outlet->send(reply->outlet, reply, BYTES("")))
+        fault = FAULT_XTIME;
+    builder_free(&lines);
     return fault;
 }
 

@@ -191,9 +191,6 @@ static enum fault check_stream(const struct reader *reader, const struct json *p
         if (json_member(param, others[i]))
             return reader_wrong(reader, param, others[i],
                                 "A stream returns the whole collection: omit this member.");
-    if (reader->call->rules)
-        return reader_wrong(reader, param, "stream",
-                            "Where rules decide, a collection is not streamed: omit this member.");
     if (!reader->reply->outlet)
         return reader_wrong(reader, param, "stream", "A task cannot stream.");
     return FAULT_NONE;

@@ -2,7 +2,8 @@
  * the database sends them: `get`'s documents, or pairs of id and version.  The last line has the token,
  * {"members":number,"token":text}; without it the answer is incomplete.
  *
- * Documents go from the database to the client: no cache stores them, and a worker holds at most one piece
+ * Where rules decide, it is made of judged pages, and the last line has no token (collection.c).  Elsewhere
+ * documents go from the database to the client: no cache stores them, and a worker holds at most one piece
  * and one item of them.  All are of one snapshot, whose horizon is in the token. */
 #include "operation/builtin/collection_stream.h"
 
@@ -196,5 +197,6 @@ enum fault collection_stream(struct attempt *attempt)
         return fault;
     reply->outlet->prepare(reply->outlet);
     limit_time(attempt);
-    return explain_time(attempt, answer_stream(attempt, &request));
+    return explain_time(attempt, request.is_judged ? collection_stream_judged(attempt, &request)
+                                                   : answer_stream(attempt, &request));
 }

@@ -112,8 +112,8 @@ static enum fault load_newest(struct attempt *attempt, const struct reader *read
     return fault;
 }
 
-static enum fault find_document(struct attempt *attempt, const struct document_request *request,
-                                struct draft **drafts, const struct document **document_r)
+static inline enum fault find_document(struct attempt *attempt, const struct document_request *request,
+                                       struct draft **drafts, const struct document **document_r)
 {
     *document_r = request->newest;
     if (request->newest)
