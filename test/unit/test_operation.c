@@ -375,7 +375,7 @@ static void ping_tells_time_build_and_state(void **state UNUSED)
     body.size = 0;
     route_run(&worker_context, &call, &reply);
     builder_add(&body, "", 1);
-    assert_string_equal(masked(), "{\"t\":V,\"b\":\"test\",\"off\":0,\"state\":0,\"db\":\"ok\"}");
+    assert_string_equal(masked(), "{\"t\":V,\"b\":\"test\",\"off\":0,\"state\":0,\"build\":0,\"db\":\"ok\"}");
     assert_int_equal(fake.loads,
                      3); /* the configurations of it and of z, and the first use of its database */
     const int ns = documents_ns(worker_context.documents, call.database);
