@@ -121,3 +121,28 @@ def test_what_a_worker_has_cached_needs_no_session(used):
         for done in running:
             done.result()
     assert not failures and reads
+
+
+def test_callers_are_known_in_all_namespaces(used):
+    """At the end of the file: the namespaces are closed.  The account is read before the request is: a worker that has no room for a session
+    declines that too, and no answer is of another namespace."""
+    tokens = {}
+    for code in CODES:
+        used.op('z', 'ns', {'set': {'ns': code, 'access': 'closed', 'accounts': {'registration': 'open'}}}, admin=True)
+        out = used.op(code, 'register', {'name': f'ann-{code}', 'password': 'correct horse'})['out']
+        tokens[code] = out['token']
+
+    def call(number):
+        code = CODES[number * 7 % COUNT]
+        if number % 9 == 0:  # the copies of all workers are old now
+            made = used.op(code, 'accounts', {'find': f'ann-{code}'}, admin=True)['out']['account']
+            used.op(code, 'accounts', {'set': {'account': made, 'roles': [f'r{number}']}}, admin=True)
+        param = {'revoke': 'others'} if number % 3 == 0 else {}
+        headers = {'Authorization': f'Bearer {tokens[code]}'}
+        answer = used.request('POST', f'/{code}/op/{"sessions" if param else "account"}', json={'param': param}, headers=headers)
+        wrong = used.request('POST', f'/{CODES[number % COUNT - 1]}/op/account', json={}, headers=headers)
+        is_own = CODES[number % COUNT - 1] == code
+        return answer.status_code == 200 and (param or answer.json()['out']['name'] == f'ann-{code}') and wrong.status_code == (200 if is_own else 401)
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        assert all(pool.map(call, range(WRITERS * ROUNDS)))

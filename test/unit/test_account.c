@@ -102,6 +102,7 @@ static void cookies(void **state UNUSED)
         {"__Host-stampd-team=x; __Host-stampd-team=y", "x"},
         {"__Host-stampd-teams=x", NULL},
         {"__Host-stampd-tea=x", NULL},
+        {"__Host-stampd-lead=x", NULL},
         {"__host-stampd-team=x", NULL},
         {"stampd-team=x", NULL},
         {"a=__Host-stampd-team=x", NULL},
