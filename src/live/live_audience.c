@@ -51,7 +51,7 @@ static void publish_count(const struct live_audiences *audiences)
 /* --- a namespace --- */
 
 struct live_audience *live_audience_create(struct live_audiences *audiences, const char *code,
-                                           const char *database, const struct live_rules *rules)
+                                           const char *database, const struct live_access *access)
 {
     struct live_audience *audience = calloc(1, sizeof *audience);
     if (!audience)
@@ -59,15 +59,17 @@ struct live_audience *live_audience_create(struct live_audiences *audiences, con
     audience->all = audiences;
     audience->code = code;
     audience->database = database;
-    audience->rules = rules;
+    audience->access = access;
     audience->number = -1;
     audience->index = live_index_create();
+    audience->ruled_index = live_index_create();
     return audience;
 }
 
 void live_audience_destroy(struct live_audience *audience)
 {
     live_index_destroy(audience->index);
+    live_index_destroy(audience->ruled_index);
     free(audience);
 }
 
@@ -121,6 +123,16 @@ size_t live_audience_memory(const struct live_audience *audience)
 struct live_index *live_audience_index(struct live_audience *audience)
 {
     return audience->index;
+}
+
+struct live_index *live_audience_ruled_index(struct live_audience *audience)
+{
+    return audience->ruled_index;
+}
+
+size_t live_audience_ruled_count(const struct live_audience *audience)
+{
+    return audience->ruled_count;
 }
 
 const struct live_horizon *live_audience_known(const struct live_audience *audience)
@@ -192,6 +204,25 @@ static void leave_queue(struct live_listener *listener)
         audience->last_waiting = former;
 }
 
+/* --- listeners under rules --- */
+
+void live_audience_rule(struct live_listener *listener, const struct definition *definitions, size_t count)
+{
+    struct live_audience *audience = listener->audience;
+    live_index_remove(audience->index, &listener->feed);
+    live_index_add(audience->ruled_index, &listener->feed, definitions, count);
+    listener->is_ruled = true;
+    audience->ruled_count++;
+}
+
+void live_audience_trust(struct live_listener *listener, enum live_trust trust)
+{
+    struct live_audience *audience = listener->audience;
+    audience->doubted_count += trust == LIVE_DOUBTED;
+    audience->doubted_count -= listener->trust == LIVE_DOUBTED;
+    listener->trust = trust;
+}
+
 /* --- all lists --- */
 
 void live_audience_count_memory(struct live_listener *listener, size_t bytes)
@@ -206,6 +237,8 @@ void live_audience_count_memory(struct live_listener *listener, size_t bytes)
 void live_audience_join(struct live_audience *audience, struct live_listener *listener)
 {
     listener->audience = audience;
+    listener->trust = LIVE_TRUSTED;
+    listener->serial = ++audience->serials;
     listener->next = audience->listeners;
     if (listener->next)
         listener->next->previous = listener;
@@ -224,12 +257,14 @@ void live_audience_leave(struct live_listener *listener)
         live_shares_leave(audience->all->shares, listener->share);
     audience->all->count--;
     audience->count--;
-    audience->admitted_count -= listener->state != LIVE_WAITS_FOR_RULES;
+    audience->admitted_count -= listener->state != LIVE_WAITS_FOR_ACCESS;
     *(listener->previous ? &listener->previous->next : &audience->listeners) = listener->next;
     if (listener->next)
         listener->next->previous = listener->previous;
     leave_kept(listener);
-    live_index_remove(audience->index, &listener->feed);
+    live_audience_trust(listener, LIVE_TRUSTED);
+    audience->ruled_count -= listener->is_ruled;
+    live_index_remove(listener->is_ruled ? audience->ruled_index : audience->index, &listener->feed);
     leave_queue(listener);
     publish_count(audience->all);
 }

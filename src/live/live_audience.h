@@ -6,7 +6,7 @@
 #include "base/settings.h"
 #include "live/live_horizon.h"
 #include "live/live_index.h"
-#include "live/live_rules.h"
+#include "live/live_access.h"
 #include "live/live_shares.h"
 #include "segment/feed.h"
 
@@ -25,12 +25,12 @@ const struct live_share *live_audiences_share(const struct live_audiences *audie
 /* --- a namespace --- */
 struct live_audience;
 
-/* `code`, `database` and `rules` are borrowed and may change while it has no listeners. */
+/* `code`, `database` and `access` are borrowed and may change while it has no listeners. */
 struct live_audience *live_audience_create(struct live_audiences *audiences, const char *code,
-                                           const char *database, const struct live_rules *rules)
+                                           const char *database, const struct live_access *access)
     __attribute__((returns_nonnull));
 void live_audience_destroy(struct live_audience *audience);
-/* The number of the namespace in the segment; -1: it has none.  Enter assigns it once the rules have shown
+/* The number of the namespace in the segment; -1: it has none.  Enter assigns it once the access has shown
  * that it is a namespace; false: the segment has no room.  Leave: it is another one now. */
 MUST_USE bool live_audience_enter(struct live_audience *audience, struct segment *segment);
 void live_audience_forget_number(struct live_audience *audience);
@@ -41,7 +41,10 @@ bool live_audience_has_secret(const struct live_audience *audience);
 size_t live_audience_count(const struct live_audience *audience);
 size_t live_audience_admitted(const struct live_audience *audience); /* which need its database */
 size_t live_audience_memory(const struct live_audience *audience);
+/* The definitions of listeners whose events are judged by rules (live_ruled.h), and of all others. */
 struct live_index *live_audience_index(struct live_audience *audience);
+struct live_index *live_audience_ruled_index(struct live_audience *audience);
+size_t live_audience_ruled_count(const struct live_audience *audience); /* of these listeners */
 /* What all open listeners have received; horizon 0: none is open. */
 const struct live_horizon *live_audience_known(const struct live_audience *audience);
 void live_audience_set_known(struct live_audience *audience, const struct live_horizon *known);

@@ -1,10 +1,12 @@
-/* live_audience_private: audiences and listeners, for live_audience.c and live_listener.c only. */
+/* live_audience_private: audiences and listeners, for live_audience.c, live_listener.c, live_admission.c,
+ * live_accounts.c and live_ruled.c only. */
 #ifndef STAMPD_LIVE_LIVE_AUDIENCE_PRIVATE_H
 #define STAMPD_LIVE_LIVE_AUDIENCE_PRIVATE_H
 
 #include "edge/events.h"
 #include "edge/exchange.h"
 #include "live/live_audience.h"
+#include "live/live_caller.h"
 #include "segment/namespaces.h"
 
 enum { LIVE_SECRET_BYTES = 129 };
@@ -25,19 +27,25 @@ struct live_audiences {
 struct live_audience {
     struct live_audiences *all;
     const char *code, *database;
-    const struct live_rules *rules;
+    const struct live_access *access;
     int number;
     struct segment *segment; /* NULL: not entered */
     char secret[LIVE_SECRET_BYTES];
-    struct live_index *index;
+    struct live_index *index, *ruled_index;
     struct live_listener *listeners, *first_waiting, *last_waiting;
     struct live_listener *queried; /* whose changes are being queried; NULL: none, or it has disconnected */
-    size_t count, admitted_count;
+    size_t count, admitted_count, ruled_count;
+    size_t doubted_count; /* listeners whose account is to be loaded */
     size_t memory;
+    uint64_t serials; /* assigned to listeners */
+    uint64_t judged;  /* of the changes of documents that were held */
     struct live_horizon known;
 };
 
-enum live_state { LIVE_WAITS_FOR_RULES, LIVE_WAITS_FOR_HORIZON, LIVE_OPEN };
+enum live_state { LIVE_WAITS_FOR_ACCESS, LIVE_WAITS_FOR_ACCOUNT, LIVE_WAITS_FOR_HORIZON, LIVE_OPEN };
+
+/* Is what is known of the caller's account the newest? */
+enum live_trust { LIVE_DOUBTED, LIVE_REQUESTED, LIVE_TRUSTED };
 
 struct live_listener {
     struct live_feed feed; /* first: a listener is found by its feed */
@@ -45,7 +53,14 @@ struct live_listener {
     struct exchange *exchange;
     struct live_opening *opening; /* NULL: it is open */
     enum live_state state;
+    uint64_t serial;
     bool is_administrator;
+    bool is_ruled;                         /* its events are judged, and it is in the ruled index */
+    struct live_caller *caller;            /* NULL: no account */
+    enum live_trust trust;                 /* in the caller */
+    size_t place;                          /* of its account in the query, while LIVE_REQUESTED */
+    uint64_t turn;                         /* of the rules that it was judged by */
+    uint64_t awaited;                      /* it has no id until so many changes have been judged */
     bool must_reset;                       /* a reset is to be sent: anything may have changed */
     bool has_sent;                         /* an event was sent since its last id, or it has no id yet */
     struct live_horizon known;             /* of its last id; horizon 0: none */
@@ -63,6 +78,10 @@ void live_audience_join(struct live_audience *audience, struct live_listener *li
 void live_audience_leave(struct live_listener *listener);
 /* It has sent its keep-alive: it is the last one now. */
 void live_audience_keep(struct live_listener *listener);
+/* It moves to the ruled index. */
+void live_audience_rule(struct live_listener *listener, const struct definition *definitions, size_t count);
+/* Sets its trust, and keeps the count. */
+void live_audience_trust(struct live_listener *listener, enum live_trust trust);
 void live_audience_count_memory(struct live_listener *listener, size_t bytes);
 /* The queue of listeners that wait for a horizon: add, take the next (NULL: none). */
 void live_audience_queue(struct live_listener *listener);

@@ -18,6 +18,7 @@ struct live_catch_up {
     struct segment *segment;
     struct subscriber *subscriber;
     struct live_audience *audience;
+    struct live_ruled *ruled;
     const char *database;
     live_gap_noted *noted;
     void *context;
@@ -32,8 +33,8 @@ struct live_catch_up {
 };
 
 struct live_catch_up *live_catch_up_create(struct segment *segment, struct subscriber *subscriber,
-                                           struct live_audience *audience, const char *database,
-                                           live_gap_noted *noted, void *context)
+                                           struct live_audience *audience, struct live_ruled *ruled,
+                                           const char *database, live_gap_noted *noted, void *context)
 {
     struct live_catch_up *catch_up = calloc(1, sizeof *catch_up);
     if (!catch_up)
@@ -41,6 +42,7 @@ struct live_catch_up *live_catch_up_create(struct segment *segment, struct subsc
     *catch_up = (struct live_catch_up){.segment = segment,
                                        .subscriber = subscriber,
                                        .audience = audience,
+                                       .ruled = ruled,
                                        .database = database,
                                        .noted = noted,
                                        .context = context,
@@ -180,14 +182,32 @@ static bool refuse_undeclared(struct live_listener *listener, const struct pg_re
     return false;
 }
 
-static void match_listener(struct live_listener *listener, const struct pg_result *result,
-                           const struct live_horizon *known)
+/* Under rules, a document that does not exist is none that the caller may read. */
+static void look_at(struct live_catch_up *catch_up, struct live_listener *listener,
+                    const struct pg_result *result, int row)
+{
+    size_t place = (size_t)pg_get_i64(result, row, PLACE);
+    const struct definition *definition = &live_listener_question(listener)->definitions[place];
+    if (pg_get_i64(result, row, VERSION) == NO_ROW)
+        return;
+    live_ruled_look(catch_up->ruled, listener, definition);
+}
+
+static void match_listener(struct live_catch_up *catch_up, struct live_listener *listener,
+                           const struct pg_result *result, const struct live_horizon *known)
 {
     const struct live_question *question = live_listener_question(listener);
+    bool is_ruled = live_listener_is_ruled(listener);
     int64_t version;
     for (int row = 0; row < pg_rows(result); row++)
-        if (judge(result, row, live_listener_last(listener), known, &version))
-            live_listener_match(listener, (size_t)pg_get_i64(result, row, PLACE), version);
+        if (judge(result, row, live_listener_last(listener), known, &version)) {
+            if (is_ruled)
+                look_at(catch_up, listener, result, row);
+            else
+                live_listener_match(listener, (size_t)pg_get_i64(result, row, PLACE), version);
+        }
+    if (is_ruled)
+        live_listener_await(listener, live_ruled_received(catch_up->ruled));
     for (size_t i = 0; i < question->count; i++) /* changes of whole classes are not recorded */
         if (!question->definitions[i].id.data && !question->definitions[i].collection.data)
             live_listener_match(listener, i, 0);
@@ -225,7 +245,7 @@ bool live_catch_up_take_listener(struct live_catch_up *catch_up, const struct pg
     }
     bool is_reset = last->horizon && !live_horizon_is_within_reach(last, &known, next);
     if (last->horizon && !is_reset)
-        match_listener(listener, result, &known);
+        match_listener(catch_up, listener, result, &known);
     adopt(catch_up, &known);
     live_listener_open(listener, &known, is_reset);
     return true;
@@ -276,6 +296,7 @@ static void begin_gap(struct live_catch_up *catch_up)
     catch_up->wants_gap = false;
     catch_up->missed = count_missed(catch_up); /* before the query */
     arena_reset(catch_up->arena);
+    live_ruled_lose(catch_up->ruled); /* what they missed cannot be judged afterwards */
     live_index_each(index, count_definition, &gathering);
     catch_up->gap = ARENA_ARRAY(catch_up->arena, struct definition, gathering.count + 1);
     gathering.count = 0;
@@ -294,8 +315,10 @@ void live_catch_up_drop(struct live_catch_up *catch_up)
 
 bool live_catch_up_is_due(struct live_catch_up *catch_up)
 {
-    if (!live_audience_known(catch_up->audience)->horizon)
-        catch_up->wants_gap = false; /* no listener is open, so none has missed anything */
+    if (!live_audience_known(catch_up->audience)->horizon && catch_up->wants_gap) {
+        catch_up->wants_gap = false; /* no listener is open, so none has missed anything but its account */
+        live_ruled_lose(catch_up->ruled);
+    }
     return live_catch_up_has_gap(catch_up);
 }
 

@@ -9,6 +9,7 @@
 #define STAMPD_LIVE_LIVE_CATCH_UP_H
 
 #include "live/live_audience.h"
+#include "live/live_ruled.h"
 #include "segment/feed.h"
 #include "segment/segment.h"
 
@@ -19,8 +20,8 @@ typedef void live_gap_noted(void *context);
 
 /* All are borrowed; `database` is for the log. */
 struct live_catch_up *live_catch_up_create(struct segment *segment, struct subscriber *subscriber,
-                                           struct live_audience *audience, const char *database,
-                                           live_gap_noted *noted, void *context)
+                                           struct live_audience *audience, struct live_ruled *ruled,
+                                           const char *database, live_gap_noted *noted, void *context)
     __attribute__((returns_nonnull));
 void live_catch_up_destroy(struct live_catch_up *catch_up);
 

@@ -11,9 +11,11 @@
 #include "segment/metrics.h"
 #include "segment/refusals.h"
 #include "edge/crypto.h"
+#include "live/live_caller.h"
 #include "live/live_listener.h"
 #include "live/live_namespace.h"
 #include "live/live_opening.h"
+#include "model/account.h"
 #include "serve/path.h"
 #include "operation/reply.h"
 
@@ -36,6 +38,7 @@ struct live_request {
     struct bytes ns, database;
     struct live_audience *audience; /* of the namespace; NULL: not yet found */
     bool is_administrator;
+    struct live_caller *caller; /* NULL: no session or service key */
 };
 
 /* Is it a GET with an Accept header, as a browser's EventSource sends, which gives up at any status but
@@ -173,12 +176,28 @@ static enum fault check_one_key(struct live_request *request, struct reply *repl
     return request->is_administrator ? FAULT_NONE : refuse(request, reply, FAULT_SKEY, where, NULL);
 }
 
+/* A session or service key of an account, which is checked once its document has been loaded.  With the
+ * administrator's key, a cookie is ignored. */
+static void find_caller(struct live_request *request, struct bytes bearer)
+{
+    struct bytes cookie = account_find_cookie(exchange_header(request->exchange, "Cookie"), request->ns);
+    if (bearer.data && account_is_token(bearer))
+        request->caller = live_caller_create(bearer, false);
+    else if (cookie.data && !request->is_administrator)
+        request->caller = live_caller_create(cookie, true);
+}
+
 static enum fault check_key(struct live_request *request, struct reply *reply)
 {
     struct bytes admin = request->opening->question.admin;
     struct bytes bearer = secret_bearer(exchange_header(request->exchange, "Authorization"));
-    enum fault fault = bearer.data ? check_one_key(request, reply, bearer, "Authorization") : FAULT_NONE;
-    return fault || !admin.size ? fault : check_one_key(request, reply, admin, "admin");
+    bool is_key = bearer.data && !account_is_token(bearer);
+    enum fault fault = is_key ? check_one_key(request, reply, bearer, "Authorization") : FAULT_NONE;
+    if (!fault && admin.size)
+        fault = check_one_key(request, reply, admin, "admin");
+    if (!fault)
+        find_caller(request, bearer);
+    return fault;
 }
 
 static enum fault refuse_share(struct live_request *request, struct reply *reply, enum fault fault,
@@ -257,7 +276,12 @@ static void begin(struct live_request *request, struct live_namespace *ns)
 {
     struct live_listener *listener =
         live_listener_create(request->audience, request->exchange, request->opening,
-                             request->is_administrator ? 0 : request->call.client, request->is_administrator);
+                             &(struct live_visitor){
+                                 .client = request->is_administrator ? 0 : request->call.client,
+                                 .is_administrator = request->is_administrator,
+                                 .caller = request->caller,
+                             });
+    request->caller = NULL;
     live_namespace_admit(ns, listener);
 }
 
@@ -302,6 +326,7 @@ static void serve(void *context, struct exchange *exchange)
         answer(&request, ns);
     else
         begin(&request, ns);
+    live_caller_destroy(request.caller);
 }
 
 /* --- the sockets --- */

@@ -244,6 +244,20 @@ void live_index_match(struct live_index *index, struct bytes key, int64_t versio
         live_index_match_mark(index, mark, version);
 }
 
+bool live_index_has(const struct live_index *index, struct bytes key)
+{
+    const struct live_topic *topic = *find(index, key, hash_of(index, key));
+    return topic && topic->marks;
+}
+
+void live_index_each_mark(const struct live_index *index, struct bytes key,
+                          void (*see)(void *context, struct live_mark *mark), void *context)
+{
+    struct live_topic *topic = *find(index, key, hash_of(index, key));
+    for (struct live_mark *mark = topic ? topic->marks : NULL; mark; mark = mark->next)
+        see(context, mark);
+}
+
 void live_index_match_feed(struct live_index *index, struct live_feed *feed)
 {
     for (size_t i = 0; i < feed->count; i++)

@@ -43,6 +43,11 @@ void live_index_remove(struct live_index *index, struct live_feed *feed);
 void live_index_match(struct live_index *index, struct bytes key, int64_t version);
 /* Marks all definitions of the listener. */
 void live_index_match_feed(struct live_index *index, struct live_feed *feed);
+/* Has the topic listeners? */
+bool live_index_has(const struct live_index *index, struct bytes key);
+/* Calls `see` with each definition of the topic; it may be matched. */
+void live_index_each_mark(const struct live_index *index, struct bytes key,
+                          void (*see)(void *context, struct live_mark *mark), void *context);
 void live_index_match_mark(struct live_index *index, struct live_mark *mark, int64_t version);
 /* The next listener with a match since it was last taken; NULL: none. */
 struct live_feed *live_index_take_matched(struct live_index *index);

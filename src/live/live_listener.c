@@ -11,10 +11,8 @@
 #include "edge/json.h"
 #include "live/live_audience_private.h"
 #include "live/live_opening.h"
-#include "operation/quota.h"
 #include "operation/reply.h"
 #include "segment/metrics.h"
-#include "segment/refusals.h"
 
 enum {
     BUFFER_MOST = 16 * 1024, /* no more is written until the client has read */
@@ -22,6 +20,7 @@ enum {
     RETRY_LEAST_MS = 500,    /* clients reconnect after this to twice as long */
     RETRY_SPREAD_MS = 2000,
     RETRY_LATER = 4, /* times as long, when there is no room, or during a pause */
+    STATUS_UNAUTHORIZED = 401
 };
 
 /* --- creation and destruction --- */
@@ -38,6 +37,7 @@ static void destroy(struct live_listener *listener)
     if (listener->session)
         feed_session_remove(listener->audience->all->subscriber, listener->session);
     live_audience_leave(listener);
+    live_caller_destroy(listener->caller);
     free_opening(listener);
     free(listener);
 }
@@ -47,29 +47,34 @@ static void on_gone(void *context)
     destroy(context);
 }
 
-static void flush(struct live_listener *listener);
 static void on_drained(void *context)
 {
-    flush(context);
+    live_listener_flush(context);
+}
+
+void live_listener_count_memory(struct live_listener *listener)
+{
+    live_audience_count_memory(listener, listener->feed.bytes + exchange_size(listener->exchange) +
+                                             live_caller_bytes(listener->caller) +
+                                             (listener->opening ? arena_used(listener->opening->arena) : 0));
 }
 
 struct live_listener *live_listener_create(struct live_audience *audience, struct exchange *exchange,
-                                           struct live_opening *opening, uint64_t client,
-                                           bool is_administrator)
+                                           struct live_opening *opening, const struct live_visitor *visitor)
 {
     struct live_listener *listener = calloc(1, sizeof *listener);
     if (!listener)
         log_fatal("out of memory live");
     listener->exchange = exchange;
     listener->opening = opening;
-    listener->is_administrator = is_administrator;
-    if (client)
-        listener->share = live_shares_join(audience->all->shares, client);
+    listener->is_administrator = visitor->is_administrator;
+    listener->caller = visitor->caller;
+    if (visitor->client)
+        listener->share = live_shares_join(audience->all->shares, visitor->client);
     listener->kept_ms = clock_monotonic_ms();
     live_audience_join(audience, listener);
     live_index_add(audience->index, &listener->feed, opening->question.definitions, opening->question.count);
-    live_audience_count_memory(listener,
-                               listener->feed.bytes + exchange_size(exchange) + arena_used(opening->arena));
+    live_listener_count_memory(listener);
     exchange_own(exchange,
                  &(struct exchange_owner){.gone = on_gone, .drained = on_drained, .context = listener});
     return listener;
@@ -81,7 +86,7 @@ static void find_origin(struct live_listener *listener)
 {
     struct live_opening *opening = listener->opening;
     const char *found;
-    if (!live_rules_find_origin(listener->audience->rules, opening->arena, opening->origin, &found))
+    if (!live_access_find_origin(listener->audience->access, opening->arena, opening->origin, &found))
         return;
     opening->form.has_origins = true;
     opening->form.origin = found;
@@ -177,10 +182,12 @@ void live_listener_refuse(struct live_listener *listener, enum fault fault, stru
     listener->opening->reply = (struct reply){0};
     (void)reply_fault(&call, &listener->opening->reply, fault, detail,
                       argument.data ? arena_copy(arena, argument.data, argument.size) : NULL, NULL);
+    if (fault == FAULT_SKEY)
+        listener->opening->reply.fault_status = STATUS_UNAUTHORIZED;
     answer(listener);
 }
 
-static void end(struct live_listener *listener)
+void live_listener_end(struct live_listener *listener)
 {
     if (listener->state == LIVE_OPEN)
         end_stream(listener);
@@ -193,79 +200,14 @@ static void end(struct live_listener *listener)
 void live_listener_end_some(struct live_audiences *audiences, size_t count)
 {
     while (count-- && audiences->first_kept)
-        end(audiences->first_kept);
+        live_listener_end(audiences->first_kept);
 }
 
-/* --- the rules --- */
-
-static enum fault judge(const struct live_listener *listener)
+void live_listener_refuse_key(struct live_listener *listener, const char *detail)
 {
-    const struct live_audience *audience = listener->audience;
-    enum fault fault = live_rules_judge(audience->rules, audience->all->settings, bytes_of(audience->code),
-                                        bytes_of(audience->database), listener->is_administrator);
-    return fault != FAULT_NNAMESPACE && audience->number < 0 ? FAULT_BINTERNAL /* no room in the segment */
-                                                             : fault;
-}
-
-/* Counts the connection against the quotas; a refusal is recorded in the reply of the opening. */
-static enum fault count_opening(struct live_listener *listener)
-{
-    const struct live_audience *audience = listener->audience;
-    struct call call = {.arena = listener->opening->arena,
-                        .ns = bytes_of(audience->code),
-                        .client = listener->share ? listener->share->client : 0,
-                        .quotas = listener->is_administrator ? NULL : live_rules_quotas(audience->rules)};
-    listener->opening->reply = (struct reply){0};
-    enum fault fault =
-        quota_take(audience->segment, &call, &listener->opening->reply, audience->number, QUOTA_LIVE);
-    if (fault) {
-        pulse_count(&feed_subscriber_slot(audience->all->subscriber)->refused, 1);
-        refusals_count(audience->segment, fault, listener->opening->reply.arguments[0]);
-    }
-    return fault;
-}
-
-void live_listener_judge(struct live_listener *listener)
-{
-    if (listener->opening && listener->opening->is_settled) {
-        answer(listener);
-        return;
-    }
-    enum fault fault = judge(listener);
-    if (fault) {
-        live_listener_refuse(listener, fault,
-                             fault == FAULT_SCLOSED      ? BYTES("live")
-                             : fault == FAULT_NNAMESPACE ? bytes_of(listener->audience->code)
-                                                         : NO_BYTES,
-                             fault == FAULT_OOFF || fault == FAULT_OGONE
-                                 ? live_rules_message(listener->audience->rules)
-                                 : NULL);
-    } else if (listener->state == LIVE_WAITS_FOR_RULES && count_opening(listener)) {
-        answer(listener);
-    } else if (listener->state == LIVE_WAITS_FOR_RULES) {
-        listener->state = LIVE_WAITS_FOR_HORIZON;
-        listener->audience->admitted_count++;
-        live_audience_queue(listener);
-    }
-}
-
-void live_listener_judge_all(struct live_audience *audience)
-{
-    for (struct live_listener *listener = audience->listeners, *next; listener; listener = next) {
-        next = listener->next;
-        live_listener_judge(listener);
-    }
-}
-
-void live_listener_refuse_unjudged(struct live_audience *audience)
-{
-    for (struct live_listener *listener = audience->listeners, *next; listener; listener = next) {
-        next = listener->next;
-        if (listener->opening && listener->opening->is_settled)
-            answer(listener);
-        else if (listener->state == LIVE_WAITS_FOR_RULES)
-            live_listener_refuse(listener, FAULT_XAWAY, NO_BYTES, NULL);
-    }
+    live_listener_refuse(listener, FAULT_SKEY,
+                         live_caller_is_cookie(listener->caller) ? BYTES("Cookie") : BYTES("Authorization"),
+                         detail);
 }
 
 /* --- what has changed since the last id --- */
@@ -324,9 +266,26 @@ const struct live_horizon *live_listener_last(const struct live_listener *listen
     return &listener->opening->last;
 }
 
+bool live_listener_is_ruled(const struct live_listener *listener)
+{
+    return listener->is_ruled;
+}
+
+uint64_t live_listener_serial(const struct live_listener *listener)
+{
+    return listener->serial;
+}
+
+void live_listener_await(struct live_listener *listener, uint64_t judged)
+{
+    listener->awaited = judged;
+}
+
 void live_listener_match(struct live_listener *listener, size_t number, int64_t version)
 {
-    live_index_match_mark(listener->audience->index, &listener->feed.marks[number], version);
+    struct live_audience *audience = listener->audience;
+    live_index_match_mark(listener->is_ruled ? audience->ruled_index : audience->index,
+                          &listener->feed.marks[number], version);
 }
 
 /* --- events --- */
@@ -345,11 +304,18 @@ static void write_changes(struct live_listener *listener, struct builder *text)
     builder_add_text(text, "]}\n\n");
 }
 
-static void flush(struct live_listener *listener)
+/* May it no longer be allowed to know what was judged?  Then nothing is sent until that is known. */
+static bool is_held(const struct live_listener *listener)
+{
+    return listener->is_ruled &&
+           (listener->trust != LIVE_TRUSTED || !live_access_is_certain(listener->audience->access));
+}
+
+void live_listener_flush(struct live_listener *listener)
 {
     struct live_audiences *all = listener->audience->all;
     struct builder *text = &all->text;
-    if (listener->state != LIVE_OPEN)
+    if (listener->state != LIVE_OPEN || is_held(listener))
         return;
     while ((listener->must_reset || listener->feed.changed) &&
            exchange_unsent(listener->exchange) < BUFFER_MOST) {
@@ -371,8 +337,9 @@ static void flush(struct live_listener *listener)
 void live_listener_flush_all(struct live_audience *audience)
 {
     struct live_feed *feed;
-    while ((feed = live_index_take_matched(audience->index)))
-        flush((struct live_listener *)(void *)feed);
+    while ((feed = live_index_take_matched(audience->index)) ||
+           (feed = live_index_take_matched(audience->ruled_index)))
+        live_listener_flush((struct live_listener *)(void *)feed);
 }
 
 void live_listener_reset_all(struct live_audience *audience)
@@ -380,7 +347,16 @@ void live_listener_reset_all(struct live_audience *audience)
     for (struct live_listener *listener = audience->listeners; listener; listener = listener->next)
         if (listener->state == LIVE_OPEN) {
             listener->must_reset = true;
-            flush(listener);
+            live_listener_flush(listener);
+        }
+}
+
+void live_listener_reset_ruled(struct live_audience *audience)
+{
+    for (struct live_listener *listener = audience->listeners; listener; listener = listener->next)
+        if (listener->is_ruled) {
+            listener->must_reset = true;
+            live_listener_flush(listener);
         }
 }
 
@@ -404,26 +380,29 @@ void live_listener_open(struct live_listener *listener, const struct live_horizo
             feed_session_add(audience->all->subscriber, audience->number, opening->question.session);
     free_opening(listener);
     exchange_forget_body(listener->exchange);
-    live_audience_count_memory(listener, listener->feed.bytes + exchange_size(listener->exchange));
+    live_listener_count_memory(listener);
     listener->state = LIVE_OPEN;
     /* It gets an id once all earlier changes have been sent; an id of another incarnation is useless. */
     listener->known = is_resumed ? last : (struct live_horizon){.life = known->life};
     listener->has_sent = true;
-    if (!is_resumed) /* a new client reads everything now */
+    if (!is_resumed) { /* a new client reads everything now */
+        listener->must_reset = false;
         while (live_index_take_changed(&listener->feed))
             ;
+    }
     builder_clear(text, EVENT_MOST);
     builder_printf(text, "retry: %lld\n", (long long)choose_retry());
     builder_printf(text, "event: ready\ndata: {\"resumed\":%s}\n\n", is_resumed ? "true" : "false");
     exchange_write(listener->exchange, builder_bytes(text));
-    flush(listener);
+    live_listener_flush(listener);
 }
 
 /* --- horizons and keep-alive --- */
 
 static bool has_sent_all(const struct live_listener *listener)
 {
-    return listener->state == LIVE_OPEN && !listener->must_reset && !listener->feed.changed;
+    return listener->state == LIVE_OPEN && !listener->must_reset && !listener->feed.changed &&
+           listener->awaited <= listener->audience->judged && !is_held(listener);
 }
 
 static void write_id(struct live_listener *listener)
@@ -476,6 +455,9 @@ void live_listener_keep_alive(struct live_audiences *audiences)
          (listener = audiences->first_kept) && now_ms - listener->kept_ms >= period_ms;) {
         listener->kept_ms = now_ms;
         live_audience_keep(listener);
-        keep_alive(listener);
+        if (listener->state == LIVE_OPEN && listener->caller && live_caller_is_over(listener->caller))
+            live_listener_refuse_key(listener, LIVE_KEY_IS_WRONG);
+        else
+            keep_alive(listener);
     }
 }

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "edge/crypto.h"
+#include "live/live_admission.h"
 #include "live/live_listener.h"
 #include "live/live_namespace_private.h"
 #include "segment/notification.h"
@@ -17,20 +18,20 @@ static bool is_z(const struct live_namespace *ns)
 /* --- changes --- */
 
 /* The state of z applies to all. */
-static void doubt_rules_of(struct live_namespaces *all, struct bytes code)
+static void doubt_access_of(struct live_namespaces *all, struct bytes code)
 {
     bool is_z = bytes_equal(code, BYTES("z"));
     for (struct live_namespace *ns = all->first; ns; ns = ns->next)
         if (is_z || bytes_equal(bytes_of(ns->code), code))
-            live_rules_doubt(ns->rules);
+            live_access_doubt(ns->access);
 }
 
-/* Changes of rules may have been missed too. */
+/* Changes of access may have been missed too. */
 static void on_gap(void *context)
 {
     const struct live_namespace *ns = context;
     for (struct live_namespace *one = is_z(ns) ? ns->all->first : NULL; one; one = one->next)
-        live_rules_doubt(one->rules);
+        live_access_doubt(one->access);
 }
 
 /* A document was committed; version 0: unknown. */
@@ -38,7 +39,8 @@ static void receive(struct live_namespace *ns, struct bytes class, struct bytes 
 {
     live_round_wake(ns->round);
     if (is_z(ns) && bytes_equal(class, BYTES("Namespace")))
-        doubt_rules_of(ns->all, id);
+        doubt_access_of(ns->all, id);
+    live_ruled_add(ns->ruled, class, id, version);
     if (live_audience_count(ns->audience) && !live_news_add(ns->news, class, id, version))
         live_catch_up_note_gap(ns->catch_up);
 }
@@ -121,16 +123,18 @@ static void on_drop(void *context)
     live_round_rest(ns->round);
     live_catch_up_drop(ns->catch_up);
     live_news_clear(ns->news);
+    live_ruled_drop(ns->ruled);
     for (struct live_namespace *one = is_z(ns) ? ns->all->first : NULL; one; one = one->next)
-        live_rules_forget(one->rules);
+        live_access_forget(one->access);
 }
 
 static void on_failure(void *context, enum fault fault)
 {
     struct live_namespace *ns = context;
     live_listener_refuse_waiting(ns->audience, fault);
+    live_accounts_refuse(ns->audience, fault);
     for (struct live_namespace *one = is_z(ns) ? ns->all->first : NULL; one; one = one->next)
-        live_listener_refuse_unjudged(one->audience);
+        live_admission_refuse_unjudged(one->audience);
 }
 
 /* There are no listeners: from now on no changes are received, and the state is dropped. */
@@ -139,7 +143,7 @@ static void forget_unneeded(struct live_namespace *ns)
     want_feed(ns, false);
     live_audience_set_known(ns->audience, &(struct live_horizon){0});
     for (struct live_namespace *one = is_z(ns) ? ns->all->first : NULL; one; one = one->next)
-        live_rules_reset(one->rules);
+        live_access_reset(one->access);
 }
 
 static void tick(struct live_namespace *ns, int64_t now_ms)
@@ -162,7 +166,7 @@ static struct live_namespace *find_refused(const struct live_namespaces *all)
 {
     for (struct live_namespace *ns = all->first; ns; ns = ns->next)
         if (live_audience_number(ns->audience) < 0 && !live_audience_count(ns->audience) &&
-            !live_rules_are_requested(ns->rules))
+            !live_access_is_requested(ns->access))
             return ns;
     return NULL;
 }
@@ -174,7 +178,7 @@ static struct live_namespace *rename_ns(struct live_namespace *ns, struct bytes 
     memcpy(ns->code, code.data, code.size);
     memcpy(ns->database, database.data, database.size);
     live_audience_forget_number(ns->audience);
-    live_rules_reset(ns->rules);
+    live_access_reset(ns->access);
     return ns;
 }
 
@@ -185,14 +189,17 @@ static struct live_namespace *create(struct live_namespaces *all)
     if (!ns)
         log_fatal("out of memory live");
     ns->all = all;
-    ns->rules = live_rules_create();
-    ns->audience = live_audience_create(parts->audiences, ns->code, ns->database, ns->rules);
+    ns->access = live_access_create();
+    ns->audience = live_audience_create(parts->audiences, ns->code, ns->database, ns->access);
     ns->news = live_news_create(live_audience_index(ns->audience));
-    ns->catch_up =
-        live_catch_up_create(parts->segment, parts->subscriber, ns->audience, ns->database, on_gap, ns);
+    ns->ruled = live_ruled_create(ns->audience, drain, all);
+    ns->snapshot = live_snapshot_create(ns->database);
+    ns->catch_up = live_catch_up_create(parts->segment, parts->subscriber, ns->audience, ns->ruled,
+                                        ns->database, on_gap, ns);
     ns->round = live_round_create(&(struct live_round_parts){.segment = parts->segment,
                                                              .audience = ns->audience,
                                                              .news = ns->news,
+                                                             .ruled = ns->ruled,
                                                              .catch_up = ns->catch_up,
                                                              .nonce = all->nonce,
                                                              .drain = drain,
@@ -218,8 +225,10 @@ static void destroy(struct live_namespace *ns)
     live_round_destroy(ns->round);
     live_catch_up_destroy(ns->catch_up);
     live_news_destroy(ns->news);
+    live_ruled_destroy(ns->ruled);
+    live_snapshot_destroy(ns->snapshot);
     live_audience_destroy(ns->audience);
-    live_rules_destroy(ns->rules);
+    live_access_destroy(ns->access);
     free(ns);
 }
 
@@ -240,16 +249,16 @@ struct live_audience *live_namespace_audience(struct live_namespace *ns)
     return ns->audience;
 }
 
-/* Rules are valid while the process listens to their document. */
+/* Access is valid while the process listens to its documents. */
 void live_namespace_admit(struct live_namespace *ns, struct live_listener *listener)
 {
     struct live_namespace *z = ns->all->z;
-    if (!live_rules_are_known(ns->rules) || !z->is_listening)
-        live_rules_doubt(ns->rules);
-    if (live_rules_are_wanted(ns->rules) || live_rules_are_requested(ns->rules))
+    if (!live_access_is_known(ns->access) || !z->is_listening)
+        live_access_doubt(ns->access);
+    if (live_access_is_wanted(ns->access) || live_access_is_requested(ns->access))
         live_link_go_on(z->link);
     else
-        live_listener_judge(listener);
+        live_admission_judge(listener);
     live_link_go_on(ns->link);
 }
 

@@ -7,7 +7,9 @@
 #include "live/live_namespace.h"
 #include "live/live_news.h"
 #include "live/live_round.h"
-#include "live/live_rules.h"
+#include "live/live_access.h"
+#include "live/live_accounts.h"
+#include "live/live_ruled.h"
 #include "segment/namespaces.h"
 
 enum { LIVE_CODE_BYTES = 17 };
@@ -15,7 +17,7 @@ enum { LIVE_CODE_BYTES = 17 };
 struct live_namespaces {
     struct live_namespaces_parts parts;
     struct live_namespace *first, *z;
-    struct live_namespace *ruled; /* whose rules z is queried about */
+    struct live_namespace *asked; /* whose access z is queried about */
     uint64_t nonce;               /* of this process */
 };
 
@@ -24,9 +26,11 @@ struct live_namespace {
     struct live_namespaces *all;
     char code[LIVE_CODE_BYTES], database[NAMESPACES_DATABASE_BYTES + 1];
     bool is_listening; /* LISTEN has succeeded */
-    struct live_rules *rules;
+    struct live_access *access;
     struct live_audience *audience;
     struct live_news *news;
+    struct live_ruled *ruled;
+    struct live_snapshot *snapshot;
     struct live_catch_up *catch_up;
     struct live_round *round;
     struct live_link_owner owner;
@@ -34,7 +38,7 @@ struct live_namespace {
 };
 
 /* The queries of the link; their context is the namespace.  The first ones precede all others. */
-enum { LIVE_QUERIES = 7, LIVE_FIRST_QUERIES = 2 };
+enum { LIVE_QUERIES = 10, LIVE_FIRST_QUERIES = 2 };
 extern const struct live_query *const live_namespace_queries[LIVE_QUERIES];
 
 #endif

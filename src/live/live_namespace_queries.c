@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "live/live_admission.h"
 #include "live/live_listener.h"
 #include "live/live_statement.h"
 
@@ -69,49 +70,51 @@ static const struct live_query secret_query = {
     .take = secret_take,
 };
 
-/* --- rules, in the database of z --- */
+/* --- the access, in the database of z --- */
 
-static struct live_namespace *find_unruled(const struct live_namespaces *all)
+static struct live_namespace *find_unknown(const struct live_namespaces *all)
 {
     for (struct live_namespace *ns = all->first; ns; ns = ns->next)
-        if (live_rules_are_wanted(ns->rules) &&
-            (live_audience_count(ns->audience) || live_rules_are_known(ns->rules)))
+        if (live_access_is_wanted(ns->access) &&
+            (live_audience_count(ns->audience) || live_access_is_known(ns->access)))
             return ns;
     return NULL;
 }
 
-static bool rules_are_due(void *context)
+static bool access_is_due(void *context)
 {
     const struct live_namespace *ns = context;
-    return ns == ns->all->z && find_unruled(ns->all);
+    return ns == ns->all->z && find_unknown(ns->all);
 }
 
-static void rules_add(void *context, struct pg_params *params)
+static void access_add(void *context, struct pg_params *params)
 {
     struct live_namespace *z = context;
-    struct live_namespace *ns = z->all->ruled = find_unruled(z->all);
-    live_rules_begin(ns->rules);
+    struct live_namespace *ns = z->all->asked = find_unknown(z->all);
+    live_access_begin(ns->access);
     pg_params_add_text(params, bytes_of(ns->code));
 }
 
-static void rules_take(void *context, const struct pg_result *result)
+static void access_take(void *context, const struct pg_result *result)
 {
-    struct live_namespace *z = context, *ns = z->all->ruled;
-    live_rules_take(ns->rules, pg_get_text(result, 0, 0), pg_get_text(result, 0, 1));
-    if (live_rules_are_of(ns->rules, ns->all->parts.settings, bytes_of(ns->code), bytes_of(ns->database)) &&
+    struct live_namespace *z = context, *ns = z->all->asked;
+    live_access_take(ns->access, &(struct live_access_texts){.conf = pg_get_text(result, 0, 0),
+                                                             .conf_of_z = pg_get_text(result, 0, 1),
+                                                             .rules = pg_get_text(result, 0, 2)});
+    if (live_access_is_of(ns->access, ns->all->parts.settings, bytes_of(ns->code), bytes_of(ns->database)) &&
         !live_audience_enter(ns->audience, ns->all->parts.segment))
         log_error("live: the table of namespaces is full");
-    if (!live_rules_are_wanted(ns->rules)) /* else they have changed again: the next result counts */
-        live_listener_judge_all(ns->audience);
+    if (!live_access_is_wanted(ns->access)) /* else they have changed again: the next result counts */
+        live_admission_judge_all(ns->audience);
     if (ns != z)
         live_link_go_on(ns->link);
 }
 
-static const struct live_query rules_query = {
+static const struct live_query access_query = {
     .statement = &live_statements[LIVE_STATEMENT_RULES],
-    .is_due = rules_are_due,
-    .add = rules_add,
-    .take = rules_take,
+    .is_due = access_is_due,
+    .add = access_add,
+    .take = access_take,
 };
 
 /* --- news --- */
@@ -151,6 +154,91 @@ static const struct live_query news_query = {
     .add = news_add,
     .take = news_take,
     .failed = news_failed,
+};
+
+/* --- accounts, and documents that are judged --- */
+
+static bool schema_is_due(void *context)
+{
+    const struct live_namespace *ns = context;
+    return live_snapshot_wants_schema(ns->snapshot) &&
+           (live_accounts_are_due(ns->audience) || live_ruled_is_due(ns->ruled));
+}
+
+static void schema_take(void *context, const struct pg_result *result)
+{
+    struct live_namespace *ns = context;
+    live_snapshot_take_schema(ns->snapshot, result);
+}
+
+static const struct live_query schema_query = {
+    .statement = &live_statements[LIVE_STATEMENT_SCHEMA],
+    .is_due = schema_is_due,
+    .add = add_nothing,
+    .take = schema_take,
+};
+
+static bool accounts_are_due(void *context)
+{
+    const struct live_namespace *ns = context;
+    return !live_snapshot_wants_schema(ns->snapshot) && live_accounts_are_due(ns->audience);
+}
+
+static void accounts_add(void *context, struct pg_params *params)
+{
+    struct live_namespace *ns = context;
+    live_accounts_query(ns->audience, params);
+}
+
+static void accounts_take(void *context, const struct pg_result *result)
+{
+    struct live_namespace *ns = context;
+    struct arena *arena = arena_create("live accounts");
+    live_accounts_take(ns->audience, ns->snapshot, result, arena);
+    arena_destroy(arena);
+}
+
+static const struct live_query accounts_query = {
+    .statement = &live_statements[LIVE_STATEMENT_LOAD],
+    .is_due = accounts_are_due,
+    .add = accounts_add,
+    .take = accounts_take,
+};
+
+static bool ruled_is_due(void *context)
+{
+    const struct live_namespace *ns = context;
+    return !live_snapshot_wants_schema(ns->snapshot) && live_ruled_is_due(ns->ruled);
+}
+
+static void ruled_add(void *context, struct pg_params *params)
+{
+    struct live_namespace *ns = context;
+    live_ruled_query(ns->ruled, params);
+}
+
+static void ruled_take(void *context, const struct pg_result *result)
+{
+    struct live_namespace *ns = context;
+    live_ruled_take(ns->ruled, ns->snapshot, result);
+    live_round_finish(ns->round);
+}
+
+static void ruled_failed(void *context, enum fault fault)
+{
+    struct live_namespace *ns = context;
+    log_often(LOG_LEVEL_WARNING, ns->database, "live database=%s: %s, loading documents", ns->database,
+              fault_code(fault));
+    live_ruled_lose(ns->ruled);
+    live_round_finish(ns->round);
+}
+
+static const struct live_query ruled_query = {
+    .statement = &live_statements[LIVE_STATEMENT_LOAD],
+    .is_due = ruled_is_due,
+    .add = ruled_add,
+    .take = ruled_take,
+    .failed = ruled_failed,
 };
 
 /* --- what has changed, for a listener that waits --- */
@@ -266,4 +354,5 @@ static const struct live_query round_query = {
 };
 
 const struct live_query *const live_namespace_queries[LIVE_QUERIES] = {
-    &listen_query, &secret_query, &rules_query, &news_query, &open_query, &gap_query, &round_query};
+    &listen_query, &secret_query, &access_query, &schema_query, &accounts_query,
+    &ruled_query,  &news_query,   &open_query,   &gap_query,    &round_query};

@@ -28,6 +28,7 @@ struct live_round {
     bool has_news;            /* there was a change since the last round */
     bool was_clean, is_clean; /* no old sessions at the last query; the last two */
     uint64_t received;        /* of the news */
+    uint64_t held;            /* of the changes that are judged */
     int64_t queried_ms;       /* monotonic: time of the last query */
     uint64_t number;
     struct live_horizon known;
@@ -159,6 +160,7 @@ static void note_received(struct live_round *round)
         return;
     }
     round->received = live_news_received(round->parts.news);
+    round->held = live_ruled_received(round->parts.ruled);
     round->state = ROUND_WAITS_FOR_NEWS;
 }
 
@@ -166,7 +168,7 @@ void live_round_finish(struct live_round *round)
 {
     /* A gap that is about to begin ends this round. */
     if (round->state != ROUND_WAITS_FOR_NEWS || live_news_sent(round->parts.news) < round->received ||
-        live_catch_up_has_gap(round->parts.catch_up))
+        live_ruled_judged(round->parts.ruled) < round->held || live_catch_up_has_gap(round->parts.catch_up))
         return;
     round->state = ROUND_RESTS;
     live_listener_advance_all(round->parts.audience, &round->known);

@@ -5,8 +5,9 @@
  * conditions: the echo of the round's own notification has come back, which follows those of all earlier
  * commits (PostgreSQL keeps their order); each entry of the segment was once without a commit in flight,
  * since workers publish before a commit ends; the pipe was empty after that; and the database was queried
- * about all news received by then.  Sessions of a former generation of the segment publish nothing: while
- * there may be any, or were in the round before, everything is queried instead. */
+ * about all news received by then, and all that was held by then was judged.  Sessions of a former generation
+ * of the segment publish nothing: while there may be any, or were in the round before, everything is queried
+ * instead. */
 #ifndef STAMPD_LIVE_LIVE_ROUND_H
 #define STAMPD_LIVE_LIVE_ROUND_H
 
@@ -20,6 +21,7 @@ struct live_round_parts {
     struct segment *segment;
     struct live_audience *audience;
     struct live_news *news;
+    struct live_ruled *ruled;
     struct live_catch_up *catch_up;
     uint64_t nonce;               /* of this process */
     void (*drain)(void *context); /* handles all events of the change feed */
@@ -45,7 +47,7 @@ void live_round_take(struct live_round *round, const struct live_horizon *known,
 bool live_round_receive(struct live_round *round, struct bytes payload);
 /* Continues as far as possible; true: call it again in some milliseconds. */
 bool live_round_go_on(struct live_round *round);
-/* A query of news has ended: continues a round that waits for it. */
+/* A query of news, or a judgement, has ended: continues a round that waits for it. */
 void live_round_finish(struct live_round *round);
 /* Has the echo not come for so long that notifications must be considered broken? */
 bool live_round_is_late(const struct live_round *round, int64_t now_ms);

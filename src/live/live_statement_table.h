@@ -8,11 +8,32 @@ STATEMENT(LISTEN, "live_listen", 0,
 
 STATEMENT(SECRET, "live_secret", 0, "select secret from namespace where one")
 
-/* $1 code of the namespace, in the database of z: its configuration, and that of z. */
-STATEMENT(RULES, "live_rules", 1,
+/* $1 code of the namespace, in the database of z: its configuration, that of z, and its rules. */
+STATEMENT(RULES, "live_access", 1,
           "select (select content from stampd.item where class = 'Namespace' and id = $1 and iclass = 'Conf'"
           " and key = '' and not raw), (select content from stampd.item where class = 'Namespace'"
-          " and id = 'z' and iclass = 'Conf' and key = '' and not raw)")
+          " and id = 'z' and iclass = 'Conf' and key = '' and not raw),"
+          " (select content from stampd.item where class = 'Namespace' and id = $1 and iclass = 'Rules'"
+          " and key = '' and not raw)")
+
+STATEMENT(SCHEMA, "live_schema", 0, "select number, content from schema where one")
+
+/* The documents $1 class[], $2 id[], in order, as far as they have at most $3 bytes together, the first two
+ * whatever their size.  Place 0: the schema; a row of place n without a class of items: the header of
+ * document n; the others: its items, removed ones too, with the transaction that wrote each. */
+STATEMENT(
+    LOAD, "live_load", 3,
+    "with named as materialized (select u.n, u.class, u.id, d.version, d.ctime, d.dtime,"
+    " (sum(coalesce(d.v1, 0)) over (order by u.n))::bigint as bytes"
+    " from unnest($1::text[], $2::text[]) with ordinality u(class, id, n)"
+    " left join doc d on d.class = u.class and d.id = u.id)"
+    " select 0::bigint, s.number, null::bigint, null::bigint, null::text, null::text, s.building,"
+    " null::boolean from schema s where s.one"
+    " union all"
+    " select n, version, ctime, dtime, null, null, null, null from named where n <= 2 or bytes <= $3"
+    " union all"
+    " select m.n, i.version, i.vop, i.xmin::text::bigint, i.iclass, i.key, i.content, i.raw from named m"
+    " join item i on i.class = m.class and i.id = m.id where m.ctime > 0 and (m.n <= 2 or m.bytes <= $3)")
 
 /* $1 class[], $2 id[], $3 version[] (0: unknown), $4 first transaction whose members count where the version
  * is unknown. */

@@ -17,7 +17,8 @@
  * | everything | | | | | x |
  *
  * With the access "rules", a caller without the key may also run the operations that obey rules
- * (operation.h), and synchronise: what it reads and changes there is decided for each document (judge.h).
+ * (operation.h), synchronise, and listen: what it reads and changes there is decided for each document
+ * (judge.h, live_ruled.h).
  *
  * The state of the namespace, the highest of its own and that of z, limits everybody, by the same functions:
  *

@@ -44,35 +44,48 @@ enum fault caller_refuse(const struct worker_context *worker_context, struct cal
 }
 
 /* Every session is compared in full: the time tells nothing about their digests. */
-static const struct item *find_session(const struct document *account, struct bytes secret)
+static const struct item *find_session(const struct document *account, struct bytes digest)
 {
-    char digest[CRYPTO_SHA256_HEX + 1];
     const struct item *found = NULL;
-    crypto_sha256_hex(secret, digest);
     for (size_t i = 0; i < account->item_count; i++) {
         const struct item *item = &account->items[i];
-        if (bytes_equal(item->iclass, BYTES("Sess")) && crypto_equal(item->key, bytes_of(digest)) &&
+        if (bytes_equal(item->iclass, BYTES("Sess")) && crypto_equal(item->key, digest) &&
             !item_is_tombstone(item))
             found = item;
     }
     return found;
 }
 
-/* Sets the caller; false: the token is not valid now. */
-static bool accept(struct call *call, const struct document *document, const struct account_token *token)
+bool caller_is_admitted(struct arena *arena, const struct document *document,
+                        const struct caller_claim *claim, struct caller_proof *proof_r)
 {
     struct account account;
     struct account_session session;
-    const struct item *item = document_exists(document) ? find_session(document, token->secret) : NULL;
-    if (!item || !account_read_session(call->arena, item->content, &session) ||
-        session.is_service != token->is_service || account_is_over(session.expires, clock_present_minute()) ||
-        !account_read(call->arena, account_find(document, BYTES("Self"), BYTES("")),
+    const struct item *item = document_exists(document) ? find_session(document, claim->digest) : NULL;
+    if (!item || !account_read_session(arena, item->content, &session) ||
+        session.is_service != claim->is_service || account_is_over(session.expires, clock_present_minute()) ||
+        !account_read(arena, account_find(document, BYTES("Self"), BYTES("")),
                       account_find(document, BYTES("Roles"), BYTES("")), &account) ||
         account.is_disabled)
         return false;
-    call->caller = (struct rules_caller){
-        .account = document->header.id, .roles = account.roles, .role_count = account.role_count};
-    call->caller_session = item->key;
+    *proof_r = (struct caller_proof){
+        .caller = {.account = document->header.id, .roles = account.roles, .role_count = account.role_count},
+        .session = item->key,
+        .expires = session.expires};
+    return true;
+}
+
+/* Sets the caller; false: the token is not valid now. */
+static bool accept(struct call *call, const struct document *document, const struct account_token *token)
+{
+    char digest[CRYPTO_SHA256_HEX + 1];
+    struct caller_proof proof;
+    crypto_sha256_hex(token->secret, digest);
+    const struct caller_claim claim = {.is_service = token->is_service, .digest = bytes_of(digest)};
+    if (!caller_is_admitted(call->arena, document, &claim, &proof))
+        return false;
+    call->caller = proof.caller;
+    call->caller_session = proof.session;
     return true;
 }
 

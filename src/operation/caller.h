@@ -11,6 +11,7 @@
 #ifndef STAMPD_OPERATION_CALLER_H
 #define STAMPD_OPERATION_CALLER_H
 
+#include "model/document.h"
 #include "model/namespace.h"
 #include "operation/reply.h"
 #include "operation/worker_context.h"
@@ -19,6 +20,21 @@
  * and a cookie is ignored.  FAULT_SKEY, with status 401, recorded in the reply. */
 MUST_USE enum fault caller_find(const struct worker_context *worker_context, struct call *call,
                                 const struct ns_accounts *accounts, bool has_key, struct reply *reply);
+
+/* A session or service key, without its secret. */
+struct caller_claim {
+    bool is_service;
+    struct bytes digest; /* SHA-256 of the token's secret in hexadecimal */
+};
+struct caller_proof {
+    struct rules_caller caller;
+    struct bytes session; /* the key of its item */
+    int64_t expires;      /* a stamp; 0: never */
+};
+/* Does the snapshot of an account admit the claim now?  The texts are slices of the document, or in the
+ * arena. */
+MUST_USE bool caller_is_admitted(struct arena *arena, const struct document *account,
+                                 const struct caller_claim *claim, struct caller_proof *proof_r);
 
 /* FAULT_SKEY with status 401: `where` names the argument or header. */
 enum fault caller_refuse(const struct worker_context *worker_context, struct call *call, struct reply *reply,

@@ -9,10 +9,10 @@ from stack import Problem, wait_until
 class Listener:
     """A client: events as they come, by a thread; the id of the last, to come again with."""
 
-    def __init__(self, stack, *definitions, ns='lab', last=None, admin=False, session=None):
+    def __init__(self, stack, *definitions, ns='lab', last=None, admin=False, session=None, headers=None):
         self.stack, self.definitions = stack, definitions
         self.events, self.last, self.comments, self.retry = [], last, 0, None
-        headers = {'Last-Event-ID': last} if last else {}
+        headers = {**(headers or {}), **({'Last-Event-ID': last} if last else {})}
         path = f'/{ns}/live'
         if admin:
             body = {'defs': list(definitions), 'admin': stack.key}

@@ -280,8 +280,6 @@ def test_what_stands_beside_is_closed(worlds):
     for ns in WORLDS:
         answer = worlds.request('POST', f'/{ns}/op/sync', json={'session': 'a-session-of-somebody'})
         assert answer.json()['code'] == 'SCLOSED', answer.text
-        answer = worlds.request('GET', f'/{ns}/live', query={'def': 'Open'})
-        assert answer.status_code in (401, 403), answer.text
         answer = worlds.request('POST', f'/{ns}/od', json={})
         assert answer.status_code in (401, 403), answer.text
 

@@ -23,7 +23,8 @@ static struct settings settings;
 static struct arena *arena;
 static struct subscriber *subscriber;
 static struct live_audiences *audiences;
-static struct live_rules *rules;
+static struct live_access *access_of_lab;
+static struct live_ruled *ruled;
 static struct live_audience *audience;
 static struct live_news *news;
 static struct live_catch_up *catch_up;
@@ -47,16 +48,18 @@ static int start(void **state UNUSED)
     subscriber = feed_subscriber_open(segment, folder_path(""), problem, sizeof problem);
     assert_non_null(subscriber);
     audiences = live_audiences_create(&settings, subscriber);
-    rules = live_rules_create();
-    audience = live_audience_create(audiences, "lab", "stampd_lab", rules);
+    access_of_lab = live_access_create();
+    audience = live_audience_create(audiences, "lab", "stampd_lab", access_of_lab);
     assert_true(live_audience_enter(audience, segment));
     namespaces_set_clean(segment, NS);
     live_audience_set_known(audience, &before);
     news = live_news_create(live_audience_index(audience));
-    catch_up = live_catch_up_create(segment, subscriber, audience, "stampd_lab", NULL, NULL);
+    ruled = live_ruled_create(audience, drain, NULL);
+    catch_up = live_catch_up_create(segment, subscriber, audience, ruled, "stampd_lab", NULL, NULL);
     live_round = live_round_create(&(struct live_round_parts){.segment = segment,
                                                               .audience = audience,
                                                               .news = news,
+                                                              .ruled = ruled,
                                                               .catch_up = catch_up,
                                                               .nonce = 1,
                                                               .drain = drain});
@@ -67,9 +70,10 @@ static int end(void **state UNUSED)
 {
     live_round_destroy(live_round);
     live_catch_up_destroy(catch_up);
+    live_ruled_destroy(ruled);
     live_news_destroy(news);
     live_audience_destroy(audience);
-    live_rules_destroy(rules);
+    live_access_destroy(access_of_lab);
     live_audiences_destroy(audiences);
     arena_destroy(arena);
     feed_subscriber_close(subscriber);

@@ -1,0 +1,174 @@
+/* live_access: the access of one namespace. */
+#include "live/live_access.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "operation/access.h"
+#include "serve/cors.h"
+
+struct live_access {
+    bool is_known, is_wanted, is_requested; /* valid if only the first is true */
+    struct arena *arena;
+    struct ns_conf conf; /* with the effective state */
+    struct bytes rules_text;
+    struct rules *rules; /* NULL: they do not apply */
+    uint64_t turn;
+    const char *message;
+};
+
+struct live_access *live_access_create(void)
+{
+    struct live_access *access = calloc(1, sizeof *access);
+    if (!access)
+        log_fatal("out of memory live");
+    access->arena = arena_create("live access");
+    access->is_wanted = true;
+    return access;
+}
+
+void live_access_destroy(struct live_access *access)
+{
+    arena_destroy(access->arena);
+    free(access);
+}
+
+void live_access_reset(struct live_access *access)
+{
+    access->is_known = false;
+    access->is_wanted = true;
+}
+
+void live_access_doubt(struct live_access *access)
+{
+    access->is_wanted = true;
+}
+
+bool live_access_is_known(const struct live_access *access)
+{
+    return access->is_known;
+}
+
+bool live_access_is_wanted(const struct live_access *access)
+{
+    return access->is_wanted;
+}
+
+bool live_access_is_requested(const struct live_access *access)
+{
+    return access->is_requested;
+}
+
+bool live_access_is_certain(const struct live_access *access)
+{
+    return access->is_known && !access->is_wanted && !access->is_requested;
+}
+
+/* --- reading --- */
+
+void live_access_begin(struct live_access *access)
+{
+    access->is_wanted = false;
+    access->is_requested = true;
+}
+
+void live_access_forget(struct live_access *access)
+{
+    access->is_wanted |= access->is_requested;
+    access->is_requested = false;
+}
+
+static struct bytes copy(struct arena *arena, struct bytes text)
+{
+    return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
+}
+
+/* Absent, or not valid: nothing is allowed. */
+static struct rules *read_rules(struct arena *arena, struct bytes text)
+{
+    struct rules *rules;
+    struct rules_problem problem;
+    if (text.data && !rules_read(arena, text, &rules, &problem))
+        return rules;
+    return rules_read(arena, BYTES("{}"), &rules, &problem) ? NULL : rules;
+}
+
+static bool is_same(struct bytes one, struct bytes other)
+{
+    return !one.data == !other.data && bytes_equal(one, other);
+}
+
+void live_access_take(struct live_access *access, const struct live_access_texts *texts)
+{
+    if (!is_same(access->rules_text, texts->rules))
+        access->turn++;
+    arena_reset(access->arena);
+    access->conf = namespace_read(access->arena, copy(access->arena, texts->conf));
+    const struct ns_conf conf_of_z = namespace_read(access->arena, copy(access->arena, texts->conf_of_z));
+    access_add_state_of_z(&access->conf, &conf_of_z);
+    if (!access->conf.quotas)
+        access->conf.quotas = conf_of_z.quotas;
+    access->rules_text = copy(access->arena, texts->rules);
+    access->rules = access->conf.mode == ACCESS_RULES ? read_rules(access->arena, access->rules_text) : NULL;
+    struct bytes message = access->conf.message;
+    access->message = message.size ? arena_copy(access->arena, message.data, message.size) : NULL;
+    access->is_known = true;
+    access->is_requested = false;
+}
+
+/* --- use --- */
+
+bool live_access_is_of(const struct live_access *access, const struct settings *settings, struct bytes code,
+                       struct bytes database)
+{
+    return access_is_namespace(settings, &access->conf, code, database);
+}
+
+enum fault live_access_judge(const struct live_access *access, const struct settings *settings,
+                             struct bytes code, struct bytes database, bool is_administrator)
+{
+    const struct ns_conf *conf = &access->conf;
+    if (!access_is_namespace(settings, conf, code, database))
+        return FAULT_NNAMESPACE;
+    enum fault fault = access_refuse_state(settings, conf, database, is_administrator);
+    if (fault)
+        return fault;
+    enum access_level level = access_level(settings, conf, database, is_administrator);
+    if (level == LEVEL_PUBLIC && access->rules)
+        return FAULT_NONE;
+    return level < LEVEL_READ ? FAULT_SCLOSED : FAULT_NONE;
+}
+
+const struct rules *live_access_rules(const struct live_access *access, bool is_administrator)
+{
+    return is_administrator ? NULL : access->rules;
+}
+
+uint64_t live_access_turn(const struct live_access *access)
+{
+    return access->turn;
+}
+
+bool live_access_has_accounts(const struct live_access *access)
+{
+    return access->conf.accounts.is_on;
+}
+
+const struct quotas *live_access_quotas(const struct live_access *access)
+{
+    return access->conf.quotas;
+}
+
+const char *live_access_message(const struct live_access *access)
+{
+    return access->message;
+}
+
+bool live_access_find_origin(const struct live_access *access, struct arena *arena, struct bytes origin,
+                             const char **found_r)
+{
+    if (!origin.size || !access->is_known || !access->conf.origins)
+        return false;
+    *found_r = cors_find(arena, access->conf.origins, origin);
+    return true;
+}

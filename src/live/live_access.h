@@ -1,0 +1,60 @@
+/* live_access: who may listen in a namespace: its configuration, its rules and the configuration of z, which
+ * are read from the database of z, and again whenever one of their documents changes there. */
+#ifndef STAMPD_LIVE_LIVE_ACCESS_H
+#define STAMPD_LIVE_LIVE_ACCESS_H
+
+#include "base/arena.h"
+#include "base/bytes.h"
+#include "base/fault.h"
+#include "base/settings.h"
+#include "model/quotas.h"
+#include "model/rules.h"
+
+struct live_access;
+
+/* It must be read before it is used. */
+struct live_access *live_access_create(void) __attribute__((returns_nonnull));
+void live_access_destroy(struct live_access *access);
+
+/* It is that of another namespace now, or no longer kept up to date. */
+void live_access_reset(struct live_access *access);
+/* It may have changed: it is to be read again. */
+void live_access_doubt(struct live_access *access);
+bool live_access_is_known(const struct live_access *access);
+bool live_access_is_wanted(const struct live_access *access);
+bool live_access_is_requested(const struct live_access *access); /* a query is pending */
+/* Known, and not in doubt: documents may be judged. */
+bool live_access_is_certain(const struct live_access *access);
+
+/* What a query returns; NO_BYTES: the item is absent. */
+struct live_access_texts {
+    struct bytes conf, conf_of_z, rules;
+};
+/* A query begins; its result will not come; its result. */
+void live_access_begin(struct live_access *access);
+void live_access_forget(struct live_access *access);
+void live_access_take(struct live_access *access, const struct live_access_texts *texts);
+
+/* Does it show that `code` is a namespace with this database? */
+MUST_USE bool live_access_is_of(const struct live_access *access, const struct settings *settings,
+                                struct bytes code, struct bytes database);
+/* FAULT_NNAMESPACE, OOFF, OGONE, SCLOSED: why a caller may not listen at all.  A namespace that is read-only
+ * may be listened to. */
+MUST_USE enum fault live_access_judge(const struct live_access *access, const struct settings *settings,
+                                      struct bytes code, struct bytes database, bool is_administrator);
+/* The rules by which the events of such a caller are judged, each by itself; NULL: all are sent.  Valid until
+ * it is read again. */
+const struct rules *live_access_rules(const struct live_access *access, bool is_administrator);
+/* Moves with each change of the rules. */
+uint64_t live_access_turn(const struct live_access *access);
+bool live_access_has_accounts(const struct live_access *access);
+/* What callers may do, with the quotas of z where the namespace has none; NULL: no limit.  Valid until it is
+ * read again. */
+const struct quotas *live_access_quotas(const struct live_access *access);
+/* The administrator's text for OOFF and OGONE; NULL: none.  Valid until it is read again. */
+const char *live_access_message(const struct live_access *access);
+/* Are there rules about origins?  If so, finds what to answer to this one; NULL: nothing. */
+MUST_USE bool live_access_find_origin(const struct live_access *access, struct arena *arena,
+                                      struct bytes origin, const char **found_r);
+
+#endif

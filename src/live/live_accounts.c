@@ -1,0 +1,92 @@
+/* live_accounts: a query for some of those in doubt at a time. */
+#include "live/live_accounts.h"
+
+#include "live/live_audience_private.h"
+#include "live/live_admission.h"
+#include "live/live_listener.h"
+
+enum { ACCOUNTS_AT_ONCE = 64 };
+
+static bool has_account(const struct live_listener *listener)
+{
+    return listener->is_ruled && listener->caller;
+}
+
+void live_accounts_doubt(struct live_audience *audience, struct bytes id)
+{
+    for (struct live_listener *one = audience->listeners; one && audience->ruled_count; one = one->next)
+        if (has_account(one) && bytes_equal(live_caller_account(one->caller), id))
+            live_audience_trust(one, LIVE_DOUBTED);
+}
+
+void live_accounts_doubt_all(struct live_audience *audience)
+{
+    for (struct live_listener *one = audience->listeners; one && audience->ruled_count; one = one->next)
+        if (has_account(one))
+            live_audience_trust(one, LIVE_DOUBTED);
+}
+
+void live_accounts_refuse(struct live_audience *audience, enum fault fault)
+{
+    for (struct live_listener *one = audience->listeners, *next; one; one = next) {
+        next = one->next;
+        if (one->state == LIVE_WAITS_FOR_ACCOUNT)
+            live_listener_refuse(one, fault, NO_BYTES, NULL);
+    }
+}
+
+bool live_accounts_are_due(const struct live_audience *audience)
+{
+    return audience->doubted_count > 0;
+}
+
+void live_accounts_query(struct live_audience *audience, struct pg_params *params)
+{
+    struct document_name names[ACCOUNTS_AT_ONCE];
+    size_t count = 0;
+    for (struct live_listener *one = audience->listeners; one && count < ACCOUNTS_AT_ONCE; one = one->next) {
+        if (one->trust != LIVE_DOUBTED)
+            continue;
+        struct bytes id = live_caller_account(one->caller);
+        one->place = count;
+        live_audience_trust(one, LIVE_REQUESTED);
+        names[count++] =
+            (struct document_name){BYTES("Account"), {arena_copy(params->arena, id.data, id.size), id.size}};
+    }
+    live_snapshot_query(params, names, count);
+}
+
+/* The names in the order of the query: changes meanwhile have not moved them. */
+static void list_names(const struct live_audience *audience, struct document_name *names)
+{
+    for (size_t i = 0; i < ACCOUNTS_AT_ONCE; i++)
+        names[i] = (struct document_name){BYTES("Account"), BYTES("")};
+    for (const struct live_listener *one = audience->listeners; one; one = one->next)
+        if (one->trust == LIVE_REQUESTED)
+            names[one->place].id = live_caller_account(one->caller);
+}
+
+/* It has changed again meanwhile, or is gone: then it is not asked for. */
+static void settle(struct live_listener *listener, struct arena *arena, const struct document *account)
+{
+    if (!account)
+        live_audience_trust(listener, LIVE_DOUBTED); /* the result had no room for it */
+    else if (live_caller_admit(listener->caller, arena, account))
+        live_admission_trust(listener);
+    else
+        live_admission_distrust(listener);
+}
+
+void live_accounts_take(struct live_audience *audience, struct live_snapshot *snapshot,
+                        const struct pg_result *result, struct arena *arena)
+{
+    struct document_name names[ACCOUNTS_AT_ONCE];
+    struct live_loaded loaded[ACCOUNTS_AT_ONCE] = {0};
+    list_names(audience, names);
+    bool is_taken = live_snapshot_take(snapshot, result, arena, names, ACCOUNTS_AT_ONCE, loaded);
+    for (struct live_listener *one = audience->listeners, *next; one; one = next) {
+        next = one->next;
+        if (one->trust == LIVE_REQUESTED)
+            settle(one, arena, is_taken ? loaded[one->place].document : NULL);
+    }
+}

@@ -1,0 +1,184 @@
+/* live_admission: listeners go from one state to the next. */
+#include "live/live_admission.h"
+
+#include "live/live_audience_private.h"
+#include "live/live_listener.h"
+#include "live/live_opening.h"
+#include "operation/quota.h"
+#include "segment/metrics.h"
+#include "segment/refusals.h"
+
+static enum fault judge(const struct live_listener *listener)
+{
+    const struct live_audience *audience = listener->audience;
+    enum fault fault = live_access_judge(audience->access, audience->all->settings, bytes_of(audience->code),
+                                         bytes_of(audience->database), listener->is_administrator);
+    return fault != FAULT_NNAMESPACE && audience->number < 0 ? FAULT_BINTERNAL /* no room in the segment */
+                                                             : fault;
+}
+
+static void refuse_access(struct live_listener *listener, enum fault fault)
+{
+    const struct live_audience *audience = listener->audience;
+    bool has_message = fault == FAULT_OOFF || fault == FAULT_OGONE;
+    live_listener_refuse(listener, fault,
+                         fault == FAULT_SCLOSED      ? BYTES("live")
+                         : fault == FAULT_NNAMESPACE ? bytes_of(audience->code)
+                                                     : NO_BYTES,
+                         has_message ? live_access_message(audience->access) : NULL);
+}
+
+/* Counts the connection against the quotas; a refusal is recorded in the reply of the opening. */
+static enum fault count_opening(struct live_listener *listener)
+{
+    const struct live_audience *audience = listener->audience;
+    const struct quotas *quotas = live_access_quotas(audience->access);
+    struct call call = {.arena = listener->opening->arena,
+                        .ns = bytes_of(audience->code),
+                        .client = listener->share ? listener->share->client : 0,
+                        .quotas = listener->is_administrator ? NULL : quotas};
+    if (listener->caller)
+        call.caller = *live_caller_rules(listener->caller);
+    listener->opening->reply = (struct reply){0};
+    enum fault fault =
+        quota_take(audience->segment, &call, &listener->opening->reply, audience->number, QUOTA_LIVE);
+    if (fault) {
+        pulse_count(&feed_subscriber_slot(audience->all->subscriber)->refused, 1);
+        refusals_count(audience->segment, fault, listener->opening->reply.arguments[0]);
+    }
+    return fault;
+}
+
+/* The caller is known: counts the connection, or answers and frees the listener. */
+static void wait_for_horizon(struct live_listener *listener)
+{
+    listener->state = LIVE_WAITS_FOR_HORIZON;
+    if (count_opening(listener)) {
+        listener->opening->is_settled = true;
+        live_listener_end(listener);
+        return;
+    }
+    live_audience_queue(listener);
+}
+
+/* A cookie counts in a namespace with accounts alone.  False: the listener was refused. */
+static bool settle_caller(struct live_listener *listener)
+{
+    if (!listener->caller || live_access_has_accounts(listener->audience->access))
+        return true;
+    if (!live_caller_is_cookie(listener->caller)) {
+        live_listener_refuse_key(listener, "The namespace has no accounts.");
+        return false;
+    }
+    live_caller_destroy(listener->caller);
+    listener->caller = NULL;
+    return true;
+}
+
+/* A collection groups documents by what may be hidden in them. */
+static const struct definition *find_collection(const struct live_question *question)
+{
+    for (size_t i = 0; i < question->count; i++)
+        if (question->definitions[i].collection.data)
+            return &question->definitions[i];
+    return NULL;
+}
+
+static void admit_ruled(struct live_listener *listener)
+{
+    const struct live_question *question = &listener->opening->question;
+    const struct definition *collection = find_collection(question);
+    if (collection) {
+        live_listener_refuse(listener, FAULT_AARG, collection->text,
+                             "Under access rules, definitions are Class or Class/id.");
+        return;
+    }
+    listener->audience->admitted_count++;
+    live_audience_rule(listener, question->definitions, question->count);
+    listener->turn = live_access_turn(listener->audience->access);
+    if (!listener->caller) {
+        wait_for_horizon(listener);
+        return;
+    }
+    listener->state = LIVE_WAITS_FOR_ACCOUNT;
+    live_audience_trust(listener, LIVE_DOUBTED);
+}
+
+static void admit(struct live_listener *listener)
+{
+    const struct live_access *access = listener->audience->access;
+    if (!settle_caller(listener))
+        return;
+    if (live_access_rules(access, listener->is_administrator)) {
+        admit_ruled(listener);
+        return;
+    }
+    listener->audience->admitted_count++;
+    wait_for_horizon(listener);
+}
+
+/* Other rules may show it other documents. */
+static void follow_rules(struct live_listener *listener)
+{
+    uint64_t turn = live_access_turn(listener->audience->access);
+    if (listener->turn != turn)
+        listener->must_reset = true;
+    listener->turn = turn;
+    live_listener_flush(listener);
+}
+
+void live_admission_judge(struct live_listener *listener)
+{
+    if (listener->opening && listener->opening->is_settled) {
+        live_listener_end(listener);
+        return;
+    }
+    enum fault fault = judge(listener);
+    if (fault)
+        refuse_access(listener, fault);
+    else if (listener->state == LIVE_WAITS_FOR_ACCESS)
+        admit(listener);
+    else if (listener->is_ruled !=
+             (live_access_rules(listener->audience->access, listener->is_administrator) != NULL))
+        live_listener_end(listener);
+    else if (listener->is_ruled)
+        follow_rules(listener);
+}
+
+void live_admission_judge_all(struct live_audience *audience)
+{
+    for (struct live_listener *listener = audience->listeners, *next; listener; listener = next) {
+        next = listener->next;
+        live_admission_judge(listener);
+    }
+}
+
+void live_admission_refuse_unjudged(struct live_audience *audience)
+{
+    for (struct live_listener *listener = audience->listeners, *next; listener; listener = next) {
+        next = listener->next;
+        if (listener->opening && listener->opening->is_settled)
+            live_listener_end(listener);
+        else if (listener->state == LIVE_WAITS_FOR_ACCESS)
+            live_listener_refuse(listener, FAULT_XAWAY, NO_BYTES, NULL);
+    }
+}
+
+/* --- the account --- */
+
+void live_admission_trust(struct live_listener *listener)
+{
+    live_audience_trust(listener, LIVE_TRUSTED);
+    live_listener_count_memory(listener);
+    if (listener->state == LIVE_WAITS_FOR_ACCOUNT) {
+        wait_for_horizon(listener);
+        return;
+    }
+    listener->must_reset = true;
+    live_listener_flush(listener);
+}
+
+void live_admission_distrust(struct live_listener *listener)
+{
+    live_listener_refuse_key(listener, LIVE_KEY_IS_WRONG);
+}

@@ -1,0 +1,247 @@
+/* live_snapshot: rows to documents.  What cannot be read as it should does not exist. */
+#include "live/live_snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "model/expiry.h"
+#include "model/mutation.h"
+#include "model/stamp.h"
+
+enum { LOAD_BYTES = 4 << 20 }; /* of documents in one result */
+enum { PLACE, VERSION, CTIME, DTIME, ICLASS, KEY, CONTENT, RAW };
+enum { NUMBER = VERSION, VOP = CTIME, WRITER = DTIME, BUILDING = CONTENT };
+
+struct live_snapshot {
+    const char *database;
+    struct arena *arena;
+    struct schema *schema; /* NULL: there is none that can be read, and no document can */
+    int64_t number;        /* -1: none was read */
+};
+
+struct live_snapshot *live_snapshot_create(const char *database)
+{
+    struct live_snapshot *snapshot = calloc(1, sizeof *snapshot);
+    if (!snapshot)
+        log_fatal("out of memory live");
+    snapshot->database = database;
+    snapshot->arena = arena_create("live schema");
+    snapshot->number = -1;
+    return snapshot;
+}
+
+void live_snapshot_destroy(struct live_snapshot *snapshot)
+{
+    arena_destroy(snapshot->arena);
+    free(snapshot);
+}
+
+/* --- the schema --- */
+
+bool live_snapshot_wants_schema(const struct live_snapshot *snapshot)
+{
+    return snapshot->number < 0;
+}
+
+void live_snapshot_take_schema(struct live_snapshot *snapshot, const struct pg_result *result)
+{
+    struct schema_problem problem;
+    struct bytes text = pg_rows(result) ? pg_get_text(result, 0, 1) : NO_BYTES;
+    arena_reset(snapshot->arena);
+    snapshot->schema = NULL;
+    snapshot->number = pg_rows(result) ? pg_get_i64(result, 0, 0) : 0;
+    text = (struct bytes){arena_copy(snapshot->arena, text.data ? text.data : "", text.size), text.size};
+    if (schema_read(snapshot->arena, text, &snapshot->schema, &problem)) {
+        log_often(LOG_LEVEL_ERROR, snapshot->database, "live database=%s: its schema cannot be read",
+                  snapshot->database);
+        snapshot->schema = NULL;
+    }
+}
+
+/* Is the class being rewritten in a new release: is "~Class" one of the words? */
+static bool is_rewriting(struct bytes building, struct bytes class)
+{
+    while (building.size) {
+        struct bytes word = bytes_cut(&building, ' ');
+        if (word.size == class.size + 1 && *word.data == '~' &&
+            memcmp(word.data + 1, class.data, class.size) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* --- documents --- */
+
+void live_snapshot_query(struct pg_params *params, const struct document_name *names, size_t count)
+{
+    struct bytes *classes = ARENA_ROOM(params->arena, struct bytes, count);
+    struct bytes *ids = ARENA_ROOM(params->arena, struct bytes, count);
+    for (size_t i = 0; i < count; i++) {
+        classes[i] = names[i].class;
+        ids[i] = names[i].id;
+    }
+    pg_params_add_text_array(params, classes, count);
+    pg_params_add_text_array(params, ids, count);
+    pg_params_add_i64(params, LOAD_BYTES);
+}
+
+struct snapshot_loading {
+    const struct live_snapshot *snapshot;
+    const struct pg_result *result;
+    struct arena *arena;
+    struct bytes building;
+};
+
+struct written_item {
+    struct item item;
+    uint32_t writer;
+};
+
+/* The rows of one document. */
+struct rows {
+    bool has_header;
+    struct header header;
+    struct written_item *items;
+    size_t count;
+};
+
+static void release(void *document)
+{
+    document_release(document);
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct written_item *one = a, *other = b;
+    return item_compare(one->item.iclass, one->item.key, other->item.iclass, other->item.key);
+}
+
+/* Rows may be altered by hand. */
+static bool is_sound(const struct header *header)
+{
+    return header->ctime > 0 && header->ctime <= header->version && header->version < STAMP_MAX &&
+           header->dtime >= 0 && header->dtime <= header->version;
+}
+
+static bool is_readable(const struct snapshot_loading *loading, const struct rows *rows, bool is_old)
+{
+    const struct schema *schema = loading->snapshot->schema;
+    const struct schema_class *class = schema ? schema_find_class(schema, rows->header.class) : NULL;
+    return schema && is_sound(&rows->header) && !(is_old && class && mutation_has_function(class));
+}
+
+static void upgrade(const struct snapshot_loading *loading, struct rows *rows)
+{
+    const struct schema_class *class = schema_find_class(loading->snapshot->schema, rows->header.class);
+    for (size_t i = 0; class && i < rows->count; i++) {
+        struct item *item = &rows->items[i].item;
+        if (!item->raw && !item_is_tombstone(item))
+            item->content = mutation_apply(loading->arena, class, item->iclass, item->content);
+    }
+}
+
+static struct document *build_whole(const struct snapshot_loading *loading, struct rows *rows,
+                                    const uint32_t **writers_r)
+{
+    struct item *items = ARENA_ROOM(loading->arena, struct item, rows->count + 1);
+    uint32_t *writers = ARENA_ROOM(loading->arena, uint32_t, rows->count + 1);
+    qsort(rows->items, rows->count, sizeof *rows->items, compare_items);
+    for (size_t i = 0; i < rows->count; i++) {
+        items[i] = rows->items[i].item;
+        writers[i] = rows->items[i].writer;
+    }
+    struct document *document = document_build(&rows->header, items, rows->count);
+    arena_defer(loading->arena, release, document);
+    *writers_r = writers;
+    return document;
+}
+
+static struct live_loaded build(const struct snapshot_loading *loading, struct rows *rows)
+{
+    bool is_old = is_rewriting(loading->building, rows->header.class);
+    struct live_loaded loaded;
+    if (!is_readable(loading, rows, is_old)) {
+        rows->header = (struct header){.class = rows->header.class, .id = rows->header.id};
+        rows->count = 0;
+    }
+    if (is_old && rows->count)
+        upgrade(loading, rows);
+    struct document *document = build_whole(loading, rows, &loaded.writers);
+    loaded.document = document;
+    if (!document_exists(document))
+        return loaded;
+    document->until = expiry_of(loading->snapshot->schema, document);
+    if (document->until == DOCUMENT_FOREVER || document->until > clock_present_minute())
+        return loaded;
+    document = document_end(document);
+    arena_defer(loading->arena, release, document);
+    loaded.document = document;
+    return loaded;
+}
+
+static void read_item(const struct pg_result *result, int row, struct written_item *written_r)
+{
+    written_r->item = (struct item){.iclass = pg_get_text(result, row, ICLASS),
+                                    .key = pg_get_text(result, row, KEY),
+                                    .version = pg_get_i64(result, row, VERSION),
+                                    .vop = pg_get_i64(result, row, VOP),
+                                    .content = pg_get_text(result, row, CONTENT),
+                                    .raw = pg_get_bool(result, row, RAW)};
+    written_r->writer = (uint32_t)pg_get_i64(result, row, WRITER);
+}
+
+/* Headers, and how many items each document has; -1: which row is that of the schema is not known. */
+static int read_headers(struct snapshot_loading *loading, struct rows *rows)
+{
+    const struct pg_result *result = loading->result;
+    int schema = -1;
+    for (int row = 0; row < pg_rows(result); row++) {
+        int64_t place = pg_get_i64(result, row, PLACE);
+        if (!place)
+            schema = row;
+        else if (!pg_is_null(result, row, ICLASS))
+            rows[place - 1].count++;
+        else {
+            rows[place - 1].has_header = true;
+            rows[place - 1].header.version = pg_get_i64(result, row, VERSION);
+            rows[place - 1].header.ctime = pg_get_i64(result, row, CTIME);
+            rows[place - 1].header.dtime = pg_get_i64(result, row, DTIME);
+        }
+    }
+    return schema;
+}
+
+static void read_items(const struct snapshot_loading *loading, struct rows *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        rows[i].items = ARENA_ROOM(loading->arena, struct written_item, rows[i].count + 1);
+        rows[i].count = 0;
+    }
+    for (int row = 0; row < pg_rows(loading->result); row++) {
+        int64_t place = pg_get_i64(loading->result, row, PLACE);
+        if (place && !pg_is_null(loading->result, row, ICLASS))
+            read_item(loading->result, row, &rows[place - 1].items[rows[place - 1].count++]);
+    }
+}
+
+bool live_snapshot_take(struct live_snapshot *snapshot, const struct pg_result *result, struct arena *arena,
+                        const struct document_name *names, size_t count, struct live_loaded *loaded_r)
+{
+    struct snapshot_loading loading = {.snapshot = snapshot, .result = result, .arena = arena};
+    struct rows *rows = ARENA_ARRAY(arena, struct rows, count);
+    int schema = read_headers(&loading, rows);
+    if (schema < 0 || pg_get_i64(result, schema, NUMBER) != snapshot->number) {
+        snapshot->number = -1;
+        return false;
+    }
+    loading.building = pg_get_text(result, schema, BUILDING);
+    read_items(&loading, rows, count);
+    for (size_t i = 0; i < count; i++) {
+        rows[i].header.class = names[i].class;
+        rows[i].header.id = names[i].id;
+        loaded_r[i] = rows[i].has_header ? build(&loading, &rows[i]) : (struct live_loaded){0};
+    }
+    return true;
+}
