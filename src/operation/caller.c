@@ -39,6 +39,14 @@ enum fault caller_refuse(const struct worker_context *worker_context, struct cal
     enum fault fault = reply_fault(call, reply, FAULT_SKEY, detail, where, NULL);
     bool has_few_statuses = worker_context->settings->fault_status == FAULT_STATUS_FEW && !call->resource;
     reply->fault_status = has_few_statuses ? 0 : 401;
+    return fault;
+}
+
+/* A cookie that is wrong is removed, else every later request would be refused too. */
+static enum fault refuse_credential(const struct worker_context *worker_context, struct call *call,
+                                    struct reply *reply, const char *where, const char *detail)
+{
+    enum fault fault = caller_refuse(worker_context, call, reply, where, detail);
     reply->cookie = call->is_by_cookie ? caller_cookie(call, BYTES(""), 0) : NULL;
     return fault;
 }
@@ -96,7 +104,7 @@ static enum fault check(const struct worker_context *worker_context, struct call
     struct account_token token;
     const struct document *document;
     if (!account_read_token(credential->text, &token))
-        return caller_refuse(worker_context, call, reply, credential->where, wrong);
+        return refuse_credential(worker_context, call, reply, credential->where, wrong);
     int ns = documents_ns(worker_context->documents, call->database);
     if (ns < 0)
         return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
@@ -110,7 +118,7 @@ static enum fault check(const struct worker_context *worker_context, struct call
         return fault;
     return accept(call, document, &token)
                ? FAULT_NONE
-               : caller_refuse(worker_context, call, reply, credential->where, wrong);
+               : refuse_credential(worker_context, call, reply, credential->where, wrong);
 }
 
 enum fault caller_find(const struct worker_context *worker_context, struct call *call,

@@ -167,6 +167,7 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
         return fault;
     struct attempt attempt = {
         .operation = operation, .worker_context = worker_context, .call = call, .reply = reply, .ns = ns};
+    reply->is_secret = operation->is_secret;
     limit_time(worker_context, call, operation);
     if (call->is_visitor)
         store_set_visitor(documents_store(worker_context->documents), attempt.ns);

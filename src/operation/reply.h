@@ -53,6 +53,7 @@ struct reply {
     int fault_status;    /* of HTTP with a fault, instead of the fault's own; 0: the fault's own */
     const char *members; /* more members of the text of a fault, `"name":value,…`, in the arena; NULL: none */
     bool is_post_only;   /* of FAULT_AMETHOD: POST would be accepted */
+    bool is_secret;      /* no cache may store it */
     const char *cookie;    /* header Set-Cookie, of a success or of FAULT_SKEY, in the arena; NULL: none */
     int64_t retry_after_s; /* of FAULT_XBUSY; 0: the standard */
     int64_t etag;          /* version of the document that the answer is about; 0: none */

@@ -330,7 +330,7 @@ void response_compose(const struct response_form *form, struct reply *reply, str
     add_status(head, status);
     if (has_content(status))
         add_content(reply, mime, head);
-    if (reply->fault)
+    if (reply->fault || reply->is_secret)
         add_headers(head, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff");
     else if (reply->file)
         add_file(reply->file, head);

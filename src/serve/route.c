@@ -145,6 +145,7 @@ void route_run(struct worker_context *worker_context, struct call *call, struct 
     reply->fault_status = 0;
     reply->members = NULL;
     reply->cookie = NULL;
+    reply->is_secret = false;
     reply->etag = 0;
     reply->retry_after_s = 0;
     reply->etag_view = NULL;

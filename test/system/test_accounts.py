@@ -610,6 +610,21 @@ def test_a_cookie_instead_of_a_token(team):
     assert 'Set-Cookie' not in ask(team, 'team', {}, 'login', param={'name': name, 'password': 'wrong password', 'cookie': True}).headers
 
 
+def test_a_wrong_password_does_not_end_the_session_of_a_browser(team):
+    name, made = register(team)
+    own = {**cookie('team', made['token']), 'Origin': ORIGIN}
+    answer = ask(team, 'team', own, 'account', param={'set': {'address': 'a@b.c'}, 'password': 'not the password'})
+    assert verdict(answer) == 'refused' and 'Set-Cookie' not in answer.headers
+    assert account(team, 'account', headers=own)['name'] == name
+
+
+def test_no_cache_stores_a_token(team):
+    name = next(NAMES)
+    for operation in ('register', 'login'):
+        answer = ask(team, 'team', {}, operation, param={'name': name, 'password': PASSWORD})
+        assert answer.status_code == 200 and answer.headers['Cache-Control'] == 'no-store'
+
+
 @pytest.mark.parametrize('origin, allowed', [({'Origin': ORIGIN}, True), ({'Sec-Fetch-Site': 'same-origin'}, True), ({'Origin': 'https://evil.example'}, False),
                                              ({'Sec-Fetch-Site': 'cross-site'}, False), ({'Sec-Fetch-Site': 'same-site'}, False), ({}, False),
                                              ({'Origin': 'null'}, False), ({'Origin': 'https://evil.example', 'Sec-Fetch-Site': 'cross-site'}, False)])
