@@ -149,6 +149,36 @@ static void a_document_changed_meanwhile_is_a_conflict(void **state UNUSED)
     assert_int_equal(fake_version("Doc", "b"), 0);
 }
 
+/* What a decision depended on must still be so when its commit happens. */
+static void a_consulted_document_is_verified(void **state UNUSED)
+{
+    const struct document *document;
+    int64_t version;
+    fake_change("Doc", "a", 100, "1");
+    fake_change("Doc", "b", 100, "1");
+    struct transaction *transaction = begin(false);
+    draft_set_item(fetch(transaction, B), BYTES("Sta"), BYTES(""), false, BYTES("2"));
+    assert_int_equal(transaction_consult(transaction, A, &document), FAULT_NONE);
+    assert_int_equal(document->header.version, 100);
+    assert_ptr_equal(draft_base(fetch(transaction, A)), document); /* one object for the whole operation */
+    fake.before_commit = change_a_elsewhere;
+    assert_int_equal(validate(transaction, &version), FAULT_STALE);
+    fake.before_commit = NULL;
+    assert_int_equal(fake_version("Doc", "b"), 100);
+    /* with reads alone, too */
+    transaction = begin(false);
+    fetched_version(transaction, B);
+    assert_int_equal(transaction_consult(transaction, A, &document), FAULT_NONE);
+    change_a_elsewhere();
+    assert_int_equal(validate(transaction, &version), FAULT_STALE);
+    /* a copy that was read with a tolerance is promoted, unless it is old */
+    transaction = begin(false);
+    assert_int_equal(transaction_read(transaction, A, 10, &document), FAULT_NONE);
+    change_a_elsewhere();
+    assert_int_equal(transaction_consult(transaction, A, &document), FAULT_STALE);
+    transaction_end(transaction);
+}
+
 static void another_commit_in_the_slot_takes_the_tag_away(void **state UNUSED)
 {
     int64_t version;
@@ -260,6 +290,10 @@ static void thirty_two_documents_and_no_more(void **state UNUSED)
     }
     struct transaction *transaction = begin(false);
     assert_int_equal(transaction_fetch_many(transaction, names, 32, drafts), FAULT_NONE);
+    const struct document *consulted; /* does not count */
+    assert_int_equal(transaction_consult(transaction, names[32], &consulted), FAULT_NONE);
+    transaction_end(transaction);
+    transaction = begin(false);
     assert_int_equal(transaction_fetch_many(transaction, names, 33, drafts), FAULT_ALIMIT);
     transaction_end(transaction);
 }
@@ -306,6 +340,7 @@ int main(void)
         TEST(same_content_is_no_commit),
         TEST(a_birth_is_above_the_floor),
         TEST(a_document_changed_meanwhile_is_a_conflict),
+        TEST(a_consulted_document_is_verified),
         TEST(another_commit_in_the_slot_takes_the_tag_away),
         TEST(an_unknown_outcome_is_published_after_the_backend_is_gone),
         TEST(a_tolerance_allows_an_old_copy),
