@@ -329,6 +329,27 @@ static void naming(void **state UNUSED)
     assert_false(rules_may_see(&question, rules_world_make("Note", "1", "A={}"), BYTES("A")));
 }
 
+/* Each read of a cached document is decided: without an allocation, unless a text has escapes. */
+static void reading_allocates_nothing(void **state UNUSED)
+{
+    static const char rules[] =
+        "{\"Note\":{\"owner\":\"Info.owner\",\"members\":\"Share\",\"read\":[\"role:admin\",\"owner\","
+        "\"members:writer\"],\"list\":[\"owner\"],\"items\":{\"Secret\":{\"see\":[\"owner\"]}}}}";
+    static const char *const callers[] = {"", "ann", "bob", "cid", "eve admin"};
+    const struct document *document =
+        rules_world_make("Note", "1",
+                         "Info={\"title\":\"\\u0061\",\"tags\":[1,{\"owner\":2}],\"owner\":\"ann\"}\nShare/"
+                         "bob={\"role\":\"writer\"}");
+    for (size_t i = 0; i < COUNT_OF(callers); i++) {
+        struct rules_question question = rules_world_ask(rules, callers[i]);
+        struct rules_view view;
+        size_t used = arena_used(rules_world_arena);
+        (void)rules_may_read(&question, document, &view);
+        (void)rules_may_list(&question, document, &view);
+        assert_int_equal(arena_used(rules_world_arena), used);
+    }
+}
+
 /* Grants that cost less come first; the path is that of the text. */
 static void order(void **state UNUSED)
 {
@@ -361,6 +382,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(views, rules_world_set_up, rules_world_tear_down),
         cmocka_unit_test_setup_teardown(writing, rules_world_set_up, rules_world_tear_down),
         cmocka_unit_test_setup_teardown(naming, rules_world_set_up, rules_world_tear_down),
+        cmocka_unit_test_setup_teardown(reading_allocates_nothing, rules_world_set_up, rules_world_tear_down),
         cmocka_unit_test_setup_teardown(order, rules_world_set_up, rules_world_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
