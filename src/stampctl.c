@@ -36,6 +36,7 @@ static int run(struct control *control, int argc, char **argv)
         {"ns", "Create, drop, list, migrate and configure namespaces.", control_ns},
         {"schema", "Declare and apply classes of documents.", control_schema},
         {"rules", "Set, check, test and explain access rules.", control_rules},
+        {"resource", "Store, remove, list and show files of namespaces.", control_resource},
         {"task", "List, start, move, hold and drop tasks; show their history.", control_task},
         {"load", "Store documents, one JSON text a line.", control_load},
         {"dump", "Write documents, one JSON text a line, as load reads them.", control_dump},

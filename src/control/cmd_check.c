@@ -402,6 +402,25 @@ static void check_certificate(struct check *check, struct bytes text)
     }
 }
 
+/* Where nginx keeps copies of the files of namespaces; it makes the folder when it starts. */
+static void check_copies(struct check *check, struct bytes text)
+{
+    int64_t most = check->control->settings.resource_cache_mb, bytes = 0;
+    struct bytes value, size = BYTES("");
+    size_t position = 0;
+    if (!directive_next(text, "fastcgi_cache_path", &position, &value)) {
+        find(check, false, "nginx: fastcgi_cache_path is not set (stampctl nginx writes it)");
+        return;
+    }
+    const char *at = memmem(value.data, value.size, " max_size=", 10);
+    if (at)
+        size =
+            bytes_of(first_word(check, (struct bytes){at + 10, value.size - (size_t)(at + 10 - value.data)}));
+    find(check, directive_bytes(size, &bytes) && bytes == most << 20,
+         "nginx: copies of files in %s, max_size %s, resource_cache_mb is %lld", first_word(check, value),
+         size.size ? size.data : "none", (long long)most);
+}
+
 static void check_nginx(struct check *check, const char *path, const char *map_file)
 {
     struct bytes text;
@@ -415,6 +434,7 @@ static void check_nginx(struct check *check, const char *path, const char *map_f
     check_plain(check, text);
     check_access_log(check, text);
     check_temporary(check, text);
+    check_copies(check, text);
     check_certificate(check, text);
 }
 

@@ -8,6 +8,7 @@
 #include "control/map.h"
 #include "control/message.h"
 #include "control/migrations.h"
+#include "control/resource_store.h"
 #include "control/ns_database.h"
 
 struct creation {
@@ -263,7 +264,8 @@ static bool drop(struct control *control, const char *code, const struct map_opt
         !ns_database_execute(maintenance, "drop database if exists ", database, " with (force)"))
         return false;
     printf("%s: dropped the database %s\n", code, database);
-    return is_z(code) || (free_values(control, z, database) && ns_registry_store(control, z, code, NO_BYTES));
+    return is_z(code) || (free_values(control, z, database) && resource_store_drop(control, z, code) &&
+                          ns_registry_store(control, z, code, NO_BYTES));
 }
 
 int cmd_ns_drop(struct control *control, int argc, char **argv)

@@ -1,0 +1,319 @@
+/* cmd_resource: `stampctl resource put, rm, list, get`: the files of a namespace. */
+#include "control/control.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "control/message.h"
+#include "control/ns_registry.h"
+#include "control/record.h"
+#include "control/resource_folder.h"
+#include "control/resource_store.h"
+#include "edge/crypto.h"
+
+/* The database of z, and that the namespace exists; z needs no configuration. */
+static bool open_store(struct control *control, const char *code, struct pg **z_r)
+{
+    struct namespace_conf *confs;
+    size_t count;
+    return ns_registry_open(control, z_r) && ns_registry_read(control, *z_r, &confs, &count) &&
+           (strcmp(code, "z") == 0 || ns_registry_require(confs, count, code));
+}
+
+static bool is_path(const char *command, struct bytes path)
+{
+    const char *expected = resource_file_refuse_path(path);
+    if (expected)
+        message_print("%s: \"%.*s\": %s", command, (int)path.size, path.data, expected);
+    return !expected;
+}
+
+/* --- put --- */
+
+struct put_options {
+    const char *under, *policy; /* NULL: none */
+    struct option_words types;  /* EXTENSION=TYPE */
+    bool is_only, is_json;
+};
+
+/* The type declared for the extension of the path; NULL: none. */
+static const char *declared_type(const struct put_options *options, struct bytes path)
+{
+    for (int i = 0; i < options->types.count; i++) {
+        const char *word = options->types.words[i], *equals = strchr(word, '=');
+        size_t size = equals ? (size_t)(equals - word) : 0;
+        if (size && path.size > size && path.data[path.size - size - 1] == '.' &&
+            memcmp(path.data + path.size - size, word, size) == 0)
+            return equals + 1;
+    }
+    return NULL;
+}
+
+static bool are_types(const struct put_options *options)
+{
+    for (int i = 0; i < options->types.count; i++) {
+        const char *word = options->types.words[i], *equals = strchr(word, '=');
+        const char *expected = !equals || equals == word ? "Expected EXTENSION=TYPE."
+                                                         : resource_file_refuse_type(bytes_of(equals + 1));
+        if (expected) {
+            message_print("resource put: --type \"%s\": %s", word, expected);
+            return false;
+        }
+    }
+    const char *expected = options->policy ? resource_file_refuse_policy(bytes_of(options->policy)) : NULL;
+    if (expected)
+        message_print("resource put: --policy: %s", expected);
+    return !expected;
+}
+
+/* Its type, policy, size and digest. */
+static bool describe(struct control *control, const struct put_options *options,
+                     struct resource_change *change)
+{
+    int64_t most = control->settings.limit_resource_bytes;
+    const char *type = declared_type(options, change->path);
+    if (!type)
+        type = resource_file_type(change->path);
+    if (!type) {
+        message_print("%.*s: its media type must be declared, as --type html=text/html",
+                      (int)change->path.size, change->path.data);
+        return false;
+    }
+    if ((int64_t)change->bytes.size > most) {
+        message_print("%.*s: %zu bytes; limit_resource_bytes is %lld", (int)change->path.size,
+                      change->path.data, change->bytes.size, (long long)most);
+        return false;
+    }
+    char *digest = arena_alloc(control->arena, CRYPTO_SHA256_HEX + 1);
+    crypto_sha256_hex(change->bytes, digest);
+    change->file = (struct resource_file){
+        .type = bytes_of(type), .size = (int64_t)change->bytes.size, .sha256 = bytes_of(digest)};
+    if (options->policy && resource_file_is_active(change->file.type))
+        change->file.policy = bytes_of(options->policy);
+    return true;
+}
+
+static bool read_folder(struct control *control, const struct put_options *options, const char *folder,
+                        struct resource_change **changes_r, size_t *count_r, size_t room)
+{
+    struct folder_file *files;
+    if (!resource_folder_read(control, folder, (size_t)control->settings.limit_resources, &files, count_r))
+        return false;
+    *changes_r = ARENA_ARRAY(control->arena, struct resource_change, *count_r + room);
+    for (size_t i = 0; i < *count_r; i++) {
+        struct resource_change *change = &(*changes_r)[i];
+        change->path =
+            bytes_of(options->under ? arena_printf(control->arena, "%s/%s", options->under, files[i].name)
+                                    : files[i].name);
+        if (!is_path("resource put", change->path) ||
+            !control_read_file(control->arena, files[i].path, &change->bytes) ||
+            !describe(control, options, change))
+            return false;
+    }
+    return true;
+}
+
+static bool is_under(const struct put_options *options, struct bytes path)
+{
+    size_t size = options->under ? strlen(options->under) : 0;
+    return !size ||
+           (path.size > size && path.data[size] == '/' && memcmp(path.data, options->under, size) == 0);
+}
+
+/* With --only: what is there and not in the folder goes. */
+static size_t add_removals(const struct put_options *options, const struct stored_resource *present,
+                           size_t present_count, struct resource_change *changes, size_t count)
+{
+    size_t total = count;
+    for (size_t i = 0; i < present_count; i++) {
+        bool is_kept = !is_under(options, present[i].path);
+        for (size_t j = 0; j < count && !is_kept; j++)
+            is_kept = bytes_equal(changes[j].path, present[i].path);
+        if (!is_kept)
+            changes[total++] = (struct resource_change){.path = present[i].path, .is_removal = true};
+    }
+    return total;
+}
+
+static void print_changed(const char *code, size_t changed, bool is_json)
+{
+    struct record record = {0};
+    if (is_json) {
+        record_add_word(&record, "ns", code);
+        record_add_i64(&record, "changed", (int64_t)changed);
+        record_print(&record);
+    } else {
+        printf("%s: %zu files changed\n", code, changed);
+    }
+}
+
+static bool put(struct control *control, const struct put_options *options, const char *code,
+                const char *folder)
+{
+    struct pg *z;
+    struct stored_resource *present = NULL;
+    struct resource_change *changes;
+    size_t present_count = 0, count, changed;
+    if (!open_store(control, code, &z) ||
+        (options->is_only && !resource_store_list(control, z, code, &present, &present_count)) ||
+        !read_folder(control, options, folder, &changes, &count, present_count))
+        return false;
+    count = add_removals(options, present, present_count, changes, count);
+    if (!resource_store_change(control, z, code, changes, count, &changed))
+        return false;
+    print_changed(code, changed, options->is_json);
+    return true;
+}
+
+static int resource_put(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "resource put",
+        "CODE PATH",
+        2,
+        2,
+        "Store a folder of files, or a file, for a namespace, in one commit.",
+        "They are served at /CODE/res/, those of z for all namespaces.  Everybody may read them.  Names "
+        "that\n"
+        "begin with a dot are left out, except .well-known.  HTML, SVG and XML need --type.\n"};
+    struct put_options options = {0};
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control),
+        RECORD_JSON_LINE(&options.is_json),
+        {.name = "under",
+         .argument = "PREFIX",
+         .help = "Store them under this path.",
+         .text = &options.under},
+        {.name = "type",
+         .argument = "EXTENSION=TYPE",
+         .help = "Declare the media type of an extension, as html=text/html.  May be repeated.",
+         .words = &options.types},
+        {.name = "policy",
+         .argument = "POLICY",
+         .help = "Send HTML, SVG and XML with this Content-Security-Policy (default: sandbox).",
+         .text = &options.policy},
+        {.name = "only",
+         .help = "Remove all other files, those under PREFIX if it is given.",
+         .flag = &options.is_only},
+    };
+    char **words;
+    int status;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (!are_types(&options) || (options.under && !is_path(command.name, bytes_of(options.under))))
+        return CONTROL_WRONG;
+    return put(control, &options, words[0], words[1]) ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+/* --- rm, list, get --- */
+
+static int resource_rm(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "resource rm", "CODE PATH...", 2, 1000, "Remove files of a namespace, in one commit.", NULL};
+    bool is_json = false;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        RECORD_JSON_LINE(&is_json)};
+    char **words;
+    int status;
+    size_t count = 0, changed;
+    struct pg *z;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    struct resource_change *changes = ARENA_ARRAY(control->arena, struct resource_change, (size_t)argc);
+    for (; words[1 + count]; count++) {
+        changes[count] = (struct resource_change){.path = bytes_of(words[1 + count]), .is_removal = true};
+        if (!is_path(command.name, changes[count].path))
+            return CONTROL_WRONG;
+        for (size_t i = 0; i < count; i++)
+            if (bytes_equal(changes[i].path, changes[count].path)) {
+                message_print("%s: \"%s\" is given twice", command.name, words[1 + count]);
+                return CONTROL_WRONG;
+            }
+    }
+    if (!open_store(control, words[0], &z) ||
+        !resource_store_change(control, z, words[0], changes, count, &changed))
+        return CONTROL_FAILED;
+    print_changed(words[0], changed, is_json);
+    return CONTROL_DONE;
+}
+
+static void print_file(const struct stored_resource *one, bool is_json)
+{
+    struct record record = {0};
+    if (!is_json) {
+        printf("%10lld  %-30.*s  %.*s\n", (long long)one->file.size, (int)one->file.type.size,
+               one->file.type.data, (int)one->path.size, one->path.data);
+        return;
+    }
+    record_add_text(&record, "path", one->path);
+    record_add_text(&record, "type", one->file.type);
+    record_add_i64(&record, "size", one->file.size);
+    record_add_text(&record, "sha256", one->file.sha256);
+    record_add_text(&record, "policy", one->file.policy);
+    record_print(&record);
+}
+
+static int resource_list(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "resource list", "CODE", 1, 1, "List the files of a namespace: size, media type, path.", NULL};
+    bool is_json = false;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        RECORD_JSON_LINE(&is_json)};
+    struct stored_resource *files;
+    struct pg *z;
+    char **words;
+    int status;
+    size_t count;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (!open_store(control, words[0], &z) || !resource_store_list(control, z, words[0], &files, &count))
+        return CONTROL_FAILED;
+    for (size_t i = 0; i < count; i++)
+        print_file(&files[i], is_json);
+    return CONTROL_DONE;
+}
+
+static int resource_get(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "resource get", "CODE PATH", 2, 2, "Write a file of a namespace to standard output.", NULL};
+    const char *output = NULL;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
+                                        CONTROL_ADMIN_LINE(control),
+                                        {.name = "output",
+                                         .letter = 'o',
+                                         .argument = "FILE",
+                                         .help = "Write to FILE (default: standard output).",
+                                         .text = &output}};
+    struct bytes bytes;
+    struct pg *z;
+    char **words;
+    int status;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (!is_path(command.name, bytes_of(words[1])))
+        return CONTROL_WRONG;
+    if (!open_store(control, words[0], &z) ||
+        !resource_store_get(control, z, words[0], bytes_of(words[1]), &bytes))
+        return CONTROL_FAILED;
+    bool is_done = output ? control_write_file(control->arena, output, bytes, 0644)
+                          : fwrite(bytes.data, 1, bytes.size, stdout) == bytes.size;
+    return is_done ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+int control_resource(struct control *control, int argc, char **argv)
+{
+    static const struct choice choices[] = {
+        {"put", "Store a folder of files, or a file.", resource_put},
+        {"rm", "Remove files.", resource_rm},
+        {"list", "List the files of a namespace.", resource_list},
+        {"get", "Write a file to standard output.", resource_get},
+    };
+    return options_choose("resource",
+                          "Manage the files of a namespace: style sheets, scripts, images, pages for its "
+                          "clients.\n",
+                          choices, COUNT_OF(choices), control, argc, argv);
+}
