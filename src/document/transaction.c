@@ -12,6 +12,7 @@
 #include "document/transaction_private.h"
 #include "segment/metrics.h"
 #include "segment/slots.h"
+#include "segment/stored.h"
 #include "segment/writer_queue.h"
 #include "store/store_commit.h"
 #include "store/store_idempotency.h"
@@ -539,6 +540,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         transaction->next = writing.commit.next;
         transaction->match = writing.commit.match;
         pulse_count(&documents->pulse->commits, 1);
+        stored_add(segment, transaction->ns, transaction_growth(&writing.commit));
         fault = FAULT_NONE;
         break;
     case COMMIT_REFUSED:

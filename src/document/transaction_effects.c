@@ -64,6 +64,17 @@ const struct task *transaction_next_task(const struct transaction *transaction)
     return &transaction->next;
 }
 
+/* --- bytes --- */
+
+int64_t transaction_growth(const struct commit *commit)
+{
+    int64_t growth = 0;
+    for (size_t i = 0; i < commit->count; i++)
+        if (commit->documents[i].act != DRAFT_READ)
+            growth += commit->documents[i].rows.header.v1 - commit->documents[i].base->header.v1;
+    return growth;
+}
+
 /* --- subscriptions --- */
 
 void transaction_name_session(struct transaction *transaction, struct bytes session)

@@ -41,6 +41,9 @@ struct transaction {
 /* Migrates contents of older releases that are about to be written to the newest. */
 void transaction_mutate(struct transaction *transaction, const struct schema *schema);
 
+/* Bytes of keys and contents by which the documents that a commit has written have grown. */
+int64_t transaction_growth(const struct commit *commit);
+
 /* Checks the contents that are about to be written against the schema: FAULT_ACONTENT, FAULT_ALIMIT;
  * FAULT_STALE: the namespace has another schema now. */
 MUST_USE enum fault transaction_check_contents(struct transaction *transaction, const struct schema *schema);

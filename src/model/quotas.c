@@ -85,6 +85,11 @@ static bool read_subject(struct arena *arena, const struct json *object, struct 
         return false;
     for (const struct json *member = object->first; member; member = member->next) {
         size_t kind = find_word(kinds, QUOTA_KINDS, member->name);
+        if (subject == QUOTA_NAMESPACE && bytes_equal(member->name, BYTES("bytes"))) {
+            if (!json_is_i64(member, &quotas->bytes) || quotas->bytes <= 0)
+                return false;
+            continue;
+        }
         if (kind == QUOTA_KINDS || member->kind != JSON_STRING ||
             !quotas_read_rate(arena, member->value, &quotas->rates[subject][kind]))
             return false;

@@ -2,7 +2,7 @@
  * namespace's configuration (model/namespace.h).  Pure.
  *
  *   {"address": {"requests": "600/min", "writes": "60/min, burst 10"}, "account": {…},
- *    "namespace": {"requests": "6000/min"}}
+ *    "namespace": {"requests": "6000/min", "bytes": 1000000000}}
  *
  * A rate is "COUNT/PERIOD" or "COUNT/PERIOD, burst NUMBER"; a period is s, min, h or d.  The burst is what
  * may come at once; absent: COUNT.  What has no member is not limited. */
@@ -39,6 +39,7 @@ struct quota_rate {
 
 struct quotas {
     struct quota_rate rates[QUOTA_SUBJECTS][QUOTA_KINDS];
+    int64_t bytes;     /* stored in the namespace; 0: not limited */
     unsigned kinds;    /* bits: kinds with a rate */
     struct bytes text; /* as written */
 };
@@ -48,10 +49,14 @@ MUST_USE bool quotas_read(struct arena *arena, const struct json *value, const s
 /* What quotas_read expects, one sentence. */
 #define QUOTAS_EXPECTED                                                                                      \
     "An object with address, account, namespace is expected, each an object of rates like \"600/min\" or "   \
-    "\"600/min, burst 50\" (s, min, h, d): requests, writes, tasks, subscriptions, live, streams."
+    "\"600/min, burst 50\" (s, min, h, d): requests, writes, tasks, subscriptions, live, streams; for the "  \
+    "namespace also bytes."
 
 /* A rate in its text form; the arena has a copy of the text. */
 MUST_USE bool quotas_read_rate(struct arena *arena, struct bytes text, struct quota_rate *rate_r);
+/* The quota of bytes, beside subject * QUOTA_KINDS + kind of the rates; and its name. */
+enum { QUOTAS_BYTES = QUOTA_SUBJECTS * QUOTA_KINDS };
+#define QUOTAS_BYTES_NAME "namespace.bytes"
 /* "address.requests"; static. */
 const char *quotas_name(enum quota_subject subject, enum quota_kind kind);
 

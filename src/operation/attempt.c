@@ -6,6 +6,7 @@
 #include "edge/crypto.h"
 #include "store/store_commit.h"
 #include "operation/judge.h"
+#include "operation/quota.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 
@@ -111,6 +112,8 @@ static enum fault work(struct attempt_commit *commit, struct attempt *attempt)
         fault = FAULT_XTIME;
     if (!fault)
         fault = judge_changes(attempt);
+    if (!fault)
+        fault = quota_check_bytes(attempt);
     if (!fault && commit->complete)
         fault = commit->complete(commit, attempt);
     return fault;

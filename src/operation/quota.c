@@ -5,6 +5,7 @@
 #include "operation/access.h"
 #include "segment/limiter.h"
 #include "segment/refusals.h"
+#include "segment/stored.h"
 
 _Static_assert((int)QUOTA_SUBJECTS *(int)QUOTA_KINDS <= (int)REFUSALS_QUOTAS, "each quota has its counter");
 _Static_assert((int)REFUSALS_QUOTAS <= (int)LIMITER_ATTEMPTS, "the kinds of the limiter differ");
@@ -60,4 +61,34 @@ enum fault quota_enter(struct segment *segment, struct call *call, struct reply 
         fault = quota_take(segment, call, reply, ns, QUOTA_WRITES);
     int kind = !fault && operation && operation->quota ? operation->quota(call) : -1;
     return kind < 0 ? fault : quota_take(segment, call, reply, ns, (enum quota_kind)kind);
+}
+
+/* --- bytes --- */
+
+static int64_t growth_of(const struct transaction *transaction)
+{
+    const struct draft *draft;
+    int64_t growth = 0;
+    for (size_t i = 0; (draft = transaction_draft(transaction, i)); i++)
+        if (draft_is_changed(draft))
+            growth += (draft_exists(draft) ? draft_volume(draft) : 0) - draft_base(draft)->header.v1;
+    return growth;
+}
+
+enum fault quota_check_bytes(struct attempt *attempt)
+{
+    struct call *call = attempt->call;
+    struct segment *segment = attempt->worker_context->segment;
+    int64_t stored;
+    if (!call->quotas || !call->quotas->bytes || call->task)
+        return FAULT_NONE;
+    stored_want(segment, attempt->ns, call->ns);
+    int64_t growth = growth_of(attempt->transaction);
+    if (growth <= 0 || !stored_read(segment, attempt->ns, &stored, NULL) ||
+        stored + growth <= call->quotas->bytes)
+        return FAULT_NONE;
+    refusals_count_quota(segment, attempt->ns, call->ns, QUOTAS_BYTES);
+    return reply_fault(call, attempt->reply, FAULT_ALIMIT, NULL, "quotas." QUOTAS_BYTES_NAME,
+                       arena_printf(call->arena, "%lld", (long long)call->quotas->bytes),
+                       arena_printf(call->arena, "%lld", (long long)(stored + growth)), NULL);
 }

@@ -8,6 +8,7 @@
 #ifndef STAMPD_OPERATION_QUOTA_H
 #define STAMPD_OPERATION_QUOTA_H
 
+#include "operation/attempt.h"
 #include "operation/operation.h"
 #include "operation/reply.h"
 #include "operation/worker_context.h"
@@ -19,5 +20,9 @@ MUST_USE enum fault quota_take(struct segment *segment, struct call *call, struc
 /* Counts a request that runs this operation; NULL: an unknown one. */
 MUST_USE enum fault quota_enter(struct segment *segment, struct call *call, struct reply *reply, int ns,
                                 const struct operation *operation);
+
+/* After the work of an operation: may the transaction make the namespace grow?  FAULT_ALIMIT, recorded in the
+ * reply with the name of the quota, its value and the sum.  What makes it smaller is always allowed. */
+MUST_USE enum fault quota_check_bytes(struct attempt *attempt);
 
 #endif

@@ -14,6 +14,7 @@
 #include "segment/refusals.h"
 #include "segment/shared_cache.h"
 #include "segment/slots.h"
+#include "segment/stored.h"
 #include "segment/writer_queue.h"
 
 static const struct tenant {
@@ -32,6 +33,7 @@ static const struct tenant {
     {hashers_size, hashers_init, NULL},
     {refusals_size, refusals_init, NULL},
     {limiter_size, limiter_init, NULL},
+    {stored_size, stored_init, NULL},
     {slots_size, slots_init, NULL}, /* marks: slots_sweep */
     {writer_queue_size, writer_queue_init, writer_queue_recover},
     {shared_cache_size, shared_cache_init, shared_cache_recover_index},

@@ -24,6 +24,7 @@ struct reads_board;
 struct refusals_board;
 struct shared_cache;
 struct slot;
+struct stored;
 
 /* The handle of a process.  Each tenant owns the fields named after it; they are declared here because the
  * checks of every read are inlined. */
@@ -44,6 +45,7 @@ struct segment {
     struct hashers_board *hashers;
     struct refusals_board *refusals;
     struct limiter_board *limiter;
+    struct stored *stored;
     uint32_t limiter_lines; /* a power of two */
     struct shared_cache *shared_cache;
     struct mapping mapping;

@@ -10,6 +10,7 @@
 #include "base/stop.h"
 #include "segment/purge_counts.h"
 #include "segment/segment.h"
+#include "segment/stored.h"
 #include "store/rewriting.h"
 #include "store/store.h"
 #include "edge/json.h"
@@ -31,6 +32,7 @@ static const char *const names[KEPT_COUNT] = {KEPT_KINDS(KEPT_NAME)};
 
 struct keeper {
     const struct settings *settings;
+    struct segment *segment;
     struct purge_counts *board;
     struct arena *arena; /* of a round */
     struct ends *ends;
@@ -55,6 +57,8 @@ static const struct pg_statement still = {"still",
                                           "select count(*) from pg_locks where locktype = 'virtualxid' and "
                                           "virtualxid = any (string_to_array($1, ' '))",
                                           1};
+static const struct pg_statement stored = {"stored", "select coalesce(sum(v1), 0)::bigint from stampd.doc",
+                                           0};
 static const struct pg_statement keep = {"keep", "select stampd.keep($1, $2::int, $3::bigint)", 3};
 
 static bool wait_ms(struct keeper *keeper, int64_t pause_ms);
@@ -190,6 +194,20 @@ static void rewrite(struct keeper *keeper, struct pg *pg)
     }
 }
 
+/* The bytes that the namespace stores, if they are limited. */
+static void measure(struct keeper *keeper, struct pg *pg, const char *database)
+{
+    int ns = namespaces_find(keeper->segment, bytes_of(database));
+    struct pg_params none;
+    struct pg_result *row;
+    if (ns < 0 || !stored_is_wanted(keeper->segment, ns) || pg_prepare(pg, &stored, 1))
+        return;
+    int64_t begun = stored_begin(keeper->segment, ns);
+    pg_params_start(&none, keeper->arena);
+    if (!pg_run(pg, &stored, &none, &row))
+        stored_end(keeper->segment, ns, begun, pg_get_i64(row, 0, 0));
+}
+
 static void keep_database(struct keeper *keeper, const char *database)
 {
     struct pg *pg;
@@ -200,6 +218,8 @@ static void keep_database(struct keeper *keeper, const char *database)
     bool goes_on = pg_prepare(pg, &keep, 1) == FAULT_NONE;
     for (int kind = 0; goes_on && kind < KEPT_COUNT; kind++)
         goes_on = keep_kind(keeper, pg, (enum kept_kind)kind, deadline_ms, &deleted[kind]);
+    if (goes_on)
+        measure(keeper, pg, database);
     if (goes_on)
         rewrite(keeper, pg);
     pg_close(pg);
@@ -230,8 +250,11 @@ static void keep_all(struct keeper *keeper)
 
 void keeper_run(const struct settings *settings, struct segment *segment)
 {
-    struct keeper keeper = {
-        .settings = settings, .board = segment->kept, .arena = arena_create("keeper"), .stop = stop_open()};
+    struct keeper keeper = {.settings = settings,
+                            .segment = segment,
+                            .board = segment->kept,
+                            .arena = arena_create("keeper"),
+                            .stop = stop_open()};
     keeper.ends = ends_create(settings, segment);
     (void)prctl(PR_SET_NAME, "stampd-keeper"); /* for administrators */
     /* The first round waits for an interval: the server is still starting, and may be restarted

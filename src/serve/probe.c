@@ -13,6 +13,7 @@
 #include "segment/purge_counts.h"
 #include "segment/reads.h"
 #include "segment/refusals.h"
+#include "segment/stored.h"
 #include "serve/latency.h"
 #include "serve/task_metrics.h"
 #include "operation/reply.h"
@@ -119,11 +120,12 @@ static void add_quotas(struct builder *out, const struct segment *segment, int64
     builder_add_text(out, "# HELP stampd_quota_refused_total Requests that a quota has refused.\n"
                           "# TYPE stampd_quota_refused_total counter\n");
     for (int ns = 0; ns < namespaces_count(segment); ns++)
-        for (int kind = 0; kind < QUOTA_SUBJECTS * QUOTA_KINDS; kind++) {
+        for (int kind = 0; kind <= QUOTAS_BYTES; kind++) {
             uint64_t count = refusals_read_quota(segment, ns, kind, code);
             if (count)
                 builder_printf(out, "stampd_quota_refused_total{ns=\"%s\",quota=\"%s\"} %llu\n", code,
-                               quotas_name(kind / QUOTA_KINDS, kind % QUOTA_KINDS),
+                               kind == QUOTAS_BYTES ? QUOTAS_BYTES_NAME
+                                                    : quotas_name(kind / QUOTA_KINDS, kind % QUOTA_KINDS),
                                (unsigned long long)count);
         }
     add_metric(out, "gauge", "rate_counters", "Counters of rates in use.", use.used);
@@ -131,6 +133,18 @@ static void add_quotas(struct builder *out, const struct segment *segment, int64
     add_metric(out, "counter", "rate_counters_evicted_total",
                "Counters of rates that were given to another subject too early, since none was free.",
                use.evicted);
+}
+
+/* Of namespaces whose bytes are limited. */
+static void add_stored(struct builder *out, const struct segment *segment)
+{
+    char code[STORED_CODE_BYTES + 1];
+    int64_t bytes;
+    builder_add_text(out, "# HELP stampd_stored_bytes Bytes of all keys and contents of a namespace.\n"
+                          "# TYPE stampd_stored_bytes gauge\n");
+    for (int ns = 0; ns < namespaces_count(segment); ns++)
+        if (stored_read(segment, ns, &bytes, code))
+            builder_printf(out, "stampd_stored_bytes{ns=\"%s\"} %lld\n", code, (long long)bytes);
 }
 
 static void write_metrics(struct segment *segment, const struct instance *instance, struct builder *out)
@@ -166,6 +180,7 @@ static void write_metrics(struct segment *segment, const struct instance *instan
                (uint64_t)hashers_count(segment));
     add_refusals(out, segment);
     add_quotas(out, segment, now_ms);
+    add_stored(out, segment);
     latency_write(segment, instance, out);
     add_live(out, segment);
     add_kept(out, segment);

@@ -1,9 +1,12 @@
 """Quotas: each kind, for each subject, on each path that it counts: so many as the burst are served, the next is refused with the name
 of the quota and the time to wait; another address, another namespace, another kind and the administrator are not affected."""
+import contextlib
 import hashlib
 import itertools
 import json
+import os
 import shutil
+import signal
 import socket
 
 import pytest
@@ -11,11 +14,11 @@ import pytest
 from door_client import Client
 from kit import Kit
 from schema import Schemas
-from stack import refused, wait_until
+from stack import Problem, children, name_of, refused, wait_until
 from test_accounts import OPEN, TOMORROW, Made, bearer, random_text
 
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'open', 'team': 'closed'},
-         'settings': {'limit_client_connections': 0, 'limit_client_requests': 0, 'segment_slots': 1024, 'restart_young_ms': 0}}
+         'settings': {'limit_client_connections': 0, 'limit_client_requests': 0, 'segment_slots': 1024, 'restart_young_ms': 0, 'keep_interval_s': 1}}
 BURST = 5
 SCHEMA = {'Note': {'open': True, 'items': {'Main': {'singleton': True, 'fields': {'team': 'string'}}},
                    'collections': {'all': {'key': ['Main.team'], 'mutable': True}}}}
@@ -224,10 +227,11 @@ def test_counters_outlive_workers(demo, client):
 
 # --- configuration ---
 
-GOOD = [{}, {'address': {}}, {'account': {'requests': '1/s'}}, {'namespace': {'live': '3/d, burst 1000000000'}},
+GOOD = [{}, {'address': {}}, {'account': {'requests': '1/s'}}, {'namespace': {'bytes': 1, 'live': '3/d, burst 1000000000'}},
         {subject: {kind: '100/h, burst 7' for kind in COUNTED} for subject in ('address', 'account', 'namespace')},
         {'address': {'requests': '8000/s', 'writes': '480000/min'}}]
 WRONG = [[], 'x', 7, True, {'adress': {}}, {'address': []}, {'address': {'reads': '1/s'}}, {'address': {'requests': 5}},
+         {'address': {'bytes': 5}}, {'account': {'bytes': 5}}, *({'namespace': {'bytes': bytes_}} for bytes_ in (0, -1, '5', 1.5, [], None)),
          *({'address': {'requests': text}} for text in (
              '', '5', '/s', '5/', '0/s', '-1/s', '+1/s', '5 /s', '5/ s', '5/sec', '5/ms', '5/w', '5/min ', ' 5/min', '5/min,burst 3', '5/min, burst',
              '5/min, burst 0', '5/min, burst 3 ', '5/min, burst -1', '1e3/s', '5.0/s', '0x5/s', '1000000001/d', '5/min, burst 1000000001',
@@ -344,3 +348,86 @@ def test_an_account_may_do_so_much_wherever_it_is(team, client, kind):
     reply = here[0].ask('POST', '/team/op/Quiet', {'param': {'id': 'x'}}, **bearer(f'st_{ann.id}.{random_text(32)}'))
     assert (reply.status, reply.code) == (401, 'SKEY'), 'whoever has not her token does not use her quota'
     set_quotas(team, None, 'team')
+
+
+# --- bytes ---
+
+def sum_of(stack, ns):
+    return int(stack.psql(ns, 'select coalesce(sum(v1), 0) from doc')[0][0])
+
+
+def stored(stack, ns):
+    return stack.metrics().get(f'stampd_stored_bytes{{ns="{ns}"}}')
+
+
+def large(id_, size):
+    return {'c': 'Large', 'id': id_, 'items': [{'c': 'Text', 'j': 'x' * (size - 2)}]}
+
+
+@pytest.fixture
+def measured(demo, client):
+    """Limited to 1,000 bytes more than it has.  The keeper stands still, since what commits while it measures may count twice."""
+    forget(demo)
+    set_quotas(demo, {'namespace': {'bytes': 1000000000}})
+    demo.op('demo', 'put', {'docs': [large('first', 10)]})  # from now on the keeper measures it
+    wait_until(lambda: stored(demo, 'demo') is not None, what='the first measurement')
+    wait_until(lambda: stored(demo, 'demo') == sum_of(demo, 'demo'))
+    limit = sum_of(demo, 'demo') + 1000
+    set_quotas(demo, {'namespace': {'bytes': limit}})
+    (keeper,) = (pid for pid in children(demo.pid()) if name_of(pid) == 'stampd-keeper')
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        yield limit, lambda: os.kill(keeper, signal.SIGCONT)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(keeper, signal.SIGCONT)
+    demo.put('demo', *({'c': 'Large', 'id': id_, 'delete': True} for id_ in ('first', 'a', 'b', 'c')), admin=True)
+
+
+def assert_full(action, *arguments, limit, more):
+    problem = refused('ALIMIT', action, *arguments, status=400)
+    assert problem.body['args'] == ['quotas.namespace.bytes', str(limit), str(limit + more)]
+
+
+def test_a_namespace_may_store_so_much(demo, client, measured):
+    measured, _ = measured
+    demo.put('demo', large('a', 600))
+    assert stored(demo, 'demo') == sum_of(demo, 'demo') == measured - 400
+    assert_full(demo.put, 'demo', large('b', 600), limit=measured, more=200)
+    assert_full(demo.put, 'demo', large('b', 200), large('c', 201), limit=measured, more=1)
+    demo.put('demo', large('b', 400))
+    assert stored(demo, 'demo') == measured
+    reply = client().ask('PUT', '/demo/doc/Large/c', {'items': large('c', 10)['items']})
+    assert (reply.code, reply.args[0]) == ('ALIMIT', 'quotas.namespace.bytes')
+    assert client().op('demo', 'Count', {'id': 'grows'}).code == 'ALIMIT', 'an operation of a module'
+    demo.op('demo', 'get', {'docs': [NAMED]})
+    demo.put('demo', {**large('a', 600), 'items': [{'c': 'Text', 'j': 'y' * 598}]})  # as large as before
+    demo.put('demo', large('a', 100))  # smaller
+    demo.put('demo', large('c', 500))
+    assert_full(demo.put, 'demo', large('first', 11), limit=measured, more=1)
+    demo.put('demo', {'c': 'Large', 'id': 'c', 'delete': True})
+    demo.put('lab', large('a', 5000))
+    demo.put('lab', {'c': 'Large', 'id': 'a', 'delete': True})
+    demo.put('demo', large('b', 5000), admin=True)
+    assert stored(demo, 'demo') == sum_of(demo, 'demo') > measured, 'the administrator may, and it counts'
+    assert_full(demo.put, 'demo', large('c', 10), limit=measured, more=int(stored(demo, 'demo')) - measured + 10)
+    assert demo.metrics()['stampd_quota_refused_total{ns="demo",quota="namespace.bytes"}'] >= 5
+
+
+def test_what_others_write_is_measured(demo, client, measured):
+    measured, resume = measured
+    resume()
+    demo.psql('demo', "select put_item('Large', 'a', 'Text', '', %s)", ('"' + 'x' * 998 + '"',))
+    wait_until(lambda: stored(demo, 'demo') == measured)
+    refused('ALIMIT', demo.put, 'demo', large('b', 10))
+    demo.restart_stampd()
+
+    def is_full():
+        """Until it is measured again nothing is refused."""
+        try:
+            demo.put('demo', large('b', 10))
+            demo.put('demo', {'c': 'Large', 'id': 'b', 'delete': True})
+        except Problem as problem:
+            return problem.code == 'ALIMIT'
+        return False
+    wait_until(is_full, what='a refusal')
