@@ -129,6 +129,17 @@ def test_there_must_be_such_a_namespace(stack, folder):
     served(stack, 'lab', 'a.css', b'a{}')
 
 
+def test_the_files_of_a_dropped_namespace_are_gone(stack, folder):
+    stack.admin('ns', 'create', 'gone')
+    put(stack, 'gone', folder / 'css')
+    assert len(listed(stack, 'gone')) == 2
+    stack.admin('ns', 'drop', 'gone', '--yes')
+    assert stack.psql('z', "select class, id from doc where ctime <> 0 and id ~ '^gone'") == []
+    stack.admin('ns', 'create', 'gone')
+    assert listed(stack, 'gone') == []
+    stack.admin('ns', 'drop', 'gone', '--yes')
+
+
 def test_check_config_knows_the_copies(stack, tmp_path):
     nginx = (stack.path / 'etc/nginx.conf').read_text()
     assert 'nginx: copies of files' in stack.stampctl('check-config', '--nginx', stack.path / 'etc/nginx.conf').out
