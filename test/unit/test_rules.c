@@ -298,8 +298,8 @@ static void naming(void **state UNUSED)
         {"", "Info={\"owner\":\"ann\"}", "Info={\"owner\":\"ann\"}", "Info", true, false},
         {"bob", NULL, "Info={}", "Info", true, true},
         {"bob", NULL, "Info={}", "Secret", true, false},
-        {"", NULL, "Info={}", "Info", false, false},
-        {"", NULL, NOTHING, "Info", false, false},
+        {"", NULL, "Info={}", "Info", true, false},
+        {"", NULL, NOTHING, "Info", true, false},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct rules_question question = rules_world_ask(items_rules, cases[i].caller);
@@ -321,6 +321,10 @@ static void naming(void **state UNUSED)
                                  BYTES("A")));
     assert_true(rules_may_name(&question, rules_world_change(rules_world_make("Note", "1", NULL), NOTHING),
                                NO_BYTES));
+    /* The item that makes the caller the owner is named before it is set. */
+    question = rules_world_ask("{\"Note\":{\"owner\":\"Info.owner\",\"create\":[\"owner\"]}}", "ann");
+    assert_true(rules_may_name(&question, rules_world_change(rules_world_make("Note", "1", NULL), NOTHING),
+                               BYTES("Info")));
     question = rules_world_ask("{}", "");
     assert_false(rules_may_name(&question, rules_world_change(rules_world_make("Note", "1", "A={}"), "A={}"),
                                 BYTES("A")));
