@@ -161,6 +161,14 @@ def test_accounts_and_rules_of_team(running):
     assert note in listed and note not in [found['id'] for found in act(bob, 'list', c='Note')[1]['out']['docs']]
 
 
+def test_the_first_taste_of_the_readme(running):
+    taste = re.search(r'^## A first taste$.*?^```sh$(.*?)^```$', (SOURCE / 'README.md').read_text(), re.M | re.S)[1]
+    said = subprocess.check_output(['bash', '-c', taste.replace(':8443/', f':{running.port}/')], text=True).splitlines()
+    put, own, other = (json.loads(line)['out'] for line in said)
+    assert put['docs'][0]['v'] == own['docs'][0]['v'] > 0 and own['docs'][0]['items'][0]['j']['text'] == 'Buy milk'
+    assert other['docs'][0] == {'c': 'Note', 'id': 'milk', 'v': 0, 'ct': 0, 'dt': 0, 'items': []}
+
+
 def test_starting_again_is_harmless(running):
     pids = running.pids()
     running.good('start')
