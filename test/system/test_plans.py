@@ -47,7 +47,7 @@ PAGES = {
     'TASK_OPERATIONS': 8,  # however many operations there are
     'CRON_SCAN': 60, 'CRON_PLAN': 60, 'CRON_END': 80,
     # Of two documents, and of a collection of ten thousand members, all of them changed since.
-    'LIVE_LOOK': 40, 'LIVE_NEWS': 40, 'LIVE_ROUND': 4, 'LIVE_RULES': 20, 'LIVE_SECRET': 4,
+    'LIVE_LOOK': 40, 'LIVE_NEWS': 40, 'LIVE_ROUND': 4, 'LIVE_RULES': 20, 'LIVE_SECRET': 4, 'LIVE_LOAD': 40, 'LIVE_SCHEMA': 10,
 }
 # Met only after a commit of unknown outcome; said by the task `push` alone; no plan.
 UNMET = {'TASK_FIND', 'SUBSCRIPTIONS_TAKE', 'SUBSCRIPTIONS_SENT', 'SUBSCRIPTIONS_DROP_PUSH', 'LIVE_LISTEN'}
@@ -271,6 +271,20 @@ def exercise_live(stack, id_):
         answer.close()
 
 
+def exercise_live_rules(stack, id_):
+    """Where rules decide, documents are loaded before their events are sent."""
+    (conf,) = stack.get('z', ('Namespace', 'lab'), admin=True)['items']
+    ruled = [{'c': 'Conf', 'j': {**conf['j'], 'access': 'rules'}}, {'c': 'Rules', 'j': {'Club': {'read': ['anybody']}}}]
+    stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': ruled}, admin=True)
+    answer = stack.http.post(f'{stack.url}/lab/live', json={'defs': [f'Club/{id_}']}, stream=True, timeout=60)
+    lines = answer.iter_lines(chunk_size=1, decode_unicode=True)
+    assert next(line for line in lines if line.startswith('event: ')) == 'event: ready'
+    version = stack.put('lab', {'c': 'Club', 'id': id_, 'items': [{'c': 'Main', 'j': {'town': 'town9'}}]}, admin=True)
+    next(line for line in lines if line.startswith('data: {"changed"') and str(version) in line)
+    answer.close()
+    stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': conf['j']}, {'c': 'Rules', 'del': True}]}, admin=True)
+
+
 def judge(stack, offset, not_again):
     seen = {}
     for word, plan in plans(stack, offset):
@@ -301,4 +315,5 @@ def test_every_statement_goes_by_an_index_and_touches_few_pages(filled, statisti
         exercise_copies(stack, f'{statistics} {turn}')
         exercise_claims(stack, f'{statistics} {turn}')
         exercise_live(stack, f'd0{number + turn}')
+        exercise_live_rules(stack, f'ruled {statistics} {turn}')
     judge(stack, offset, {'SCHEMA', 'LIVE_RULES', 'LIVE_SECRET'})

@@ -410,6 +410,8 @@ def test_a_namespace_may_store_so_much(demo, client, measured):
     demo.put('lab', {'c': 'Large', 'id': 'a', 'delete': True})
     demo.put('demo', large('b', 5000), admin=True)
     assert stored(demo, 'demo') == sum_of(demo, 'demo') > measured, 'the administrator may, and it counts'
+    demo.put('demo', large('b', 4000))  # too large still, and smaller
+    assert stored(demo, 'demo') == sum_of(demo, 'demo') > measured
     assert_full(demo.put, 'demo', large('c', 10), limit=measured, more=int(stored(demo, 'demo')) - measured + 10)
     assert demo.metrics()['stampd_quota_refused_total{ns="demo",quota="namespace.bytes"}'] >= 5
 

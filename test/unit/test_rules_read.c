@@ -63,8 +63,8 @@ static void valid(void **state UNUSED)
         "\"list\":[\"team\",\"team:chief\"],\"items\":{\"A\":{},\"B\":{\"see\":[\"team\"],\"write\":["
         "\"team\"]}}}}",
         "{\"Note\":{\"team\":{\"class\":\"Note\",\"id\":\"Info.team\",\"members\":\"M\"}}}",
-        "{\"Note\":{\"update\":[{\"to\":\"anybody\",\"if\":{\"unchanged\":\"A.b\"}},"
-        "{\"if\":{\"not\":{\"not\":{\"exists\":{\"before\":\"A.b\"}}}},\"to\":\"account\"}]}}",
+        ("{\"Note\":{\"update\":[{\"to\":\"anybody\",\"if\":{\"unchanged\":\"A.b\"}},"
+         "{\"if\":{\"not\":{\"not\":{\"exists\":{\"before\":\"A.b\"}}}},\"to\":\"account\"}]}}"),
     };
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         accept(bytes_of(texts[i]));
