@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "child.h"
+#include "live/live_audience_private.h"
 #include "live/live_catch_up.h"
 #include "live/live_round.h"
 #include "segment/namespaces.h"
@@ -176,6 +177,27 @@ static void a_round_waits_for_the_news_that_were_received(void **state UNUSED)
     assert_int_equal(known(), after.horizon);
 }
 
+static void a_round_waits_for_the_changes_that_are_to_be_judged(void **state UNUSED)
+{
+    struct live_feed feed = {0};
+    const struct definition document = {.class = BYTES("A"), .id = BYTES("1"), .text = BYTES("A/1")};
+    live_index_add(audience->ruled_index, &feed, &document, 1);
+    audience->ruled_count = 1;
+    live_round_begin(live_round);
+    live_ruled_add(ruled, BYTES("A"), BYTES("2"), 7); /* nobody listens to it */
+    assert_int_equal(live_ruled_received(ruled), 0);
+    live_ruled_add(ruled, BYTES("A"), BYTES("1"), 7);
+    assert_int_equal(live_ruled_received(ruled), 1);
+    echo();
+    assert_false(live_round_go_on(live_round));
+    assert_int_equal(known(), before.horizon);
+    live_ruled_drop(ruled);
+    live_round_finish(live_round);
+    assert_int_equal(known(), after.horizon);
+    audience->ruled_count = 0;
+    live_index_remove(audience->ruled_index, &feed);
+}
+
 static void news_that_have_no_room_are_noted_as_missed(void **state UNUSED)
 {
     int queued = 0;
@@ -206,6 +228,7 @@ int main(void)
         TEST(while_a_former_generation_lives_everything_is_asked_for),
         TEST(what_was_lost_on_the_way_is_asked_for),
         TEST(a_round_waits_for_the_news_that_were_received),
+        TEST(a_round_waits_for_the_changes_that_are_to_be_judged),
         TEST(news_that_have_no_room_are_noted_as_missed),
         TEST(who_begins_to_listen_believes_no_copy_of_before),
     };
