@@ -155,8 +155,9 @@ class Extras:
             return
         begin, low = time.time(), self.campaign.lowest_clock()
         requested = self.dice.sample(self.mortals, min(len(self.mortals), REQUESTED_MOST))
+        age = 3 if way == 'get' and self.dice.random() < 0.2 else 0
         if way == 'get':
-            docs = [{'c': MORTAL, 'id': id_, **({'age': 3} if self.dice.random() < 0.2 else {})} for id_, _ in requested]
+            docs = [{'c': MORTAL, 'id': id_, **({'age': age} if age else {})} for id_, _ in requested]
             out = self.ask('mortals', start, 'get', {'docs': docs})
         else:
             prefix = {'t': 'sw', 'v1': client.own_names()}
@@ -166,7 +167,7 @@ class Extras:
             return
         found = set(out['ids']) if 'ids' in out else {one['id'] for one in out['docs'] if one['v']}
         client.note(client.next_name(), 'mortals', start, 'ok', requested=requested, alive=[id_ for id_, _ in requested if id_ in found],
-                    wall=[begin, time.time()], low=min(low, self.campaign.lowest_clock()))
+                    age=age, wall=[begin, time.time()], low=min(low, self.campaign.lowest_clock()))
 
     # --- subscriptions ---
 

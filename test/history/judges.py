@@ -178,7 +178,7 @@ def judge_mortals(operations):
                     yield 'a document outlived its end', f'{id_}, by {begin + operation.low - minute * 60:.1f} s', [operation]
                 if birth and birth.result == 'no':
                     yield 'G1a: read of what was refused', id_, [operation, birth]
-            elif birth and birth.result == 'ok' and birth.end < operation.start and end < minute * 60 - MARGIN_S:
+            elif birth and birth.result == 'ok' and birth.end < operation.start - operation.age * 10 ** 9 and end < minute * 60 - MARGIN_S:
                 yield 'a document ended before its end', f'{id_}, {minute * 60 - end:.1f} s', [operation, birth]
 
 

@@ -87,13 +87,14 @@ class Extras(unittest.TestCase):
         self.assertEqual(self.reservations(refused(unknown)), [])
 
     def test_documents_that_end(self):
-        def look(begin, end, alive, low=0.0):
+        def look(begin, end, alive, low=0.0, age=0):
             book = Book().add('m', 0, 1, mortal=['m', 2])
-            return self.kinds(book.add('l', 2, 3, requested=[['m', 2]], alive=['m'] if alive else [], wall=[begin, end], low=low))
+            return self.kinds(book.add('l', 2, 3, requested=[['m', 2]], alive=['m'] if alive else [], wall=[begin, end], low=low, age=age))
         self.assertEqual(look(100, 101, True), [])
         self.assertEqual(look(125, 126, False), [])
         self.assertEqual(look(119, 125, False), [])
         self.assertEqual(look(100, 101, False), ['a document ended before its end'])
+        self.assertEqual(look(100, 101, False, age=3), [], 'a copy from before its birth is within the tolerance')
         self.assertEqual(look(125, 126, True), ['a document outlived its end'])
         self.assertEqual(look(125, 126, True, low=-20.0), [])
 
