@@ -1,14 +1,10 @@
 /* reads: slots, tickets, and the clients and namespaces that get no trial. */
 #include "segment/reads.h"
 
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "segment/processes.h"
 
-/* A ticket is being assigned: this process comes first. */
-static const uint64_t CHOOSING = 1;
-enum { FIRST_TICKET = 2, NO_TRIAL_MS = 10000 };
+enum { NO_TRIAL_MS = 10000 };
 
 static struct reads_slot *own_slot(const struct segment *segment)
 {
@@ -16,40 +12,26 @@ static struct reads_slot *own_slot(const struct segment *segment)
     return &segment->reads->slots[segment_index(segment)];
 }
 
-/* The slot of a dead process does not count. */
-static bool is_taken(const struct segment *segment, int index)
-{
-    const struct reads_slot *slot = &segment->reads->slots[index];
-    return atomic_load(&slot->ticket) != 0 && processes_state(segment, index) == PROCESS_HELD &&
-           processes_pid(segment, index) == atomic_load(&slot->pid) &&
-           processes_instance(segment, index) == processes_instance(segment, segment_index(segment));
-}
-
 static void take_slot(struct segment *segment, const struct read_shares *shares)
 {
     struct reads_slot *slot = own_slot(segment);
     atomic_store(&slot->client, shares->client);
     atomic_store(&slot->ns, (uint32_t)shares->ns);
-    atomic_store(&slot->pid, (uint32_t)getpid());
-    atomic_store(&slot->ticket, CHOOSING);
-    atomic_store(&slot->ticket, atomic_fetch_add(&segment->reads->next, 1) + FIRST_TICKET);
+    tickets_take(&slot->ticket, &segment->reads->next);
 }
 
 void reads_leave(struct segment *segment)
 {
-    atomic_store(&own_slot(segment)->ticket, 0);
+    tickets_leave(&own_slot(segment)->ticket);
 }
 
-/* A process that takes a ticket after ours sees our slot; for one whose ticket is being assigned, the
- * order is unknown. */
 static enum reads_entry judge(const struct segment *segment, const struct read_shares *shares)
 {
-    uint64_t own = atomic_load(&own_slot(segment)->ticket);
+    const struct tickets_slot *own = &own_slot(segment)->ticket;
     int64_t of_ns = 0, of_client = 0;
     for (int index = 0; index < processes_count(segment); index++) {
         const struct reads_slot *slot = &segment->reads->slots[index];
-        uint64_t ticket = atomic_load(&slot->ticket);
-        if (index == segment_index(segment) || !ticket || ticket >= own || !is_taken(segment, index))
+        if (!tickets_is_before(segment, index, &slot->ticket, own))
             continue;
         of_ns += atomic_load(&slot->ns) == (uint32_t)shares->ns;
         of_client += shares->client && atomic_load(&slot->client) == shares->client;
@@ -114,7 +96,7 @@ int64_t reads_count(const struct segment *segment)
 {
     int64_t count = 0;
     for (int index = 0; index < processes_count(segment); index++)
-        count += is_taken(segment, index);
+        count += tickets_is_taken(segment, index, &segment->reads->slots[index].ticket);
     return count;
 }
 

@@ -13,6 +13,7 @@
 #include "segment/segment.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
+#include "segment/tickets.h"
 
 struct read_shares {
     int ns;
@@ -42,9 +43,9 @@ enum { READS_SUSPECTS = 256 };
 struct reads_board {
     _Alignas(64) _Atomic uint64_t next; /* ticket */
     struct reads_slot {
-        _Atomic uint64_t ticket; /* 0: free; written last */
+        struct tickets_slot ticket;
         _Atomic uint64_t client;
-        _Atomic uint32_t ns, pid;
+        _Atomic uint32_t ns, reserved;
     } slots[PROCESSES_MOST];
     struct reads_suspect {
         _Atomic uint64_t client;

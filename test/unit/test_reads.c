@@ -173,7 +173,7 @@ static void one_that_is_choosing_counts(void **state UNUSED)
 {
     struct reads_slot *slot = &handles[0]->reads->slots[segment_index(handles[0])];
     expect(0, shares(LAB, ANN, 0, 1), READS_ENTERED);
-    slot->ticket = CHOOSING;
+    slot->ticket.ticket = CHOOSING;
     expect(1, shares(LAB, ANN, 0, 1), READS_ON_TRIAL);
 }
 
