@@ -35,7 +35,7 @@ int cmd_ns_quotas(struct control *control, int argc, char **argv)
         2,
         "Set the quotas of callers; without QUOTAS, print them.",
         "QUOTAS is a JSON object, as "
-        "{\"address\":{\"requests\":\"600/min\"},\"namespace\":{\"writes\":\"50/s\"}}.\n"
+        "{\"address\":{\"requests\":\"600/min\",\"live_open\":10},\"namespace\":{\"writes\":\"50/s\"}}.\n"
         "A namespace without quotas has those of z.\n"};
     bool is_none = false;
     const struct option_line lines[] = {

@@ -28,6 +28,31 @@ static void refuse_access(struct live_listener *listener, enum fault fault)
                          has_message ? live_access_message(audience->access) : NULL);
 }
 
+/* Looks at the connections that each subject has, counts the opening, then the connection.  All processes for
+ * live events count by themselves: this one serves all connections of its instance. */
+static enum fault take_quotas(struct live_listener *listener, struct call *call)
+{
+    struct live_audience *audience = listener->audience;
+    struct live_shares *shares = audience->all->quota_shares;
+    struct reply *reply = &listener->opening->reply;
+    uint64_t keys[QUOTA_SUBJECTS];
+    for (int i = 0; i < QUOTA_SUBJECTS; i++) {
+        keys[i] = quota_number_key(audience->segment, call, audience->number, (enum quota_subject)i,
+                                   QUOTA_LIVE_OPEN);
+        const struct live_share *share = keys[i] ? live_shares_find(shares, keys[i]) : NULL;
+        enum fault fault =
+            quota_check_number(audience->segment, call, reply, audience->number, (enum quota_subject)i,
+                               QUOTA_LIVE_OPEN, share ? (int64_t)share->count : 0);
+        if (fault)
+            return fault;
+    }
+    enum fault fault = quota_take(audience->segment, call, reply, audience->number, QUOTA_LIVE);
+    for (int i = 0; i < QUOTA_SUBJECTS && !fault && !listener->is_administrator; i++)
+        if (keys[i] && !listener->quota_shares[i])
+            listener->quota_shares[i] = live_shares_join(shares, keys[i]);
+    return fault;
+}
+
 /* Counts the connection against the quotas; a refusal is recorded in the reply of the opening. */
 static enum fault count_opening(struct live_listener *listener)
 {
@@ -40,8 +65,7 @@ static enum fault count_opening(struct live_listener *listener)
     if (listener->caller)
         call.caller = *live_caller_rules(listener->caller);
     listener->opening->reply = (struct reply){0};
-    enum fault fault =
-        quota_take(audience->segment, &call, &listener->opening->reply, audience->number, QUOTA_LIVE);
+    enum fault fault = take_quotas(listener, &call);
     if (fault) {
         pulse_count(&feed_subscriber_slot(audience->all->subscriber)->refused, 1);
         refusals_count(audience->segment, fault, listener->opening->reply.arguments[0]);

@@ -16,6 +16,7 @@ struct live_audiences *live_audiences_create(const struct settings *settings, st
     audiences->settings = settings;
     audiences->subscriber = subscriber;
     audiences->shares = live_shares_create();
+    audiences->quota_shares = live_shares_create();
     audiences->arena = arena_create("live");
     return audiences;
 }
@@ -23,6 +24,7 @@ struct live_audiences *live_audiences_create(const struct settings *settings, st
 void live_audiences_destroy(struct live_audiences *audiences)
 {
     live_shares_destroy(audiences->shares);
+    live_shares_destroy(audiences->quota_shares);
     arena_destroy(audiences->arena);
     builder_free(&audiences->text);
     free(audiences);
@@ -255,6 +257,9 @@ void live_audience_leave(struct live_listener *listener)
     live_audience_count_memory(listener, 0);
     if (listener->share)
         live_shares_leave(audience->all->shares, listener->share);
+    for (int i = 0; i < QUOTA_SUBJECTS; i++)
+        if (listener->quota_shares[i])
+            live_shares_leave(audience->all->quota_shares, listener->quota_shares[i]);
     audience->all->count--;
     audience->count--;
     audience->admitted_count -= listener->state != LIVE_WAITS_FOR_ACCESS;

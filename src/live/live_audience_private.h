@@ -7,6 +7,7 @@
 #include "edge/exchange.h"
 #include "live/live_audience.h"
 #include "live/live_caller.h"
+#include "model/quotas.h"
 #include "segment/namespaces.h"
 
 enum { LIVE_SECRET_BYTES = 129 };
@@ -18,6 +19,7 @@ struct live_audiences {
     const struct settings *settings;
     struct subscriber *subscriber;
     struct live_shares *shares;
+    struct live_shares *quota_shares; /* by quota_number_key: of an address, an account, a namespace */
     struct live_listener *first_kept, *last_kept; /* the first one's keep-alive is due next */
     size_t count, memory;
     struct arena *arena; /* scratch memory of one step */
@@ -55,22 +57,23 @@ struct live_listener {
     enum live_state state;
     uint64_t serial;
     bool is_administrator;
-    bool is_ruled;                         /* its events are judged, and it is in the ruled index */
-    struct live_caller *caller;            /* NULL: no account */
-    enum live_trust trust;                 /* in the caller */
-    size_t place;                          /* of its account in the query, while LIVE_REQUESTED */
-    uint64_t turn;                         /* of the rules that it was judged by */
-    uint64_t awaited;                      /* it has no id until so many changes have been judged */
-    bool must_reset;                       /* a reset is to be sent: anything may have changed */
-    bool has_sent;                         /* an event was sent since its last id, or it has no id yet */
-    struct live_horizon known;             /* of its last id; horizon 0: none */
-    uint64_t session;                      /* in the segment; 0: none given */
-    struct live_share *share;              /* of its client; NULL: none */
-    size_t bytes;                          /* of memory, about */
-    int64_t kept_ms;                       /* monotonic: last keep-alive */
-    struct live_listener *next, *previous; /* in the namespace */
-    struct live_listener *next_kept, *former_kept; /* in the order of keep-alive */
-    struct live_listener *next_waiting;            /* for a horizon */
+    bool is_ruled;              /* its events are judged, and it is in the ruled index */
+    struct live_caller *caller; /* NULL: no account */
+    enum live_trust trust;      /* in the caller */
+    size_t place;               /* of its account in the query, while LIVE_REQUESTED */
+    uint64_t turn;              /* of the rules that it was judged by */
+    uint64_t awaited;           /* it has no id until so many changes have been judged */
+    bool must_reset;            /* a reset is to be sent: anything may have changed */
+    bool has_sent;              /* an event was sent since its last id, or it has no id yet */
+    struct live_horizon known;  /* of its last id; horizon 0: none */
+    uint64_t session;           /* in the segment; 0: none given */
+    struct live_share *share;   /* of its client; NULL: none */
+    struct live_share *quota_shares[QUOTA_SUBJECTS]; /* once it is admitted; NULL: none */
+    size_t bytes;                                    /* of memory, about */
+    int64_t kept_ms;                                 /* monotonic: last keep-alive */
+    struct live_listener *next, *previous;           /* in the namespace */
+    struct live_listener *next_kept, *former_kept;   /* in the order of keep-alive */
+    struct live_listener *next_waiting;              /* for a horizon */
 };
 
 /* The listener enters or leaves all lists and counts. */

@@ -1,12 +1,12 @@
 /* live_shares: each client's share of the connections for live events and of their memory, so that no client
- * can exhaust them. */
+ * can exhaust them; and the connections of each subject of a quota. */
 #ifndef STAMPD_LIVE_LIVE_SHARES_H
 #define STAMPD_LIVE_LIVE_SHARES_H
 
 #include "base/base.h"
 
 struct live_share {
-    uint64_t client; /* address_client */
+    uint64_t client; /* address_client, or a key of operation/quota.h */
     size_t count, memory;
     struct live_share *next;
 };

@@ -4,17 +4,18 @@
 static const char *const subjects[QUOTA_SUBJECTS] = {"address", "account", "namespace"};
 static const char *const kinds[QUOTA_KINDS] = {"requests",      "writes", "tasks",
                                                "subscriptions", "live",   "streams"};
-#define NAMES(subject)                                                                                       \
-    {                                                                                                        \
-        subject ".requests", subject ".writes", subject ".tasks", subject ".subscriptions", subject ".live", \
-            subject ".streams"                                                                               \
-    }
-static const char *const names[QUOTA_SUBJECTS][QUOTA_KINDS] = {NAMES("address"), NAMES("account"),
-                                                               NAMES("namespace")};
+static const char *const numbers[QUOTA_NUMBERS] = {"bytes", "live_open", "streams_open"};
+#define RATES(subject)                                                                                       \
+    subject ".requests", subject ".writes", subject ".tasks", subject ".subscriptions", subject ".live",     \
+        subject ".streams"
+#define NUMBERS(subject) subject ".bytes", subject ".live_open", subject ".streams_open"
+static const char *const names[] = {RATES("address"),   RATES("account"),   RATES("namespace"),
+                                    NUMBERS("address"), NUMBERS("account"), NUMBERS("namespace")};
+_Static_assert(COUNT_OF(names) == QUOTAS_ALL, "each quota has its name");
 
-const char *quotas_name(enum quota_subject subject, enum quota_kind kind)
+const char *quotas_name(int quota)
 {
-    return names[subject][kind];
+    return names[quota];
 }
 
 static size_t find_word(const char *const *words, size_t count, struct bytes word)
@@ -78,6 +79,16 @@ bool quotas_read_rate(struct arena *arena, struct bytes text, struct quota_rate 
 
 /* --- the whole --- */
 
+/* False: there is no such number. */
+static bool read_number(const struct json *member, size_t subject, struct quotas *quotas)
+{
+    size_t number = find_word(numbers, QUOTA_NUMBERS, member->name);
+    if (number == QUOTA_NUMBERS || (number == QUOTA_BYTES && subject != QUOTA_NAMESPACE))
+        return false;
+    int64_t *most = &quotas->numbers[subject][number];
+    return json_is_i64(member, most) && *most > 0;
+}
+
 static bool read_subject(struct arena *arena, const struct json *object, struct quotas *quotas)
 {
     size_t subject = find_word(subjects, QUOTA_SUBJECTS, object->name);
@@ -85,12 +96,12 @@ static bool read_subject(struct arena *arena, const struct json *object, struct 
         return false;
     for (const struct json *member = object->first; member; member = member->next) {
         size_t kind = find_word(kinds, QUOTA_KINDS, member->name);
-        if (subject == QUOTA_NAMESPACE && bytes_equal(member->name, BYTES("bytes"))) {
-            if (!json_is_i64(member, &quotas->bytes) || quotas->bytes <= 0)
+        if (kind == QUOTA_KINDS) {
+            if (!read_number(member, subject, quotas))
                 return false;
             continue;
         }
-        if (kind == QUOTA_KINDS || member->kind != JSON_STRING ||
+        if (member->kind != JSON_STRING ||
             !quotas_read_rate(arena, member->value, &quotas->rates[subject][kind]))
             return false;
         quotas->kinds |= 1u << kind;

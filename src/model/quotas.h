@@ -1,11 +1,12 @@
 /* quotas: how much one address, one account and the whole namespace may do: the member `quotas` of a
  * namespace's configuration (model/namespace.h).  Pure.
  *
- *   {"address": {"requests": "600/min", "writes": "60/min, burst 10"}, "account": {…},
+ *   {"address": {"requests": "600/min", "writes": "60/min, burst 10", "live_open": 10}, "account": {…},
  *    "namespace": {"requests": "6000/min", "bytes": 1000000000}}
  *
  * A rate is "COUNT/PERIOD" or "COUNT/PERIOD, burst NUMBER"; a period is s, min, h or d.  The burst is what
- * may come at once; absent: COUNT.  What has no member is not limited. */
+ * may come at once; absent: COUNT.  A number is how much of something there may be at the same time.  What
+ * has no member is not limited. */
 #ifndef STAMPD_MODEL_QUOTAS_H
 #define STAMPD_MODEL_QUOTAS_H
 
@@ -14,7 +15,7 @@
 #include "edge/json.h"
 
 enum quota_subject { QUOTA_ADDRESS, QUOTA_ACCOUNT, QUOTA_NAMESPACE, QUOTA_SUBJECTS };
-/* What is counted: requests; those that may change something; tasks requested; subscriptions declared or
+/* The events of rates: requests; those that may change something; tasks requested; subscriptions declared or
  * changed; connections for live events opened; streamed collections begun. */
 enum quota_kind {
     QUOTA_REQUESTS,
@@ -25,6 +26,9 @@ enum quota_kind {
     QUOTA_STREAMS,
     QUOTA_KINDS
 };
+/* The numbers: bytes of keys and contents stored; connections for live events; streamed collections that are
+ * being sent. */
+enum quota_number { QUOTA_BYTES, QUOTA_LIVE_OPEN, QUOTA_STREAMS_OPEN, QUOTA_NUMBERS };
 
 enum {
     QUOTAS_TEXT_MOST = 4096,        /* bytes of the member */
@@ -39,9 +43,9 @@ struct quota_rate {
 
 struct quotas {
     struct quota_rate rates[QUOTA_SUBJECTS][QUOTA_KINDS];
-    int64_t bytes;     /* stored in the namespace; 0: not limited */
-    unsigned kinds;    /* bits: kinds with a rate */
-    struct bytes text; /* as written */
+    int64_t numbers[QUOTA_SUBJECTS][QUOTA_NUMBERS]; /* 0: not limited */
+    unsigned kinds;                                 /* bits: kinds with a rate */
+    struct bytes text;                              /* as written */
 };
 
 /* In the arena; false: malformed.  `value` may be shallow. */
@@ -49,15 +53,26 @@ MUST_USE bool quotas_read(struct arena *arena, const struct json *value, const s
 /* What quotas_read expects, one sentence. */
 #define QUOTAS_EXPECTED                                                                                      \
     "An object with address, account, namespace is expected, each an object of rates like \"600/min\" or "   \
-    "\"600/min, burst 50\" (s, min, h, d): requests, writes, tasks, subscriptions, live, streams; for the "  \
-    "namespace also bytes."
+    "\"600/min, burst 50\" (s, min, h, d): requests, writes, tasks, subscriptions, live, streams; and of "   \
+    "numbers: live_open, streams_open; for the namespace also bytes."
 
 /* A rate in its text form; the arena has a copy of the text. */
 MUST_USE bool quotas_read_rate(struct arena *arena, struct bytes text, struct quota_rate *rate_r);
-/* The quota of bytes, beside subject * QUOTA_KINDS + kind of the rates; and its name. */
-enum { QUOTAS_BYTES = QUOTA_SUBJECTS * QUOTA_KINDS };
-#define QUOTAS_BYTES_NAME "namespace.bytes"
+
+/* All quotas in one sequence: the rates, then the numbers. */
+enum {
+    QUOTAS_RATES = QUOTA_SUBJECTS * QUOTA_KINDS,
+    QUOTAS_ALL = QUOTAS_RATES + QUOTA_SUBJECTS * QUOTA_NUMBERS
+};
+static inline int quotas_rate(enum quota_subject subject, enum quota_kind kind)
+{
+    return (int)subject * QUOTA_KINDS + (int)kind;
+}
+static inline int quotas_number(enum quota_subject subject, enum quota_number number)
+{
+    return QUOTAS_RATES + (int)subject * QUOTA_NUMBERS + (int)number;
+}
 /* "address.requests"; static. */
-const char *quotas_name(enum quota_subject subject, enum quota_kind kind);
+const char *quotas_name(int quota);
 
 #endif

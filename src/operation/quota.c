@@ -6,12 +6,13 @@
 #include "segment/limiter.h"
 #include "segment/refusals.h"
 #include "segment/stored.h"
+#include "segment/streams.h"
 
-_Static_assert((int)QUOTA_SUBJECTS *(int)QUOTA_KINDS <= (int)REFUSALS_QUOTAS, "each quota has its counter");
-_Static_assert((int)REFUSALS_QUOTAS <= (int)LIMITER_ATTEMPTS, "the kinds of the limiter differ");
+_Static_assert((int)QUOTAS_ALL <= (int)REFUSALS_QUOTAS, "each quota has its counter");
+_Static_assert((int)QUOTAS_ALL <= (int)LIMITER_ATTEMPTS, "the kinds of the limiter differ");
+_Static_assert((int)QUOTA_SUBJECTS == (int)STREAMS_SUBJECTS, "a stream has each subject");
 
-/* Whom a quota counts; NO_BYTES: it does not apply. */
-static struct bytes subject_of(const struct call *call, enum quota_subject subject)
+struct bytes quota_subject(const struct call *call, enum quota_subject subject)
 {
     if (subject == QUOTA_NAMESPACE)
         return BYTES("");
@@ -24,10 +25,11 @@ static enum fault refuse(struct segment *segment, struct call *call, struct repl
                          enum quota_subject subject, enum quota_kind kind, int64_t wait_ms)
 {
     const struct quota_rate *rate = &call->quotas->rates[subject][kind];
-    refusals_count_quota(segment, ns, call->ns, subject * QUOTA_KINDS + kind);
+    refusals_count_quota(segment, ns, call->ns, quotas_rate(subject, kind));
     reply->retry_after_s = (wait_ms + 999) / 1000;
     return reply_fault(call, reply, FAULT_XBUSY, NULL,
-                       arena_printf(call->arena, "quotas.%s", quotas_name(subject, kind)), rate->text, NULL);
+                       arena_printf(call->arena, "quotas.%s", quotas_name(quotas_rate(subject, kind))),
+                       rate->text, NULL);
 }
 
 enum fault quota_take(struct segment *segment, struct call *call, struct reply *reply, int ns,
@@ -39,10 +41,10 @@ enum fault quota_take(struct segment *segment, struct call *call, struct reply *
     int64_t now_ms = clock_monotonic_ms();
     for (enum quota_subject subject = 0; subject < QUOTA_SUBJECTS; subject++) {
         const struct quota_rate *rate = &quotas->rates[subject][kind];
-        struct bytes of = rate->count ? subject_of(call, subject) : NO_BYTES;
+        struct bytes of = rate->count ? quota_subject(call, subject) : NO_BYTES;
         if (!of.data)
             continue;
-        uint64_t key = limiter_key(segment, ns, subject * QUOTA_KINDS + kind, of);
+        uint64_t key = limiter_key(segment, ns, quotas_rate(subject, kind), of);
         const struct limiter_rate limit = {rate->count, rate->period_ms, rate->burst};
         int64_t wait_ms = limiter_take(segment, key, &limit, 1, now_ms);
         if (wait_ms)
@@ -63,6 +65,66 @@ enum fault quota_enter(struct segment *segment, struct call *call, struct reply 
     return kind < 0 ? fault : quota_take(segment, call, reply, ns, (enum quota_kind)kind);
 }
 
+/* --- numbers --- */
+
+uint64_t quota_number_key(const struct segment *segment, const struct call *call, int ns,
+                          enum quota_subject subject, enum quota_number number)
+{
+    struct bytes of = quota_subject(call, subject);
+    return of.data ? limiter_key(segment, ns, quotas_number(subject, number), of) : 0;
+}
+
+static enum fault refuse_number(struct segment *segment, struct call *call, struct reply *reply, int ns,
+                                enum quota_subject subject, enum quota_number number)
+{
+    int quota = quotas_number(subject, number);
+    refusals_count_quota(segment, ns, call->ns, quota);
+    return reply_fault(
+        call, reply, FAULT_XBUSY, NULL, arena_printf(call->arena, "quotas.%s", quotas_name(quota)),
+        arena_printf(call->arena, "%lld", (long long)call->quotas->numbers[subject][number]), NULL);
+}
+
+enum fault quota_check_number(struct segment *segment, struct call *call, struct reply *reply, int ns,
+                              enum quota_subject subject, enum quota_number number, int64_t present)
+{
+    int64_t most = call->quotas && !call->task ? call->quotas->numbers[subject][number] : 0;
+    if (!most || present < most || !quota_subject(call, subject).data)
+        return FAULT_NONE;
+    return refuse_number(segment, call, reply, ns, subject, number);
+}
+
+static bool limits_streams(const struct call *call)
+{
+    bool limits = false;
+    for (int subject = 0; call->quotas && !call->task && subject < QUOTA_SUBJECTS; subject++)
+        limits = limits || call->quotas->numbers[subject][QUOTA_STREAMS_OPEN];
+    return limits;
+}
+
+enum fault quota_begin_stream(struct attempt *attempt)
+{
+    struct call *call = attempt->call;
+    struct segment *segment = attempt->worker_context->segment;
+    struct streams_subject subjects[STREAMS_SUBJECTS];
+    int full;
+    if (!limits_streams(call))
+        return FAULT_NONE;
+    for (int i = 0; i < STREAMS_SUBJECTS; i++)
+        subjects[i] = (struct streams_subject){
+            .key = quota_number_key(segment, call, attempt->ns, (enum quota_subject)i, QUOTA_STREAMS_OPEN),
+            .most = call->quotas->numbers[i][QUOTA_STREAMS_OPEN]};
+    if (streams_enter(segment, subjects, &full))
+        return FAULT_NONE;
+    return refuse_number(segment, call, attempt->reply, attempt->ns, (enum quota_subject)full,
+                         QUOTA_STREAMS_OPEN);
+}
+
+void quota_end_stream(struct attempt *attempt)
+{
+    if (limits_streams(attempt->call))
+        streams_leave(attempt->worker_context->segment);
+}
+
 /* --- bytes --- */
 
 static int64_t growth_of(const struct transaction *transaction)
@@ -80,15 +142,15 @@ enum fault quota_check_bytes(struct attempt *attempt)
     struct call *call = attempt->call;
     struct segment *segment = attempt->worker_context->segment;
     int64_t stored;
-    if (!call->quotas || !call->quotas->bytes || call->task)
+    int64_t most = call->quotas ? call->quotas->numbers[QUOTA_NAMESPACE][QUOTA_BYTES] : 0;
+    if (!most || call->task)
         return FAULT_NONE;
     stored_want(segment, attempt->ns, call->ns);
     int64_t growth = growth_of(attempt->transaction);
-    if (growth <= 0 || !stored_read(segment, attempt->ns, &stored, NULL) ||
-        stored + growth <= call->quotas->bytes)
+    if (growth <= 0 || !stored_read(segment, attempt->ns, &stored, NULL) || stored + growth <= most)
         return FAULT_NONE;
-    refusals_count_quota(segment, attempt->ns, call->ns, QUOTAS_BYTES);
-    return reply_fault(call, attempt->reply, FAULT_ALIMIT, NULL, "quotas." QUOTAS_BYTES_NAME,
-                       arena_printf(call->arena, "%lld", (long long)call->quotas->bytes),
+    refusals_count_quota(segment, attempt->ns, call->ns, quotas_number(QUOTA_NAMESPACE, QUOTA_BYTES));
+    return reply_fault(call, attempt->reply, FAULT_ALIMIT, NULL, "quotas.namespace.bytes",
+                       arena_printf(call->arena, "%lld", (long long)most),
                        arena_printf(call->arena, "%lld", (long long)(stored + growth)), NULL);
 }

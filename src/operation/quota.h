@@ -2,9 +2,9 @@
  * the shared segment.
  *
  * A quota is counted for the address, then the account, then the namespace: what a narrower quota refuses
- * does not use the wider one.  What is refused for another reason later stays counted.  Without effect: the
- * administrator, tasks, the address of a client without limits (setting exempt_clients), a namespace without
- * quotas. */
+ * does not use the wider one.  What is refused for another reason later stays counted.  Numbers of what is
+ * there at the same time are looked at in the same order.  Without effect: the administrator, tasks, the
+ * address of a client without limits (setting exempt_clients), a namespace without quotas. */
 #ifndef STAMPD_OPERATION_QUOTA_H
 #define STAMPD_OPERATION_QUOTA_H
 
@@ -20,6 +20,23 @@ MUST_USE enum fault quota_take(struct segment *segment, struct call *call, struc
 /* Counts a request that runs this operation; NULL: an unknown one. */
 MUST_USE enum fault quota_enter(struct segment *segment, struct call *call, struct reply *reply, int ns,
                                 const struct operation *operation);
+
+/* --- numbers --- */
+
+/* Whom a quota counts; NO_BYTES: it does not apply to the call. */
+struct bytes quota_subject(const struct call *call, enum quota_subject subject);
+/* The key of what the subject has, for tables of what there is at the same time; 0: there is no subject. */
+uint64_t quota_number_key(const struct segment *segment, const struct call *call, int ns,
+                          enum quota_subject subject, enum quota_number number);
+/* May the subject, which has `present` of them, have one more?  FAULT_XBUSY, recorded in the reply with the
+ * name of the quota and its value. */
+MUST_USE enum fault quota_check_number(struct segment *segment, struct call *call, struct reply *reply,
+                                       int ns, enum quota_subject subject, enum quota_number number,
+                                       int64_t present);
+
+/* This worker is going to send a streamed collection, until quota_end_stream. */
+MUST_USE enum fault quota_begin_stream(struct attempt *attempt);
+void quota_end_stream(struct attempt *attempt);
 
 /* After the work of an operation: may the transaction make the namespace grow?  FAULT_ALIMIT, recorded in the
  * reply with the name of the quota, its value and the sum.  What makes it smaller is always allowed. */

@@ -15,6 +15,7 @@
 #include "segment/shared_cache.h"
 #include "segment/slots.h"
 #include "segment/stored.h"
+#include "segment/streams.h"
 #include "segment/writer_queue.h"
 
 static const struct tenant {
@@ -31,6 +32,7 @@ static const struct tenant {
     {purge_counts_size, purge_counts_init, NULL},
     {reads_size, reads_init, NULL},
     {hashers_size, hashers_init, NULL},
+    {streams_size, streams_init, NULL},
     {refusals_size, refusals_init, NULL},
     {limiter_size, limiter_init, NULL},
     {stored_size, stored_init, NULL},

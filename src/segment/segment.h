@@ -25,6 +25,7 @@ struct refusals_board;
 struct shared_cache;
 struct slot;
 struct stored;
+struct streams_board;
 
 /* The handle of a process.  Each tenant owns the fields named after it; they are declared here because the
  * checks of every read are inlined. */
@@ -43,6 +44,7 @@ struct segment {
     struct purge_counts *kept;
     struct reads_board *reads;
     struct hashers_board *hashers;
+    struct streams_board *streams;
     struct refusals_board *refusals;
     struct limiter_board *limiter;
     struct stored *stored;

@@ -1,13 +1,14 @@
 /* tickets: numbers from a counter. */
 #include "segment/tickets.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include "segment/processes.h"
 
 /* A ticket is being assigned: this process comes first. */
 static const uint64_t CHOOSING = 1;
-enum { FIRST_TICKET = 2 };
+enum { FIRST_TICKET = 2, PATIENCE = 1000 };
 
 void tickets_take(struct tickets_slot *slot, _Atomic uint64_t *next)
 {
@@ -33,6 +34,10 @@ bool tickets_is_before(const struct segment *segment, int index, const struct ti
                        const struct tickets_slot *own)
 {
     uint64_t ticket = atomic_load(&slot->ticket);
+    for (int i = 0; i < PATIENCE && slot != own && ticket == CHOOSING; i++) {
+        sched_yield();
+        ticket = atomic_load(&slot->ticket);
+    }
     return slot != own && ticket && ticket < atomic_load(&own->ticket) &&
            tickets_is_taken(segment, index, slot);
 }

@@ -22,7 +22,8 @@ void tickets_leave(struct tickets_slot *slot);
 /* Does a living process of this process's instance have the ticket in the slot of entry `index`? */
 bool tickets_is_taken(const struct segment *segment, int index, const struct tickets_slot *slot);
 /* The same, and it was taken before that of `own`, this process's slot.  A process that takes a ticket after
- * ours sees our slot; one whose ticket is being assigned comes first, since its order is unknown. */
+ * ours sees our slot; one whose ticket is being assigned is waited for, but not for long: then it comes
+ * first, since its order is unknown. */
 bool tickets_is_before(const struct segment *segment, int index, const struct tickets_slot *slot,
                        const struct tickets_slot *own);
 

@@ -14,6 +14,7 @@
 #include "segment/reads.h"
 #include "segment/refusals.h"
 #include "segment/stored.h"
+#include "segment/streams.h"
 #include "serve/latency.h"
 #include "serve/task_metrics.h"
 #include "operation/reply.h"
@@ -120,13 +121,11 @@ static void add_quotas(struct builder *out, const struct segment *segment, int64
     builder_add_text(out, "# HELP stampd_quota_refused_total Requests that a quota has refused.\n"
                           "# TYPE stampd_quota_refused_total counter\n");
     for (int ns = 0; ns < namespaces_count(segment); ns++)
-        for (int kind = 0; kind <= QUOTAS_BYTES; kind++) {
-            uint64_t count = refusals_read_quota(segment, ns, kind, code);
+        for (int quota = 0; quota < QUOTAS_ALL; quota++) {
+            uint64_t count = refusals_read_quota(segment, ns, quota, code);
             if (count)
                 builder_printf(out, "stampd_quota_refused_total{ns=\"%s\",quota=\"%s\"} %llu\n", code,
-                               kind == QUOTAS_BYTES ? QUOTAS_BYTES_NAME
-                                                    : quotas_name(kind / QUOTA_KINDS, kind % QUOTA_KINDS),
-                               (unsigned long long)count);
+                               quotas_name(quota), (unsigned long long)count);
         }
     add_metric(out, "gauge", "rate_counters", "Counters of rates in use.", use.used);
     add_metric(out, "gauge", "rate_counters_most", "Counters of rates that there are.", use.most);
@@ -178,6 +177,8 @@ static void write_metrics(struct segment *segment, const struct instance *instan
                (uint64_t)reads_count(segment));
     add_metric(out, "gauge", "password_digests", "Workers at the digest of a password.",
                (uint64_t)hashers_count(segment));
+    add_metric(out, "gauge", "streams_open", "Streamed collections that count for a quota.",
+               (uint64_t)streams_count(segment));
     add_refusals(out, segment);
     add_quotas(out, segment, now_ms);
     add_stored(out, segment);

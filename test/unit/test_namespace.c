@@ -177,10 +177,9 @@ static void malformed_members(void **state UNUSED)
 
 static void rates_of_quotas(void **state UNUSED)
 {
-    const struct ns_conf conf = namespace_read(
-        arena,
-        BYTES(
-            "{\"quotas\":{\"account\":{\"writes\":\"60/min, burst 9\"},\"namespace\":{\"live\":\"5/d\"}}}"));
+    const struct ns_conf conf =
+        namespace_read(arena, BYTES("{\"quotas\":{\"account\":{\"writes\":\"60/min, burst "
+                                    "9\"},\"namespace\":{\"live\":\"5/d\",\"live_open\":7}}}"));
     const struct quota_rate *writes = &conf.quotas->rates[QUOTA_ACCOUNT][QUOTA_WRITES];
     const struct quota_rate *live = &conf.quotas->rates[QUOTA_NAMESPACE][QUOTA_LIVE];
     assert_null(conf.wrong);
@@ -189,7 +188,11 @@ static void rates_of_quotas(void **state UNUSED)
     assert_true(live->count == 5 && live->period_ms == 86400000 && live->burst == 5);
     assert_int_equal(conf.quotas->kinds, 1 << QUOTA_WRITES | 1 << QUOTA_LIVE);
     assert_false(conf.quotas->rates[QUOTA_ADDRESS][QUOTA_WRITES].count);
-    assert_string_equal(quotas_name(QUOTA_ACCOUNT, QUOTA_STREAMS), "account.streams");
+    assert_int_equal(conf.quotas->numbers[QUOTA_NAMESPACE][QUOTA_LIVE_OPEN], 7);
+    assert_int_equal(conf.quotas->numbers[QUOTA_ACCOUNT][QUOTA_LIVE_OPEN], 0);
+    assert_string_equal(quotas_name(quotas_number(QUOTA_ACCOUNT, QUOTA_STREAMS_OPEN)),
+                        "account.streams_open");
+    assert_string_equal(quotas_name(quotas_rate(QUOTA_ACCOUNT, QUOTA_STREAMS)), "account.streams");
 }
 
 static void sizes_of_members(void **state UNUSED)

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "operation/builtin/collection_request.h"
+#include "operation/quota.h"
 #include "store/store_stream.h"
 #include "operation/reply.h"
 
@@ -193,10 +194,14 @@ enum fault collection_stream(struct attempt *attempt)
     if (fault || !is_stream)
         return fault;
     fault = collection_request_read(attempt, &reader, &request);
+    if (!fault)
+        fault = quota_begin_stream(attempt);
     if (fault)
         return fault;
     reply->outlet->prepare(reply->outlet);
     limit_time(attempt);
-    return explain_time(attempt, request.is_judged ? collection_stream_judged(attempt, &request)
-                                                   : answer_stream(attempt, &request));
+    fault = explain_time(attempt, request.is_judged ? collection_stream_judged(attempt, &request)
+                                                    : answer_stream(attempt, &request));
+    quota_end_stream(attempt);
+    return fault;
 }
