@@ -32,6 +32,9 @@ create table stampd.taskqueue (
   plan       text collate "C",
   strict     boolean not null default false,
   requester      bigint,
+  account    text collate "C",
+  credential text collate "C",
+  of_client  boolean not null default false,
   latest     bigint,
   parked     bigint,
   reported   smallint not null default 0
@@ -62,6 +65,11 @@ comment on column stampd.taskqueue.cron is 'The rule of which it is the task; nu
 comment on column stampd.taskqueue.plan is 'Period and time zone by which its start was chosen.';
 comment on column stampd.taskqueue.strict is 'In its domain it starts after all that were created before it with strict order.';
 comment on column stampd.taskqueue.requester is 'The limited client that requested it: its address, hashed; null: no limited client did.';
+comment on column stampd.taskqueue.account is
+  'The account on whose behalf it was requested; null: nobody had signed in, or it is the server''s.';
+comment on column stampd.taskqueue.credential is 'What the account had signed in with: session, key (a service key) or token.';
+comment on column stampd.taskqueue.of_client is
+  'A client requested it: it runs with the rights that the account, or anybody, has then; false: with all rights.';
 comment on column stampd.taskqueue.latest is 'Behind this start no later request for its resource moves it; null: no bound.';
 comment on column stampd.taskqueue.parked is 'Stamp at which it was parked by its last failure, of one that is parked; null: never.';
 comment on column stampd.taskqueue.reported is '1: its failures were reported to the administrators; 0: not since the first, or since it was parked.';
@@ -89,6 +97,7 @@ create index taskqueue_unreported_parked on stampd.taskqueue (parked)
   where starttime is null and startat = 991231235959999 and parked is not null and reported = 0;
 create index taskqueue_unreported on stampd.taskqueue (retry) where starttime is null and retry > 0 and reported = 0;
 create index taskqueue_requester on stampd.taskqueue (requester) where requester is not null;
+create index taskqueue_account on stampd.taskqueue (account) where account is not null;
 create index taskqueue_start on stampd.taskqueue (startat, number) where starttime is null;
 create index taskqueue_info on stampd.taskqueue (info, number) where info <> '';
 grant select, insert, update, delete on stampd.taskqueue to stampd;

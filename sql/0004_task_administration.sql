@@ -95,7 +95,7 @@ begin
             case when task_create.domain is null then coalesce(task_create.batch, declared.batch, 1) else 1 end, made,
             coalesce(task_create.strict, false))
     on conflict (opname, resource) where starttime is null and resource is not null do update
-      set param = excluded.param, info = excluded.info, priority = least(t.priority, excluded.priority),
+      set param = excluded.param, info = excluded.info, account = null, credential = null, of_client = false, priority = least(t.priority, excluded.priority),
           startat = case when t.startat < 991231235959999 or t.exc = 'HELD'
                          then greatest(t.startat, least(excluded.startat, coalesce(t.latest, excluded.startat)))
                          else excluded.startat end,

@@ -9,6 +9,7 @@ create table stampd.subscription (
   auth       text,
   context    text,
   client     bigint,
+  account    text collate "C" not null default '',
   defs       int not null default 0,
   bytes      bigint not null default 0,
   trial_from bigint,
@@ -23,6 +24,7 @@ comment on column stampd.subscription.endpoint is 'Where the session is woken (W
 comment on column stampd.subscription.context is 'A text of the application.';
 comment on column stampd.subscription.client is
   'Keyed digest of the address that declared it, or added to it last; null: the address is not counted.';
+comment on column stampd.subscription.account is 'The account that declared it; empty: nobody had signed in.';
 comment on column stampd.subscription.defs is 'How many definitions it has.';
 comment on column stampd.subscription.bytes is 'Bytes of their texts and keys.';
 comment on column stampd.subscription.trial_from is 'Minute in which it was declared, until the session has returned in a later one; null: it has.';
@@ -30,6 +32,7 @@ comment on column stampd.subscription.requested is 'Until when it will last once
 comment on column stampd.subscription.vouched is
   'Declared or changed with the administrator''s key; only such a session gets push messages while the namespace is closed.';
 create index subscription_until on stampd.subscription (until);
+create index subscription_account on stampd.subscription (account) where account <> '';
 create index subscription_client on stampd.subscription (client) where client is not null;
 
 create table stampd.subscription_definition (

@@ -269,8 +269,8 @@ void stampd_grant_read(struct stampd_call *call, const char *document_class, con
 /* ==== The caller and the rules ======================================================================= */
 
 /* The account that has signed in, with a session or a service key that the server has checked: its id.  NULL:
- * none; also for the administrator's key and in a task.  stampd_account, in contrast, is an argument that
- * anybody can send.  Since 1.7, as everything in this part. */
+ * none; also for the administrator's key.  In a task: the account on whose behalf it was requested, unless it
+ * has ended since.  stampd_account is an argument that anybody can send.  Since 1.7, as all of this part. */
 const char *stampd_caller(const struct stampd_call *call);
 /* The roles of this account, sorted; NULL past the end. */
 size_t stampd_role_count(const struct stampd_call *call);
@@ -279,7 +279,7 @@ bool stampd_has_role(const struct stampd_call *call, const char *role);
 
 /* An operation of a module is trusted: it reads and changes every document, whatever the caller may do.
  * These functions return what the caller may do: by the rules of the namespace, where its access is rules;
- * elsewhere by its access, for all documents alike.  Everything is allowed to the administrator and to tasks.
+ * elsewhere by its access, for all alike.  The administrator and the server's tasks may do everything.
  *
  * May the caller read the document, as it was loaded?  Learn of it from a list or a search, which includes
  * reading it?  See its items of this class?  False for a document that did not exist, and after a failure. */
@@ -574,8 +574,8 @@ struct stampd_task {
  * the request. */
 void stampd_schedule(struct stampd_call *call, const struct stampd_task *task);
 
-/* Does this call run a task?  Then it has no account, no key and no afterwork, and its result is discarded.
- * Otherwise the functions below return 0 or NULL. */
+/* Does this call run a task?  Then it has no key and no afterwork, and its result is discarded.  Otherwise
+ * the functions below return 0 or NULL. */
 bool stampd_is_task(const struct stampd_call *call);
 const char *stampd_task_id(const struct stampd_call *call);
 const char *stampd_task_info(const struct stampd_call *call);

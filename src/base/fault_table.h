@@ -56,6 +56,7 @@ FAULT(OBUILDING, "Not ready: still being built.", 503, 503, false, "its name")
 FAULT(OPUSH, "Push is not set up on this server.", 503, 503, false, "")
 FAULT(SKEY, "The key is wrong.", 403, 403, false, "the argument")
 FAULT(SORIGIN, "A page of this origin may not change anything here.", 403, 403, false, "the origin")
+FAULT(SACCOUNT, "The account on whose behalf the task was requested is disabled or deleted.", 403, 403, false, "")
 FAULT(SCLOSED, "Not authorised.", 403, 403, false, "the operation; status 401 with `WWW-Authenticate` if the request has no key at all")
 FAULT(SRULE, "The rules of the namespace do not allow it.", 403, 403, false, "class, id; status 401 with `WWW-Authenticate` if the request has no key at all")
 /* clang-format on */

@@ -35,6 +35,9 @@ void task_join(struct task *waiting, const struct task *newer)
 {
     waiting->param = newer->param;
     waiting->info = newer->info;
+    waiting->account = newer->account;
+    waiting->credential = newer->credential;
+    waiting->is_of_client = newer->is_of_client;
     int64_t latest = waiting->latest ? waiting->latest : STAMP_MAX;
     int64_t start = newer->start < latest ? newer->start : latest;
     if (start > waiting->start)

@@ -19,6 +19,11 @@ enum {
     TASK_EARLY_MS = 1000, /* a claim that is early by at most this much is accepted */
 };
 
+/* Kinds of credentials. */
+#define TASK_SESSION "session"
+#define TASK_KEY     "key" /* a service key */
+#define TASK_TOKEN   "token"
+
 struct task {
     struct bytes id;
     struct bytes operation;
@@ -33,9 +38,12 @@ struct task {
     int64_t step;                  /* commits made so far */
     int64_t created;
     int queue, priority, batch;
-    bool is_strict;    /* starts after all strict tasks created before it in its domain */
-    int64_t requester; /* the client that requested it and is limited; 0: none */
-    int64_t latest;    /* no later request for its resource moves it past this; 0: no limit */
+    bool is_strict;          /* starts after all strict tasks created before it in its domain */
+    int64_t requester;       /* the client that requested it and is limited; 0: none */
+    struct bytes account;    /* on whose behalf it was requested; NO_BYTES: nobody had signed in */
+    struct bytes credential; /* what the account had signed in with: TASK_SESSION…; NO_BYTES: no account */
+    bool is_of_client;       /* it runs with the rights of the account, or of anybody; false: with all */
+    int64_t latest;          /* no later request for its resource moves it past this; 0: no limit */
 };
 
 /* An attempt's fence for its task: the commit succeeds only while the row still belongs to this attempt. */
@@ -56,7 +64,7 @@ bool task_is_id(struct bytes id);
 int64_t task_claim_stamp(void);
 
 /* Merges two requests for the same resource before either is committed: `waiting` takes the values of `newer`
- * that the rule requires. */
+ * that the rule requires: param and account together. */
 void task_join(struct task *waiting, const struct task *newer);
 
 #endif

@@ -107,7 +107,9 @@ static void note_lost(const struct attempt_commit *commit, const struct task_fen
 static enum fault work(struct attempt_commit *commit, struct attempt *attempt)
 {
     attempt->reply->body->size = attempt->out;
-    enum fault fault = attempt->operation->work ? attempt->operation->work(attempt) : FAULT_NONE;
+    enum fault fault = commit->enter ? commit->enter(commit, attempt) : FAULT_NONE;
+    if (!fault && attempt->operation->work)
+        fault = attempt->operation->work(attempt);
     if (!fault && is_late(attempt))
         fault = FAULT_XTIME;
     if (!fault)

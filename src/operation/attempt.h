@@ -50,6 +50,8 @@ struct attempt_commit {
     size_t count;
     bool may_read_snapshot; /* the last try, after a conflict, reads at one instant */
     void *context;          /* of the caller */
+    /* Before the work of an attempt, in its transaction.  May be NULL. */
+    enum fault (*enter)(struct attempt_commit *commit, struct attempt *attempt);
     /* The work of an attempt has succeeded: adds to the transaction what belongs to it.  May be NULL. */
     enum fault (*complete)(struct attempt_commit *commit, struct attempt *attempt);
     /* A try has ended with this fault, which settle may replace. */

@@ -118,6 +118,7 @@ struct call {
                                   by access_enter */
     struct rules_caller caller;  /* its account; set by access_enter */
     struct bytes caller_session; /* key of the account's item Sess that the credential is; NO_BYTES: none */
+    bool is_by_service_key;      /* the credential is a service key */
     bool is_by_cookie;           /* the credential was sent by a browser without the page's doing */
     struct ns_accounts accounts; /* of the namespace; set by access_enter */
     const struct quotas *quotas; /* of the namespace; NULL: none, or the administrator; set by access_enter */

@@ -83,6 +83,27 @@ bool caller_is_admitted(struct arena *arena, const struct document *document,
     return true;
 }
 
+bool caller_is_served(struct arena *arena, const struct document *document, bool by_key,
+                      struct rules_caller *caller_r)
+{
+    struct account account;
+    struct account_session session;
+    bool has_key = false;
+    if (!document_exists(document) ||
+        !account_read(arena, account_find(document, BYTES("Self"), BYTES("")),
+                      account_find(document, BYTES("Roles"), BYTES("")), &account) ||
+        account.is_disabled)
+        return false;
+    for (size_t i = 0; i < document->item_count && by_key && !has_key; i++) {
+        const struct item *item = &document->items[i];
+        has_key = bytes_equal(item->iclass, BYTES("Sess")) && !item_is_tombstone(item) &&
+                  account_read_session(arena, item->content, &session) && session.is_service;
+    }
+    *caller_r = (struct rules_caller){
+        .account = document->header.id, .roles = account.roles, .role_count = account.role_count};
+    return has_key || !by_key;
+}
+
 /* Sets the caller; false: the token is not valid now. */
 static bool accept(struct call *call, const struct document *document, const struct account_token *token)
 {
@@ -94,6 +115,7 @@ static bool accept(struct call *call, const struct document *document, const str
         return false;
     call->caller = proof.caller;
     call->caller_session = proof.session;
+    call->is_by_service_key = token->is_service;
     return true;
 }
 
@@ -126,6 +148,7 @@ enum fault caller_find(const struct worker_context *worker_context, struct call 
 {
     call->caller = (struct rules_caller){0};
     call->caller_session = NO_BYTES;
+    call->is_by_service_key = false;
     call->is_by_cookie = false;
     if (call->route == CALL_TASKS)
         return FAULT_NONE; /* its key is that of queue managers */

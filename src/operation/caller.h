@@ -36,6 +36,11 @@ struct caller_proof {
 MUST_USE bool caller_is_admitted(struct arena *arena, const struct document *account,
                                  const struct caller_claim *claim, struct caller_proof *proof_r);
 
+/* Without a credential, of what was requested before: is the account neither deleted nor disabled, and its
+ * service keys (`by_key`) not all revoked?  Its roles as of the snapshot. */
+MUST_USE bool caller_is_served(struct arena *arena, const struct document *account, bool by_key,
+                               struct rules_caller *caller_r);
+
 /* FAULT_SKEY with status 401: `where` names the argument or header. */
 enum fault caller_refuse(const struct worker_context *worker_context, struct call *call, struct reply *reply,
                          const char *where, const char *detail);

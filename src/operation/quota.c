@@ -143,7 +143,7 @@ enum fault quota_check_bytes(struct attempt *attempt)
     struct segment *segment = attempt->worker_context->segment;
     int64_t stored;
     int64_t most = call->quotas ? call->quotas->numbers[QUOTA_NAMESPACE][QUOTA_BYTES] : 0;
-    if (!most || call->task)
+    if (!most)
         return FAULT_NONE;
     stored_want(segment, attempt->ns, call->ns);
     int64_t growth = growth_of(attempt->transaction);

@@ -3,8 +3,9 @@
  *
  * A quota is counted for the address, then the account, then the namespace: what a narrower quota refuses
  * does not use the wider one.  What is refused for another reason later stays counted.  Numbers of what is
- * there at the same time are looked at in the same order.  Without effect: the administrator, tasks, the
- * address of a client without limits (setting exempt_clients), a namespace without quotas. */
+ * there at the same time are looked at in the same order.  Without effect: the administrator, tasks (but for
+ * the bytes, those of clients), the address of a client without limits (setting exempt_clients), a namespace
+ * without quotas. */
 #ifndef STAMPD_OPERATION_QUOTA_H
 #define STAMPD_OPERATION_QUOTA_H
 

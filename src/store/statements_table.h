@@ -408,24 +408,28 @@ STATEMENT(TASK_ADMIT, "task_admit", 3, "select task_admit($1, $2::int, $3::int)"
 /* Creates tasks, in the order of their resources; a task that already waits for the resource takes their
  * place (task_create in sql/ has the same rule). $1 taskid[], $2 opname[], $3 param[], $4 info[], $5
  * startat[], $6 qn[], $7 priority[], $8 batch[], $9 resource[], $10 domain[], $11 created, $12 strict[] (0,
- * 1), $13 requester (0: none), $14 latest[]. */
+ * 1), $13 requester (0: none), $14 latest[], $15 account[], $16 credential[], $17 of_client[] (0, 1). */
 STATEMENT(
-    TASK_MAKE, "task_make", 14,
+    TASK_MAKE, "task_make", 17,
     "insert into taskqueue as t"
     " (taskid, number, opname, param, info, startat, qn, priority, batch, resource, domain, created, strict, "
-    "requester, latest)"
+    "requester, latest, account, credential, of_client)"
     " select s.taskid, s.number, s.opname, s.param, s.info, s.startat, s.qn, s.priority, s.batch, "
     "s.resource, s.domain,"
-    " $11::bigint, s.strict <> 0, nullif($13::bigint, 0), nullif(s.latest, 0) from (select o.*, "
+    " $11::bigint, s.strict <> 0, nullif($13::bigint, 0), nullif(s.latest, 0), s.account, s.credential, "
+    "s.of_client <> 0 from (select o.*, "
     "nextval('task_number') as number from unnest($1::text[], $2::text[],"
     " $3::text[], $4::text[], $5::bigint[], $6::int[], $7::int[], $8::int[], $9::text[], $10::text[],"
-    " $12::int[], $14::bigint[]) with ordinality"
-    " o(taskid, opname, param, info, startat, qn, priority, batch, resource, domain, strict, latest, place) "
+    " $12::int[], $14::bigint[], $15::text[], $16::text[], $17::int[]) with ordinality"
+    " o(taskid, opname, param, info, startat, qn, priority, batch, resource, domain, strict, latest, "
+    "account, "
+    "credential, of_client, place) "
     "order by o.place "
     "offset 0) s"
     " order by s.resource collate \"C\", s.opname collate \"C\""
     " on conflict (opname, resource) where starttime is null and resource is not null do update"
     " set param = excluded.param, info = excluded.info, priority = least(t.priority, excluded.priority),"
+    " account = excluded.account, credential = excluded.credential, of_client = excluded.of_client,"
     " startat = case when t.startat < 991231235959999 or t.exc = 'HELD'"
     " then greatest(t.startat, least(excluded.startat, coalesce(t.latest, excluded.startat)))"
     " else excluded.startat end,"
@@ -436,12 +440,14 @@ STATEMENT(
 
 /* One task without a resource: nothing can take its place.  $1 taskid, $2 opname, $3 param, $4 info,
  * $5 startat, $6 qn, $7 priority, $8 batch, $9 domain, $10 created, $11 strict (0, 1),
- * $12 requester (0: none). */
+ * $12 requester (0: none), $13 account, $14 credential, $15 of_client (0, 1). */
 STATEMENT(
-    TASK_MAKE_ONE, "task_make_one", 12,
+    TASK_MAKE_ONE, "task_make_one", 15,
     "insert into taskqueue"
-    " (taskid, opname, param, info, startat, qn, priority, batch, domain, created, strict, requester)"
-    " values ($1, $2, $3, $4, $5, $6::int, $7::int, $8::int, $9, $10, $11::int <> 0, nullif($12::bigint, 0))")
+    " (taskid, opname, param, info, startat, qn, priority, batch, domain, created, strict, requester,"
+    " account, credential, of_client)"
+    " values ($1, $2, $3, $4, $5, $6::int, $7::int, $8::int, $9, $10, $11::int <> 0, nullif($12::bigint, 0),"
+    " $13, $14, $15::int <> 0)")
 
 /* Columns of a task that is due, as tasks_due has them.  $1 domain, $2 latest start. */
 STATEMENT(TASK_NEXT, "task_next", 2,
@@ -449,14 +455,15 @@ STATEMENT(TASK_NEXT, "task_next", 2,
           " where taskid = task_next($1, $2)")
 
 /* A claim need not be durable.  $1 taskid, $2 starttime, $3 latest start, $4 holder. */
-STATEMENT(TASK_CLAIM, "task_claim", 4,
-          "update taskqueue t set starttime = $2, holder = $4, exc = null, report = null"
-          " where taskid = $1 and starttime is null and startat <= $3"
-          " and (domain is null or task_next(domain, $3) = taskid)"
-          " returning taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn, "
-          "priority, batch, created,"
-          " (select c.period from cron c where c.name = t.cron and not c.dropped),"
-          " set_config('synchronous_commit', 'off', true)")
+STATEMENT(
+    TASK_CLAIM, "task_claim", 4,
+    "update taskqueue t set starttime = $2, holder = $4, exc = null, report = null"
+    " where taskid = $1 and starttime is null and startat <= $3"
+    " and (domain is null or task_next(domain, $3) = taskid)"
+    " returning taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn, "
+    "priority, batch, created,"
+    " (select c.period from cron c where c.name = t.cron and not c.dropped), account, credential, of_client,"
+    " set_config('synchronous_commit', 'off', true)")
 
 /* Several, without waiting for locks: a task missing in the result is locked at this moment, or another
  * commit has just moved its row, which counts as the same (busy). $1 taskid[], and as above. */
@@ -471,7 +478,7 @@ STATEMENT(
     " from free where t.ctid = free.place"
     " returning t.taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn, "
     "priority, batch, created,"
-    " (select c.period from cron c where c.name = t.cron and not c.dropped),"
+    " (select c.period from cron c where c.name = t.cron and not c.dropped), account, credential, of_client,"
     " (select set_config('synchronous_commit', 'off', true))")
 
 /* After a claim: why the others could not be claimed. $1 taskid[]. */
@@ -524,16 +531,18 @@ STATEMENT(TASK_PURGE, "task_purge", 2, "select task_purge_history($1, $2::int)")
 
 /* For administrators. $1 operation, $2 prefix of info, $3 least retry, $4 earliest and $5 latest start, $6
  * at most, $7 start and $8 number of the last of the page before; task_rows.h has the columns. */
-STATEMENT(TASK_LIST, "task_list", 8,
-          "select taskid, opname, task_state(t), qn, priority, startat, retry, starttime, holder, batch,"
-          " info, resource, domain, step, exc, report, created, number, null::text, null::text"
-          " from task_list($1, $2, $3::int, $4, $5, $6::int, $7, $8) t")
+STATEMENT(
+    TASK_LIST, "task_list", 8,
+    "select taskid, opname, task_state(t), qn, priority, startat, retry, starttime, holder, batch,"
+    " info, resource, domain, step, exc, report, created, account, credential, number, null::text, null::text"
+    " from task_list($1, $2, $3::int, $4, $5, $6::int, $7, $8) t")
 
 /* $1 taskid; the same columns. */
-STATEMENT(TASK_SHOW, "task_show", 1,
-          "select taskid, opname, task_state(t), qn, priority, startat, retry, starttime, holder, batch,"
-          " info, resource, domain, step, exc, report, created, number, param, checkpoint"
-          " from taskqueue t where taskid = $1")
+STATEMENT(
+    TASK_SHOW, "task_show", 1,
+    "select taskid, opname, task_state(t), qn, priority, startat, retry, starttime, holder, batch,"
+    " info, resource, domain, step, exc, report, created, account, credential, number, param, checkpoint"
+    " from taskqueue t where taskid = $1")
 
 /* $1 taskid, $2 operation, $3 prefix of info, $4 failures only (0, 1), $5 earliest and $6 latest end, $7 at
  * most, $8 number of the last of the page before. */

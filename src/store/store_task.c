@@ -89,11 +89,6 @@ static bool is_lone(const struct commit *commit)
     return commit->task_count == 1 && !commit->tasks->resource.data;
 }
 
-static void add_asker(struct pg_params *params, const struct task *task)
-{
-    pg_params_add_i64(params, task->requester);
-}
-
 static void add_lone(struct pg_params *params, const struct task *task, int64_t created)
 {
     pg_params_add_text(params, task->id);
@@ -107,7 +102,10 @@ static void add_lone(struct pg_params *params, const struct task *task, int64_t 
     pg_params_add_text(params, task->domain);
     pg_params_add_i64(params, created);
     pg_params_add_i32(params, task->is_strict);
-    add_asker(params, task);
+    pg_params_add_i64(params, task->requester);
+    pg_params_add_text(params, task->account);
+    pg_params_add_text(params, task->credential);
+    pg_params_add_i32(params, task->is_of_client);
 }
 
 static void add_made(struct pg_params *params, const struct task *tasks, size_t count, int64_t created)
@@ -115,10 +113,12 @@ static void add_made(struct pg_params *params, const struct task *tasks, size_t 
     int64_t *starts = ARENA_ARRAY(params->arena, int64_t, count);
     int64_t *latest = ARENA_ARRAY(params->arena, int64_t, count);
     int32_t *strict = ARENA_ARRAY(params->arena, int32_t, count);
+    int32_t *of_client = ARENA_ARRAY(params->arena, int32_t, count);
     for (size_t i = 0; i < count; i++) {
         starts[i] = tasks[i].start;
         latest[i] = tasks[i].latest;
         strict[i] = tasks[i].is_strict;
+        of_client[i] = tasks[i].is_of_client;
     }
     add_texts(params, tasks, count, offsetof(struct task, id));
     add_texts(params, tasks, count, offsetof(struct task, operation));
@@ -132,8 +132,11 @@ static void add_made(struct pg_params *params, const struct task *tasks, size_t 
     add_texts(params, tasks, count, offsetof(struct task, domain));
     pg_params_add_i64(params, created);
     pg_params_add_i32_array(params, strict, count);
-    add_asker(params, tasks); /* one operation has one requester */
+    pg_params_add_i64(params, tasks->requester); /* one operation has one requester */
     pg_params_add_i64_array(params, latest, count);
+    add_texts(params, tasks, count, offsetof(struct task, account));
+    add_texts(params, tasks, count, offsetof(struct task, credential));
+    pg_params_add_i32_array(params, of_client, count);
 }
 
 /* A commit that searches for the next task: an ended task with a domain is alone in its commit. */

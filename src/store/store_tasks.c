@@ -33,7 +33,10 @@ static struct task read_claimed(const struct pg_result *rows, int row, int64_t c
         PRIORITY,
         BATCH,
         CREATED,
-        PERIOD
+        PERIOD,
+        ACCOUNT,
+        CREDENTIAL,
+        OF_CLIENT
     };
     return (struct task){
         .id = pg_get_text(rows, row, ID),
@@ -52,6 +55,9 @@ static struct task read_claimed(const struct pg_result *rows, int row, int64_t c
         .batch = (int)pg_get_i64(rows, row, BATCH),
         .created = pg_get_i64(rows, row, CREATED),
         .period = pg_get_text(rows, row, PERIOD),
+        .account = pg_get_text(rows, row, ACCOUNT),
+        .credential = pg_get_text(rows, row, CREDENTIAL),
+        .is_of_client = pg_get_bool(rows, row, OF_CLIENT),
     };
 }
 

@@ -41,6 +41,8 @@ enum task_column {
     TASK_CODE,
     TASK_REPORT,
     TASK_CREATED,
+    TASK_ACCOUNT,
+    TASK_CREDENTIAL,
     TASK_NUMBER, /* order of creation: with the start, the position in the list */
     TASK_PARAM,
     TASK_CHECKPOINT

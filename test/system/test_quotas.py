@@ -13,6 +13,7 @@ import pytest
 
 from door_client import Client
 from kit import Kit
+from manager import Manager
 from schema import Schemas
 from stack import Problem, children, name_of, refused, wait_until
 from test_accounts import OPEN, TOMORROW, Made, bearer, random_text
@@ -404,6 +405,9 @@ def test_a_namespace_may_store_so_much(demo, client, measured):
     reply = client().ask('PUT', '/demo/doc/Large/c', {'items': large('c', 10)['items']})
     assert (reply.code, reply.args[0]) == ('ALIMIT', 'quotas.namespace.bytes')
     assert client().op('demo', 'Count', {'id': 'grows'}).code == 'ALIMIT', 'an operation of a module'
+    taskid = demo.op('demo', 'task', {'op': 'put', 'param': {'docs': [large('c', 10)]}})['out']['id']
+    assert Manager(demo, 'demo').run(taskid, 500)['code'] == 'ALIMIT', 'a task of a client'
+    demo.psql('demo', 'delete from taskqueue')
     demo.op('demo', 'get', {'docs': [NAMED]})
     demo.put('demo', {**large('a', 600), 'items': [{'c': 'Text', 'j': 'y' * 598}]})  # as large as before
     demo.put('demo', large('a', 100))  # smaller

@@ -32,10 +32,6 @@ static enum fault read_operation(struct attempt *attempt, const struct reader *r
     if (!fault && (*operation_r)->is_secret)
         return reader_wrong(reader, call->param, "op",
                             "Its param contains a secret, which is not stored: it cannot be a task.");
-    if (!fault && call->rules && (*operation_r)->obeys_rules) /* a task would not be judged */
-        return reply_fault(call, attempt->reply, FAULT_SCLOSED,
-                           "Where rules decide, this operation may not be requested as a task.",
-                           (*operation_r)->name, NULL);
     if (fault || (*operation_r)->task.may_clients_schedule || access_is_administrator(call))
         return fault;
     return reply_fault(call, attempt->reply, FAULT_SCLOSED,
@@ -60,18 +56,28 @@ static enum fault read_words(const struct reader *reader, const struct json *par
     return FAULT_NONE;
 }
 
-/* Names chosen by untrusted clients are separate from those of modules and administrators, and each client
- * has its own: otherwise one could replace, empty or hold up the tasks of another. */
+/* Names chosen by untrusted clients are separate from those of modules and administrators, and each account
+ * and each other client has its own: otherwise one could replace, empty or hold up the tasks of another. */
+static struct bytes own_name(const struct call *call, struct bytes name)
+{
+    struct bytes account = call->caller.account;
+    if (account.data)
+        return bytes_of(arena_printf(call->arena, "~%.*s/%.*s", (int)account.size, account.data,
+                                     (int)name.size, name.data));
+    return bytes_of(
+        arena_printf(call->arena, "~%016" PRIx64 "/%.*s", call->client, (int)name.size, name.data));
+}
+
 static enum fault read_names(struct attempt *attempt, const struct reader *reader,
                              struct task_request *request, bool is_trusted)
 {
     struct call *call = attempt->call;
     struct bytes *const names[] = {&request->resource, &request->domain};
     struct bytes order;
-    for (size_t i = 0; i < COUNT_OF(names) && !is_trusted; i++)
+    bool is_shared = is_trusted && !call->rules && !call->caller.account.data;
+    for (size_t i = 0; i < COUNT_OF(names) && !is_shared; i++)
         if (names[i]->data)
-            *names[i] = bytes_of(arena_printf(call->arena, "~%016" PRIx64 "/%.*s", call->client,
-                                              (int)names[i]->size, names[i]->data));
+            *names[i] = own_name(call, *names[i]);
     enum fault fault = reader_text(reader, call->param, "order", &order);
     if (fault || !order.data)
         return fault;
@@ -173,6 +179,12 @@ static enum fault read_request(struct attempt *attempt, const struct reader *rea
     return check_param(attempt, request);
 }
 
+/* Of a task that the server or an administrator has requested, too. */
+static bool is_of_client(const struct call *call)
+{
+    return call->task ? call->task->is_of_client : !access_is_administrator(call);
+}
+
 /* Without the administrator's key, and not for a client without limits. */
 static bool is_limited(const struct attempt *attempt)
 {
@@ -197,6 +209,7 @@ static enum fault task_work(struct attempt *attempt)
         return fault;
     if (is_limited(attempt))
         request.requester = (int64_t)(attempt->call->client & INT64_MAX);
+    request.is_of_client = is_of_client(attempt->call);
     fault = task_request_add(attempt, &request, &excess);
     if (fault)
         return reader_over(&reader, NULL, excess.limit, excess.most, excess.value);
@@ -222,4 +235,5 @@ const struct operation builtin_task = {.name = "task",
                                        .work = task_work,
                                        .check = task_check,
                                        .quota = quota,
+                                       .obeys_rules = true,
                                        .afterwork = task_afterwork};

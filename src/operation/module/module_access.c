@@ -49,7 +49,8 @@ bool stampd_has_role(const struct stampd_call *call, const char *role)
 static bool has_level(const struct stampd_document *document, enum access_level level)
 {
     const struct call *call = module_try_attempt(document->call)->call;
-    return call->task || call->rules || call->level >= level;
+    bool is_own = call->task && !call->task->is_of_client;
+    return is_own || call->rules || call->level >= level;
 }
 
 typedef enum fault judge(struct attempt *attempt, const struct document *document, bool *may_r,

@@ -3,8 +3,7 @@
 
 #include "base/schedule.h"
 #include "document/transaction.h"
-
-enum { OWNER_BYTES = 18 }; /* before the names that clients choose */
+#include "operation/tasks/task_caller.h"
 
 static enum fault over(struct task_excess *excess, const char *limit, int64_t most, size_t value)
 {
@@ -12,9 +11,11 @@ static enum fault over(struct task_excess *excess, const char *limit, int64_t mo
     return FAULT_ALIMIT;
 }
 
+/* What stands before the names that clients choose. */
 static int64_t owner_bytes(struct bytes name)
 {
-    return name.size && *name.data == '~' ? OWNER_BYTES : 0;
+    const char *end = name.size && *name.data == '~' ? memchr(name.data, '/', name.size) : NULL;
+    return end ? end + 1 - name.data : 0;
 }
 
 static enum fault check_limits(const struct settings *settings, const struct attempt *attempt,
@@ -55,6 +56,9 @@ enum fault task_request_add(struct attempt *attempt, const struct task_request *
         .latest = is_bounded ? stamp_add_ms(start, request->longest_ms) : 0,
         .is_strict = request->is_strict,
         .requester = request->requester,
+        .account = attempt->call->caller.account,
+        .credential = task_caller_credential(attempt->call),
+        .is_of_client = request->is_of_client,
         .queue = schedule_queue(settings->task_queues, name, operation->task.queue),
         .priority = request->priority,
         .batch = request->domain.data || !operation->task.batch ? 1 : operation->task.batch,

@@ -15,6 +15,7 @@ struct task_request {
     int priority;
     bool is_strict;    /* order in the domain */
     int64_t requester; /* the limited client that requests it; 0: none */
+    bool is_of_client; /* it runs with the rights of the call's account, or of anybody; false: with all */
 };
 
 /* The limit that is exceeded: the setting's name, its value, the actual value. */

@@ -13,6 +13,7 @@
 #include "store/store_tasks.h"
 #include "operation/access.h"
 #include "operation/registry.h"
+#include "operation/tasks/task_caller.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/tasks/task_owner.h"
 #include "operation/reply.h"
@@ -40,7 +41,7 @@ struct work {
     struct task *task;
     struct task_outcome *outcome;
     const struct operation *operation;
-    struct call call; /* the operation's own: without account and key */
+    struct call call; /* the operation's own: without a key */
     struct attempt attempt;
     struct task_fence fence;
     int cycles;         /* committed in this request */
@@ -197,6 +198,11 @@ static void wake_managers(const struct run *run, const struct transaction *trans
     task_wakeup_commit(run->worker_context, run->ns, run->call->ns, transaction);
 }
 
+static enum fault enter(struct attempt_commit *commit UNUSED, struct attempt *attempt)
+{
+    return task_caller_enter(attempt);
+}
+
 /* --- alone --- */
 
 static enum cycle finish_cycle(struct run *run, struct work *work)
@@ -268,7 +274,8 @@ static enum attempt_next settle_alone(struct attempt_commit *commit, enum fault 
 static enum cycle run_cycle(struct run *run, struct work *work)
 {
     struct attempt *attempt = &work->attempt;
-    struct attempt_commit commit = {.attempts = &attempt, .count = 1, .context = run, .settle = settle_alone};
+    struct attempt_commit commit = {
+        .attempts = &attempt, .count = 1, .context = run, .enter = enter, .settle = settle_alone};
     work->cycle = CYCLE_FAILED;
     begin_try(run, work);
     enum fault fault = attempt_run(&commit);
@@ -389,6 +396,7 @@ static void run_together(struct run *run, struct attempt **attempts, size_t coun
     struct attempt_commit commit = {.attempts = attempts,
                                     .count = count,
                                     .context = run,
+                                    .enter = enter,
                                     .complete = complete_together,
                                     .settle = settle_together};
     task_owner_work(run->worker_context->segment, NO_BYTES);
@@ -473,7 +481,7 @@ static bool is_shared(const struct work *work)
     return !work->is_over && !work->task->period.data && work->operation->task.batch > 1;
 }
 
-/* Groups the tasks of operations that share commits, by operation, up to the limit of each. */
+/* Groups the tasks of operations that share commits, by operation and caller, up to the limit of each. */
 static void run_batches(struct run *run, struct work *works, size_t count)
 {
     struct attempt **together = ARENA_ARRAY(run->call->arena, struct attempt *, count);
@@ -482,7 +490,8 @@ static void run_batches(struct run *run, struct work *works, size_t count)
         const struct operation *operation = works[i].operation;
         size_t most = is_shared(&works[i]) ? (size_t)operation->task.batch : 0, size = 0;
         for (size_t k = i; k < count && size < most; k++)
-            if (!is_seen[k] && is_shared(&works[k]) && works[k].operation == operation) {
+            if (!is_seen[k] && is_shared(&works[k]) && works[k].operation == operation &&
+                task_caller_is_same(works[i].task, works[k].task)) {
                 is_seen[k] = true;
                 together[size++] = &works[k].attempt;
             }
