@@ -407,6 +407,18 @@ def test_rules_are_asked_and_asked_again(lab):
     assert (answer.status_code, answer.json()['code']) == (403, 'SKEY')
 
 
+def test_a_change_of_access_holds_for_the_next_listener(lab):
+    """However soon it comes after the acknowledgement."""
+    keeper = Listener(lab, 'A', ns='demo', admin=True)
+    keeper.opened()
+    for _ in range(8):
+        lab.put('z', rules_with(lab, access='closed'), admin=True)
+        refused('SCLOSED', Listener, lab, 'A', ns='demo')
+        lab.put('z', rules_with(lab, access='read'), admin=True)
+        Listener(lab, 'A', ns='demo').close()
+    keeper.close()
+
+
 # --- bad input ---
 
 
