@@ -3,6 +3,7 @@
 #   STACK          the folder            STACK_BUILD        folder of the build: src/stampd, src/stampctl, src/stamp-queue
 #   STACK_PORT     nginx, TLS            STACK_PROBE_PORT   nginx, probes, plain; both on 127.0.0.1 only
 #   STACK_WORKERS  worker processes      STACK_POSTGRES     more lines for postgresql.conf
+#   STACK_CLUSTER  an empty cluster that is copied in place of making one
 #   STACK_SETTINGS more lines for stampd.conf
 #   STACK_RELOAD   yes: nginx is reloaded by stampctl when namespaces come and go
 #   STACK_ACCESS_LOG  nginx's (off)
@@ -146,9 +147,13 @@ postgres_create() {
     mkdir "$STACK/pg.new"
     chmod 700 "$STACK/pg.new"
     [ "$IS_ROOT" = no ] || chown "$POSTGRES_USER:" "$STACK/pg.new"
-    as_user "$POSTGRES_USER" "$POSTGRES_BIN/initdb" -D "$STACK/pg.new" --username=postgres --auth=peer \
-        --encoding=UTF8 --locale=C.UTF-8 >"$STACK/log/initdb.log" 2>&1 ||
-        stack_why "$STACK/log/initdb.log" "PostgreSQL's cluster could not be made"
+    if [ -n "${STACK_CLUSTER:-}" ]; then
+        cp -a "$STACK_CLUSTER/." "$STACK/pg.new"
+    else
+        as_user "$POSTGRES_USER" "$POSTGRES_BIN/initdb" -D "$STACK/pg.new" --username=postgres --auth=peer \
+            --encoding=UTF8 --locale=C.UTF-8 >"$STACK/log/initdb.log" 2>&1 ||
+            stack_why "$STACK/log/initdb.log" "PostgreSQL's cluster could not be made"
+    fi
     mv "$STACK/pg.new" "$STACK/pg"
 }
 
