@@ -56,7 +56,7 @@ static bool take_size(struct bytes *payload, size_t *size_r)
 static bool split(struct bytes payload, struct bytes *id_r, struct bytes *key_r)
 {
     size_t id_size, key_size;
-    if (!take_size(&payload, &id_size) || !take_size(&payload, &key_size) || !id_size ||
+    if (!take_size(&payload, &id_size) || !take_size(&payload, &key_size) ||
         id_size + key_size > payload.size)
         return false;
     *id_r = (struct bytes){payload.data, id_size};

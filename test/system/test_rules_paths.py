@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import json
 import re
+import threading
 
 import pytest
 
@@ -378,6 +379,29 @@ def test_a_tolerance_shows_nothing_that_is_over(worlds):
             text = worlds.request(method, path, json=body, headers=session('ann')).text
             assert 'mine' not in text and 'Line' not in text, text
     worlds.put('full', {**one, 'items': [], 'delete': True}, admin=True)
+
+
+def test_a_search_misses_nothing_that_is_written_meanwhile(worlds):
+    """The item is found in one version and judged in the next: both match, so an answer without it ends before it."""
+    one = shared('Own', 'b', ACCOUNTS['ann'])
+    ends, puts = threading.Event(), []
+
+    def write():
+        while not ends.is_set():
+            one['items'][0]['j']['n'] = len(puts)
+            puts.append(worlds.put('full', one, admin=True))
+    writers = [threading.Thread(target=write) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    try:
+        answers, request = [], ('find', 'POST', 'op/find', {'param': {'c': 'Own', 'i': 'Main', 'where': [{'f': 'team', 't': 'eq', 'v1': 'red'}], 'want': 'items'}}, {})
+        while len(puts) < 20 or (len(puts) < 2000 and len(answers) < 300):
+            answers.append([item['id'] for page in pages(worlds, 'full', request, 'ann') for item in page.json()['out']['items']])
+    finally:
+        ends.set()
+        for writer in writers:
+            writer.join()
+    assert answers == [['b', 'd', 'f']] * len(answers)
 
 
 def test_a_view_that_changes_replaces_the_copy(worlds):

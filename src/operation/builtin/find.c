@@ -344,18 +344,23 @@ struct judged_search {
     size_t limit, count; /* wanted, and written */
     size_t bytes_most;   /* of the body */
     bool is_full;        /* there is another one */
+    bool is_outdated; /* an item has changed since it was found: the search is to be made again from there */
 };
 
-/* What was found may be older than the document that is judged: an item that has changed since is left out.
- */
-static bool is_found(const struct search *search, const struct search_found *found,
+/* What was found may be older than the document that is judged: an item that is gone is left out, one that
+ * has changed since may still be what is searched for. */
+static bool is_found(struct judged_search *judged, const struct search_found *found,
                      const struct document *document, const struct view *view)
 {
+    const struct search *search = &judged->search;
     if (!document_exists(document) || !view_shows(view, search->item->name))
         return false;
-    const struct item *item =
-        search->wants_items ? document_find_item(document, search->item->name, found->item.key) : NULL;
-    return !search->wants_items || (item && item->version == found->item.version);
+    if (!search->wants_items)
+        return true;
+    const struct item *item = document_find_item(document, search->item->name, found->item.key);
+    bool is_there = item && !item_is_tombstone(item);
+    judged->is_outdated = is_there && item->version != found->item.version;
+    return is_there;
 }
 
 static enum fault write_judged(struct attempt *attempt, struct judged_search *judged,
@@ -368,14 +373,15 @@ static enum fault write_judged(struct attempt *attempt, struct judged_search *ju
     const struct document **documents = ARENA_ROOM(arena, const struct document *, page->count);
     struct view *views = ARENA_ROOM(arena, struct view, page->count);
     size_t count;
+    judged->is_outdated = false;
     for (size_t i = 0; i < page->count; i++)
         names[i] = (struct document_name){search->class->name, page->found[i].id};
     enum fault fault = judged_page_load(&judged->page, attempt, names, page->count, documents, views, &count);
     for (size_t i = 0; !fault && i < count; i++) {
         const struct search_found *found = &page->found[i];
-        bool is_wanted = is_found(search, found, documents[i], &views[i]);
+        bool is_wanted = is_found(judged, found, documents[i], &views[i]);
         judged->is_full = is_wanted && (judged->count == judged->limit || body->size > judged->bytes_most);
-        if (judged->is_full)
+        if (judged->is_full || judged->is_outdated)
             break;
         search->after_id = found->id;
         search->after_key = search->wants_items ? found->item.key : BYTES("");
@@ -404,12 +410,15 @@ static enum fault find_judged(struct attempt *attempt, const struct search *sear
                              attempt->call->arena, &judged.search, &page);
         if (!fault)
             fault = write_judged(attempt, &judged, &page, &is_cut);
-    } while (!fault && !judged.is_full && !is_cut && page.has_more && judged_page_goes_on(&judged.page));
+    } while (!fault && !judged.is_full && !is_cut && (page.has_more || judged.is_outdated) &&
+             judged_page_goes_on(&judged.page));
     if (fault)
         return fault;
     builder_add_text(body, "]");
-    if (judged.is_full || is_cut || page.has_more) {
-        fault = cursor_make(attempt, question, judged.search.after_id, judged.search.after_key, &cursor);
+    if (judged.is_full || is_cut || page.has_more || judged.is_outdated) {
+        bool is_at_start = !judged.search.after_id.data;
+        fault = cursor_make(attempt, question, is_at_start ? BYTES("") : judged.search.after_id,
+                            is_at_start ? BYTES("") : judged.search.after_key, &cursor);
         if (fault)
             return fault;
         builder_add_text(body, ",\"cursor\":");
