@@ -130,10 +130,9 @@ class Campaign:
         self.pause.clear()
         self.beginning.wait(BARRIER_S)
 
-    def end_round(self, heal=lambda: None):
+    def end_round(self):
         """The path of the round's history, and what clients met beside answers."""
         self.pause.set()
-        heal()
         self.resting.wait(BARRIER_S)
         path = self.folder / f'{self.round.value}.jsonl'
         with open(path, 'w', encoding='utf-8') as file:

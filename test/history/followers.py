@@ -59,7 +59,7 @@ class Listener:
                 self.counts['connections'] += 1
                 self.read(answer)
             elif answer.status == 400:
-                self.wrong.append(f'live: {answer.status} {answer.read()[:200]!r}')
+                self.wrong.append(f'live: {answer.status} {answer.read()[:600]!r} to the id {self.last}')
         finally:
             connection.close()
 

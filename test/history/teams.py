@@ -27,12 +27,12 @@ class TeamCopy(Collected):
 
 
 def read_stream(text):
-    """What is held of a whole collection; None: the answer broke off."""
+    """What is held of a whole collection, with a token unless rules decide; None: the answer broke off."""
     lines = text.decode().split('\n')
     last = json.loads(lines[-2]) if len(lines) > 1 and lines[-1] == '' and lines[-2][:1] == '{' else {}
-    if 'token' not in last or last['members'] != len(lines) - 2:
+    if last.get('members') != len(lines) - 2:
         return None
-    return {'complete': True, 'first': True, 'ids': [json.loads(line) for line in lines[:-2]], 'left': [], 'token': last['token']}
+    return {'complete': True, 'first': True, 'ids': [json.loads(line) for line in lines[:-2]], 'left': [], **last}
 
 
 class Teams:

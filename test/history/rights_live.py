@@ -1,0 +1,117 @@
+"""Listeners of a rights campaign: each holds the versions of the documents that its account may read, by nothing but live events and the
+reads that these lead to."""
+import http.client
+import json
+import ssl
+import threading
+import time
+from urllib.parse import quote, urlsplit
+
+from callers import split
+from hands import NS, Hand
+
+SILENCE_S = 20
+
+
+class RightsListener(Hand):
+    def __init__(self, campaign, number):
+        super().__init__(campaign, f'live{number}')
+        self.place = number
+        self.account = self.last = None
+        self.held, self.is_ending, self.begun = {}, False, 0
+        self.counts = {'events': 0, 'connections': 0, 'resumed': 0, 'looks at all': 0, 'ended': 0}
+        self.thread = threading.Thread(target=self.live, daemon=True)
+        self.thread.start()
+
+    def live(self):
+        while not self.is_ending:
+            try:
+                self.listen(*self.dice.choice(self.campaign.servers))
+            except (OSError, http.client.HTTPException, ValueError):
+                pass
+            time.sleep(self.dice.choice((0.02, 0.1, 0.5)))
+
+    def listen(self, url, certificate):
+        """With any session of the account that is at its place now."""
+        account = self.campaign.accounts[self.place]
+        sessions = list(account.sessions.items())
+        if not sessions:
+            return
+        if account is not self.account:
+            self.account, self.held, self.last = account, {}, None
+        (self.session, self.token), host = self.dice.choice(sessions), urlsplit(url)
+        self.begun = time.monotonic_ns()
+        connection = http.client.HTTPSConnection(host.hostname, host.port, timeout=SILENCE_S, context=ssl.create_default_context(cafile=certificate))
+        try:
+            headers = {**self.bearer(), **({'Last-Event-ID': self.last} if self.last else {})}
+            connection.request('GET', f'/{NS}/live?' + '&'.join(f'def={quote(one, safe="")}' for one in self.campaign.documents), headers=headers)
+            answer = connection.getresponse()
+            if answer.status == 200:
+                self.counts['connections'] += 1
+                self.read(answer)
+            elif answer.status == 400:
+                self.note('live', self.begun, 'wrong', words=f'{answer.status} {answer.read()[:200]!r}')
+        finally:
+            connection.close()
+
+    def bearer(self):
+        return {'Authorization': f'Bearer {self.token}'}
+
+    def read(self, answer):
+        name, data, id_ = None, None, self.last
+        while not self.is_ending:
+            line = answer.readline()
+            if not line.endswith(b'\n'):
+                return
+            field, _, value = line.decode().rstrip('\n').partition(': ')
+            if field == 'id':
+                id_ = value
+            elif field == 'event':
+                name = value
+            elif field == 'data':
+                data = json.loads(value)
+            elif not line.strip():
+                if name and not self.hear(name, data):
+                    return
+                name, self.last = None, id_
+            if self.campaign.accounts[self.place] is not self.account:
+                return
+
+    def hear(self, name, data):
+        """False: the connection is of no use any more."""
+        self.counts['events'] += 1
+        if name == 'change':
+            self.note('live', self.begun, account=self.account.id, session=self.session, events=data['changed'])
+            for document, version in data['changed']:
+                self.held[document] = max(version, self.held.get(document, 0))
+            return True
+        self.counts['resumed'] += name == 'ready' and data['resumed']
+        self.counts['ended'] += name == 'closed'
+        if name == 'reset' or (name == 'ready' and not data['resumed']):
+            self.counts['looks at all'] += 1
+            return self.look()
+        return name != 'closed'
+
+    def look(self):
+        """Reads everything."""
+        documents = self.campaign.documents
+        answer = self.operate(NS, 'get', {'docs': [split(one) for one in documents]}, self.bearer())
+        if answer.result != 'ok' or not answer.body:
+            return False
+        self.held = {document: one['v'] for document, one in zip(documents, answer.body['out']['docs'], strict=True)}
+        return True
+
+    def differs(self):
+        """What it does not have of what its account may read, when nothing changes any more; None: it has everything."""
+        account = self.campaign.accounts[self.place]
+        documents = self.campaign.documents
+        answer = self.operate(NS, 'get', {'docs': [split(one) for one in documents]}, {'Authorization': f'Bearer {next(iter(account.sessions.values()))}'})
+        if answer.result != 'ok' or not answer.body or account is not self.account:
+            return f'{account.id} was not answered, or does not listen'
+        for document, one in zip(documents, answer.body['out']['docs'], strict=True):
+            if one['v'] and self.held.get(document) != one['v']:
+                return f'{document} is at {one["v"]}, held is {self.held.get(document)} by {account.id}'
+        return None
+
+    def close(self):
+        self.is_ending = True
