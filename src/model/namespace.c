@@ -242,8 +242,16 @@ static bool read_number(const struct json *value, int64_t most, int64_t *number_
     return json_is_i64(value, number_r) && *number_r >= 1 && *number_r <= most;
 }
 
-static bool read_accounts_member(const struct json *member, struct ns_accounts *accounts)
+static bool read_passkeys(struct arena *arena, const struct json *value, struct ns_accounts *accounts)
 {
+    accounts->passkeys = relying_party_read(arena, value);
+    return accounts->passkeys != NULL;
+}
+
+static bool read_accounts_member(struct arena *arena, const struct json *member, struct ns_accounts *accounts)
+{
+    if (bytes_equal(member->name, BYTES("passkeys")))
+        return read_passkeys(arena, member, accounts);
     if (bytes_equal(member->name, BYTES("registration")))
         return read_registration(member, accounts);
     if (bytes_equal(member->name, BYTES("session_days")))
@@ -255,13 +263,13 @@ static bool read_accounts_member(const struct json *member, struct ns_accounts *
            (member->kind == JSON_TRUE || member->kind == JSON_FALSE);
 }
 
-static bool read_accounts(struct arena *arena UNUSED, const struct json *value, struct ns_conf *conf)
+static bool read_accounts(struct arena *arena, const struct json *value, struct ns_conf *conf)
 {
     struct ns_accounts accounts = {.is_on = true, .session_days = 30, .sessions_most = 32};
     if (value->kind != JSON_OBJECT || value->is_shallow)
         return false;
     for (const struct json *member = value->first; member; member = member->next)
-        if (!read_accounts_member(member, &accounts))
+        if (!read_accounts_member(arena, member, &accounts))
             return false;
     conf->accounts = accounts;
     conf->accounts_text = value->text;
@@ -284,7 +292,7 @@ static const struct ns_member {
     {"access", "One of closed, read, open, rules is expected.", read_access},
     {"accounts",
      "An object is expected: registration (open, invitation, closed), anonymous, session_days, "
-     "sessions_most.",
+     "sessions_most, passkeys (rp, name, origins).",
      read_accounts},
     {"label", "A text of at most 200 bytes is expected.", read_label},
     {"message", "A text of at most 1000 bytes is expected.", read_message},
@@ -325,6 +333,8 @@ struct ns_conf namespace_read(struct arena *arena, struct bytes content)
         if (value && !members[i].read(arena, value, &result) && !result.wrong)
             result.wrong = members[i].name;
     }
+    if (result.accounts.passkeys)
+        result.accounts.passkeys->listed = result.origins;
     if (json_member(object, "accounts") && is_public(result.mode)) { /* also a malformed one */
         result.mode = ACCESS_CLOSED;
         result.wrong = result.wrong ? result.wrong : "accounts";

@@ -25,6 +25,7 @@
 #include "base/bytes.h"
 #include "edge/json.h"
 #include "model/quotas.h"
+#include "model/relying_party.h"
 
 enum {
     NAMESPACE_CODE_MOST = 16,
@@ -53,12 +54,13 @@ enum ns_state {
 enum ns_registration { REGISTRATION_CLOSED, REGISTRATION_INVITATION, REGISTRATION_OPEN };
 
 /* The member accounts: {"registration":"closed","anonymous":false,"session_days":30,"sessions_most":32}, with
- * these defaults. */
+ * these defaults, and "passkeys". */
 struct ns_accounts {
     bool is_on; /* the namespace has accounts */
     enum ns_registration registration;
     bool has_anonymous; /* accounts without a name may be made, whatever the registration */
     int64_t session_days, sessions_most;
+    struct relying_party *passkeys; /* NULL: nobody signs in by passkey */
 };
 
 struct ns_conf {

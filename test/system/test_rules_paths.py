@@ -247,7 +247,7 @@ def test_both_worlds_answer_alike(worlds, hidden, caller, what):
 JUDGED = {'get', 'sync', 'put', 'list', 'find', 'collection', 'GET', 'PUT', 'PATCH', 'DELETE'}
 CLOSED = {'subs', 'tasks', 'ns', 'copy', 'push', 'resource', 'accounts'}
 OTHERS = {'pushkey', 'task',  # without documents; what a task may do is decided below
-          'account', 'login', 'logout', 'register', 'sessions'}  # of reserved classes alone: test_accounts.py
+          'account', 'login', 'logout', 'passkey', 'register', 'sessions'}  # of reserved classes alone: test_accounts.py, test_passkeys.py
 
 
 def operations(stack):

@@ -1,33 +1,21 @@
-/* account: the caller reads, changes and deletes its own account.  A change of an account with a password
- * requires the present one, and a new password ends all other sessions.  An account without a name, set name
- * and password together, becomes one that can log in, with the same id. */
+/* account: the caller reads, changes and deletes its own account.  A change requires a proof: the present
+ * password or a passkey of the account, if it has one.  A new password ends all other sessions.  An account
+ * without a name, set name and password together, becomes one that can log in, with the same id; one with a
+ * passkey may have a name alone. */
 #include "operation/accounts/accounts.h"
 
 #include "operation/accounts/account_change.h"
-#include "operation/accounts/account_password.h"
+#include "operation/accounts/account_proof.h"
 #include "operation/accounts/account_session.h"
-
-static enum fault check_password(struct attempt *attempt, const struct reader *reader,
-                                 const struct draft *draft, const struct account *account)
-{
-    struct bytes password;
-    bool is_right;
-    bool has_one = draft_find_item(draft, BYTES("Secret"), BYTES("")) != NULL;
-    enum fault fault = account_password_read(reader, attempt->call->param, "password", has_one, &password);
-    if (fault || !has_one)
-        return fault;
-    fault = account_gate_count(attempt, account->name);
-    if (!fault)
-        fault = account_password_compare(attempt, draft, password, &is_right);
-    if (fault || is_right)
-        return fault;
-    return account_password_refuse(attempt, "The password is wrong.");
-}
+#include "operation/accounts/passkey_credential.h"
 
 static enum fault check_conversion(const struct reader *reader, const struct json *wish,
-                                   const struct account_change *change, const struct account *account)
+                                   const struct account_change *change, const struct draft *draft,
+                                   const struct account *account)
 {
-    if (account->name.size || (change->name.data != NULL) == (change->password.data != NULL))
+    bool has_passkey = passkey_credential_count(draft) > 0;
+    if (account->name.size || (has_passkey && !change->password.data) ||
+        (change->name.data != NULL) == (change->password.data != NULL))
         return FAULT_NONE;
     return reader_wrong(reader, wish, change->name.data ? "password" : "name",
                         "An account gets its name and its password together.");
@@ -43,7 +31,7 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
     if (!fault)
         fault = account_change_read(reader, wish, &change);
     if (!fault)
-        fault = check_conversion(reader, wish, &change, account);
+        fault = check_conversion(reader, wish, &change, draft, account);
     if (!fault)
         fault = account_change_apply(attempt, draft, attempt->call->caller.account, account, &change);
     if (!fault && change.password.data)
@@ -60,7 +48,7 @@ static enum fault act(struct attempt *attempt, const struct reader *reader, stru
         return fault;
     if (wish && *is_deleted_r)
         return reader_wrong(reader, param, "delete", "Either set or delete is expected.");
-    fault = check_password(attempt, reader, draft, account);
+    fault = account_proof_check(attempt, reader, param, draft, account);
     if (!fault && wish)
         fault = set(attempt, reader, wish, draft, account);
     else if (!fault)
@@ -76,7 +64,7 @@ static enum fault account_work(struct attempt *attempt)
     struct account account;
     struct draft *draft;
     bool is_deleted = false;
-    enum fault fault = reader_members(&reader, attempt->call->param, "set delete password");
+    enum fault fault = reader_members(&reader, attempt->call->param, "set delete password passkey");
     if (!fault)
         fault = account_gate_fetch_caller(attempt, &draft);
     if (!fault)

@@ -5,22 +5,31 @@
 #include "edge/crypto.h"
 #include "model/stamp.h"
 #include "operation/accounts/account_password.h"
+#include "operation/accounts/account_proof.h"
 #include "operation/accounts/account_session.h"
+#include "operation/accounts/passkey_credential.h"
 #include "operation/caller.h"
 
 struct registration_wish {
     struct bytes given, name, address, password, invitation;
     struct session_wish session;
+    bool has_passkey; /* instead of a password */
+    struct passkey_credential passkey;
 };
 
 static enum fault read_wish(const struct reader *reader, const struct json *param,
                             struct registration_wish *wish)
 {
-    enum fault fault = reader_members(reader, param, "name password address invitation device cookie");
+    enum fault fault =
+        reader_members(reader, param, "name password passkey address invitation device cookie");
     if (!fault)
         fault = account_gate_read_name(reader, param, &wish->given, &wish->name);
     if (!fault)
-        fault = account_password_read(reader, param, "password", wish->name.data != NULL, &wish->password);
+        fault = passkey_credential_read(reader, param, "passkey", PASSKEY_CREATE, &wish->passkey,
+                                        &wish->has_passkey);
+    if (!fault)
+        fault = account_password_read(reader, param, "password", wish->name.data && !wish->has_passkey,
+                                      &wish->password);
     if (!fault && wish->password.data && !wish->name.data)
         fault = reader_wrong(reader, param, "name", "A name is expected beside a password.");
     if (!fault)
@@ -84,10 +93,32 @@ static enum fault make_account(struct attempt *attempt, const struct registratio
     if (roles)
         draft_set_item(draft, BYTES("Roles"), BYTES(""), false,
                        account_write_roles(attempt->call->arena, roles));
-    if (!wish->name.data)
-        return FAULT_NONE;
-    enum fault fault = account_password_set(attempt, draft, wish->password); /* also if the name is taken */
-    return fault ? fault : account_gate_take_name(attempt, wish->name, id);
+    enum fault fault = FAULT_NONE;
+    if (wish->password.data)
+        fault = account_password_set(attempt, draft, wish->password); /* also if the name is taken */
+    return fault || !wish->name.data ? fault : account_gate_take_name(attempt, wish->name, id);
+}
+
+/* The account gets the id that its passkey has, which was made before; it is given to one account only. */
+static enum fault make_with_passkey(struct attempt *attempt, const struct registration_wish *wish,
+                                    const struct json *roles, struct bytes *id_r, struct draft **draft_r)
+{
+    struct webauthn_credential verified;
+    struct passkey_challenge challenge;
+    enum fault fault = account_proof_check_passkeys(attempt);
+    if (!fault)
+        fault = passkey_credential_verify(attempt, PASSKEY_FOR_REGISTER, NO_BYTES, &wish->passkey, &verified,
+                                          &challenge);
+    if (fault)
+        return fault;
+    *id_r = challenge.account;
+    fault = transaction_fetch(attempt->transaction, account_gate_name(*id_r), draft_r);
+    if (!fault && (draft_exists(*draft_r) || draft_base(*draft_r)->header.version))
+        fault = passkey_credential_refuse_challenge(attempt);
+    if (!fault)
+        fault = make_account(attempt, wish, *id_r, roles, *draft_r);
+    return fault ? fault
+                 : passkey_credential_add(attempt, *draft_r, &verified, wish->session.device, &challenge);
 }
 
 static enum fault register_work(struct attempt *attempt)
@@ -106,10 +137,11 @@ static enum fault register_work(struct attempt *attempt)
     if (!fault && wish.invitation.data)
         fault = take_invitation(attempt, wish.invitation, &roles);
     struct bytes id = account_session_new_id(attempt);
-    if (!fault)
+    if (!fault && !wish.has_passkey)
         fault = transaction_fetch(attempt->transaction, account_gate_name(id), &draft);
     if (!fault)
-        fault = make_account(attempt, &wish, id, roles, draft);
+        fault = wish.has_passkey ? make_with_passkey(attempt, &wish, roles, &id, &draft)
+                                 : make_account(attempt, &wish, id, roles, draft);
     if (!fault)
         account_session_begin(attempt, draft, id, &wish.session);
     return fault;
