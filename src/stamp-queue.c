@@ -73,21 +73,6 @@ static struct queue_options read_options(int argc, char **argv)
     return options;
 }
 
-static void print_finding(void *context UNUSED, enum settings_check_level level, const char *text)
-{
-    if (level != SETTINGS_CHECK_GOOD)
-        fprintf(stderr, "stamp-queue: %s%s\n", level == SETTINGS_CHECK_WARNING ? "warning: " : "", text);
-}
-
-/* Returns the exit status. */
-static int try_settings(const struct settings *settings, const char *path)
-{
-    bool is_good = settings_check_run(settings, path, false, print_finding, NULL);
-    if (is_good)
-        printf("%s: the settings are good\n", path);
-    return is_good ? 0 : 1;
-}
-
 int main(int argc, char **argv)
 {
     struct settings settings;
@@ -101,7 +86,7 @@ int main(int argc, char **argv)
     }
     int status = 0;
     if (options.is_test) {
-        status = try_settings(&settings, options.settings_path);
+        status = settings_check_print(&settings, options.settings_path, false, "stamp-queue");
     } else {
         settings_open_log(&settings, "stamp-queue");
         status = manager_run(&settings);

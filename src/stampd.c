@@ -92,21 +92,6 @@ static struct start_options read_options(int argc, char **argv)
     return options;
 }
 
-static void print_finding(void *context UNUSED, enum settings_check_level level, const char *text)
-{
-    if (level != SETTINGS_CHECK_GOOD)
-        fprintf(stderr, "stampd: %s%s\n", level == SETTINGS_CHECK_WARNING ? "warning: " : "", text);
-}
-
-/* Returns the exit status. */
-static int try_settings(const struct settings *settings, const char *path)
-{
-    bool is_good = settings_check_run(settings, path, true, print_finding, NULL);
-    if (is_good)
-        printf("%s: the settings are good\n", path);
-    return is_good ? 0 : 1;
-}
-
 int main(int argc, char **argv)
 {
     handover_take();
@@ -120,7 +105,7 @@ int main(int argc, char **argv)
         return 1;
     }
     if (options.is_test) {
-        int status = try_settings(&settings, options.master.settings_path);
+        int status = settings_check_print(&settings, options.master.settings_path, true, "stampd");
         settings_free(&settings);
         return status;
     }

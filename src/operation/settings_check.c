@@ -265,3 +265,20 @@ bool settings_check_run(const struct settings *settings, const char *path, bool 
     check_as_user(&check);
     return check.is_good;
 }
+
+static void print_finding(void *program, enum settings_check_level level, const char *text)
+{
+    if (level != SETTINGS_CHECK_GOOD)
+        fprintf(stderr, "%s: %s%s\n", (const char *)program,
+                level == SETTINGS_CHECK_WARNING ? "warning: " : "", text);
+}
+
+int settings_check_print(const struct settings *settings, const char *path, bool with_modules,
+                         const char *program)
+{
+    bool is_good =
+        settings_check_run(settings, path, with_modules, print_finding, (void *)(uintptr_t)program);
+    if (is_good)
+        printf("%s: the settings are good\n", path);
+    return is_good ? 0 : 1;
+}

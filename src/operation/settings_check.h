@@ -17,4 +17,9 @@ typedef void settings_check_listener(void *context, enum settings_check_level le
 MUST_USE bool settings_check_run(const struct settings *settings, const char *path, bool with_modules,
                                  settings_check_listener *report, void *context);
 
+/* The same for a command line of `program`: warnings and errors go to standard error, "the settings are good"
+ * to standard output. Returns the exit status. */
+MUST_USE int settings_check_print(const struct settings *settings, const char *path, bool with_modules,
+                                  const char *program);
+
 #endif

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 20000 };
+enum { PATIENCE_MS = 20000, CROWD_MOST = 64 };
 
 static char folder[] = "/tmp/stampd-test-XXXXXX";
 
@@ -53,6 +53,16 @@ void child_expect(pid_t pid)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+void child_crowd(int count, void (*function)(void *number))
+{
+    pid_t children[CROWD_MOST];
+    assert_true(count <= CROWD_MOST);
+    for (int i = 0; i < count; i++)
+        children[i] = child_start(function, &i); /* each has its own copy of the number */
+    for (int i = 0; i < count; i++)
+        child_expect(children[i]);
 }
 
 void child_kill(pid_t pid)

@@ -11,6 +11,9 @@ void child_demand(bool condition, const char *text, const char *file, int line);
 
 /* Forks; the child runs `function(argument)` and ends with status 0.  It dies with its parent. */
 pid_t child_start(void (*function)(void *argument), void *argument);
+/* `count` children (at most 64) at once; each gets the address of its number, from 0.  Waits; fails the test
+ * unless all end with status 0. */
+void child_crowd(int count, void (*function)(void *number));
 /* Waits; fails the test unless the child ended with status 0. */
 void child_expect(pid_t pid);
 /* kill -9, and waits. */

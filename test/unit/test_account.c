@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena_fixture.h"
 #include "base/base64.h"
 #include "edge/password.h"
 #include "model/account.h"
@@ -16,20 +17,6 @@
 
 #define ID     "AAECAwQFBgcICQoLDA0ODw"
 #define SECRET "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
-
-static struct arena *arena;
-
-static int set_up(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int tear_down(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 static void expect(struct bytes text, const char *expected)
 {
@@ -270,5 +257,5 @@ int main(void)
         cmocka_unit_test(passwords),
         cmocka_unit_test(what_is_no_digest),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, arena_set_up, arena_tear_down);
 }

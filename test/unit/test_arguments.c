@@ -6,24 +6,12 @@
 
 #include <cmocka.h>
 
+#include "arena_fixture.h"
 #include "serve/arguments.h"
 #include "serve/path.h"
 
-static struct arena *arena;
 static struct arguments arguments;
 static struct json_problem problem;
-
-static int open_arena(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int close_arena(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 /* A copy of exactly that size, so that a sanitizer sees a byte read too far. */
 enum { PARTS = 16 };
@@ -542,25 +530,24 @@ static void queries_stand_between_two_signs(void **state UNUSED)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_arena, close_arena)
     const struct CMUnitTest tests[] = {
-        TEST(nothing_is_fine),
-        TEST(all_arguments_come_by_each_path),
-        TEST(the_first_of_repeated_arguments_wins),
-        TEST(names_are_decoded),
-        TEST(wrong_arguments_are_named),
-        TEST(types_of_content_are_checked),
-        TEST(contents_of_items_stay_shallow),
-        TEST(limits_hold_alike_on_each_path),
-        TEST(multipart_forms_bear_arguments_and_files),
-        TEST(many_files_keep_their_order),
-        TEST(wrong_parts_are_named),
-        TEST(resources_have_other_arguments),
-        TEST(too_many_arguments_are_refused),
-        TEST(paths_are_joined_as_they_are_split),
-        TEST(paths_are_split_and_decoded),
-        TEST(synchronisations_that_stand_first_have_no_tree),
-        TEST(queries_stand_between_two_signs),
+        ARENA_TEST(nothing_is_fine),
+        ARENA_TEST(all_arguments_come_by_each_path),
+        ARENA_TEST(the_first_of_repeated_arguments_wins),
+        ARENA_TEST(names_are_decoded),
+        ARENA_TEST(wrong_arguments_are_named),
+        ARENA_TEST(types_of_content_are_checked),
+        ARENA_TEST(contents_of_items_stay_shallow),
+        ARENA_TEST(limits_hold_alike_on_each_path),
+        ARENA_TEST(multipart_forms_bear_arguments_and_files),
+        ARENA_TEST(many_files_keep_their_order),
+        ARENA_TEST(wrong_parts_are_named),
+        ARENA_TEST(resources_have_other_arguments),
+        ARENA_TEST(too_many_arguments_are_refused),
+        ARENA_TEST(paths_are_joined_as_they_are_split),
+        ARENA_TEST(paths_are_split_and_decoded),
+        ARENA_TEST(synchronisations_that_stand_first_have_no_tree),
+        ARENA_TEST(queries_stand_between_two_signs),
     };
     return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);
 }

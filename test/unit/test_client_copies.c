@@ -9,25 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena_fixture.h"
 #include "edge/json.h"
 #include "operation/client_copies.h"
 #include "operation/reply.h"
 
 static const struct settings settings = {.limit_syncs = 100, .limit_name_bytes = 40};
-static struct arena *arena;
 static struct reply reply;
-
-static int open_arena(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int close_arena(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 /* Where a byte too many is seen by the address sanitizer. */
 static struct bytes exact(struct bytes text)
@@ -260,11 +248,10 @@ static void both_paths_say_the_same(void **state UNUSED)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_arena, close_arena)
     const struct CMUnitTest tests[] = {
-        TEST(what_programs_write_is_taken), TEST(what_is_unusual_is_left_to_the_tree),
-        TEST(what_follows_is_left),         TEST(every_beginning_is_refused),
-        TEST(limits_are_named_alike),       TEST(both_paths_say_the_same),
+        ARENA_TEST(what_programs_write_is_taken), ARENA_TEST(what_is_unusual_is_left_to_the_tree),
+        ARENA_TEST(what_follows_is_left),         ARENA_TEST(every_beginning_is_refused),
+        ARENA_TEST(limits_are_named_alike),       ARENA_TEST(both_paths_say_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,21 +6,8 @@
 
 #include <cmocka.h>
 
+#include "arena_fixture.h"
 #include "serve/condition.h"
-
-static struct arena *arena;
-
-static int create_arena(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int destroy_arena(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 static struct version_condition read_field(const char *field, enum comparison comparison)
 {
@@ -103,5 +90,5 @@ int main(void)
         cmocka_unit_test(tags_of_others_name_nothing),
         cmocka_unit_test(what_is_no_list_is_refused),
     };
-    return cmocka_run_group_tests_name("condition", tests, create_arena, destroy_arena);
+    return cmocka_run_group_tests_name("condition", tests, arena_set_up, arena_tear_down);
 }

@@ -8,25 +8,12 @@
 
 #include <cmocka.h>
 
+#include "arena_fixture.h"
 #include "content_cases.h"
 #include "model/content/content.h"
 #include "model/content/content_number.h"
 
 enum { STEPS = 1000000 };
-
-static struct arena *arena;
-
-static int start(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int end(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 /* With " in place of '. */
 static struct bytes quoted(const char *text)
@@ -456,17 +443,17 @@ static void steps_are_counted(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_keyword_accepts_and_refuses, start, end),
-        cmocka_unit_test_setup_teardown(the_opposite_accepts_the_opposite, start, end),
-        cmocka_unit_test_setup_teardown(a_violation_is_located, start, end),
-        cmocka_unit_test_setup_teardown(what_is_expected_is_short, start, end),
-        cmocka_unit_test_setup_teardown(what_is_not_supported_is_refused_with_its_place, start, end),
-        cmocka_unit_test_setup_teardown(raw_text_has_the_rules_of_strings, start, end),
-        cmocka_unit_test_setup_teardown(numbers_are_compared_as_decimals, start, end),
-        cmocka_unit_test_setup_teardown(a_hostile_content_ends_the_check, start, end),
-        cmocka_unit_test_setup_teardown(depth_is_limited_in_the_schema_and_in_the_content, start, end),
-        cmocka_unit_test_setup_teardown(the_size_of_a_schema_is_limited, start, end),
-        cmocka_unit_test_setup_teardown(steps_are_counted, start, end),
+        ARENA_TEST(every_keyword_accepts_and_refuses),
+        ARENA_TEST(the_opposite_accepts_the_opposite),
+        ARENA_TEST(a_violation_is_located),
+        ARENA_TEST(what_is_expected_is_short),
+        ARENA_TEST(what_is_not_supported_is_refused_with_its_place),
+        ARENA_TEST(raw_text_has_the_rules_of_strings),
+        ARENA_TEST(numbers_are_compared_as_decimals),
+        ARENA_TEST(a_hostile_content_ends_the_check),
+        ARENA_TEST(depth_is_limited_in_the_schema_and_in_the_content),
+        ARENA_TEST(the_size_of_a_schema_is_limited),
+        ARENA_TEST(steps_are_counted),
     };
     return cmocka_run_group_tests_name("content", tests, NULL, NULL);
 }

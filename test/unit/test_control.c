@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
+#include "arena_fixture.h"
 #include "base/clock.h"
 #include "control/answer.h"
 #include "control/bookmark.h"
@@ -24,20 +24,6 @@
 #include "control/backoff.h"
 #include "control/progress.h"
 #include "control/template.h"
-
-static struct arena *arena;
-
-static int set_up(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int tear_down(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 static const char *text_of(struct bytes text)
 {
@@ -498,5 +484,5 @@ int main(void)
         cmocka_unit_test(options_are_read),
         cmocka_unit_test(wrong_options_are_refused),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, arena_set_up, arena_tear_down);
 }

@@ -8,23 +8,10 @@
 
 #include <stdlib.h>
 
+#include "arena_fixture.h"
 #include "model/definition.h"
 
 #include "edge/crypto.h"
-
-static struct arena *arena;
-
-static int start(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int stop(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 static const char *key_of(const char *text)
 {
@@ -142,13 +129,9 @@ static void a_text_is_no_string(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_three_forms, start, stop),
-        cmocka_unit_test_setup_teardown(escapes, start, stop),
-        cmocka_unit_test_setup_teardown(keys_differ, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_none, start, stop),
-        cmocka_unit_test_setup_teardown(lengths, start, stop),
-        cmocka_unit_test_setup_teardown(a_digest_stands_for_its_value, start, stop),
-        cmocka_unit_test_setup_teardown(a_text_is_no_string, start, stop),
+        ARENA_TEST(the_three_forms),     ARENA_TEST(escapes), ARENA_TEST(keys_differ),
+        ARENA_TEST(what_is_none),        ARENA_TEST(lengths), ARENA_TEST(a_digest_stands_for_its_value),
+        ARENA_TEST(a_text_is_no_string),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,15 +107,8 @@ static void crowd_in(void *argument)
 
 static void processes_that_come_together(void **state UNUSED)
 {
-    pid_t children[HANDLES];
-    int numbers[HANDLES];
     shared = mapping_share(sizeof *shared);
-    for (int i = 0; i < HANDLES; i++) {
-        numbers[i] = i;
-        children[i] = child_start(crowd_in, &numbers[i]);
-    }
-    for (int i = 0; i < HANDLES; i++)
-        child_expect(children[i]);
+    child_crowd(HANDLES, crowd_in);
     assert_true(shared->entered > 0);
     assert_int_equal(hashers_count(handles[0]), 0);
 }

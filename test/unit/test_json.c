@@ -9,25 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "arena_fixture.h"
 #include "edge/json.h"
 
 static const struct json_limits ordinary = {.depth = 32, .tree_depth = 32, .nodes = 0};
 
-static struct arena *arena;
 static struct json *root;
 static struct json_problem problem;
-
-static int open_arena(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int close_arena(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 /* Reads from memory of exactly that size, so that a sanitizer sees a byte read too far. */
 static enum fault read_within(struct bytes text, struct json_limits limits)
@@ -527,21 +515,20 @@ static void problems_never_quote_the_text(void **state UNUSED)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_arena, close_arena)
     const struct CMUnitTest tests[] = {
-        TEST(sound_texts_are_accepted),
-        TEST(unsound_texts_are_refused_where_they_break),
-        TEST(texts_of_nodes_are_exactly_as_written),
-        TEST(numbers_are_never_converted),
-        TEST(strings_without_escapes_are_slices),
-        TEST(members_are_found_by_name),
-        TEST(depth_is_limited),
-        TEST(nodes_are_limited),
-        TEST(deep_values_keep_their_text_only),
-        TEST(many_members_are_compared_too),
-        TEST(names_of_nested_objects_are_apart),
-        TEST(large_strings_are_read),
-        TEST(problems_never_quote_the_text),
+        ARENA_TEST(sound_texts_are_accepted),
+        ARENA_TEST(unsound_texts_are_refused_where_they_break),
+        ARENA_TEST(texts_of_nodes_are_exactly_as_written),
+        ARENA_TEST(numbers_are_never_converted),
+        ARENA_TEST(strings_without_escapes_are_slices),
+        ARENA_TEST(members_are_found_by_name),
+        ARENA_TEST(depth_is_limited),
+        ARENA_TEST(nodes_are_limited),
+        ARENA_TEST(deep_values_keep_their_text_only),
+        ARENA_TEST(many_members_are_compared_too),
+        ARENA_TEST(names_of_nested_objects_are_apart),
+        ARENA_TEST(large_strings_are_read),
+        ARENA_TEST(problems_never_quote_the_text),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "arena_fixture.h"
 #include "segment/feed.h"
 #include "live/live_index.h"
 #include "live/live_horizon.h"
@@ -20,7 +21,6 @@
 
 enum { MOST = 10, SLOTS = 1024 };
 
-static struct arena *arena;
 static struct live_question question;
 static const char *wrong;
 
@@ -330,18 +330,6 @@ static void sessions_come_and_go(void **state UNUSED)
     free(counts);
 }
 
-static int begin(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int end(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,5 +344,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(sessions_that_listen_are_known, open_segment, close_segment),
         cmocka_unit_test(sessions_come_and_go),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, arena_set_up, arena_tear_down);
 }

@@ -8,27 +8,15 @@
 
 #include <stdio.h>
 
+#include "arena_fixture.h"
 #include "base/builder.h"
 #include "serve/multipart.h"
 
 enum { PARTS_MAX = 8 };
 
-static struct arena *arena;
 static struct part parts[PARTS_MAX];
 static size_t part_count;
 static const char *what;
-
-static int create_arena(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int destroy_arena(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 /* A copy of exactly that size, so that a byte read behind it is seen by the sanitizers. */
 static struct bytes exact(struct bytes text)
@@ -321,5 +309,5 @@ int main(void)
         cmocka_unit_test(boundaries_are_checked),
         cmocka_unit_test(heads_are_bounded),
     };
-    return cmocka_run_group_tests_name("multipart", tests, create_arena, destroy_arena);
+    return cmocka_run_group_tests_name("multipart", tests, arena_set_up, arena_tear_down);
 }

@@ -8,21 +8,8 @@
 
 #include <string.h>
 
+#include "arena_fixture.h"
 #include "model/namespace.h"
-
-static struct arena *arena;
-
-static int set_up(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int tear_down(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 static const char *text_of(struct bytes text)
 {
@@ -255,5 +242,5 @@ int main(void)
         cmocka_unit_test(sizes_of_members),
         cmocka_unit_test(members_change_and_the_others_stay),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, arena_set_up, arena_tear_down);
 }

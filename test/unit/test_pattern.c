@@ -6,22 +6,8 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
+#include "arena_fixture.h"
 #include "edge/pattern.h"
-
-static struct arena *arena;
-
-static int start(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int end(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 static const struct pattern *compiled(const char *text)
 {
@@ -180,11 +166,11 @@ static void without_steps_nothing_is_judged(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(expressions_mean_what_they_mean_in_json_schema, start, end),
-        cmocka_unit_test_setup_teardown(expressions_that_cannot_be_bounded_are_refused, start, end),
-        cmocka_unit_test_setup_teardown(no_match_costs_more_than_it_may, start, end),
-        cmocka_unit_test_setup_teardown(a_linear_expression_is_judged_on_a_long_text, start, end),
-        cmocka_unit_test_setup_teardown(without_steps_nothing_is_judged, start, end),
+        ARENA_TEST(expressions_mean_what_they_mean_in_json_schema),
+        ARENA_TEST(expressions_that_cannot_be_bounded_are_refused),
+        ARENA_TEST(no_match_costs_more_than_it_may),
+        ARENA_TEST(a_linear_expression_is_judged_on_a_long_text),
+        ARENA_TEST(without_steps_nothing_is_judged),
     };
     return cmocka_run_group_tests_name("pattern", tests, NULL, NULL);
 }

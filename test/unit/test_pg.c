@@ -6,22 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "arena_fixture.h"
 #include "model/search.h"
 #include "edge/pg.h"
-
-static struct arena *arena;
-
-static int open_arena(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int close_arena(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 /* The last parameter is exactly these bytes. */
 #define expect_wire(params, ...)                                                                             \
@@ -200,15 +187,15 @@ static void every_character_is_followed_by_the_next(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(numbers_are_big_endian, open_arena, close_arena),
-        cmocka_unit_test_setup_teardown(texts_are_borrowed, open_arena, close_arena),
-        cmocka_unit_test_setup_teardown(arrays_bear_type_and_bounds, open_arena, close_arena),
-        cmocka_unit_test_setup_teardown(an_empty_array_has_no_dimension, open_arena, close_arena),
-        cmocka_unit_test_setup_teardown(a_parameter_is_shared, open_arena, close_arena),
-        cmocka_unit_test_setup_teardown(what_is_too_large_does_not_fit, open_arena, close_arena),
-        cmocka_unit_test_setup_teardown(sqlstates_have_their_faults, open_arena, close_arena),
-        cmocka_unit_test_setup_teardown(a_prefix_ends_before_the_next_text, open_arena, close_arena),
-        cmocka_unit_test_setup_teardown(every_character_is_followed_by_the_next, open_arena, close_arena),
+        ARENA_TEST(numbers_are_big_endian),
+        ARENA_TEST(texts_are_borrowed),
+        ARENA_TEST(arrays_bear_type_and_bounds),
+        ARENA_TEST(an_empty_array_has_no_dimension),
+        ARENA_TEST(a_parameter_is_shared),
+        ARENA_TEST(what_is_too_large_does_not_fit),
+        ARENA_TEST(sqlstates_have_their_faults),
+        ARENA_TEST(a_prefix_ends_before_the_next_text),
+        ARENA_TEST(every_character_is_followed_by_the_next),
     };
     return cmocka_run_group_tests_name("pg", tests, NULL, NULL);
 }

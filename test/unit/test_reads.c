@@ -205,15 +205,8 @@ static void crowd_in(void *argument)
 
 static void no_more_than_the_share_enter(void **state UNUSED)
 {
-    pid_t children[HANDLES];
-    int numbers[HANDLES];
     shared = mapping_share(sizeof *shared);
-    for (int i = 0; i < HANDLES; i++) {
-        numbers[i] = i;
-        children[i] = child_start(crowd_in, &numbers[i]);
-    }
-    for (int i = 0; i < HANDLES; i++)
-        child_expect(children[i]);
+    child_crowd(HANDLES, crowd_in);
     assert_true(shared->entered > 0);
     assert_int_equal(reads_count(handles[0]), 0);
 }

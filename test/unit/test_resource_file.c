@@ -8,21 +8,8 @@
 
 #include <string.h>
 
+#include "arena_fixture.h"
 #include "model/resource_file.h"
-
-static struct arena *arena;
-
-static int set_up(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int tear_down(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 static void paths(void **state UNUSED)
 {
@@ -191,5 +178,5 @@ int main(void)
         cmocka_unit_test(contents),
         cmocka_unit_test(pieces),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, arena_set_up, arena_tear_down);
 }

@@ -8,22 +8,9 @@
 
 #include <string.h>
 
+#include "arena_fixture.h"
 #include "base/builder.h"
 #include "model/rules.h"
-
-static struct arena *arena;
-
-static int set_up(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int tear_down(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 static void accept(struct bytes text)
 {
@@ -340,11 +327,11 @@ static void roles_and_reserved_classes(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(valid, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(malformed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(malformed_conditions, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(limits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(roles_and_reserved_classes, set_up, tear_down),
+        ARENA_TEST(valid),
+        ARENA_TEST(malformed),
+        ARENA_TEST(malformed_conditions),
+        ARENA_TEST(limits),
+        ARENA_TEST(roles_and_reserved_classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
