@@ -31,15 +31,16 @@ static void write_record(const struct operation *operation, const char *kind)
     record_add_word(&record, "right", right_of(operation));
     record_add_bool(&record, "reads", operation->is_safe);
     record_add_bool(&record, "grants", operation->may_grant);
+    record_add_bool(&record, "rules", operation->obeys_rules);
     record_add_word(&record, "module", operation->task.module);
     record_print(&record);
 }
 
 static void write_line(const struct operation *operation, const char *kind)
 {
-    printf("%-24s  %-9s  %-13s  %-6s  %-6s  %s\n", operation->name, kind, right_of(operation),
+    printf("%-24s  %-9s  %-13s  %-6s  %-6s  %-5s  %s\n", operation->name, kind, right_of(operation),
            operation->is_safe ? "reads" : "writes", operation->may_grant ? "grants" : "-",
-           operation->task.module ? operation->task.module : "-");
+           operation->obeys_rules ? "rules" : "-", operation->task.module ? operation->task.module : "-");
 }
 
 int control_operations(struct control *control, int argc, char **argv)
@@ -52,8 +53,9 @@ int control_operations(struct control *control, int argc, char **argv)
         "List the operations of the server, including those of its modules.",
         "Columns: name (a method for documents as resources); operation or resource; the right that it "
         "needs; whether it\n"
-        "reads or writes; whether it grants documents to callers that may not read the namespace; its "
-        "module.\n"};
+        "reads or writes; whether it grants documents to callers that may not read the namespace; "
+        "whether access\n"
+        "rules decide on each document of it; its module.\n"};
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), RECORD_JSON_LINE(&is_json)};
     char **words, problem[1024];

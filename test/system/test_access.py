@@ -44,7 +44,7 @@ def secrets(stack, tmp_path_factory):
 
 def listed(stack):
     lines = stack.stampctl('operations').out.splitlines()
-    return [dict(zip(('name', 'kind', 'right', 'does', 'grants', 'module'), line.split())) for line in lines]
+    return [dict(zip(('name', 'kind', 'right', 'does', 'grants', 'rules', 'module'), line.split())) for line in lines]
 
 
 def params(operation, id_):

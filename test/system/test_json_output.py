@@ -33,7 +33,7 @@ def test_namespaces_and_their_origins(stack, ask):
 
 def test_operations(ask):
     listed = {one['name']: one for one in ask('operations', on_databases=False)}
-    assert listed['get'] == {'name': 'get', 'kind': 'operation', 'right': 'read', 'reads': True, 'grants': False, 'module': None}
+    assert listed['get'] == {'name': 'get', 'kind': 'operation', 'right': 'read', 'reads': True, 'grants': False, 'rules': True, 'module': None}
     assert listed['put']['right'] == 'write' and not listed['put']['reads']
     assert {one['kind'] for one in listed.values()} == {'operation', 'resource'}
 

@@ -26,6 +26,7 @@ RULES = {
     'Club': {'members': 'Member', **{right: ['members'] for right in ('read', 'list', 'update', 'delete')}},
     'Duty': {'team': {'class': 'Crew', 'id': 'Main.crew', 'members': 'Member'}, **{right: ['team'] for right in ('read', 'list', 'update', 'delete')}},
     'Desk': {right: ['role:editor'] for right in ALL},
+    'Staff': {right: ['role:staff'] for right in ('read', 'list')},
 }
 SHARED = ('Own', 'Club', 'Duty')  # of ann some, of bob the others
 ITEMS = {'Member': {}, 'Main': {'singleton': True, 'fields': {'team': 'string'}}, 'Secret': {'singleton': True, 'fields': {'team': 'string'}}, 'Line': {}}
@@ -35,6 +36,10 @@ SCHEMA = {name: {'open': True, 'items': ITEMS, 'collections': {'all': {'key': ['
 MARK = 'SECRET'
 ACCOUNTS = {name: name.ljust(22, 'A') for name in ('ann', 'bob')}
 CALLERS = ('anybody', 'ann')
+# Callers with other rights: by a role, by a team alone, by a service key with a role; and those that have none any more.
+WITH_RIGHTS = {'eve': 'Staff', 'tim': 'Duty', 'bot': 'Staff'}  # and a class of which each may list documents
+WITHOUT = ('late', 'gone', 'off')  # its session has expired, has ended, the account is disabled
+IDS = {**ACCOUNTS, **{name: name.ljust(22, 'A') for name in (*WITH_RIGHTS, *WITHOUT)}}
 
 
 def document(name, ident, team='red', **items):
@@ -54,8 +59,9 @@ def secret(name, ident, **items):
 
 
 # In the order in which they are written; the second: it is hidden, and `bare` lacks it.  Hidden ones lie before, between and after the others.
-DOCUMENTS = [(document(name, ident), False) for name in ('Open', 'Look') for ident in ('b', 'd')] + \
+DOCUMENTS = [(document(name, ident), False) for name in ('Open', 'Look', 'Staff') for ident in ('b', 'd')] + \
             [(shared('Crew', f'of-{account}', account), False) for account in ACCOUNTS.values()] + \
+            [({'c': 'Crew', 'id': f'of-{ACCOUNTS["ann"]}', 'items': [{'c': 'Member', 'k': IDS['tim'], 'j': {'role': 'reader'}}]}, False)] + \
             [(secret(name, f'hidden-{ident}'), True) for name in ('Shut', 'Other', 'Desk') for ident in 'ace'] + \
             [one for name in SHARED for ident, next_one in ('ab', 'cd', 'ef')
              for one in ((shared(name, f'hidden-{ident}', ACCOUNTS['bob'], Secret={'team': 'red', 'text': MARK}), True),
@@ -65,14 +71,18 @@ SECRET_ITEMS = [{'c': 'Part', 'id': ident, 'items': [{'c': 'Secret', 'j': {'team
 
 def session(caller):
     """The headers of a caller that has signed in."""
-    return {'Authorization': f'Bearer st_{ACCOUNTS[caller]}.{caller.ljust(43, "A")}'} if caller in ACCOUNTS else {}
+    kind = 'sk' if caller == 'bot' else 'st'
+    return {'Authorization': f'Bearer {kind}_{IDS[caller]}.{caller.ljust(43, "A")}'} if caller in IDS else {}
 
 
 def account(caller, roles=()):
     digest = hashlib.sha256(caller.ljust(43, 'A').encode()).hexdigest()
-    return {'c': 'Account', 'id': ACCOUNTS[caller], 'items': [
-        {'c': 'Self', 'j': {'name': caller, 'created': 200101000000000}}, {'c': 'Roles', 'j': {'roles': list(roles)}},
-        {'c': 'Sess', 'k': digest, 'j': {'created': 200101000000000, 'expires': 991231000000000}}]}
+    lasts = {'service': True} if caller == 'bot' else {'expires': 200101000000001 if caller == 'late' else 991231000000000}
+    is_off = {'disabled': True} if caller == 'off' else {}
+    items = [{'c': 'Self', 'j': {'name': caller, 'created': 200101000000000, **is_off}}, {'c': 'Roles', 'j': {'roles': list(roles)}}]
+    if caller != 'gone':
+        items.append({'c': 'Sess', 'k': digest, 'j': {'created': 200101000000000, **lasts}})
+    return {'c': 'Account', 'id': IDS[caller], 'items': items}
 
 
 @pytest.fixture(scope='module')
@@ -80,7 +90,7 @@ def worlds(stack, tmp_path_factory):
     for ns in WORLDS:
         conf = stack.get('z', ('Namespace', ns), admin=True)['items'][0]['j']
         stack.put('z', {'c': 'Namespace', 'id': ns, 'items': [{'c': 'Conf', 'j': {**conf, 'accounts': {}}}, {'c': 'Rules', 'j': RULES}]}, admin=True)
-        stack.put(ns, *map(account, ACCOUNTS), admin=True)
+        stack.put(ns, *(account(name, ['staff'] if name in ('eve', 'bot', *WITHOUT) else ()) for name in IDS), admin=True)
         Schemas(stack, tmp_path_factory.mktemp('schemas')).apply(ns, SCHEMA)
         for one, is_hidden in DOCUMENTS:
             if ns == 'full' or not is_hidden:
@@ -177,12 +187,27 @@ def gathering(name):
     yield 'list of classes', ('list', 'POST', 'op/list', {'param': {}}, {})
 
 
+def beside():
+    """Addresses of a namespace that are neither operations nor documents."""
+    yield from {
+        'ping': ('ping', 'GET', 'ping', None, {}),
+        'a file': ('res', 'GET', 'res/hidden-a', None, {}),
+        'a file, HEAD': ('res', 'HEAD', 'res/hidden-a', None, {'If-None-Match': '"1"'}),
+        'tasks': ('od', 'POST', 'od', {'op': 'put', 'param': {}}, {}),
+        'a task': ('od', 'GET', 'od/1', None, {}),
+        'a listener to a collection': ('live', 'GET', 'live?def=Shut/all@red', None, {}),
+        'a listener to nothing': ('live', 'GET', 'live', None, {}),
+        'a listener with an id': ('live', 'GET', 'live?def=Shut/hidden-a', None, {'Last-Event-ID': 'AAAA'}),
+    }.items()
+
+
 HIDDEN = [(name, f'hidden-{ident}') for name in ('Shut', 'Other', 'Desk', *SHARED) for ident in 'ac']
 SHOWN = [('Open', 'b'), ('Look', 'd'), ('Part', 'p'), *((name, 'b') for name in SHARED)]
 REQUESTS = {
     **{f'{name}/{ident}: {what}': request for name, ident in HIDDEN + SHOWN for what, request in named(name, ident)},
     **{f'{name}/{ident}: {what}': request for name, ident in HIDDEN for what, request in writing(name, ident)},
     **{f'{name}: {what}': request for name in (*RULES, 'Other') for what, request in gathering(name)},
+    **{f'Beside: {what}': request for what, request in beside()},
 }
 
 
@@ -230,51 +255,114 @@ def hidden(worlds):
     return texts
 
 
-@pytest.mark.parametrize('what', REQUESTS)
-@pytest.mark.parametrize('caller', CALLERS)
-def test_both_worlds_answer_alike(worlds, hidden, caller, what):
+def grouped(names):
+    """One case for all requests of a document, or of a class, by one operation."""
+    groups = {}
+    for what in names:
+        groups.setdefault(f'{what.partition(": ")[0]} by {REQUESTS[what][0]}', []).append(what)
+    return groups
+
+
+GROUPS = grouped(REQUESTS)
+FEWER = grouped(what for what in REQUESTS if 'hidden-c' not in what and "'limit': 1}" not in what)
+
+
+def compare(worlds, hidden, caller, what):
+    """What is wrong, or None."""
     request = REQUESTS[what]
     full, bare = (pages(worlds, ns, request, caller) for ns in WORLDS)
-    assert [plain(answer, 'full') for answer in full] == [plain(answer, 'bare') for answer in bare]
+    if [plain(answer, 'full') for answer in full] != [plain(answer, 'bare') for answer in bare]:
+        return what, [answer.text for answer in full], [answer.text for answer in bare]
     sent = json.dumps(request)
     for answer in full:
         text = answer.text + str(answer.headers)
-        assert not [one for one in hidden if one in text and one not in sent], (what, text)
+        if any(one in text and one not in sent for one in hidden):
+            return what, text
+    return None
 
 
-# --- nothing is left out ---
+@pytest.mark.parametrize('group', GROUPS)
+@pytest.mark.parametrize('caller', CALLERS)
+def test_both_worlds_answer_alike(worlds, hidden, caller, group):
+    assert not [wrong for wrong in (compare(worlds, hidden, caller, what) for what in GROUPS[group]) if wrong]
 
-JUDGED = {'get', 'sync', 'put', 'list', 'find', 'collection', 'GET', 'PUT', 'PATCH', 'DELETE'}
-CLOSED = {'subs', 'tasks', 'ns', 'copy', 'push', 'resource', 'accounts'}
+
+@pytest.mark.parametrize('group', FEWER)
+@pytest.mark.parametrize('caller', WITH_RIGHTS)
+def test_callers_with_other_rights_are_answered_alike(worlds, hidden, caller, group):
+    assert not [wrong for wrong in (compare(worlds, hidden, caller, what) for what in FEWER[group]) if wrong]
+
+
+@pytest.mark.parametrize('caller', WITHOUT)
+def test_callers_without_rights_are_refused_everywhere(worlds, caller):
+    """By every request of the matrix that takes a credential, in both worlds."""
+    listen = ('live', 'GET', 'live?def=Shut/hidden-a', None, {})
+    for what, request in [*REQUESTS.items(), ('a listener', listen)]:
+        if 'hidden-c' in what or (request[0] in (None, *(one[0] for _, one in beside())) and request != listen):
+            continue
+        for ns in WORLDS:
+            answer = ask(worlds, ns, request, session(caller))
+            is_text = request[1] == 'HEAD' or 'Accept' in request[4]
+            assert answer.status_code == 401 and (is_text or answer.json()['code'] == 'SKEY'), (what, answer.status_code, answer.text)
+
+
+# --- nothing is left out: the lists of operations, methods and addresses are those of the server ---
+
 OTHERS = {'pushkey', 'task',  # without documents; what a task may do is decided below
           'account', 'login', 'logout', 'passkey', 'register', 'sessions'}  # of reserved classes alone: test_accounts.py, test_passkeys.py
+# Locations of nginx: what REQUESTS has of them; or why it has none.
+ADDRESSES = {
+    r'~ ^/[a-z0-9]+/op/': {'get', 'put', 'list'}, r'~ ^/[a-z0-9]+/doc/': {'GET', 'PUT', 'PATCH', 'DELETE'}, r'~ ^/[a-z0-9]+/res/': {'res'},
+    r'~ ^/[a-z0-9]+/od(?:/|$)': {'od'}, r'~ ^/[a-z0-9]+/live$': {'live'}, '/': {'ping'},
+    r'~ ^/(?<stampd_manager>qm[a-z0-9]*)/op$': 'of queue managers: their own key', '= /ping': 'of no namespace',
+    '@stampd_live_later': 'inside', '@stampd_home': 'inside', '= /.stampd/large': 'inside', '= /.stampd/may': 'inside', '@stampd_again': 'inside',
+    '= /live': 'a probe', '= /ready': 'a probe', '= /metrics': 'a probe', r'~ ^/metrics/(?<stampd_manager>qm[a-z0-9]*)$': 'a probe',
+}
 
 
 def operations(stack):
-    lines = stack.stampctl('operations', '--json').text.splitlines()
-    return {one['name'] for one in map(json.loads, lines)}
+    return [json.loads(line) for line in stack.stampctl('operations', '--json').text.splitlines()]
 
 
 def test_every_operation_is_decided_on(worlds):
     """A new operation is either judged, and has requests here, or closed to callers that rules judge."""
-    assert operations(worlds) == JUDGED | CLOSED | OTHERS
-    assert {request[0] for request in REQUESTS.values()} - {None} == JUDGED
+    listed = {one['name']: one for one in operations(worlds)}
+    judged = {name for name, one in listed.items() if one['rules']}
+    with_requests = {request[0] for request in REQUESTS.values()} - {None, *(request[0] for _, request in beside())}
+    assert judged - OTHERS == with_requests and set(listed) >= OTHERS
+    assert {name for name, one in listed.items() if not one['rules'] and one['right'] == 'public'} <= OTHERS
+    for name in set(listed) - judged - OTHERS:
+        for ns, caller in itertools.product(WORLDS, ('anybody', 'ann', *WITH_RIGHTS)):
+            answer = worlds.request('POST', f'/{ns}/op/{name}', json={}, headers=session(caller))
+            assert (answer.status_code, answer.json()['code']) == (401 if caller == 'anybody' else 403, 'SCLOSED'), (name, caller, answer.text)
 
 
-@pytest.mark.parametrize('name', sorted(CLOSED))
-def test_the_others_are_closed(worlds, name):
-    for ns in WORLDS:
-        answer = worlds.request('POST', f'/{ns}/op/{name}', json={})
-        assert (answer.status_code, answer.json()['code']) == (401, 'SCLOSED'), answer.text
+def test_every_method_of_a_document_has_requests(worlds):
+    allowed = ask(worlds, 'full', ('OPTIONS', 'OPTIONS', 'doc/Open/b', None, {})).headers['Allow']
+    assert {request[1] for request in REQUESTS.values() if request[2].startswith('doc/')} == set(re.findall(r'\w+', allowed))
 
 
-@pytest.mark.parametrize('name', sorted((JUDGED | CLOSED) - {'put'}))
-def test_other_tasks_are_closed(worlds, name):
+def test_every_address_has_requests(worlds):
+    found = [one for one in re.findall(r'^\s*location (.*?) \{', (worlds.path / 'etc/nginx.conf').read_text(), re.M) if not re.fullmatch(r'= /.stampd/\d+', one)]
+    assert set(found) == set(ADDRESSES)
+    kinds = {request[0] for request in REQUESTS.values()}
+    assert all(covered <= kinds for covered in ADDRESSES.values() if isinstance(covered, set))
+
+
+def test_callers_with_other_rights_have_them(worlds):
+    for caller, name in WITH_RIGHTS.items():
+        def found(who, name=name):
+            return worlds.request('POST', '/full/op/list', json={'param': {'c': name}}, headers=session(who)).json()['out']['docs']
+        assert [one['id'] for one in found(caller)] == (['b', 'd', 'f'] if name == 'Duty' else ['b', 'd']) and not found('anybody')
+
+
+def test_other_tasks_are_closed(worlds):
     """Those of put are judged when they run: test_rules_tasks.py."""
-    for ns in WORLDS:
-        answer = worlds.request('POST', f'/{ns}/op/task', json={'param': {'op': name, 'param': {'docs': []}}})
-        assert (answer.status_code, answer.json()['code']) == (401, 'SCLOSED'), answer.text
-        assert worlds.psql(ns, 'select count(*) from stampd.taskqueue') == [(0,)]
+    for ns, one in itertools.product(WORLDS, operations(worlds)):
+        if one['name'] not in {'put', *OTHERS}:
+            answer = worlds.request('POST', f'/{ns}/op/task', json={'param': {'op': one['name'], 'param': {'docs': []}}})
+            assert (answer.status_code, answer.json()['code']) == (401, 'SCLOSED'), (one, answer.text)
+    assert all(worlds.psql(ns, 'select count(*) from stampd.taskqueue') == [(0,)] for ns in WORLDS)
 
 
 def test_what_stands_beside_is_closed(worlds):
