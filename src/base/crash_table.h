@@ -34,6 +34,7 @@ POINT(TASK_CLAIMED, "task-claimed", "task_run: it is claimed, nothing was done")
 POINT(TASK_FAILED, "task-failed", "task_run: the attempt has failed, nothing was written of that")
 POINT(TASK_PUT_BACK, "task-put-back", "task_run: it waits again")
 POINT(TASK_LOST, "task-lost", "task_scan: an attempt is known to be lost, nothing was written of that")
+POINT(MAIL_SENT, "mail-sent", "mailing: the mail server has accepted a mail, its ticket is not written")
 /* open(ns) */
 POINT(SESSION_CONNECTED, "session-connected", "session_open: connected, nothing was asked")
 POINT(SESSION_ENDED_OTHERS, "session-ended-others", "session_open: the sessions in the way were told to end")

@@ -72,7 +72,8 @@ int control_operations(struct control *control, int argc, char **argv)
     }
     void (*write)(const struct operation *, const char *) = is_json ? write_record : write_line;
     for (size_t i = 0; (operation = registry_get_builtin(i)); i++)
-        write(operation, "operation");
+        if (!operation->task.is_internal)
+            write(operation, "operation");
     for (size_t i = 0; (operation = registry_get_added(i)); i++)
         write(operation, "operation");
     for (int act = RESOURCE_READ; act <= RESOURCE_REMOVE; act++)

@@ -44,6 +44,7 @@ struct http_result {
     bool is_too_large;     /* failed because the answer is larger than answer_most */
     bool is_out_of_reach;  /* failed because the client may not connect to the server */
     int64_t retry_after_s; /* value of the header Retry-After; 0: none */
+    int refusal;           /* of a mail that was not accepted: the server's reply of 500 or more; 0: none */
     const char *problem;   /* "" when there is a status */
     const char *reason;    /* a short form that names no server; "" when there is a status */
     struct bytes body;     /* valid until the next http_send */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "model/letter.h"
+
 enum { ORIGIN_MAX = 255 };
 
 static const char *const reserved_codes[] = {"ping", "live", "ready", "metrics", "console", "doc"};
@@ -248,10 +250,23 @@ static bool read_passkeys(struct arena *arena, const struct json *value, struct 
     return accounts->passkeys != NULL;
 }
 
+static bool read_confirm(const struct json *value, struct ns_accounts *accounts)
+{
+    static const char *const words[] = {"optional", "required"};
+    size_t place;
+    bool is_one = value->kind == JSON_STRING && find_word(words, COUNT_OF(words), value->value, &place);
+    accounts->needs_confirmation = is_one && place;
+    return is_one;
+}
+
 static bool read_accounts_member(struct arena *arena, const struct json *member, struct ns_accounts *accounts)
 {
     if (bytes_equal(member->name, BYTES("passkeys")))
         return read_passkeys(arena, member, accounts);
+    if (bytes_equal(member->name, BYTES("confirm")))
+        return read_confirm(member, accounts);
+    if (bytes_equal(member->name, BYTES("mail")))
+        return letter_read_templates(arena, member->text, &accounts->mail);
     if (bytes_equal(member->name, BYTES("registration")))
         return read_registration(member, accounts);
     if (bytes_equal(member->name, BYTES("session_days")))
@@ -292,7 +307,7 @@ static const struct ns_member {
     {"access", "One of closed, read, open, rules is expected.", read_access},
     {"accounts",
      "An object is expected: registration (open, invitation, closed), anonymous, session_days, "
-     "sessions_most, passkeys (rp, name, origins).",
+     "sessions_most, confirm (optional, required), passkeys (rp, name, origins), " LETTER_EXPECTED ".",
      read_accounts},
     {"label", "A text of at most 200 bytes is expected.", read_label},
     {"message", "A text of at most 1000 bytes is expected.", read_message},

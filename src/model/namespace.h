@@ -53,14 +53,18 @@ enum ns_state {
 /* Who may make an account by the operation `register`. */
 enum ns_registration { REGISTRATION_CLOSED, REGISTRATION_INVITATION, REGISTRATION_OPEN };
 
-/* The member accounts: {"registration":"closed","anonymous":false,"session_days":30,"sessions_most":32}, with
- * these defaults, and "passkeys". */
+struct letter_templates; /* letter.h */
+
+/* The member accounts: {"registration":"closed","anonymous":false,"session_days":30,"sessions_most":32,
+ * "confirm":"optional"}, with these defaults, "mail" and "passkeys". */
 struct ns_accounts {
     bool is_on; /* the namespace has accounts */
     enum ns_registration registration;
     bool has_anonymous; /* accounts without a name may be made, whatever the registration */
     int64_t session_days, sessions_most;
     struct relying_party *passkeys; /* NULL: nobody signs in by passkey */
+    bool needs_confirmation; /* "confirm":"required": names are addresses that their owners have confirmed */
+    const struct letter_templates *mail; /* NULL: the standard mails */
 };
 
 struct ns_conf {

@@ -123,7 +123,10 @@ static void limit_time(struct worker_context *worker_context, struct call *call,
 
 static const struct operation *find_operation(const struct call *call)
 {
-    return call->resource ? registry_get_resource(call->resource->act) : registry_find(call->operation);
+    if (call->resource)
+        return registry_get_resource(call->resource->act);
+    const struct operation *operation = registry_find(call->operation);
+    return operation && operation->task.is_internal ? NULL : operation;
 }
 
 /* Names the limit that refused a long read, whatever fault the operation has recorded. */

@@ -20,6 +20,7 @@ struct task_traits {
     int batch;       /* most that share a commit; 0: 1 */
     int64_t limit_s; /* 0: limit_task_s */
     bool is_never_retried, may_clients_schedule;
+    bool is_internal;   /* only the server schedules it: for requests and clients it does not exist */
     const char *period; /* NULL: not periodic */
     const char *module; /* its module; NULL: built in */
 };

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "model/letter.h"
 #include "model/stamp.h"
 #include "edge/crypto.h"
 
@@ -229,20 +230,6 @@ static void add_stamp(struct builder *mail, int64_t stamp)
                    parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-/* The date in the format of mail, independent of the locale. */
-static void add_date(struct builder *mail, int64_t now_ms)
-{
-    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    time_t seconds = (time_t)(now_ms / 1000);
-    struct tm parts;
-    gmtime_r(&seconds, &parts);
-    builder_printf(mail, "Date: %s, %02d %s %04d %02d:%02d:%02d +0000\r\n", days[parts.tm_wday],
-                   parts.tm_mday, months[parts.tm_mon], parts.tm_year + 1900, parts.tm_hour, parts.tm_min,
-                   parts.tm_sec);
-}
-
 static void add_head(struct builder *mail, const struct settings *settings, const struct alert_cause *cause,
                      int64_t now_ms)
 {
@@ -255,7 +242,7 @@ static void add_head(struct builder *mail, const struct settings *settings, cons
         at += size + strspn(at + size, " \t");
     }
     builder_add_text(mail, "\r\n");
-    add_date(mail, now_ms);
+    letter_add_date(mail, now_ms);
     builder_printf(mail, "Message-ID: <%016llx.%s@stampd>\r\n", (unsigned long long)random, cause->task);
     builder_printf(mail, "Subject: stampd %s: ", cause->ns);
     add_words(mail, cause->operation.size ? cause->operation : BYTES("a task"));

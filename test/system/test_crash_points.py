@@ -34,13 +34,14 @@ CLAIM = ['master-claimed', 'master-released']
 ALONE = ['commit-refused', 'session-ended-others', 'relay-listens', 'relay-received']
 CLAIMS = ['reservations-collected', 'reservations-taken', 'reservations-committed']  # tried in test_global_values.py
 TASKS = ['task-shown', 'task-claimed', 'task-failed', 'task-put-back', 'task-lost']  # tried in test_task_death.py
+MAILS = ['mail-sent']  # tried in test_account_mails.py
 
 PAIR = [('Crash', 'left'), ('Crash', 'right')]
 UNSURE = (502, 503, 504)
 
 
 def test_every_point_is_in_a_test():
-    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, RECOVERY, UNKNOWN, START, MASTER, CLAIM, ALONE, CLAIMS, TASKS) for point in group}
+    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, RECOVERY, UNKNOWN, START, MASTER, CLAIM, ALONE, CLAIMS, TASKS, MAILS) for point in group}
     assert tried == set(POINTS)
 
 

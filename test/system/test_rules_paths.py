@@ -309,7 +309,8 @@ def test_callers_without_rights_are_refused_everywhere(worlds, caller):
 # --- nothing is left out: the lists of operations, methods and addresses are those of the server ---
 
 OTHERS = {'pushkey', 'task',  # without documents; what a task may do is decided below
-          'account', 'login', 'logout', 'passkey', 'register', 'sessions'}  # of reserved classes alone: test_accounts.py, test_passkeys.py
+          # of reserved classes alone: test_accounts.py, test_account_mails.py, test_passkeys.py
+          'account', 'confirm', 'login', 'logout', 'passkey', 'register', 'reset', 'sessions'}
 # Locations of nginx: what REQUESTS has of them; or why it has none.
 ADDRESSES = {
     r'~ ^/[a-z0-9]+/op/': {'get', 'put', 'list'}, r'~ ^/[a-z0-9]+/doc/': {'GET', 'PUT', 'PATCH', 'DELETE'}, r'~ ^/[a-z0-9]+/res/': {'res'},

@@ -30,6 +30,9 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
     enum fault fault = reader_members(reader, wish, "name address password");
     if (!fault)
         fault = account_change_read(reader, wish, &change);
+    if (!fault && change.name.data && attempt->call->accounts.needs_confirmation)
+        fault = reader_wrong(reader, wish, "name",
+                             "Here the confirmed address is the name: set the address, and confirm it.");
     if (!fault)
         fault = check_conversion(reader, wish, &change, draft, account);
     if (!fault)

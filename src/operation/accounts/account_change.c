@@ -1,13 +1,16 @@
 /* account_change: see the header. */
 #include "operation/accounts/account_change.h"
 
+#include "operation/accounts/account_address.h"
+#include "operation/accounts/account_mail.h"
 #include "operation/accounts/account_password.h"
 
 enum fault account_change_read(const struct reader *reader, const struct json *object,
                                struct account_change *change_r)
 {
     const struct json *address = json_member(object, "address");
-    *change_r = (struct account_change){.disabled = json_member(object, "disabled")};
+    *change_r = (struct account_change){.disabled = json_member(object, "disabled"),
+                                        .confirmed = json_member(object, "confirmed")};
     enum fault fault = account_gate_read_name(reader, object, &change_r->given, &change_r->name);
     if (!fault)
         fault = account_gate_read_address(reader, object, &change_r->address);
@@ -17,8 +20,10 @@ enum fault account_change_read(const struct reader *reader, const struct json *o
         fault = account_password_read(reader, object, "password", false, &change_r->password);
     if (!fault)
         fault = account_gate_read_roles(reader, object, &change_r->roles);
-    bool is_disabled;
-    return fault ? fault : reader_boolean(reader, object, "disabled", &is_disabled);
+    bool is_one;
+    if (!fault)
+        fault = reader_boolean(reader, object, "disabled", &is_one);
+    return fault ? fault : reader_boolean(reader, object, "confirmed", &is_one);
 }
 
 /* The former name becomes free in the same commit. */
@@ -38,6 +43,35 @@ static enum fault rename_account(struct attempt *attempt, struct bytes id, const
     return fault;
 }
 
+static bool is_set(const struct json *wish)
+{
+    return wish && wish->kind != JSON_NULL;
+}
+
+/* A confirmed address is found by account_address_name. */
+static enum fault change_address(struct attempt *attempt, struct bytes id, struct account *account,
+                                 const struct account_change *change)
+{
+    enum fault fault = FAULT_NONE;
+    struct bytes former = account->address;
+    bool was_confirmed = account->is_confirmed;
+    bool is_other = change->address.data && !bytes_equal(change->address, former);
+    if (is_other) {
+        account->address = change->address;
+        account->is_confirmed = false;
+    }
+    if (is_set(change->confirmed))
+        account->is_confirmed = change->confirmed->kind == JSON_TRUE && account->address.size;
+    if (was_confirmed && (is_other || !account->is_confirmed))
+        fault = account_address_leave(attempt, former, id);
+    if (!fault && account->is_confirmed && (is_other || !was_confirmed))
+        fault = account_address_take(attempt, account->address, id);
+    if (fault || !is_other || !was_confirmed || !account_mail_is_set_up(attempt))
+        return fault;
+    return account_mail_plan(
+        attempt, &(struct account_mail_wish){.kind = LETTER_CHANGED, .address = former, .account = id});
+}
+
 enum fault account_change_apply(struct attempt *attempt, struct draft *draft, struct bytes id,
                                 struct account *account, const struct account_change *change)
 {
@@ -51,11 +85,10 @@ enum fault account_change_apply(struct attempt *attempt, struct draft *draft, st
         return fault;
     if (change->name.data)
         account->name = change->given;
-    if (change->address.data && !bytes_equal(change->address, account->address)) {
-        account->address = change->address;
-        account->is_confirmed = false;
-    }
-    if (change->disabled && change->disabled->kind != JSON_NULL)
+    fault = change_address(attempt, id, account, change);
+    if (fault)
+        return fault;
+    if (is_set(change->disabled))
         account->is_disabled = change->disabled->kind == JSON_TRUE;
     account_gate_write(attempt, draft, account);
     if (!change->roles)
@@ -75,6 +108,11 @@ enum fault account_change_delete(struct attempt *attempt, struct draft *draft, c
             return fault;
         if (bytes_equal(account_gate_find_id(attempt, login), header->id))
             draft_delete(login);
+    }
+    if (account->is_confirmed) {
+        enum fault fault = account_address_leave(attempt, account->address, header->id);
+        if (fault)
+            return fault;
     }
     draft_delete(draft);
     return FAULT_NONE;

@@ -10,16 +10,18 @@ struct account_change {
     struct bytes address;     /* empty: removed */
     struct bytes password;
     const struct json *roles;    /* an array */
-    const struct json *disabled; /* true or false */
+    const struct json *disabled; /* true or false, as `confirmed` */
+    const struct json *confirmed;
 };
-/* The members name, address (null removes it), password, roles, disabled, as far as the caller has admitted
- * them. */
+/* The members name, address (null removes it), password, roles, disabled, confirmed, as far as the caller has
+ * admitted them. */
 MUST_USE enum fault account_change_read(const struct reader *reader, const struct json *object,
                                         struct account_change *change_r);
-/* Applies it to the draft and to `account`, which was read from it. */
+/* Applies it to the draft and to `account`, which was read from it.  Another address is not confirmed; a mail
+ * informs the former one if it was. */
 MUST_USE enum fault account_change_apply(struct attempt *attempt, struct draft *draft, struct bytes id,
                                          struct account *account, const struct account_change *change);
-/* Deletes the account and its name. */
+/* Deletes the account, its name and its confirmed address. */
 MUST_USE enum fault account_change_delete(struct attempt *attempt, struct draft *draft,
                                           const struct account *account);
 /* Appends {"account","name","address","confirmed","anonymous","disabled","roles","created"}, without what is

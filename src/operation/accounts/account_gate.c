@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "segment/limiter.h"
 
-enum { HOUR_MS = 3600000, KIND_CLIENT = LIMITER_ATTEMPTS, KIND_NAME };
+enum { HOUR_MS = 3600000, KIND_CLIENT = LIMITER_ATTEMPTS, KIND_NAME, KIND_MAILER, KIND_MAILED };
 
 struct account_kept *account_gate_kept(struct attempt *attempt)
 {
@@ -64,12 +64,11 @@ static uint64_t key_of(struct attempt *attempt, int kind, struct bytes name)
     return limiter_key(attempt->worker_context->segment, attempt->ns, kind, subject_of(attempt, name));
 }
 
-static enum fault count(struct attempt *attempt, int kind, struct bytes name, const char *limit, int64_t most)
+static enum fault count(struct attempt *attempt, uint64_t key, const char *limit, int64_t most)
 {
     const struct reader reader = account_gate_reader(attempt);
     const struct limiter_rate rate = {.count = most, .period_ms = HOUR_MS, .burst = most};
-    int64_t wait_ms = limiter_take(attempt->worker_context->segment, key_of(attempt, kind, name), &rate, 1,
-                                   clock_monotonic_ms());
+    int64_t wait_ms = limiter_take(attempt->worker_context->segment, key, &rate, 1, clock_monotonic_ms());
     if (!wait_ms)
         return FAULT_NONE;
     attempt->reply->retry_after_s = (wait_ms + 999) / 1000;
@@ -83,11 +82,31 @@ enum fault account_gate_count(struct attempt *attempt, struct bytes name)
     if (kept->is_counted || !attempt->call->client || attempt->call->level == LEVEL_EVERYTHING)
         return FAULT_NONE;
     kept->is_counted = true;
-    enum fault fault =
-        count(attempt, KIND_CLIENT, BYTES(""), "limit_client_attempts", settings->limit_client_attempts);
+    enum fault fault = count(attempt, key_of(attempt, KIND_CLIENT, BYTES("")), "limit_client_attempts",
+                             settings->limit_client_attempts);
     if (!fault && name.data)
-        fault = count(attempt, KIND_NAME, name, "limit_name_attempts", settings->limit_name_attempts);
+        fault = count(attempt, key_of(attempt, KIND_NAME, name), "limit_name_attempts",
+                      settings->limit_name_attempts);
     return fault;
+}
+
+enum fault account_gate_count_mail(struct attempt *attempt, const char *kind, struct bytes subject)
+{
+    const struct settings *settings = attempt->worker_context->settings;
+    struct account_kept *kept = account_gate_kept(attempt);
+    enum fault fault = FAULT_NONE;
+    if (kept->is_mail_counted || attempt->call->level == LEVEL_EVERYTHING)
+        return FAULT_NONE;
+    kept->is_mail_counted = true;
+    if (attempt->call->client)
+        fault = count(attempt, key_of(attempt, KIND_MAILER, BYTES("")), "limit_client_mails",
+                      settings->limit_client_mails);
+    if (fault)
+        return fault;
+    const char *whose = arena_printf(attempt->call->arena, "%s %.*s", kind, (int)subject.size, subject.data);
+    return count(attempt,
+                 limiter_key(attempt->worker_context->segment, attempt->ns, KIND_MAILED, bytes_of(whose)),
+                 "limit_address_mails", settings->limit_address_mails);
 }
 
 void account_gate_forget(struct attempt *attempt, struct bytes name)

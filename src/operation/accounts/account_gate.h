@@ -8,7 +8,7 @@
 
 /* What the tries of a call keep: attempts are counted once, and digests computed once. */
 struct account_kept {
-    bool is_counted;
+    bool is_counted, is_mail_counted;
     const char *compared; /* the digest with which the password was compared; NULL: none */
     bool is_right;
     const char *made; /* the digest of the new password; NULL: none */
@@ -25,6 +25,10 @@ MUST_USE enum fault account_gate_fetch_caller(struct attempt *attempt, struct dr
 /* Counts an attempt of the client, and one at `name` (NO_BYTES: none); FAULT_XBUSY: too many, by
  * limit_client_attempts or limit_name_attempts.  An address cannot use up the attempts of another. */
 MUST_USE enum fault account_gate_count(struct attempt *attempt, struct bytes name);
+/* Counts a mail of this kind that the client requests for the subject, an address or a name in lower case;
+ * FAULT_XBUSY: too many, by limit_client_mails or limit_address_mails.  Each kind has its own count, so that
+ * mails of one kind never use up those of another, and none of them limits logins. */
+MUST_USE enum fault account_gate_count_mail(struct attempt *attempt, const char *kind, struct bytes subject);
 /* The client has shown that the name is its own: its attempts at it are forgotten. */
 void account_gate_forget(struct attempt *attempt, struct bytes name);
 

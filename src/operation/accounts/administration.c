@@ -11,6 +11,7 @@
 #include "operation/accounts/account_change.h"
 #include "operation/accounts/account_password.h"
 #include "operation/accounts/account_session.h"
+#include "operation/accounts/account_ticket.h"
 
 enum { DAY_MINUTES = 1440, INVITATION_DAYS = 7, INVITATION_DAYS_MOST = 366 };
 
@@ -103,7 +104,7 @@ static enum fault create(struct attempt *attempt, const struct reader *reader, c
     struct account_change change;
     struct draft *draft;
     struct bytes id = account_session_new_id(attempt);
-    enum fault fault = reader_members(reader, wish, "name address password roles");
+    enum fault fault = reader_members(reader, wish, "name address confirmed password roles");
     if (!fault)
         fault = account_change_read(reader, wish, &change);
     if (!fault && (!change.name.data || !change.password.data))
@@ -127,7 +128,7 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
     struct account_change change;
     struct draft *draft;
     struct bytes id;
-    enum fault fault = reader_members(reader, wish, "account name address password roles disabled");
+    enum fault fault = reader_members(reader, wish, "account name address confirmed password roles disabled");
     if (!fault)
         fault = account_change_read(reader, wish, &change);
     if (!fault)
@@ -167,6 +168,9 @@ static enum fault invite(struct attempt *attempt, const struct reader *reader, c
         return fault;
     int64_t expires = account_stamp_of(clock_present_minute() + days * DAY_MINUTES);
     struct bytes text = account_write_roles(arena, roles);
+    fault = account_ticket_plan_end(attempt, key, expires);
+    if (fault)
+        return fault;
     draft_create(ticket);
     draft_set_item(ticket, BYTES("Invite"), BYTES(""), false,
                    bytes_of(arena_printf(arena, "{\"expires\":%lld,%.*s", (long long)expires,

@@ -1,17 +1,26 @@
-/* register: makes an account and begins its first session. */
+/* register: makes an account and begins its first session.
+ *
+ * Where confirmation is required (namespace.h), the names of accounts are confirmed addresses.  {"address"}
+ * requests a mail, with the same answer and the same work whether the address has an account; {"ticket",
+ * "password"} makes the account. */
 #include "operation/accounts/accounts.h"
 
 #include "base/clock.h"
 #include "edge/crypto.h"
 #include "model/stamp.h"
+#include "operation/accounts/account_address.h"
+#include "operation/accounts/account_mail.h"
 #include "operation/accounts/account_password.h"
 #include "operation/accounts/account_proof.h"
 #include "operation/accounts/account_session.h"
+#include "operation/accounts/account_ticket.h"
 #include "operation/accounts/passkey_credential.h"
 #include "operation/caller.h"
 
 struct registration_wish {
     struct bytes given, name, address, password, invitation;
+    struct bytes lower, ticket; /* where confirmation is required: of a request of a mail, of its use */
+    bool is_confirmed;
     struct session_wish session;
     bool has_passkey; /* instead of a password */
     struct passkey_credential passkey;
@@ -43,20 +52,23 @@ static enum fault read_wish(const struct reader *reader, const struct json *para
 static enum fault check_registration(struct attempt *attempt, const struct registration_wish *wish)
 {
     const struct ns_accounts *accounts = &attempt->call->accounts;
+    bool is_named = wish->name.data || wish->lower.data || wish->ticket.data;
     const char *detail = NULL;
-    if (!wish->name.data && !accounts->has_anonymous)
-        detail = "Accounts without a name are not made here: send name and password.";
-    else if (wish->name.data && accounts->registration == REGISTRATION_CLOSED)
+    if (!is_named && !accounts->has_anonymous)
+        detail = accounts->needs_confirmation
+                     ? "Accounts without a name are not made here: send an address."
+                     : "Accounts without a name are not made here: send name and password.";
+    else if (is_named && accounts->registration == REGISTRATION_CLOSED)
         detail = "Registration is closed.";
-    else if (wish->name.data && accounts->registration == REGISTRATION_INVITATION && !wish->invitation.data)
+    else if (is_named && accounts->registration == REGISTRATION_INVITATION && !wish->invitation.data)
         detail = "An invitation is expected.";
     return detail ? reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED, detail, "register", NULL)
                   : FAULT_NONE;
 }
 
-/* Uses up the invitation; its roles are those of the account. */
-static enum fault take_invitation(struct attempt *attempt, struct bytes invitation,
-                                  const struct json **roles_r)
+/* Finds the invitation; its roles are those of the account. */
+static enum fault fetch_invitation(struct attempt *attempt, struct bytes invitation,
+                                   const struct json **roles_r, struct draft **draft_r)
 {
     static const struct json_limits limits = {.depth = 3, .tree_depth = 3, .nodes = 64};
     struct call *call = attempt->call;
@@ -81,14 +93,85 @@ static enum fault take_invitation(struct attempt *attempt, struct bytes invitati
                              "The invitation is wrong, used or expired.");
     const struct json *roles = json_member(root, "roles");
     *roles_r = account_are_roles(roles) ? roles : NULL;
-    draft_delete(ticket);
+    *draft_r = ticket;
     return FAULT_NONE;
 }
+
+/* Uses it up. */
+static enum fault take_invitation(struct attempt *attempt, struct bytes invitation,
+                                  const struct json **roles_r)
+{
+    struct draft *ticket;
+    enum fault fault = fetch_invitation(attempt, invitation, roles_r, &ticket);
+    if (!fault)
+        draft_delete(ticket);
+    return fault;
+}
+
+/* --- where confirmation is required --- */
+
+static enum fault read_ticket(const struct reader *reader, const struct json *param,
+                              struct registration_wish *wish)
+{
+    enum fault fault =
+        reader_members(reader, param, "ticket address password passkey invitation device cookie");
+    if (!fault)
+        fault = reader_text(reader, param, "ticket", &wish->ticket);
+    if (!fault)
+        fault = account_mail_read_address(reader, param, &wish->address, &wish->lower);
+    if (!fault && wish->ticket.data && wish->address.data)
+        fault = reader_wrong(reader, param, "address", "Beside a ticket no address is expected.");
+    if (!fault)
+        fault = passkey_credential_read(reader, param, "passkey", PASSKEY_CREATE, &wish->passkey,
+                                        &wish->has_passkey);
+    if (!fault)
+        fault = account_password_read(reader, param, "password", wish->ticket.data && !wish->has_passkey,
+                                      &wish->password);
+    if (!fault && wish->password.data && !wish->ticket.data)
+        fault = reader_wrong(reader, param, "password", "A password is expected beside a ticket only.");
+    if (!fault && wish->has_passkey && wish->address.data)
+        fault = reader_wrong(reader, param, "passkey", "Beside an address no passkey is expected.");
+    if (!fault)
+        fault = reader_text(reader, param, "invitation", &wish->invitation);
+    return fault ? fault : account_session_read(reader, param, &wish->session);
+}
+
+/* The invitation is used up by the ticket: here it only has to be valid. */
+static enum fault request_mail(struct attempt *attempt, const struct registration_wish *wish)
+{
+    const struct account_mail_wish mail = {.kind = LETTER_REGISTER, .address = wish->address};
+    const struct json *roles;
+    struct draft *ticket;
+    enum fault fault = FAULT_NONE;
+    if (wish->invitation.data)
+        fault = fetch_invitation(attempt, wish->invitation, &roles, &ticket);
+    return fault ? fault : account_mail_request(attempt, &mail, wish->lower);
+}
+
+/* The address of the ticket is the name. */
+static enum fault take_ticket(struct attempt *attempt, struct registration_wish *wish)
+{
+    struct account_ticket ticket;
+    enum fault fault = account_ticket_fetch(attempt, wish->ticket, LETTER_REGISTER, &ticket);
+    if (fault)
+        return fault;
+    wish->given = wish->address = ticket.address;
+    wish->is_confirmed = true;
+    draft_delete(ticket.draft);
+    return account_normalise(attempt->call->arena, ticket.address, &wish->name)
+               ? FAULT_NONE
+               : account_ticket_refuse(attempt);
+}
+
+/* --- the account --- */
 
 static enum fault make_account(struct attempt *attempt, const struct registration_wish *wish, struct bytes id,
                                const struct json *roles, struct draft *draft)
 {
-    const struct account account = {.name = wish->given, .address = wish->address, .created = stamp_now()};
+    const struct account account = {.name = wish->given,
+                                    .address = wish->address,
+                                    .is_confirmed = wish->is_confirmed,
+                                    .created = stamp_now()};
     account_gate_write(attempt, draft, &account);
     if (roles)
         draft_set_item(draft, BYTES("Roles"), BYTES(""), false,
@@ -96,7 +179,9 @@ static enum fault make_account(struct attempt *attempt, const struct registratio
     enum fault fault = FAULT_NONE;
     if (wish->password.data)
         fault = account_password_set(attempt, draft, wish->password); /* also if the name is taken */
-    return fault || !wish->name.data ? fault : account_gate_take_name(attempt, wish->name, id);
+    if (!fault && wish->name.data)
+        fault = account_gate_take_name(attempt, wish->name, id);
+    return fault || !wish->is_confirmed ? fault : account_address_take(attempt, wish->address, id);
 }
 
 /* The account gets the id that its passkey has, which was made before; it is given to one account only. */
@@ -127,13 +212,19 @@ static enum fault register_work(struct attempt *attempt)
     const struct json *roles = NULL;
     struct registration_wish wish = {0};
     struct draft *draft;
+    bool is_by_mail = attempt->call->accounts.needs_confirmation;
     enum fault fault = account_gate_check(attempt);
     if (!fault)
-        fault = read_wish(&reader, attempt->call->param, &wish);
+        fault = is_by_mail ? read_ticket(&reader, attempt->call->param, &wish)
+                           : read_wish(&reader, attempt->call->param, &wish);
     if (!fault)
         fault = check_registration(attempt, &wish);
     if (!fault)
         fault = account_gate_count(attempt, NO_BYTES);
+    if (!fault && wish.address.data && is_by_mail)
+        return request_mail(attempt, &wish);
+    if (!fault && wish.ticket.data)
+        fault = take_ticket(attempt, &wish);
     if (!fault && wish.invitation.data)
         fault = take_invitation(attempt, wish.invitation, &roles);
     struct bytes id = account_session_new_id(attempt);

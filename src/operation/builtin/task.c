@@ -26,7 +26,7 @@ static enum fault read_operation(struct attempt *attempt, const struct reader *r
     if (!name.data)
         return reader_wrong(reader, call->param, "op", "The name of an operation is expected.");
     *operation_r = registry_find(name);
-    if (!*operation_r)
+    if (!*operation_r || (*operation_r)->task.is_internal)
         return access_refuse_unknown(call, attempt->reply, name);
     fault = access_check(call, attempt->reply, *operation_r);
     if (!fault && (*operation_r)->is_secret)

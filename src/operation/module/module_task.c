@@ -66,6 +66,8 @@ void stampd_schedule(struct stampd_call *call, const struct stampd_task *task)
         return;
     const char *name = task->operation ? task->operation : "";
     const struct operation *operation = registry_find(bytes_of(name));
+    if (operation && operation->task.is_internal)
+        operation = NULL;
     const char *wrong = wrong_with(task, operation);
     if (wrong || module_try_is_afterwork(call))
         return module_try_fail(call, FAULT_BMODULE,

@@ -1,0 +1,86 @@
+/* account_mail: see the header. */
+#include "operation/accounts/account_mail.h"
+
+#include "edge/crypto.h"
+#include "operation/accounts/accounts.h"
+#include "operation/tasks/task_request.h"
+
+enum { RESOURCE_CHARACTERS = 32, LATEST_MS = 1 };
+
+bool account_mail_is_set_up(const struct attempt *attempt)
+{
+    return *attempt->worker_context->settings->mail_from != '\0';
+}
+
+enum fault account_mail_check(struct attempt *attempt)
+{
+    return account_mail_is_set_up(attempt)
+               ? FAULT_NONE
+               : reply_fault(attempt->call, attempt->reply, FAULT_OMAIL, NULL, NULL);
+}
+
+static void add_text(struct builder *text, const char *name, struct bytes value)
+{
+    if (!value.data)
+        return;
+    builder_printf(text, ",\"%s\":", name);
+    json_add_string(text, value);
+}
+
+static struct bytes write_param(struct arena *arena, const struct account_mail_wish *wish)
+{
+    struct builder text = {0};
+    builder_printf(&text, "{\"kind\":\"%s\"", letter_word(wish->kind));
+    add_text(&text, "name", wish->name);
+    add_text(&text, "address", wish->address);
+    add_text(&text, "account", wish->account);
+    builder_add_text(&text, "}");
+    struct bytes param = {arena_copy(arena, text.data, text.size), text.size};
+    builder_free(&text);
+    return param;
+}
+
+enum fault account_mail_plan(struct attempt *attempt, const struct account_mail_wish *wish)
+{
+    const struct reader reader = account_gate_reader(attempt);
+    struct arena *arena = attempt->call->arena;
+    struct task_excess excess;
+    char digest[CRYPTO_SHA256_HEX + 1];
+    struct bytes param = write_param(arena, wish);
+    crypto_sha256_hex(param, digest);
+    const struct task_request request = {
+        .operation = &accounts_accountmail,
+        .param = param,
+        .resource = bytes_of(arena_printf(arena, "accountmail/%.*s", RESOURCE_CHARACTERS, digest)),
+        .longest_ms = LATEST_MS, /* another request never delays it */
+        .priority = TASK_PRIORITY,
+    };
+    enum fault fault = task_request_add(attempt, &request, &excess);
+    return fault ? reader_over(&reader, NULL, excess.limit, excess.most, excess.value) : FAULT_NONE;
+}
+
+enum fault account_mail_request(struct attempt *attempt, const struct account_mail_wish *wish,
+                                struct bytes subject)
+{
+    enum fault fault = account_mail_check(attempt);
+    if (!fault)
+        fault = account_gate_count_mail(attempt, letter_word(wish->kind), subject);
+    if (!fault)
+        fault = account_mail_plan(attempt, wish);
+    if (!fault)
+        builder_add_text(attempt->reply->body, "{\"sent\":true}");
+    return fault;
+}
+
+enum fault account_mail_read_address(const struct reader *reader, const struct json *object,
+                                     struct bytes *address_r, struct bytes *lower_r)
+{
+    *lower_r = NO_BYTES;
+    enum fault fault = account_gate_read_address(reader, object, address_r);
+    if (fault || !address_r->data)
+        return fault;
+    if (!letter_is_address(*address_r) || !account_normalise(reader->call->arena, *address_r, lower_r))
+        return reader_wrong(reader, object, "address",
+                            "An address of at most 128 characters to which mails can be sent is expected.");
+    return FAULT_NONE;
+}

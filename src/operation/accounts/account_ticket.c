@@ -1,0 +1,144 @@
+/* account_ticket: see the header. */
+#include "operation/accounts/account_ticket.h"
+
+#include "base/clock.h"
+#include "edge/crypto.h"
+#include "operation/accounts/accounts.h"
+#include "operation/caller.h"
+#include "operation/tasks/task_request.h"
+
+enum { PROOF_CHARACTERS = 32 };
+
+static struct document_name name_of(struct bytes key)
+{
+    return (struct document_name){BYTES("Ticket"), key};
+}
+
+struct bytes account_ticket_proof(struct attempt *attempt, const struct draft *account)
+{
+    char digest[CRYPTO_SHA256_HEX + 1];
+    const struct item *item = draft_find_item(account, BYTES("Secret"), BYTES(""));
+    if (!item)
+        return BYTES("");
+    crypto_sha256_hex(item->content, digest);
+    return bytes_of(arena_copy(attempt->call->arena, digest, PROOF_CHARACTERS));
+}
+
+enum fault account_ticket_refuse(struct attempt *attempt)
+{
+    return caller_refuse(attempt->worker_context, attempt->call, attempt->reply, "ticket",
+                         "The ticket is wrong, used or expired.");
+}
+
+/* --- creation --- */
+
+static struct bytes write_content(struct arena *arena, const struct account_ticket *ticket, int64_t expires)
+{
+    struct builder text = {0};
+    builder_printf(&text, "{\"kind\":\"%s\",\"account\":", letter_word(ticket->kind));
+    json_add_string(&text, ticket->account);
+    builder_add_text(&text, ",\"address\":");
+    json_add_string(&text, ticket->address);
+    builder_add_text(&text, ",\"proof\":");
+    json_add_string(&text, ticket->proof);
+    builder_printf(&text, ",\"expires\":%lld}", (long long)expires);
+    struct bytes content = {arena_copy(arena, text.data, text.size), text.size};
+    builder_free(&text);
+    return content;
+}
+
+enum fault account_ticket_create(struct attempt *attempt, struct bytes key,
+                                 const struct account_ticket *ticket, int64_t minutes)
+{
+    struct draft *draft;
+    int64_t expires = account_stamp_of(clock_present_minute() + minutes);
+    enum fault fault = transaction_fetch(attempt->transaction, name_of(key), &draft);
+    if (fault)
+        return fault;
+    draft_create(draft);
+    draft_set_item(draft, BYTES("Mail"), BYTES(""), false,
+                   write_content(attempt->call->arena, ticket, expires));
+    return account_ticket_plan_end(attempt, key, expires);
+}
+
+/* --- use --- */
+
+static struct bytes text_of(const struct json *object, const char *name)
+{
+    const struct json *text = json_member(object, name);
+    return text && text->kind == JSON_STRING ? text->value : BYTES("");
+}
+
+static bool read_content(struct arena *arena, struct bytes content, struct account_ticket *ticket_r,
+                         int64_t *expires_r)
+{
+    static const struct json_limits limits = {.depth = 2, .tree_depth = 2, .nodes = 16};
+    struct json *root;
+    struct json_problem problem;
+    if (json_read(arena, content, &limits, &root, &problem))
+        return false;
+    const struct json *expires = json_member(root, "expires");
+    ticket_r->account = text_of(root, "account");
+    ticket_r->address = text_of(root, "address");
+    ticket_r->proof = text_of(root, "proof");
+    return letter_find_kind(text_of(root, "kind"), &ticket_r->kind) && expires &&
+           json_is_i64(expires, expires_r);
+}
+
+enum fault account_ticket_fetch(struct attempt *attempt, struct bytes secret, enum letter_kind kind,
+                                struct account_ticket *ticket_r)
+{
+    char digest[CRYPTO_SHA256_HEX + 1];
+    struct arena *arena = attempt->call->arena;
+    int64_t expires;
+    crypto_sha256_hex(secret, digest);
+    struct bytes key = bytes_of(arena_copy(arena, digest, CRYPTO_SHA256_HEX));
+    enum fault fault = transaction_fetch(attempt->transaction, name_of(key), &ticket_r->draft);
+    if (fault)
+        return fault;
+    const struct item *item =
+        draft_exists(ticket_r->draft) ? draft_find_item(ticket_r->draft, BYTES("Mail"), BYTES("")) : NULL;
+    if (!item || !read_content(arena, item->content, ticket_r, &expires) || ticket_r->kind != kind ||
+        account_is_over(expires, clock_present_minute()))
+        return account_ticket_refuse(attempt);
+    return FAULT_NONE;
+}
+
+/* --- end: the task `ticketend`, param {"ticket":key} --- */
+
+enum fault account_ticket_plan_end(struct attempt *attempt, struct bytes key, int64_t expires)
+{
+    const struct reader reader = account_gate_reader(attempt);
+    struct task_excess excess;
+    const struct task_request request = {
+        .operation = &accounts_ticketend,
+        .param =
+            bytes_of(arena_printf(attempt->call->arena, "{\"ticket\":\"%.*s\"}", (int)key.size, key.data)),
+        .start = expires,
+        .priority = TASK_PRIORITY_MOST,
+    };
+    enum fault fault = task_request_add(attempt, &request, &excess);
+    return fault ? reader_over(&reader, NULL, excess.limit, excess.most, excess.value) : FAULT_NONE;
+}
+
+static enum fault ticketend_work(struct attempt *attempt)
+{
+    const struct reader reader = account_gate_reader(attempt);
+    struct draft *draft;
+    struct bytes key;
+    enum fault fault = reader_members(&reader, attempt->call->param, "ticket");
+    if (!fault)
+        fault = reader_text(&reader, attempt->call->param, "ticket", &key);
+    if (!fault)
+        fault = reader_check_length(&reader, attempt->call->param, "ticket", key);
+    if (!fault)
+        fault = transaction_fetch(attempt->transaction, name_of(key), &draft);
+    if (!fault && draft_exists(draft))
+        draft_delete(draft);
+    return fault;
+}
+
+const struct operation accounts_ticketend = {.name = "ticketend",
+                                             .right = RIGHT_ADMIN,
+                                             .work = ticketend_work,
+                                             .task = {.batch = 100, .is_internal = true}};

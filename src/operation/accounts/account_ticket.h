@@ -1,0 +1,29 @@
+/* account_ticket: what the secret of a mail permits: the document Ticket/<SHA-256 of the secret>, item Mail
+ * {"kind","account","address","proof","expires"}.  Used once; deleted by a task after its expiry. */
+#ifndef STAMPD_OPERATION_ACCOUNTS_ACCOUNT_TICKET_H
+#define STAMPD_OPERATION_ACCOUNTS_ACCOUNT_TICKET_H
+
+#include "model/letter.h"
+#include "operation/accounts/account_gate.h"
+
+struct account_ticket {
+    enum letter_kind kind;
+    struct bytes account; /* empty: it makes one */
+    struct bytes address;
+    struct bytes proof; /* of account_ticket_proof, when the ticket was made; empty: none */
+    struct draft *draft;
+};
+/* Writes Ticket/<key>, which expires after these minutes, and plans its deletion. */
+MUST_USE enum fault account_ticket_create(struct attempt *attempt, struct bytes key,
+                                          const struct account_ticket *ticket, int64_t minutes);
+/* Finds the ticket of this secret and kind; the caller deletes the draft.  FAULT_SKEY: it is wrong, used or
+ * expired; the fault is the same in all cases. */
+MUST_USE enum fault account_ticket_fetch(struct attempt *attempt, struct bytes secret, enum letter_kind kind,
+                                         struct account_ticket *ticket_r);
+enum fault account_ticket_refuse(struct attempt *attempt);
+/* Plans the deletion of Ticket/<key> at this stamp. */
+MUST_USE enum fault account_ticket_plan_end(struct attempt *attempt, struct bytes key, int64_t expires);
+/* Changes with the password: a digest of the item Secret, in the arena; empty: there is none. */
+struct bytes account_ticket_proof(struct attempt *attempt, const struct draft *account);
+
+#endif
