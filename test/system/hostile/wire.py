@@ -185,7 +185,7 @@ def slow_ones():
     yield slow('half a body', head + HOSTILE[:50], b'', (0, 408), None)
     yield slow('a chunk that stops', chunked(b'ff\r\nxx'), b'', (0, 408), None)
     kept = put_text(class_=b'"Kept"', id_=b'"slow"').replace(ADMIN, b'')
-    yield slow('a body that comes byte by byte', request(body=kept + b' ' * 40)[:-40], b' ', 200, every_s=TIMEOUT_S / 20)
+    yield slow('a body that comes byte by byte', request(body=kept + b' ' * 40)[:-40], b' ', 200, every_s=TIMEOUT_S / 20, lasting_s=60)
 
 
 def cases():
