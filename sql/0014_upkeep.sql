@@ -1,5 +1,16 @@
 -- What is done to all documents of a namespace: purging what is too old, and starting over after a restore.
 
+create function stampd.purge_departures(older_than_stamp bigint, batch int default 1000) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+declare
+  -- What has left a collection goes first: what is left of the callers' sight then has nothing older to be compared with.
+  purged constant bigint := purge_members(older_than_stamp, batch);
+begin
+  return purged + case when purged < batch then purge_sights(older_than_stamp, (batch - purged)::int) else 0 end;
+end $$;
+comment on function stampd.purge_departures(bigint, int) is
+  'purge_members, then purge_sights: up to `batch` rows together.  Returns how many; call again until it returns 0.';
+
 -- --- the keeper: a process of each host that calls these repeatedly for each namespace, with the rights of the owner ---
 
 create function stampd.keep(what text, batch int, age_s bigint) returns bigint
@@ -13,7 +24,7 @@ begin
   end if;
   return case what
     when 'ended' then expire_documents(batch)
-    when 'departures' then purge_members(before, batch)
+    when 'departures' then purge_departures(before, batch)
     when 'zombies' then purge_zombies(before, batch)
     when 'subscriptions' then purge_subscriptions(batch)
     when 'answers' then purge_idempotency(before, batch)
@@ -89,6 +100,8 @@ begin
   delete from member m where m.has_left;
   update member m set version = present, xid = pg_current_xact_id();
   update collection c set floor = '0';
+  truncate sight;
+  update sight_rules set mark = 0, since = null, floor = '0' where one; -- numbers of transactions are those of another cluster
   -- Other namespaces may have taken values meanwhile: stampctl schema apply takes them again, or reports which it cannot have.
   delete from unique_value v using unique_property u where u.number = v.property and u.is_global;
   insert into schema_fill (class, iclass, after, done) select distinct u.class, '', '', 0 from unique_property u where u.is_global

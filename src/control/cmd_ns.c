@@ -153,7 +153,7 @@ static bool purge(struct control *control, struct pg *pg, const struct namespace
         arena_printf(control->arena, "stampd.stamp_of(now() - interval '%lld days')", (long long)days);
     int64_t ended, departures, zombies, subscriptions;
     if (!repeat(control, pg, "select stampd.expire_documents()", &ended) ||
-        !repeat(control, pg, arena_printf(control->arena, "select stampd.purge_members(%s)", limit),
+        !repeat(control, pg, arena_printf(control->arena, "select stampd.purge_departures(%s)", limit),
                 &departures) ||
         !repeat(control, pg, arena_printf(control->arena, "select stampd.purge_zombies(%s)", limit),
                 &zombies) ||

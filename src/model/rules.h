@@ -46,6 +46,7 @@ struct rules_caller {
     struct bytes account;      /* NO_BYTES: nobody has signed in */
     const struct bytes *roles; /* sorted */
     size_t role_count;
+    int64_t version; /* since when the account has its roles: another one whenever they were set */
 };
 
 /* A decision under way. */
@@ -73,6 +74,8 @@ struct rules_view {
 };
 bool rules_view_is_whole(const struct rules_view *view);
 bool rules_view_shows(const struct rules_view *view, struct bytes item_class);
+/* The hidden classes of items, joined by blanks, in the arena. */
+struct bytes rules_view_hidden(const struct rules_view *view, struct arena *arena);
 /* The same for the same set of hidden classes of items, in all processes and under all rules; "" when nothing
  * is hidden; up to 16 characters of [0-9a-f]. */
 const char *rules_view_name(const struct rules_view *view, struct arena *arena);

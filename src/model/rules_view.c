@@ -17,6 +17,16 @@ bool rules_view_shows(const struct rules_view *view, struct bytes item_class)
     return !item || !(view->hidden >> (item - view->class->items) & 1);
 }
 
+struct bytes rules_view_hidden(const struct rules_view *view, struct arena *arena)
+{
+    const char *text = "";
+    for (size_t i = 0; !rules_view_is_whole(view) && i < view->class->item_count; i++)
+        if (view->hidden >> i & 1)
+            text = arena_printf(arena, "%s%s%.*s", text, *text ? " " : "",
+                                (int)view->class->items[i].name.size, view->class->items[i].name.data);
+    return bytes_of(text);
+}
+
 const char *rules_view_name(const struct rules_view *view, struct arena *arena)
 {
     uint64_t hash = HASH_START;

@@ -201,6 +201,7 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     bool is_of_z = is_database_of_z(worker_context->settings, call->database);
     call->is_read_only = conf.state == NS_READONLY && !is_of_z;
     call->rules = has_key || is_of_z ? NULL : own->rules; /* z is the administrator's */
+    call->rules_version = call->rules ? own->rules_version : 0;
     call->quotas = has_key ? NULL : conf.quotas;
     bool has_own_quotas = call->quotas && call->quotas == own->conf.quotas;
     if (call->rules || has_own_quotas)

@@ -116,6 +116,7 @@ struct call {
     int64_t namespace_build;      /* ns_conf.build; set by access_enter */
     const struct rules *rules; /* what the caller may do, beside its level; NULL: the level alone decides; set
                                   by access_enter */
+    int64_t rules_version;     /* of the item that the rules are; 0: none; set by access_enter */
     struct rules_caller caller;  /* its account; set by access_enter */
     struct bytes caller_session; /* key of the account's item Sess that the credential is; NO_BYTES: none */
     bool is_by_service_key;      /* the credential is a service key */

@@ -64,6 +64,13 @@ static const struct item *find_session(const struct document *account, struct by
     return found;
 }
 
+/* A removal that is no longer known is not newer than dtime. */
+static int64_t version_of_roles(const struct document *account)
+{
+    const struct item *item = document_find_item(account, BYTES("Roles"), BYTES(""));
+    return item ? item->version : account->header.dtime;
+}
+
 bool caller_is_admitted(struct arena *arena, const struct document *document,
                         const struct caller_claim *claim, struct caller_proof *proof_r)
 {
@@ -76,10 +83,12 @@ bool caller_is_admitted(struct arena *arena, const struct document *document,
                       account_find(document, BYTES("Roles"), BYTES("")), &account) ||
         account.is_disabled)
         return false;
-    *proof_r = (struct caller_proof){
-        .caller = {.account = document->header.id, .roles = account.roles, .role_count = account.role_count},
-        .session = item->key,
-        .expires = session.expires};
+    *proof_r = (struct caller_proof){.caller = {.account = document->header.id,
+                                                .roles = account.roles,
+                                                .role_count = account.role_count,
+                                                .version = version_of_roles(document)},
+                                     .session = item->key,
+                                     .expires = session.expires};
     return true;
 }
 
@@ -99,8 +108,10 @@ bool caller_is_served(struct arena *arena, const struct document *document, bool
         has_key = bytes_equal(item->iclass, BYTES("Sess")) && !item_is_tombstone(item) &&
                   account_read_session(arena, item->content, &session) && session.is_service;
     }
-    *caller_r = (struct rules_caller){
-        .account = document->header.id, .roles = account.roles, .role_count = account.role_count};
+    *caller_r = (struct rules_caller){.account = document->header.id,
+                                      .roles = account.roles,
+                                      .role_count = account.role_count,
+                                      .version = version_of_roles(document)};
     return has_key || !by_key;
 }
 

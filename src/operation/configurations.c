@@ -76,6 +76,7 @@ static void read_rules(struct held_configuration *held, bool is_reported)
         assert(!fault && rules);
     }
     held->configuration.rules = rules;
+    held->configuration.rules_version = item ? item->version : 0;
 }
 
 static struct held_configuration *read_version(const struct document *document, bool is_reported)

@@ -20,6 +20,7 @@ void configurations_destroy(struct configurations *configurations); /* NULL is a
 struct configuration {
     struct ns_conf conf;
     const struct rules *rules; /* NULL: the access is not by rules.  None, or a malformed text: no right */
+    int64_t rules_version;     /* of their item; 0: none */
 };
 /* The newest one of the call's namespace, and that of z; valid until the next call, unless it is held. */
 MUST_USE enum fault configurations_find(struct worker_context *worker_context, struct call *call,

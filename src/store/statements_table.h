@@ -247,6 +247,17 @@ STATEMENT(
     " offset 0) i on true"
     " order by m.xid, m.id")
 
+/* --- sight (sql/0015_sight.sql): as the functions of the database describe it --- */
+
+STATEMENT(SIGHT_DECLARE, "sight_declare", 2, "select sight_declare($1, $2::text::json)")
+STATEMENT(SIGHT_CHANGES, "sight_changes", 9,
+          "select kind, text, number, since, floor, has_changed_teams from"
+          " sight_changes($1, $2::text::xid8, $3, $4::text[], $5, $6, $7::text[], $8::text[], $9)")
+STATEMENT(SIGHT_SINCE, "sight_since", 4,
+          "select id, version from sight_since($1, $2::text[], $3, $4::text[])")
+STATEMENT(SIGHT_WRITTEN, "sight_written", 8,
+          "select id from sight_written($1, $2::text[], $3::text[], $4, $5::text[], $6, $7, $8)")
+
 /* --- subscriptions (subscriptions.md) --- */
 
 /* The subscriptions that a commit matches: its documents, $1 class[], $2 id[]; $3 the caller's session, $4

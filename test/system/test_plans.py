@@ -4,6 +4,7 @@ tombstones and zombies, is answered from indexes and touches few pages, whether 
 PostgreSQL writes the plan of each statement that it runs for a worker into its log (auto_explain); so what is judged are the
 generic plans of the prepared statements themselves.
 """
+import hashlib
 import itertools
 import json
 import re
@@ -30,10 +31,12 @@ pytestmark = pytest.mark.once
 # The pages, of memory or disk, that a statement may touch at most when one or two documents of a few items are concerned.
 # A look into an index of a million rows is 4 pages, a changed row a few more for its own index entries.
 PAGES = {
-    'LOAD': 20, 'LOAD_NEWER': 28, 'ABSENT': 6, 'CORE': 30, 'CORE_ONE': 30, 'BORN': 20, 'WIPE': 15, 'PURGE': 25, 'VERIFY': 12,
+    'LOAD': 20, 'LOAD_NEWER': 28, 'ABSENT': 6, 'CORE': 30, 'CORE_ONE': 30, 'BORN': 20, 'WIPE': 15, 'PURGE': 25,
+    'VERIFY': 30,  # of six documents
+
     'SIZES': 280,  # of the 62 documents that follow the first of 70
     'READ_LIMIT': 1, 'READ_UNTIL': 1, 'READ_LEFT': 1, 'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'COLLECTION_EPOCH': 8, 'GLOBAL_CHANGES': 30, 'GLOBAL_RESERVE': 30, 'GLOBAL_DROP': 20,
-    'GLOBAL_STATE': 30, 'LIST': 70, 'CLASSES': 32, 'IDEMPOTENCY_FIND': 10, 'IDEMPOTENCY': 30,
+    'GLOBAL_STATE': 30, 'LIST': 70, 'CLASSES': 40, 'IDEMPOTENCY_FIND': 10, 'IDEMPOTENCY': 30,
     'IDEMPOTENCY_PURGE': 40,
     # Of a subscription with three definitions; and a commit of one document in a collection, by which one session is woken.
     'SUBSCRIPTIONS_SHOW': 24, 'SUBSCRIPTIONS_VOUCH': 20, 'SUBSCRIPTIONS_RETURN': 30, 'SUBSCRIPTIONS_PUT': 90, 'SUBSCRIPTIONS_DROP': 40, 'SUBSCRIPTIONS_MATCH': 90,
@@ -49,12 +52,14 @@ PAGES = {
     'TASK_OPERATIONS': 8,  # however many operations there are
     'CRON_SCAN': 60, 'CRON_PLAN': 60, 'CRON_END': 80,
     # Of two documents, and of a collection of ten thousand members, all of them changed since.
+    # Of a caller with a team, and a document of which it sees one item.
+    'SIGHT_DECLARE': 80, 'SIGHT_CHANGES': 60, 'SIGHT_SINCE': 40, 'SIGHT_WRITTEN': 30,
     'LIVE_LOOK': 40, 'LIVE_NEWS': 40, 'LIVE_ROUND': 4, 'LIVE_RULES': 20, 'LIVE_SECRET': 4, 'LIVE_LOAD': 40, 'LIVE_SCHEMA': 10,
 }
 # Met only after a commit of unknown outcome; said by the task `push` alone; no plan.
 UNMET = {'TASK_FIND', 'SUBSCRIPTIONS_TAKE', 'SUBSCRIPTIONS_SENT', 'SUBSCRIPTIONS_DROP_PUSH', 'LIVE_LISTEN'}
 # Tables of a row or so, whatever the namespace holds.
-SMALL = {'namespace', 'migration', 'schema', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation', 'task_early'}
+SMALL = {'namespace', 'migration', 'schema', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation', 'task_early', 'sight_rules', 'sight_place'}
 
 FILL = f"""
 set stampd.worker = on; -- no notifications
@@ -306,6 +311,38 @@ def exercise_live_rules(stack, id_, offset):
     stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': conf['j']}, {'c': 'Rules', 'del': True}]}, admin=True)
 
 
+def exercise_sight(stack, number):
+    """A caller under rules synchronises a collection, of which it has lost and gained members."""
+    (conf,) = stack.get('z', ('Namespace', 'lab'), admin=True)['items']
+    rules = {'Club': {'owner': 'Main.owner', 'team': {'class': 'Crew', 'id': 'Main.crew', 'members': 'Member'}, 'read': ['owner', 'team'],
+                      'list': ['owner', 'team'], 'items': {'Shut': {'see': []}}}}
+    ruled = [{'c': 'Conf', 'j': {**conf['j'], 'access': 'rules', 'accounts': {}}}, {'c': 'Rules', 'j': rules}]
+    stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': ruled}, admin=True)
+    owner, secret = 'A' * 22, 'A' * 43
+    digest = hashlib.sha256(secret.encode()).hexdigest()
+    stack.put('lab', {'c': 'Account', 'id': owner, 'items': [
+        {'c': 'Self', 'j': {'name': 'ann', 'created': 200101000000000}}, {'c': 'Sess', 'k': digest, 'j': {'created': 200101000000000, 'expires': 991231000000000}}]}, admin=True)
+    def club(id_, **content):
+        stack.put('lab', {'c': 'Club', 'id': id_, 'items': [{'c': 'Main', 'j': content}]}, admin=True)
+    def ask(**place):
+        param = {'c': 'Club', 'collection': 'town', 'value': 'sight', 'want': 'ids', **place}
+        return stack.request('POST', '/lab/op/collection', json={'param': param}, headers={'Authorization': f'Bearer st_{owner}.{secret}'}).json()['out']
+    stack.put('lab', {'c': 'Crew', 'id': 'crew', 'items': [{'c': 'Member', 'k': owner, 'j': {}}]}, admin=True)
+    token = ask()['token']
+    token = token if not ask(token=token)['complete'] else ask()['token']
+    for id_ in (f's{number}', f't{number}', f'u{number}'):
+        club(id_, town='sight', owner=owner)
+    token = ask(token=token)['token']
+    club(f's{number}', town='sight', owner='another')
+    club(f't{number}', town='elsewhere', owner=owner)
+    club(f'u{number}', town='sight', owner=owner, crew='crew')
+    out = ask(token=token)
+    assert not out['complete'] and sorted(one[0] for one in out['left']) == [f's{number}', f't{number}'] and out['ids'], out
+    stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': conf['j']}, {'c': 'Rules', 'del': True}]}, admin=True)
+    stack.psql('lab', 'alter table stampd.item disable trigger user')
+    stack.psql('lab', 'update stampd.sight_rules set mark = 0')
+
+
 def judge(stack, offset, not_again):
     seen = {}
     for word, plan in plans(stack, offset):
@@ -336,5 +373,7 @@ def test_every_statement_goes_by_an_index_and_touches_few_pages(filled, statisti
         exercise_copies(stack, f'{statistics} {turn}')
         exercise_claims(stack, f'{statistics} {turn}')
         exercise_live(stack, f'd0{number + turn}')
+        exercise_live_rules(stack, f'ruled {statistics} {turn}')
+        exercise_sight(stack, f'{number}{turn}')
         exercise_live_rules(stack, f'ruled {statistics} {turn}', offset)
     judge(stack, offset, {'SCHEMA', 'LIVE_RULES', 'LIVE_SECRET'})

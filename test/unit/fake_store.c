@@ -16,6 +16,7 @@
 #include "store/store_load.h"
 #include "store/store_schema.h"
 #include "store/store_search.h"
+#include "store/store_sight.h"
 
 enum { ROWS = 128, ANSWERS = 16 };
 
@@ -439,6 +440,39 @@ enum fault store_search_select(struct store *store, int ns, struct arena *arena,
     fake.selected = selection->count ? selection->values[0] : NO_BYTES;
     *rows_r = fake.rows ? bytes_of(fake.rows) : NO_BYTES;
     return fake.select_fault;
+}
+
+enum fault store_sight_declare(struct store *store, int ns, struct arena *arena, int64_t mark,
+                               struct bytes places)
+{
+    (void)store, (void)ns, (void)arena, (void)mark, (void)places;
+    return FAULT_NONE;
+}
+
+/* No rules are followed. */
+enum fault store_sight_changes(struct store *store, int ns, const struct store_sight_query *query,
+                               struct store_sight_changes *changes_r)
+{
+    (void)store, (void)ns, (void)query;
+    *changes_r = (struct store_sight_changes){0};
+    return FAULT_NONE;
+}
+
+enum fault store_sight_since(struct store *store, int ns, const struct store_sight_query *query,
+                             const struct store_sight_changes *changes, const struct bytes *ids, size_t count,
+                             int64_t *since_r)
+{
+    (void)store, (void)ns, (void)query, (void)changes, (void)ids;
+    memset(since_r, 0, count * sizeof *since_r);
+    return FAULT_NONE;
+}
+
+enum fault store_sight_written(struct store *store, int ns, const struct store_sight_query *query,
+                               const struct bytes *ids, const struct bytes *hidden, size_t count, bool *are_r)
+{
+    (void)store, (void)ns, (void)query, (void)ids, (void)hidden;
+    memset(are_r, 0, count * sizeof *are_r);
+    return FAULT_NONE;
 }
 
 void store_set_reader(struct store *store, uint64_t client)

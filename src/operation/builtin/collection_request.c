@@ -53,10 +53,12 @@ static enum fault read_value(const struct reader *reader, const struct json *par
     return FAULT_NONE;
 }
 
-static struct bytes make_question(const struct call *call, const struct collection_request *request)
+/* A token is bound to its caller by the digest in it: with another one it is answered completely. */
+static struct bytes make_question(const struct call *call, const struct collection_request *request,
+                                  bool is_judged)
 {
     struct builder text = {0};
-    if (request->is_judged) {
+    if (is_judged) {
         signed_text_add_part(&text, BYTES("judged"));
         signed_text_add_part(&text, call->caller.account);
     }
@@ -87,21 +89,27 @@ static bool take_numbers(struct bytes payload, int64_t *numbers, size_t count, s
     return true;
 }
 
+/* Removes the digest and the blanks behind it; false: it is none. */
+static bool take_digest(struct bytes *payload, struct bytes *digest_r)
+{
+    *digest_r = bytes_cut(payload, ' ');
+    return digest_r->size == SIGHT_DIGEST || !digest_r->size;
+}
+
 static enum fault read_token(const struct reader *reader, const struct json *param,
                              struct collection_request *request)
 {
-    struct bytes token, payload;
+    struct bytes token, payload, digest;
     int64_t numbers[4];
     enum fault fault = reader_text(reader, param, "token", &token);
     if (fault || !token.data)
         return fault;
-    if (request->is_judged)
-        return reader_wrong(reader, param, "token",
-                            "Where rules decide, every answer is complete: omit this member.");
     if (!signed_text_read(reader->call->arena, request->secret, request->question, token, &payload) ||
-        !take_numbers(payload, numbers, COUNT_OF(numbers), &payload) || payload.size)
+        !take_numbers(payload, numbers, COUNT_OF(numbers), &payload) || !take_digest(&payload, &digest))
         return reader_wrong(reader, param, "token",
                             "The token of an earlier answer about the same collection is expected.");
+    if (!bytes_equal(digest, request->sight.digest))
+        return FAULT_NONE; /* what its holder could see is not what the caller sees */
     request->position = (struct collection_position){.is_first = true,
                                                      .life = numbers[0],
                                                      .number = numbers[1],
@@ -111,8 +119,8 @@ static enum fault read_token(const struct reader *reader, const struct json *par
     return FAULT_NONE;
 }
 
-/* Cursors of judged callers have one length: the id's size, the id, and blanks. */
-enum { JUDGED_CURSOR_SIZE = 8 * 20 + 255 };
+/* Those of judged callers have one length, whatever they contain: padded with blanks. */
+enum { JUDGED_TOKEN_SIZE = 4 * 20 + SIGHT_DIGEST + 1, JUDGED_CURSOR_SIZE = 8 * 20 + SIGHT_DIGEST + 1 + 255 };
 
 static bool take_padded(struct bytes *id)
 {
@@ -126,16 +134,20 @@ static bool take_padded(struct bytes *id)
 static enum fault read_cursor(const struct reader *reader, const struct json *param,
                               struct collection_request *request)
 {
-    struct bytes cursor, payload;
+    struct bytes cursor, payload, digest = request->sight.digest;
     int64_t numbers[7];
     enum fault fault = reader_text(reader, param, "cursor", &cursor);
     if (fault || !cursor.data)
         return fault;
-    if (!signed_text_read(reader->call->arena, request->secret, request->question, cursor, &payload) ||
+    if (!signed_text_read(reader->call->arena, request->secret, request->cursor_question, cursor, &payload) ||
         !take_numbers(payload, numbers, COUNT_OF(numbers), &payload) ||
-        (request->is_judged && !take_padded(&payload)))
+        (request->is_judged && (!take_digest(&payload, &digest) || !take_padded(&payload))))
         return reader_wrong(reader, param, "cursor",
                             "The cursor of an earlier page of the same collection is expected.");
+    if (!bytes_equal(digest, request->sight.digest)) {
+        collection_request_start_over(request);
+        return FAULT_NONE;
+    }
     request->position = (struct collection_position){.is_complete = numbers[0] != 0,
                                                      .life = numbers[1],
                                                      .number = numbers[2],
@@ -148,37 +160,51 @@ static enum fault read_cursor(const struct reader *reader, const struct json *pa
     return FAULT_NONE;
 }
 
+static void pad(struct builder *text, size_t size)
+{
+    while (text->size < size)
+        builder_add_text(text, " ");
+}
+
 void collection_request_write_token(const struct call *call, const struct collection_request *request,
                                     struct builder *body)
 {
     const struct collection_position *position = &request->position;
-    const char *payload = arena_printf(call->arena, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ",
-                                       position->life, position->number, position->horizon, position->minute);
+    struct builder text = {0};
+    builder_printf(&text, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ", position->life,
+                   position->number, position->horizon, position->minute);
+    builder_add_bytes(&text, request->sight.digest);
+    if (request->is_judged)
+        pad(&text, JUDGED_TOKEN_SIZE);
     builder_add_text(body, "\"token\":");
     json_add_string(body,
-                    signed_text_make(call->arena, request->secret, request->question, bytes_of(payload)));
+                    signed_text_make(call->arena, request->secret, request->question, builder_bytes(&text)));
+    builder_free(&text);
 }
 
 void collection_request_write_cursor(const struct call *call, const struct collection_request *request,
                                      const struct collection_member *last, struct builder *body)
 {
     const struct collection_position *position = &request->position;
-    const char *payload = arena_printf(
-        call->arena, "%d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %.*s",
-        position->is_complete, position->life, position->number, position->from, position->horizon,
-        position->minute, last->transaction, (int)last->id.size, last->id.data);
+    struct builder text = {0};
+    builder_printf(&text, "%d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ",
+                   position->is_complete, position->life, position->number, position->from, position->horizon,
+                   position->minute, last->transaction);
     if (request->is_judged)
-        payload = arena_printf(call->arena,
-                               "%d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
-                               " %zu %-*.*s",
-                               position->is_complete, position->life, position->number, position->from,
-                               position->horizon, position->minute, last->transaction, last->id.size,
-                               JUDGED_CURSOR_SIZE, (int)last->id.size, last->id.data);
-    struct bytes text = bytes_of(payload);
-    if (request->is_judged && text.size > JUDGED_CURSOR_SIZE)
-        text.size = JUDGED_CURSOR_SIZE;
+        builder_printf(&text, "%.*s %zu ", (int)request->sight.digest.size, request->sight.digest.data,
+                       last->id.size);
+    builder_add_bytes(&text, last->id);
+    if (request->is_judged)
+        pad(&text, JUDGED_CURSOR_SIZE);
     builder_add_text(body, ",\"cursor\":");
-    json_add_string(body, signed_text_make(call->arena, request->secret, request->question, text));
+    json_add_string(
+        body, signed_text_make(call->arena, request->secret, request->cursor_question, builder_bytes(&text)));
+    builder_free(&text);
+}
+
+void collection_request_start_over(struct collection_request *request)
+{
+    request->position = (struct collection_position){.is_complete = true, .is_first = true};
 }
 
 /* --- the whole ---------------------------------------------------------------------------------- */
@@ -215,6 +241,17 @@ static enum fault check_count(const struct reader *reader, const struct schema *
                 arena_printf(reader->call->arena, "Number of values expected: %zu.", collection->key_count));
     }
     return FAULT_NONE;
+}
+
+/* Of the documents whose properties the caller sees. */
+static struct caller_sight find_sight(const struct attempt *attempt, const struct collection_request *request)
+{
+    const struct schema_collection *collection = request->collection;
+    struct bytes keys[SCHEMA_KEYS_MOST];
+    size_t count = 0;
+    for (; collection && count < collection->key_count; count++)
+        keys[count] = collection->keys[count].item->name;
+    return sight_find(attempt, request->class, RULES_LIST, collection ? keys : NULL, count);
 }
 
 enum fault collection_request_read(struct attempt *attempt, const struct reader *reader,
@@ -255,7 +292,9 @@ enum fault collection_request_read(struct attempt *attempt, const struct reader 
     if (fault)
         return fault;
     request->secret = schema->secret;
-    request->question = make_question(attempt->call, request);
+    request->sight = find_sight(attempt, request);
+    request->question = make_question(attempt->call, request, false);
+    request->cursor_question = make_question(attempt->call, request, request->is_judged);
     fault = read_token(reader, param, request);
     return fault ? fault : read_cursor(reader, param, request);
 }

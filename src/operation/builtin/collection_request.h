@@ -4,6 +4,7 @@
 
 #include "operation/attempt.h"
 #include "operation/reader.h"
+#include "operation/sight.h"
 #include "store/store_collection.h"
 
 /* Where a synchronisation stands. */
@@ -20,9 +21,11 @@ struct collection_position {
 };
 
 struct collection_request {
-    struct bytes class, name, value, question, secret;
+    struct bytes class, name, value, secret;
+    struct bytes question, cursor_question; /* what tokens and cursors are signed for */
     bool wants_ids, is_stream;
-    bool is_judged; /* rules apply to the caller: every answer is complete, without tokens */
+    bool is_judged;                             /* rules apply to the caller */
+    struct caller_sight sight;                  /* of the caller */
     const struct schema_collection *collection; /* its declaration; NULL: an application's, or none */
     int64_t limit;
     struct collection_position position;
@@ -34,6 +37,8 @@ MUST_USE enum fault collection_request_read(struct attempt *attempt, const struc
 MUST_USE enum fault collection_request_judge(const struct reader *reader,
                                              const struct collection_request *request,
                                              const struct collection_page *page);
+/* Everything is sent, from the first page on. */
+void collection_request_start_over(struct collection_request *request);
 /* The synchronisation begins with this page. */
 void collection_request_begin(struct collection_position *position, const struct collection_page *page,
                               int64_t minute);

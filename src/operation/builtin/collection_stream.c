@@ -2,7 +2,7 @@
  * the database sends them: `get`'s documents, or pairs of id and version.  The last line has the token,
  * {"members":number,"token":text}; without it the answer is incomplete.
  *
- * Where rules decide, it is made of judged pages, and the last line has no token (collection.c).  Elsewhere
+ * Where rules decide, it is made of judged pages (collection_judged.h).  Elsewhere
  * documents go from the database to the client: no cache stores them, and a worker holds at most one piece
  * and one item of them.  All are of one snapshot, whose horizon is in the token. */
 #include "operation/builtin/collection_stream.h"
@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "operation/builtin/collection_judged.h"
 #include "operation/builtin/collection_request.h"
 #include "operation/quota.h"
 #include "store/store_stream.h"
@@ -200,7 +201,7 @@ enum fault collection_stream(struct attempt *attempt)
         return fault;
     reply->outlet->prepare(reply->outlet);
     limit_time(attempt);
-    fault = explain_time(attempt, request.is_judged ? collection_stream_judged(attempt, &request)
+    fault = explain_time(attempt, request.is_judged ? collection_judged_stream(attempt, &request)
                                                     : answer_stream(attempt, &request));
     quota_end_stream(attempt);
     return fault;

@@ -7,7 +7,5 @@
 
 /* Afterwork: sends the whole collection when a stream was requested. */
 enum fault collection_stream(struct attempt *attempt);
-/* The same where rules decide: page after page, judged on the newest documents. */
-enum fault collection_stream_judged(struct attempt *attempt, struct collection_request *request);
 
 #endif

@@ -36,6 +36,7 @@ static enum fault find_rights(struct attempt *attempt)
     if (fault)
         return fault;
     call->rules = own->rules;
+    call->rules_version = own->rules_version;
     if (conf.quotas && conf.quotas != own->conf.quotas)
         configurations_hold(z, call->arena);
     call->quotas = conf.quotas;
