@@ -269,6 +269,18 @@ static bool set_assertion(fido_assert_t *statement, const char *rp,
                FIDO_OK;
 }
 
+/* libfido2 expects the extensions that were asked for.  A page may ask for one, `prf`, which is hmac-secret
+ * to the authenticator. */
+static bool is_signed(fido_assert_t *statement, const struct webauthn_key *key, const void *opened)
+{
+    static const int extensions[] = {0, FIDO_EXT_HMAC_SECRET};
+    for (size_t i = 0; i < COUNT_OF(extensions); i++)
+        if (fido_assert_set_extensions(statement, extensions[i]) == FIDO_OK &&
+            fido_assert_verify(statement, 0, (int)key->algorithm, opened) == FIDO_OK)
+            return true;
+    return false;
+}
+
 bool webauthn_verify(const char *rp, const struct webauthn_key *key,
                      const struct webauthn_assertion *assertion, int64_t *count_r, bool *may_backup_r)
 {
@@ -279,8 +291,8 @@ bool webauthn_verify(const char *rp, const struct webauthn_key *key,
         return false;
     open_key(key, &opened);
     fido_assert_t *statement = must(fido_assert_new());
-    bool is_verified = opened.any && set_assertion(statement, rp, assertion) &&
-                       fido_assert_verify(statement, 0, (int)key->algorithm, opened.any) == FIDO_OK;
+    bool is_verified =
+        opened.any && set_assertion(statement, rp, assertion) && is_signed(statement, key, opened.any);
     *count_r = fido_assert_sigcount(statement, 0);
     *may_backup_r = (flags_of(data) & FLAG_MAY_BACKUP) != 0;
     fido_assert_free(&statement);

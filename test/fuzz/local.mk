@@ -13,6 +13,7 @@ fuzz_live_sources = test/fuzz/fuzz_live.c test/fuzz/fuzz.h
 fuzz_load_sources = test/fuzz/fuzz_load.c test/fuzz/fuzz.h
 fuzz_multipart_sources = test/fuzz/fuzz_multipart.c test/fuzz/fuzz.h
 fuzz_mutation_sources = test/fuzz/fuzz_mutation.c test/fuzz/fuzz.h
+fuzz_passkey_sources = test/fuzz/fuzz_passkey.c test/fuzz/fuzz.h
 fuzz_path_sources = test/fuzz/fuzz_path.c test/fuzz/fuzz.h
 fuzz_refusal_sources = test/fuzz/fuzz_refusal.c test/fuzz/fuzz.h
 fuzz_request_sources = test/fuzz/fuzz_request.c test/fuzz/fuzz.h $(FAKE_STORE)
@@ -24,7 +25,7 @@ fuzz_words_sources = test/fuzz/fuzz_words.c test/fuzz/fuzz.h
 
 if FUZZERS
 noinst_PROGRAMS = test/fuzz/fuzz_answer test/fuzz/fuzz_arguments test/fuzz/fuzz_condition test/fuzz/fuzz_content test/fuzz/fuzz_form \
-	test/fuzz/fuzz_client_copies test/fuzz/fuzz_json test/fuzz/fuzz_live test/fuzz/fuzz_load test/fuzz/fuzz_multipart test/fuzz/fuzz_mutation test/fuzz/fuzz_path test/fuzz/fuzz_refusal \
+	test/fuzz/fuzz_client_copies test/fuzz/fuzz_json test/fuzz/fuzz_live test/fuzz/fuzz_load test/fuzz/fuzz_multipart test/fuzz/fuzz_mutation test/fuzz/fuzz_passkey test/fuzz/fuzz_path test/fuzz/fuzz_refusal \
 	test/fuzz/fuzz_request test/fuzz/fuzz_rules test/fuzz/fuzz_schema test/fuzz/fuzz_settings test/fuzz/fuzz_wakeup test/fuzz/fuzz_words
 test_fuzz_fuzz_answer_SOURCES = $(fuzz_answer_sources)
 test_fuzz_fuzz_answer_LDADD = $(FUZZ_LDADD)
@@ -59,6 +60,9 @@ test_fuzz_fuzz_multipart_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_mutation_SOURCES = $(fuzz_mutation_sources)
 test_fuzz_fuzz_mutation_LDADD = $(FUZZ_LDADD)
 test_fuzz_fuzz_mutation_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+test_fuzz_fuzz_passkey_SOURCES = $(fuzz_passkey_sources)
+test_fuzz_fuzz_passkey_LDADD = $(FUZZ_LDADD)
+test_fuzz_fuzz_passkey_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_path_SOURCES = $(fuzz_path_sources)
 test_fuzz_fuzz_path_LDADD = $(FUZZ_LDADD)
 test_fuzz_fuzz_path_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
@@ -87,7 +91,7 @@ test_fuzz_fuzz_words_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 else
 FUZZ_REPLAYS = test/fuzz/replay_answer test/fuzz/replay_arguments test/fuzz/replay_condition test/fuzz/replay_content \
 	test/fuzz/replay_form test/fuzz/replay_client_copies test/fuzz/replay_json test/fuzz/replay_live test/fuzz/replay_load test/fuzz/replay_multipart \
-	test/fuzz/replay_mutation test/fuzz/replay_path test/fuzz/replay_refusal test/fuzz/replay_request test/fuzz/replay_rules test/fuzz/replay_schema \
+	test/fuzz/replay_mutation test/fuzz/replay_passkey test/fuzz/replay_path test/fuzz/replay_refusal test/fuzz/replay_request test/fuzz/replay_rules test/fuzz/replay_schema \
 	test/fuzz/replay_settings test/fuzz/replay_wakeup test/fuzz/replay_words
 check_PROGRAMS += $(FUZZ_REPLAYS)
 TESTS += $(FUZZ_REPLAYS)
@@ -113,6 +117,8 @@ test_fuzz_replay_multipart_SOURCES = test/fuzz/replay.c $(fuzz_multipart_sources
 test_fuzz_replay_multipart_LDADD = $(FUZZ_LDADD)
 test_fuzz_replay_mutation_SOURCES = test/fuzz/replay.c $(fuzz_mutation_sources)
 test_fuzz_replay_mutation_LDADD = $(FUZZ_LDADD)
+test_fuzz_replay_passkey_SOURCES = test/fuzz/replay.c $(fuzz_passkey_sources)
+test_fuzz_replay_passkey_LDADD = $(FUZZ_LDADD)
 test_fuzz_replay_path_SOURCES = test/fuzz/replay.c $(fuzz_path_sources)
 test_fuzz_replay_path_LDADD = $(FUZZ_LDADD)
 test_fuzz_replay_refusal_SOURCES = test/fuzz/replay.c $(fuzz_refusal_sources)

@@ -285,6 +285,16 @@ def test_real_attestations_of_a_key_by_itself(team):
         assert passkey(team, login=key.get(options(team, 'login')))['account'] == holder.id
 
 
+def test_extensions_of_the_page(team):
+    """`prf` is hmac-secret in what the authenticator signs."""
+    holder = Holder(team, 'EdDSA')
+    key = Passkey(ORIGIN)
+    holder.add(key, data={'extensions': {'credProtect': 2, 'hmac-secret': True}})
+    for extensions in ({'hmac-secret': bytes(32)}, {'other': [1, {'a': True}]}, {}):
+        assert passkey(team, login=key.get(options(team, 'login'), data={'extensions': extensions}))['account'] == holder.id
+        refused('SKEY', passkey, team, login=key.get(options(team, 'login'), data={'extensions': extensions}, key=Key()), status=401)
+
+
 def test_a_key_on_several_devices(team):
     holder = Holder(team, flags=BOTH | MAY_BACKUP | BACKED_UP, counts=False)
     assert holder.login(flags=BOTH | MAY_BACKUP)['account'] == holder.id

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cbor.h"
+#include "browser_passkey.h"
 #include "model/passkey.h"
 
 static struct arena *arena;
@@ -137,6 +138,7 @@ static void test_parties(void **state UNUSED)
                                         "{\"rp\":\"a.b\",\"x\":1}",
                                         "{\"rp\":\"1.2\"}",
                                         "{\"rp\":\"-a.b\"}",
+                                        "{\"rp\":\"a.b\",\"origins\":[\"https://xa.b\"]}",
                                         "{\"rp\":\"a-.b\"}",
                                         "{\"rp\":\"a.b\",\"origins\":[\"https://b\"]}",
                                         "{\"rp\":\"a.b\",\"origins\":[[]]}",
@@ -240,6 +242,62 @@ static void test_keys(void **state UNUSED)
         assert_false(webauthn_is_key(&wrong[i]));
 }
 
+/* --- a browser --- */
+
+static struct bytes decoded(const char *text)
+{
+    struct bytes bytes;
+    assert_true(passkey_read_base64(arena, bytes_of(text), 4096, &bytes));
+    return bytes;
+}
+
+static struct bytes altered(struct bytes bytes, size_t place)
+{
+    char *copy = arena_copy(arena, bytes.data, bytes.size);
+    copy[place] ^= 1;
+    return (struct bytes){copy, bytes.size};
+}
+
+static void test_what_a_browser_gave(void **state UNUSED)
+{
+    const struct relying_party *party =
+        read_party("{\"rp\":\"" BROWSER_RP "\",\"origins\":[\"" BROWSER_ORIGIN "\"]}");
+    const struct bytes created = decoded(BROWSER_CREATE_CLIENT_DATA),
+                       attestation = decoded(BROWSER_CREATE_ATTESTATION);
+    const struct webauthn_assertion assertion = {decoded(BROWSER_GET_CLIENT_DATA), decoded(BROWSER_GET_DATA),
+                                                 decoded(BROWSER_GET_SIGNATURE)};
+    struct webauthn_credential credential, other;
+    struct bytes challenge;
+    int64_t count;
+    bool may_backup;
+    assert_null(passkey_read_client_data(arena, party, PASSKEY_CREATE, created, &challenge));
+    assert_true(bytes_equal(challenge, bytes_of(BROWSER_CREATE_CHALLENGE)));
+    assert_null(webauthn_read_credential(arena, BROWSER_RP, created, attestation, &credential));
+    assert_true(bytes_equal(credential.id, decoded(BROWSER_ID)) &&
+                credential.key.algorithm == WEBAUTHN_ES256 && credential.count == 1);
+    assert_non_null(webauthn_read_credential(arena, "localhos", created, attestation, &other));
+    assert_null(passkey_read_client_data(arena, party, PASSKEY_GET, assertion.client_data, &challenge));
+    assert_true(bytes_equal(challenge, bytes_of(BROWSER_GET_CHALLENGE)));
+    assert_true(webauthn_verify(BROWSER_RP, &credential.key, &assertion, &count, &may_backup));
+    assert_true(count == 2 && !may_backup);
+    const struct webauthn_key nobody = webauthn_key_of_nobody();
+    assert_false(webauthn_verify(BROWSER_RP, &nobody, &assertion, &count, &may_backup));
+    assert_false(webauthn_verify("example.org", &credential.key, &assertion, &count, &may_backup));
+    for (size_t place = 0; place < assertion.authenticator_data.size; place++) {
+        struct webauthn_assertion one = assertion;
+        one.authenticator_data = altered(assertion.authenticator_data, place);
+        assert_false(webauthn_verify(BROWSER_RP, &credential.key, &one, &count, &may_backup));
+    }
+    for (size_t place = 0; place < assertion.signature.size; place++) {
+        struct webauthn_assertion one = assertion;
+        one.signature = altered(assertion.signature, place);
+        assert_false(webauthn_verify(BROWSER_RP, &credential.key, &one, &count, &may_backup));
+    }
+    for (size_t size = 0; size < attestation.size; size++)
+        assert_non_null(webauthn_read_credential(arena, BROWSER_RP, created,
+                                                 (struct bytes){attestation.data, size}, &other));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_a_key_is_read_as_written),
         cmocka_unit_test(test_a_challenge_is_used_once),
         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_what_a_browser_gave),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
