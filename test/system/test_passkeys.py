@@ -547,6 +547,10 @@ def test_a_registration_by_passkey_obeys_the_configuration(team):
         ticket = team.op('club', 'accounts', {'invite': {'roles': ['staff']}}, admin=True)['out']['invitation']
         key, made = alone(team, 'club', name=name, invitation=ticket)
         assert call(team, 'account', {}, made['token'], 'club')['roles'] == ['staff']
+        configure(team, 'club', accounts={'registration': 'open', 'confirm': 'required', 'passkeys': PASSKEYS})
+        assert options(team, 'register', ns='club')['user']['name'] == 'An example'  # the name is that of a ticket
+        configure(team, 'club', accounts={'registration': 'closed', 'confirm': 'required', 'passkeys': PASSKEYS})
+        refused('SCLOSED', options, team, 'register', ns='club')
         configure(team, 'club', accounts={'registration': 'closed', 'passkeys': PASSKEYS})
         refused('SCLOSED', options, team, 'register', ns='club', name=name)
     finally:

@@ -42,7 +42,11 @@ static enum fault begin_register(struct attempt *attempt, const struct reader *r
     enum fault fault = reader_members(reader, attempt->call->param, "begin name");
     if (!fault)
         fault = account_gate_read_name(reader, attempt->call->param, &given, &normal);
-    if (!fault && (given.data ? accounts->registration == REGISTRATION_CLOSED : !accounts->has_anonymous))
+    bool may_be_named =
+        given.data || accounts->needs_confirmation; /* by a ticket, whose name is not known here */
+    bool may_be = (may_be_named && accounts->registration != REGISTRATION_CLOSED) ||
+                  (!given.data && accounts->has_anonymous);
+    if (!fault && !may_be)
         fault = refuse(attempt, "Registration is closed.");
     return fault ? fault
                  : passkey_options_write_new(attempt, PASSKEY_FOR_REGISTER, account_session_new_id(attempt),
