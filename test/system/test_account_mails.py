@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from authenticator import Passkey
 from clock import Clock
 from door_client import Client
 from manager import PARKED, Manager
@@ -246,6 +247,26 @@ def test_registration_by_mail_discloses_no_account(team, office):
     ann = ask(team, 'account', token=made['token'], ns='club')
     assert (ann['name'], ann['address'], ann['confirmed']) == ('Ann@example.org', 'Ann@example.org', True)
     assert ask(team, 'login', {'name': 'ann@example.org', 'password': PASSWORD}, ns='club')['account'] == made['account']
+
+
+def test_a_ticket_registers_with_a_passkey(team, office):
+    """Also after a passkey that is refused, which does not use up the ticket."""
+    configure(team, 'club', accounts={**REQUIRED, 'passkeys': {'rp': 'example.org'}})
+    try:
+        register(team, 'key@example.org')
+        deliver(team, 'club')
+        ticket, key = office.take().ticket, Passkey('https://example.org')
+        wanted = ask(team, 'passkey', {'begin': 'register'}, ns='club')['options']
+        refused('SKEY', ask, team, 'register', {'ticket': ticket, 'passkey': key.create(wanted, flags=0)}, ns='club')
+        made = ask(team, 'register', {'ticket': ticket, 'passkey': key.create(wanted)}, ns='club')
+        refused('SKEY', ask, team, 'register', {'ticket': ticket, 'passkey': Passkey(key.origin).create(ask(team, 'passkey', {'begin': 'register'}, ns='club')['options'])}, ns='club')
+        used = key.get(ask(team, 'passkey', {'begin': 'login'}, ns='club')['options'])
+        session = ask(team, 'passkey', {'login': used}, ns='club')
+        own = ask(team, 'account', token=session['token'], ns='club')
+        assert (own['account'], own['name'], own['confirmed']) == (made['account'], 'key@example.org', True)
+        refused('SKEY', ask, team, 'login', {'name': 'key@example.org', 'password': PASSWORD}, ns='club', status=401)
+    finally:
+        configure(team, 'club', accounts=REQUIRED)
 
 
 def test_where_confirmation_is_required_no_road_tells_of_a_name(team, office):
