@@ -123,6 +123,62 @@ def test_a_file_is_checked(tmp_path):
     assert run('check', tmp_path / 'none.json').returncode == 1
 
 
+# --- with the schema ---
+
+OTHERWISE = {
+    'Note': {'owner': 'Info.owner', 'members': 'Member', 'team': {'class': 'Team', 'id': 'Info.team', 'members': 'Main'}, 'read': ['owner'],
+             'update': [{'to': 'owner', 'if': {'not': {'in': [{'before': 'Line.a'}, ['x', {'after': 'None.a'}]]}}}],
+             'items': {'Gone': {'see': ['owner']}, 'Raw': {'write': [{'to': 'owner', 'if': {'exists': {'after': 'Raw.a'}}}]}}},
+    'Free': {'owner': 'Any.owner', 'members': 'Main'}, 'Absent': {'owner': 'Info.owner', 'members': 'Member', 'read': ['owner']},
+    'Far': {'team': {'class': 'Nowhere', 'id': 'Main.team', 'members': 'Member'}},
+}
+DECLARED = {'classes': {
+    'Note': {'items': {'Info': {}, 'Member': {'singleton': True}, 'Line': {}, 'Raw': {'singleton': True, 'raw': True}}},
+    'Team': {'items': {'Main': {'singleton': True}}}, 'Free': {'open': True, 'items': {'Main': {'singleton': True}}}, 'Far': {'items': {'Main': {'singleton': True}}}}}
+WARNINGS = [
+    'Absent: The schema does not declare documents Absent.',
+    'Far.team.class: The schema does not declare documents Nowhere.',
+    'Free.members: The schema declares items Main of documents Free as a singleton; a list is expected.',
+    'Note.owner: The schema declares items Info of documents Note as a list; a singleton is expected.',
+    'Note.members: The schema declares items Member of documents Note as a singleton; a list is expected.',
+    'Note.team.id: The schema declares items Info of documents Note as a list; a singleton is expected.',
+    'Note.team.members: The schema declares items Main of documents Team as a singleton; a list is expected.',
+    'Note.update[0]: The schema declares items Line of documents Note as a list; a singleton is expected.',
+    'Note.update[0]: The schema does not declare items None of documents Note.',
+    'Note.items.Gone: The schema does not declare items Gone of documents Note.',
+    'Note.items.Raw.write[0]: The schema declares items Raw of documents Note as raw; JSON is expected.',
+]
+
+
+def test_rules_are_compared_with_a_schema(tmp_path):
+    rules, schema = write(tmp_path / 'r.json', OTHERWISE), write(tmp_path / 's.json', DECLARED)
+    done = run('check', rules, '--schema', schema)
+    assert (done.returncode, done.stdout.splitlines()) == (1, [f'{rules}: 4 classes', *(f'{rules}: {one}' for one in WARNINGS)])
+    done = stampctl('schema', 'check', schema, '--rules', rules, status=1)
+    assert done.out.splitlines() == [f'{schema}: 4 classes', *(f'{rules}: {one}' for one in WARNINGS)]
+
+
+def test_rules_that_agree_with_a_schema(tmp_path):
+    rules = write(tmp_path / 'r.json', {'Note': {'owner': 'Info.owner', 'members': 'Member', 'read': ['owner'], 'items': {'Info': {'see': ['owner']}}}})
+    schema = write(tmp_path / 's.json', {'classes': {'Note': {'items': {'Info': {'singleton': True}, 'Member': {}}}}})
+    assert run('check', rules, '--schema', schema).returncode == 0 and stampctl('schema', 'check', schema, '--rules', rules)
+    assert run('check', rules, '--schema', tmp_path / 'none.json').returncode == run('check', rules, '--schema', rules).returncode == 1
+
+
+def test_a_namespace_with_both_is_warned_about(stack, tmp_path):
+    """Whichever comes first; both are set."""
+    rules, schema = write(tmp_path / 'r.json', OTHERWISE), write(tmp_path / 's.json', DECLARED)
+    where = ['--config', stack.path / 'etc/stampd.conf', '--admin-conninfo', stack.conninfo_of_server()]
+    try:
+        assert of(stack, 'set', 'lab', rules).out == ''
+        assert stampctl('schema', 'set', 'lab', schema, *where).out.splitlines()[1:] == [f'warning: rules of lab: {one}' for one in WARNINGS]
+        assert of(stack, 'set', 'lab', rules).out.splitlines() == [f'warning: lab: {one}' for one in WARNINGS]
+        assert json.loads(of(stack, 'show', 'lab').out) == OTHERWISE
+    finally:
+        of(stack, 'set', 'lab', '--none')
+        stampctl('schema', 'set', 'lab', write(tmp_path / 'e.json', {'classes': {}}), *where)
+
+
 # --- the command, in a namespace ---
 
 def of(stack, *words, status=0):

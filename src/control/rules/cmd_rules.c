@@ -6,6 +6,7 @@
 
 #include "control/message.h"
 #include "control/ns_registry.h"
+#include "model/rules_schema.h"
 
 bool cmd_rules_read(struct arena *arena, const char *where, struct bytes text, struct rules **rules_r)
 {
@@ -59,6 +60,38 @@ static bool store(struct control *control, struct pg *z, const char *code, struc
                          &result);
 }
 
+static void print_warning(void *context, const char *sentence)
+{
+    const char *where = context;
+    printf("%s: %s\n", where, sentence);
+}
+
+size_t cmd_rules_compare(struct arena *arena, const char *where, const struct rules *rules,
+                         const struct schema *schema)
+{
+    return rules_schema_compare(arena, rules, schema, print_warning, (void *)where);
+}
+
+/* Prints what the rules name and the schema that the namespace declares in z, if any, declares otherwise. */
+static bool warn(struct control *control, struct pg *z, const char *code, const struct rules *rules)
+{
+    struct pg_params params;
+    struct pg_result *result;
+    struct schema *schema;
+    struct schema_problem problem;
+    pg_params_start(&params, control->arena);
+    pg_params_add_text(&params, bytes_of(code));
+    if (!control_query(
+            control, z, "reading the declaration",
+            "select content from stampd.item where class = 'Schema' and id = $1::text and iclass = "
+            "'Conf' and key = ''",
+            &params, &result))
+        return false;
+    if (pg_rows(result) && !schema_read(control->arena, pg_get_text(result, 0, 0), &schema, &problem))
+        cmd_rules_compare(control->arena, arena_printf(control->arena, "warning: %s", code), rules, schema);
+    return true;
+}
+
 static int rules_set(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
@@ -68,7 +101,8 @@ static int rules_set(struct control *control, int argc, char **argv)
         2,
         "Set the access rules of a namespace.",
         "Every worker applies them at its next request, where the access of the namespace is rules\n"
-        "(`stampctl ns access CODE rules`).  FILE is a JSON object; - is standard input.\n"};
+        "(`stampctl ns access CODE rules`).  FILE is a JSON object; - is standard input.\n"
+        "Prints a warning for each name in the rules that the schema of the namespace declares otherwise.\n"};
     bool is_none = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
@@ -77,7 +111,7 @@ static int rules_set(struct control *control, int argc, char **argv)
     char **words;
     int status;
     struct bytes text = NO_BYTES;
-    struct rules *rules;
+    struct rules *rules = NULL;
     struct pg *z;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
@@ -88,7 +122,8 @@ static int rules_set(struct control *control, int argc, char **argv)
     if (!is_none &&
         (!read_file(control, words[1], &text) || !cmd_rules_read(control->arena, words[1], text, &rules)))
         return CONTROL_FAILED;
-    bool is_done = open_namespace(control, words[0], &z) && store(control, z, words[0], text);
+    bool is_done = open_namespace(control, words[0], &z) && store(control, z, words[0], text) &&
+                   (is_none || warn(control, z, words[0], rules));
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
@@ -115,6 +150,25 @@ static int rules_show(struct control *control, int argc, char **argv)
     return CONTROL_DONE;
 }
 
+/* Prints what the rules name and the schema in the file declares otherwise; false: there is some, or it is no
+ * schema. */
+static bool check_schema(struct control *control, const char *where, const struct rules *rules,
+                         const char *path)
+{
+    struct bytes text;
+    struct schema *schema;
+    struct schema_problem problem;
+    if (!path)
+        return true;
+    if (!read_file(control, path, &text))
+        return false;
+    if (schema_read(control->arena, text, &schema, &problem)) {
+        message_print("%s: %s%s%s", path, problem.path, *problem.path ? ": " : "", problem.expected);
+        return false;
+    }
+    return cmd_rules_compare(control->arena, where, rules, schema) == 0;
+}
+
 static int rules_check(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
@@ -123,18 +177,24 @@ static int rules_check(struct control *control, int argc, char **argv)
         1,
         1,
         "Check a file of access rules.",
-        "Prints the first error with its place.  Needs no server; - is standard input.\n"};
+        "Prints the first error with its place.  Needs no server; - is standard input.\n"
+        "With --schema, also prints what the rules name and the schema in SCHEMA declares otherwise: "
+        "classes\n"
+        "that it does not have, owners in a list, members in a singleton; the exit status is 1 then.\n"};
+    const char *schema = NULL;
+    const struct option_line lines[] = {
+        {.name = "schema", .argument = "SCHEMA", .help = "Compare with this declaration.", .text = &schema}};
     char **words;
     int count;
     struct bytes text;
     struct rules *rules;
-    enum options_result result = options_read(&command, NULL, 0, argc, argv, &words, &count);
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
     if (!read_file(control, words[0], &text) || !cmd_rules_read(control->arena, words[0], text, &rules))
         return CONTROL_FAILED;
     printf("%s: %zu classes\n", words[0], rules_count_classes(rules));
-    return CONTROL_DONE;
+    return check_schema(control, words[0], rules, schema) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 int control_rules(struct control *control, int argc, char **argv)

@@ -7,6 +7,7 @@
 #include "control/message.h"
 #include "control/ns_registry.h"
 #include "control/record.h"
+#include "control/rules/cmd_rules.h"
 #include "control/schema/schema_contents.h"
 #include "control/schema/schema_plan.h"
 
@@ -43,6 +44,16 @@ static int check_contents(struct control *control, const char *code, bool is_jso
     return wrong ? CONTROL_FAILED : CONTROL_DONE;
 }
 
+/* Prints what the rules in the file name and the schema declares otherwise; false: there is some. */
+static bool check_rules(struct control *control, const char *path, const struct schema *schema)
+{
+    struct bytes text;
+    struct rules *rules;
+    return !path || (control_read_file(control->arena, path, &text) &&
+                     cmd_rules_read(control->arena, path, text, &rules) &&
+                     cmd_rules_compare(control->arena, path, rules, schema) == 0);
+}
+
 static int schema_check(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
@@ -54,13 +65,16 @@ static int schema_check(struct control *control, int argc, char **argv)
         "Prints what is wrong with the declaration in FILE.  With --content, lists the contents of the "
         "namespace CODE "
         "that do\nnot conform to the JSON Schema of their class; the exit status is 1 when there are "
-        "some.\n"};
+        "some.\nWith --rules, prints what the access rules in RULES name and the schema declares otherwise, "
+        "likewise.\n"};
     bool is_content = false, is_json = false;
+    const char *rules = NULL;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
         {.name = "content", .help = "Check the contents of a namespace.", .flag = &is_content},
         {.name = "json", .help = "With --content, print JSON, one object a content.", .flag = &is_json},
+        {.name = "rules", .argument = "RULES", .help = "Compare with these access rules.", .text = &rules},
     };
     char **words;
     int count;
@@ -74,7 +88,7 @@ static int schema_check(struct control *control, int argc, char **argv)
     if (!read_file(control, words[0], &text, &schema))
         return CONTROL_FAILED;
     printf("%s: %zu classes\n", words[0], schema->class_count);
-    return CONTROL_DONE;
+    return check_rules(control, rules, schema) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 static bool read_declared(struct control *control, const struct ns_target *target, struct bytes *text_r,
@@ -95,6 +109,20 @@ static bool read_declared(struct control *control, const struct ns_target *targe
                             *text_r, schema_r);
 }
 
+/* Prints what the rules of the namespace, if any, name and the schema declares otherwise. */
+static bool warn(struct control *control, struct pg *z, const char *code, const struct schema *schema)
+{
+    struct bytes text;
+    struct rules *rules;
+    struct rules_problem problem;
+    if (!cmd_rules_fetch(control, z, code, &text))
+        return false;
+    if (text.data && !rules_read(control->arena, text, &rules, &problem))
+        cmd_rules_compare(control->arena, arena_printf(control->arena, "warning: rules of %s", code), rules,
+                          schema);
+    return true;
+}
+
 static int schema_set(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
@@ -104,7 +132,8 @@ static int schema_set(struct control *control, int argc, char **argv)
         2,
         "Declare the classes of a namespace; `schema apply` then applies the declaration.",
         "FILE - is standard input.  The declaration is stored in the namespace z, as document "
-        "Schema/CODE.\n"};
+        "Schema/CODE.\nPrints a warning for each name in the access rules of the namespace that is declared "
+        "otherwise.\n"};
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
@@ -125,7 +154,7 @@ static int schema_set(struct control *control, int argc, char **argv)
         return CONTROL_FAILED;
     printf("%s: classes declared: %zu; apply them with stampctl schema apply %s\n", words[0],
            schema->class_count, words[0]);
-    return CONTROL_DONE;
+    return warn(control, target.z, words[0], schema) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* --- show ---------------------------------------------------------------------------------------- */
