@@ -26,11 +26,11 @@ class Mail:
 
 
 class Office:
-    """`answer`: what it replies to a mail; `hang`, `close`: it does that instead, at the receiver."""
+    """`answer`: what it replies to a mail; `hang`, `close`: it does that instead, at the receiver.  `meanwhile`: before the reply, once."""
 
     def __init__(self, **more):
         self.mails, self.logins, self.tried = [], [], 0
-        self.answer, self.receiver, self.hang, self.close = '250 OK', None, False, False
+        self.answer, self.receiver, self.hang, self.close, self.meanwhile = '250 OK', None, False, False, None
         self.controller = Controller(self, hostname='127.0.0.1', port=free_port(), **{**more, **({'authenticator': self.log_in} if more else {})})
         self.controller.start()
         self.url = f'smtp://127.0.0.1:{self.controller.port}'
@@ -50,6 +50,9 @@ class Office:
         return '250 OK'
 
     async def handle_DATA(self, server, session, envelope):
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile:
+            meanwhile()
         if self.answer.startswith('250'):
             self.mails.append(Mail(envelope, session))
         return self.answer

@@ -400,6 +400,16 @@ def test_a_mail_that_is_refused_is_given_up(team, office, trouble):
     assert row(team, taskid)[1].endswith(f'The mail server answers {list(trouble.values())[0][:3]}.')
 
 
+def test_a_conflict_sends_no_second_mail(team, office):
+    """The account changes between the mail and the commit of its ticket."""
+    ann, taskid = plan(team, office)
+    office.meanwhile = lambda: ask(team, 'accounts', {'set': {'account': ann.id, 'roles': ['late']}}, admin=True)
+    deliver(team)
+    assert office.meanwhile is None
+    made = ask(team, 'reset', {'ticket': office.take().ticket, 'password': OTHER})
+    assert ask(team, 'account', token=made['token'])['roles'] == ['late']
+
+
 def test_a_worker_dies_after_the_mail(team, office):
     """The link of a mail whose ticket was not written does not work; another mail comes."""
     ann, taskid = plan(team, office)
