@@ -181,13 +181,15 @@ create function stampd.notify_truncation() returns trigger language plpgsql as $
 begin
   if tg_when = 'BEFORE' then
     update stampd.namespace set floor = greatest(floor, (select max(d.version) from stampd.doc d)) where one;
+    delete from stampd.owned;
+    delete from stampd.account_bytes;
   else
     perform pg_notify('stampd', 'all');
   end if;
   return null;
 end $$;
 comment on function stampd.notify_truncation() is
-  'Trigger: raises the floor over the versions of all documents, and sends `all` on the channel stampd.';
+  'Trigger: raises the floor over the versions of all documents, takes them from their owners, and sends `all` on the channel stampd.';
 create trigger floor_over_truncation before truncate on stampd.doc
   for each statement execute function stampd.notify_truncation();
 comment on trigger floor_over_truncation on stampd.doc is

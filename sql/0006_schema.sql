@@ -7,7 +7,8 @@ create table stampd.schema (
   number   bigint not null,
   content  text not null,
   building text not null,
-  wakes    boolean not null default false
+  wakes    boolean not null default false,
+  owners   text not null default '{}'
 );
 insert into stampd.schema (number, content, building) values (0, '{"classes":{}}', '');
 comment on table stampd.schema is 'Exactly one row: the declaration of classes that is applied here; stampctl schema apply keeps it.';
@@ -18,6 +19,8 @@ comment on column stampd.schema.building is
   'Exported fields that are written but not to be searched yet: Class.Item.field, separated by blanks.';
 comment on column stampd.schema.wakes is
   'Commits create a task `push` for each session that is to be woken; wake_sessions() changes it.';
+comment on column stampd.schema.owners is
+  'The members that name owners, of classes whose owners are counted: JSON {class: "Item.member"}; owners_declare() changes it.';
 grant select on stampd.schema to stampd;
 
 create table stampd.schema_fill (
@@ -111,6 +114,7 @@ begin
     execute format('select stampd.%I($1, $2)', 'x_' || class || '_' || iclass || '_write') using array[id], array[key];
   end if;
   perform stampd.member_write(class, array[id]);
+  perform stampd.owned_write(array[class], array[id], 0, null);
 end $$;
 comment on function stampd.export_item(text, text, text, text) is
   'Brings side tables and collections of a document to the content of an item; whoever writes one by SQL calls it behind.';
@@ -124,6 +128,7 @@ begin
     execute format('select stampd.%I($1)', wipe.proname) using array[id];
   end loop;
   perform stampd.member_write(class, array[id]);
+  perform stampd.owned_write(array[class], array[id], 0, null);
 end $$;
 comment on function stampd.export_wipe(text, text) is 'Removes a document from all side tables and collections of its class.';
 
@@ -139,6 +144,7 @@ begin
     end if;
   end loop;
   perform stampd.member_write(of_class, array[of_id]);
+  perform stampd.owned_write(array[of_class], array[of_id], 0, null);
 end $$;
 comment on function stampd.export_items(text, text, bigint) is
   'Brings side tables and collections of a document to its items of that version.';

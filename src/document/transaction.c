@@ -452,6 +452,8 @@ static void prepare_writing(struct transaction *transaction, const struct schema
     writing->commit.fence_count = transaction->fence_count;
     writing->commit.checkpoint = transaction->checkpoint;
     writing->commit.stop = now;
+    writing->commit.account_bytes_most = transaction->account_bytes_most;
+    writing->commit.account = transaction->account;
     writing->commit.match.own = transaction->session;
 }
 

@@ -57,6 +57,9 @@ void transaction_copy(struct transaction *transaction, const struct copy_batch *
 const struct task *transaction_next_task(const struct transaction *transaction);
 /* The caller's session: a commit of documents determines which of its definitions match. */
 void transaction_name_session(struct transaction *transaction, struct bytes session);
+/* No account may own more bytes after the commit, unless it owned more before; needs owners that are declared
+ * (store_owners.h).  `account`: the caller's, which learns the sum. */
+void transaction_limit_owners(struct transaction *transaction, int64_t most, struct bytes account);
 /* After the validation: the subscriptions that the commit matched. */
 const struct match *transaction_match(const struct transaction *transaction);
 /* Validates: writes what changed and verifies the rest in one commit, or, when nothing changed, verifies in

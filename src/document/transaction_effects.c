@@ -75,6 +75,12 @@ int64_t transaction_growth(const struct commit *commit)
     return growth;
 }
 
+void transaction_limit_owners(struct transaction *transaction, int64_t most, struct bytes account)
+{
+    transaction->account_bytes_most = most;
+    transaction->account = account;
+}
+
 /* --- subscriptions --- */
 
 void transaction_name_session(struct transaction *transaction, struct bytes session)

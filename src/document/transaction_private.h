@@ -32,6 +32,8 @@ struct transaction {
     const struct copy_batch *copies; /* to be written; NULL: none */
     struct task next;
     struct bytes session;                            /* of the caller; NO_BYTES: none is named */
+    int64_t account_bytes_most;                      /* 0: no limit */
+    struct bytes account;                            /* of the caller; NO_BYTES: none */
     struct match match;                              /* what the commit matched */
     const struct schema *stood;                      /* the schema of transaction_stand; NULL: not called */
     struct bytes refused[TRANSACTION_REFUSED_PARTS]; /* as transaction_refused returns them */

@@ -79,11 +79,11 @@ bool quotas_read_rate(struct arena *arena, struct bytes text, struct quota_rate 
 
 /* --- the whole --- */
 
-/* False: there is no such number. */
+/* False: there is no such number.  No document belongs to an address. */
 static bool read_number(const struct json *member, size_t subject, struct quotas *quotas)
 {
     size_t number = find_word(numbers, QUOTA_NUMBERS, member->name);
-    if (number == QUOTA_NUMBERS || (number == QUOTA_BYTES && subject != QUOTA_NAMESPACE))
+    if (number == QUOTA_NUMBERS || (number == QUOTA_BYTES && subject == QUOTA_ADDRESS))
         return false;
     int64_t *most = &quotas->numbers[subject][number];
     return json_is_i64(member, most) && *most > 0;

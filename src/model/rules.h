@@ -33,6 +33,8 @@ MUST_USE enum fault rules_read(struct arena *arena, struct bytes text, struct ru
                                struct rules_problem *problem_r);
 
 size_t rules_count_classes(const struct rules *rules);
+/* The classes whose documents have an owner: JSON {class: "Item.member"}, in the order of their names. */
+struct bytes rules_owners(const struct rules *rules);
 
 /* Classes of documents that belong to the server: no rule can be declared for them, and so only the
  * administrator and the server's own operations reach them. */

@@ -103,6 +103,7 @@ struct rules_class {
 struct rules {
     const struct rules_class *classes; /* sorted by name */
     size_t class_count;
+    struct bytes owners;
 };
 
 const struct rules_class *rules_find_class(const struct rules *rules, struct bytes name);

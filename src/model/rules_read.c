@@ -249,6 +249,31 @@ static bool read_tree(struct rules_reader *reader, struct bytes text, struct jso
     return true;
 }
 
+static struct bytes list_owners(struct arena *arena, const struct rules *rules)
+{
+    struct builder text = {0};
+    for (size_t i = 0; i < rules->class_count; i++) {
+        const struct rules_place *owner = &rules->classes[i].owner;
+        if (!owner->item.data)
+            continue;
+        builder_add_bytes(&text, text.size ? BYTES(",") : BYTES("{"));
+        json_add_string(&text, rules->classes[i].name);
+        builder_add_text(&text, ":");
+        json_add_string(&text,
+                        bytes_of(arena_printf(arena, "%.*s.%.*s", (int)owner->item.size, owner->item.data,
+                                              (int)owner->member.size, owner->member.data)));
+    }
+    builder_add_bytes(&text, text.size ? BYTES("}") : BYTES("{}"));
+    struct bytes owners = {arena_copy(arena, text.data, text.size), text.size};
+    builder_free(&text);
+    return owners;
+}
+
+struct bytes rules_owners(const struct rules *rules)
+{
+    return rules->owners;
+}
+
 enum fault rules_read(struct arena *arena, struct bytes text, struct rules **rules_r,
                       struct rules_problem *problem_r)
 {
@@ -270,6 +295,7 @@ enum fault rules_read(struct arena *arena, struct bytes text, struct rules **rul
             return FAULT_AARG;
     qsort(classes, rules->class_count, sizeof *classes, compare_names);
     rules->classes = classes;
+    rules->owners = list_owners(arena, rules);
     *rules_r = rules;
     return FAULT_NONE;
 }

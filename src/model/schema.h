@@ -18,11 +18,12 @@ struct schema {
     struct bytes secret; /* of the namespace: signs its cursors and tokens; applied schemas only */
     const struct schema_class *classes;
     size_t class_count;
-    bool has_old;      /* some class may have contents of older releases */
-    bool has_copies;   /* some item is copied */
-    bool has_contents; /* contents of some item are checked */
-    bool has_global;   /* some property is unique in all namespaces */
-    bool wakes;        /* applied: commits wake the sessions whose subscriptions match (subscriptions.md) */
+    bool has_old;        /* some class may have contents of older releases */
+    bool has_copies;     /* some item is copied */
+    bool has_contents;   /* contents of some item are checked */
+    bool has_global;     /* some property is unique in all namespaces */
+    struct bytes owners; /* applied: members that name owners whose bytes are counted: JSON; "{}": none */
+    bool wakes;          /* applied: commits wake the sessions whose subscriptions match (subscriptions.md) */
 };
 
 /* Why a text is not a valid schema. */

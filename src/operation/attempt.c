@@ -28,9 +28,10 @@ enum fault attempt_answer(enum fault fault)
 }
 
 /* The names in a refusal of the database become the arguments of the fault. */
-static void explain(struct call *call, struct reply *reply, const struct transaction *transaction,
-                    enum fault fault)
+static void explain(const struct attempt *attempt, const struct transaction *transaction, enum fault fault)
 {
+    struct call *call = attempt->call;
+    struct reply *reply = attempt->reply;
     const char *parts[TRANSACTION_REFUSED_PARTS + 1];
     bool is_limit = fault == FAULT_ALIMIT || fault == FAULT_XBUSY;
     if (fault != FAULT_AUNIQUE && fault != FAULT_AFIXED && fault != FAULT_ACONTENT && !is_limit)
@@ -39,6 +40,7 @@ static void explain(struct call *call, struct reply *reply, const struct transac
     if (is_limit && !parts[0]) /* it is explained, or not of the commit */
         return;
     (void)reply_fault(call, reply, fault, expected, NULL);
+    quota_count_refusal(attempt, parts[0]);
     for (size_t i = 0; parts[i]; i++)
         reply_add_argument(call, reply, parts[i]);
 }
@@ -116,6 +118,8 @@ static enum fault work(struct attempt_commit *commit, struct attempt *attempt)
         fault = judge_changes(attempt);
     if (!fault)
         fault = quota_check_bytes(attempt);
+    if (!fault && may_write(attempt))
+        fault = quota_limit_owners(attempt);
     if (!fault && commit->complete)
         fault = commit->complete(commit, attempt);
     return fault;
@@ -129,7 +133,7 @@ static enum fault validate(struct attempt_commit *commit, struct transaction *tr
         reply_enter(commit->attempts[i]->reply, PHASE_VALIDATION);
     enum fault fault = transaction_validate(transaction, &version);
     if (commit->count == 1)
-        explain(first->call, first->reply, transaction, fault);
+        explain(first, transaction, fault);
     for (size_t i = 0; i < commit->count && !fault; i++)
         commit->attempts[i]->version = version;
     return fault;

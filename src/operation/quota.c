@@ -3,10 +3,12 @@
 
 #include "base/clock.h"
 #include "operation/access.h"
+#include "model/rules.h"
 #include "segment/limiter.h"
 #include "segment/refusals.h"
 #include "segment/stored.h"
 #include "segment/streams.h"
+#include "store/store_owners.h"
 
 _Static_assert((int)QUOTAS_ALL <= (int)REFUSALS_QUOTAS, "each quota has its counter");
 _Static_assert((int)QUOTAS_ALL <= (int)LIMITER_ATTEMPTS, "the kinds of the limiter differ");
@@ -135,6 +137,34 @@ static int64_t growth_of(const struct transaction *transaction)
         if (draft_is_changed(draft))
             growth += (draft_exists(draft) ? draft_volume(draft) : 0) - draft_base(draft)->header.v1;
     return growth;
+}
+
+static bool changes_documents(const struct transaction *transaction)
+{
+    const struct draft *draft;
+    for (size_t i = 0; (draft = transaction_draft(transaction, i)); i++)
+        if (draft_is_changed(draft))
+            return true;
+    return false;
+}
+
+enum fault quota_limit_owners(struct attempt *attempt)
+{
+    const struct call *call = attempt->call;
+    struct store *store = documents_store(attempt->worker_context->documents);
+    int64_t most = call->quotas ? call->quotas->numbers[QUOTA_ACCOUNT][QUOTA_BYTES] : 0;
+    if (call->task || call->level == LEVEL_EVERYTHING || !changes_documents(attempt->transaction))
+        return FAULT_NONE;
+    transaction_limit_owners(attempt->transaction, most, call->caller.account);
+    return store_owners_declare(store, attempt->ns, call->arena,
+                                most && call->rules ? rules_owners(call->rules) : STORE_OWNERS_NONE);
+}
+
+void quota_count_refusal(const struct attempt *attempt, const char *limit)
+{
+    int quota = quotas_number(QUOTA_ACCOUNT, QUOTA_BYTES);
+    if (limit && strncmp(limit, "quotas.", 7) == 0 && strcmp(limit + 7, quotas_name(quota)) == 0)
+        refusals_count_quota(attempt->worker_context->segment, attempt->ns, attempt->call->ns, quota);
 }
 
 enum fault quota_check_bytes(struct attempt *attempt)

@@ -39,6 +39,12 @@ MUST_USE enum fault quota_check_number(struct segment *segment, struct call *cal
 MUST_USE enum fault quota_begin_stream(struct attempt *attempt);
 void quota_end_stream(struct attempt *attempt);
 
+/* The same for the accounts that own documents: declares the owners to the database, whose commit counts and
+ * refuses them.  Without effect in a snapshot. */
+MUST_USE enum fault quota_limit_owners(struct attempt *attempt);
+/* The commit was refused by the limit that is named. */
+void quota_count_refusal(const struct attempt *attempt, const char *limit);
+
 /* After the work of an operation: may the transaction make the namespace grow?  FAULT_ALIMIT, recorded in the
  * reply with the name of the quota, its value and the sum.  What makes it smaller is always allowed. */
 MUST_USE enum fault quota_check_bytes(struct attempt *attempt);

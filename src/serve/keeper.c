@@ -59,6 +59,12 @@ static const struct pg_statement still = {"still",
                                           1};
 static const struct pg_statement stored = {"stored", "select coalesce(sum(v1), 0)::bigint from stampd.doc",
                                            0};
+static const struct pg_statement uncounted = {
+    "uncounted",
+    "select s.number from stampd.schema s where s.one and exists (select from stampd.owner_property p where "
+    "not p.is_ready)",
+    0};
+static const struct pg_statement owned = {"owned", "select stampd.keep_owned($1::int, $2)", 2};
 static const struct pg_statement keep = {"keep", "select stampd.keep($1, $2::int, $3::bigint)", 3};
 
 static bool wait_ms(struct keeper *keeper, int64_t pause_ms);
@@ -135,7 +141,7 @@ static bool keep_kind(struct keeper *keeper, struct pg *pg, enum kept_kind kind,
 
 /* --- rewriting ----------------------------------------------------------------------------------- */
 
-/* Transactions that had begun before the release was declared may still write contents of the one before. */
+/* Transactions that had begun before something was declared may still write as it was before. */
 static bool wait_for_older(struct keeper *keeper, struct pg *pg)
 {
     struct pg_params params;
@@ -184,8 +190,8 @@ static void rewrite(struct keeper *keeper, struct pg *pg)
     pg_params_start(&none, keeper->arena);
     if (pg_prepare(pg, &rewritings, 1) || pg_run(pg, &rewritings, &none, &rows) || !pg_rows(rows))
         return;
-    if (schema_read(keeper->arena, pg_get_text(rows, 0, 1), &schema, &problem) || pg_prepare(pg, &older, 1) ||
-        pg_prepare(pg, &still, 1) || rewriting_prepare(pg, false) || !wait_for_older(keeper, pg))
+    if (schema_read(keeper->arena, pg_get_text(rows, 0, 1), &schema, &problem) ||
+        rewriting_prepare(pg, false) || !wait_for_older(keeper, pg))
         return;
     for (int row = 0; row < pg_rows(rows) && stop_requested() == STOP_NOT && pg_is_usable(pg); row++) {
         const struct schema_class *class = schema_find_class(schema, pg_get_text(rows, row, 0));
@@ -208,6 +214,29 @@ static void measure(struct keeper *keeper, struct pg *pg, const char *database)
         stored_end(keeper->segment, ns, begun, pg_get_i64(row, 0, 0));
 }
 
+/* Counts the documents of accounts that have a quota of bytes and were there before it.  Commits that had
+ * begun before count none. */
+static void count_owned(struct keeper *keeper, struct pg *pg, int64_t deadline_ms)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    int64_t count = 1;
+    pg_params_start(&params, keeper->arena);
+    if (pg_prepare(pg, &uncounted, 1) || pg_run(pg, &uncounted, &params, &row) || !pg_rows(row))
+        return;
+    int64_t number = pg_get_i64(row, 0, 0);
+    if (pg_prepare(pg, &owned, 1) || !wait_for_older(keeper, pg))
+        return;
+    while (count && clock_monotonic_ms() < deadline_ms) {
+        pg_params_start(&params, keeper->arena);
+        pg_params_add_i32(&params, BATCH);
+        pg_params_add_i64(&params, number);
+        if (pg_run(pg, &owned, &params, &row) || !wait_ms(keeper, PAUSE_MS))
+            return;
+        count = pg_get_i64(row, 0, 0);
+    }
+}
+
 static void keep_database(struct keeper *keeper, const char *database)
 {
     struct pg *pg;
@@ -215,11 +244,13 @@ static void keep_database(struct keeper *keeper, const char *database)
     uint64_t deleted[KEPT_COUNT] = {0}, sum = 0;
     if (keeper_databases_open(keeper->settings, database, &pg))
         return;
-    bool goes_on = pg_prepare(pg, &keep, 1) == FAULT_NONE;
+    bool goes_on = !pg_prepare(pg, &keep, 1) && !pg_prepare(pg, &older, 1) && !pg_prepare(pg, &still, 1);
     for (int kind = 0; goes_on && kind < KEPT_COUNT; kind++)
         goes_on = keep_kind(keeper, pg, (enum kept_kind)kind, deadline_ms, &deleted[kind]);
     if (goes_on)
         measure(keeper, pg, database);
+    if (goes_on)
+        count_owned(keeper, pg, clock_monotonic_ms() + NAMESPACE_MS);
     if (goes_on)
         rewrite(keeper, pg);
     pg_close(pg);

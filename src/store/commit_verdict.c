@@ -35,7 +35,8 @@ size_t commit_verdict_flag_listed(struct commit *commit, struct arena *arena, co
     return flagged;
 }
 
-/* The detail of UNIQUE, FIXED, MANY_VALUES and MANY_TASKS: a JSON list that begins with these parts. */
+/* The detail of UNIQUE, FIXED, MANY_VALUES, ACCOUNT_BYTES and MANY_TASKS: a JSON list that begins with these
+ * parts. */
 static enum fault note_refused(struct commit *commit, struct arena *arena, const char *detail,
                                enum fault fault)
 {
@@ -87,6 +88,7 @@ enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_ver
     case REFUSAL_FIXED:
         return note_refused(commit, arena, verdict->detail, FAULT_AFIXED);
     case REFUSAL_MANY_VALUES:
+    case REFUSAL_ACCOUNT_BYTES:
         return note_refused(commit, arena, verdict->detail, FAULT_ALIMIT);
     case REFUSAL_MANY_TASKS:
         return note_refused(commit, arena, verdict->detail, FAULT_XBUSY);

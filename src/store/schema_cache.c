@@ -12,7 +12,7 @@
 #include "store/store_private.h"
 
 /* Columns of SCHEMA. */
-enum { NUMBER, CONTENT, BUILDING, WAKES, SECRET };
+enum { NUMBER, CONTENT, BUILDING, WAKES, SECRET, OWNERS };
 
 struct applied_schema {
     int references;
@@ -130,6 +130,9 @@ static enum fault read_row(const struct pg_result *row, struct applied_schema *a
     struct bytes secret = pg_get_text(row, 0, SECRET);
     applied->schema->secret =
         (struct bytes){arena_copy(applied->arena, secret.data, secret.size), secret.size};
+    struct bytes owners = pg_get_text(row, 0, OWNERS);
+    applied->schema->owners =
+        (struct bytes){arena_copy(applied->arena, owners.data, owners.size), owners.size};
     complete(applied->schema, pg_get_text(row, 0, BUILDING));
     applied->sides = side_table_list(applied->arena, applied->schema, turn, &applied->side_count);
     return FAULT_NONE;

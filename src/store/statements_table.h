@@ -183,10 +183,17 @@ STATEMENT(IDEMPOTENCY_PURGE, "idempotency_purge", 1,
           " order by at limit 4 for update skip locked))")
 
 /* The applied schema. */
-STATEMENT(
-    SCHEMA, "schema", 0,
-    "select number, content, building, wakes, (select secret from namespace where one) from schema where one")
+STATEMENT(SCHEMA, "schema", 0,
+          "select number, content, building, wakes, (select secret from namespace where one), owners from "
+          "schema where "
+          "one")
 STATEMENT(SCHEMA_NUMBER, "schema_number", 0, "select number from schema where one")
+
+/* Owners whose bytes are counted: declares them ($1: JSON {class: "Item.member"}); counts the documents
+ * ($1 classes, $2 ids) that were just written; $3: most bytes of an account, 0: no limit; $4: the caller's.
+ */
+STATEMENT(OWNERS_DECLARE, "owners_declare", 1, "select owners_declare($1)")
+STATEMENT(OWNED_WRITE, "owned_write", 4, "select owned_write($1::text[], $2::text[], $3, $4)")
 
 /* Updates the memberships and expiry of these documents of a class ($1, $2 ids) from the contents just
  * written; $3: the present minute. */

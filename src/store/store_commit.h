@@ -53,6 +53,8 @@ struct commit {
     /* Copies to write, in a commit without documents; NULL: none.  Targets that are gone, or already have a
      * newer copy, stay as they are. */
     const struct copy_batch *copies;
+    int64_t account_bytes_most; /* of each account whose documents grow; 0: no limit */
+    struct bytes account;       /* of the caller; NO_BYTES: none */
     struct match match;
     struct task next; /* out: a due task of the domain of a fence; no id: none */
     /* out, with FAULT_AUNIQUE and FAULT_AFIXED: unique property or collection, class and id of the document

@@ -35,7 +35,7 @@ PAGES = {
     'VERIFY': 30,  # of six documents
 
     'SIZES': 280,  # of the 62 documents that follow the first of 70
-    'READ_LIMIT': 1, 'READ_UNTIL': 1, 'READ_LEFT': 1, 'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'COLLECTION_EPOCH': 8, 'GLOBAL_CHANGES': 30, 'GLOBAL_RESERVE': 30, 'GLOBAL_DROP': 20,
+    'READ_LIMIT': 1, 'READ_UNTIL': 1, 'READ_LEFT': 1, 'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'OWNERS_DECLARE': 40, 'OWNED_WRITE': 90, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'COLLECTION_EPOCH': 8, 'GLOBAL_CHANGES': 30, 'GLOBAL_RESERVE': 30, 'GLOBAL_DROP': 20,
     'GLOBAL_STATE': 30, 'LIST': 70, 'CLASSES': 40, 'IDEMPOTENCY_FIND': 10, 'IDEMPOTENCY': 30,
     'IDEMPOTENCY_PURGE': 40,
     # Of a subscription with three definitions; and a commit of one document in a collection, by which one session is woken.
@@ -127,6 +127,12 @@ insert into member select c.number, 'm' || lpad(n::text, 7, '0'), 'town' || n % 
 insert into expiry select 'Club', 'm' || lpad(n::text, 7, '0'), 1000000000 + n from generate_series(1, {DOCUMENTS}) n where n % 3 = 0
 """
 
+# Documents of a thousand accounts.
+FILL_OWNED = f"""
+insert into owned select 'Owned', 'o' || lpad(n::text, 7, '0'), 'account' || n % 1000, 20 from generate_series(1, {DOCUMENTS}) n;
+insert into account_bytes select 'account' || n, 20000 from generate_series(1, {AGED}) n
+"""
+
 # Sessions that want to hear of a document each, and a hundred of them of a town.
 FILL_SUBS = f"""
 insert into subscription select 'session-' || lpad(n::text, 16, '0'), {OLD}, 1000000000, 'https://push.example/', 'p', 'a' from generate_series(1, {AGED}) n;
@@ -152,7 +158,7 @@ def kit():
 def filled(stack, tmp_path_factory):
     Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Badge': BADGE, 'Club': CLUB, 'Copied': COPIED, 'Copier': COPIER})
     stack.psql('z', FILL_CLAIMS)
-    for statement in ';\n'.join(text.strip().rstrip(';') for text in (FILL_MEMBERS, FILL, FILL_COPIES, FILL_SUBS)).split(';\n'):
+    for statement in ';\n'.join(text.strip().rstrip(';') for text in (FILL_MEMBERS, FILL_OWNED, FILL, FILL_COPIES, FILL_SUBS)).split(';\n'):
         stack.psql('lab', statement)
     for name, value in {'session_preload_libraries': "'auto_explain'", 'auto_explain.log_min_duration': 0, 'auto_explain.log_analyze': 'on',
                         'auto_explain.log_timing': 'off', 'auto_explain.log_buffers': 'on', 'auto_explain.log_format': 'json'}.items():
@@ -227,6 +233,17 @@ def exercise_subs(stack, fresh):
     assert stack.psql('lab', "delete from taskqueue where opname = 'push' returning resource") == [('session-0000000000000007',)]
     stack.op('lab', 'subs', {'add': defs[:1]}, session=f'session-{fresh}', admin=True)
     stack.op('lab', 'subs', {'delete': True}, session=f'session-{fresh}')
+
+
+def exercise_owners(stack, fresh):
+    """By a quota of accounts the worker itself would declare them; without one it withdraws them."""
+    stack.psql('lab', "select owners_declare('{\"Owned\":\"Main.owner\"}')")
+    for owner in ('account7', 'account8'):
+        stack.put('lab', {'c': 'Owned', 'id': fresh, 'items': [{'c': 'Main', 'j': {'owner': owner}}]}, admin=True)
+    assert stack.psql('lab', 'select account from owned where id = %s', (fresh,)) == [('account8',)]
+    stack.put('lab', {'c': 'Owned', 'id': fresh, 'delete': True}, admin=True)
+    stack.put('lab', {'c': 'Owned', 'id': fresh, 'items': [{'c': 'Main', 'j': {'owner': owner}}]})
+    assert stack.psql('lab', 'select owners from schema') == [('{}',)]
 
 
 def exercise_tasks(stack):
@@ -352,6 +369,7 @@ def judge(stack, offset, not_again):
             if node['Node Type'] == 'Seq Scan':
                 assert node['Relation Name'] in SMALL, f'{word} reads all of {node["Relation Name"]}'
     seen.update((word, 0) for word in not_again)  # of a row or so, once a session
+        exercise_owners(stack, f'{statistics.replace(" ", "-")}-{turn}')
     assert set(seen) == set(statements().values()) - UNMET, 'each statement has run'
     assert set(PAGES) == set(seen), 'each statement has a bound'
     assert {word: pages for word, pages in seen.items() if pages > PAGES[word]} == {}

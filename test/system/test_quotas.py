@@ -228,15 +228,15 @@ def test_counters_outlive_workers(demo, client):
 
 # --- configuration ---
 
-GOOD = [{}, {'address': {}}, {'account': {'requests': '1/s'}}, {'namespace': {'bytes': 1, 'live': '3/d, burst 1000000000'}},
+GOOD = [{}, {'address': {}}, {'account': {'requests': '1/s', 'bytes': 7}}, {'namespace': {'bytes': 1, 'live': '3/d, burst 1000000000'}},
         {subject: {kind: '100/h, burst 7' for kind in COUNTED} for subject in ('address', 'account', 'namespace')},
         {'address': {'requests': '8000/s', 'writes': '480000/min'}},
         {subject: {number: 9223372036854775807 for number in ('live_open', 'streams_open')} for subject in ('address', 'account', 'namespace')}]
 WRONG = [[], 'x', 7, True, {'adress': {}}, {'address': []}, {'address': {'reads': '1/s'}}, {'address': {'requests': 5}},
-         {'address': {'bytes': 5}}, {'account': {'bytes': 5}}, {'address': {'live_open': '5/s'}}, {'address': {'open': 5}},
+         {'address': {'bytes': 5}}, {'address': {'live_open': '5/s'}}, {'address': {'open': 5}},
          *({subject: {'live_open': number}} for number in (0, -1, '5', 1.5, True, [], None, 9223372036854775808)
            for subject in ('address', 'account', 'namespace')),
-         *({'namespace': {'bytes': bytes_}} for bytes_ in (0, -1, '5', 1.5, [], None)),
+         *({subject: {'bytes': bytes_}} for bytes_ in (0, -1, '5', 1.5, [], None) for subject in ('account', 'namespace')),
          *({'address': {'requests': text}} for text in (
              '', '5', '/s', '5/', '0/s', '-1/s', '+1/s', '5 /s', '5/ s', '5/sec', '5/ms', '5/w', '5/min ', ' 5/min', '5/min,burst 3', '5/min, burst',
              '5/min, burst 0', '5/min, burst 3 ', '5/min, burst -1', '1e3/s', '5.0/s', '0x5/s', '1000000001/d', '5/min, burst 1000000001',
