@@ -426,23 +426,44 @@ comment on function stampd.task_put_back(text, bigint, int, bigint, boolean, tex
 
 -- --- tasks of clients ---
 
-create function stampd.task_admit(client bigint, most_of_client int, most int) returns int
+create function stampd.task_admit(client bigint, most_of_client int, most int, of_account text, quotas bigint[]) returns int
   language plpgsql volatile set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
+declare
+  enough constant bigint := greatest(quotas[1], case when client <> 0 then most_of_client else 0 end);
+  enough_of_all constant bigint := greatest(quotas[3], case when client <> 0 then most else 0 end);
+  counted   bigint;
 begin
   -- Who counts behind the lock sees the tasks of all who had it before.
   perform pg_advisory_xact_lock(hashtextextended('stampd tasks of clients', 0));
-  if (select count(*) from (select from taskqueue t where t.requester is not null and t.requester = client limit most_of_client) c)
-     >= most_of_client then
-    perform fail('ST026', json_build_array('limit_client_tasks', most_of_client::text)::text);
-  elsif (select count(*) from (select from taskqueue t where t.requester is not null limit most) a) >= most then
+  if client <> 0 then
+    select count(*) into counted from (select from taskqueue t where t.requester is not null and t.requester = client limit enough) c;
+    if counted >= most_of_client then
+      perform fail('ST026', json_build_array('limit_client_tasks', most_of_client::text)::text);
+    elsif quotas[1] > 0 and counted >= quotas[1] then
+      perform fail('ST026', json_build_array('quotas.address.tasks_waiting', quotas[1]::text)::text);
+    end if;
+  end if;
+  if of_account <> '' and quotas[2] > 0 and
+     (select count(*) from (select from taskqueue t where t.account is not null and t.account = of_account limit quotas[2]) c) >= quotas[2] then
+    perform fail('ST026', json_build_array('quotas.account.tasks_waiting', quotas[2]::text)::text);
+  end if;
+  select count(*) into counted from (select from taskqueue t where t.requester is not null limit enough_of_all) a;
+  if client <> 0 and counted >= most then
     perform fail('ST026', json_build_array('limit_tasks_waiting', most::text)::text);
+  elsif quotas[3] > 0 then
+    select counted + count(*) into counted from (
+      select from taskqueue t where t.account is not null and t.requester is null limit quotas[3]) a;
+    if counted >= quotas[3] then
+      perform fail('ST026', json_build_array('quotas.namespace.tasks_waiting', quotas[3]::text)::text);
+    end if;
   end if;
   return 0;
 end $$;
-comment on function stampd.task_admit(bigint, int, int) is
-  'For workers, in the commit that creates a task for a client: ST026 if the client, or all clients together, have requested so many '
-  'already; the detail is JSON [limit, its value].  Such commits go one at a time until their end, so that the limits are exact.';
+comment on function stampd.task_admit(bigint, int, int, text, bigint[]) is
+  'For workers, in the commit that creates a task for a client (0: of an address that is not counted) or an account (empty: none): ST026 if '
+  'the client, the account or all together have requested so many already; `quotas`: of the address, the account, the namespace, 0: no '
+  'limit; the detail is JSON [limit, its value].  Such commits go one at a time until their end, so that the limits are exact.';
 
 -- --- what scans bring ---
 
@@ -473,5 +494,5 @@ revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.task_next(text, bigint), stampd.tasks_due_of_domains(int, bigint, bigint),
   stampd.task_levels(bigint), stampd.tasks_due(int, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_unreported(int, int),
   stampd.task_reported(text, int), stampd.task_expire(bigint, int),
-  stampd.task_put_back(text, bigint, int, bigint, boolean, text, text, bigint), stampd.task_admit(bigint, int, int),
+  stampd.task_put_back(text, bigint, int, bigint, boolean, text, text, bigint), stampd.task_admit(bigint, int, int, text, bigint[]),
   stampd.task_operations(text[], int[], int[], int) to stampd;

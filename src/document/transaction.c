@@ -452,6 +452,7 @@ static void prepare_writing(struct transaction *transaction, const struct schema
     writing->commit.fence_count = transaction->fence_count;
     writing->commit.checkpoint = transaction->checkpoint;
     writing->commit.stop = now;
+    writing->commit.task_quotas = transaction->task_quotas;
     writing->commit.account_bytes_most = transaction->account_bytes_most;
     writing->commit.account = transaction->account;
     writing->commit.match.own = transaction->session;
@@ -564,13 +565,12 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     return fault;
 }
 
-const struct draft *transaction_draft(const struct transaction *transaction, size_t place)
+const struct draft *transaction_next_draft(const struct transaction *transaction, size_t *position)
 {
-    size_t drafts = 0;
-    for (size_t i = 0; i < transaction->count; i++)
-        if (transaction->entries[i].draft && drafts++ == place)
-            return transaction->entries[i].draft;
-    return NULL;
+    const struct draft *draft = NULL;
+    while (!draft && *position < transaction->count)
+        draft = transaction->entries[(*position)++].draft;
+    return draft;
 }
 
 enum fault transaction_validate(struct transaction *transaction, int64_t *version_r)

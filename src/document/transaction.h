@@ -60,6 +60,10 @@ void transaction_name_session(struct transaction *transaction, struct bytes sess
 /* No account may own more bytes after the commit, unless it owned more before; needs owners that are declared
  * (store_owners.h).  `account`: the caller's, which learns the sum. */
 void transaction_limit_owners(struct transaction *transaction, int64_t most, struct bytes account);
+/* The commit creates a task of a client: of those that are not done, so many at most may be of its address,
+ * its account, and all clients; 0: no limit. */
+void transaction_limit_tasks(struct transaction *transaction, int64_t of_address, int64_t of_account,
+                             int64_t of_namespace);
 /* After the validation: the subscriptions that the commit matched. */
 const struct match *transaction_match(const struct transaction *transaction);
 /* Validates: writes what changed and verifies the rest in one commit, or, when nothing changed, verifies in
@@ -73,8 +77,9 @@ struct version_after {
     int64_t version; /* 0: it does not exist */
     bool is_written; /* its version is that of the commit, not known yet: `version` is 0 */
 };
-/* The drafts of the fetched documents, in the order of their requests; NULL past the last. */
-const struct draft *transaction_draft(const struct transaction *transaction, size_t place);
+/* The drafts of the fetched documents, in the order of their requests: `position` is 0 for the first and
+ * moves on; NULL past the last. */
+const struct draft *transaction_next_draft(const struct transaction *transaction, size_t *position);
 /* Called after the last change: all fetched documents, in the order of their requests.  Contents of older
  * releases are migrated to the newest here, so that a change without effect then counts as none. */
 MUST_USE enum fault transaction_versions_after(struct transaction *transaction,

@@ -81,6 +81,12 @@ void transaction_limit_owners(struct transaction *transaction, int64_t most, str
     transaction->account = account;
 }
 
+void transaction_limit_tasks(struct transaction *transaction, int64_t of_address, int64_t of_account,
+                             int64_t of_namespace)
+{
+    transaction->task_quotas = (struct task_quotas){of_address, of_account, of_namespace};
+}
+
 /* --- subscriptions --- */
 
 void transaction_name_session(struct transaction *transaction, struct bytes session)

@@ -31,7 +31,8 @@ struct transaction {
     struct bytes checkpoint;
     const struct copy_batch *copies; /* to be written; NULL: none */
     struct task next;
-    struct bytes session;                            /* of the caller; NO_BYTES: none is named */
+    struct bytes session; /* of the caller; NO_BYTES: none is named */
+    struct task_quotas task_quotas;
     int64_t account_bytes_most;                      /* 0: no limit */
     struct bytes account;                            /* of the caller; NO_BYTES: none */
     struct match match;                              /* what the commit matched */

@@ -4,11 +4,12 @@
 static const char *const subjects[QUOTA_SUBJECTS] = {"address", "account", "namespace"};
 static const char *const kinds[QUOTA_KINDS] = {"requests",      "writes", "tasks",
                                                "subscriptions", "live",   "streams"};
-static const char *const numbers[QUOTA_NUMBERS] = {"bytes", "live_open", "streams_open"};
+static const char *const numbers[QUOTA_NUMBERS] = {"bytes", "live_open", "streams_open", "tasks_waiting"};
 #define RATES(subject)                                                                                       \
     subject ".requests", subject ".writes", subject ".tasks", subject ".subscriptions", subject ".live",     \
         subject ".streams"
-#define NUMBERS(subject) subject ".bytes", subject ".live_open", subject ".streams_open"
+#define NUMBERS(subject)                                                                                     \
+    subject ".bytes", subject ".live_open", subject ".streams_open", subject ".tasks_waiting"
 static const char *const names[] = {RATES("address"),   RATES("account"),   RATES("namespace"),
                                     NUMBERS("address"), NUMBERS("account"), NUMBERS("namespace")};
 _Static_assert(COUNT_OF(names) == QUOTAS_ALL, "each quota has its name");

@@ -206,7 +206,7 @@ enum fault judge_changes(struct attempt *attempt)
     const struct draft *draft;
     if (!call->rules || !attempt->operation->obeys_rules)
         return FAULT_NONE;
-    for (size_t i = 0; (draft = transaction_draft(attempt->transaction, i)); i++) {
+    for (size_t position = 0; (draft = transaction_next_draft(attempt->transaction, &position));) {
         struct rules_question question = ask(attempt);
         if (may_change(attempt, &question, draft))
             continue;

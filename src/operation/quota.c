@@ -133,7 +133,7 @@ static int64_t growth_of(const struct transaction *transaction)
 {
     const struct draft *draft;
     int64_t growth = 0;
-    for (size_t i = 0; (draft = transaction_draft(transaction, i)); i++)
+    for (size_t position = 0; (draft = transaction_next_draft(transaction, &position));)
         if (draft_is_changed(draft))
             growth += (draft_exists(draft) ? draft_volume(draft) : 0) - draft_base(draft)->header.v1;
     return growth;
@@ -142,7 +142,7 @@ static int64_t growth_of(const struct transaction *transaction)
 static bool changes_documents(const struct transaction *transaction)
 {
     const struct draft *draft;
-    for (size_t i = 0; (draft = transaction_draft(transaction, i)); i++)
+    for (size_t position = 0; (draft = transaction_next_draft(transaction, &position));)
         if (draft_is_changed(draft))
             return true;
     return false;
@@ -153,18 +153,32 @@ enum fault quota_limit_owners(struct attempt *attempt)
     const struct call *call = attempt->call;
     struct store *store = documents_store(attempt->worker_context->documents);
     int64_t most = call->quotas ? call->quotas->numbers[QUOTA_ACCOUNT][QUOTA_BYTES] : 0;
-    if (call->task || call->level == LEVEL_EVERYTHING || !changes_documents(attempt->transaction))
+    if ((call->task && !call->task->is_of_client) || call->level == LEVEL_EVERYTHING ||
+        !changes_documents(attempt->transaction))
         return FAULT_NONE;
     transaction_limit_owners(attempt->transaction, most, call->caller.account);
     return store_owners_declare(store, attempt->ns, call->arena,
                                 most && call->rules ? rules_owners(call->rules) : STORE_OWNERS_NONE);
 }
 
+void quota_limit_tasks(struct attempt *attempt)
+{
+    const struct quotas *quotas = attempt->call->quotas;
+    int64_t most[QUOTA_SUBJECTS];
+    for (int subject = 0; quotas && subject < QUOTA_SUBJECTS; subject++)
+        most[subject] = quotas->numbers[subject][QUOTA_TASKS_WAITING];
+    if (quotas)
+        transaction_limit_tasks(attempt->transaction, most[QUOTA_ADDRESS], most[QUOTA_ACCOUNT],
+                                most[QUOTA_NAMESPACE]);
+}
+
 void quota_count_refusal(const struct attempt *attempt, const char *limit)
 {
-    int quota = quotas_number(QUOTA_ACCOUNT, QUOTA_BYTES);
-    if (limit && strncmp(limit, "quotas.", 7) == 0 && strcmp(limit + 7, quotas_name(quota)) == 0)
-        refusals_count_quota(attempt->worker_context->segment, attempt->ns, attempt->call->ns, quota);
+    static const char prefix[] = "quotas.";
+    bool is_quota = limit && strncmp(limit, prefix, sizeof prefix - 1) == 0;
+    for (int quota = 0; is_quota && quota < QUOTAS_ALL; quota++)
+        if (strcmp(limit + sizeof prefix - 1, quotas_name(quota)) == 0)
+            refusals_count_quota(attempt->worker_context->segment, attempt->ns, attempt->call->ns, quota);
 }
 
 enum fault quota_check_bytes(struct attempt *attempt)

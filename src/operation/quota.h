@@ -42,6 +42,8 @@ void quota_end_stream(struct attempt *attempt);
 /* The same for the accounts that own documents: declares the owners to the database, whose commit counts and
  * refuses them.  Without effect in a snapshot. */
 MUST_USE enum fault quota_limit_owners(struct attempt *attempt);
+/* The same for the tasks that the caller and all callers have requested. */
+void quota_limit_tasks(struct attempt *attempt);
 /* The commit was refused by the limit that is named. */
 void quota_count_refusal(const struct attempt *attempt, const char *limit);
 

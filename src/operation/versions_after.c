@@ -12,9 +12,10 @@ enum { PACK_DEPTH = 2, PACK_PARTS = 3, PACK_NODES = 4096 };
 static enum fault judge_versions(struct attempt *attempt)
 {
     enum fault fault = FAULT_NONE;
+    size_t position = 0;
     for (size_t i = 0; !fault && i < attempt->versions_after_count; i++) {
         struct version_after *after = &attempt->versions_after[i];
-        const struct document *shown = draft_base(transaction_draft(attempt->transaction, i));
+        const struct document *shown = draft_base(transaction_next_draft(attempt->transaction, &position));
         struct view view;
         if (after->is_written)
             continue;

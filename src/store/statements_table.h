@@ -421,7 +421,7 @@ STATEMENT(TASK_STEP, "task_step", 4,
 
 /* Before the creation of a task for a client.  ST026: the client, or all clients, have too many. $1 client,
  * $2 most of it, $3 most of all. */
-STATEMENT(TASK_ADMIT, "task_admit", 3, "select task_admit($1, $2::int, $3::int)")
+STATEMENT(TASK_ADMIT, "task_admit", 5, "select task_admit($1, $2::int, $3::int, $4, $5::bigint[])")
 
 /* Creates tasks, in the order of their resources; a task that already waits for the resource takes their
  * place (task_create in sql/ has the same rule). $1 taskid[], $2 opname[], $3 param[], $4 info[], $5

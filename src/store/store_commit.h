@@ -33,6 +33,11 @@ struct match {
     size_t woken_count;
 };
 
+/* Tasks of clients that are not done: of the address, the account, and all; 0: no limit. */
+struct task_quotas {
+    int64_t of_address, of_account, of_namespace;
+};
+
 enum { COMMIT_REFUSED_PARTS = 3 };
 struct commit {
     int64_t version;
@@ -53,8 +58,9 @@ struct commit {
     /* Copies to write, in a commit without documents; NULL: none.  Targets that are gone, or already have a
      * newer copy, stay as they are. */
     const struct copy_batch *copies;
-    int64_t account_bytes_most; /* of each account whose documents grow; 0: no limit */
-    struct bytes account;       /* of the caller; NO_BYTES: none */
+    struct task_quotas task_quotas; /* if it creates a task of a client */
+    int64_t account_bytes_most;     /* of each account whose documents grow; 0: no limit */
+    struct bytes account;           /* of the caller; NO_BYTES: none */
     struct match match;
     struct task next; /* out: a due task of the domain of a fence; no id: none */
     /* out, with FAULT_AUNIQUE and FAULT_AFIXED: unique property or collection, class and id of the document

@@ -4,6 +4,12 @@
 #include "store/commit_part.h"
 #include "store/schema_cache.h"
 #include "store/store_private.h"
+#include "store/store_run.h"
+
+static enum fault read_schema(struct store *store, int ns, void *context UNUSED)
+{
+    return schema_cache_read(store, ns);
+}
 
 enum fault store_owners_declare(struct store *store, int ns, struct arena *arena, struct bytes owners)
 {
@@ -11,12 +17,12 @@ enum fault store_owners_declare(struct store *store, int ns, struct arena *arena
     struct pg_result *row;
     if (store_in_snapshot(store, ns))
         return FAULT_NONE;
-    enum fault fault = store_pg(store, ns) ? schema_cache_read(store, ns) : FAULT_XAWAY;
+    enum fault fault = store_run(store, ns, read_schema, NULL);
     if (fault || bytes_equal(schema_cache_get(store, ns)->owners, owners))
         return fault;
     pg_params_start(&params, arena);
     pg_params_add_text(&params, owners);
-    fault = pg_run(store_pg(store, ns), &statements[STATEMENT_OWNERS_DECLARE], &params, &row);
+    fault = store_run_statement(store, ns, STATEMENT_OWNERS_DECLARE, &params, &row);
     schema_cache_forget(store, ns);
     return fault;
 }

@@ -169,12 +169,16 @@ const struct commit_part commit_part_task_ends = {.plan = plan_ends};
 static enum fault plan_task_quota(struct commit_run *run)
 {
     const struct commit *commit = run->commit;
-    if (!commit->task_count || !commit->tasks->requester)
+    const struct task_quotas *quotas = &commit->task_quotas;
+    const int64_t most[] = {quotas->of_address, quotas->of_account, quotas->of_namespace};
+    if (!commit->task_count || (!commit->tasks->requester && !most[0] && !most[1] && !most[2]))
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_ADMIT]);
     pg_params_add_i64(params, commit->tasks->requester);
     pg_params_add_i32(params, (int32_t)store_settings(run->store)->limit_client_tasks);
     pg_params_add_i32(params, (int32_t)store_settings(run->store)->limit_tasks_waiting);
+    pg_params_add_text(params, commit->tasks->account.data ? commit->tasks->account : BYTES(""));
+    pg_params_add_i64_array(params, most, COUNT_OF(most));
     return FAULT_NONE;
 }
 

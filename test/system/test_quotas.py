@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -231,7 +232,7 @@ def test_counters_outlive_workers(demo, client):
 GOOD = [{}, {'address': {}}, {'account': {'requests': '1/s', 'bytes': 7}}, {'namespace': {'bytes': 1, 'live': '3/d, burst 1000000000'}},
         {subject: {kind: '100/h, burst 7' for kind in COUNTED} for subject in ('address', 'account', 'namespace')},
         {'address': {'requests': '8000/s', 'writes': '480000/min'}},
-        {subject: {number: 9223372036854775807 for number in ('live_open', 'streams_open')} for subject in ('address', 'account', 'namespace')}]
+        {subject: {number: 9223372036854775807 for number in ('live_open', 'streams_open', 'tasks_waiting')} for subject in ('address', 'account', 'namespace')}]
 WRONG = [[], 'x', 7, True, {'adress': {}}, {'address': []}, {'address': {'reads': '1/s'}}, {'address': {'requests': 5}},
          {'address': {'bytes': 5}}, {'address': {'live_open': '5/s'}}, {'address': {'open': 5}},
          *({subject: {'live_open': number}} for number in (0, -1, '5', 1.5, True, [], None, 9223372036854775808)
@@ -353,6 +354,79 @@ def test_an_account_may_do_so_much_wherever_it_is(team, client, kind):
     reply = here[0].ask('POST', '/team/op/Quiet', {'param': {'id': 'x'}}, **bearer(f'st_{ann.id}.{random_text(32)}'))
     assert (reply.status, reply.code) == (401, 'SKEY'), 'whoever has not her token does not use her quota'
     set_quotas(team, None, 'team')
+
+
+# --- tasks that wait ---
+
+DAY = {'op': 'Count', 'param': {'id': 'x'}, 'delay': 86400}
+CALLERS = ('nobody', 'named', 'anonymous', 'service')
+
+
+def signed_in(stack, kind):
+    """Headers of a caller of this kind in the namespace team."""
+    if kind == 'nobody':
+        return {}
+    if kind == 'service':
+        return bearer(stack.op('team', 'accounts', {'key': {'label': 'script', 'roles': []}}, admin=True)['out']['key'])
+    return bearer(stack.op('team', 'register', {'name': f'name{next(NUMBERS)}', 'password': 'correct horse battery'} if kind == 'named' else {})['out']['token'])
+
+
+def request_task(client, headers):
+    return client.ask('POST', '/team/op/task', {'param': DAY}, **headers)
+
+
+def assert_waits(reply, subject):
+    assert (reply.status, reply.code, reply.args) == (429, 'XBUSY', [f'quotas.{subject}.tasks_waiting', str(BURST)]), reply
+    assert int(reply.headers['retry-after']) >= 1
+
+
+@pytest.fixture
+def waiting(team):
+    """No task waits."""
+    team.psql('team', 'delete from taskqueue')
+    yield lambda quotas: set_quotas(team, quotas, 'team')
+    team.psql('team', 'delete from taskqueue')
+    set_quotas(team, None, 'team')
+
+
+@pytest.mark.parametrize('caller', CALLERS)
+@pytest.mark.parametrize('subject', ('address', 'account', 'namespace'))
+def test_so_many_tasks_wait(team, client, waiting, subject, caller):
+    waiting({subject: {'tasks_waiting': BURST}})
+    one, other, home = signed_in(team, caller), signed_in(team, caller), client()
+
+    def place():
+        return home if subject == 'address' else client()
+    first = [request_task(place(), one) for _ in range(BURST)]
+    assert [reply.status for reply in first] == [200] * BURST
+    if subject == 'account' and caller == 'nobody':
+        assert request_task(client(), one).status == 200, 'who has not signed in is not counted for an account'
+        return
+    name = f'stampd_quota_refused_total{{ns="team",quota="{subject}.tasks_waiting"}}'
+    before = team.metrics().get(name, 0)
+    assert_waits(request_task(place(), one), subject)
+    assert team.metrics()[name] == before + 1
+    another = request_task(client(), other)
+    if subject == 'namespace':
+        assert_waits(another, subject)
+    else:
+        assert another.status == 200, 'another subject'
+    assert team.op('team', 'task', DAY, admin=True)['out']['id'], 'the administrator is not limited'
+    team.psql('team', 'delete from taskqueue where taskid = %s', (first[0].json['out']['id'],))
+    assert request_task(place(), one).status == 200, 'one is done'
+    assert_waits(request_task(place(), one), subject)
+
+
+@pytest.mark.parametrize('subject', ('address', 'account', 'namespace'))
+def test_a_crowd_that_requests_tasks(team, client, waiting, subject):
+    waiting({subject: {'tasks_waiting': BURST}})
+    headers, address = signed_in(team, 'named'), f'127.3.{next(NUMBERS) % 250}.1'
+
+    def request(_):
+        with Client(team, address) as one:
+            return request_task(one, headers).status
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(request, range(16))) == [200] * BURST + [429] * (16 - BURST)
 
 
 # --- bytes ---

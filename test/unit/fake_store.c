@@ -14,6 +14,7 @@
 #include "store/store_idempotency.h"
 #include "store/store_list.h"
 #include "store/store_load.h"
+#include "store/store_owners.h"
 #include "store/store_schema.h"
 #include "store/store_search.h"
 #include "store/store_sight.h"
@@ -395,6 +396,12 @@ enum fault store_stream_next(struct store_stream *stream, const struct store_str
 void store_stream_end(struct store_stream *stream)
 {
     (void)stream;
+}
+
+enum fault store_owners_declare(struct store *store, int ns, struct arena *arena, struct bytes owners)
+{
+    (void)store, (void)ns, (void)arena, (void)owners;
+    return FAULT_NONE;
 }
 
 enum fault store_schema(struct store *store, int ns, struct arena *arena, const struct schema **schema_r)

@@ -4,6 +4,7 @@
  * allowed to run the operation itself; of modules only operations that declare it, without the
  * administrator's key. */
 #include "operation/builtin/builtin.h"
+#include "operation/quota.h"
 
 #include <inttypes.h>
 
@@ -210,6 +211,7 @@ static enum fault task_work(struct attempt *attempt)
     if (is_limited(attempt))
         request.requester = (int64_t)(attempt->call->client & INT64_MAX);
     request.is_of_client = is_of_client(attempt->call);
+    quota_limit_tasks(attempt);
     fault = task_request_add(attempt, &request, &excess);
     if (fault)
         return reader_over(&reader, NULL, excess.limit, excess.most, excess.value);
