@@ -3,6 +3,8 @@
 #include "control/control.h"
 
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -421,6 +423,38 @@ static void check_copies(struct check *check, struct bytes text)
          size.size ? size.data : "none", (long long)most);
 }
 
+static bool is_in_group(const struct passwd *user, const struct group *group)
+{
+    bool is_member = user->pw_gid == group->gr_gid;
+    for (char **name = group->gr_mem; !is_member && *name; name++)
+        is_member = strcmp(*name, user->pw_name) == 0;
+    return is_member;
+}
+
+/* The sockets of workers admit the members of socket_group.  If the file is a part of nginx's configuration,
+ * the usual main one is asked, which may not be that of this nginx. */
+static void check_user(struct check *check, struct bytes text)
+{
+    const char *of_sockets = check->control->settings.socket_group;
+    struct bytes whole, value = {0};
+    size_t position = 0;
+    bool is_here = directive_next(text, "user", &position, &value);
+    position = 0;
+    bool is_named = is_here || (control_read_file(check->control->arena, "/etc/nginx/nginx.conf", &whole) &&
+                                directive_next(whole, "user", &position, &value));
+    if (!is_named || !*of_sockets)
+        return;
+    const char *name = first_word(check, value);
+    const struct group *group = getgrnam(of_sockets);
+    const struct passwd *user = getpwnam(name);
+    bool is_member = user && group && (user->pw_uid == 0 || is_in_group(user, group));
+    if (is_here || is_member)
+        find(check, is_member, "nginx: its user %s is in socket_group %s", name, of_sockets);
+    else
+        warn(check, "nginx: the user %s of /etc/nginx/nginx.conf is not in socket_group %s", name,
+             of_sockets);
+}
+
 static void check_nginx(struct check *check, const char *path, const char *map_file)
 {
     struct bytes text;
@@ -428,6 +462,7 @@ static void check_nginx(struct check *check, const char *path, const char *map_f
         return;
     check_body_size(check, text);
     check_read_timeout(check, text);
+    check_user(check, text);
     check_sockets(check, text);
     check_map(check, map_file);
     check_listen(check, text);

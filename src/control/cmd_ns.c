@@ -527,6 +527,8 @@ int control_ns(struct control *control, int argc, char **argv)
         {"accounts", "Give a namespace accounts.", ns_accounts},
         {"origins", "Set or list the allowed CORS origins.", ns_origins},
         {"quotas", "Set or print the quotas of callers.", cmd_ns_quotas},
+        {"reads", "Set or list the other namespaces that a namespace reads.", cmd_ns_reads},
+        {"readers", "Set or list the other namespaces that may read a namespace.", cmd_ns_readers},
         {"state", "Set what is served: everything, reads, administrators, nothing.", ns_state},
         {"off", "Close a namespace for maintenance.", ns_off},
         {"on", "Reopen a namespace.", ns_on},

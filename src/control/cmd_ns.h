@@ -20,6 +20,8 @@ int cmd_ns_create(struct control *control, int argc, char **argv);
 int cmd_ns_drop(struct control *control, int argc, char **argv);
 int cmd_ns_list(struct control *control, int argc, char **argv);
 int cmd_ns_quotas(struct control *control, int argc, char **argv);
+int cmd_ns_reads(struct control *control, int argc, char **argv);
+int cmd_ns_readers(struct control *control, int argc, char **argv);
 
 /* Sets a member of a namespace's configuration to a JSON value, NO_BYTES: removes it.  False: failed, and
  * reported. */

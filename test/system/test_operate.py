@@ -166,6 +166,20 @@ def test_check_config_looks_who_may_connect_to_the_workers(stack):
         path.chmod(mode & 0o777)
 
 
+@pytest.mark.parametrize('user, is_member', [('root', True), ('nobody', False), ('no-such-user', False)])
+def test_check_config_looks_whether_nginx_may_connect(stack, tmp_path, user, is_member):
+    conf, nginx = stack.path / 'etc/stampd.conf', tmp_path / 'nginx.conf'
+    kept = conf.read_text()
+    text = (stack.path / 'etc/nginx.conf').read_text()
+    nginx.write_text(f'user {user};\n' + re.sub(r'^user .*;\n', '', text, flags=re.M))
+    try:
+        conf.write_text(re.sub('^socket_group.*\n', '', kept, flags=re.M) + '\nsocket_group = daemon\n')
+        said = ask_stampctl(stack, 'check-config', '--nginx', nginx, status=None, prefix=WORKER)
+    finally:
+        conf.write_text(kept)
+    assert re.search(rf'^{"OK" if is_member else "FAIL"} +nginx: its user {user} is in socket_group daemon$', said, re.M), said
+
+
 def test_the_trial_tells_that_no_group_may_connect(settings):
     assert NO_GROUP in settings.test().stderr
     group = grp.getgrgid(os.getegid()).gr_name

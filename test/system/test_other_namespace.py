@@ -189,3 +189,18 @@ def test_the_administrator_sees_them(stack):
     assert stack.op('z', 'ns', {'get': 'reader'}, admin=True)['out']['reads'] == ['other']
     assert stack.op('z', 'ns', {'get': 'other'}, admin=True)['out']['readers'] == ['reader']
     assert 'reads' not in stack.ping('reader').json() and 'readers' not in stack.ping('other').json()
+
+
+def test_stampctl_sets_and_lists_both(stack):
+    stack.admin('ns', 'reads', 'reader', 'other', 'third')
+    stack.admin('ns', 'readers', 'other', 'reader')
+    assert stack.admin('ns', 'reads', 'reader').out.split() == ['other', 'third']
+    assert stack.admin('ns', 'readers', 'other').out.split() == ['reader']
+    assert stack.op('z', 'ns', {'get': 'reader'}, admin=True)['out']['reads'] == ['other', 'third']
+    read = stack.op('reader', 'get', {'docs': [{**NAME, 'ns': 'other', 'age': 60}]})['out']['docs']
+    assert SECRET in str(read)
+    assert 'expected' in stack.admin('ns', 'reads', 'reader', 'no such code', status=1).error
+    stack.admin('ns', 'reads', 'reader', '--none', 'other', status=2)
+    stack.admin('ns', 'reads', 'reader', '--none')
+    assert stack.admin('ns', 'reads', 'reader').out == ''
+    assert 'reads' not in stack.op('z', 'ns', {'get': 'reader'}, admin=True)['out']
