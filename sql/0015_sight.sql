@@ -89,6 +89,10 @@ declare
   after  text[] := '{}';
   held   stampd.doc;
 begin
+  perform from stampd.sight_place p where p.class = coalesce(new.class, old.class) and p.iclass = coalesce(new.iclass, old.iclass);
+  if not found then
+    return null;
+  end if;
   if tg_op <> 'INSERT' and old.content is not null then
     before := stampd.sight_principals(old.class, old.iclass, old.key, old.content, old.raw);
   end if;
