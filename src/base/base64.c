@@ -42,3 +42,8 @@ bool base64_read(struct bytes text, void *bytes_r, size_t size)
     }
     return !(held & ((1U << bits) - 1));
 }
+
+bool base64_read_strict(struct bytes text, void *bytes_r, size_t size)
+{
+    return text.size && text.data[text.size - 1] != '=' && base64_read(text, bytes_r, size);
+}

@@ -9,5 +9,7 @@ void base64_add(struct builder *builder, struct bytes bytes);
 /* Decodes a text of exactly `size` bytes; padding may follow.  False: another size, or not in the form that
  * base64_add writes. */
 MUST_USE bool base64_read(struct bytes text, void *bytes_r, size_t size);
+/* The same without padding. */
+MUST_USE bool base64_read_strict(struct bytes text, void *bytes_r, size_t size);
 
 #endif

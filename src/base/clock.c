@@ -31,12 +31,17 @@ int64_t clock_monotonic_us(void)
     return read_us(CLOCK_MONOTONIC);
 }
 
-int64_t clock_present_minute(void)
+int64_t clock_present_ms(void)
 {
     int64_t added = 0;
     if (followed >= 0 && pread(followed, &added, sizeof added, 0) != sizeof added)
         added = 0;
-    return clock_wall_ms() / 60000 + added;
+    return clock_wall_ms() + added * 60000;
+}
+
+int64_t clock_present_minute(void)
+{
+    return clock_present_ms() / 60000;
 }
 
 bool clock_follow(const char *path)

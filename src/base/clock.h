@@ -11,6 +11,8 @@ int64_t clock_monotonic_ms(void);
 int64_t clock_monotonic_us(void);
 /* Minutes since 1970-01-01 UTC: the clock by which documents expire. */
 int64_t clock_present_minute(void);
+/* The same clock in milliseconds. */
+int64_t clock_present_ms(void);
 /* For tests: adds to that clock the number of minutes at the start of the file (int64_t); all processes
  * forked later follow the file.  False: there is no such file. */
 MUST_USE bool clock_follow(const char *path);

@@ -40,7 +40,7 @@ FAULT(XTIME, "The request exceeded its time limit.", 503, 503, false, "the limit
 FAULT(XUNKNOWN, "It is unknown whether the request was done.", 500, 500, false, "status 502 or 504 if the process that had begun it is gone; also from nginx")
 FAULT(XCRASH, "The process that ran the request crashed or was killed.", 502, 502, false, "`application` if code of a module was running, else `server`")
 FAULT(XFULL, "The database is out of space.", 507, 507, false, "")
-FAULT(XBUSY, "Too many requests from this address or for this namespace.", 429, 429, false, "the limit, its value; `Retry-After` has the seconds to wait; also from nginx")
+FAULT(XBUSY, "Too many requests from this address or for this namespace.", 429, 429, false, "the limit, its value, or `issuers`: the keys of a provider are not known yet; `Retry-After` has the seconds to wait; also from nginx")
 FAULT(XCROWDED, "There is no room for another listener.", 503, 503, false, "the limit, its value")
 FAULT(XINTERNAL, "Internal error in the proxy.", 500, 500, false, "from nginx")
 FAULT(XMAIL, "The mail server did not accept the mail.", 503, 503, false, "")

@@ -6,13 +6,19 @@
 #include "base/hex.h"
 #include "edge/crypto_private.h"
 
+void crypto_sha256(struct bytes text, unsigned char digest_r[CRYPTO_SHA256])
+{
+    unsigned int size = 0;
+    if (!EVP_Digest(text.data ? text.data : "", text.size, digest_r, &size, EVP_sha256(), NULL) ||
+        size != CRYPTO_SHA256)
+        log_fatal("SHA-256 is not available");
+}
+
 void crypto_sha256_hex(struct bytes text, char hex_r[CRYPTO_SHA256_HEX + 1])
 {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned int size = 0;
-    if (!EVP_Digest(text.data ? text.data : "", text.size, digest, &size, EVP_sha256(), NULL) || size != 32)
-        log_fatal("SHA-256 is not available");
-    hex_write(digest, size, hex_r);
+    unsigned char digest[CRYPTO_SHA256];
+    crypto_sha256(text, digest);
+    hex_write(digest, sizeof digest, hex_r);
     hex_r[CRYPTO_SHA256_HEX] = '\0';
 }
 

@@ -154,6 +154,11 @@ bool live_access_has_accounts(const struct live_access *access)
     return access->conf.accounts.is_on;
 }
 
+const struct issuers *live_access_issuers(const struct live_access *access)
+{
+    return access->conf.accounts.issuers;
+}
+
 const struct quotas *live_access_quotas(const struct live_access *access)
 {
     return access->conf.quotas;

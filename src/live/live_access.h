@@ -48,6 +48,8 @@ const struct rules *live_access_rules(const struct live_access *access, bool is_
 /* Moves with each change of the rules. */
 uint64_t live_access_turn(const struct live_access *access);
 bool live_access_has_accounts(const struct live_access *access);
+/* The OpenID providers of the namespace; NULL: none.  Valid until it is read again. */
+const struct issuers *live_access_issuers(const struct live_access *access);
 /* What callers may do, with the quotas of z where the namespace has none; NULL: no limit.  Valid until it is
  * read again. */
 const struct quotas *live_access_quotas(const struct live_access *access);

@@ -12,10 +12,10 @@ static bool has_account(const struct live_listener *listener)
     return listener->is_ruled && listener->caller;
 }
 
-void live_accounts_doubt(struct live_audience *audience, struct bytes id)
+void live_accounts_doubt(struct live_audience *audience, struct bytes class, struct bytes id)
 {
     for (struct live_listener *one = audience->listeners; one && audience->ruled_count; one = one->next)
-        if (has_account(one) && bytes_equal(live_caller_account(one->caller), id))
+        if (has_account(one) && live_caller_depends_on(one->caller, class, id))
             live_audience_trust(one, LIVE_DOUBTED);
 }
 
@@ -44,37 +44,66 @@ void live_accounts_query(struct live_audience *audience, struct pg_params *param
 {
     struct document_name names[ACCOUNTS_AT_ONCE];
     size_t count = 0;
-    for (struct live_listener *one = audience->listeners; one && count < ACCOUNTS_AT_ONCE; one = one->next) {
+    for (struct live_listener *one = audience->listeners;
+         one && count + LIVE_CALLER_DOCUMENTS <= ACCOUNTS_AT_ONCE; one = one->next) {
         if (one->trust != LIVE_DOUBTED)
             continue;
-        struct bytes id = live_caller_account(one->caller);
         one->place = count;
         live_audience_trust(one, LIVE_REQUESTED);
-        names[count++] =
-            (struct document_name){BYTES("Account"), {arena_copy(params->arena, id.data, id.size), id.size}};
+        count += live_caller_name(one->caller, params->arena, &names[count]);
     }
+    for (size_t i = 0; i < count; i++) /* until the query is sent, a listener may disconnect */
+        names[i].id.data = arena_copy(params->arena, names[i].id.data, names[i].id.size);
     live_snapshot_query(params, names, count);
 }
 
 /* The names in the order of the query: changes meanwhile have not moved them. */
-static void list_names(const struct live_audience *audience, struct document_name *names)
+static void list_names(const struct live_audience *audience, struct arena *arena, struct document_name *names)
 {
     for (size_t i = 0; i < ACCOUNTS_AT_ONCE; i++)
         names[i] = (struct document_name){BYTES("Account"), BYTES("")};
     for (const struct live_listener *one = audience->listeners; one; one = one->next)
         if (one->trust == LIVE_REQUESTED)
-            names[one->place].id = live_caller_account(one->caller);
+            (void)live_caller_name(one->caller, arena, &names[one->place]);
+}
+
+/* Its keys are about to be fetched. */
+static void refuse_for_now(struct live_listener *listener)
+{
+    const struct live_audience *audience = listener->audience;
+    if (audience->number >= 0)
+        issuer_keys_want(audience->all->settings, audience->segment, audience->number,
+                         bytes_of(audience->code), live_caller_issuer(listener->caller));
+    live_listener_refuse(listener, FAULT_XBUSY, BYTES("issuers"),
+                         "The keys of the token's issuer are not known yet.");
 }
 
 /* It has changed again meanwhile, or is gone: then it is not asked for. */
-static void settle(struct live_listener *listener, struct arena *arena, const struct document *account)
+static void settle(struct live_listener *listener, struct arena *arena, const struct live_loaded *loaded)
 {
-    if (!account)
+    const struct document *documents[LIVE_CALLER_DOCUMENTS] = {0};
+    size_t count = live_caller_issuer(listener->caller).data ? LIVE_CALLER_DOCUMENTS : 1;
+    bool is_loaded = true;
+    for (size_t i = 0; i < count; i++) {
+        documents[i] = loaded ? loaded[i].document : NULL;
+        is_loaded &= documents[i] != NULL;
+    }
+    if (!is_loaded) {
         live_audience_trust(listener, LIVE_DOUBTED); /* the result had no room for it */
-    else if (live_caller_admit(listener->caller, arena, account))
+        return;
+    }
+    switch (live_caller_admit(listener->caller, arena, live_access_issuers(listener->audience->access),
+                              documents)) {
+    case TOKEN_VALID:
         live_admission_trust(listener);
-    else
+        break;
+    case TOKEN_WRONG:
         live_admission_distrust(listener);
+        break;
+    case TOKEN_LATER:
+        refuse_for_now(listener);
+        break;
+    }
 }
 
 void live_accounts_take(struct live_audience *audience, struct live_snapshot *snapshot,
@@ -82,11 +111,11 @@ void live_accounts_take(struct live_audience *audience, struct live_snapshot *sn
 {
     struct document_name names[ACCOUNTS_AT_ONCE];
     struct live_loaded loaded[ACCOUNTS_AT_ONCE] = {0};
-    list_names(audience, names);
+    list_names(audience, arena, names);
     bool is_taken = live_snapshot_take(snapshot, result, arena, names, ACCOUNTS_AT_ONCE, loaded);
     for (struct live_listener *one = audience->listeners, *next; one; one = next) {
         next = one->next;
         if (one->trust == LIVE_REQUESTED)
-            settle(one, arena, is_taken ? loaded[one->place].document : NULL);
+            settle(one, arena, is_taken ? &loaded[one->place] : NULL);
     }
 }

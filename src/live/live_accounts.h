@@ -7,8 +7,8 @@
 #include "live/live_audience.h"
 #include "live/live_snapshot.h"
 
-/* The account may have changed; any may have. */
-void live_accounts_doubt(struct live_audience *audience, struct bytes id);
+/* The document of an account or of an issuer's keys may have changed; any may have. */
+void live_accounts_doubt(struct live_audience *audience, struct bytes class, struct bytes id);
 void live_accounts_doubt_all(struct live_audience *audience);
 /* They cannot be read: refuses those that are not admitted yet. */
 void live_accounts_refuse(struct live_audience *audience, enum fault fault);

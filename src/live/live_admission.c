@@ -148,6 +148,8 @@ static void follow_rules(struct live_listener *listener)
     if (listener->turn != turn)
         listener->must_reset = true;
     listener->turn = turn;
+    if (listener->caller && live_caller_issuer(listener->caller).data) /* its provider may be gone */
+        live_audience_trust(listener, LIVE_DOUBTED);
     live_listener_flush(listener);
 }
 

@@ -16,6 +16,7 @@
 #include "live/live_namespace.h"
 #include "live/live_opening.h"
 #include "model/account.h"
+#include "model/jwt.h"
 #include "serve/path.h"
 #include "operation/reply.h"
 
@@ -176,22 +177,28 @@ static enum fault check_one_key(struct live_request *request, struct reply *repl
     return request->is_administrator ? FAULT_NONE : refuse(request, reply, FAULT_SKEY, where, NULL);
 }
 
-/* A session or service key of an account, which is checked once its document has been loaded.  With the
- * administrator's key, a cookie is ignored. */
+static bool is_token(struct bytes bearer)
+{
+    return account_is_token(bearer) || jwt_is_one(bearer);
+}
+
+/* A session, a service key or a token of a provider, which is checked once its document has been loaded. With
+ * the administrator's key, a cookie is ignored. */
 static void find_caller(struct live_request *request, struct bytes bearer)
 {
     struct bytes cookie = account_find_cookie(exchange_header(request->exchange, "Cookie"), request->ns);
-    if (bearer.data && account_is_token(bearer))
-        request->caller = live_caller_create(bearer, false);
+    const struct settings *settings = request->parts->settings;
+    if (bearer.data && is_token(bearer))
+        request->caller = live_caller_create(settings, bearer, false);
     else if (cookie.data && !request->is_administrator)
-        request->caller = live_caller_create(cookie, true);
+        request->caller = live_caller_create(settings, cookie, true);
 }
 
 static enum fault check_key(struct live_request *request, struct reply *reply)
 {
     struct bytes admin = request->opening->question.admin;
     struct bytes bearer = secret_bearer(exchange_header(request->exchange, "Authorization"));
-    bool is_key = bearer.data && !account_is_token(bearer);
+    bool is_key = bearer.data && !is_token(bearer);
     enum fault fault = is_key ? check_one_key(request, reply, bearer, "Authorization") : FAULT_NONE;
     if (!fault && admin.size)
         fault = check_one_key(request, reply, admin, "admin");

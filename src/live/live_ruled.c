@@ -138,8 +138,8 @@ void live_ruled_add(struct live_ruled *ruled, struct bytes class, struct bytes i
     const struct live_index *index = ruled->audience->ruled_index;
     if (!ruled->audience->ruled_count)
         return;
-    if (bytes_equal(class, BYTES("Account")))
-        live_accounts_doubt(ruled->audience, id);
+    if (rules_is_reserved(class))
+        live_accounts_doubt(ruled->audience, class, id);
     if (live_index_has(index, live_key_of_class(&ruled->key, class)) ||
         live_index_has(index, live_key_of_document(&ruled->key, class, id)))
         hold(ruled,

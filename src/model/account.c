@@ -181,6 +181,8 @@ bool account_read(struct arena *arena, struct bytes self, struct bytes roles, st
     const struct json *object = read_object(arena, self);
     *account_r = (struct account){.name = text_of(object, "name"),
                                   .address = text_of(object, "address"),
+                                  .issuer = text_of(object, "issuer"),
+                                  .subject = text_of(object, "subject"),
                                   .is_confirmed = is_true(object, "confirmed"),
                                   .is_disabled = is_true(object, "disabled"),
                                   .created = number_of(object, "created")};
@@ -208,6 +210,8 @@ struct bytes account_write_self(struct arena *arena, const struct account *accou
     builder_printf(&text, "{\"created\":%lld", (long long)account->created);
     add_text(&text, "name", account->name);
     add_text(&text, "address", account->address);
+    add_text(&text, "issuer", account->issuer);
+    add_text(&text, "subject", account->subject);
     if (account->is_confirmed)
         builder_add_text(&text, ",\"confirmed\":true");
     if (account->is_disabled)

@@ -4,11 +4,10 @@
  *
  * | item | content |
  * | --- | --- |
- * | Self | {"name","address","confirmed","disabled","created"}; without a name it is anonymous |
- * | Secret | raw: the digest of the password (edge/password.h); absent: nobody can log in |
- * | Roles | {"roles":[…]} |
- * | Sess, key: SHA-256 of a token's secret in hexadecimal | {"created","expires","device"}; a service key has
- * no expires |
+ * | Self | {"name","address","confirmed","disabled","created"}; without a name it is anonymous;
+ * {"issuer","subject"} if it is that of an OpenID provider (model/issuer.h) | | Secret | raw: the digest of
+ * the password (edge/password.h); absent: nobody can log in | | Roles | {"roles":[…]} | | Sess, key: SHA-256
+ * of a token's secret in hexadecimal | {"created","expires","device"}; a service key has no expires |
  *
  * Login/<name in lower case>, item Acc {"account":id}, makes names unique.  Ticket/<SHA-256 of a secret> is
  * an invitation, item Invite {"expires","roles"}.  Times are stamps.
@@ -69,7 +68,8 @@ bool account_is_device(struct bytes device);
 /* --- documents --- */
 
 struct account {
-    struct bytes name, address; /* empty: none */
+    struct bytes name, address;   /* empty: none */
+    struct bytes issuer, subject; /* of an OpenID provider; empty: none */
     bool is_confirmed, is_disabled;
     int64_t created;
     const struct bytes *roles; /* sorted, each once */

@@ -267,6 +267,8 @@ static bool read_accounts_member(struct arena *arena, const struct json *member,
         return read_confirm(member, accounts);
     if (bytes_equal(member->name, BYTES("mail")))
         return letter_read_templates(arena, member->text, &accounts->mail);
+    if (bytes_equal(member->name, BYTES("issuers")))
+        return issuer_read(arena, member, &accounts->issuers);
     if (bytes_equal(member->name, BYTES("registration")))
         return read_registration(member, accounts);
     if (bytes_equal(member->name, BYTES("session_days")))
@@ -307,7 +309,8 @@ static const struct ns_member {
     {"access", "One of closed, read, open, rules is expected.", read_access},
     {"accounts",
      "An object is expected: registration (open, invitation, closed), anonymous, session_days, "
-     "sessions_most, confirm (optional, required), passkeys (rp, name, origins), " LETTER_EXPECTED ".",
+     "sessions_most, issuers, confirm (optional, required), passkeys (rp, name, origins), " LETTER_EXPECTED
+     ".",
      read_accounts},
     {"label", "A text of at most 200 bytes is expected.", read_label},
     {"message", "A text of at most 1000 bytes is expected.", read_message},

@@ -24,6 +24,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "edge/json.h"
+#include "model/issuer.h"
 #include "model/quotas.h"
 #include "model/relying_party.h"
 
@@ -56,7 +57,7 @@ enum ns_registration { REGISTRATION_CLOSED, REGISTRATION_INVITATION, REGISTRATIO
 struct letter_templates; /* letter.h */
 
 /* The member accounts: {"registration":"closed","anonymous":false,"session_days":30,"sessions_most":32,
- * "confirm":"optional"}, with these defaults, "mail" and "passkeys". */
+ * "confirm":"optional"}, with these defaults, "mail", "issuers" and "passkeys". */
 struct ns_accounts {
     bool is_on; /* the namespace has accounts */
     enum ns_registration registration;
@@ -65,6 +66,8 @@ struct ns_accounts {
     struct relying_party *passkeys; /* NULL: nobody signs in by passkey */
     bool needs_confirmation; /* "confirm":"required": names are addresses that their owners have confirmed */
     const struct letter_templates *mail; /* NULL: the standard mails */
+    const struct issuers *issuers;       /* model/issuer.h; NULL: none */
+    int64_t version; /* moves with each change; not of the content: set by operation/configurations.c */
 };
 
 struct ns_conf {

@@ -6,7 +6,7 @@ enum { STEPS_MOST = 1000000 }; /* of all comparisons of a decision */
 
 bool rules_is_reserved(struct bytes class)
 {
-    static const char *const names[] = {"Account", "Login", "Ticket"};
+    static const char *const names[] = {"Account", "Issuer", "Login", "Ticket"};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (bytes_equal(class, bytes_of(names[i])))
             return true;

@@ -204,7 +204,7 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     call->rules_version = call->rules ? own->rules_version : 0;
     call->quotas = has_key ? NULL : conf.quotas;
     bool has_own_quotas = call->quotas && call->quotas == own->conf.quotas;
-    if (call->rules || has_own_quotas)
+    if (call->rules || has_own_quotas || conf.accounts.issuers)
         configurations_hold(own, call->arena);
     if (call->quotas && !has_own_quotas)
         configurations_hold(z, call->arena);

@@ -4,7 +4,10 @@
 #include "base/clock.h"
 #include "edge/crypto.h"
 #include "model/account.h"
+#include "operation/verified_tokens.h"
 #include "store/store.h"
+
+enum { KEYS_RETRY_S = 2 };
 
 struct credential {
     const char *where; /* the header or argument; NULL: there is none */
@@ -98,6 +101,10 @@ bool caller_is_served(struct arena *arena, const struct document *document, bool
     struct account account;
     struct account_session session;
     bool has_key = false;
+    if (!document_exists(document) && !by_key && issuer_is_account(document->header.id)) {
+        *caller_r = (struct rules_caller){.account = document->header.id};
+        return true;
+    }
     if (!document_exists(document) ||
         !account_read(arena, account_find(document, BYTES("Self"), BYTES("")),
                       account_find(document, BYTES("Roles"), BYTES("")), &account) ||
@@ -130,31 +137,84 @@ static bool accept(struct call *call, const struct document *document, const str
     return true;
 }
 
-static enum fault check(const struct worker_context *worker_context, struct call *call,
+/* The namespace of the call, ready for reading: -1: there are too many. */
+static int enter(const struct worker_context *worker_context, struct call *call)
+{
+    struct store *store = documents_store(worker_context->documents);
+    int ns = documents_ns(worker_context->documents, call->database);
+    store_clear_visitor(store); /* of an earlier request that was refused at once */
+    if (ns >= 0 && call->is_visitor)
+        store_set_visitor(store, ns);
+    return ns;
+}
+
+static enum fault fetch_account(const struct worker_context *worker_context, struct call *call, int ns,
+                                struct bytes id, const struct document **document_r)
+{
+    const struct document_name name = {BYTES("Account"), id};
+    return documents_newest(worker_context->documents, ns, call->arena, &name, 1, document_r);
+}
+
+/* A session or a service key. */
+static enum fault check_token(const struct worker_context *worker_context, struct call *call, int ns,
+                              struct bytes text, bool *is_right_r)
+{
+    struct account_token token;
+    const struct document *document;
+    if (!account_read_token(text, &token))
+        return FAULT_NONE;
+    enum fault fault = fetch_account(worker_context, call, ns, token.account, &document);
+    *is_right_r = !fault && accept(call, document, &token);
+    return fault;
+}
+
+/* The keys of the provider are about to be fetched. */
+static enum fault refuse_for_now(struct call *call, struct reply *reply)
+{
+    reply->retry_after_s = KEYS_RETRY_S;
+    return reply_fault(call, reply, FAULT_XBUSY, "The keys of the token's issuer are not known yet.",
+                       "issuers", NULL);
+}
+
+/* A token of an OpenID provider. */
+static enum fault check_external(struct worker_context *worker_context, struct call *call, int ns,
+                                 struct bytes text, struct reply *reply, bool *is_right_r)
+{
+    const struct settings *settings = worker_context->settings;
+    const struct document *document;
+    struct external_proof proof;
+    enum token_verdict verdict;
+    if ((int64_t)text.size > settings->limit_token_bytes)
+        return reply_fault(call, reply, FAULT_ALIMIT, NULL, "limit_token_bytes",
+                           arena_printf(call->arena, "%lld", (long long)settings->limit_token_bytes),
+                           arena_printf(call->arena, "%zu", text.size), NULL);
+    enum fault fault = verified_tokens_check(worker_context, call, ns, text, &verdict, &proof);
+    if (!fault && verdict == TOKEN_LATER)
+        return refuse_for_now(call, reply);
+    if (fault || verdict == TOKEN_WRONG)
+        return fault;
+    fault = fetch_account(worker_context, call, ns, proof.account, &document);
+    *is_right_r = !fault && external_token_admit(call->arena, &proof, document, &call->caller);
+    return fault;
+}
+
+static enum fault check(struct worker_context *worker_context, struct call *call,
                         const struct credential *credential, struct reply *reply)
 {
     static const char wrong[] = "The session has ended, or the key is wrong.";
-    struct account_token token;
-    const struct document *document;
-    if (!account_read_token(credential->text, &token))
-        return refuse_credential(worker_context, call, reply, credential->where, wrong);
-    int ns = documents_ns(worker_context->documents, call->database);
+    bool is_right = false;
+    int ns = enter(worker_context, call);
     if (ns < 0)
         return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
-    struct store *store = documents_store(worker_context->documents);
-    store_clear_visitor(store); /* of an earlier request that was refused at once */
-    if (call->is_visitor)
-        store_set_visitor(store, ns);
-    const struct document_name name = {BYTES("Account"), token.account};
-    enum fault fault = documents_newest(worker_context->documents, ns, call->arena, &name, 1, &document);
-    if (fault)
+    enum fault fault = jwt_is_one(credential->text) && !call->is_by_cookie
+                           ? check_external(worker_context, call, ns, credential->text, reply, &is_right)
+                           : check_token(worker_context, call, ns, credential->text, &is_right);
+    if (fault || is_right)
         return fault;
-    return accept(call, document, &token)
-               ? FAULT_NONE
-               : refuse_credential(worker_context, call, reply, credential->where, wrong);
+    return refuse_credential(worker_context, call, reply, credential->where, wrong);
 }
 
-enum fault caller_find(const struct worker_context *worker_context, struct call *call,
+enum fault caller_find(struct worker_context *worker_context, struct call *call,
                        const struct ns_accounts *accounts, bool has_key, struct reply *reply)
 {
     call->caller = (struct rules_caller){0};

@@ -1,5 +1,5 @@
-/* caller: which account calls: checks the session or service key of a call (model/account.h), once for each
- * request.
+/* caller: which account calls: checks the session or service key of a call (model/account.h), or its token of
+ * an OpenID provider (external_token.h), once for each request.
  *
  * The credential is, in this order: a token in `Authorization: Bearer`; in a namespace with accounts, the
  * argument `key`, or the cookie __Host-stampd-<code>.  A wrong, expired or revoked one is refused; the call
@@ -17,8 +17,9 @@
 #include "operation/worker_context.h"
 
 /* Sets call->caller, caller_session and is_by_cookie.  `has_key`: the call carries the administrator's key,
- * and a cookie is ignored.  FAULT_SKEY, with status 401, recorded in the reply. */
-MUST_USE enum fault caller_find(const struct worker_context *worker_context, struct call *call,
+ * and a cookie is ignored.  FAULT_SKEY, with status 401, or FAULT_XBUSY while the keys of a provider
+ * are unknown, recorded in the reply. */
+MUST_USE enum fault caller_find(struct worker_context *worker_context, struct call *call,
                                 const struct ns_accounts *accounts, bool has_key, struct reply *reply);
 
 /* A session or service key, without its secret. */
@@ -37,7 +38,8 @@ MUST_USE bool caller_is_admitted(struct arena *arena, const struct document *acc
                                  const struct caller_claim *claim, struct caller_proof *proof_r);
 
 /* Without a credential, of what was requested before: is the account neither deleted nor disabled, and its
- * service keys (`by_key`) not all revoked?  Its roles as of the snapshot. */
+ * service keys (`by_key`) not all revoked?  Its roles as of the snapshot: of an account of a provider, those
+ * that the administrator gave it, since those of its tokens are not known. */
 MUST_USE bool caller_is_served(struct arena *arena, const struct document *account, bool by_key,
                                struct rules_caller *caller_r);
 

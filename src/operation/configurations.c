@@ -53,6 +53,7 @@ static void read_conf(struct held_configuration *held, bool is_reported)
     const struct item *item = document_find_item(held->document, BYTES("Conf"), BYTES(""));
     const struct item *build = document_find_item(held->document, BYTES("Build"), BYTES(""));
     *conf = namespace_read(held->arena, item && !item_is_tombstone(item) ? item->content : NO_BYTES);
+    conf->accounts.version = item ? item->version : 0;
     conf->build = build && !item_is_tombstone(build) ? build->version : 0;
     if (conf->wrong && !is_reported)
         log_warning("document Namespace/%.*s: its item Conf is malformed member=%s", (int)header->id.size,

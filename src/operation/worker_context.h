@@ -7,12 +7,14 @@
 #include "segment/segment.h"
 
 struct configurations;
+struct verified_tokens;
 
 struct worker_context {
     const struct settings *settings;
     struct segment *segment;
     struct documents *documents;
-    struct configurations *configurations; /* operation/configurations.h */
+    struct configurations *configurations;   /* operation/configurations.h */
+    struct verified_tokens *verified_tokens; /* operation/verified_tokens.h */
 };
 
 #endif

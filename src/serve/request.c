@@ -8,6 +8,7 @@
 #include "base/secret.h"
 #include "base/log.h"
 #include "model/account.h"
+#include "model/jwt.h"
 #include "serve/arguments.h"
 #include "serve/path.h"
 #include "serve/condition.h"
@@ -407,7 +408,7 @@ static void read_asker(const struct request_source *source, struct call *call)
 {
     call->bearer = secret_bearer(parameter(source, "HTTP_AUTHORIZATION"));
     call->cookies = parameter(source, "HTTP_COOKIE");
-    if (call->route != CALL_TASKS && account_is_token(call->bearer)) {
+    if (call->route != CALL_TASKS && (account_is_token(call->bearer) || jwt_is_one(call->bearer))) {
         call->token = call->bearer;
         call->bearer = NO_BYTES;
     }

@@ -18,6 +18,7 @@
 #include "edge/crypto.h"
 #include "edge/fcgi.h"
 #include "operation/configurations.h"
+#include "operation/verified_tokens.h"
 #include "operation/module/module.h"
 #include "operation/reply.h"
 #include "serve/memory.h"
@@ -97,6 +98,7 @@ static void open_worker(struct worker *worker, int wake)
         .segment = heritage->segment,
         .documents = documents_create(heritage->settings, heritage->segment),
         .configurations = configurations_create(),
+        .verified_tokens = verified_tokens_create(),
     };
     worker->recycle_at = choose_recycling(heritage->settings->recycle_requests);
     worker->fcgi = fcgi_open(
@@ -106,6 +108,7 @@ static void open_worker(struct worker *worker, int wake)
 static void close_worker(struct worker *worker)
 {
     fcgi_close(worker->fcgi);
+    verified_tokens_destroy(worker->worker_context.verified_tokens);
     configurations_destroy(worker->worker_context.configurations);
     documents_destroy(worker->worker_context.documents);
     arena_destroy(worker->arena);

@@ -3,6 +3,7 @@ import hashlib
 import json
 import sys
 import tempfile
+import time
 import urllib.parse
 
 import stack
@@ -13,6 +14,7 @@ from servers import to_json
 
 sys.path.insert(0, str(stack.SOURCE / 'test/system'))
 from fastcgi import Connection  # noqa: E402
+from provider import Key, encode  # noqa: E402
 from schema import Schemas  # noqa: E402
 
 COUNTERS = 10000
@@ -26,6 +28,7 @@ RULES = {'Bench': {'read': ['anybody']}, 'Team': {'members': 'Member', 'read': [
 CLASSES = {'Doc': {'items': {'Main': {'singleton': True, 'fields': {'number': 'int', 'owner': 'string'}}}}}
 ACCOUNT, SECRET = 'QUFBQUFBQUFBQUFBQUFBQQ', 'A' * 43
 TOKEN = f'st_{ACCOUNT}.{SECRET}'
+ISSUER = 'https://id.example.org'
 
 
 def configure(server, ns, **members):
@@ -43,6 +46,19 @@ def fill(server):
     digest = hashlib.sha256(SECRET.encode()).hexdigest()
     server.put('team', {'c': 'Account', 'id': ACCOUNT, 'items': [
         {'c': 'Self', 'j': {'created': 1}}, {'c': 'Sess', 'k': digest, 'j': {'created': 1, 'expires': 991231235959998}}]}, admin=True)
+
+
+def make_external(server):
+    """A token of a provider, whose keys are there as if they had been fetched."""
+    key, now = Key('RS256', 'bench'), int(time.time())
+    configure(server, 'team', accounts={'registration': 'closed', 'issuers': [
+        {'issuer': ISSUER, 'audiences': ['bench'], 'roles': {'claim': 'groups', 'map': {'staff': 'editor'}}}]})
+    id_ = encode(hashlib.sha256(b'stampd issuer\0' + ISSUER.encode() + b'\0').digest())
+    stamp = int(time.strftime('%y%m%d%H%M%S000', time.gmtime(now)))
+    server.put('team', {'c': 'Issuer', 'id': id_, 'items': [{'c': 'Keys', 'j': {'issuer': ISSUER, 'keys': [key.jwk]}}]},
+               {'c': 'Issuer', 'id': f'{id_}-state', 'items': [{'c': 'State', 'j': {'fetched': stamp, 'tried': stamp}}]}, admin=True)
+    return key.token({'iss': ISSUER, 'aud': 'bench', 'sub': 'somebody', 'name': 'Some Body', 'email': 'somebody@example.org',
+                      'groups': ['staff', 'all'], 'iat': now - 5, 'exp': now + 36000})
 
 
 def use_counters(server):
@@ -71,14 +87,16 @@ def access(options):
     with started(namespaces={OPEN: 'open', 'rated': 'open', 'team': 'closed'}, **settings) as (server,):
         fill(server)
         use_counters(server)
+        external = make_external(server)
 
         def side(path, **more):
             return lambda: wrk(server, path, options.seconds, CONNECTIONS, **more)
 
         yield Row('cached read of 2 KB', rounds(options.pairs, {
             BASE: side(get(OPEN, 'Bench', '2 KB')), f'quotas, {COUNTERS:,} counters': side(get('rated', 'Bench', '2 KB')),
-            'session, rules': side(get('team', 'Bench', '2 KB'), bearer=TOKEN)}, options.calm),
-            {f'quotas, {COUNTERS:,} counters': 0.97, 'session, rules': 0.90}, base=BASE)
+            'session, rules': side(get('team', 'Bench', '2 KB'), bearer=TOKEN),
+            'token of a provider, rules': side(get('team', 'Bench', '2 KB'), bearer=external)}, options.calm),
+            {f'quotas, {COUNTERS:,} counters': 0.97, 'session, rules': 0.90, 'token of a provider, rules': 0.80}, base=BASE)
         yield Row('the same of a document with members', rounds(options.pairs, {
             BASE: side(get(OPEN, 'Team', 't')), 'session, rule of members': side(get('team', 'Team', 't'), bearer=TOKEN)}, options.calm),
             {'session, rule of members': 0.85}, base=BASE)

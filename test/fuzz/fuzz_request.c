@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "operation/configurations.h"
+#include "operation/verified_tokens.h"
 #include "operation/builtin/builtin.h"
 #include "operation/worker_context.h"
 #include "operation/reply.h"
@@ -237,7 +238,8 @@ static void serve(const struct letter *letter)
     struct worker_context worker_context = {.settings = &settings,
                                             .segment = segment,
                                             .documents = documents_create(&settings, segment),
-                                            .configurations = configurations_create()};
+                                            .configurations = configurations_create(),
+                                            .verified_tokens = verified_tokens_create()};
     struct request_source source = {
         .parameter = letter_parameter, .read_body = letter_body, .context = (void *)(uintptr_t)letter};
     struct reply reply = {.body = &output};
@@ -249,6 +251,7 @@ static void serve(const struct letter *letter)
     cors_decide(&worker_context, &request.call, request.origin, &request.form);
     response_compose(&request.form, &reply, &head);
     check_answer(&request.form, &reply);
+    verified_tokens_destroy(worker_context.verified_tokens);
     configurations_destroy(worker_context.configurations);
     documents_destroy(worker_context.documents);
 }

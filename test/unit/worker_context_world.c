@@ -15,6 +15,7 @@
 #include "edge/crypto.h"
 #include "fake_store.h"
 #include "operation/configurations.h"
+#include "operation/verified_tokens.h"
 #include "operation/builtin/builtin.h"
 #include "operation/reply.h"
 #include "segment/processes.h"
@@ -57,13 +58,15 @@ int worker_context_world_open(const struct settings *limits)
     worker_context = (struct worker_context){.settings = &settings,
                                              .segment = segment,
                                              .documents = documents_create(&settings, segment),
-                                             .configurations = configurations_create()};
+                                             .configurations = configurations_create(),
+                                             .verified_tokens = verified_tokens_create()};
     arena = arena_create("test");
     return 0;
 }
 
 int worker_context_world_close(void **state UNUSED)
 {
+    verified_tokens_destroy(worker_context.verified_tokens);
     configurations_destroy(worker_context.configurations);
     documents_destroy(worker_context.documents);
     segment_close(segment);

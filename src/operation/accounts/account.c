@@ -61,6 +61,26 @@ static enum fault act(struct attempt *attempt, const struct reader *reader, stru
     return fault;
 }
 
+/* An account of a provider, with the roles of the token too. */
+static enum fault show_external(struct attempt *attempt)
+{
+    struct call *call = attempt->call;
+    struct draft *draft;
+    struct account account;
+    enum fault fault =
+        transaction_fetch(attempt->transaction, account_gate_name(call->caller.account), &draft);
+    if (!fault)
+        fault = account_gate_read_external(attempt, draft, &account);
+    if (fault)
+        return fault;
+    account.roles = call->caller.roles;
+    account.role_count = call->caller.role_count;
+    account_change_write(attempt, call->caller.account, &account);
+    return FAULT_NONE;
+}
+
+static bool is_look(const struct call *call);
+
 static enum fault account_work(struct attempt *attempt)
 {
     const struct reader reader = account_gate_reader(attempt);
@@ -68,6 +88,8 @@ static enum fault account_work(struct attempt *attempt)
     struct draft *draft;
     bool is_deleted = false;
     enum fault fault = reader_members(&reader, attempt->call->param, "set delete password passkey");
+    if (!fault && account_gate_is_external(attempt) && is_look(attempt->call))
+        return show_external(attempt);
     if (!fault)
         fault = account_gate_fetch_caller(attempt, &draft);
     if (!fault)

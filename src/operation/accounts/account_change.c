@@ -3,6 +3,7 @@
 
 #include "operation/accounts/account_address.h"
 #include "operation/accounts/account_mail.h"
+#include "model/issuer.h"
 #include "operation/accounts/account_password.h"
 
 enum fault account_change_read(const struct reader *reader, const struct json *object,
@@ -133,9 +134,13 @@ void account_change_write_open(struct attempt *attempt, struct bytes id, const s
     json_add_string(body, id);
     add_text(body, "name", account->name);
     add_text(body, "address", account->address);
+    add_text(body, "issuer", account->issuer);
+    add_text(body, "subject", account->subject);
     if (account->is_confirmed)
         builder_add_text(body, ",\"confirmed\":true");
-    if (!account->name.size)
+    if (issuer_is_account(id))
+        builder_add_text(body, ",\"external\":true");
+    else if (!account->name.size)
         builder_add_text(body, ",\"anonymous\":true");
     if (account->is_disabled)
         builder_add_text(body, ",\"disabled\":true");

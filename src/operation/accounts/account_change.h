@@ -24,8 +24,9 @@ MUST_USE enum fault account_change_apply(struct attempt *attempt, struct draft *
 /* Deletes the account, its name and its confirmed address. */
 MUST_USE enum fault account_change_delete(struct attempt *attempt, struct draft *draft,
                                           const struct account *account);
-/* Appends {"account","name","address","confirmed","anonymous","disabled","roles","created"}, without what is
- * false or absent. */
+/* Appends
+ * {"account","name","address","issuer","subject","confirmed","anonymous","external","disabled","roles",
+ * "created"}, without what is false or absent. */
 void account_change_write(struct attempt *attempt, struct bytes id, const struct account *account);
 /* The same without the closing brace. */
 void account_change_write_open(struct attempt *attempt, struct bytes id, const struct account *account);

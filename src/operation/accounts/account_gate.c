@@ -37,6 +37,8 @@ enum fault account_gate_fetch_caller(struct attempt *attempt, struct draft **acc
         return fault;
     if (!call->caller.account.data)
         return refuse(attempt, "A session is expected: log in first.");
+    if (account_gate_is_external(attempt))
+        return refuse(attempt, "The account is that of a provider, which manages it.");
     fault = transaction_fetch(attempt->transaction, account_gate_name(call->caller.account), account_r);
     if (fault)
         return fault;
@@ -44,6 +46,19 @@ enum fault account_gate_fetch_caller(struct attempt *attempt, struct draft **acc
     if (!account_read_session(call->arena, content, &session)) /* revoked since the call was entered */
         return FAULT_STALE;
     return session.is_service ? refuse(attempt, "A service key cannot change its account.") : FAULT_NONE;
+}
+
+bool account_gate_is_external(const struct attempt *attempt)
+{
+    const struct call *call = attempt->call;
+    return call->accounts.is_on && call->caller.account.data && !call->caller_session.data;
+}
+
+enum fault account_gate_read_external(struct attempt *attempt, const struct draft *draft,
+                                      struct account *account_r)
+{
+    *account_r = (struct account){.created = 0};
+    return draft_exists(draft) ? account_gate_read(attempt, draft, account_r) : FAULT_NONE;
 }
 
 /* --- attempts --- */

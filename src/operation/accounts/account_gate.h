@@ -22,6 +22,12 @@ MUST_USE enum fault account_gate_check(struct attempt *attempt);
 /* The same, and fetches the caller's account; FAULT_SCLOSED also: nobody has signed in, or by a service key.
  */
 MUST_USE enum fault account_gate_fetch_caller(struct attempt *attempt, struct draft **account_r);
+/* Is the caller an account of an OpenID provider?  account_gate_fetch_caller refuses it with FAULT_SCLOSED.
+ */
+bool account_gate_is_external(const struct attempt *attempt);
+/* As account_gate_read, of an account of a provider, which need not have a document. */
+MUST_USE enum fault account_gate_read_external(struct attempt *attempt, const struct draft *draft,
+                                               struct account *account_r);
 /* Counts an attempt of the client, and one at `name` (NO_BYTES: none); FAULT_XBUSY: too many, by
  * limit_client_attempts or limit_name_attempts.  An address cannot use up the attempts of another. */
 MUST_USE enum fault account_gate_count(struct attempt *attempt, struct bytes name);

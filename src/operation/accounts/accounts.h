@@ -16,8 +16,8 @@
 
 #include "operation/operation.h"
 
-extern const struct operation accounts_account, accounts_accounts, accounts_confirm, accounts_login,
-    accounts_logout, accounts_passkey, accounts_register, accounts_reset, accounts_sessions;
+extern const struct operation accounts_account, accounts_accounts, accounts_confirm, accounts_issuers,
+    accounts_login, accounts_logout, accounts_passkey, accounts_register, accounts_reset, accounts_sessions;
 /* Tasks that only the server schedules: accountmail {"kind","name","address","account"} sends a mail,
  * ticketend {"ticket"} deletes a ticket that has expired. */
 extern const struct operation accounts_accountmail, accounts_ticketend;

@@ -1,12 +1,15 @@
 /* administration: the operation `accounts`, by which the administrator finds, makes, changes and deletes
  * accounts, invitations and service keys of a namespace. param, one member:
- * {"find":name} or {"get":account} → account: {"account","name",…,"sessions":[…]};
+ * {"find":name}, {"find":{"issuer","subject"}} or {"get":account} → account:
+ * {"account","name",…,"sessions":[…]};
  * {"create":{"name","password","address","roles"}} → account; {"set":{"account",…,"roles","disabled"}} →
- * account; {"invite":{"roles","days"}} → {"invitation","expires"}; {"key":{"account","label","roles"}} →
+ * account, or of a provider {"set":{"issuer","subject","roles","disabled"}}; {"invite":{"roles","days"}} →
+ * {"invitation","expires"}; {"key":{"account","label","roles"}} →
  * {"account","key"}; {"revoke":{"account","session"}} → {"ended"}; {"delete":account} → {"deleted"}. */
 #include "operation/accounts/accounts.h"
 
 #include "base/clock.h"
+#include "model/issuer.h"
 #include "model/stamp.h"
 #include "operation/accounts/account_change.h"
 #include "operation/accounts/account_password.h"
@@ -47,6 +50,49 @@ static enum fault read_id(const struct reader *reader, const struct json *object
     return fault ? fault : reader_check_length(reader, object, member, *id_r);
 }
 
+/* The account that the members issuer and subject name. */
+static enum fault read_subject(struct attempt *attempt, const struct reader *reader, const struct json *wish,
+                               struct bytes *id_r, struct account *account_r)
+{
+    struct bytes issuer, subject;
+    enum fault fault = reader_text(reader, wish, "issuer", &issuer);
+    if (!fault)
+        fault = reader_text(reader, wish, "subject", &subject);
+    if (fault)
+        return fault;
+    if (!issuer_find(attempt->call->accounts.issuers, issuer))
+        return reader_wrong(reader, wish, "issuer", "An issuer of the namespace is expected.");
+    if (!subject.size || subject.size > ISSUER_SUBJECT_MOST)
+        return reader_wrong(reader, wish, "subject", "1 to 255 bytes are expected.");
+    *account_r = (struct account){.created = stamp_now(), .issuer = issuer, .subject = subject};
+    *id_r = issuer_account(attempt->call->arena, issuer, subject);
+    return FAULT_NONE;
+}
+
+/* An account of a provider, by its id or by its names; it need not have a document. */
+static enum fault read_external(struct attempt *attempt, const struct reader *reader, const struct json *wish,
+                                struct bytes *id_r, struct draft **draft_r, struct account *account_r)
+{
+    enum fault fault = FAULT_NONE;
+    *account_r = (struct account){.created = stamp_now()};
+    if (json_member(wish, "account"))
+        fault = read_id(reader, wish, "account", id_r);
+    else
+        fault = read_subject(attempt, reader, wish, id_r, account_r);
+    if (!fault)
+        fault = transaction_fetch(attempt->transaction, account_gate_name(*id_r), draft_r);
+    if (fault || !draft_exists(*draft_r))
+        return fault;
+    struct account found;
+    fault = account_gate_read(attempt, *draft_r, &found);
+    if (!found.issuer.size) {
+        found.issuer = account_r->issuer;
+        found.subject = account_r->subject;
+    }
+    *account_r = found;
+    return fault;
+}
+
 /* The account that the member `account` names. */
 static enum fault read_account(struct attempt *attempt, const struct reader *reader, const struct json *wish,
                                struct bytes *id_r, struct draft **draft_r, struct account *account_r)
@@ -77,13 +123,31 @@ static enum fault get(struct attempt *attempt, const struct reader *reader, cons
     return fault;
 }
 
+/* By the names of a provider. */
+static enum fault find_external(struct attempt *attempt, const struct reader *reader, const struct json *wish)
+{
+    struct account account;
+    struct draft *draft;
+    struct bytes id;
+    enum fault fault = reader_members(reader, wish, "issuer subject");
+    if (!fault)
+        fault = read_external(attempt, reader, wish, &id, &draft, &account);
+    if (!fault && !draft_exists(draft))
+        account.created = 0;
+    if (!fault)
+        answer(attempt, id, draft, &account);
+    return fault;
+}
+
 static enum fault find(struct attempt *attempt, const struct reader *reader, const struct json *wish)
 {
     struct account account;
     struct draft *login, *draft;
     struct bytes name;
+    if (wish->kind == JSON_OBJECT && !wish->is_shallow)
+        return find_external(attempt, reader, wish);
     if (wish->kind != JSON_STRING || !account_normalise(attempt->call->arena, wish->value, &name))
-        return reader_wrong_value(reader, wish, "find", "A name is expected.");
+        return reader_wrong_value(reader, wish, "find", "A name, or an issuer and a subject, is expected.");
     enum fault fault = transaction_fetch(attempt->transaction, account_gate_login_name(name), &login);
     if (fault)
         return fault;
@@ -121,6 +185,32 @@ static enum fault create(struct attempt *attempt, const struct reader *reader, c
     return fault;
 }
 
+/* Its roles are added to those of its tokens. */
+static enum fault set_external(struct attempt *attempt, const struct reader *reader, const struct json *wish)
+{
+    struct account account;
+    struct account_change change;
+    struct draft *draft;
+    struct bytes id;
+    enum fault fault = reader_members(reader, wish, "account issuer subject roles disabled");
+    if (!fault)
+        fault = account_change_read(reader, wish, &change);
+    if (!fault)
+        fault = read_external(attempt, reader, wish, &id, &draft, &account);
+    if (!fault)
+        fault = account_change_apply(attempt, draft, id, &account, &change);
+    if (!fault)
+        answer(attempt, id, draft, &account);
+    return fault;
+}
+
+/* Does the wish name an account of a provider? */
+static bool is_external(const struct json *wish)
+{
+    const struct json *id = json_member(wish, "account");
+    return json_member(wish, "issuer") || (id && id->kind == JSON_STRING && issuer_is_account(id->value));
+}
+
 /* A new password ends all sessions. */
 static enum fault set(struct attempt *attempt, const struct reader *reader, const struct json *wish)
 {
@@ -128,6 +218,8 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
     struct account_change change;
     struct draft *draft;
     struct bytes id;
+    if (is_external(wish))
+        return set_external(attempt, reader, wish);
     enum fault fault = reader_members(reader, wish, "account name address confirmed password roles disabled");
     if (!fault)
         fault = account_change_read(reader, wish, &change);
@@ -269,8 +361,9 @@ static const struct {
 static enum fault run(struct attempt *attempt, const struct reader *reader, const struct json *wish,
                       size_t place)
 {
+    bool is_object = wish->kind == JSON_OBJECT && !wish->is_shallow;
     bool is_right =
-        acts[place].is_text ? wish->kind == JSON_STRING : wish->kind == JSON_OBJECT && !wish->is_shallow;
+        acts[place].is_text ? wish->kind == JSON_STRING || (is_object && acts[place].act == find) : is_object;
     if (!is_right)
         return reader_wrong_value(reader, wish, acts[place].member,
                                   acts[place].is_text ? "A text is expected." : "An object is expected.");

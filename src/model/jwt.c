@@ -1,0 +1,201 @@
+/* jwt: three parts in base64url, two of them JSON objects. */
+#include "model/jwt.h"
+
+#include <strings.h>
+
+#include "base/base64.h"
+
+enum { VALUES_MOST = 1000, DIGITS_MOST = 12 };
+
+/* --- parts --- */
+
+static bool is_letter(char byte)
+{
+    char letter = byte | 0x20;
+    return (letter >= 'a' && letter <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
+}
+
+bool jwt_is_one(struct bytes text)
+{
+    size_t dots = 0;
+    for (size_t i = 0; i < text.size; i++)
+        dots += text.data[i] == '.';
+    return dots == 2 && *text.data == 'e'; /* "{" */
+}
+
+static struct bytes decode(struct arena *arena, struct bytes part)
+{
+    size_t size = part.size * 3 / 4;
+    for (size_t i = 0; i < part.size; i++)
+        if (!is_letter(part.data[i]))
+            return NO_BYTES;
+    char *bytes = ARENA_ROOM(arena, char, size + 1);
+    return base64_read_strict(part, bytes, size) ? (struct bytes){bytes, size} : NO_BYTES;
+}
+
+static const struct json *read_object(struct arena *arena, struct bytes part)
+{
+    static const struct json_limits limits = {.depth = 16, .tree_depth = 8, .nodes = 4000};
+    struct json *root;
+    struct json_problem problem;
+    struct bytes text = decode(arena, part);
+    bool is_one = text.data && json_read(arena, text, &limits, &root, &problem) == FAULT_NONE &&
+                  root->kind == JSON_OBJECT;
+    return is_one ? root : NULL;
+}
+
+/* --- the header --- */
+
+static bool is_type(struct bytes type)
+{
+    static const char *const types[] = {"JWT", "at+jwt", "application/at+jwt", "application/jwt"};
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (type.size == strlen(types[i]) && strncasecmp(type.data, types[i], type.size) == 0)
+            return true;
+    return false;
+}
+
+static const char *read_header(const struct json *header, struct jwt *jwt)
+{
+    const struct json *algorithm = json_member(header, "alg"), *type = json_member(header, "typ"),
+                      *key = json_member(header, "kid");
+    if (!algorithm || algorithm->kind != JSON_STRING ||
+        !issuer_find_algorithm(algorithm->value, &jwt->algorithm))
+        return "its algorithm is not accepted";
+    if (json_member(header, "crit"))
+        return "its header has critical members";
+    if (type && (type->kind != JSON_STRING || !is_type(type->value)))
+        return "its type is not JWT";
+    if (key && (key->kind != JSON_STRING || !key->value.size))
+        return "its key has no valid name";
+    jwt->key = key ? key->value : NO_BYTES;
+    return NULL;
+}
+
+/* --- claims --- */
+
+static bool is_number_of_seconds(const struct json *value, int64_t *number_r)
+{
+    return value && value->kind == JSON_NUMBER && value->text.size <= DIGITS_MOST &&
+           json_is_i64(value, number_r);
+}
+
+static const char *read_claims(struct jwt *jwt)
+{
+    const struct json *issuer = json_member(jwt->claims, "iss"), *subject = json_member(jwt->claims, "sub");
+    if (!issuer || issuer->kind != JSON_STRING)
+        return "it names no issuer";
+    if (!subject || subject->kind != JSON_STRING || !subject->value.size ||
+        subject->value.size > ISSUER_SUBJECT_MOST)
+        return "it names no subject of 1 to 255 bytes";
+    if (!is_number_of_seconds(json_member(jwt->claims, "exp"), &jwt->expires_s))
+        return "it has no time at which it expires";
+    jwt->issuer = issuer->value;
+    jwt->subject = subject->value;
+    return NULL;
+}
+
+const char *jwt_read(struct arena *arena, struct bytes text, struct jwt *jwt_r)
+{
+    struct bytes rest = text, header = bytes_cut(&rest, '.'), claims = bytes_cut(&rest, '.');
+    *jwt_r = (struct jwt){.signed_text = {text.data, header.size + 1 + claims.size}};
+    const struct json *object = jwt_is_one(text) ? read_object(arena, header) : NULL;
+    if (!object)
+        return "its header is malformed";
+    const char *wrong = read_header(object, jwt_r);
+    if (wrong)
+        return wrong;
+    jwt_r->claims = read_object(arena, claims);
+    jwt_r->signature = rest.size ? decode(arena, rest) : NO_BYTES;
+    if (!jwt_r->claims || !jwt_r->signature.data)
+        return "it is malformed";
+    return read_claims(jwt_r);
+}
+
+/* --- validity --- */
+
+static bool is_listed(const struct json *list, struct bytes text)
+{
+    for (const struct json *one = list->first; one; one = one->next)
+        if (bytes_equal(one->value, text))
+            return true;
+    return false;
+}
+
+static bool is_for_us(const struct json *audience, const struct issuer *issuer)
+{
+    bool is_found = false;
+    if (!audience || audience->kind == JSON_STRING)
+        return audience && is_listed(issuer->audiences, audience->value);
+    if (audience->kind != JSON_ARRAY || audience->is_shallow)
+        return false;
+    for (const struct json *one = audience->first; one; one = one->next) {
+        if (one->kind != JSON_STRING)
+            return false;
+        is_found |= is_listed(issuer->audiences, one->value);
+    }
+    return is_found;
+}
+
+/* Absent, or not in the future? */
+static bool has_come(const struct jwt *jwt, const char *member, int64_t latest_s)
+{
+    const struct json *value = json_member(jwt->claims, member);
+    int64_t time_s;
+    return !value || (is_number_of_seconds(value, &time_s) && time_s <= latest_s);
+}
+
+const char *jwt_refuse(const struct jwt *jwt, const struct issuer *issuer, int64_t now_s)
+{
+    if (!bytes_equal(jwt->issuer, issuer->name))
+        return "it has another issuer";
+    if (!issuer->algorithms[jwt->algorithm])
+        return "its algorithm is not accepted";
+    if (!is_for_us(json_member(jwt->claims, "aud"), issuer))
+        return "it is for another audience";
+    if (jwt->expires_s + issuer->leeway_s <= now_s)
+        return "it has expired";
+    if (!has_come(jwt, "nbf", now_s + issuer->leeway_s) || !has_come(jwt, "iat", now_s + issuer->leeway_s))
+        return "it is not valid yet";
+    return NULL;
+}
+
+/* --- roles --- */
+
+static const struct json *find_claim(const struct jwt *jwt, const struct issuer *issuer)
+{
+    const struct json *value = jwt->claims;
+    for (size_t i = 0; i < issuer->path_count && value; i++) {
+        const struct json *member = value->kind == JSON_OBJECT && !value->is_shallow ? value->first : NULL;
+        while (member && !bytes_equal(member->name, issuer->path[i]))
+            member = member->next;
+        value = member;
+    }
+    return issuer->path_count ? value : NULL;
+}
+
+static uint32_t find_role(const struct issuer *issuer, struct bytes value)
+{
+    for (size_t i = 0; i < issuer->map_count; i++)
+        if (bytes_equal(issuer->map[i].value, value))
+            return UINT32_C(1) << i;
+    return 0;
+}
+
+/* An array of texts, or one text: words that are separated by blanks, as in `scope`. */
+uint32_t jwt_find_roles(const struct jwt *jwt, const struct issuer *issuer)
+{
+    const struct json *claim = find_claim(jwt, issuer);
+    uint32_t roles = 0;
+    if (claim && claim->kind == JSON_STRING) {
+        struct bytes rest = claim->value;
+        for (int i = 0; rest.size && i < VALUES_MOST; i++)
+            roles |= find_role(issuer, bytes_cut(&rest, ' '));
+    }
+    if (!claim || claim->kind != JSON_ARRAY || claim->is_shallow || claim->count > VALUES_MOST)
+        return roles;
+    for (const struct json *one = claim->first; one; one = one->next)
+        if (one->kind == JSON_STRING)
+            roles |= find_role(issuer, one->value);
+    return roles;
+}

@@ -1,0 +1,198 @@
+/* issuers: the OpenID providers of the namespace, for the administrator; and the task that fetches their
+ * keys. param {} → {"issuers":[{"issuer","keys":[name…],"fetched","tried","problem"}…]}; {"fetch":issuer} →
+ * the same for this one, after a fetch of its keys, if the last one is long enough ago. */
+#include "operation/accounts/accounts.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "model/stamp.h"
+#include "operation/accounts/account_gate.h"
+#include "operation/accounts/issuer_fetch.h"
+#include "operation/configurations.h"
+#include "operation/issuer_keys.h"
+#include "operation/tasks/task_issuers.h"
+
+enum { LIMIT_S = 60 };
+
+/* What a try has fetched is kept for the next one. */
+struct fetched {
+    const char *problem; /* NULL: none */
+    struct key_set set;
+};
+
+/* The drafts of its keys and its state. */
+static enum fault fetch_drafts(struct attempt *attempt, const struct issuer *issuer,
+                               struct draft *drafts_r[ISSUER_KEYS_DOCUMENTS])
+{
+    struct document_name names[ISSUER_KEYS_DOCUMENTS];
+    issuer_keys_name(attempt->call->arena, issuer->name, names);
+    return transaction_fetch_many(attempt->transaction, names, ISSUER_KEYS_DOCUMENTS, drafts_r);
+}
+
+/* --- the answer --- */
+
+static void add_keys(struct builder *body, struct arena *arena, struct bytes content)
+{
+    static const struct key_set none;
+    struct key_set *set = ARENA_NEW(arena, struct key_set);
+    if (!content.data || key_set_read(arena, content, set))
+        *set = none;
+    builder_add_text(body, ",\"keys\":[");
+    for (size_t i = 0; i < set->count; i++) {
+        if (i)
+            builder_add_text(body, ",");
+        json_add_string(body, set->keys[i].name.data ? set->keys[i].name : BYTES(""));
+    }
+    builder_add_text(body, "]");
+}
+
+static enum fault add_issuer(struct attempt *attempt, const struct issuer *issuer)
+{
+    struct builder *body = attempt->reply->body;
+    struct arena *arena = attempt->call->arena;
+    struct draft *drafts[ISSUER_KEYS_DOCUMENTS];
+    enum fault fault = fetch_drafts(attempt, issuer, drafts);
+    if (fault)
+        return fault;
+    const struct item *keys = draft_find_item(drafts[0], BYTES("Keys"), BYTES("")),
+                      *state_item = draft_find_item(drafts[1], BYTES("State"), BYTES(""));
+    const struct issuer_state state =
+        issuer_keys_parse_state(arena, state_item ? state_item->content : NO_BYTES);
+    builder_add_text(body, "{\"issuer\":");
+    json_add_string(body, issuer->name);
+    add_keys(body, arena, keys ? keys->content : NO_BYTES);
+    if (state.fetched_ms)
+        builder_printf(body, ",\"fetched\":%lld", (long long)stamp_from_epoch_ms(state.fetched_ms));
+    if (state.tried_ms)
+        builder_printf(body, ",\"tried\":%lld", (long long)stamp_from_epoch_ms(state.tried_ms));
+    if (state.problem.size) {
+        builder_add_text(body, ",\"problem\":");
+        json_add_string(body, state.problem);
+    }
+    builder_add_text(body, "}");
+    return FAULT_NONE;
+}
+
+static enum fault list(struct attempt *attempt)
+{
+    const struct issuers *issuers = attempt->call->accounts.issuers;
+    enum fault fault = FAULT_NONE;
+    builder_add_text(attempt->reply->body, "{\"issuers\":[");
+    for (size_t i = 0; issuers && i < issuers->count && !fault; i++) {
+        if (i)
+            builder_add_text(attempt->reply->body, ",");
+        fault = add_issuer(attempt, &issuers->list[i]);
+    }
+    builder_add_text(attempt->reply->body, "]}");
+    return fault;
+}
+
+/* --- a fetch --- */
+
+static bool is_same(const struct draft *draft, struct bytes keys)
+{
+    const struct item *item = draft_find_item(draft, BYTES("Keys"), BYTES(""));
+    return item && bytes_equal(item->content, keys);
+}
+
+static enum fault record(struct attempt *attempt, const struct issuer *issuer, const struct fetched *fetched,
+                         struct issuer_state state)
+{
+    struct arena *arena = attempt->call->arena;
+    struct draft *drafts[ISSUER_KEYS_DOCUMENTS];
+    enum fault fault = fetch_drafts(attempt, issuer, drafts);
+    if (fault)
+        return fault;
+    state.tried_ms = clock_present_ms();
+    state.failures = fetched->problem ? state.failures + 1 : 0;
+    state.fetched_ms = fetched->problem ? state.fetched_ms : state.tried_ms;
+    state.problem = bytes_of(fetched->problem ? fetched->problem : "");
+    draft_create(drafts[1]);
+    draft_set_item(drafts[1], BYTES("State"), BYTES(""), false, issuer_keys_write_state(arena, &state));
+    if (fetched->problem)
+        return FAULT_NONE;
+    struct bytes keys = issuer_keys_write(arena, issuer->name, &fetched->set);
+    if (is_same(drafts[0], keys))
+        return FAULT_NONE;
+    draft_create(drafts[0]);
+    draft_set_item(drafts[0], BYTES("Keys"), BYTES(""), false, keys);
+    log_info("keys of an issuer have changed namespace=%.*s issuer=%.*s count=%zu",
+             (int)attempt->call->ns.size, attempt->call->ns.data, (int)issuer->name.size, issuer->name.data,
+             fetched->set.count);
+    return FAULT_NONE;
+}
+
+/* No draft is fetched before the provider has answered: nothing waits for it. */
+static enum fault fetch(struct attempt *attempt, const struct issuer *issuer)
+{
+    struct worker_context *worker_context = attempt->worker_context;
+    struct arena *arena = attempt->call->arena;
+    const struct document *document;
+    struct document_name names[ISSUER_KEYS_DOCUMENTS];
+    issuer_keys_name(arena, issuer->name, names);
+    enum fault fault =
+        documents_newest(worker_context->documents, attempt->ns, arena, &names[1], 1, &document);
+    if (fault)
+        return fault;
+    const struct issuer_state state = issuer_keys_read_state(arena, document);
+    struct fetched *fetched = attempt->kept;
+    if (!fetched) {
+        if (!issuer_keys_are_due(worker_context->settings, &state, true, clock_present_ms()))
+            return FAULT_NONE;
+        fetched = attempt->kept = ARENA_NEW(arena, struct fetched);
+        fetched->problem = issuer_fetch(worker_context->settings, arena, issuer, &fetched->set);
+        if (fetched->problem)
+            log_warning("keys of an issuer are not fetched namespace=%.*s issuer=%.*s: %s",
+                        (int)attempt->call->ns.size, attempt->call->ns.data, (int)issuer->name.size,
+                        issuer->name.data, fetched->problem);
+    }
+    return record(attempt, issuer, fetched, state);
+}
+
+/* The call of a task has none. */
+static enum fault find_accounts(struct attempt *attempt)
+{
+    const struct configuration *own, *z;
+    struct call *call = attempt->call;
+    enum fault fault =
+        attempt->fence ? configurations_find(attempt->worker_context, call, &own, &z) : FAULT_NONE;
+    if (fault || !attempt->fence)
+        return fault;
+    configurations_hold(own, call->arena);
+    call->accounts = own->conf.accounts;
+    return FAULT_NONE;
+}
+
+static enum fault issuers_work(struct attempt *attempt)
+{
+    const struct reader reader = account_gate_reader(attempt);
+    const struct json *param = attempt->call->param;
+    struct bytes name;
+    enum fault fault = find_accounts(attempt);
+    if (!fault)
+        fault = account_gate_check(attempt);
+    if (!fault)
+        fault = reader_members(&reader, param, "fetch");
+    if (!fault)
+        fault = reader_text(&reader, param, "fetch", &name);
+    if (fault || !name.data)
+        return fault ? fault : list(attempt);
+    const struct issuer *issuer = issuer_find(attempt->call->accounts.issuers, name);
+    if (!issuer) /* of a task: it was removed meanwhile */
+        return attempt->fence
+                   ? FAULT_NONE
+                   : reader_wrong(&reader, param, "fetch", "An issuer of the namespace is expected.");
+    fault = fetch(attempt, issuer);
+    return fault ? fault : add_issuer(attempt, issuer);
+}
+
+static bool is_look(const struct call *call)
+{
+    return !json_member(call->param, "fetch");
+}
+
+const struct operation accounts_issuers = {.name = TASK_ISSUERS_OPERATION,
+                                           .right = RIGHT_ADMIN,
+                                           .work = issuers_work,
+                                           .is_look = is_look,
+                                           .task = {.limit_s = LIMIT_S}};

@@ -1,0 +1,74 @@
+/* task_issuers: the state of each issuer is read from the cached document, so a scan with nothing due costs
+ * no query. */
+#include "operation/tasks/task_issuers.h"
+
+#include "base/clock.h"
+#include "document/transaction.h"
+#include "operation/issuer_keys.h"
+#include "operation/registry.h"
+#include "operation/tasks/task_request.h"
+#include "operation/tasks/task_wakeup.h"
+
+/* One task at a time for each issuer: further ones are merged with it. */
+static enum fault request(struct attempt *attempt, const struct issuer *issuer, struct bytes id)
+{
+    struct builder param = {0};
+    struct task_excess excess;
+    builder_add_text(&param, "{\"fetch\":");
+    json_add_string(&param, issuer->name);
+    builder_add_text(&param, "}");
+    const struct task_request request = {
+        .operation = attempt->operation,
+        .param = {arena_copy(attempt->call->arena, param.data, param.size), param.size},
+        .resource = bytes_of(
+            arena_printf(attempt->call->arena, TASK_ISSUERS_OPERATION "/%.*s", (int)id.size, id.data)),
+        .longest_ms = 1, /* a task that waits keeps its start, else scans would postpone it */
+        .priority = TASK_PRIORITY,
+    };
+    builder_free(&param);
+    return task_request_add(attempt, &request, &excess);
+}
+
+static enum fault add_due(struct attempt *attempt, const struct issuer *issuer, bool *is_any)
+{
+    struct worker_context *worker_context = attempt->worker_context;
+    struct arena *arena = attempt->call->arena;
+    const struct document *document;
+    struct document_name names[ISSUER_KEYS_DOCUMENTS];
+    issuer_keys_name(arena, issuer->name, names);
+    enum fault fault =
+        documents_newest(worker_context->documents, attempt->ns, arena, &names[1], 1, &document);
+    if (fault)
+        return fault;
+    const struct issuer_state state = issuer_keys_read_state(arena, document);
+    bool is_wanted = issuer_keys_are_wanted(worker_context->segment, attempt->ns, issuer->name);
+    if (!issuer_keys_are_due(worker_context->settings, &state, is_wanted, clock_present_ms()))
+        return FAULT_NONE;
+    *is_any = true;
+    return request(attempt, issuer, names[0].id);
+}
+
+enum fault task_issuers(struct worker_context *worker_context, struct call *call, int ns)
+{
+    const struct issuers *issuers = call->accounts.issuers;
+    struct attempt attempt = {.operation = registry_find(BYTES(TASK_ISSUERS_OPERATION)),
+                              .worker_context = worker_context,
+                              .call = call,
+                              .ns = ns};
+    bool is_any = false;
+    int64_t version;
+    if (!issuers || !attempt.operation)
+        return FAULT_NONE;
+    enum fault fault =
+        transaction_begin(worker_context->documents, ns, call->arena, false, &attempt.transaction);
+    if (fault)
+        return fault;
+    for (size_t i = 0; i < issuers->count && !fault; i++)
+        fault = add_due(&attempt, &issuers->list[i], &is_any);
+    if (!fault && is_any)
+        fault = transaction_validate(attempt.transaction, &version);
+    if (!fault && is_any)
+        task_wakeup_commit(worker_context, ns, call->ns, attempt.transaction);
+    transaction_end(attempt.transaction);
+    return fault;
+}
