@@ -1,6 +1,8 @@
 /* cbor: reads CBOR (RFC 8949) in the form that authenticators write: definite lengths in their shortest form,
  * no tags, no floating-point numbers.  Each function takes one item, or the beginning of one, from the front
- * of `rest`; false: something else is there, or the text ends before it, and `rest` is undefined. */
+ * of `rest`; false: something else is there, or the text ends before it, and `rest` is undefined.  libfido2
+ * reads such texts but does not look behind their end; libcbor would build a tree of them, and accept forms
+ * in which two texts mean the same. */
 #ifndef STAMPD_BASE_CBOR_H
 #define STAMPD_BASE_CBOR_H
 

@@ -1,12 +1,11 @@
 /* passkey: a public key by which an account signs in (WebAuthn), the item Key of its document, and what a
  * browser says when it uses one.
  *
- * | item of Account/<id> | content |
- * | --- | --- |
- * | Key, key: SHA-256 of the credential's id in hexadecimal |
- * {"id","algorithm","key","count","backup","name", "created","used"}; id and key in base64url, `backup` if
- * the key may be on several devices | | Once | {"floor","used":[[issued,"end of the challenge"],…]}: the
- * challenges that were used last |
+ * Two classes of items of Account/<id>:
+ *
+ * - Key, its key the SHA-256 of the credential's id in hexadecimal: {"id","algorithm","key","count","backup",
+ *   "name","created","used"}; id and key in base64url, `backup` if the key may be on several devices.
+ * - Once: {"floor","used":[[issued,"end of the challenge"],…]}, the challenges that were used last.
  *
  * Challenges are used once.  Of those that were used, the account remembers the last PASSKEY_USED_MOST, and
  * the time at which the newest one it has forgotten was issued: `floor`.  A challenge that is remembered, or

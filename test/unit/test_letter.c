@@ -8,21 +8,8 @@
 
 #include <string.h>
 
+#include "arena_fixture.h"
 #include "model/letter.h"
-
-static struct arena *arena;
-
-static int set_up(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int tear_down(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 static void addresses(void **state UNUSED)
 {
@@ -142,11 +129,8 @@ static void words_are_encoded(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(addresses, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(names_are_tamed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(templates, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_letter, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(words_are_encoded, set_up, tear_down),
+        ARENA_TEST(addresses), ARENA_TEST(names_are_tamed),   ARENA_TEST(templates),
+        ARENA_TEST(a_letter),  ARENA_TEST(words_are_encoded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

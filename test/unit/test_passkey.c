@@ -9,23 +9,10 @@
 
 #include <string.h>
 
+#include "arena_fixture.h"
 #include "base/cbor.h"
 #include "browser_passkey.h"
 #include "model/passkey.h"
-
-static struct arena *arena;
-
-static int set_up(void **state UNUSED)
-{
-    arena = arena_create("test");
-    return 0;
-}
-
-static int tear_down(void **state UNUSED)
-{
-    arena_destroy(arena);
-    return 0;
-}
 
 /* --- CBOR --- */
 
@@ -311,5 +298,5 @@ int main(void)
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_what_a_browser_gave),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, arena_set_up, arena_tear_down);
 }
