@@ -399,10 +399,13 @@ void live_listener_open(struct live_listener *listener, const struct live_horizo
 
 /* --- horizons and keep-alive --- */
 
-static bool has_sent_all(const struct live_listener *listener)
+/* An id asserts that all earlier changes were written.  While the database is away there is no secret by
+ * which one could be made. */
+static bool may_have_id(const struct live_listener *listener)
 {
     return listener->state == LIVE_OPEN && !listener->must_reset && !listener->feed.changed &&
-           listener->awaited <= listener->audience->judged && !is_held(listener);
+           listener->awaited <= listener->audience->judged && !is_held(listener) &&
+           live_audience_has_secret(listener->audience);
 }
 
 static void write_id(struct live_listener *listener)
@@ -421,8 +424,8 @@ static void write_id(struct live_listener *listener)
 
 static void advance(struct live_listener *listener, const struct live_horizon *known)
 {
-    if (!has_sent_all(listener))
-        return; /* an id asserts that all earlier changes were written */
+    if (!may_have_id(listener))
+        return;
     if (known->life != listener->known.life || known->horizon > listener->known.horizon)
         listener->known = *known;
     write_id(listener);
@@ -441,7 +444,7 @@ static void keep_alive(struct live_listener *listener)
     const struct live_horizon *known = &listener->audience->known;
     if (listener->state != LIVE_OPEN || exchange_unsent(listener->exchange))
         return;
-    if (!listener->has_sent && has_sent_all(listener) && known->horizon > listener->known.horizon &&
+    if (!listener->has_sent && may_have_id(listener) && known->horizon > listener->known.horizon &&
         known->life == listener->known.life)
         advance(listener, known);
     else

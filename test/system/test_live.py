@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 import psycopg2
 import pytest
@@ -532,6 +533,28 @@ def test_no_more_connections_than_may_be(lab):
     for listener in listeners:
         listener.close()
     come_again(lab, 'A').close()
+
+
+# --- while the database is away ---
+
+
+def test_ids_that_come_while_the_database_is_away_are_good(lab):
+    """Listeners without news get an id with a sign of life."""
+    busy = Listener(lab, 'Person/busy')
+    idle = []
+    for _ in range(8):  # their signs of life come at different times
+        idle.append(Listener(lab, 'Other/none'))
+        time.sleep(0.13)
+    for number in range(30):
+        put(lab, 'busy', {'n': number})
+        time.sleep(0.1)
+    lab.stop_postgres()
+    before = [listener.comments for listener in idle]
+    wait_until(lambda: all(listener.comments > count + 1 for listener, count in zip(idle, before)), what='two signs of life each')
+    lab.step('postgres', 'start')
+    for listener in (busy, *idle):
+        listener.close()
+        come_again(lab, *listener.definitions, last=listener.last).close()
 
 
 # --- a commit that its worker could not tell ---
