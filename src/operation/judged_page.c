@@ -21,6 +21,8 @@ enum fault judged_page_load(struct judged_page *page, struct attempt *attempt,
     enum fault fault = judge_newest(attempt, names, count, most - page->bytes, documents_r);
     for (size_t i = 0; !fault && i < count && documents_r[i] && page->bytes < most; i++) {
         page->bytes += documents_r[i]->block_bytes;
+        if (page->versions && documents_r[i]->header.version < page->versions[i])
+            return FAULT_STALE;
         fault = judge_show_listed(attempt, &documents_r[i], &views_r[i]);
         page->rows++;
         *count_r = i + 1;

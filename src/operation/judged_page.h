@@ -16,10 +16,13 @@ struct judged_page {
     size_t rows;  /* judged so far */
     size_t bytes; /* memory of their documents */
     int reads;
+    const int64_t
+        *versions; /* of the documents that are loaded next, as the database has them; NULL: unknown */
 };
 
-/* As judge_show_listed, for as many of the documents as the page may still cost; at least one is judged for
- * the first call of a page. */
+/* FAULT_STALE: a copy is older than the version that is known of it, since another program has changed the
+ * document a moment ago.  As judge_show_listed, for as many of the documents as the page may still cost; at
+ * least one is judged for the first call of a page. */
 MUST_USE enum fault judged_page_load(struct judged_page *page, struct attempt *attempt,
                                      const struct document_name *names, size_t count,
                                      const struct document **documents_r, struct view *views_r,

@@ -68,9 +68,14 @@ static enum fault judge_rows(struct attempt *attempt, const struct collection_re
                                  .documents = ARENA_ROOM(arena, const struct document *, page->count + 1),
                                  .views = ARENA_ROOM(arena, struct view, page->count + 1),
                                  .are_new = ARENA_ROOM(arena, bool, page->count + 1)};
-    for (size_t i = 0; i < page->count; i++)
-        if (!page->members[i].has_left)
-            rows->names[rows->count++] = (struct document_name){request->class, page->members[i].id};
+    int64_t *versions = ARENA_ROOM(arena, int64_t, page->count + 1);
+    for (size_t i = 0; i < page->count; i++) {
+        if (page->members[i].has_left)
+            continue;
+        versions[rows->count] = page->members[i].version;
+        rows->names[rows->count++] = (struct document_name){request->class, page->members[i].id};
+    }
+    judged->page.versions = versions;
     enum fault fault = judged_page_load(&judged->page, attempt, rows->names, rows->count, rows->documents,
                                         rows->views, &rows->judged);
     if (!fault && !request->position.is_complete)
@@ -313,5 +318,5 @@ enum fault collection_judged_stream(struct attempt *attempt, struct collection_r
     if (!fault && reply->outlet->is_head && !reply->outlet->send(reply->outlet, reply, BYTES("")))
         fault = FAULT_XTIME;
     builder_free(&lines);
-    return fault;
+    return attempt_answer(fault);
 }
