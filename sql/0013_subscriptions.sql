@@ -10,6 +10,8 @@ create table stampd.subscription (
   context    text,
   client     bigint,
   account    text collate "C" not null default '',
+  credential text collate "C",
+  by_rules   boolean not null default false,
   defs       int not null default 0,
   bytes      bigint not null default 0,
   trial_from bigint,
@@ -25,6 +27,8 @@ comment on column stampd.subscription.context is 'A text of the application.';
 comment on column stampd.subscription.client is
   'Keyed digest of the address that declared it, or added to it last; null: the address is not counted.';
 comment on column stampd.subscription.account is 'The account that declared it; empty: nobody had signed in.';
+comment on column stampd.subscription.credential is 'The session of the account, as its item names it; null: another kind of credential.';
+comment on column stampd.subscription.by_rules is 'Access rules decide what it is sent.';
 comment on column stampd.subscription.defs is 'How many definitions it has.';
 comment on column stampd.subscription.bytes is 'Bytes of their texts and keys.';
 comment on column stampd.subscription.trial_from is 'Minute in which it was declared, until the session has returned in a later one; null: it has.';
@@ -52,10 +56,13 @@ create table stampd.subscription_matched (
   taken   bigint not null default 0,
   key     text collate "C" not null,
   version bigint not null,
-  primary key (session, taken, key)
+  id      text collate "C" not null default '',
+  primary key (session, taken, key, id)
 );
 comment on table stampd.subscription_matched is 'Definitions that matched a commit and are not sent yet.';
 comment on column stampd.subscription_matched.taken is 'The transaction in which a task has taken it to send it; 0: none has.';
+comment on column stampd.subscription_matched.id is
+  'Of a class, where access rules decide: a document that was written; empty: any of the class.';
 comment on column stampd.subscription_matched.version is 'Version of the first commit that it matched since it was last sent.';
 
 grant select, insert, update, delete on stampd.subscription, stampd.subscription_definition, stampd.subscription_matched to stampd;
@@ -142,7 +149,7 @@ comment on function stampd.subscription_lock(boolean) is
 
 -- --- what a commit matches ---
 
-create function stampd.subscription_keys(classes text[], ids text[]) returns table (key text, version bigint)
+create function stampd.subscription_keys(classes text[], ids text[]) returns table (key text, version bigint, written text)
   language plpgsql stable set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -150,32 +157,37 @@ begin
     with written as materialized (
       select d.class, d.id, d.version from unnest(classes, ids) u(class, id) join doc d on d.class = u.class and d.id = u.id
     )
-    select t.key, max(t.version) from (
-      select 'c' || w.class || '/@' as key, w.version from written w
+    select t.key, max(t.version), case when count(t.id) between 1 and 8 then json_agg(t.id)::text end from (
+      select 'c' || w.class || '/@' as key, w.version, w.id from written w
       union all
-      select 'd' || w.class || '/@' || w.id, w.version from written w
+      select 'd' || w.class || '/@' || w.id, w.version, null from written w
       union all
-      select 'm' || w.class || '/' || c.name || '@' || m.value, w.version
+      select 'm' || w.class || '/' || c.name || '@' || m.value, w.version, null
         from written w join collection c on c.class = w.class
         join member m on m.collection = c.number and m.id = w.id and m.xid = pg_current_xact_id()
     ) t group by t.key order by t.key collate "C";
 end $$;
 comment on function stampd.subscription_keys(text[], text[]) is
-  'The keys that the present transaction can match, which has written or deleted these documents.';
+  'The keys that the present transaction can match, which has written or deleted these documents; of a class with their ids, a JSON '
+  'array, unless they are many.';
 
-create function stampd.subscription_wake(keys text[], versions bigint[], own text, minute bigint, start bigint, queue int)
+create function stampd.subscription_wake(keys text[], versions bigint[], lists text[], own text, minute bigint, start bigint, queue int)
   returns table (taskid text, startat bigint) language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
   sessions text[];
 begin
   with woken as materialized (
-    select f.session, k.key, k.version from unnest(keys, versions) k(key, version)
+    select f.session, k.key, k.version, case when s.by_rules then k.list end as list from unnest(keys, versions, lists) k(key, version, list)
       join subscription_definition f on f.key = k.key join subscription s on s.session = f.session
       where s.endpoint is not null and s.until > minute and s.session is distinct from own
   ), noted as (
-    insert into subscription_matched (session, key, version) select w.session, w.key, w.version from woken w
-      order by w.session, w.key on conflict (session, taken, key) do nothing
+    insert into subscription_matched (session, key, id, version) select w.session, w.key, coalesce(i.id, ''), w.version from woken w
+      left join lateral (
+        select j.id from json_array_elements_text(w.list::json) j(id)
+          where (select count(*) from (select from subscription_matched m where m.session = w.session and m.taken = 0 and m.key = w.key
+                                         limit 32) c) < 32) i on true
+      order by w.session, w.key, i.id on conflict (session, taken, key, id) do nothing
   )
   select array_agg(distinct w.session order by w.session) into sessions from woken w;
   if sessions is null then
@@ -199,24 +211,34 @@ begin
     update taskqueue t set startat = start, retry = 0, exc = null, report = null
       from parked p where t.taskid = p.taskid returning t.taskid, t.startat;
 end $$;
-comment on function stampd.subscription_wake(text[], bigint[], text, bigint, bigint, int) is
+comment on function stampd.subscription_wake(text[], bigint[], text[], text, bigint, bigint, int) is
   'Notes what matched for sessions that are to be woken, all but one, makes the tasks that do not wait yet and starts those that were parked.';
 
-create function stampd.subscription_match(classes text[], ids text[], own text, wakes boolean, minute bigint, start bigint, queue int)
+create function stampd.subscription_is_of(held stampd.subscription, of_account text, by_rules boolean) returns boolean language sql immutable as $$
+  select of_account is null or (held.account = of_account and not (by_rules and held.vouched))
+$$;
+comment on function stampd.subscription_is_of(stampd.subscription, text, boolean) is
+  'May a caller of this account use it?  Empty: nobody has signed in; null: an administrator.  What an administrator declared is none '
+  'of a caller under rules.';
+
+create function stampd.subscription_match(classes text[], ids text[], own text, wakes boolean, minute bigint, start bigint, queue int,
+                                          of_account text default null, by_rules boolean default false)
   returns table (kind text, name text, number bigint) language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
   keys     text[];
   versions bigint[];
+  lists    text[];
   since    bigint;
 begin
   if wakes then
     perform subscription_lock(false);
     perform set_config('stampd.matched', 'on', true);
   end if;
-  select array_agg(k.key), array_agg(k.version) into keys, versions from subscription_keys(classes, ids) k;
+  select array_agg(k.key), array_agg(k.version), array_agg(k.written) into keys, versions, lists from subscription_keys(classes, ids) k;
   if own is not null then
-    select coalesce(s.trial_from, minute) into since from subscription s where s.session = own and s.until > minute;
+    select coalesce(s.trial_from, minute) into since from subscription s
+      where s.session = own and s.until > minute and subscription_is_of(s, of_account, subscription_match.by_rules);
     if found then
       if since < minute then
         perform subscription_return(own, minute);
@@ -224,13 +246,15 @@ begin
       return query select 'own', null::text, null::bigint;
       return query select 'def', f.def, k.version from unnest(keys, versions) k(key, version)
         join subscription_definition f on f.key = k.key and f.session = own order by f.def collate "C";
+    else
+      own := null; -- another's is woken
     end if;
   end if;
   if wakes then
-    return query select 'task', w.taskid, w.startat from subscription_wake(keys, versions, own, minute, start, queue) w;
+    return query select 'task', w.taskid, w.startat from subscription_wake(keys, versions, lists, own, minute, start, queue) w;
   end if;
 end $$;
-comment on function stampd.subscription_match(text[], text[], text, boolean, bigint, bigint, int) is
+comment on function stampd.subscription_match(text[], text[], text, boolean, bigint, bigint, int, text, boolean) is
   'For commits of workers, behind all that writes documents and members: which definitions of the session `own` the commit matches '
   '(rows own, def); with `wakes` it wakes the others (rows task).';
 
@@ -239,6 +263,7 @@ create function stampd.subscription_follow() returns trigger language plpgsql se
 declare
   keys     text[];
   versions bigint[];
+  lists    text[];
   queue    int;
 begin
   if current_setting('stampd.matched', true) = 'on' or not (select s.wakes from schema s where s.one) then
@@ -246,8 +271,9 @@ begin
   end if;
   perform subscription_lock(false);
   select o.qn into queue from task_operation o where o.opname = 'push';
-  select array_agg(k.key), array_agg(k.version) into keys, versions from subscription_keys(array[new.class], array[new.id]) k;
-  perform subscription_wake(keys, versions, null, present_minute(), stamp_now(), coalesce(queue, 3));
+  select array_agg(k.key), array_agg(k.version), array_agg(k.written) into keys, versions, lists
+    from subscription_keys(array[new.class], array[new.id]) k;
+  perform subscription_wake(keys, versions, lists, null, present_minute(), stamp_now(), coalesce(queue, 3));
   if found then
     perform task_notify(0);
   end if;
@@ -292,7 +318,8 @@ comment on function stampd.subscription_show(text, bigint) is
 
 create function stampd.subscription_put(of_session text, minute bigint, present bigint, lifetime bigint, may_create boolean, is_whole boolean,
                                 keys text[], defs text[], drops text[], most bigint, most_held bigint, most_woken bigint,
-                                push text[], with_context boolean, of_context text, address text, trial_minutes bigint, mosts bigint[])
+                                push text[], with_context boolean, of_context text, address text, trial_minutes bigint, mosts bigint[],
+                                of_account text default null, of_credential text default null, by_rules boolean default false)
   returns table (def text, version bigint, until bigint, endpoint text, p256dh text, auth text, context text, trial int)
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
@@ -316,12 +343,20 @@ begin
     insert into subscription (session, version, until) values (of_session, 0, 0) on conflict (session) do nothing;
     is_new := found;
   end loop;
+  if held.until > minute and not subscription_is_of(held, of_account, subscription_put.by_rules) then
+    if may_create then
+      perform fail('ST027', '');
+    end if;
+    return;
+  end if;
   was_woken := held.endpoint is not null;
   if held.until <= minute then
     if not may_create then
       return;
     end if;
     held.until := 0;
+    held.account := coalesce(of_account, '');
+    held.vouched := false;
     held.endpoint := null;
     held.p256dh := null;
     held.auth := null;
@@ -332,6 +367,13 @@ begin
     held.until := greatest(held.until, held.requested);
     held.requested := null;
     held.trial_from := null;
+  end if;
+  if of_account is not null then
+    held.credential := of_credential;
+    held.by_rules := subscription_put.by_rules;
+  end if;
+  if held.until = 0 then
+    delete from subscription_matched t where t.session = of_session;
   end if;
   if held.until = 0 or is_whole then
     delete from subscription_definition f where f.session = of_session;
@@ -360,6 +402,7 @@ begin
   held.requested := case when held.trial_from is not null then ends end;
   update subscription s set version = case when held.version < present then present else version_above(held.version) end,
       until = least(ends, held.trial_from + trial_minutes), trial_from = held.trial_from, requested = held.requested, client = held.client,
+      account = held.account, credential = held.credential, by_rules = held.by_rules, vouched = held.vouched,
       defs = counted, bytes = weight, endpoint = held.endpoint, p256dh = held.p256dh, auth = held.auth, context = held.context
     where s.session = of_session;
   was_woken := was_woken or held.endpoint is null;
@@ -383,24 +426,27 @@ begin
   return query select * from subscription_show(of_session, minute);
 end $$;
 comment on function stampd.subscription_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean,
-  text, text, bigint, bigint[]) is
+  text, text, bigint, bigint[], text, text, boolean) is
   'Changes a subscription: all definitions replaced or some added, others dropped; push null: stays, {null,…}: none.  `lifetime`: the end '
   'is so many minutes from now; negative: as many at least.  A new one lasts `trial_minutes` (0: as requested) until its session returns in a later '
   'minute.  ST020: there would be more definitions than `most`, the detail says how many.  ST007, ST008: more than `most_held` '
   'subscriptions, than `most_woken` with an address; ST021, ST022: subscriptions, definitions of the client at `address` (empty: not '
   'counted), ST023, ST024: definitions of the namespace, their bytes, than `mosts` says in this order.  Those that have ended are purged '
-  'for it.  Returns what subscription_show does; nothing: there is none and may_create is false.';
+  'for it.  ST027: it is another account''s.  Returns what subscription_show does; nothing: there is none and may_create is false.';
 
-create function stampd.subscription_drop(of_session text) returns void
+create function stampd.subscription_drop(of_session text, of_account text default null, by_rules boolean default false) returns void
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 begin
   perform from subscription s where s.session = of_session for update;
+  if exists (select from subscription s where s.session = of_session and not subscription_is_of(s, of_account, subscription_drop.by_rules)) then
+    return;
+  end if;
   delete from subscription_definition f where f.session = of_session;
   delete from subscription_matched t where t.session = of_session;
   delete from subscription s where s.session = of_session;
 end $$;
-comment on function stampd.subscription_drop(text) is 'Ends a subscription.';
+comment on function stampd.subscription_drop(text, text, boolean) is 'Ends a subscription, unless it is another account''s.';
 
 create function stampd.purge_subscriptions(batch int default 1000) returns bigint
   language plpgsql volatile set search_path = stampd, pg_temp as $$
@@ -420,7 +466,7 @@ comment on function stampd.purge_subscriptions(int) is
 
 -- --- the task `push` ---
 
-create function stampd.subscription_take(of_session text) returns table (taken bigint, def text, version bigint)
+create function stampd.subscription_take(of_session text) returns table (taken bigint, def text, version bigint, id text)
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -431,8 +477,9 @@ begin
   update subscription_matched t set taken = present where t.session = of_session and t.taken = 0;
   delete from subscription_matched t where t.session = of_session and t.taken <> 0
     and not exists (select from subscription_definition f where f.key = t.key and f.session = of_session); -- the session has dropped it
-  return query select present, f.def, min(t.version) from subscription_matched t
-    join subscription_definition f on f.key = t.key and f.session = t.session where t.session = of_session group by f.def order by f.def collate "C";
+  return query select present, f.def, min(t.version), t.id from subscription_matched t
+    join subscription_definition f on f.key = t.key and f.session = t.session where t.session = of_session group by f.def, t.id
+    order by f.def collate "C", t.id;
 end $$;
 comment on function stampd.subscription_take(text) is
   'Takes what was noted for the session, by a task that was claimed before: a commit that did not create another one is among it.  With '
@@ -458,8 +505,9 @@ comment on function stampd.wake_sessions(boolean) is
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.subscription_lock(boolean), stampd.subscription_keys(text[], text[]),
-  stampd.subscription_wake(text[], bigint[], text, bigint, bigint, int),
-  stampd.subscription_match(text[], text[], text, boolean, bigint, bigint, int), stampd.subscription_client(text),
+  stampd.subscription_wake(text[], bigint[], text[], text, bigint, bigint, int),
+  stampd.subscription_is_of(stampd.subscription, text, boolean),
+  stampd.subscription_match(text[], text[], text, boolean, bigint, bigint, int, text, boolean), stampd.subscription_client(text),
   stampd.subscription_return(text, bigint), stampd.subscription_show(text, bigint),
-  stampd.subscription_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean, text, text, bigint, bigint[]),
-  stampd.subscription_drop(text), stampd.purge_subscriptions(int), stampd.subscription_take(text), stampd.subscription_sent(text, bigint) to stampd;
+  stampd.subscription_put(text, bigint, bigint, bigint, boolean, boolean, text[], text[], text[], bigint, bigint, bigint, text[], boolean, text, text, bigint, bigint[], text, text, boolean),
+  stampd.subscription_drop(text, text, boolean), stampd.purge_subscriptions(int), stampd.subscription_take(text), stampd.subscription_sent(text, bigint) to stampd;

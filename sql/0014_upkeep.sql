@@ -108,9 +108,9 @@ begin
     on conflict (class, iclass) do update set after = '', done = 0;
   update unique_property u set is_ready = false where u.is_global;
   -- Numbers of transactions are those of another cluster: what was taken and not sent is taken once more.
-  insert into subscription_matched (session, key, version)
-    select t.session, t.key, min(t.version) from subscription_matched t where t.taken <> 0 group by t.session, t.key
-    on conflict (session, taken, key) do update set version = least(subscription_matched.version, excluded.version);
+  insert into subscription_matched (session, key, id, version)
+    select t.session, t.key, t.id, min(t.version) from subscription_matched t where t.taken <> 0 group by t.session, t.key, t.id
+    on conflict (session, taken, key, id) do update set version = least(subscription_matched.version, excluded.version);
   delete from subscription_matched t where t.taken <> 0;
   update namespace set floor = present, epoch = (random() * 9007199254740991)::bigint where one;
   perform pg_notify('stampd', 'all');

@@ -456,6 +456,7 @@ static void prepare_writing(struct transaction *transaction, const struct schema
     writing->commit.account_bytes_most = transaction->account_bytes_most;
     writing->commit.account = transaction->account;
     writing->commit.match.own = transaction->session;
+    writing->commit.match.caller = transaction->caller;
 }
 
 /* Caches the documents as written, with a tag only if no other commit moved their slot meanwhile. */

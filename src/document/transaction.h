@@ -55,8 +55,10 @@ struct bytes transaction_checkpoint(const struct transaction *transaction);
 void transaction_copy(struct transaction *transaction, const struct copy_batch *batch);
 /* After a validation that ended a task with a domain: the next task of the domain; no id: none is due. */
 const struct task *transaction_next_task(const struct transaction *transaction);
-/* The caller's session: a commit of documents determines which of its definitions match. */
-void transaction_name_session(struct transaction *transaction, struct bytes session);
+/* The caller's session: a commit of documents determines which of its definitions match.  Borrowed. */
+struct subscription_caller;
+void transaction_name_session(struct transaction *transaction, struct bytes session,
+                              const struct subscription_caller *caller);
 /* No account may own more bytes after the commit, unless it owned more before; needs owners that are declared
  * (store_owners.h).  `account`: the caller's, which learns the sum. */
 void transaction_limit_owners(struct transaction *transaction, int64_t most, struct bytes account);

@@ -89,8 +89,10 @@ void transaction_limit_tasks(struct transaction *transaction, int64_t of_address
 
 /* --- subscriptions --- */
 
-void transaction_name_session(struct transaction *transaction, struct bytes session)
+void transaction_name_session(struct transaction *transaction, struct bytes session,
+                              const struct subscription_caller *caller)
 {
+    transaction->caller = *caller;
     transaction->session = session;
 }
 

@@ -33,8 +33,9 @@ struct transaction {
     struct task next;
     struct bytes session; /* of the caller; NO_BYTES: none is named */
     struct task_quotas task_quotas;
-    int64_t account_bytes_most;                      /* 0: no limit */
-    struct bytes account;                            /* of the caller; NO_BYTES: none */
+    int64_t account_bytes_most; /* 0: no limit */
+    struct bytes account;       /* of the caller; NO_BYTES: none */
+    struct subscription_caller caller;
     struct match match;                              /* what the commit matched */
     const struct schema *stood;                      /* the schema of transaction_stand; NULL: not called */
     struct bytes refused[TRANSACTION_REFUSED_PARTS]; /* as transaction_refused returns them */

@@ -286,7 +286,7 @@ static enum fault check_beside(struct call *call, struct reply *reply, const str
         return reply_fault(call, reply, FAULT_SCLOSED,
                            "This operation grants no documents, and the namespace may not be read.", "syncs",
                            NULL);
-    if (call->session.data)
+    if (call->session.data && !call->rules)
         return reply_fault(call, reply, FAULT_SCLOSED, "The caller may not read the namespace.", "session",
                            NULL);
     return FAULT_NONE;

@@ -6,6 +6,7 @@
 #include "edge/crypto.h"
 #include "store/store_commit.h"
 #include "operation/judge.h"
+#include "operation/matches.h"
 #include "operation/quota.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
@@ -63,6 +64,7 @@ static void clear(struct attempt *attempt)
     attempt->schema = NULL;
     attempt->grants = NULL;
     attempt->stand_ins = NULL;
+    attempt->written_count = 0;
     attempt->is_final = false;
     attempt->retry_after_s = 0;
 }
@@ -80,8 +82,9 @@ static enum fault begin(const struct attempt_commit *commit, bool in_snapshot,
                                          in_snapshot, transaction_r);
     if (fault)
         return fault;
+    const struct subscription_caller caller = matches_caller(first->call);
     if (first->call->session.data)
-        transaction_name_session(*transaction_r, first->call->session);
+        transaction_name_session(*transaction_r, first->call->session, &caller);
     if (may_write(first))
         transaction_take_turns(*transaction_r);
     return FAULT_NONE;

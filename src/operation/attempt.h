@@ -30,9 +30,11 @@ struct attempt {
     bool is_final;                    /* the task has requested no further try */
     const struct grant *grants;       /* of this try: operation/sync.h */
     const struct stand_in *stand_ins; /* of this try: operation/judge.h */
-    int64_t retry_after_s;            /* a failed task is not retried sooner; 0: as in the settings */
-    void *kept;                       /* what work keeps for the next try, in the arena; NULL at the first */
-    struct task_fence *fence;         /* the task that the commit ends; NULL: a request */
+    struct document_name *written;    /* of this try, as far as matches are judged: operation/matches.h */
+    size_t written_count;
+    int64_t retry_after_s;    /* a failed task is not retried sooner; 0: as in the settings */
+    void *kept;               /* what work keeps for the next try, in the arena; NULL at the first */
+    struct task_fence *fence; /* the task that the commit ends; NULL: a request */
 };
 
 /* Most tries that end in a conflict or a failure. */

@@ -23,6 +23,7 @@ static enum fault complete(struct attempt_commit *commit, struct attempt *attemp
 {
     struct idempotency *idempotency = commit->context;
     enum fault fault = attempt->operation->afterwork ? versions_after_note(attempt) : FAULT_NONE;
+    matches_note(attempt);
     return fault || !idempotency ? fault : idempotency_keep(attempt, idempotency);
 }
 
@@ -105,7 +106,8 @@ static enum fault run_cycle(struct attempt *attempt, const struct operation *ope
         builder_add_text(reply->body, "\"syncs\":");
         fault = sync_write(attempt, syncs);
     }
-    matches_write(attempt, reply->body);
+    if (!fault)
+        fault = matches_write(attempt, reply->body);
     builder_add_text(reply->body, "}");
     return fault;
 }

@@ -112,6 +112,25 @@ enum fault judge_show_listed(struct attempt *attempt, const struct document **do
     return show(attempt, judge_list, document, view_r);
 }
 
+enum fault judge_news(struct attempt *attempt, const struct document *document, int64_t since, bool is_listed,
+                      int64_t *version_r)
+{
+    struct view view;
+    enum fault fault = show(attempt, is_listed ? judge_list : judge_read, &document, &view);
+    int64_t version = fault ? 0 : view_version(&view, document);
+    *version_r = version >= since ? version : 0;
+    return fault;
+}
+
+enum fault judge_news_of(struct attempt *attempt, struct document_name name, int64_t since, bool is_listed,
+                         int64_t *version_r)
+{
+    const struct document *document;
+    *version_r = 0;
+    enum fault fault = judge_newest(attempt, &name, 1, SIZE_MAX, &document);
+    return fault ? fault : judge_news(attempt, document, since, is_listed, version_r);
+}
+
 /* What is hidden takes no room, so that the answer does not depend on it; but memory is bounded. */
 enum { LOADS_MOST = 8 };
 

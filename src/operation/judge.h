@@ -41,6 +41,15 @@ MUST_USE enum fault judge_show_listed(struct attempt *attempt, const struct docu
 MUST_USE enum fault judge_load(struct attempt *attempt, const struct document_name *names, size_t count,
                                size_t bytes_most, const struct document **documents_r, struct view *views_r);
 
+/* May the caller learn that the document has changed since the version `since`?  It must be able to read it
+ * now (`is_listed`: and to list it), and to see something of it that is not older.  version_r: the version
+ * that it sees; 0: it may not. */
+MUST_USE enum fault judge_news(struct attempt *attempt, const struct document *document, int64_t since,
+                               bool is_listed, int64_t *version_r);
+/* The same for the newest document of this name. */
+MUST_USE enum fault judge_news_of(struct attempt *attempt, struct document_name name, int64_t since,
+                                  bool is_listed, int64_t *version_r);
+
 /* Replaces the draft of a document that the caller may not read by another, of a document that does not
  * exist, so that work does the same for both.  Its changes are never written: judge_changes refuses them.
  * view_r: of the document of the draft that is returned. */

@@ -19,5 +19,6 @@ REFUSAL(NAMESPACE_DEFINITIONS, "ST023", "subscription_put", "limit_namespace_def
 REFUSAL(NAMESPACE_DEFINITIONS_MB, "ST024", "subscription_put", "limit_namespace_definitions_mb")
 REFUSAL(MANY_VALUES, "ST025", "member_write", "A list gives a collection more values than allowed; the detail is JSON [limit, its value, values].")
 REFUSAL(MANY_TASKS, "ST026", "task_admit", "A client, or all clients, have requested as many tasks as allowed; the detail is JSON [limit, its value].")
+REFUSAL(SUBSCRIPTION_ACCOUNT, "ST027", "subscription_put", "The session has a subscription of another account.")
 REFUSAL(ACCOUNT_BYTES, "ST028", "owned_write", "An account would store more bytes than allowed; the detail is JSON [quota, its value, the sum if it is the caller's].")
 /* clang-format on */

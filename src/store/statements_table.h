@@ -268,19 +268,20 @@ STATEMENT(SIGHT_WRITTEN, "sight_written", 8,
 /* --- subscriptions (subscriptions.md) --- */
 
 /* The subscriptions that a commit matches: its documents, $1 class[], $2 id[]; $3 the caller's session, $4
- * whether others are woken (0, 1), $5 the present minute, $6 start and $7 queue of their tasks. */
-STATEMENT(
-    SUBSCRIPTIONS_MATCH, "subscription_match", 7,
-    "select kind, name, number from subscription_match($1::text[], $2::text[], $3, $4::int <> 0, $5, $6, "
-    "$7::int)")
+ * whether others are woken (0, 1), $5 the present minute, $6 start and $7 queue of their tasks; $8 the
+ * caller's account (null: administrator), $9 rules decide (0, 1). */
+STATEMENT(SUBSCRIPTIONS_MATCH, "subscription_match", 9,
+          "select * from subscription_match($1::text[], $2::text[], $3, $4::int <> 0, $5, $6, $7::int, $8,"
+          " $9::int <> 0)")
 
-/* $1 session, $2 the present minute. */
-STATEMENT(SUBSCRIPTIONS_SHOW, "subscription_show", 2,
-          "select def, version, until, endpoint, p256dh, auth, context, trial,"
-          " (select s.vouched from subscription s where s.session = $1)::int from subscription_show($1, $2)")
+/* $1 session, $2 the present minute, $3 the caller's account (null: administrator), $4 rules? (0, 1). */
+STATEMENT(SUBSCRIPTIONS_SHOW, "subscription_show", 4,
+          "select f.def, f.version, f.until, f.endpoint, f.p256dh, f.auth, f.context, f.trial,"
+          " s.vouched::int, s.account, s.credential from subscription s, subscription_show($1, $2) f"
+          " where s.session = $1 and subscription_is_of(s, $3, $4::int <> 0)")
 /* $1 session: declared by the administrator. */
 STATEMENT(SUBSCRIPTIONS_VOUCH, "subscription_vouch", 1,
-          "update subscription set vouched = true where session = $1 and not vouched")
+          "update subscription set vouched = true where session = $1 and not vouched and account = ''")
 /* $1 session, $2 the present minute: it has returned. */
 STATEMENT(SUBSCRIPTIONS_RETURN, "subscription_return", 2, "select subscription_return($1, $2)")
 
@@ -288,20 +289,21 @@ STATEMENT(SUBSCRIPTIONS_RETURN, "subscription_return", 2, "select subscription_r
  * definitions are replaced (0, 1), $7 key[], $8 def[], $9 key[] to remove, $10 most definitions, $11
  * whether the address ($12: three texts) changes, $13 whether the context ($14) changes, $15 most
  * subscriptions, $16 most with an address, $17 address of the client, $18 minutes of trial, $19 limits:
- * subscriptions and definitions of the client, definitions and bytes of the namespace.  ST007, ST008,
- * ST020 to ST024: the limit exceeded (store_subscriptions.c). */
-STATEMENT(SUBSCRIPTIONS_PUT, "subscription_put", 19,
-          "select def, version, until, endpoint, p256dh, auth, context, trial"
-          " from subscription_put($1, $2, $3, $4, $5::int <> 0, $6::int <> 0, $7::text[], $8::text[], "
-          "$9::text[], $10,"
-          " $15, $16, case when $11::int <> 0 then $12::text[] end, $13::int <> 0, $14,"
-          " $17, $18, $19::bigint[])")
+ * subscriptions and definitions of the client, definitions and bytes of the namespace, $20 the caller's
+ * account (null: administrator), $21 its session, $22 rules decide (0, 1).  ST007, ST008, ST020 to ST024: the
+ * limit exceeded (store_subscriptions.c).  ST027: it is another account's. */
+STATEMENT(SUBSCRIPTIONS_PUT, "subscription_put", 22,
+          "select * from subscription_put($1, $2, $3, $4, $5::int <> 0, $6::int <> 0, $7::text[], $8::text[],"
+          " $9::text[], $10, $15, $16, case when $11::int <> 0 then $12::text[] end, $13::int <> 0, $14,"
+          " $17, $18, $19::bigint[], $20, $21, $22::int <> 0)")
 
+/* $1 session, $2 the caller's account (null: administrator), $3 rules decide (0, 1). */
+STATEMENT(SUBSCRIPTIONS_DROP, "subscription_drop", 3, "select subscription_drop($1, $2, $3::int <> 0)")
 /* $1 session. */
-STATEMENT(SUBSCRIPTIONS_DROP, "subscription_drop", 1, "select subscription_drop($1)")
-
-/* $1 session. */
-STATEMENT(SUBSCRIPTIONS_TAKE, "subscription_take", 1, "select taken, def, version from subscription_take($1)")
+STATEMENT(SUBSCRIPTIONS_TAKE, "subscription_take", 1, "select * from subscription_take($1)")
+/* Documents of a class.  $1 class, $2 the last id before, $3 earliest version, $4 at most. */
+STATEMENT(SUBSCRIPTIONS_WRITTEN, "subscription_written", 4,
+          "select id from doc where class = $1 and id > $2 and version >= $3 order by id limit $4::int")
 
 /* $1 session, $2 number of the taking. */
 STATEMENT(SUBSCRIPTIONS_SENT, "subscription_sent", 2, "select subscription_sent($1, $2)")

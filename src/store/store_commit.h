@@ -18,12 +18,22 @@ struct commit_document {
 };
 
 /* The subscriptions that a commit matches (subscriptions.md). */
+/* Who uses a subscription: it is the account's that declared it. */
+struct subscription_caller {
+    bool is_administrator;
+    bool is_ruled;           /* access rules decide what it may know */
+    struct bytes account;    /* NO_BYTES: nobody has signed in */
+    struct bytes credential; /* its session; NO_BYTES: another kind of credential */
+};
+
 struct matched_definition {
     struct bytes text; /* as written by the session */
     int64_t version;   /* of a commit that matched it */
+    struct bytes id;   /* of a document that was written; empty: not noted */
 };
 struct match {
-    struct bytes own; /* the caller's session, informed by the answer; NO_BYTES: none */
+    struct subscription_caller caller; /* of the request */
+    struct bytes own;                  /* the caller's session, informed by the answer; NO_BYTES: none */
     /* Out, if documents were written and there is an own session, or sessions are woken: */
     bool is_known;
     bool has_own; /* it has a subscription, of which these definitions matched */

@@ -39,26 +39,45 @@ static bool read_rows(const struct pg_result *rows, struct arena *arena, struct 
     return true;
 }
 
-enum fault store_subscriptions_read(struct store *store, int ns, struct arena *arena, struct bytes session,
-                                    bool by_session, struct subscription *subscription_r, bool *is_there_r)
+static struct bytes account_of(const struct subscription_caller *caller)
 {
-    enum { VOUCHED = 8 };
-    struct pg_params params;
+    return caller->is_administrator ? NO_BYTES : caller->account.data ? caller->account : BYTES("");
+}
+
+static void add_caller(struct pg_params *params, const struct subscription_caller *caller)
+{
+    pg_params_add_text(params, account_of(caller));
+    pg_params_add_i32(params, caller->is_ruled);
+}
+
+enum fault store_subscriptions_read(struct store *store, int ns, struct arena *arena, struct bytes session,
+                                    const struct subscription_caller *caller, bool by_session,
+                                    struct subscription *subscription_r, bool *is_there_r)
+{
+    enum { VOUCHED = 8, ACCOUNT, CREDENTIAL };
+    struct pg_params params, named;
     struct pg_result *rows;
     pg_params_start(&params, arena);
     pg_params_add_text(&params, session);
     pg_params_add_i64(&params, clock_present_minute());
+    pg_params_start(&named, arena);
+    pg_params_add_text(&named, session);
+    pg_params_add_i64(&named, clock_present_minute());
+    add_caller(&named, caller);
     bool may_return = true;
     enum fault fault = FAULT_NONE;
     for (int turn = 0; turn < 1 + by_session && may_return && !fault; turn++) {
         fault = turn ? store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_RETURN, &params, &rows)
                      : FAULT_NONE;
         if (!fault)
-            fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_SHOW, &params, &rows);
+            fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_SHOW, &named, &rows);
         if (!fault)
             *is_there_r = read_rows(rows, arena, subscription_r, &may_return);
-        if (!fault && *is_there_r)
-            subscription_r->is_vouched = pg_get_i64(rows, 0, VOUCHED) != 0;
+        if (fault || !*is_there_r)
+            continue;
+        subscription_r->is_vouched = pg_get_i64(rows, 0, VOUCHED) != 0;
+        subscription_r->account = pg_get_text(rows, 0, ACCOUNT);
+        subscription_r->credential = pg_get_text(rows, 0, CREDENTIAL);
     }
     return fault;
 }
@@ -92,6 +111,9 @@ static void add_change(struct pg_params *params, struct arena *arena, struct byt
     pg_params_add_text(params, bytes_of(client));
     pg_params_add_i64(params, settings->subscription_trial_min);
     pg_params_add_i64_array(params, mosts, COUNT_OF(mosts));
+    pg_params_add_text(params, account_of(&change->caller));
+    pg_params_add_text(params, change->caller.credential);
+    pg_params_add_i32(params, change->caller.is_ruled);
 }
 
 /* The setting whose limit is exceeded, according to the database; NULL: none. */
@@ -141,16 +163,20 @@ enum fault store_subscriptions_change(struct store *store, int ns, struct arena 
     if (fault == FAULT_STALE) /* a lock: no reason to read in a snapshot, where nothing can be changed */
         return FAULT_CONTENTION;
     *limit_r = fault == FAULT_XDATABASE && pg ? limit_of(pg_sqlstate(pg)) : NULL;
-    if (!fault && *is_there_r && change->is_vouched)
+    if (fault == FAULT_XDATABASE && pg && refusal_of(pg_sqlstate(pg)) == REFUSAL_SUBSCRIPTION_ACCOUNT)
+        return FAULT_SRULE;
+    if (!fault && *is_there_r && change->caller.is_administrator)
         fault = vouch(store, ns, arena, session);
     return *limit_r ? FAULT_ALIMIT : fault;
 }
 
-enum fault store_subscriptions_drop(struct store *store, int ns, struct arena *arena, struct bytes session)
+enum fault store_subscriptions_drop(struct store *store, int ns, struct arena *arena, struct bytes session,
+                                    const struct subscription_caller *caller)
 {
     struct pg_params params;
     pg_params_start(&params, arena);
     pg_params_add_text(&params, session);
+    add_caller(&params, caller);
     return run(store, ns, STATEMENT_SUBSCRIPTIONS_DROP, &params);
 }
 
@@ -159,7 +185,7 @@ enum fault store_subscriptions_drop(struct store *store, int ns, struct arena *a
 enum fault store_subscriptions_take_matched(struct store *store, int ns, struct arena *arena,
                                             struct bytes session, struct matched_list *list_r)
 {
-    enum { TAKING, DEF, VERSION };
+    enum { TAKING, DEF, VERSION, ID };
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
@@ -171,10 +197,30 @@ enum fault store_subscriptions_take_matched(struct store *store, int ns, struct 
     struct matched_definition *matched = ARENA_ARRAY(arena, struct matched_definition, (size_t)pg_rows(rows));
     for (int row = 0; row < pg_rows(rows); row++)
         matched[list_r->count++] = (struct matched_definition){.text = pg_get_text(rows, row, DEF),
-                                                               .version = pg_get_i64(rows, row, VERSION)};
+                                                               .version = pg_get_i64(rows, row, VERSION),
+                                                               .id = pg_get_text(rows, row, ID)};
     list_r->taking = pg_get_i64(rows, 0, TAKING);
     list_r->matched = matched;
     return FAULT_NONE;
+}
+
+enum fault store_subscriptions_written(struct store *store, int ns, struct arena *arena, struct bytes class,
+                                       struct bytes after, int64_t version, size_t most, struct bytes **ids_r,
+                                       size_t *count_r)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    pg_params_add_text(&params, class);
+    pg_params_add_text(&params, after);
+    pg_params_add_i64(&params, version);
+    pg_params_add_i32(&params, (int32_t)most);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_WRITTEN, &params, &rows);
+    *count_r = fault ? 0 : (size_t)pg_rows(rows);
+    *ids_r = ARENA_ARRAY(arena, struct bytes, *count_r);
+    for (size_t i = 0; i < *count_r; i++)
+        (*ids_r)[i] = pg_get_text(rows, (int)i, 0);
+    return fault;
 }
 
 enum fault store_subscriptions_forget_matched(struct store *store, int ns, struct arena *arena,
@@ -247,6 +293,7 @@ static enum fault plan_match(struct commit_run *run)
     pg_params_add_i64(params, clock_present_minute());
     pg_params_add_i64(params, commit->stop);
     pg_params_add_i32(params, push_queue(run->store));
+    add_caller(params, &commit->match.caller);
     return FAULT_NONE;
 }
 
@@ -265,7 +312,7 @@ static void take_match(struct commit_run *run, struct pg_result *const *results)
         if (bytes_equal(kind, BYTES("own")))
             match->has_own = true;
         else if (bytes_equal(kind, BYTES("def")))
-            match->definitions[match->count++] = (struct matched_definition){name, number};
+            match->definitions[match->count++] = (struct matched_definition){.text = name, .version = number};
         else
             match->woken[match->woken_count++] = (struct task){.id = name,
                                                                .operation = BYTES(PUSH_OPERATION),

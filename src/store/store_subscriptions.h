@@ -23,14 +23,17 @@ struct subscription {
     struct push_address push;
     struct bytes context; /* NO_BYTES: none */
     bool is_on_trial;     /* it ends early, unless its session returns in a later minute */
-    bool is_vouched;      /* declared with the administrator's key; set by store_subscriptions_read */
+    /* Set by store_subscriptions_read: */
+    bool is_vouched;                  /* declared with the administrator's key */
+    struct bytes account, credential; /* of the caller that declared it, as in subscription_caller */
 };
 
-/* `by_session`: the session sent the request, so it has returned. `is_there_r` false: there is none, or it
- * has expired. */
+/* `by_session`: the session sent the request, so it has returned. `is_there_r` false: there is none, it has
+ * expired, or it is another account's. */
 MUST_USE enum fault store_subscriptions_read(struct store *store, int ns, struct arena *arena,
-                                             struct bytes session, bool by_session,
-                                             struct subscription *subscription_r, bool *is_there_r);
+                                             struct bytes session, const struct subscription_caller *caller,
+                                             bool by_session, struct subscription *subscription_r,
+                                             bool *is_there_r);
 
 struct subscription_change {
     bool may_create;
@@ -43,15 +46,16 @@ struct subscription_change {
     const struct bytes *context;     /* NULL: stays */
     int64_t life;                    /* minutes from now; negative: at least that many */
     uint64_t client;                 /* the client (call.h); 0: not counted */
-    bool is_vouched;                 /* by the administrator's key */
+    struct subscription_caller caller;
 };
-/* At once, outside any commit; idempotent.  FAULT_ALIMIT: `limit_r` names the setting. */
+/* At once, outside any commit; idempotent.  FAULT_ALIMIT: `limit_r` names the setting.  FAULT_SRULE: it would
+ * be new, but the session has one of another account. */
 MUST_USE enum fault store_subscriptions_change(struct store *store, int ns, struct arena *arena,
                                                struct bytes session, const struct subscription_change *change,
                                                struct subscription *subscription_r, bool *is_there_r,
                                                const char **limit_r);
 MUST_USE enum fault store_subscriptions_drop(struct store *store, int ns, struct arena *arena,
-                                             struct bytes session);
+                                             struct bytes session, const struct subscription_caller *caller);
 
 /* --- for the task --- */
 
@@ -65,6 +69,10 @@ struct matched_list {
  * store_subscriptions_forget_matched. */
 MUST_USE enum fault store_subscriptions_take_matched(struct store *store, int ns, struct arena *arena,
                                                      struct bytes session, struct matched_list *list_r);
+/* Ids of documents of the class after `after` whose version is at least this one, at most `most`. */
+MUST_USE enum fault store_subscriptions_written(struct store *store, int ns, struct arena *arena,
+                                                struct bytes class, struct bytes after, int64_t version,
+                                                size_t most, struct bytes **ids_r, size_t *count_r);
 /* The matches have been sent. */
 MUST_USE enum fault store_subscriptions_forget_matched(struct store *store, int ns, struct arena *arena,
                                                        struct bytes session, int64_t taking);

@@ -57,7 +57,7 @@ PAGES = {
     'LIVE_LOOK': 40, 'LIVE_NEWS': 40, 'LIVE_ROUND': 4, 'LIVE_RULES': 20, 'LIVE_SECRET': 4, 'LIVE_LOAD': 40, 'LIVE_SCHEMA': 10,
 }
 # Met only after a commit of unknown outcome; said by the task `push` alone; no plan.
-UNMET = {'TASK_FIND', 'SUBSCRIPTIONS_TAKE', 'SUBSCRIPTIONS_SENT', 'SUBSCRIPTIONS_DROP_PUSH', 'LIVE_LISTEN'}
+UNMET = {'TASK_FIND', 'SUBSCRIPTIONS_TAKE', 'SUBSCRIPTIONS_SENT', 'SUBSCRIPTIONS_WRITTEN', 'SUBSCRIPTIONS_DROP_PUSH', 'LIVE_LISTEN'}
 # Tables of a row or so, whatever the namespace holds.
 SMALL = {'namespace', 'migration', 'schema', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation', 'task_early', 'sight_rules', 'sight_place', 'owner_property'}
 
@@ -391,7 +391,6 @@ def test_every_statement_goes_by_an_index_and_touches_few_pages(filled, statisti
         exercise_copies(stack, f'{statistics} {turn}')
         exercise_claims(stack, f'{statistics} {turn}')
         exercise_live(stack, f'd0{number + turn}')
-        exercise_live_rules(stack, f'ruled {statistics} {turn}')
         exercise_sight(stack, f'{number}{turn}')
         exercise_live_rules(stack, f'ruled {statistics} {turn}', offset)
     judge(stack, offset, {'SCHEMA', 'LIVE_RULES', 'LIVE_SECRET'})

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from manager import PARKED, Manager
-from test_rules_paths import ACCOUNTS, CALLERS, HIDDEN, RULES, WORLDS, account, named, plain, session, shared, worlds, writing  # noqa: F401
+from test_rules_paths import ACCOUNTS, CALLERS, HIDDEN, WORLDS, account, named, plain, session, shared, worlds, writing  # noqa: F401
 
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', **{ns: 'rules' for ns in WORLDS}}, 'settings': {'limit_anonymous_body_bytes': 65536}}
 

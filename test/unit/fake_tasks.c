@@ -276,7 +276,8 @@ enum fault store_cron_plan(struct store *store UNUSED, int ns UNUSED, struct are
 struct fake_subs subs;
 
 enum fault store_subscriptions_read(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                                    struct bytes session UNUSED, bool by_session UNUSED,
+                                    struct bytes session UNUSED,
+                                    const struct subscription_caller *caller UNUSED, bool by_session UNUSED,
                                     struct subscription *subscription_r, bool *is_there_r)
 {
     subs.reads++;
@@ -301,10 +302,21 @@ enum fault store_subscriptions_change(struct store *store UNUSED, int ns UNUSED,
 }
 
 enum fault store_subscriptions_drop(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                                    struct bytes session UNUSED)
+                                    struct bytes session UNUSED,
+                                    const struct subscription_caller *caller UNUSED)
 {
     subs.drops++;
     return subs.fault;
+}
+
+enum fault store_subscriptions_written(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                                       struct bytes class UNUSED, struct bytes after UNUSED,
+                                       int64_t version UNUSED, size_t most UNUSED, struct bytes **ids_r,
+                                       size_t *count_r)
+{
+    *ids_r = NULL;
+    *count_r = 0;
+    return FAULT_NONE;
 }
 
 /* Nothing is ever told. */

@@ -218,7 +218,7 @@ static const char *told(void)
 
 static void what_was_matched_is_told_to_its_session(void **state UNUSED)
 {
-    struct matched_definition matched[] = {{BYTES("Note"), 12}, {BYTES("No\"te"), 13}};
+    struct matched_definition matched[] = {{BYTES("Note"), 12, NO_BYTES}, {BYTES("No\"te"), 13, NO_BYTES}};
     fake.match = (struct match){.is_known = true, .has_own = true, .definitions = matched, .count = 2};
     assert_int_equal(put("1", SESSION), FAULT_NONE);
     assert_true(bytes_equal(fake.session, BYTES(SESSION)));

@@ -15,7 +15,7 @@
 #include "store/store_commit.h"
 #include "store/store_subscriptions.h"
 #include "edge/crypto.h"
-#include "operation/access.h"
+#include "operation/push/push_judge.h"
 #include "operation/push/push_key.h"
 #include "operation/push/push_send.h"
 #include "operation/reader.h"
@@ -166,29 +166,13 @@ static enum fault send_to(const struct pushing *pushing, const struct push_addre
     return fault;
 }
 
-/* May the session still be notified?  That of an anonymous client was declared when everyone could read. */
-static enum fault judge(const struct pushing *pushing, const struct subscription *subscription,
-                        bool *may_know_r)
-{
-    struct attempt *attempt = pushing->attempt;
-    struct ns_conf conf;
-    *may_know_r = true;
-    if (subscription->is_vouched)
-        return FAULT_NONE;
-    enum fault fault = access_configuration(attempt->worker_context, attempt->call, &conf);
-    if (fault)
-        return reply_fault(attempt->call, attempt->reply, fault, NULL, NULL);
-    *may_know_r =
-        access_level(attempt->worker_context->settings, &conf, attempt->call->database, false) >= LEVEL_READ;
-    return FAULT_NONE;
-}
-
 static enum fault push_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct pushing pushing = {.attempt = attempt,
                               .arena = attempt->call->arena,
                               .store = documents_store(attempt->worker_context->documents)};
+    const struct subscription_caller anybody = {.is_administrator = true};
     struct subscription subscription;
     bool is_there;
     enum fault fault = reader_members(&reader, attempt->call->param, "session again");
@@ -203,16 +187,20 @@ static enum fault push_work(struct attempt *attempt)
                                                  &pushing.list);
     if (fault || !pushing.list.count)
         return fault;
-    fault = store_subscriptions_read(pushing.store, attempt->ns, pushing.arena, pushing.session, false,
-                                     &subscription, &is_there);
+    fault = store_subscriptions_read(pushing.store, attempt->ns, pushing.arena, pushing.session, &anybody,
+                                     false, &subscription, &is_there);
     if (fault)
         return fault;
     pushing.context = subscription.context;
-    bool may_know = false;
     if (is_there && subscription.push.endpoint.data)
-        fault = judge(&pushing, &subscription, &may_know);
-    if (fault || !may_know)
-        return fault ? fault : forget(&pushing);
+        fault = push_judge(attempt, &subscription, &pushing.list);
+    else
+        pushing.list.count = 0;
+    if (fault)
+        return attempt->reply->fault == fault ? fault
+                                              : reply_fault(attempt->call, attempt->reply, fault, NULL, NULL);
+    if (!pushing.list.count)
+        return forget(&pushing);
     if (!pushing.is_again &&
         feed_session_listens(attempt->worker_context->segment, attempt->ns, pushing.session))
         return run_again(&pushing, LISTENER_MS);

@@ -12,6 +12,7 @@
 #include "store/store_subscriptions.h"
 #include "operation/access.h"
 #include "operation/classes.h"
+#include "operation/matches.h"
 #include "operation/push/push_send.h"
 #include "operation/reader.h"
 #include "operation/reply.h"
@@ -84,6 +85,9 @@ static enum fault read_definition(const struct subs_request *request, const char
     if (element->kind != JSON_STRING || !definition_read(request->arena, element->value, &definition))
         return reader_wrong_value(&request->reader, element, member,
                                   "Class, Class/id or Class/collection@value is expected.");
+    if (is_checked && definition.collection.data && request->attempt->call->rules)
+        return reader_wrong_value(&request->reader, element, member,
+                                  "Where access rules decide, Class or Class/id is expected.");
     if (is_checked && definition.collection.data) {
         enum fault fault = check_collection(request, member, element, &definition);
         if (fault)
@@ -222,8 +226,8 @@ static enum fault read_change(struct subs_request *request)
         fault = read_life(request);
     if (!fault)
         fault = read_push(request);
-    request->change.is_vouched = access_is_administrator(request->attempt->call);
-    if (!request->change.is_vouched)
+    request->change.caller = matches_caller(request->attempt->call);
+    if (!request->change.caller.is_administrator)
         request->change.client = request->attempt->call->client;
     return fault ? fault : read_context(request);
 }
@@ -283,6 +287,7 @@ static enum fault look_or_change(struct subs_request *request)
 {
     struct attempt *attempt = request->attempt;
     struct store *store = documents_store(attempt->worker_context->documents);
+    const struct subscription_caller caller = matches_caller(attempt->call);
     struct subscription subscription;
     const char *limit = NULL;
     bool is_there;
@@ -295,10 +300,13 @@ static enum fault look_or_change(struct subs_request *request)
         fault = store_subscriptions_change(store, attempt->ns, request->arena, attempt->call->session,
                                            &request->change, &subscription, &is_there, &limit);
     else
-        fault = store_subscriptions_read(store, attempt->ns, request->arena, attempt->call->session,
+        fault = store_subscriptions_read(store, attempt->ns, request->arena, attempt->call->session, &caller,
                                          !attempt->call->is_read_only, &subscription, &is_there);
     if (fault == FAULT_ALIMIT)
         return refuse_one_more(request, limit);
+    if (fault == FAULT_SRULE)
+        return reply_wrong_argument(attempt->call, attempt->reply, "session",
+                                    "Another account uses this session: another name is expected.");
     if (!fault && !is_there)
         fault = reply_fault(attempt->call, attempt->reply, FAULT_NSUBSCRIPTION, NULL, NULL);
     if (!fault)
@@ -336,9 +344,10 @@ static enum fault subs_work(struct attempt *attempt)
     enum fault fault = check_members(&request, &is_drop);
     if (fault || !is_drop)
         return fault ? fault : look_or_change(&request);
+    const struct subscription_caller caller = matches_caller(attempt->call);
     atomic_store(&pulse_of(attempt)->may_have_changed, 1);
     return store_subscriptions_drop(documents_store(attempt->worker_context->documents), attempt->ns,
-                                    request.arena, attempt->call->session);
+                                    request.arena, attempt->call->session, &caller);
 }
 
 static int quota(const struct call *call)
@@ -346,5 +355,9 @@ static int quota(const struct call *call)
     return is_look(call) ? -1 : QUOTA_SUBSCRIPTIONS;
 }
 
-const struct operation builtin_subs = {
-    .name = "subs", .right = RIGHT_READ, .work = subs_work, .is_look = is_look, .quota = quota};
+const struct operation builtin_subs = {.name = "subs",
+                                       .right = RIGHT_READ,
+                                       .work = subs_work,
+                                       .is_look = is_look,
+                                       .quota = quota,
+                                       .obeys_rules = true};

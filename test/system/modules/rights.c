@@ -47,9 +47,26 @@ static enum stampd_outcome ration(struct stampd_call *call)
     return who(call);
 }
 
+/* {"documents":[{"c","id","i"}…]}: writes something new into the item "i" of each, whatever the caller may
+ * do. */
+static enum stampd_outcome touch(struct stampd_call *call)
+{
+    const struct stampd_json *list = stampd_read_array(call, stampd_param(call), "documents", 1, 10);
+    for (const struct stampd_json *one = stampd_first(call, list); one; one = stampd_next(one)) {
+        struct stampd_document *document = stampd_fetch(call, stampd_read_text(call, one, "c", 1, 64),
+                                                        stampd_read_text(call, one, "id", 1, 64));
+        const char *item = stampd_read_text(call, one, "i", 1, 64);
+        const char *json = stampd_format(call, "\"%s\"", stampd_random_token(call));
+        stampd_set_json(document, item, strcmp(item, "Line") ? NULL : "touched",
+                        stampd_bytes(json, strlen(json)));
+    }
+    return STAMPD_DONE;
+}
+
 static const struct stampd_operation operations[] = {
     {.name = "Who", .access = STAMPD_PUBLIC, .is_read_only = true, .work = who},
     {.name = "May", .access = STAMPD_PUBLIC, .work = may},
+    {.name = "Touch", .access = STAMPD_PUBLIC, .work = touch},
     {.name = "Ration", .access = STAMPD_PUBLIC, .work = ration},
     {.name = NULL},
 };
