@@ -120,7 +120,7 @@ static void words_are_encoded(void **state UNUSED)
         write("{\"reset\":{\"subject\":\"a\\r\\nBcc: x{site}\"}}", "\xc3\xa9\" <x@y>", "{site}\r\nBcc: x");
     expect_part(text, "From: =?UTF-8?B?w6kiIDx4QHk+?=\r\n <a@b.c>\r\n");
     expect_part(text, "Subject: =?UTF-8?B?YSAgQmNjOiB4w6kiIDx4QHk+?=\r\nMIME"); /* blanks for CR LF */
-    assert_true(strstr(text, "\nBcc") > strstr(text, "\r\n\r\n")); /* in the text alone */
+    assert_true(strstr(text, "\nBcc") > strstr(text, "\r\n\r\n"));              /* in the text alone */
     text = write("{\"reset\":{\"subject\":\"{name}\"}}", "x",
                  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\xc3\xa9\xc3\xa9");
     expect_part(text, "Subject: =?UTF-8?B?YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=?=\r\n "
