@@ -7,6 +7,7 @@ import pytest
 from kit import Kit
 from schema import Schemas
 from stack import wait_until
+from test_accounts import Made, bearer
 
 STACK = {'workers': 2, 'settings': {'hosts': 'many', 'limit_kept_bytes': 4096}}
 NUMBERS = [None, -2**63, -1, 0, 1, 5, 991231235959999, 999999999999999, 10**15, 2**63 - 1]
@@ -274,9 +275,13 @@ def test_an_applied_schema_may_be_anything(stack, table, tmp_path):
 OTHERS = {'member': 'lab', 'unique_value': 'lab', 'expiry': 'lab', 'expiry_property': 'lab', 'copy_due': 'lab', 'cron': 'lab', 'task_operation': 'lab',
           'task_early': 'lab', 'subscription_count': 'lab', 'subscription_matched': 'lab', 'schema_fill': 'lab', 'global_value': 'z', 'x_Club_Main': 'lab',
           'namespace': 'lab', 'migration': 'lab', 'since_crash': 'lab'}
+# Where rules decide: what callers have lost, and whose the stored bytes are.
+OTHERS.update({table: 'demo' for table in ('sight_rules', 'sight_place', 'sight', 'owner_property', 'owned', 'account_bytes')})
 ONCE = {'namespace', 'migration', 'since_crash', 'schema_fill', 'expiry_property'}
 # Of the tests above.
 ABOVE = {'idempotency', 'doc', 'item', 'taskqueue', 'task_history', 'subscription', 'subscription_definition', 'schema', 'collection', 'unique_property'}
+NOTE = {'items': {'Main': {'singleton': True}, 'Mem': {}}, 'collections': {'all': {'key': ['Main.of'], 'mutable': True}}}
+NOTE_RULES = {'owner': 'Main.owner', 'members': 'Mem', **{right: ['owner', 'members'] for right in ('read', 'list', 'create', 'update', 'delete')}}
 CLUB = {'items': {'Main': {'singleton': True, 'fields': {'f': 'string'}}, 'Emp': {'copies': {'to': ['Copier']}}},
         'collections': {'all': {'key': ['Main.of'], 'mutable': True}},
         'unique': {'one': {'key': ['Main.f']}, 'everywhere': {'key': ['Main.g'], 'global': True}}, 'maxLife': 'Main.until'}
@@ -289,6 +294,50 @@ BEGUN = "insert into schema_fill (class, iclass, after, done) values ('Club', ''
 def club(number, text):
     content = {'f': f'f{text}{number}', 'g': f'g{text}{number}', 'of': 'x', 'until': 10**9 + number}
     return {'c': 'Club', 'id': f'c{number}', 'items': [{'c': 'Main', 'j': content}, {'c': 'Emp', 'k': 'e', 'j': text}]}
+
+
+def note(stack, number, text, members=()):
+    return {'c': 'Note', 'id': f'n{number}', 'items': [
+        {'c': 'Main', 'j': {'owner': stack.ann.id, 'of': 'x', 'text': text}}, *({'c': 'Mem', 'k': member, 'j': {}} for member in members)]}
+
+
+def make_ruled(stack, folder):
+    """Rows in the tables of a namespace with rules and a quota of bytes; ann has a session."""
+    stack.op('z', 'ns', {'set': {'ns': 'demo', 'access': 'rules', 'accounts': {}, 'rules': {'Note': NOTE_RULES}, 'quotas': {'account': {'bytes': 10**6}}}},
+             admin=True)
+    Schemas(stack, folder).apply('demo', {'Note': NOTE})
+    stack.ann, stack.token = Made(stack, 'demo', name='ann'), None
+    for number in range(3):
+        stack.put('demo', note(stack, number, 'first', ['bob']), admin=True)
+
+    def is_followed():
+        for name, answer in ask_ruled(stack, 'made'):
+            assert answer.status_code == 200, (name, answer.text)
+        stack.put('demo', {'c': 'Note', 'id': 'n2', 'items': [{'c': 'Mem', 'k': 'bob', 'del': True}]}, admin=True)
+        stack.put('demo', note(stack, 2, 'again', ['bob']), admin=True)
+        return all(stack.psql('demo', f'select count(*) from {table}')[0][0] for table, ns in OTHERS.items() if ns == 'demo')
+    wait_until(is_followed, what='rows in each table')
+
+
+def ask_ruled(stack, turn):
+    """Each request of ann, with its name."""
+    def op(name, param):
+        return name, stack.http.post(f'{stack.url}/demo/op/{name}', json={'param': param}, headers=bearer(stack.ann.token), timeout=60)
+
+    members = {'c': 'Note', 'collection': 'all', 'value': 'x'}
+    yield op('get', {'docs': [{'c': 'Note', 'id': 'n1'}]})
+    yield op('put', {'docs': [note(stack, 1, f't{turn}')]})
+    yield op('put', {'docs': [{'c': 'Note', 'id': 'n2', 'delete': True}]})
+    yield op('put', {'docs': [note(stack, 2, f't{turn}')]})
+    name, answer = op('collection', members)
+    yield name, answer
+    token = answer.json().get('out', {}).get('token') if answer.status_code == 200 else stack.token
+    stack.token = token or stack.token
+    yield op('put', {'docs': [note(stack, 1, f't{turn} again')]})
+    yield op('collection', {**members, 'token': stack.token} if stack.token else members)
+    yield op('collection', {**members, 'stream': True})
+    yield op('list', {'c': 'Note'})
+    yield op('account', {})
 
 
 @pytest.fixture(scope='module')
@@ -304,6 +353,7 @@ def scene(stack, tmp_path_factory):
     stack.op('lab', 'subs', {'defs': ['Club', 'Club/all@x']}, session=SESSION)
     stack.psql('lab', BEGUN)
     manage(stack, {'scan': {}})
+    make_ruled(stack, tmp_path_factory.mktemp('ruled'))
     return stack
 
 
@@ -364,7 +414,7 @@ def test_whatever_else_stands_there_may_be_anything(scene, table):
             what = (table, column, shown(value))
             if table in ONCE:
                 stack.psql('lab', "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'stampd' and datname = current_database()")
-            for name, answer in ask_everything(stack, f'{table}{tried}'):
+            for name, answer in (ask_ruled if ns == 'demo' else ask_everything)(stack, f'{table}{tried}'):
                 assert answer.status_code not in (502, 504), (what, name, answer.text)
                 assert answer.status_code < 400 or answer.json()['code'] in CLEAN | {'XAWAY', 'OTWIN', 'AVALUE'}, (what, name, answer.text)
                 assert stack.worker_pids() == pids, (what, name, answer.text)
