@@ -1,14 +1,13 @@
 /* issuer: OpenID providers whose tokens a namespace accepts: the member `issuers` of its configuration's
  * `accounts`, an array of at most 8 objects.
  *
- * | member | value | absent |
- * | --- | --- | --- |
- * | issuer | https://…, exactly as in the tokens' `iss` | refused |
- * | audiences | array of 1 to 8 texts, one of which is in the tokens' `aud` | refused |
- * | jwks | https://…, where the keys are | as issuer/.well-known/openid-configuration states |
- * | algorithms | array of RS256, ES256, EdDSA | all |
- * | roles | {"claim":name or array of names, a path,"map":{value:role}}: roles that values of a claim stand
- * for | none | | leeway_s | 0 to 300: how far clocks may differ | 60 |
+ * - issuer: https://…, exactly as in the tokens' `iss`.
+ * - audiences: array of 1 to 8 texts, one of which is in the tokens' `aud`.
+ * - jwks: https://…, where the keys are; absent: as issuer/.well-known/openid-configuration states.
+ * - algorithms: array of RS256, ES256, EdDSA; absent: all.
+ * - roles: {"claim":name or array of names, a path,"map":{value:role}}, roles that values of a claim stand
+ * for; absent: none.
+ * - leeway_s: 0 to 300, how far clocks may differ; absent: 60.
  *
  * Pure: no I/O. */
 #ifndef STAMPD_MODEL_ISSUER_H
