@@ -1,18 +1,22 @@
 /* namespace: the code of a namespace, and its configuration: the item Conf of the document Namespace/<code>
  * in the namespace z, a JSON object.  The server and stampctl read and validate it here.
  *
- * | member | value | absent |
- * | --- | --- | --- |
- * | database | name of a database | the namespace does not exist |
- * | access | closed, read, open or rules | closed |
- * | state | an integer from 0 to 3, see enum ns_state | 0 |
- * | message | text for callers about the state | none |
- * | origins | array of CORS origins | none |
- * | label, theme | texts for clients | none |
- * | reads | array of codes of namespaces whose documents this one reads, if they have it in `readers` | none
- * | | readers | array of codes of namespaces that may read documents of this one | none | | options | object
- * for clients | none | | quotas | see model/quotas.h | those of z | | accounts | object, see struct
- * ns_accounts | the namespace has no accounts |
+ * | member   | value                                      | absent                       |
+ * | ---      | ---                                        | ---                          |
+ * | database | name of a database                         | the namespace does not exist |
+ * | access   | closed, read, open or rules                | closed                       |
+ * | state    | an integer from 0 to 3, see enum ns_state  | 0                            |
+ * | message  | text for callers about the state           | none                         |
+ * | origins  | array of CORS origins                      | none                         |
+ * | label    | text for clients                           | none                         |
+ * | theme    | text for clients                           | none                         |
+ * | reads    | codes of namespaces that this one reads    | none                         |
+ * | readers  | codes of namespaces that may read this one | none                         |
+ * | options  | object for clients                         | none                         |
+ * | quotas   | see model/quotas.h                         | those of z                   |
+ * | accounts | see struct ns_accounts                     | it has no accounts           |
+ *
+ * A namespace reads another one if both name each other so.
  *
  * Accounts need the access rules or closed.  With any other access, `accounts` counts as malformed and the
  * access as closed, so that no change of the access discloses the documents of accounts.
