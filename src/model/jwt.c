@@ -17,10 +17,16 @@ static bool is_letter(char byte)
 
 bool jwt_is_one(struct bytes text)
 {
-    size_t dots = 0;
-    for (size_t i = 0; i < text.size; i++)
-        dots += text.data[i] == '.';
-    return dots == 2 && *text.data == 'e'; /* "{" */
+    struct bytes rest = text;
+    if (!text.size || *text.data != 'e') /* "{" */
+        return false;
+    for (int dots = 0; dots < 2; dots++) {
+        const char *dot = memchr(rest.data, '.', rest.size);
+        if (!dot)
+            return false;
+        rest = (struct bytes){dot + 1, (size_t)(text.data + text.size - dot - 1)};
+    }
+    return !rest.size || !memchr(rest.data, '.', rest.size);
 }
 
 static struct bytes decode(struct arena *arena, struct bytes part)
