@@ -3,6 +3,7 @@ import base64
 import contextlib
 import hashlib
 import json
+import re
 import os
 from concurrent.futures import ThreadPoolExecutor
 
@@ -266,7 +267,8 @@ def test_no_access_discloses_accounts(team, access, accounts):
             for id_ in ('secret', 'nobody', 'secret'):
                 body_of = json.loads(json.dumps(body).replace('secret', id_))
                 answer = team.http.request(method, f'{team.url}/club/{where.replace("secret", id_)}', json=body_of, timeout=60)
-                answers.append((answer.status_code, answer.text.replace(id_, 'ID')))
+                text = answer.text.replace(id_, 'ID')
+                answers.append((answer.status_code, re.sub(r'"v":\d+,"until"', '"v":NOW,"until"', text) if path == 'subs' else text))
             assert answers[0] == answers[1] == answers[2], path
             assert SECRET not in answers[0][1] and '"v":2' not in answers[0][1], path
             assert access == 'rules' or answers[0][0] in (401, 403), path
