@@ -62,13 +62,13 @@ def make_external(server):
 
 
 def use_counters(server):
-    """Each address owes something for a day."""
+    """Each address owes something for a day.  A line of the table that has no more room forgets one, now and then."""
     with Connection(server.path / 'run/stampd/worker-0.sock') as connection:
         for number in range(COUNTERS):
             answer = connection.ask('/rated/op/put', method='POST', body=b'{"param":{"docs":[]}}', CONTENT_TYPE='application/json',
                                     STAMPD_NS='rated', STAMPD_DATABASE='stampd_rated', STAMPD_CLIENT=f'10.1.{number // 250}.{number % 250}')
             assert answer.status == 200, answer.body
-    assert server.metrics()['stampd_rate_counters'] >= COUNTERS
+    assert server.metrics()['stampd_rate_counters'] >= COUNTERS * 99 // 100
 
 
 def get(ns, class_, id_):
