@@ -270,14 +270,22 @@ bool cmd_ns_set(struct control *control, const char *code, const char *member, s
     return change(control, code, &setting, 1);
 }
 
-bool cmd_ns_read(struct control *control, const char *code, struct bytes *text_r)
+bool cmd_ns_read(struct control *control, const char *code, const char *member, const struct json **value_r)
 {
+    static const struct json_limits limits = {.depth = 32, .tree_depth = 2};
     struct namespace_list registry;
+    struct json *root;
+    struct json_problem problem;
     const struct namespace_conf *conf =
         open_registry(control, &registry) ? ns_registry_require(registry.confs, registry.count, code) : NULL;
-    if (conf)
-        *text_r = conf->text;
-    return conf;
+    if (!conf)
+        return false;
+    if (json_read(control->arena, conf->text, &limits, &root, &problem)) {
+        message_print("%s: its configuration is not JSON", code);
+        return false;
+    }
+    *value_r = json_member(root, member);
+    return true;
 }
 
 static struct bytes json_of(struct arena *arena, const char *text)

@@ -4,6 +4,7 @@
 
 #include "control/map.h"
 #include "control/ns_registry.h"
+#include "edge/json.h"
 
 /* The options of every command that writes the map. */
 #define NS_MAP_LINES(map)                                                                                    \
@@ -26,7 +27,9 @@ int cmd_ns_readers(struct control *control, int argc, char **argv);
 /* Sets a member of a namespace's configuration to a JSON value, NO_BYTES: removes it.  False: failed, and
  * reported. */
 MUST_USE bool cmd_ns_set(struct control *control, const char *code, const char *member, struct bytes value);
-/* The text of a namespace's configuration; false: failed, and reported. */
-MUST_USE bool cmd_ns_read(struct control *control, const char *code, struct bytes *text_r);
+/* A member of a namespace's configuration, with its own members or elements; NULL: absent.  False: failed,
+ * and reported. */
+MUST_USE bool cmd_ns_read(struct control *control, const char *code, const char *member,
+                          const struct json **value_r);
 
 #endif

@@ -10,17 +10,9 @@
 /* As it is configured; nothing: those of z apply. */
 static bool print(struct control *control, const char *code)
 {
-    static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
-    struct bytes text;
-    struct json *root;
-    struct json_problem problem;
-    if (!cmd_ns_read(control, code, &text))
+    const struct json *quotas;
+    if (!cmd_ns_read(control, code, "quotas", &quotas))
         return false;
-    if (json_read(control->arena, text, &limits, &root, &problem)) {
-        message_print("%s: its configuration is not JSON", code);
-        return false;
-    }
-    const struct json *quotas = json_member(root, "quotas");
     if (quotas)
         printf("%.*s\n", (int)quotas->text.size, quotas->text.data);
     return true;

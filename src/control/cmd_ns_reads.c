@@ -11,17 +11,9 @@
 /* One code on each line. */
 static bool print(struct control *control, const char *code, const char *member)
 {
-    static const struct json_limits limits = {.depth = 32, .tree_depth = 2};
-    struct bytes text;
-    struct json *root;
-    struct json_problem problem;
-    if (!cmd_ns_read(control, code, &text))
+    const struct json *codes;
+    if (!cmd_ns_read(control, code, member, &codes))
         return false;
-    if (json_read(control->arena, text, &limits, &root, &problem)) {
-        message_print("%s: its configuration is not JSON", code);
-        return false;
-    }
-    const struct json *codes = json_member(root, member);
     for (const struct json *one = codes ? codes->first : NULL; one; one = one->next)
         if (one->kind == JSON_STRING)
             printf("%.*s\n", (int)one->value.size, one->value.data);
