@@ -1,10 +1,9 @@
 /* issuer_keys: the keys of an OpenID provider, which the namespace keeps in two documents:
  *
- * | document | item | content |
- * | --- | --- | --- |
- * | Issuer/<id> | Keys | {"issuer","keys":[…]}: the public keys (model/key_set.h); it changes only with them
- * | | Issuer/<id>-state | State | {"fetched","tried","failures","problem"}: stamps of the last fetch and of
- * the last attempt, the attempts that have failed since, and why the last one did |
+ * - Issuer/<id>, item Keys: {"issuer","keys":[…]}, the public keys (model/key_set.h); it changes only with
+ * them.
+ * - Issuer/<id>-state, item State: {"fetched","tried","failures","problem"}, stamps of the last fetch and of
+ * the last attempt, the attempts that have failed since, and why the last one did.
  *
  * They are fetched by the task `issuers` (accounts/issuers.c), which the scans of the queue manager create
  * when it is due (tasks/task_issuers.h).  So a commit announces new keys to every worker and host as it does
