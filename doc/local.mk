@@ -16,10 +16,10 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md doc/README.md \
 	doc/explanation/arguments.md doc/explanation/commit.md doc/explanation/costs.md doc/explanation/freshness.md \
 	doc/explanation/not-for-you-if.md doc/explanation/performance.md doc/explanation/reliability.md doc/explanation/shared-segment.md \
 	doc/explanation/unique-in-all-namespaces.md doc/explanation/why-nothing-is-missed.md \
-	doc/explanation/why-tasks-happen-once.md doc/how-to/administer-tasks.md doc/how-to/control-access.md doc/how-to/follow-changes-in-a-browser.md doc/how-to/keep-a-collection.md \
-	doc/how-to/model-data.md doc/how-to/operating.md doc/how-to/release.md doc/how-to/sign-in-by-passkey.md doc/how-to/task-does-not-run.md \
+	doc/explanation/why-tasks-happen-once.md doc/how-to/administer-tasks.md doc/how-to/back-up-and-restore.md doc/how-to/control-access.md doc/how-to/follow-changes-in-a-browser.md doc/how-to/keep-a-collection.md \
+	doc/how-to/model-data.md doc/how-to/move-a-namespace.md doc/how-to/operating.md doc/how-to/release.md doc/how-to/sign-in-by-passkey.md doc/how-to/task-does-not-run.md \
 	doc/how-to/validate-contents.md doc/how-to/wake-closed-browsers.md doc/how-to/write-a-module.md \
-	doc/reference/accounts.md doc/reference/architecture.md doc/reference/collections.md doc/reference/copies.md doc/reference/faults.md \
+	doc/reference/accounts.md doc/reference/archives.md doc/reference/architecture.md doc/reference/collections.md doc/reference/copies.md doc/reference/faults.md \
 	doc/reference/glossary.md doc/reference/live.md doc/reference/log-messages.md doc/reference/modules.md \
 	doc/reference/passkeys.md \
 	doc/reference/protocol.md doc/reference/push.md doc/reference/quotas.md doc/reference/resources.md doc/reference/schema.md \
@@ -37,16 +37,19 @@ dist_pkgdata_DATA = doc/stampd.conf.sample
 dist_pkgdata_SCRIPTS = scripts/run-due-tasks
 
 if INSTALL_UNIT
-systemdsystemunit_DATA = doc/stampd.service doc/stamp-queue.service
+systemdsystemunit_DATA = doc/stampd.service doc/stamp-queue.service doc/stampd-backup@.service
 endif
-CLEANFILES += doc/stampd.service doc/stamp-queue.service
-EXTRA_DIST += doc/stampd.service.in doc/stamp-queue.service.in
+CLEANFILES += doc/stampd.service doc/stamp-queue.service doc/stampd-backup@.service
+EXTRA_DIST += doc/stampd.service.in doc/stamp-queue.service.in doc/stampd-backup@.service.in
 doc/stampd.service: doc/stampd.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]sbindir[@],$(sbindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \
 		$(srcdir)/doc/stampd.service.in >$@.new && mv $@.new $@
 doc/stamp-queue.service: doc/stamp-queue.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]sbindir[@],$(sbindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \
 		$(srcdir)/doc/stamp-queue.service.in >$@.new && mv $@.new $@
+doc/stampd-backup@.service: doc/stampd-backup@.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]bindir[@],$(bindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \
+		'$(srcdir)/doc/stampd-backup@.service.in' >$@.new && mv $@.new $@
 
 # The sample says what the settings table says, the page of faults what theirs does; check-settings fails when not.
 .PHONY: update-sample update-faults

@@ -29,7 +29,8 @@ create table stampd.namespace (
   floor  bigint not null,
   epoch  bigint not null default (random() * 9007199254740991)::bigint,
   secret text not null default
-    encode(sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')), 'hex')
+    encode(sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')), 'hex'),
+  restored text not null default coalesce(current_setting('stampd.restored', true), '')
 );
 insert into stampd.namespace (floor) values (0);
 comment on table stampd.namespace is 'Exactly one row: what concerns the whole namespace.';
@@ -38,6 +39,8 @@ comment on column stampd.namespace.floor is
 comment on column stampd.namespace.epoch is 'Tokens of collections are valid in one epoch.';
 comment on column stampd.namespace.secret is
   'Seals what clients keep and bring back: cursors, tokens of collections, ids of live events.  With another one all of those are refused.';
+comment on column stampd.namespace.restored is
+  'The last restore of the cluster (setting stampd.restored, of `stampctl restore`) after which after_restore() was called here.';
 grant select, update on stampd.namespace to stampd;
 
 create table stampd.doc (
@@ -183,6 +186,7 @@ begin
     update stampd.namespace set floor = greatest(floor, (select max(d.version) from stampd.doc d)) where one;
     delete from stampd.owned;
     delete from stampd.account_bytes;
+    update stampd.blob_ref set ended = stampd.stamp_now() where ended is null;
   else
     perform pg_notify('stampd', 'all');
   end if;

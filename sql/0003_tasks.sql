@@ -67,7 +67,7 @@ comment on column stampd.taskqueue.strict is 'In its domain it starts after all 
 comment on column stampd.taskqueue.requester is 'The limited client that requested it: its address, hashed; null: no limited client did.';
 comment on column stampd.taskqueue.account is
   'The account on whose behalf it was requested; null: nobody had signed in, or it is the server''s.';
-comment on column stampd.taskqueue.credential is 'What the account had signed in with: session, key (a service key) or token.';
+comment on column stampd.taskqueue.credential is 'What the account had signed in with: session, key (a service key) or token END ISSUER ROLE…';
 comment on column stampd.taskqueue.of_client is
   'A client requested it: it runs with the rights that the account, or anybody, has then; false: with all rights.';
 comment on column stampd.taskqueue.latest is 'Behind this start no later request for its resource moves it; null: no bound.';

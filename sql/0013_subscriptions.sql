@@ -27,7 +27,7 @@ comment on column stampd.subscription.context is 'A text of the application.';
 comment on column stampd.subscription.client is
   'Keyed digest of the address that declared it, or added to it last; null: the address is not counted.';
 comment on column stampd.subscription.account is 'The account that declared it; empty: nobody had signed in.';
-comment on column stampd.subscription.credential is 'The session of the account, as its item names it; null: another kind of credential.';
+comment on column stampd.subscription.credential is 'The session of the account, as its item names it; token END ISSUER ROLE…: a token of a provider; null: none.';
 comment on column stampd.subscription.by_rules is 'Access rules decide what it is sent.';
 comment on column stampd.subscription.defs is 'How many definitions it has.';
 comment on column stampd.subscription.bytes is 'Bytes of their texts and keys.';
@@ -330,6 +330,7 @@ declare
   counts  subscription_count;
   is_new  boolean := false;
   is_more boolean;
+  begins  boolean;
   was_woken boolean;
   ends    bigint;
   over    text;
@@ -386,7 +387,8 @@ begin
   if counted > most then
     perform fail('ST020', counted::text);
   end if;
-  is_more := held.until = 0 or counted > held.defs;
+  begins := held.until = 0;
+  is_more := begins or counted > held.defs;
   if is_more then
     held.client := subscription_client(address);
   end if;
@@ -413,6 +415,18 @@ begin
       perform fail(over, '');
     end if;
   end if;
+  if begins then
+    select case
+        when mosts[5] > 0 and held.client is not null and mosts[5] <
+          (select count(*) from (select from subscription s where s.client = held.client and s.until > minute limit mosts[5] + 1) c) then 'ST030'
+        when mosts[6] > 0 and held.account <> '' and mosts[6] <
+          (select count(*) from (select from subscription s where s.account = held.account and s.account <> '' and s.until > minute limit mosts[6] + 1) a) then 'ST031'
+        when mosts[7] > 0 and mosts[7] <
+          (select count(*) from (select from subscription s where s.until > minute limit mosts[7] + 1) n) then 'ST032' end into over;
+    if over is not null then
+      perform fail(over, '');
+    end if;
+  end if;
   for attempt in 1 .. 2 loop
     select * into counts from subscription_count c where c.one;
     over := case when is_new and counts.held > most_held then 'ST007' when not was_woken and counts.woken > most_woken then 'ST008'
@@ -431,8 +445,8 @@ comment on function stampd.subscription_put(text, bigint, bigint, bigint, boolea
   'is so many minutes from now; negative: as many at least.  A new one lasts `trial_minutes` (0: as requested) until its session returns in a later '
   'minute.  ST020: there would be more definitions than `most`, the detail says how many.  ST007, ST008: more than `most_held` '
   'subscriptions, than `most_woken` with an address; ST021, ST022: subscriptions, definitions of the client at `address` (empty: not '
-  'counted), ST023, ST024: definitions of the namespace, their bytes, than `mosts` says in this order.  Those that have ended are purged '
-  'for it.  ST027: it is another account''s.  Returns what subscription_show does; nothing: there is none and may_create is false.';
+  'counted), ST023, ST024: definitions of the namespace, their bytes, than `mosts` says in this order; ST030, ST031, ST032: a new one, and subscriptions of '
+  'the client, of the account, of all (0: any number).  Those that have ended are purged for it.  ST027: it is another account''s.  Returns what subscription_show does; nothing: there is none and may_create is false.';
 
 create function stampd.subscription_drop(of_session text, of_account text default null, by_rules boolean default false) returns void
   language plpgsql volatile set search_path = stampd, pg_temp as $$

@@ -1,4 +1,4 @@
--- What is done to all documents of a namespace: purging what is too old, and starting over after a restore.
+-- What is done to all documents of a namespace: purging what is too old, starting over after a restore, and importing an archive.
 
 create function stampd.purge_departures(older_than_stamp bigint, batch int default 1000) returns bigint
   language plpgsql volatile set search_path = stampd, pg_temp as $$
@@ -30,11 +30,12 @@ begin
     when 'answers' then purge_idempotency(before, batch)
     when 'attempts' then task_purge_history(before, batch)
     when 'values' then purge_values(batch)
+    when 'references' then purge_references(before, batch)
   end;
 end $$;
 comment on function stampd.keep(text, int, bigint) is
   'Deletes up to `batch` of what is too old: documents that have ended, departures from collections, zombies, subscriptions that have '
-  'ended, answers under an Idempotency-Key, attempts at tasks, unique values of declarations that are no more.  Returns how many.';
+  'ended, answers under an Idempotency-Key, attempts at tasks, unique values of declarations that are no more, references to files that have ended.  Returns how many.';
 
 create function stampd.keep_items(of_class text, batch int) returns table (id text, iclass text, key text, content text, counted bigint)
   language sql volatile security definer set search_path = stampd, pg_temp as $$ select * from mutate_items(of_class, batch) $$;
@@ -112,7 +113,8 @@ begin
     select t.session, t.key, t.id, min(t.version) from subscription_matched t where t.taken <> 0 group by t.session, t.key, t.id
     on conflict (session, taken, key, id) do update set version = least(subscription_matched.version, excluded.version);
   delete from subscription_matched t where t.taken <> 0;
-  update namespace set floor = present, epoch = (random() * 9007199254740991)::bigint where one;
+  update namespace set floor = present, epoch = (random() * 9007199254740991)::bigint,
+    restored = coalesce(current_setting('stampd.restored', true), '') where one;
   perform pg_notify('stampd', 'all');
   return present;
 end $$;
@@ -120,6 +122,76 @@ comment on function stampd.after_restore() is
   'After a restore: all documents become new incarnations, so that no client with a copy, whatever it has got since the backup, '
   'takes it for a good one; the floor rises; running servers drop their proofs.  Returns the version of it.  The clock must '
   'be right.  Run vacuum afterwards: each row has been written anew.';
+
+-- --- importing an archive (doc/reference/archives.md) ---
+
+create table stampd.import_progress (
+  one      boolean primary key default true check (one),
+  identity text not null,
+  is_merge boolean not null,
+  state    int not null,
+  members  int not null default 0,
+  sum      text not null default ''
+);
+comment on table stampd.import_progress is
+  'At most one row: an import that has begun and not ended.  Each transaction that imports documents moves it.';
+comment on column stampd.import_progress.identity is 'Digest of the archive, and of how it is transformed.';
+comment on column stampd.import_progress.state is 'The state that the namespace had, and gets again at the end.';
+comment on column stampd.import_progress.members is 'How many members of the archive are done.';
+comment on column stampd.import_progress.sum is 'What the documents imported so far amount to: JSON.';
+
+create function stampd.import_document(class text, id text, iclasses text[], keys text[], contents text[], raws boolean[]) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  held    doc;
+  changed bigint;
+  rules   json;
+begin
+  if 'P' = any (iclasses) then
+    raise exception 'the class P of items is reserved for attachments' using errcode = '22023';
+  end if;
+  for nth in 1 .. coalesce(cardinality(iclasses), 0) loop
+    if not raws[nth] then
+      perform contents[nth]::jsonb; -- refuses what is no JSON
+      rules := mutate_rules(import_document.class, iclasses[nth]);
+      if rules is not null then
+        contents[nth] := mutate_content(rules, contents[nth]);
+      end if;
+    end if;
+  end loop;
+  held := lock_document(import_document.class, import_document.id);
+  if coalesce(held.ctime, 0) <> 0 and not exists (
+      select from unnest(iclasses, keys, contents, raws) n(iclass, key, content, raw)
+        full join (select * from item i where i.class = import_document.class and i.id = import_document.id and i.content is not null) o
+          on o.iclass = n.iclass and o.key = n.key
+        where (n.content, n.raw) is distinct from (o.content, o.raw)) then
+    return 0;
+  end if;
+  changed := version_above(coalesce(held.version, (select floor from namespace where one)));
+  insert into doc as d (class, id, version, ctime, dtime, v1, v2)
+    values (import_document.class, import_document.id, changed, changed, changed, 0, 0)
+    on conflict on constraint doc_pkey do update set version = changed,
+      ctime = case when d.ctime = 0 then changed else d.ctime end, dtime = case when d.ctime = 0 then changed else d.dtime end;
+  update item i set version = changed, vop = 0, content = null, raw = false
+    where i.class = import_document.class and i.id = import_document.id and i.content is not null
+      and not exists (select from unnest(iclasses, keys) n(iclass, key) where n.iclass = i.iclass and n.key = i.key);
+  insert into item as i (class, id, iclass, key, version, vop, content, raw)
+    select import_document.class, import_document.id, n.iclass, n.key, changed, changed, n.content, n.raw
+      from unnest(iclasses, keys, contents, raws) n(iclass, key, content, raw)
+    on conflict on constraint item_pkey do update
+      set version = excluded.version, vop = excluded.vop, content = excluded.content, raw = excluded.raw
+      where (i.content, i.raw) is distinct from (excluded.content, excluded.raw);
+  update doc d set v1 = (
+      select coalesce(sum(octet_length(i.key) + octet_length(i.content)), 0) from item i
+        where i.class = import_document.class and i.id = import_document.id and i.content is not null)
+    where d.class = import_document.class and d.id = import_document.id;
+  perform export_items(import_document.class, import_document.id, changed);
+  return changed;
+end $$;
+comment on function stampd.import_document(text, text, text[], text[], text[], boolean[]) is
+  'Makes the items of a document exactly these; creates it when there is none.  Rules of the class for older releases are applied.  '
+  'Returns its version; 0: it was so already.';
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.keep(text, int, bigint), stampd.keep_items(text, int),

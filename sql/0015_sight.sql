@@ -63,24 +63,33 @@ grant select, insert, update, delete on stampd.sight to stampd;
 
 -- --- following the contents ---
 
+-- In plpgsql, whose plans last as long as the session: a function in SQL is planned again in each transaction.
 create function stampd.sight_principals(of_class text, of_iclass text, of_key text, of_content text, is_raw boolean) returns text[]
-  language sql stable as $$
-  select coalesce(array_agg(p.principal), '{}')
-    from stampd.sight_place s
-    cross join lateral (
-      select case s.kind when 'owner' then 'o:' else 't:' end || (v.value #>> '{}')
-        from (select stampd.export_object(of_content) -> s.member as value where s.kind <> 'members' and of_key = '' and not is_raw offset 0) v
-        where json_typeof(v.value) = 'string' and octet_length(v.value #>> '{}') between 1 and 255
-      union all
-      select 'm:' || of_key where s.kind = 'members' and of_key <> ''
-      union all
-      select 'r:' || octet_length(of_key) || ':' || of_key || ':' || (v.value #>> '{}')
-        from (select stampd.export_object(of_content) -> 'role' as value
-                where s.kind = 'members' and of_key <> '' and s.roles <> '{}' and not is_raw offset 0) v
-        where json_typeof(v.value) = 'string' and v.value #>> '{}' = any (s.roles)
-    ) p(principal)
-    where s.class = of_class and s.iclass = of_iclass
-$$;
+  language plpgsql stable as $$
+declare
+  place stampd.sight_place;
+  value json;
+  found text[] := '{}';
+begin
+  for place in select * from stampd.sight_place s where s.class = of_class and s.iclass = of_iclass loop
+    if place.kind = 'members' then
+      continue when of_key = '';
+      found := found || ('m:' || of_key);
+      if place.roles <> '{}' and not is_raw then
+        value := stampd.export_object(of_content) -> 'role';
+        if json_typeof(value) = 'string' and value #>> '{}' = any (place.roles) then
+          found := found || ('r:' || octet_length(of_key) || ':' || of_key || ':' || (value #>> '{}'));
+        end if;
+      end if;
+    elsif of_key = '' and not is_raw then
+      value := stampd.export_object(of_content) -> place.member;
+      if json_typeof(value) = 'string' and octet_length(value #>> '{}') between 1 and 255 then
+        found := found || (case place.kind when 'owner' then 'o:' else 't:' end || (value #>> '{}'));
+      end if;
+    end if;
+  end loop;
+  return found;
+end $$;
 comment on function stampd.sight_principals(text, text, text, text, boolean) is 'The principals in an item, as the access rules find them.';
 
 create function stampd.sight_write() returns trigger language plpgsql as $$

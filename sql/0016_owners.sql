@@ -26,7 +26,7 @@ create table stampd.owned (
 );
 comment on table stampd.owned is
   'Documents with an owner: whom, and with how many bytes, they count for now.  Written by whoever holds the lock of the document.';
-comment on column stampd.owned.bytes is 'Its v1.';
+comment on column stampd.owned.bytes is 'Its v1 and v2.';
 grant select, insert, update, delete on stampd.owned to stampd;
 
 create table stampd.account_bytes (
@@ -61,7 +61,7 @@ begin
   if not exists (select from owner_property) then
     return 0;
   end if;
-  select array_agg(n.class), array_agg(n.id), array_agg(o.account), array_agg(d.v1) into of_class, of_id, account_of, bytes_of
+  select array_agg(n.class), array_agg(n.id), array_agg(o.account), array_agg(d.v1 + d.v2) into of_class, of_id, account_of, bytes_of
     from (select distinct n.class, n.id from unnest(classes, ids) n(class, id)) n
       join owner_property p on p.class = n.class
       left join doc d on d.class = n.class and d.id = n.id and d.ctime <> 0

@@ -61,7 +61,7 @@
 /* The server refuses at start a module built for another major version, or for a higher minor one.  Within a
  * major version, the interface only grows: minor versions add. */
 #define STAMPD_ABI_MAJOR 1
-#define STAMPD_ABI_MINOR 8
+#define STAMPD_ABI_MINOR 9
 #define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
 
 #if defined(__GNUC__)
@@ -193,10 +193,10 @@ struct stampd_module {
     /* Called in each worker before its first request; may be NULL.  STAMPD_FAULT: the worker ends, and is
      * started again later; log the reason with stampd_log. */
     enum stampd_outcome (*worker_start)(void);
-    void (*worker_stop)(
-        void); /* called in a worker that stops normally, after its last request; may be NULL */
+    void (*worker_stop)(void); /* called in a worker that stops, after its last request; may be NULL */
     const struct stampd_search *searches; /* ended by one without a name; may be NULL */
-    const void *reserved[7];
+    const struct stampd_filter *filters;  /* stampd_filter.h: ended by one without a class; may be NULL */
+    const void *reserved[6];
 };
 
 /* The one symbol that a module exports.  Members that are not named must be zero. */

@@ -114,6 +114,8 @@ stack_prepare() {
     chmod 700 "$STACK/log" # addresses, and what programs complain of
     stack_folder "$STACK/run/postgres" "$POSTGRES_USER" 755
     stack_folder "$STACK/run/stampd" "$STAMPD_USER" 755
+    stack_folder "$STACK/files" "$STAMPD_USER" 750
+    [ "$IS_ROOT" = no ] || chgrp "$(id -gn "$NGINX_USER")" "$STACK/files" # nginx sends them
     STACK_DATABASE=${STACK_DATABASE:-$STACK/run/postgres}
     : >>"$STACK/etc/stack"
 }
@@ -173,12 +175,14 @@ ${STACK_POSTGRES:-}
 CONF
     cat >"$STACK/pg/pg_hba.conf" <<CONF
 local all all peer map=stack
+local replication all peer map=stack
 CONF
     cat >"$STACK/pg/pg_ident.conf" <<CONF
 stack $POSTGRES_USER postgres
 stack $ME postgres
 stack $ME stampd
 stack $STAMPD_USER stampd
+stack $POSTGRES_USER stampd_backup
 CONF
 }
 
@@ -247,6 +251,7 @@ stampd_configure() {
         echo "# Written anew at each start."
         echo "database = host=$STACK_DATABASE user=stampd"
         echo "run_directory = $STACK/run/stampd"
+        case ${STACK_SETTINGS:-} in *blob_directory*) ;; *) echo "blob_directory = $STACK/files" ;; esac
         echo "workers = $STACK_WORKERS"
         case ${STACK_SETTINGS:-} in *drain_s*) ;; *) echo "drain_s = 10" ;; esac
         echo "admin_key_sha256 = $(stampctl key hash "$key")"

@@ -35,6 +35,17 @@ POINT(TASK_FAILED, "task-failed", "task_run: the attempt has failed, nothing was
 POINT(TASK_PUT_BACK, "task-put-back", "task_run: it waits again")
 POINT(TASK_LOST, "task-lost", "task_scan: an attempt is known to be lost, nothing was written of that")
 POINT(MAIL_SENT, "mail-sent", "mailing: the mail server has accepted a mail, its ticket is not written")
+/* the file of an attachment: blob_store.h */
+POINT(BLOB_WRITTEN, "blob-written", "blob_store_seal: all bytes are in the unfinished file, not durable")
+POINT(BLOB_SEALED, "blob-sealed", "blob_store_seal: they are durable, under no digest")
+POINT(BLOB_RENAMED, "blob-renamed", "blob_store_finish: the file has its digest, the folder is not synchronised")
+POINT(BLOB_PUBLISHED, "blob-published", "blob_store_finish: it is durable under its digest, no document has it")
+/* the cleaner of files: cleaner.h */
+POINT(CLEANER_TAKEN, "cleaner-taken", "cleaner: the rows of files to be removed are locked")
+POINT(CLEANER_REMOVED, "cleaner-removed", "cleaner: one more file is removed, its row is there")
+POINT(CLEANER_FORGOTTEN, "cleaner-forgotten", "cleaner: the rows of removed files are deleted")
+POINT(CLEANER_MARKED, "cleaner-marked", "cleaner: files are marked, none is removed")
+POINT(CLEANER_NOTED, "cleaner-noted", "cleaner: files without rows have got theirs, marked")
 /* open(ns) */
 POINT(SESSION_CONNECTED, "session-connected", "session_open: connected, nothing was asked")
 POINT(SESSION_ENDED_OTHERS, "session-ended-others", "session_open: the sessions in the way were told to end")

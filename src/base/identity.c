@@ -27,6 +27,15 @@ static bool find_group(const char *name, int64_t *group_r, char *problem, size_t
     return true;
 }
 
+int64_t identity_socket_group(const struct settings *settings)
+{
+    int64_t group = IDENTITY_NO_GROUP;
+    char problem[256];
+    if (!find_group(settings->socket_group, &group, problem, sizeof problem))
+        log_warning("%s", problem);
+    return group;
+}
+
 static bool give_up_root(const struct passwd *user, int64_t socket_group, char *problem, size_t problem_size)
 {
     gid_t groups[] = {user->pw_gid, (gid_t)socket_group};
@@ -67,6 +76,20 @@ const struct passwd *identity_find_user(const struct settings *settings, char *p
     return user && user->pw_uid ? user : NULL;
 }
 
+/* Without it the server starts all the same: attachments alone need it. */
+static void make_files_folder(const struct settings *settings, const struct passwd *user,
+                              int64_t socket_group)
+{
+    const char *folder = settings->blob_directory;
+    gid_t group = socket_group == IDENTITY_NO_GROUP ? user->pw_gid : (gid_t)socket_group;
+    if (mkdir(folder, 0750) == 0) {
+        if (chown(folder, user->pw_uid, group))
+            log_warning("blob_directory = %s: %m", folder);
+    } else if (errno != EEXIST) {
+        log_warning("blob_directory = %s: %m", folder);
+    }
+}
+
 static bool become_user(const struct settings *settings, int64_t socket_group, char *problem,
                         size_t problem_size)
 {
@@ -82,6 +105,7 @@ static bool become_user(const struct settings *settings, int64_t socket_group, c
         snprintf(problem, problem_size, "run_directory = %s: %m", settings->run_directory);
         return false;
     }
+    make_files_folder(settings, user, socket_group);
     return give_up_root(user, socket_group, problem, problem_size);
 }
 

@@ -160,6 +160,17 @@ static bool check_database(struct check *check, const char *code, const char *da
         return find(check, false, "namespace %s: schema %d, this release needs %d%s%s", code, number,
                     SCHEMA_NUMBER, number < SCHEMA_NUMBER ? ": stampctl ns migrate " : "",
                     number < SCHEMA_NUMBER ? code : "");
+    struct pg_result *row;
+    if (!control_query(
+            check->control, *pg_r, database,
+            "select coalesce(nullif(current_setting('stampd.restored', true), '') <> restored, false)"
+            " from namespace where one",
+            NULL, &row))
+        return find(check, false, "namespace %s: the database %s cannot be read", code, database);
+    if (pg_get_bool(row, 0, 0))
+        return find(check, false,
+                    "namespace %s: the database was restored from a backup: stampctl ns restored %s", code,
+                    code);
     return find(check, true, "namespace %s: database %s, schema %d", code, database, number);
 }
 
@@ -216,7 +227,9 @@ static void check_body_size(struct check *check, struct bytes text)
             find(check, false, "nginx: client_max_body_size %.*s is not a size", (int)value.size, value.data);
             return;
         }
-        if (bytes == settings_live_body(settings) && bytes != limit) /* of one location */
+        bool is_of_one_location =
+            bytes == settings_live_body(settings) || bytes == settings->limit_blob_bytes;
+        if (is_of_one_location && bytes != limit)
             continue;
         if (bytes > largest) {
             largest = bytes;

@@ -131,6 +131,7 @@ static bool are_plain(const struct control *control, const struct nginx_options 
         {"--error-log", options->error_log},
         {"--map", options->map.path},
         {"run_directory", control->settings.run_directory},
+        {"blob_directory", control->settings.blob_directory},
     };
     for (size_t i = 0; i < COUNT_OF(words); i++)
         if (!is_plain(words[i][0], words[i][1]))
@@ -209,6 +210,8 @@ static bool fill(struct control *control, const struct nginx_options *options, s
                            : arena_printf(arena, "%s stampd", options->access_log)},
         {"ANONYMOUS_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_anonymous_body(settings))},
         {"ANSWER_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_answer_bytes)},
+        {"BLOB_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_blob_bytes)},
+        {"BLOB_DIRECTORY", settings->blob_directory},
         {"BODY_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_body_bytes)},
         {"CERTIFICATE", options->certificate},
         {"CLIENT_CONNECTIONS", compose_connections(arena, settings)},

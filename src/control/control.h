@@ -68,8 +68,12 @@ MUST_USE bool control_read_file(struct arena *arena, const char *path, struct by
 MUST_USE bool control_write_file(struct arena *arena, const char *path, struct bytes text, int mode);
 
 /* --- the commands --- */
+int control_backup(struct control *control, int argc, char **argv);
 int control_cron(struct control *control, int argc, char **argv);
 int control_ns(struct control *control, int argc, char **argv);
+int control_export(struct control *control, int argc, char **argv);
+int control_import(struct control *control, int argc, char **argv);
+int control_verify(struct control *control, int argc, char **argv);
 int control_dump(struct control *control, int argc, char **argv);
 int control_load(struct control *control, int argc, char **argv);
 int control_operations(struct control *control, int argc, char **argv);
@@ -77,6 +81,7 @@ int control_ping(struct control *control, int argc, char **argv);
 int control_check_config(struct control *control, int argc, char **argv);
 int control_key(struct control *control, int argc, char **argv);
 int control_push(struct control *control, int argc, char **argv);
+int control_restore(struct control *control, int argc, char **argv);
 int control_rules(struct control *control, int argc, char **argv);
 int control_resource(struct control *control, int argc, char **argv);
 int control_schema(struct control *control, int argc, char **argv);

@@ -184,6 +184,16 @@ static enum fault promote(struct transaction *transaction, struct transaction_en
     return FAULT_NONE;
 }
 
+/* FAULT_ALIMIT above limit_documents. */
+static enum fault count_entry(struct transaction *transaction, struct transaction_entry *entry)
+{
+    if (entry->is_counted)
+        return FAULT_NONE;
+    entry->is_counted = true;
+    return (int64_t)++transaction->counted > transaction->documents->settings->limit_documents ? FAULT_ALIMIT
+                                                                                               : FAULT_NONE;
+}
+
 /* Opens a draft of each document found; names may be duplicate. */
 static enum fault open_drafts(struct transaction *transaction, const struct document_name *names,
                               const struct found *found, size_t count, struct draft ***places)
@@ -191,10 +201,12 @@ static enum fault open_drafts(struct transaction *transaction, const struct docu
     for (size_t i = 0; i < count; i++) {
         struct transaction_entry *entry = find_entry(transaction, found[i].hash, names[i]);
         if (!entry) {
-            if ((int64_t)++transaction->fetched > transaction->documents->settings->limit_documents)
-                return FAULT_ALIMIT;
             entry = add_entry(transaction, &found[i]);
             entry->draft = draft_open(transaction->arena, entry->found.document);
+            transaction->fetched++;
+            enum fault fault = count_entry(transaction, entry);
+            if (fault)
+                return fault;
         }
         *places[i] = entry->draft;
     }
@@ -216,6 +228,8 @@ enum fault transaction_fetch_many(struct transaction *transaction, const struct 
             continue;
         }
         enum fault fault = entry->draft ? FAULT_NONE : promote(transaction, entry);
+        if (!fault)
+            fault = count_entry(transaction, entry);
         if (fault)
             return fault;
         drafts_r[i] = entry->draft;
@@ -369,11 +383,6 @@ static void add_slot(struct transaction_writing *writing, uint32_t slot)
 }
 
 /* --- copies --- */
-
-void transaction_copy(struct transaction *transaction, const struct copy_batch *batch)
-{
-    transaction->copies = batch;
-}
 
 /* Notes the copied items of the changed documents, and schedules a task for each document. */
 static void note_copies(struct transaction *transaction, const struct schema *schema,
@@ -564,14 +573,6 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     slots_end(segment);
     crash_at(CRASH_COMMIT_ENDED);
     return fault;
-}
-
-const struct draft *transaction_next_draft(const struct transaction *transaction, size_t *position)
-{
-    const struct draft *draft = NULL;
-    while (!draft && *position < transaction->count)
-        draft = transaction->entries[(*position)++].draft;
-    return draft;
 }
 
 enum fault transaction_validate(struct transaction *transaction, int64_t *version_r)

@@ -22,7 +22,8 @@ MUST_USE enum fault transaction_fetch(struct transaction *transaction, struct do
 MUST_USE enum fault transaction_fetch_many(struct transaction *transaction, const struct document_name *names,
                                            size_t count, struct draft **drafts_r);
 /* A document that a decision depends on, for reading: the newest, verified at validation like those that are
- * fetched, so that the decision holds when the commit does.  It does not count in limit_documents. */
+ * fetched, so that the decision holds when the commit does.  It does not count in limit_documents, unless it
+ * is fetched too. */
 MUST_USE enum fault transaction_consult(struct transaction *transaction, struct document_name name,
                                         const struct document **document_r);
 /* From now on, either fetch returns FAULT_ALIMIT if the documents that it must load take more memory. */

@@ -71,7 +71,8 @@ int64_t transaction_growth(const struct commit *commit)
     int64_t growth = 0;
     for (size_t i = 0; i < commit->count; i++)
         if (commit->documents[i].act != DRAFT_READ)
-            growth += commit->documents[i].rows.header.v1 - commit->documents[i].base->header.v1;
+            growth += header_bytes(&commit->documents[i].rows.header) -
+                      header_bytes(&commit->documents[i].base->header);
     return growth;
 }
 
@@ -180,4 +181,17 @@ enum fault transaction_versions_after(struct transaction *transaction, struct ve
         if (transaction->entries[i].draft)
             (*versions_r)[(*count_r)++] = version_after(&transaction->entries[i]);
     return FAULT_NONE;
+}
+
+const struct draft *transaction_next_draft(const struct transaction *transaction, size_t *position)
+{
+    const struct draft *draft = NULL;
+    while (!draft && *position < transaction->count)
+        draft = transaction->entries[(*position)++].draft;
+    return draft;
+}
+
+void transaction_copy(struct transaction *transaction, const struct copy_batch *batch)
+{
+    transaction->copies = batch;
 }

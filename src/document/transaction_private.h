@@ -11,6 +11,7 @@
 struct transaction_entry {
     struct found found;
     struct draft *draft; /* NULL: requested with a tolerance, read-only */
+    bool is_counted;     /* in limit_documents: it was fetched, not only consulted */
 };
 
 struct transaction {
@@ -20,7 +21,8 @@ struct transaction {
     bool in_snapshot;
     struct transaction_entry *entries;
     size_t count, capacity;
-    size_t fetched;                        /* those at tolerance 0 */
+    size_t fetched;                        /* those at tolerance 0, consulted ones too */
+    size_t counted;                        /* of them those that count in limit_documents */
     size_t bytes_most;                     /* memory of those that are loaded together; 0: no limit */
     const struct idempotency *idempotency; /* NULL: no answer is to be stored */
     struct writer_queue *writer_queue;     /* NULL: no turns are taken */
@@ -45,7 +47,7 @@ struct transaction {
 /* Migrates contents of older releases that are about to be written to the newest. */
 void transaction_mutate(struct transaction *transaction, const struct schema *schema);
 
-/* Bytes of keys and contents by which the documents that a commit has written have grown. */
+/* Bytes of keys, contents and attachments by which the documents that a commit has written have grown. */
 int64_t transaction_growth(const struct commit *commit);
 
 /* Checks the contents that are about to be written against the schema: FAULT_ACONTENT, FAULT_ALIMIT;

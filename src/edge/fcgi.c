@@ -12,15 +12,14 @@
 #include <fastcgi.h>
 #include <fcgiapp.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/uio.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -29,7 +28,7 @@
 #include "edge/write_parts.h"
 
 enum {
-    BACKLOG = 1024,
+    WAITING_MOST = 1024,
     EVENTS_AT_ONCE = 64,
     ACCEPTS_AT_ONCE = 64,
     PAUSE_MS = 100,       /* no accept for this long after descriptors ran out */
@@ -59,6 +58,8 @@ struct fcgi_request {
     int parameter_count;
     int fd;
     enum input input;
+    int64_t
+        input_left; /* bytes of the announced body that fcgi_read_piece has not read; -1: it was not called */
     bool is_hurried; /* its connection has a shorter write timeout */
     struct fcgi *fcgi;
     struct fcgi_request *previous, *next; /* in `living`; `next` alone in `spare` */
@@ -75,72 +76,6 @@ struct fcgi {
     int event_next, event_count;
     struct epoll_event events[EVENTS_AT_ONCE];
 };
-
-/* --- the listening socket --- */
-
-/* Clears the path for bind; false when a live socket or another file is there. */
-static bool clear_path(const struct sockaddr_un *address, char *problem, size_t problem_size)
-{
-    struct stat status;
-    if (lstat(address->sun_path, &status))
-        return errno == ENOENT || (snprintf(problem, problem_size, "%s: %m", address->sun_path), false);
-    if (!S_ISSOCK(status.st_mode)) {
-        snprintf(problem, problem_size, "%s: exists and is no socket", address->sun_path);
-        return false;
-    }
-    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool is_stale = probe >= 0 && connect(probe, (const struct sockaddr *)address, sizeof *address) &&
-                    errno == ECONNREFUSED;
-    if (probe >= 0)
-        close(probe);
-    if (!is_stale) {
-        snprintf(problem, problem_size, "%s: a living process listens there", address->sun_path);
-        return false;
-    }
-    if (unlink(address->sun_path)) {
-        snprintf(problem, problem_size, "%s: cannot remove the socket of a dead process: %m",
-                 address->sun_path);
-        return false;
-    }
-    return true;
-}
-
-/* Creates the path for its owner only, then sets its group, then opens it to the group. */
-static bool bind_path(int fd, const struct sockaddr_un *address, int64_t group)
-{
-    mode_t before = umask(0177);
-    int rc = bind(fd, (const struct sockaddr *)address, sizeof *address);
-    umask(before);
-    if (rc)
-        return false;
-    if (group != FCGI_NO_GROUP &&
-        (chown(address->sun_path, (uid_t)-1, (gid_t)group) || chmod(address->sun_path, 0660)))
-        return false;
-    return listen(fd, BACKLOG) == 0;
-}
-
-bool fcgi_listen(const char *path, int64_t group, int *listener_r, char *problem, size_t problem_size)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t size = strlen(path);
-    if (size >= sizeof address.sun_path) {
-        snprintf(problem, problem_size, "%s: a socket's path has at most %zu bytes", path,
-                 sizeof address.sun_path - 1);
-        return false;
-    }
-    memcpy(address.sun_path, path, size + 1);
-    if (!clear_path(&address, problem, problem_size))
-        return false;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || !bind_path(fd, &address, group)) {
-        snprintf(problem, problem_size, "%s: cannot listen: %m", path);
-        if (fd >= 0)
-            close(fd);
-        return false;
-    }
-    *listener_r = fd;
-    return true;
-}
 
 /* --- connections --- */
 
@@ -266,7 +201,7 @@ void fcgi_stop_listening(struct fcgi *fcgi)
 {
     if (!fcgi->is_listening)
         return;
-    accept_waiting(fcgi, BACKLOG);
+    accept_waiting(fcgi, WAITING_MOST);
     fcgi->is_listening = false;
     /* The master holds the same socket, so closing alone would not remove it from our epoll set. */
     epoll_ctl(fcgi->epoll, EPOLL_CTL_DEL, fcgi->options.listener, NULL);
@@ -341,6 +276,7 @@ static bool begin_request(struct fcgi_request *request)
     }
     list_parameters(request);
     request->input = INPUT_OPEN;
+    request->input_left = -1;
     request->fcgi->current = request;
     return true;
 }
@@ -406,11 +342,12 @@ static enum fault end_input(struct fcgi_request *request)
 static void discard_input(struct fcgi_request *request)
 {
     static char waste[65536];
-    read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
-    while (request->input == INPUT_OPEN)
+    while (request->input == INPUT_OPEN) {
+        read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
         if (FCGX_GetStr(waste, sizeof waste, request->fcgx.in) < (int)sizeof waste)
             request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
-    read_limit_end();
+        read_limit_end();
+    }
 }
 
 /* Appends the whole body. */
@@ -430,21 +367,51 @@ static enum fault read_whole(struct fcgi_request *request, size_t length, struct
     return end_input(request);
 }
 
-enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct builder *body, int64_t *size_r)
+enum fault fcgi_measure_body(const struct fcgi_request *request, int64_t *size_r)
 {
     struct bytes announced = fcgi_parameter(request, "CONTENT_LENGTH");
-    int64_t length = 0;
-    if (announced.size && (!bytes_to_i64(announced, &length) || length < 0))
-        return FAULT_ABODY;
-    *size_r = length;
-    if ((uint64_t)length > limit)
-        return FAULT_ALIMIT;
+    *size_r = 0;
+    return announced.size && (!bytes_to_i64(announced, size_r) || *size_r < 0) ? FAULT_ABODY : FAULT_NONE;
+}
+
+enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct builder *body, int64_t *size_r)
+{
+    enum fault fault = fcgi_measure_body(request, size_r);
+    if (!fault && (uint64_t)*size_r > limit)
+        fault = FAULT_ALIMIT;
+    if (fault)
+        return fault;
     size_t start = body->size;
     read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
-    enum fault fault = read_whole(request, (size_t)length, body);
+    fault = read_whole(request, (size_t)*size_r, body);
     read_limit_end();
     if (fault)
         body->size = start;
+    return fault;
+}
+
+enum fault fcgi_read_piece(struct fcgi_request *request, char *room, size_t room_size, size_t *size_r)
+{
+    *size_r = 0;
+    enum fault fault =
+        request->input_left < 0 ? fcgi_measure_body(request, &request->input_left) : FAULT_NONE;
+    if (fault || (!request->input_left && request->input == INPUT_WHOLE))
+        return fault;
+    if (request->input != INPUT_OPEN)
+        return FAULT_ABODY;
+    size_t most = room_size < INT_MAX ? room_size : INT_MAX;
+    int want = (int64_t)most < request->input_left ? (int)most : (int)request->input_left;
+    read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
+    int got = want ? FCGX_GetStr(room, want, request->fcgx.in) : 0;
+    if (got < want) {
+        request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
+        fault = FAULT_ABODY;
+    } else {
+        request->input_left -= got;
+        *size_r = (size_t)got;
+        fault = request->input_left ? FAULT_NONE : end_input(request);
+    }
+    read_limit_end();
     return fault;
 }
 

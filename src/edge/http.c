@@ -169,25 +169,6 @@ void http_send(struct http *http, const struct http_request *request)
     http_begin(http, place->easy);
 }
 
-static const char *reason_of(const struct place *place, CURLcode code)
-{
-    if (place->is_too_large)
-        return "its answer is too large";
-    switch (code) {
-    case CURLE_COULDNT_RESOLVE_HOST:
-        return "its name has no address";
-    case CURLE_COULDNT_CONNECT:
-        return "it does not let us connect";
-    case CURLE_OPERATION_TIMEDOUT:
-        return "the time was over";
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CONNECT_ERROR:
-        return "the encrypted connection was not made";
-    default:
-        return "the connection broke or spoke no HTTP";
-    }
-}
-
 static void give_result(struct http *http, struct place *place, CURLcode code, struct http_result *result_r)
 {
     long status = 0;
@@ -208,7 +189,8 @@ static void give_result(struct http *http, struct place *place, CURLcode code, s
         return;
     }
     result_r->problem = place->problem[0] ? place->problem : curl_easy_strerror(code);
-    result_r->reason = reason_of(place, code);
+    result_r->reason = place->is_too_large ? "its answer is too large"
+                                           : http_reason(code, "the connection broke or spoke no HTTP");
 }
 
 /* Takes the result of a finished request or mail, if there is one. */

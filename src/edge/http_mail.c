@@ -91,26 +91,6 @@ static void free_mail(struct mail *mail)
     free(mail);
 }
 
-static const char *reason_of(CURLcode code)
-{
-    switch (code) {
-    case CURLE_COULDNT_RESOLVE_HOST:
-        return "its name has no address";
-    case CURLE_COULDNT_CONNECT:
-        return "it does not let us connect";
-    case CURLE_OPERATION_TIMEDOUT:
-        return "the time was over";
-    case CURLE_USE_SSL_FAILED:
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CONNECT_ERROR:
-        return "the encrypted connection was not made";
-    case CURLE_LOGIN_DENIED:
-        return "it refuses our user or password";
-    default:
-        return "the mail was not taken";
-    }
-}
-
 bool http_take_mail(struct http *http, CURL *easy, CURLcode code, struct http_result *result_r)
 {
     struct mail **at = &http->mails;
@@ -128,7 +108,7 @@ bool http_take_mail(struct http *http, CURL *easy, CURLcode code, struct http_re
         snprintf(last_problem, sizeof last_problem, "%s",
                  mail->problem[0] ? mail->problem : curl_easy_strerror(code));
         result_r->problem = last_problem;
-        result_r->reason = reason_of(code);
+        result_r->reason = http_reason(code, "the mail was not taken");
         /* A wrong password is the server's own trouble, whatever its code. */
         result_r->refusal = status >= 500 && status < 600 && code != CURLE_LOGIN_DENIED ? (int)status : 0;
     }

@@ -36,6 +36,27 @@ static inline void http_begin(struct http *http, CURL *easy)
         log_fatal("libcurl: %s", curl_multi_strerror(code));
 }
 
+/* The member `reason` of a result; `otherwise`: for a code without words of its own. */
+static inline const char *http_reason(CURLcode code, const char *otherwise)
+{
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return "its name has no address";
+    case CURLE_COULDNT_CONNECT:
+        return "it does not let us connect";
+    case CURLE_OPERATION_TIMEDOUT:
+        return "the time was over";
+    case CURLE_USE_SSL_FAILED:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CONNECT_ERROR:
+        return "the encrypted connection was not made";
+    case CURLE_LOGIN_DENIED:
+        return "it refuses our user or password";
+    default:
+        return otherwise;
+    }
+}
+
 /* If the finished transfer was a mail, writes its result and returns true. */
 bool http_take_mail(struct http *http, CURL *easy, CURLcode code, struct http_result *result_r);
 void http_drop_mails(struct http *http);

@@ -24,6 +24,7 @@ struct pg_statement {
 struct pg_options {
     const char *conninfo;      /* without dbname; may be "" */
     const char *database;      /* dbname */
+    const char *name;          /* of the session in pg_stat_activity, unless conninfo has one; NULL: stampd */
     const char *role_settings; /* value of libpq's `options`: "-c jit=off …"; may be "" */
     int connect_timeout_s;
     int64_t statement_timeout_ms; /* statement_timeout of the session; a wait for an answer lasts a little

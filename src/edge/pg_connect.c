@@ -22,7 +22,7 @@ PGconn *pg_connect_begin(const struct pg_options *options, bool waits)
         {"options", settings},
         {"connect_timeout", timeout},
         {"client_encoding", "UTF8"},
-        {"fallback_application_name", "stampd"},
+        {"fallback_application_name", options->name ? options->name : "stampd"},
         {"target_session_attrs", "primary"},
         {"keepalives_idle", "15"}, /* an unreachable host is detected after about half a minute */
         {"keepalives_interval", "5"},

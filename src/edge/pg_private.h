@@ -29,7 +29,7 @@ void pg_set_busy(struct pg *pg, bool is_busy);
 
 /* What one kind of use keeps with the connection: begins as zeros on its first use; `end` frees it when the
  * connection is closed. */
-enum pg_use { PG_USE_PIPELINE, PG_USE_STREAM, PG_USE_ASYNC, PG_USES };
+enum pg_use { PG_USE_PIPELINE, PG_USE_STREAM, PG_USE_ASYNC, PG_USE_COPY, PG_USES };
 void *pg_state(struct pg *pg, enum pg_use use, size_t size, void (*end)(void *))
     __attribute__((returns_nonnull));
 

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "operation/access.h"
+#include "operation/filters.h"
 #include "serve/cors.h"
 
 struct live_access {
@@ -12,8 +13,10 @@ struct live_access {
     struct arena *arena;
     struct ns_conf conf; /* with the effective state */
     struct bytes rules_text;
-    struct rules *rules; /* NULL: they do not apply */
+    struct rules *rules;           /* NULL: they do not apply */
+    const struct filters *filters; /* NULL: none */
     uint64_t turn;
+    int64_t mark;
     const char *message;
 };
 
@@ -109,7 +112,9 @@ void live_access_take(struct live_access *access, const struct live_access_texts
     if (!access->conf.quotas)
         access->conf.quotas = conf_of_z.quotas;
     access->rules_text = copy(access->arena, texts->rules);
+    access->mark = texts->mark;
     access->rules = access->conf.mode == ACCESS_RULES ? read_rules(access->arena, access->rules_text) : NULL;
+    access->filters = filters_find(access->arena, texts->code);
     struct bytes message = access->conf.message;
     access->message = message.size ? arena_copy(access->arena, message.data, message.size) : NULL;
     access->is_known = true;
@@ -142,6 +147,21 @@ enum fault live_access_judge(const struct live_access *access, const struct sett
 const struct rules *live_access_rules(const struct live_access *access, bool is_administrator)
 {
     return is_administrator ? NULL : access->rules;
+}
+
+const struct filters *live_access_filters(const struct live_access *access, bool is_administrator)
+{
+    return is_administrator ? NULL : access->filters;
+}
+
+bool live_access_is_judged(const struct live_access *access, bool is_administrator)
+{
+    return live_access_rules(access, is_administrator) || live_access_filters(access, is_administrator);
+}
+
+int64_t live_access_mark(const struct live_access *access)
+{
+    return access->mark;
 }
 
 uint64_t live_access_turn(const struct live_access *access)

@@ -11,6 +11,7 @@
 #include "model/rules.h"
 
 struct live_access;
+struct filters;
 
 /* It must be read before it is used. */
 struct live_access *live_access_create(void) __attribute__((returns_nonnull));
@@ -28,7 +29,9 @@ bool live_access_is_certain(const struct live_access *access);
 
 /* What a query returns; NO_BYTES: the item is absent. */
 struct live_access_texts {
+    struct bytes code; /* of the namespace */
     struct bytes conf, conf_of_z, rules;
+    int64_t mark; /* version of the rules */
 };
 /* A query begins; its result will not come; its result. */
 void live_access_begin(struct live_access *access);
@@ -42,9 +45,14 @@ MUST_USE bool live_access_is_of(const struct live_access *access, const struct s
  * may be listened to. */
 MUST_USE enum fault live_access_judge(const struct live_access *access, const struct settings *settings,
                                       struct bytes code, struct bytes database, bool is_administrator);
-/* The rules by which the events of such a caller are judged, each by itself; NULL: all are sent.  Valid until
- * it is read again. */
+/* Are the events of such a caller judged, each by itself?  Else all are sent. */
+bool live_access_is_judged(const struct live_access *access, bool is_administrator);
+/* The rules by which they are judged; NULL: none.  Valid until it is read again. */
 const struct rules *live_access_rules(const struct live_access *access, bool is_administrator);
+/* What filters of modules take away beside them; NULL: nothing.  Valid until it is read again. */
+const struct filters *live_access_filters(const struct live_access *access, bool is_administrator);
+/* The version of their item; 0: there is none. */
+int64_t live_access_mark(const struct live_access *access);
 /* Moves with each change of the rules. */
 uint64_t live_access_turn(const struct live_access *access);
 bool live_access_has_accounts(const struct live_access *access);

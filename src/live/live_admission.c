@@ -113,8 +113,9 @@ static void admit_ruled(struct live_listener *listener)
     const struct live_question *question = &listener->opening->question;
     const struct definition *collection = find_collection(question);
     if (collection) {
-        live_listener_refuse(listener, FAULT_AARG, collection->text,
-                             "Under access rules, definitions are Class or Class/id.");
+        live_listener_refuse(
+            listener, FAULT_AARG, collection->text,
+            "Under access rules, and where filters of modules apply, definitions are Class or Class/id.");
         return;
     }
     listener->audience->admitted_count++;
@@ -133,7 +134,7 @@ static void admit(struct live_listener *listener)
     const struct live_access *access = listener->audience->access;
     if (!settle_caller(listener))
         return;
-    if (live_access_rules(access, listener->is_administrator)) {
+    if (live_access_is_judged(access, listener->is_administrator)) {
         admit_ruled(listener);
         return;
     }
@@ -165,7 +166,7 @@ void live_admission_judge(struct live_listener *listener)
     else if (listener->state == LIVE_WAITS_FOR_ACCESS)
         admit(listener);
     else if (listener->is_ruled !=
-             (live_access_rules(listener->audience->access, listener->is_administrator) != NULL))
+             live_access_is_judged(listener->audience->access, listener->is_administrator))
         live_listener_end(listener);
     else if (listener->is_ruled)
         follow_rules(listener);
@@ -196,6 +197,7 @@ void live_admission_trust(struct live_listener *listener)
 {
     live_audience_trust(listener, LIVE_TRUSTED);
     live_listener_count_memory(listener);
+    listener->sight = 0; /* other roles */
     if (listener->state == LIVE_WAITS_FOR_ACCOUNT) {
         wait_for_horizon(listener);
         return;

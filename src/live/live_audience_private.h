@@ -26,6 +26,20 @@ struct live_audiences {
     struct builder text;
 };
 
+/* For live_follow.c. */
+enum live_follow_step {
+    LIVE_FOLLOW_BEGINS,
+    LIVE_FOLLOW_DECLARES,
+    LIVE_FOLLOW_DECLARES_AGAIN,
+    LIVE_FOLLOW_ENDS
+};
+struct live_follow {
+    enum live_follow_step step;
+    int64_t mark; /* the rules that it was tried with */
+    bool is_settled, is_followed;
+    int64_t retry_ms;
+};
+
 struct live_audience {
     struct live_audiences *all;
     const char *code, *database;
@@ -42,6 +56,7 @@ struct live_audience {
     uint64_t serials; /* assigned to listeners */
     uint64_t judged;  /* of the changes of documents that were held */
     struct live_horizon known;
+    struct live_follow follow;
 };
 
 enum live_state { LIVE_WAITS_FOR_ACCESS, LIVE_WAITS_FOR_ACCOUNT, LIVE_WAITS_FOR_HORIZON, LIVE_OPEN };
@@ -62,6 +77,7 @@ struct live_listener {
     enum live_trust trust;      /* in the caller */
     size_t place;               /* of its account in the query, while LIVE_REQUESTED */
     uint64_t turn;              /* of the rules that it was judged by */
+    int64_t sight, sight_mark;  /* in its ids, under the rules with this mark; 0: to be computed */
     uint64_t awaited;           /* it has no id until so many changes have been judged */
     bool must_reset;            /* a reset is to be sent: anything may have changed */
     bool has_sent;              /* an event was sent since its last id, or it has no id yet */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "live/live_follow.h"
 #include "live/live_key.h"
 #include "live/live_listener.h"
 #include "live/live_statement.h"
@@ -104,9 +105,9 @@ void live_catch_up_begin(struct live_catch_up *catch_up)
 
 /* --- which of some definitions have changed since a horizon --- */
 
-/* `since` 0: checks only whether the collections are declared. */
+/* `listener`: that asks; NULL: a gap.  `since` 0: checks only whether the collections are declared. */
 static void query_look(struct pg_params *params, const struct definition *definitions, size_t count,
-                       int64_t since)
+                       int64_t since, const struct live_listener *listener)
 {
     struct arena *arena = params->arena;
     struct bytes *texts[5];
@@ -140,6 +141,7 @@ static void query_look(struct pg_params *params, const struct definition *defini
     pg_params_add_i64(params, since);
     pg_params_add_i64_array(params, numbers[2], members);
     pg_params_add_text(params, bytes_of(arena_printf(arena, "%" PRId64, since ? since : INT64_MAX)));
+    live_follow_add_teams(listener, params);
 }
 
 /* The version to send for a row; false: unchanged. */
@@ -164,7 +166,8 @@ void live_catch_up_query_listener(struct live_catch_up *catch_up, struct pg_para
 {
     const struct live_listener *listener = live_listener_take_waiting(catch_up->audience);
     const struct live_question *question = live_listener_question(listener);
-    query_look(params, question->definitions, question->count, live_listener_last(listener)->horizon);
+    query_look(params, question->definitions, question->count, live_listener_last(listener)->horizon,
+               listener);
 }
 
 static bool refuse_undeclared(struct live_listener *listener, const struct pg_result *result)
@@ -223,6 +226,17 @@ static void adopt(struct live_catch_up *catch_up, const struct live_horizon *kno
         live_catch_up_note_gap(catch_up);
 }
 
+/* Another account, other roles or rules, another team, and what it has lost is not known: it reads
+ * everything. Documents that were purged are none of a class that it could name, or may have been hidden. */
+static bool has_same_sight(struct live_listener *listener, const struct pg_result *result,
+                           const struct live_horizon *known)
+{
+    const struct live_horizon *last = live_listener_last(listener);
+    return last->sight == live_follow_sight(listener) &&
+           (!live_listener_is_ruled(listener) ||
+            (last->floor == known->floor && live_horizon_is_sight_known(result)));
+}
+
 bool live_catch_up_take_listener(struct live_catch_up *catch_up, const struct pg_result *result)
 {
     struct live_listener *listener = live_listener_take_queried(catch_up->audience);
@@ -243,7 +257,8 @@ bool live_catch_up_take_listener(struct live_catch_up *catch_up, const struct pg
                              "An id that this server has given is expected.");
         return false;
     }
-    bool is_reset = last->horizon && !live_horizon_is_within_reach(last, &known, next);
+    bool is_reset = last->horizon && (!live_horizon_is_within_reach(last, &known, next) ||
+                                      !has_same_sight(listener, result, &known));
     if (last->horizon && !is_reset)
         match_listener(catch_up, listener, result, &known);
     adopt(catch_up, &known);
@@ -334,7 +349,7 @@ bool live_catch_up_query(struct live_catch_up *catch_up, struct pg_params *param
     if (begins)
         begin_gap(catch_up);
     query_look(params, catch_up->gap + catch_up->gap_next, gap_batch(catch_up),
-               live_audience_known(catch_up->audience)->horizon);
+               live_audience_known(catch_up->audience)->horizon, NULL);
     return begins;
 }
 

@@ -8,7 +8,7 @@
 
 /* Transaction numbers in xmin wrap around: older ones cannot be compared. */
 enum { REACH = INT32_MAX - 1000000 };
-enum { KIND, LIFE = 3, FLOOR, XID, XID_NEXT }; /* columns of LOOK and ROUND */
+enum { KIND, LIFE = 3, FLOOR, XID, XID_NEXT, IS_SIGHT_KNOWN }; /* columns of LOOK and ROUND */
 
 bool live_horizon_read(const struct pg_result *result, struct live_horizon *known_r, int64_t *next_r)
 {
@@ -20,6 +20,14 @@ bool live_horizon_read(const struct pg_result *result, struct live_horizon *know
             *next_r = pg_get_i64(result, row, XID_NEXT);
             return true;
         }
+    return false;
+}
+
+bool live_horizon_is_sight_known(const struct pg_result *result)
+{
+    for (int row = 0; row < pg_rows(result); row++)
+        if (pg_get_i64(result, row, KIND) == LIVE_ROW_OF_ALL)
+            return !pg_is_null(result, row, IS_SIGHT_KNOWN) && pg_get_bool(result, row, IS_SIGHT_KNOWN);
     return false;
 }
 
@@ -42,8 +50,8 @@ struct bytes live_horizon_write_id(struct arena *arena, struct bytes secret, str
 {
     struct builder question = {0};
     make_question(&question, ns);
-    const char *payload =
-        arena_printf(arena, "%" PRId64 ".%" PRId64 ".%" PRId64, known->life, known->horizon, known->floor);
+    const char *payload = arena_printf(arena, "%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64, known->life,
+                                       known->horizon, known->floor, known->sight);
     struct bytes id = signed_text_make(arena, secret, builder_bytes(&question), bytes_of(payload));
     builder_free(&question);
     return id;
@@ -68,6 +76,6 @@ bool live_horizon_read_id(struct arena *arena, struct bytes secret, struct bytes
     bool is_ours = signed_text_read(arena, secret, builder_bytes(&question), id, &payload);
     builder_free(&question);
     return is_ours && take_number(&payload, '.', &known_r->life) &&
-           take_number(&payload, '.', &known_r->horizon) && take_number(&payload, '\0', &known_r->floor) &&
-           known_r->horizon > 0;
+           take_number(&payload, '.', &known_r->horizon) && take_number(&payload, '.', &known_r->floor) &&
+           take_number(&payload, '\0', &known_r->sight) && known_r->horizon > 0;
 }

@@ -264,6 +264,21 @@ void live_index_match_feed(struct live_index *index, struct live_feed *feed)
         live_index_match_mark(index, &feed->marks[i], 0);
 }
 
+bool live_index_has_class(const struct live_feed *feed, struct bytes class)
+{
+    for (size_t i = 0; i < feed->count; i++)
+        if (bytes_equal(feed->marks[i].topic->definition.class, class))
+            return true;
+    return false;
+}
+
+void live_index_match_class(struct live_index *index, struct live_feed *feed, struct bytes class)
+{
+    for (size_t i = 0; i < feed->count; i++)
+        if (bytes_equal(feed->marks[i].topic->definition.class, class))
+            live_index_match_mark(index, &feed->marks[i], 0);
+}
+
 struct live_feed *live_index_take_matched(struct live_index *index)
 {
     struct live_feed *feed = index->matched;

@@ -43,6 +43,9 @@ void live_index_remove(struct live_index *index, struct live_feed *feed);
 void live_index_match(struct live_index *index, struct bytes key, int64_t version);
 /* Marks all definitions of the listener. */
 void live_index_match_feed(struct live_index *index, struct live_feed *feed);
+/* Marks those of its definitions that are of the class, with version 0. */
+void live_index_match_class(struct live_index *index, struct live_feed *feed, struct bytes class);
+bool live_index_has_class(const struct live_feed *feed, struct bytes class);
 /* Has the topic listeners? */
 bool live_index_has(const struct live_index *index, struct bytes key);
 /* Calls `see` with each definition of the topic; it may be matched. */

@@ -51,9 +51,9 @@ struct live_link *live_link_create(struct events *events, const struct settings 
     link->options = (struct pg_options){
         .conninfo = settings->database,
         .database = database,
+        .name = "stampd live",
         .role_settings = "-c search_path=stampd -c enable_seqscan=off -c enable_hashjoin=off"
-                         " -c enable_mergejoin=off -c jit=off -c synchronous_commit=off"
-                         " -c application_name=stampd\\ live",
+                         " -c enable_mergejoin=off -c jit=off -c synchronous_commit=off",
         .connect_timeout_s = (int)settings->connect_timeout_s,
         .statement_timeout_ms = settings->statement_timeout_ms,
         .lock_timeout_ms = settings->lock_timeout_ms,

@@ -10,6 +10,7 @@
 #include "edge/crypto.h"
 #include "edge/json.h"
 #include "live/live_audience_private.h"
+#include "live/live_follow.h"
 #include "live/live_opening.h"
 #include "operation/reply.h"
 #include "segment/metrics.h"
@@ -308,7 +309,8 @@ static void write_changes(struct live_listener *listener, struct builder *text)
 static bool is_held(const struct live_listener *listener)
 {
     return listener->is_ruled &&
-           (listener->trust != LIVE_TRUSTED || !live_access_is_certain(listener->audience->access));
+           (listener->trust != LIVE_TRUSTED || !live_access_is_certain(listener->audience->access) ||
+            !live_follow_is_settled(listener->audience));
 }
 
 void live_listener_flush(struct live_listener *listener)
@@ -340,6 +342,13 @@ void live_listener_flush_all(struct live_audience *audience)
     while ((feed = live_index_take_matched(audience->index)) ||
            (feed = live_index_take_matched(audience->ruled_index)))
         live_listener_flush((struct live_listener *)(void *)feed);
+}
+
+void live_listener_flush_ruled(struct live_audience *audience)
+{
+    for (struct live_listener *listener = audience->listeners; listener; listener = listener->next)
+        if (listener->is_ruled)
+            live_listener_flush(listener);
 }
 
 void live_listener_reset_all(struct live_audience *audience)
@@ -411,6 +420,7 @@ static bool may_have_id(const struct live_listener *listener)
 static void write_id(struct live_listener *listener)
 {
     const struct live_audience *audience = listener->audience;
+    listener->known.sight = live_follow_sight(listener);
     struct builder *text = &audience->all->text;
     builder_clear(text, EVENT_MOST);
     builder_add_text(text, "id: ");

@@ -75,6 +75,8 @@ void live_listener_count_memory(struct live_listener *listener);
 void live_listener_flush(struct live_listener *listener);
 /* Writes the changes of all listeners that have any, as far as there is room. */
 void live_listener_flush_all(struct live_audience *audience);
+/* The same for all under rules, which had to wait for the rules to be followed. */
+void live_listener_flush_ruled(struct live_audience *audience);
 /* All changes below the horizon have been sent to all. */
 void live_listener_advance_all(struct live_audience *audience, const struct live_horizon *known);
 /* What has changed is not known: all clients read everything. */

@@ -124,6 +124,7 @@ static void on_drop(void *context)
     live_catch_up_drop(ns->catch_up);
     live_news_clear(ns->news);
     live_ruled_drop(ns->ruled);
+    live_follow_drop(ns->audience);
     for (struct live_namespace *one = is_z(ns) ? ns->all->first : NULL; one; one = one->next)
         live_access_forget(one->access);
 }

@@ -3,6 +3,7 @@
 #define STAMPD_LIVE_LIVE_NAMESPACE_PRIVATE_H
 
 #include "live/live_catch_up.h"
+#include "live/live_follow.h"
 #include "live/live_link.h"
 #include "live/live_namespace.h"
 #include "live/live_news.h"
@@ -38,7 +39,7 @@ struct live_namespace {
 };
 
 /* The queries of the link; their context is the namespace.  The first ones precede all others. */
-enum { LIVE_QUERIES = 10, LIVE_FIRST_QUERIES = 2 };
+enum { LIVE_QUERIES = 12, LIVE_FIRST_QUERIES = 2 };
 extern const struct live_query *const live_namespace_queries[LIVE_QUERIES];
 
 #endif

@@ -98,9 +98,11 @@ static void access_add(void *context, struct pg_params *params)
 static void access_take(void *context, const struct pg_result *result)
 {
     struct live_namespace *z = context, *ns = z->all->asked;
-    live_access_take(ns->access, &(struct live_access_texts){.conf = pg_get_text(result, 0, 0),
+    live_access_take(ns->access, &(struct live_access_texts){.code = bytes_of(ns->code),
+                                                             .conf = pg_get_text(result, 0, 0),
                                                              .conf_of_z = pg_get_text(result, 0, 1),
-                                                             .rules = pg_get_text(result, 0, 2)});
+                                                             .rules = pg_get_text(result, 0, 2),
+                                                             .mark = pg_get_i64(result, 0, 3)});
     if (live_access_is_of(ns->access, ns->all->parts.settings, bytes_of(ns->code), bytes_of(ns->database)) &&
         !live_audience_enter(ns->audience, ns->all->parts.segment))
         log_error("live: the table of namespaces is full");
@@ -205,6 +207,63 @@ static const struct live_query accounts_query = {
     .take = accounts_take,
 };
 
+static bool follow_is_due(void *context)
+{
+    const struct live_namespace *ns = context;
+    return live_follow_is_due(ns->audience);
+}
+
+static void follow_take(void *context, const struct pg_result *result)
+{
+    const struct live_namespace *ns = context;
+    live_follow_take(ns->audience, result);
+    live_listener_flush_ruled(ns->audience);
+}
+
+static void follow_failed(void *context, enum fault fault)
+{
+    const struct live_namespace *ns = context;
+    log_often(LOG_LEVEL_WARNING, ns->database, "live database=%s: %s, following the access rules",
+              ns->database, fault_code(fault));
+    live_follow_fail(ns->audience);
+    live_listener_flush_ruled(ns->audience);
+}
+
+static const struct live_query follow_query = {
+    .statement = &live_statements[LIVE_STATEMENT_SIGHT],
+    .is_due = follow_is_due,
+    .add = add_nothing,
+    .take = follow_take,
+    .failed = follow_failed,
+};
+
+static bool declaration_is_due(void *context)
+{
+    const struct live_namespace *ns = context;
+    return live_follow_must_declare(ns->audience);
+}
+
+static void declaration_add(void *context, struct pg_params *params)
+{
+    const struct live_namespace *ns = context;
+    live_follow_declare(ns->audience, params);
+}
+
+static void declaration_take(void *context, const struct pg_result *result)
+{
+    const struct live_namespace *ns = context;
+    (void)result;
+    live_follow_take_declared(ns->audience);
+}
+
+static const struct live_query declaration_query = {
+    .statement = &live_statements[LIVE_STATEMENT_DECLARE],
+    .is_due = declaration_is_due,
+    .add = declaration_add,
+    .take = declaration_take,
+    .failed = follow_failed,
+};
+
 static bool ruled_is_due(void *context)
 {
     const struct live_namespace *ns = context;
@@ -246,7 +305,7 @@ static const struct live_query ruled_query = {
 static bool open_is_due(void *context)
 {
     const struct live_namespace *ns = context;
-    return live_listener_is_waiting(ns->audience);
+    return live_follow_is_settled(ns->audience) && live_listener_is_waiting(ns->audience);
 }
 
 static void open_add(void *context, struct pg_params *params)
@@ -354,5 +413,5 @@ static const struct live_query round_query = {
 };
 
 const struct live_query *const live_namespace_queries[LIVE_QUERIES] = {
-    &listen_query, &secret_query, &access_query, &schema_query, &accounts_query,
-    &ruled_query,  &news_query,   &open_query,   &gap_query,    &round_query};
+    &listen_query,      &secret_query, &access_query, &schema_query, &accounts_query, &follow_query,
+    &declaration_query, &ruled_query,  &news_query,   &open_query,   &gap_query,      &round_query};

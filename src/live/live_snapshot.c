@@ -1,6 +1,7 @@
 /* live_snapshot: rows to documents.  What cannot be read as it should does not exist. */
 #include "live/live_snapshot.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +14,14 @@
 enum { LOAD_BYTES = 4 << 20 }; /* of documents in one result */
 enum { PLACE, VERSION, CTIME, DTIME, ICLASS, KEY, CONTENT, RAW };
 enum { NUMBER = VERSION, VOP = CTIME, WRITER = DTIME, BUILDING = CONTENT };
+enum { FOLLOWED = CTIME, SINCE = DTIME, GAINED = CTIME, PRINCIPAL = KEY, IS_LOST = RAW };
 
 struct live_snapshot {
     const char *database;
     struct arena *arena;
     struct schema *schema; /* NULL: there is none that can be read, and no document can */
     int64_t number;        /* -1: none was read */
+    int64_t followed;      /* rules, at the last result */
 };
 
 struct live_snapshot *live_snapshot_create(const char *database)
@@ -74,7 +77,13 @@ static bool is_rewriting(struct bytes building, struct bytes class)
 
 /* --- documents --- */
 
-void live_snapshot_query(struct pg_params *params, const struct document_name *names, size_t count)
+int64_t live_snapshot_followed(const struct live_snapshot *snapshot)
+{
+    return snapshot->followed;
+}
+
+void live_snapshot_query(struct pg_params *params, const struct document_name *names, size_t count,
+                         int64_t since)
 {
     struct bytes *classes = ARENA_ROOM(params->arena, struct bytes, count);
     struct bytes *ids = ARENA_ROOM(params->arena, struct bytes, count);
@@ -85,6 +94,8 @@ void live_snapshot_query(struct pg_params *params, const struct document_name *n
     pg_params_add_text_array(params, classes, count);
     pg_params_add_text_array(params, ids, count);
     pg_params_add_i64(params, LOAD_BYTES);
+    pg_params_add_text(params, bytes_of(arena_printf(params->arena, "%" PRId64, since)));
+    pg_params_add_i64(params, LIVE_PRINCIPALS_MOST + 1);
 }
 
 struct snapshot_loading {
@@ -105,6 +116,8 @@ struct rows {
     struct header header;
     struct written_item *items;
     size_t count;
+    struct live_principal *principals;
+    size_t principal_count;
 };
 
 static void release(void *document)
@@ -161,9 +174,12 @@ static struct document *build_whole(const struct snapshot_loading *loading, stru
 static struct live_loaded build(const struct snapshot_loading *loading, struct rows *rows)
 {
     bool is_old = is_rewriting(loading->building, rows->header.class);
-    struct live_loaded loaded;
+    struct live_loaded loaded = {.principals = rows->principals, .principal_count = rows->principal_count};
     if (!is_readable(loading, rows, is_old)) {
-        rows->header = (struct header){.class = rows->header.class, .id = rows->header.id};
+        bool is_deleted = !rows->header.ctime && rows->header.version > 0 && rows->header.version < STAMP_MAX;
+        rows->header = (struct header){.class = rows->header.class,
+                                       .id = rows->header.id,
+                                       .version = is_deleted ? rows->header.version : 0};
         rows->count = 0;
     }
     if (is_old && rows->count)
@@ -203,6 +219,8 @@ static int read_headers(struct snapshot_loading *loading, struct rows *rows)
             schema = row;
         else if (!pg_is_null(result, row, ICLASS))
             rows[place - 1].count++;
+        else if (!pg_is_null(result, row, PRINCIPAL))
+            rows[place - 1].principal_count++;
         else {
             rows[place - 1].has_header = true;
             rows[place - 1].header.version = pg_get_i64(result, row, VERSION);
@@ -218,11 +236,21 @@ static void read_items(const struct snapshot_loading *loading, struct rows *rows
     for (size_t i = 0; i < count; i++) {
         rows[i].items = ARENA_ROOM(loading->arena, struct written_item, rows[i].count + 1);
         rows[i].count = 0;
+        rows[i].principals = ARENA_ROOM(loading->arena, struct live_principal, rows[i].principal_count + 1);
+        rows[i].principal_count = 0;
     }
     for (int row = 0; row < pg_rows(loading->result); row++) {
         int64_t place = pg_get_i64(loading->result, row, PLACE);
-        if (place && !pg_is_null(loading->result, row, ICLASS))
-            read_item(loading->result, row, &rows[place - 1].items[rows[place - 1].count++]);
+        struct rows *of = place ? &rows[place - 1] : NULL;
+        if (of && !pg_is_null(loading->result, row, ICLASS))
+            read_item(loading->result, row, &of->items[of->count++]);
+        else if (of && !pg_is_null(loading->result, row, PRINCIPAL))
+            of->principals[of->principal_count++] =
+                (struct live_principal){.name = pg_get_text(loading->result, row, PRINCIPAL),
+                                        .version = pg_get_i64(loading->result, row, VERSION),
+                                        .gained = pg_get_i64(loading->result, row, GAINED),
+                                        .writer = (uint32_t)pg_get_i64(loading->result, row, WRITER),
+                                        .is_lost = pg_get_bool(loading->result, row, IS_LOST)};
     }
 }
 
@@ -237,6 +265,7 @@ bool live_snapshot_take(struct live_snapshot *snapshot, const struct pg_result *
         return false;
     }
     loading.building = pg_get_text(result, schema, BUILDING);
+    snapshot->followed = pg_get_i64(result, schema, SINCE) ? pg_get_i64(result, schema, FOLLOWED) : 0;
     read_items(&loading, rows, count);
     for (size_t i = 0; i < count; i++) {
         rows[i].header.class = names[i].class;

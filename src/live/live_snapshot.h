@@ -16,16 +16,35 @@ void live_snapshot_destroy(struct live_snapshot *snapshot);
 bool live_snapshot_wants_schema(const struct live_snapshot *snapshot);
 void live_snapshot_take_schema(struct live_snapshot *snapshot, const struct pg_result *result);
 
+/* A principal that a document has lost or gained (doc/explanation/sight.md). */
+struct live_principal {
+    struct bytes name;
+    int64_t version, gained; /* of the document: of that; when it was last gained, 0: at birth */
+    uint32_t writer;         /* the last 32 bits of the transaction of that */
+    bool is_lost;
+};
+
 struct live_loaded {
     const struct document *document; /* NULL: it was not loaded */
     const uint32_t *writers;         /* of its items, in order: the transactions, by their last 32 bits */
+    const struct live_principal *principals; /* lost or gained since the transaction of the query */
+    size_t principal_count;
+};
+enum {
+    LIVE_FIRST_DOCUMENTS = 5,    /* of a query, which are always loaded */
+    LIVE_PRINCIPALS_MOST = 1000, /* of one document, and one more, which shows that there are more */
 };
 
-/* The query of documents, all of one instant.  Not all need be loaded, but the first two always are.  False:
- * the schema has changed, and must be read before they are queried again. */
-void live_snapshot_query(struct pg_params *params, const struct document_name *names, size_t count);
+/* The query of documents, all of one instant, with what they lost and gained since a transaction.  Not all
+ * need be loaded, but the first LIVE_FIRST_DOCUMENTS always are.  False: the schema has changed, and must be
+ * read before they are queried again. */
+void live_snapshot_query(struct pg_params *params, const struct document_name *names, size_t count,
+                         int64_t since);
 MUST_USE bool live_snapshot_take(struct live_snapshot *snapshot, const struct pg_result *result,
                                  struct arena *arena, const struct document_name *names, size_t count,
                                  struct live_loaded *loaded_r);
+/* Which rules were followed when the documents were loaded: the version of their item; 0, -1: none, or it is
+ * not certain yet. */
+int64_t live_snapshot_followed(const struct live_snapshot *snapshot);
 
 #endif

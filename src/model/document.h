@@ -23,6 +23,12 @@ struct header {
     int64_t floor;      /* no row: a new document's version must be above this (commit.md section 6) */
 };
 
+/* What the document stores, attachments included, as quotas count it. */
+static inline int64_t header_bytes(const struct header *header)
+{
+    return header->v1 + header->v2;
+}
+
 /* The document does not expire. */
 #define DOCUMENT_FOREVER INT64_MAX
 

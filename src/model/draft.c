@@ -22,6 +22,7 @@ struct draft {
     struct draft_change *changes;
     size_t change_count;        /* changes that differ from the base */
     int64_t volume, live, cost; /* of the live items */
+    int64_t attached;           /* bytes of the attachments */
     struct item *sealed;        /* the rows' items, consecutive */
 };
 
@@ -81,6 +82,7 @@ struct draft *draft_open(struct arena *arena, struct document *base)
     draft->base = base;
     draft->exists = draft->goes_on = document_exists(base);
     draft->volume = base->header.v1;
+    draft->attached = base->header.v2;
     draft->cost = document_cost(base);
     draft->live = (int64_t)base->item_count - base->tombstone_count;
     return draft;
@@ -106,7 +108,7 @@ void draft_delete(struct draft *draft)
     draft->exists = draft->goes_on = false;
     draft->changes = NULL;
     draft->change_count = 0;
-    draft->volume = draft->live = draft->cost = 0;
+    draft->volume = draft->live = draft->cost = draft->attached = 0;
 }
 
 int64_t draft_cost(const struct draft *draft)
@@ -117,6 +119,11 @@ int64_t draft_cost(const struct draft *draft)
 int64_t draft_volume(const struct draft *draft)
 {
     return draft->volume;
+}
+
+int64_t draft_attached(const struct draft *draft)
+{
+    return draft->attached;
 }
 
 int64_t draft_items(const struct draft *draft)
@@ -163,6 +170,11 @@ static bool is_same(const struct item *a, const struct item *b)
 static int64_t volume_of(const struct item *item)
 {
     return is_live(item) ? (int64_t)(item->key.size + item->content.size) : 0;
+}
+
+static int64_t attached_of(const struct item *item)
+{
+    return is_live(item) && item_is_reserved(item->iclass) ? attachment_size(item->content) : 0;
 }
 
 static int64_t cost_of(const struct item *item)
@@ -235,6 +247,7 @@ static void put(struct draft *draft, const struct item *wanted)
     if (is_same(present, wanted))
         return;
     draft->volume += volume_of(wanted) - volume_of(present);
+    draft->attached += attached_of(wanted) - attached_of(present);
     draft->cost += cost_of(wanted) - cost_of(present);
     draft->live += (int64_t)is_live(wanted) - (int64_t)is_live(present);
     if (!change) {
@@ -260,6 +273,11 @@ void draft_set_item(struct draft *draft, struct bytes iclass, struct bytes key, 
                     struct bytes content)
 {
     draft_copy_item(draft, iclass, key, raw, content, 0);
+}
+
+void draft_set_attachment(struct draft *draft, struct bytes key, const struct attachment *attachment)
+{
+    draft_set_item(draft, ATTACHMENT_CLASS, key, false, attachment_write(draft->arena, attachment));
 }
 
 void draft_remove_item(struct draft *draft, struct bytes iclass, struct bytes key)
@@ -320,11 +338,11 @@ static struct header seal_header(const struct draft *draft, int64_t version, int
     struct header header = draft->base->header;
     header.version = version;
     header.v1 = draft->volume;
+    header.v2 = draft->attached;
     if (!draft->exists) {
-        header.ctime = header.dtime = header.v2 = 0;
+        header.ctime = header.dtime = 0;
     } else if (!draft->goes_on) {
         header.ctime = header.dtime = version;
-        header.v2 = 0;
     } else if (header.dtime < horizon) {
         header.dtime = horizon;
     }

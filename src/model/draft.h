@@ -8,6 +8,7 @@
 #define STAMPD_MODEL_DRAFT_H
 
 #include "base/arena.h"
+#include "model/attachment.h"
 #include "model/document.h"
 
 struct draft;
@@ -36,7 +37,9 @@ const struct item *draft_next_item(const struct draft *draft, struct bytes iclas
  * change. */
 void draft_set_item(struct draft *draft, struct bytes iclass, struct bytes key, bool raw,
                     struct bytes content);
-/* Same, for content that another operation made at the stamp `vop`. */
+/* Sets the item P of this key: an attachment. */
+void draft_set_attachment(struct draft *draft, struct bytes key, const struct attachment *attachment);
+/* Same as draft_set_item, for content that another operation made at the stamp `vop`. */
 void draft_copy_item(struct draft *draft, struct bytes iclass, struct bytes key, bool raw,
                      struct bytes content, int64_t vop);
 /* Passes each content that was set to `mutate`, which returns it or the content to write instead. */
@@ -57,6 +60,8 @@ void draft_remove_item(struct draft *draft, struct bytes iclass, struct bytes ke
 int64_t draft_cost(const struct draft *draft);
 /* Bytes of the keys and contents of the live items after the commit. */
 int64_t draft_volume(const struct draft *draft);
+/* Bytes of the attachments after the commit: each as often as an item P has it. */
+int64_t draft_attached(const struct draft *draft);
 /* Number of live items after the commit. */
 int64_t draft_items(const struct draft *draft);
 /* The stamp up to which removals must be forgotten so that the document remembers at most about `most` of

@@ -34,8 +34,8 @@ static inline int item_compare(struct bytes class_a, struct bytes key_a, struct 
 
 /* Is it a valid name for a class of documents or items: ^[A-Z][A-Za-z0-9]{0,15}$ ? */
 bool item_is_class_name(struct bytes name);
-/* The class of items P is that of attachments (seed 000), which are not built yet: nobody else writes such
- * items.  A class of documents may be called P. */
+/* The class of items P is that of attachments: only the server writes such items, by draft_set_attachment.  A
+ * class of documents may be called P. */
 bool item_is_reserved(struct bytes iclass);
 #define ITEM_RESERVED "The class P of items is reserved for attachments."
 

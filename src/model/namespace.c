@@ -239,9 +239,9 @@ static bool read_registration(const struct json *value, struct ns_accounts *acco
     return is_one;
 }
 
-static bool read_number(const struct json *value, int64_t most, int64_t *number_r)
+static bool read_number(const struct json *value, int64_t least, int64_t most, int64_t *number_r)
 {
-    return json_is_i64(value, number_r) && *number_r >= 1 && *number_r <= most;
+    return json_is_i64(value, number_r) && *number_r >= least && *number_r <= most;
 }
 
 static bool read_passkeys(struct arena *arena, const struct json *value, struct ns_accounts *accounts)
@@ -272,9 +272,11 @@ static bool read_accounts_member(struct arena *arena, const struct json *member,
     if (bytes_equal(member->name, BYTES("registration")))
         return read_registration(member, accounts);
     if (bytes_equal(member->name, BYTES("session_days")))
-        return read_number(member, NAMESPACE_SESSION_DAYS_MOST, &accounts->session_days);
+        return read_number(member, 1, NAMESPACE_SESSION_DAYS_MOST, &accounts->session_days);
     if (bytes_equal(member->name, BYTES("sessions_most")))
-        return read_number(member, NAMESPACE_SESSIONS_MOST, &accounts->sessions_most);
+        return read_number(member, 1, NAMESPACE_SESSIONS_MOST, &accounts->sessions_most);
+    if (bytes_equal(member->name, BYTES("anonymous_days")))
+        return read_number(member, 0, NAMESPACE_SESSION_DAYS_MOST, &accounts->anonymous_days);
     accounts->has_anonymous = member->kind == JSON_TRUE;
     return bytes_equal(member->name, BYTES("anonymous")) &&
            (member->kind == JSON_TRUE || member->kind == JSON_FALSE);
@@ -308,7 +310,8 @@ static const struct ns_member {
 } members[] = {
     {"access", "One of closed, read, open, rules is expected.", read_access},
     {"accounts",
-     "An object is expected: registration (open, invitation, closed), anonymous, session_days, "
+     "An object is expected: registration (open, invitation, closed), anonymous, anonymous_days, "
+     "session_days, "
      "sessions_most, issuers, confirm (optional, required), passkeys (rp, name, origins), " LETTER_EXPECTED
      ".",
      read_accounts},

@@ -61,12 +61,13 @@ enum ns_registration { REGISTRATION_CLOSED, REGISTRATION_INVITATION, REGISTRATIO
 struct letter_templates; /* letter.h */
 
 /* The member accounts: {"registration":"closed","anonymous":false,"session_days":30,"sessions_most":32,
- * "confirm":"optional"}, with these defaults, "mail", "issuers" and "passkeys". */
+ * "confirm":"optional"}, with these defaults, "anonymous_days", "mail", "issuers" and "passkeys". */
 struct ns_accounts {
     bool is_on; /* the namespace has accounts */
     enum ns_registration registration;
     bool has_anonymous; /* accounts without a name may be made, whatever the registration */
     int64_t session_days, sessions_most;
+    int64_t anonymous_days; /* unused after its last session, an anonymous account is deleted; 0: never */
     struct relying_party *passkeys; /* NULL: nobody signs in by passkey */
     bool needs_confirmation; /* "confirm":"required": names are addresses that their owners have confirmed */
     const struct letter_templates *mail; /* NULL: the standard mails */

@@ -4,12 +4,14 @@
 static const char *const subjects[QUOTA_SUBJECTS] = {"address", "account", "namespace"};
 static const char *const kinds[QUOTA_KINDS] = {"requests",      "writes", "tasks",
                                                "subscriptions", "live",   "streams"};
-static const char *const numbers[QUOTA_NUMBERS] = {"bytes", "live_open", "streams_open", "tasks_waiting"};
+static const char *const numbers[QUOTA_NUMBERS] = {"bytes", "live_open", "streams_open", "tasks_waiting",
+                                                   "subscriptions_held"};
 #define RATES(subject)                                                                                       \
     subject ".requests", subject ".writes", subject ".tasks", subject ".subscriptions", subject ".live",     \
         subject ".streams"
 #define NUMBERS(subject)                                                                                     \
-    subject ".bytes", subject ".live_open", subject ".streams_open", subject ".tasks_waiting"
+    subject ".bytes", subject ".live_open", subject ".streams_open", subject ".tasks_waiting",               \
+        subject ".subscriptions_held"
 static const char *const names[] = {RATES("address"),   RATES("account"),   RATES("namespace"),
                                     NUMBERS("address"), NUMBERS("account"), NUMBERS("namespace")};
 _Static_assert(COUNT_OF(names) == QUOTAS_ALL, "each quota has its name");

@@ -27,8 +27,15 @@ enum quota_kind {
     QUOTA_KINDS
 };
 /* The numbers: bytes of keys and contents stored; connections for live events; streamed collections that are
- * being sent; tasks that were requested and are not done. */
-enum quota_number { QUOTA_BYTES, QUOTA_LIVE_OPEN, QUOTA_STREAMS_OPEN, QUOTA_TASKS_WAITING, QUOTA_NUMBERS };
+ * being sent; tasks that were requested and are not done; subscriptions. */
+enum quota_number {
+    QUOTA_BYTES,
+    QUOTA_LIVE_OPEN,
+    QUOTA_STREAMS_OPEN,
+    QUOTA_TASKS_WAITING,
+    QUOTA_SUBSCRIPTIONS_HELD,
+    QUOTA_NUMBERS
+};
 
 enum {
     QUOTAS_TEXT_MOST = 4096,        /* bytes of the member */
@@ -54,7 +61,8 @@ MUST_USE bool quotas_read(struct arena *arena, const struct json *value, const s
 #define QUOTAS_EXPECTED                                                                                      \
     "An object with address, account, namespace is expected, each an object of rates like \"600/min\" or "   \
     "\"600/min, burst 50\" (s, min, h, d): requests, writes, tasks, subscriptions, live, streams; and of "   \
-    "numbers: live_open, streams_open, tasks_waiting; for account and namespace also bytes."
+    "numbers: live_open, streams_open, tasks_waiting, subscriptions_held; for account and namespace also "   \
+    "bytes."
 
 /* A rate in its text form; the arena has a copy of the text. */
 MUST_USE bool quotas_read_rate(struct arena *arena, struct bytes text, struct quota_rate *rate_r);

@@ -9,7 +9,7 @@
 
 enum { TEXT_DEPTH = 64, TEXT_NODES = 65536, ROLE_MOST = 64 };
 
-#define CLASS_MEMBERS "owner members team read list create update delete items"
+#define CLASS_MEMBERS "owner on_owner_deleted members team read list create update delete items"
 #define GRANTS        "anybody account role:NAME owner members members:ROLE team team:ROLE"
 #define A_ROLE                                                                                               \
     "A name of a role is a letter or digit, then up to 63 letters, digits and the signs _ - . : and /."
@@ -169,6 +169,21 @@ static bool read_team(struct rules_reader *reader, struct rules_node node, struc
            read_name_of_items(reader, rules_reader_member(reader, node, members), &class->team.members);
 }
 
+/* What becomes of the documents when the account of their owner is deleted; absent: they are kept. */
+static bool read_end(struct rules_reader *reader, struct rules_node object, struct rules_class *class)
+{
+    const struct json *member = json_member(object.value, "on_owner_deleted");
+    if (!member)
+        return true;
+    struct rules_node node = rules_reader_member(reader, object, member);
+    bool is_text = member->kind == JSON_STRING;
+    class->ends_with_owner = is_text && bytes_equal(member->value, BYTES("delete"));
+    if (!class->ends_with_owner && !(is_text && bytes_equal(member->value, BYTES("keep"))))
+        return rules_reader_refuse(reader, node, "One of delete, keep is expected.");
+    return class->owner.item.data ||
+           rules_reader_refuse(reader, node, "It needs the class's member owner: \"Item.member\".");
+}
+
 /* What grants refer to. */
 static bool read_relations(struct rules_reader *reader, struct rules_node node, struct rules_class *class)
 {
@@ -176,6 +191,7 @@ static bool read_relations(struct rules_reader *reader, struct rules_node node, 
                       *members = json_member(node.value, "members"), *team = json_member(node.value, "team");
     return (!owner ||
             rules_reader_read_place(reader, rules_reader_member(reader, node, owner), &class->owner)) &&
+           read_end(reader, node, class) &&
            (!members ||
             read_name_of_items(reader, rules_reader_member(reader, node, members), &class->members)) &&
            (!team || read_team(reader, rules_reader_member(reader, node, team), class));
@@ -191,7 +207,8 @@ static bool read_item(struct rules_reader *reader, struct rules_node node, const
                       struct rules_item *item)
 {
     item->name = node.value->name;
-    return rules_reader_is_item_class(reader, node, item->name) &&
+    bool is_of_attachments = item_is_reserved(item->name);
+    return (is_of_attachments || rules_reader_is_item_class(reader, node, item->name)) &&
            rules_reader_is_object_of(reader, node, "see write",
                                      "An object with see and write is expected.") &&
            read_list(reader, node, "see", class, false, &item->see) &&

@@ -31,8 +31,8 @@ static void compare_items(struct comparison *comparison, const char *path, struc
                           struct bytes item_name, enum need need)
 {
     const struct schema_class *class = schema_find_class(comparison->schema, class_name);
-    if (!class)
-        return; /* reported once */
+    if (!class || item_is_reserved(item_name))
+        return; /* the class is reported once; attachments are not declared */
     const struct schema_item *item = schema_find_item(class, item_name);
     const char *items = arena_printf(comparison->arena, "items %.*s of documents %.*s", (int)item_name.size,
                                      item_name.data, (int)class_name.size, class_name.data);

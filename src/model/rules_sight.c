@@ -3,6 +3,7 @@
 #include "model/rules_sight.h"
 
 #include "edge/json.h"
+#include "edge/json_scan.h"
 #include "model/rules_private.h"
 
 /* --- principals --- */
@@ -179,6 +180,60 @@ struct rules_sight rules_sight_find(const struct rules *rules, const struct rule
         sight.team_members = class->team.members;
     }
     return sight;
+}
+
+/* --- teams --- */
+
+bool rules_sight_contains(const struct bytes *principals, size_t count, struct bytes principal)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes_equal(principals[i], principal))
+            return true;
+    return false;
+}
+
+bool rules_sight_is_in_team(const struct rules_sight *sight, struct arena *arena,
+                            const struct rules_caller *caller, const struct document *team,
+                            const struct bytes *principals, size_t count)
+{
+    const struct rules_facts facts = {.document = team, .exists = document_exists(team)};
+    const struct item *item = rules_item_of(&facts, sight->team_members, caller->account);
+    struct json role;
+    if (!item || !caller->account.size)
+        return false;
+    if (rules_sight_contains(principals, count, member(arena, caller->account, NO_BYTES)))
+        return true;
+    return !item->raw && json_scan_member(arena, item->content, BYTES("role"), &role) &&
+           role.kind == JSON_STRING &&
+           rules_sight_contains(principals, count, member(arena, caller->account, role.value));
+}
+
+struct bytes rules_sight_next(const struct rules *rules, size_t *position)
+{
+    while (*position < rules->class_count) {
+        const struct rules_class *class = &rules->classes[(*position)++];
+        if (class->team.class.data)
+            return class->name;
+    }
+    return NO_BYTES;
+}
+
+bool rules_sight_is_team(const struct rules *rules, struct bytes class)
+{
+    for (size_t i = 0; i < rules->class_count; i++)
+        if (rules->classes[i].team.class.data && bytes_equal(rules->classes[i].team.class, class))
+            return true;
+    return false;
+}
+
+bool rules_sight_has_places(const struct rules *rules)
+{
+    for (size_t i = 0; i < rules->class_count; i++) {
+        const struct rules_class *class = &rules->classes[i];
+        if (class->owner.item.data || class->members.data || class->team.class.data)
+            return true;
+    }
+    return false;
 }
 
 /* --- places --- */

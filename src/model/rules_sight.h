@@ -37,6 +37,18 @@ struct rules_sight rules_sight_find(const struct rules *rules, const struct rule
                                     struct arena *arena, struct bytes class, enum rules_right right,
                                     const struct bytes *items, size_t item_count);
 
+/* Does the team give the caller one of these principals: as a member, or a member with a role? */
+bool rules_sight_is_in_team(const struct rules_sight *sight, struct arena *arena,
+                            const struct rules_caller *caller, const struct document *team,
+                            const struct bytes *principals, size_t count);
+/* The next class of which documents depend on teams; NO_BYTES: no more.  position: 0 at first. */
+struct bytes rules_sight_next(const struct rules *rules, size_t *position);
+/* Are there such classes with teams of this class? */
+bool rules_sight_is_team(const struct rules *rules, struct bytes class);
+/* Does any rule depend on the contents of documents? */
+bool rules_sight_has_places(const struct rules *rules);
+bool rules_sight_contains(const struct bytes *principals, size_t count, struct bytes principal);
+
 /* The places of all classes, as stampd.sight_declare expects them. */
 void rules_sight_write_places(const struct rules *rules, struct builder *text);
 

@@ -19,10 +19,9 @@ enum {
     TASK_EARLY_MS = 1000, /* a claim that is early by at most this much is accepted */
 };
 
-/* Kinds of credentials. */
+/* Credentials; that of a token of a provider is a text of operation/stored_caller.h. */
 #define TASK_SESSION "session"
 #define TASK_KEY     "key" /* a service key */
-#define TASK_TOKEN   "token"
 
 struct task {
     struct bytes id;

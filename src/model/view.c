@@ -9,7 +9,7 @@
 
 void view_take(struct view *view, const struct document *document, struct arena *arena)
 {
-    view->name = rules_view_name(&view->rules, arena);
+    view->name = view->filtered ? view->filtered : rules_view_name(&view->rules, arena);
     view->version = document->header.version;
     if (view_is_whole(view))
         return;
@@ -17,6 +17,14 @@ void view_take(struct view *view, const struct document *document, struct arena 
     for (const struct item *item = document->items; item < document->items + document->item_count; item++)
         if (item->version > view->version && view_shows(view, item->iclass))
             view->version = item->version;
+}
+
+const struct view_class *view_find_class(const struct view *view, struct bytes iclass)
+{
+    for (size_t i = 0; i < view->class_count; i++)
+        if (bytes_equal(view->classes[i].name, iclass))
+            return &view->classes[i];
+    return NULL;
 }
 
 struct bytes view_name(const struct view *view)

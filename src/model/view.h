@@ -1,4 +1,5 @@
-/* view: a document as a caller sees it that does not see all classes of its items (rules.h).
+/* view: a document as a caller sees it that does not see all classes of its items (rules.h), or sees it
+ * through a filter (operation/filters.h).
  *
  * Its version is then that of the newest item, or removal of one, that the caller sees, so that a change of
  * what is hidden does not show; its dtime is the same, since the document's own moves with every change.
@@ -9,15 +10,33 @@
 #include "base/builder.h"
 #include "model/rules.h"
 
+/* What a filter does with a class of items that the document has. */
+struct view_class {
+    struct bytes name;
+    bool is_hidden; /* no item is shown */
+    bool is_plain;  /* all are shown, as they are */
+};
+
 /* All zero: nothing is hidden. */
 struct view {
     struct rules_view rules;
-    const char *name; /* rules_view_name: equal for equal views; NULL or "": nothing is hidden */
+    const char *filtered; /* name of the view of a filter, which includes that of `rules`; NULL: none */
+    const struct view_class *classes; /* of the items, under a filter */
+    size_t class_count;
+    const char *name; /* equal for equal views; NULL or "": nothing is hidden */
     int64_t version;  /* of the document that view_take was given, as the caller sees it */
 };
 
-/* Sets name and version from `rules`. */
+/* Sets name and version from `rules` and `filtered`. */
 void view_take(struct view *view, const struct document *document, struct arena *arena);
+
+/* NULL: the document has no such items, or no filter applies. */
+const struct view_class *view_find_class(const struct view *view, struct bytes iclass);
+static inline bool view_filter_hides(const struct view *view, struct bytes iclass)
+{
+    const struct view_class *class = view->class_count ? view_find_class(view, iclass) : NULL;
+    return class && class->is_hidden;
+}
 
 static inline bool view_is_whole(const struct view *view)
 {
@@ -26,7 +45,16 @@ static inline bool view_is_whole(const struct view *view)
 
 static inline bool view_shows(const struct view *view, struct bytes iclass)
 {
-    return view_is_whole(view) || rules_view_shows(&view->rules, iclass);
+    return view_is_whole(view) ||
+           (rules_view_shows(&view->rules, iclass) && !view_filter_hides(view, iclass));
+}
+/* Does it show all items of the class, as they are?  Else nothing may be found by their contents. */
+static inline bool view_shows_plainly(const struct view *view, struct bytes iclass)
+{
+    if (!view || !view->filtered)
+        return view_shows(view, iclass);
+    const struct view_class *class = view_find_class(view, iclass);
+    return class && class->is_plain && rules_view_shows(&view->rules, iclass);
 }
 
 /* The name, "" for a view that hides nothing. */

@@ -7,6 +7,7 @@
 #include "operation/caller.h"
 #include "operation/client_copies.h"
 #include "operation/configurations.h"
+#include "operation/filters.h"
 #include "operation/reply.h"
 
 static bool is_code_of_z(struct bytes code)
@@ -99,7 +100,12 @@ static enum access_level level_needed(const struct operation *operation)
 /* May the caller run it, as far as its level or the rules that it obeys decide? */
 static bool may_run(const struct call *call, const struct operation *operation)
 {
-    return call->level >= level_needed(operation) || (call->rules && operation->obeys_rules);
+    if (call->rules && operation->obeys_rules)
+        return true;
+    bool may_disclose = operation->right == RIGHT_READ || operation->right == RIGHT_WRITE;
+    if (call->filters && may_disclose && !operation->obeys_rules)
+        return false;
+    return call->level >= level_needed(operation);
 }
 
 /* --- a call --- */
@@ -172,12 +178,20 @@ static bool is_foreign(const struct browser *browser, const struct ns_conf *conf
     return !is_listed(conf->origins, browser->origin, !is_by_cookie);
 }
 
+const struct filters *access_find_filters(const struct call *call, const struct rules *rules,
+                                          enum access_level level)
+{
+    bool may_read = rules || level >= LEVEL_READ;
+    return may_read ? filters_find(call->arena, call->ns) : NULL;
+}
+
 enum fault access_enter(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
     const struct configuration *own, *z;
     bool has_key;
     call->level = LEVEL_NOTHING;
     call->rules = NULL;
+    call->filters = NULL;
     call->quotas = NULL;
     call->is_read_only = false;
     call->message = NULL;
@@ -201,6 +215,8 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     bool is_of_z = is_database_of_z(worker_context->settings, call->database);
     call->is_read_only = conf.state == NS_READONLY && !is_of_z;
     call->rules = has_key || is_of_z ? NULL : own->rules; /* z is the administrator's */
+    if (!has_key && !is_of_z)
+        call->filters = access_find_filters(call, call->rules, call->level);
     call->rules_version = call->rules ? own->rules_version : 0;
     call->quotas = has_key ? NULL : conf.quotas;
     bool has_own_quotas = call->quotas && call->quotas == own->conf.quotas;
@@ -241,9 +257,10 @@ enum fault access_admit(struct worker_context *worker_context, struct call *call
     bool is_allowed = operation ? may_run(call, operation) : call->level >= LEVEL_READ;
     bool is_refused = call->is_read_only && operation && !operation->is_safe && !operation->is_look;
     call->barred = fault ? fault : !is_allowed ? FAULT_SCLOSED : is_refused ? FAULT_OREADONLY : FAULT_NONE;
-    call->body_most = !call->barred && operation && takes_much(call, operation)
-                          ? settings->limit_body_bytes
-                          : settings_anonymous_body(settings);
+    int64_t most = call->attachment ? settings->limit_blob_bytes : settings->limit_body_bytes;
+    bool may_be_large = !call->barred && operation && takes_much(call, operation);
+    call->body_most =
+        may_be_large || most < settings_anonymous_body(settings) ? most : settings_anonymous_body(settings);
     return FAULT_NONE;
 }
 

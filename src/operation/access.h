@@ -60,14 +60,19 @@ enum fault access_refuse_name(struct call *call, struct reply *reply);
 /* Does the call carry the administrator's key?  FAULT_SKEY: a wrong one, recorded in the reply. */
 MUST_USE enum fault access_check_keys(const struct worker_context *worker_context, struct call *call,
                                       struct reply *reply, bool *is_there_r);
+/* The filters that apply to a caller without the administrator's key, with these rules and this level, in the
+ * arena; NULL: none. */
+const struct filters *access_find_filters(const struct call *call, const struct rules *rules,
+                                          enum access_level level);
 /* Sets the level of the call.  FAULT_NNAMESPACE: it is not a namespace, or its database is another;
  * FAULT_SKEY: a wrong administrator's key; FAULT_OOFF, OGONE.  Recorded in the reply. */
 MUST_USE enum fault access_enter(struct worker_context *worker_context, struct call *call,
                                  struct reply *reply);
 /* Before the body is read: as access_enter, with the key in the header alone; also sets how large the body
- * may be: limit_body_bytes for a caller that may run the operation and send it more than a few names,
- * limit_anonymous_body_bytes for every other caller, since the key may be in the body.  Leaves FAULT_OOFF and
- * OGONE to the later check.  `operation` NULL: no operation has that name. */
+ * may be: limit_body_bytes (of the file of an attachment: limit_blob_bytes) for a caller that may run the
+ * operation and send it more than a few names, limit_anonymous_body_bytes for every other caller, since the
+ * key may be in the body.  Leaves FAULT_OOFF and OGONE to the later check.  `operation` NULL: no operation
+ * has that name. */
 MUST_USE enum fault access_admit(struct worker_context *worker_context, struct call *call,
                                  struct reply *reply, const struct operation *operation);
 /* FAULT_AMETHOD: the operation changes something, and the method is safe; FAULT_SORIGIN: in addition, a page

@@ -34,7 +34,7 @@ static void explain(const struct attempt *attempt, const struct transaction *tra
     struct call *call = attempt->call;
     struct reply *reply = attempt->reply;
     const char *parts[TRANSACTION_REFUSED_PARTS + 1];
-    bool is_limit = fault == FAULT_ALIMIT || fault == FAULT_XBUSY;
+    bool is_limit = fault == FAULT_ALIMIT || fault == FAULT_XBUSY || fault == FAULT_NATTACHMENT;
     if (fault != FAULT_AUNIQUE && fault != FAULT_AFIXED && fault != FAULT_ACONTENT && !is_limit)
         return;
     const char *expected = transaction_refused(transaction, parts);
@@ -64,6 +64,7 @@ static void clear(struct attempt *attempt)
     attempt->schema = NULL;
     attempt->grants = NULL;
     attempt->stand_ins = NULL;
+    attempt->filtered_bases = NULL;
     attempt->written_count = 0;
     attempt->is_final = false;
     attempt->retry_after_s = 0;

@@ -26,11 +26,12 @@ struct attempt {
     struct version_after
         *versions_after; /* in afterwork: its documents' versions (operation/versions_after.h) */
     size_t versions_after_count;
-    size_t out;                       /* where the operation's own part of reply->body begins */
-    bool is_final;                    /* the task has requested no further try */
-    const struct grant *grants;       /* of this try: operation/sync.h */
-    const struct stand_in *stand_ins; /* of this try: operation/judge.h */
-    struct document_name *written;    /* of this try, as far as matches are judged: operation/matches.h */
+    size_t out;                                 /* where the operation's own part of reply->body begins */
+    bool is_final;                              /* the task has requested no further try */
+    const struct grant *grants;                 /* of this try: operation/sync.h */
+    const struct stand_in *stand_ins;           /* of this try: operation/judge.h */
+    const struct filtered_base *filtered_bases; /* of this try: operation/judge.c */
+    struct document_name *written; /* of this try, as far as matches are judged: operation/matches.h */
     size_t written_count;
     int64_t retry_after_s;    /* a failed task is not retried sooner; 0: as in the settings */
     void *kept;               /* what work keeps for the next try, in the arena; NULL at the first */

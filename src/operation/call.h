@@ -17,10 +17,11 @@ enum call_route {
     CALL_NAMESPACE_PING,
     CALL_OPERATION,
     CALL_DOCUMENT,
-    CALL_FILE,    /* a file of the namespace: files.h */
-    CALL_TASKS,   /* from a queue manager: task_endpoint.h */
-    CALL_MAY,     /* would a request of this address and key, with so large a body, be accepted? */
-    CALL_OPTIONS, /* what is allowed at an address that is one of the others */
+    CALL_ATTACHMENT, /* of a document: struct attachment_request */
+    CALL_FILE,       /* a file of the namespace: files.h */
+    CALL_TASKS,      /* from a queue manager: task_endpoint.h */
+    CALL_MAY,        /* would a request of this address and key, with so large a body, be accepted? */
+    CALL_OPTIONS,    /* what is allowed at an address that is one of the others */
     CALL_LIVE,
     CALL_READY,
     CALL_METRICS
@@ -40,9 +41,20 @@ struct version_condition {
     const int64_t *versions;
     const struct bytes *views; /* each version's view (model/view.h); "": the whole document */
     size_t count;
+    const struct bytes *digests; /* of attachments, 64 digits each */
+    size_t digest_count;
 };
 
-enum resource_act { RESOURCE_READ, RESOURCE_REPLACE, RESOURCE_CHANGE, RESOURCE_REMOVE };
+/* The last three are of an attachment. */
+enum resource_act {
+    RESOURCE_READ,
+    RESOURCE_REPLACE,
+    RESOURCE_CHANGE,
+    RESOURCE_REMOVE,
+    RESOURCE_READ_FILE,
+    RESOURCE_STORE_FILE,
+    RESOURCE_REMOVE_FILE
+};
 
 /* The upper limit of a tolerance, a century. */
 #define AGE_MOST INT64_C(3155760000)
@@ -53,6 +65,21 @@ struct resource {
     struct bytes class, id;
     int64_t age_s;                              /* of RESOURCE_READ: the tolerance */
     struct version_condition match, none_match; /* its version must, must not be one of these */
+};
+
+/* The body of a request, read in pieces by the operation. */
+struct inlet {
+    /* The next piece, valid until the next call; an empty one is the end.  FAULT_ABODY: it was cut off. */
+    enum fault (*read)(struct inlet *inlet, struct bytes *piece_r);
+};
+
+/* An attachment requested as a resource; its document is `resource` of the call. */
+struct attachment_request {
+    struct bytes key, sha; /* one of them: its key, or the digest, 64 digits; the other is NO_BYTES */
+    struct bytes mime;     /* of RESOURCE_STORE_FILE: the content type; empty: none */
+    struct bytes promised; /* its digest by the headers, 64 digits; NO_BYTES: they name none */
+    int64_t size;          /* announced length of the body */
+    struct inlet *inlet;   /* the body */
 };
 
 /* A file of the namespace, `path` of the call. */
@@ -85,6 +112,8 @@ struct browser {
     struct bytes host;   /* Host, with Origin only */
 };
 
+struct filters; /* filters.h */
+
 struct call {
     struct arena *arena; /* of the request */
     enum call_route route;
@@ -94,12 +123,13 @@ struct call {
     struct bytes operation; /* name, from the path */
     const struct bytes *path; /* what follows the operation's name in the path, decoded */
     size_t path_count;
-    struct bytes task_id;             /* CALL_TASKS: the one to run; NO_BYTES: it is in `param` */
-    const struct task *task;          /* the task that the operation runs as; NULL: it is a request */
-    const struct resource *resource;  /* CALL_DOCUMENT: `path` is its class and id, `param` its items */
-    const struct file_request *file;  /* CALL_FILE */
-    const struct json *param, *syncs; /* NULL: absent */
-    const char *param_at;             /* the pointer to `param`; NULL: /param, or /items of a resource */
+    struct bytes task_id;            /* CALL_TASKS: the one to run; NO_BYTES: it is in `param` */
+    const struct task *task;         /* the task that the operation runs as; NULL: it is a request */
+    const struct resource *resource; /* CALL_DOCUMENT: `path` is its class and id, `param` its items */
+    const struct attachment_request *attachment; /* CALL_ATTACHMENT; NULL: another route */
+    const struct file_request *file;             /* CALL_FILE */
+    const struct json *param, *syncs;            /* NULL: absent */
+    const char *param_at; /* the pointer to `param`; NULL: /param, or /items of a resource */
     const struct client_copies *client_copies;             /* `syncs`, parsed without a tree; NULL: nothing */
     struct bytes account, key, admin, lang, dhop, session; /* NO_BYTES: absent */
     const struct call_file *files;
@@ -116,12 +146,14 @@ struct call {
     int64_t namespace_build;      /* ns_conf.build; set by access_enter */
     const struct rules *rules; /* what the caller may do, beside its level; NULL: the level alone decides; set
                                   by access_enter */
-    int64_t rules_version;     /* of the item that the rules are; 0: none; set by access_enter */
-    struct rules_caller caller;  /* its account; set by access_enter */
-    struct bytes caller_session; /* key of the account's item Sess that the credential is; NO_BYTES: none */
-    bool is_by_service_key;      /* the credential is a service key */
-    bool is_by_cookie;           /* the credential was sent by a browser without the page's doing */
-    struct ns_accounts accounts; /* of the namespace; set by access_enter */
+    const struct filters *filters; /* of modules, what they take away; NULL: none; set by access_enter */
+    int64_t rules_version;         /* of the item that the rules are; 0: none; set by access_enter */
+    struct rules_caller caller;    /* its account; set by access_enter */
+    struct bytes caller_session;   /* key of the account's item Sess that the credential is; NO_BYTES: none */
+    bool is_by_service_key;        /* the credential is a service key */
+    const struct external_proof *external; /* the credential is a token of a provider; NULL: it is none */
+    bool is_by_cookie;                     /* the credential was sent by a browser without the page's doing */
+    struct ns_accounts accounts;           /* of the namespace; set by access_enter */
     const struct quotas *quotas; /* of the namespace; NULL: none, or the administrator; set by access_enter */
     bool is_read_only;           /* the namespace is; set by access_enter */
     const char
@@ -135,5 +167,11 @@ struct call {
     const char *misuse;  /* the line of the log about a module's misuse that was written last; NULL: none */
     bool is_visitor;     /* another worker has a session for the namespace, and serves what needs one */
 };
+
+/* Is it decided for each document what the caller may read? */
+static inline bool call_is_judged(const struct call *call)
+{
+    return call->rules || call->filters;
+}
 
 #endif

@@ -101,10 +101,6 @@ bool caller_is_served(struct arena *arena, const struct document *document, bool
     struct account account;
     struct account_session session;
     bool has_key = false;
-    if (!document_exists(document) && !by_key && issuer_is_account(document->header.id)) {
-        *caller_r = (struct rules_caller){.account = document->header.id};
-        return true;
-    }
     if (!document_exists(document) ||
         !account_read(arena, account_find(document, BYTES("Self"), BYTES("")),
                       account_find(document, BYTES("Roles"), BYTES("")), &account) ||
@@ -182,19 +178,20 @@ static enum fault check_external(struct worker_context *worker_context, struct c
 {
     const struct settings *settings = worker_context->settings;
     const struct document *document;
-    struct external_proof proof;
+    struct external_proof *proof = ARENA_NEW(call->arena, struct external_proof);
     enum token_verdict verdict;
     if ((int64_t)text.size > settings->limit_token_bytes)
         return reply_fault(call, reply, FAULT_ALIMIT, NULL, "limit_token_bytes",
                            arena_printf(call->arena, "%lld", (long long)settings->limit_token_bytes),
                            arena_printf(call->arena, "%zu", text.size), NULL);
-    enum fault fault = verified_tokens_check(worker_context, call, ns, text, &verdict, &proof);
+    enum fault fault = verified_tokens_check(worker_context, call, ns, text, &verdict, proof);
     if (!fault && verdict == TOKEN_LATER)
         return refuse_for_now(call, reply);
     if (fault || verdict == TOKEN_WRONG)
         return fault;
-    fault = fetch_account(worker_context, call, ns, proof.account, &document);
-    *is_right_r = !fault && external_token_admit(call->arena, &proof, document, &call->caller);
+    fault = fetch_account(worker_context, call, ns, proof->account, &document);
+    *is_right_r = !fault && external_token_admit(call->arena, proof, document, &call->caller);
+    call->external = *is_right_r ? proof : NULL;
     return fault;
 }
 
@@ -220,6 +217,7 @@ enum fault caller_find(struct worker_context *worker_context, struct call *call,
     call->caller = (struct rules_caller){0};
     call->caller_session = NO_BYTES;
     call->is_by_service_key = false;
+    call->external = NULL;
     call->is_by_cookie = false;
     if (call->route == CALL_TASKS)
         return FAULT_NONE; /* its key is that of queue managers */

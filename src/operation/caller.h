@@ -38,8 +38,8 @@ MUST_USE bool caller_is_admitted(struct arena *arena, const struct document *acc
                                  const struct caller_claim *claim, struct caller_proof *proof_r);
 
 /* Without a credential, of what was requested before: is the account neither deleted nor disabled, and its
- * service keys (`by_key`) not all revoked?  Its roles as of the snapshot: of an account of a provider, those
- * that the administrator gave it, since those of its tokens are not known. */
+ * service keys (`by_key`) not all revoked?  Its roles as of the snapshot.  Not for accounts of providers:
+ * stored_caller.h. */
 MUST_USE bool caller_is_served(struct arena *arena, const struct document *account, bool by_key,
                                struct rules_caller *caller_r);
 

@@ -43,6 +43,8 @@ static enum fault attempt_operation(struct attempt *attempt, struct idempotency 
     enum fault fault = idempotency ? idempotency_recall(attempt, idempotency, &is_answered) : FAULT_NONE;
     if (!fault && idempotency && !is_answered)
         fault = idempotency_check_age(attempt, idempotency);
+    if (!fault && !is_answered && attempt->operation->prepare)
+        fault = attempt->operation->prepare(attempt);
     if (fault || is_answered)
         return fault;
     struct attempt_commit commit = {.attempts = &attempt,

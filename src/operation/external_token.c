@@ -41,7 +41,8 @@ enum token_verdict external_token_check(const struct settings *settings, struct 
     *proof_r = (struct external_proof){.issuer = issuer,
                                        .account = issuer_account(arena, jwt->issuer, jwt->subject),
                                        .roles = jwt_find_roles(jwt, issuer),
-                                       .end_ms = end_ms < keys_end_ms ? end_ms : keys_end_ms};
+                                       .end_ms = end_ms < keys_end_ms ? end_ms : keys_end_ms,
+                                       .token_end_ms = end_ms};
     return TOKEN_VALID;
 }
 

@@ -20,7 +20,8 @@ struct external_proof {
     const struct issuer *issuer;
     struct bytes account; /* in the arena */
     uint32_t roles;       /* of the issuer's map: jwt_find_roles */
-    int64_t end_ms;       /* since 1970: it is not valid from then on */
+    int64_t end_ms;       /* since 1970: it must be verified again from then on */
+    int64_t token_end_ms; /* it is not valid from then on, whatever the keys */
 };
 
 /* The token and its issuer; nothing is verified yet.  False: it is malformed, or of no issuer of the

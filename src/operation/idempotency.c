@@ -146,6 +146,11 @@ static struct bytes digest_of(struct call *call)
         add_part(&parts, call->path[i]);
     for (size_t i = 0; i < call->file_count; i++)
         add_file(&parts, &call->files[i]);
+    if (call->attachment) {
+        builder_add_text(&parts, "attachment ");
+        add_part(&parts, call->attachment->mime);
+        add_part(&parts, call->attachment->promised);
+    }
     crypto_sha256_hex(builder_bytes(&parts), all);
     builder_free(&parts);
     return bytes_of(arena_copy(call->arena, all, CRYPTO_SHA256_HEX));

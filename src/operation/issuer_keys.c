@@ -60,6 +60,19 @@ struct issuer_state issuer_keys_read_state(struct arena *arena, const struct doc
     return issuer_keys_parse_state(arena, find_item(document, BYTES("State")));
 }
 
+enum fault issuer_keys_find_state(struct documents *documents, int ns, struct arena *arena,
+                                  const struct issuer *issuer,
+                                  struct document_name names_r[ISSUER_KEYS_DOCUMENTS],
+                                  struct issuer_state *state_r)
+{
+    const struct document *document;
+    issuer_keys_name(arena, issuer->name, names_r);
+    enum fault fault = documents_newest(documents, ns, arena, &names_r[1], 1, &document);
+    if (!fault)
+        *state_r = issuer_keys_read_state(arena, document);
+    return fault;
+}
+
 struct issuer_state issuer_keys_parse_state(struct arena *arena, struct bytes content)
 {
     const struct json *object = read_content(arena, content);

@@ -35,6 +35,11 @@ struct issuer_state {
     int64_t failures;             /* since the last fetch */
     struct bytes problem;         /* empty: none; a slice, or in the arena */
 };
+/* The names of its documents, and its newest state. */
+MUST_USE enum fault issuer_keys_find_state(struct documents *documents, int ns, struct arena *arena,
+                                           const struct issuer *issuer,
+                                           struct document_name names_r[ISSUER_KEYS_DOCUMENTS],
+                                           struct issuer_state *state_r);
 /* Absent or malformed: never. */
 struct issuer_state issuer_keys_read_state(struct arena *arena, const struct document *state);
 /* The same from the content of State. */

@@ -1,6 +1,7 @@
 /* judge: a question for each document; teams are loaded as the newest. */
 #include "operation/judge.h"
 
+#include "operation/filters.h"
 #include "operation/reply.h"
 
 /* What is read in a snapshot may not enter the cache. */
@@ -33,8 +34,8 @@ static struct rules_question ask(struct attempt *attempt)
                                    .arena = call->arena};
 }
 
-enum fault judge_read(struct attempt *attempt, const struct document *document, bool *may_r,
-                      struct rules_view *view_r)
+static enum fault may_read(struct attempt *attempt, const struct document *document, bool *may_r,
+                           struct rules_view *view_r)
 {
     *view_r = (struct rules_view){0};
     *may_r = true;
@@ -45,8 +46,8 @@ enum fault judge_read(struct attempt *attempt, const struct document *document, 
     return question.fault;
 }
 
-enum fault judge_list(struct attempt *attempt, const struct document *document, bool *may_r,
-                      struct rules_view *view_r)
+static enum fault may_list(struct attempt *attempt, const struct document *document, bool *may_r,
+                           struct rules_view *view_r)
 {
     *view_r = (struct rules_view){0};
     *may_r = true;
@@ -57,18 +58,18 @@ enum fault judge_list(struct attempt *attempt, const struct document *document, 
     return question.fault;
 }
 
-enum fault judge_name(struct attempt *attempt, const struct draft *draft, struct bytes item_class,
-                      bool *may_r)
-{
-    *may_r = true;
-    if (!attempt->call->rules)
-        return FAULT_NONE;
-    struct rules_question question = ask(attempt);
-    *may_r = rules_may_name(&question, draft, item_class);
-    return question.fault;
-}
-
 /* --- what is shown --- */
+
+static struct filter_question ask_filters(const struct attempt *attempt)
+{
+    const struct call *call = attempt->call;
+    return (struct filter_question){.settings = attempt->worker_context->settings,
+                                    .segment = attempt->worker_context->segment,
+                                    .ns = call->ns,
+                                    .caller = &call->caller,
+                                    .request_id = call->request_id,
+                                    .deadline_ms = call->deadline_ms};
+}
 
 static void release(void *document)
 {
@@ -90,11 +91,15 @@ static enum fault show(struct attempt *attempt,
 {
     bool may;
     *view_r = (struct view){0};
-    if (!attempt->call->rules || !document_exists(*document))
+    if (!call_is_judged(attempt->call) || !document_exists(*document))
         return FAULT_NONE;
     enum fault fault = decide(attempt, *document, &may, &view_r->rules);
     if (fault)
         return fault;
+    if (may && attempt->call->filters) {
+        const struct filter_question question = ask_filters(attempt);
+        may = filters_show(attempt->call->filters, &question, attempt->call->arena, document, view_r);
+    }
     if (may)
         view_take(view_r, *document, attempt->call->arena);
     else
@@ -104,19 +109,33 @@ static enum fault show(struct attempt *attempt,
 
 enum fault judge_show(struct attempt *attempt, const struct document **document, struct view *view_r)
 {
-    return show(attempt, judge_read, document, view_r);
+    return show(attempt, may_read, document, view_r);
 }
 
 enum fault judge_show_listed(struct attempt *attempt, const struct document **document, struct view *view_r)
 {
-    return show(attempt, judge_list, document, view_r);
+    return show(attempt, may_list, document, view_r);
+}
+
+enum fault judge_see(struct attempt *attempt, const struct document *document, struct bytes item_class,
+                     bool *may_r)
+{
+    const struct call *call = attempt->call;
+    struct rules_view view;
+    enum fault fault = may_read(attempt, document, may_r, &view);
+    *may_r &= !fault && rules_view_shows(&view, item_class);
+    if (*may_r && call->filters) {
+        const struct filter_question question = ask_filters(attempt);
+        *may_r = !filters_hide(call->filters, &question, document, item_class);
+    }
+    return fault;
 }
 
 enum fault judge_news(struct attempt *attempt, const struct document *document, int64_t since, bool is_listed,
                       int64_t *version_r)
 {
     struct view view;
-    enum fault fault = show(attempt, is_listed ? judge_list : judge_read, &document, &view);
+    enum fault fault = show(attempt, is_listed ? may_list : may_read, &document, &view);
     int64_t version = fault ? 0 : view_version(&view, document);
     *version_r = version >= since ? version : 0;
     return fault;
@@ -154,6 +173,81 @@ enum fault judge_load(struct attempt *attempt, const struct document_name *names
 
 /* --- what is changed --- */
 
+/* What the filter of its class leaves of the base of a draft. */
+struct filtered_base {
+    const struct filtered_base *next;
+    const struct document *base, *shown; /* NULL: it is hidden */
+};
+
+const struct document *judge_find_shown(struct attempt *attempt, const struct document *base)
+{
+    const struct call *call = attempt->call;
+    if (!document_exists(base) || !filters_cover(call->filters, base->header.class))
+        return base;
+    for (const struct filtered_base *one = attempt->filtered_bases; one; one = one->next)
+        if (one->base == base)
+            return one->shown;
+    struct view view = {0};
+    struct filtered_base *filtered = ARENA_NEW(call->arena, struct filtered_base);
+    *filtered = (struct filtered_base){attempt->filtered_bases, base, base};
+    const struct filter_question question = ask_filters(attempt);
+    if (!filters_show(call->filters, &question, call->arena, &filtered->shown, &view))
+        filtered->shown = NULL;
+    attempt->filtered_bases = filtered;
+    return filtered->shown;
+}
+
+/* Is the item of the base hidden from the caller, or shown with another content? */
+static bool is_covered(const struct document *base, const struct document *shown, struct bytes item_class,
+                       struct bytes key)
+{
+    const struct item *item = document_find_item(base, item_class, key), *seen;
+    if (shown == base || !item || item_is_tombstone(item))
+        return false;
+    seen = shown ? document_find_item(shown, item_class, key) : NULL;
+    return !seen || !bytes_equal(seen->content, item->content);
+}
+
+enum fault judge_name(struct attempt *attempt, const struct draft *draft, struct bytes item_class,
+                      struct bytes key, bool *may_r)
+{
+    const struct call *call = attempt->call;
+    const struct document *base = draft_base(draft);
+    *may_r = true;
+    if (call->rules) {
+        struct rules_question question = ask(attempt);
+        *may_r = rules_may_name(&question, draft, item_class);
+        if (question.fault)
+            return question.fault;
+    }
+    if (!*may_r || !document_exists(base) || !filters_cover(call->filters, base->header.class))
+        return FAULT_NONE;
+    const struct filter_question question = ask_filters(attempt);
+    *may_r = !is_covered(base, judge_find_shown(attempt, base), item_class, key) &&
+             !filters_hide(call->filters, &question, base, item_class);
+    return FAULT_NONE;
+}
+
+struct covered_search {
+    const struct document *base, *shown;
+};
+
+static bool is_covered_item(void *whose, const struct item *item)
+{
+    const struct covered_search *search = whose;
+    return is_covered(search->base, search->shown, item->iclass, item->key);
+}
+
+/* A document that a filter hides cannot be changed, nor what it hides of one, but with the whole. */
+static bool filters_allow(struct attempt *attempt, const struct draft *draft)
+{
+    const struct document *base = draft_base(draft);
+    struct covered_search search = {base, judge_find_shown(attempt, base)};
+    if (search.shown == base || !draft_is_changed(draft))
+        return true;
+    return search.shown && !draft_find_written(draft, is_covered_item, &search);
+}
+
 const struct stand_in *judge_find_stand_in(const struct attempt *attempt, struct document_name name)
 {
     for (const struct stand_in *one = attempt->stand_ins; one; one = one->next) {
@@ -169,7 +263,7 @@ enum fault judge_draft(struct attempt *attempt, struct draft **draft, struct vie
     const struct document *base = draft_base(*draft), *shown = base;
     const struct document_name name = {base->header.class, base->header.id};
     *view_r = (struct view){0};
-    if (!attempt->call->rules || !document_exists(base))
+    if (!call_is_judged(attempt->call) || !document_exists(base))
         return FAULT_NONE;
     const struct stand_in *known = judge_find_stand_in(attempt, name);
     if (known) {
@@ -177,7 +271,7 @@ enum fault judge_draft(struct attempt *attempt, struct draft **draft, struct vie
         return FAULT_NONE;
     }
     enum fault fault = judge_show(attempt, &shown, view_r);
-    if (fault || shown == base)
+    if (fault || document_exists(shown))
         return fault;
     struct stand_in *stand_in = ARENA_NEW(attempt->call->arena, struct stand_in);
     *stand_in = (struct stand_in){attempt->stand_ins, *draft,
@@ -185,6 +279,11 @@ enum fault judge_draft(struct attempt *attempt, struct draft **draft, struct vie
     attempt->stand_ins = stand_in;
     *draft = stand_in->shown;
     return FAULT_NONE;
+}
+
+static bool rules_allow(struct rules_question *question, const struct draft *draft)
+{
+    return !question->rules || rules_may_change(question, draft);
 }
 
 /* A change of what the caller may not read is judged as that of a document that does not exist, and never
@@ -195,8 +294,8 @@ static bool may_change(struct attempt *attempt, struct rules_question *question,
     const struct stand_in *stand_in =
         judge_find_stand_in(attempt, (struct document_name){header->class, header->id});
     if (!stand_in)
-        return rules_may_change(question, draft);
-    return rules_may_change(question, stand_in->shown) && !draft_is_changed(stand_in->shown) &&
+        return rules_allow(question, draft) && filters_allow(attempt, draft);
+    return rules_allow(question, stand_in->shown) && !draft_is_changed(stand_in->shown) &&
            !draft_is_changed(draft);
 }
 
@@ -212,10 +311,10 @@ enum fault judge_refuse(struct attempt *attempt, const struct draft *draft)
 enum fault judge_change(struct attempt *attempt, const struct draft *draft, bool *may_r)
 {
     *may_r = true;
-    if (!attempt->call->rules)
+    if (!call_is_judged(attempt->call))
         return FAULT_NONE;
     struct rules_question question = ask(attempt);
-    *may_r = rules_may_change(&question, draft);
+    *may_r = rules_allow(&question, draft) && filters_allow(attempt, draft);
     return question.fault;
 }
 
@@ -223,7 +322,7 @@ enum fault judge_changes(struct attempt *attempt)
 {
     struct call *call = attempt->call;
     const struct draft *draft;
-    if (!call->rules || !attempt->operation->obeys_rules)
+    if (!call_is_judged(call) || !attempt->operation->obeys_rules)
         return FAULT_NONE;
     for (size_t position = 0; (draft = transaction_next_draft(attempt->transaction, &position));) {
         struct rules_question question = ask(attempt);

@@ -1,6 +1,6 @@
-/* judge: applies the rules of the namespace (model/rules.h) to a caller: the only place where operations ask
- * what it may read and change.  Where no rules apply (call->rules NULL), everything is allowed that the
- * access of the namespace allows (access.h).
+/* judge: applies the rules of the namespace (model/rules.h) to a caller, and then the filters of modules
+ * (filters.h): the only place where operations ask what it may read and change.  Where neither apply
+ * (call_is_judged), everything is allowed that the access of the namespace allows (access.h).
  *
  * A decision may depend on another document, a team.  During the work of an operation that document is
  * verified with the transaction: the decision, what was read and what is written were true at one instant,
@@ -12,28 +12,25 @@
 #include "model/view.h"
 #include "operation/attempt.h"
 
-/* May the caller read the document, and what of it?  What it may not read is answered as if it did not exist.
- */
-MUST_USE enum fault judge_read(struct attempt *attempt, const struct document *document, bool *may_r,
-                               struct rules_view *view_r);
-/* May it learn of the document from a list or a search? */
-MUST_USE enum fault judge_list(struct attempt *attempt, const struct document *document, bool *may_r,
-                               struct rules_view *view_r);
-/* May it name items of this class (NO_BYTES: the document alone) in order to set or remove them, whether that
- * changes anything or not?  For every item that a request names; what changes is judged by judge_changes. */
+/* May the caller see items of this class in the document?  False if it may not read it. */
+MUST_USE enum fault judge_see(struct attempt *attempt, const struct document *document,
+                              struct bytes item_class, bool *may_r);
+/* May it name this item in order to set or remove it, whether that changes anything or not?  For every item
+ * that a request names; what changes is judged by judge_changes. */
 MUST_USE enum fault judge_name(struct attempt *attempt, const struct draft *draft, struct bytes item_class,
-                               bool *may_r);
+                               struct bytes key, bool *may_r);
 /* FAULT_SRULE, recorded in the reply with the class and id of the document. */
 enum fault judge_refuse(struct attempt *attempt, const struct draft *draft);
 
 /* The newest documents, as documents_newest_part: during work as transaction_newest. */
 MUST_USE enum fault judge_newest(struct attempt *attempt, const struct document_name *names, size_t count,
                                  size_t bytes_most, const struct document **documents_r);
-/* Replaces a document by what the caller may be shown in its place: itself, under the view, or, if it may not
- * be read, a snapshot of its name that does not exist.  For operations that answer both alike. */
+/* Replaces a document by what the caller may be shown in its place: itself, under the view, what a filter
+ * (filters.h) leaves of it, or, if it may not be read, a snapshot of its name that does not exist.  For
+ * operations that answer both alike. */
 MUST_USE enum fault judge_show(struct attempt *attempt, const struct document **document,
                                struct view *view_r);
-/* The same with judge_list in place of judge_read. */
+/* The same, and the caller must be able to learn of the document from a list or a search. */
 MUST_USE enum fault judge_show_listed(struct attempt *attempt, const struct document **document,
                                       struct view *view_r);
 /* Loads the newest documents and replaces each as judge_show does.  Those whose views would take more than
@@ -61,6 +58,9 @@ struct stand_in {
 };
 /* NULL: the caller may read the document. */
 const struct stand_in *judge_find_stand_in(const struct attempt *attempt, struct document_name name);
+
+/* What a filter leaves of the base of a draft that the caller may read; NULL: nothing. */
+const struct document *judge_find_shown(struct attempt *attempt, const struct document *base);
 
 /* May the caller leave the document as the draft does? */
 MUST_USE enum fault judge_change(struct attempt *attempt, const struct draft *draft, bool *may_r);

@@ -24,6 +24,8 @@ enum fault judged_page_load(struct judged_page *page, struct attempt *attempt,
         if (page->versions && documents_r[i]->header.version < page->versions[i])
             return FAULT_STALE;
         fault = judge_show_listed(attempt, &documents_r[i], &views_r[i]);
+        if (views_r[i].filtered) /* another snapshot */
+            page->bytes += documents_r[i]->block_bytes;
         page->rows++;
         *count_r = i + 1;
     }

@@ -18,7 +18,7 @@ enum fault matches_check_session(struct call *call, struct reply *reply)
 struct subscription_caller matches_caller(const struct call *call)
 {
     return (struct subscription_caller){.is_administrator = access_is_administrator(call),
-                                        .is_ruled = call->rules != NULL,
+                                        .is_ruled = call_is_judged(call),
                                         .account = call->caller.account,
                                         .credential = call->caller_session};
 }
@@ -26,7 +26,7 @@ struct subscription_caller matches_caller(const struct call *call)
 /* What a caller changes by an operation that obeys rules it knows: each change has been judged. */
 static bool is_judged(const struct attempt *attempt)
 {
-    return attempt->call->rules && !attempt->operation->obeys_rules;
+    return call_is_judged(attempt->call) && !attempt->operation->obeys_rules;
 }
 
 static struct bytes keep(struct arena *arena, struct bytes text)

@@ -28,6 +28,9 @@ struct task_traits {
 struct operation {
     const char *name;
     enum right right;
+    /* Before the tries, once, without a transaction: receives what takes long.  NULL: there is nothing.  The
+     * tries share what it leaves in attempt->kept. */
+    enum fault (*prepare)(struct attempt *attempt);
     /* Reads and changes documents; appends one JSON value, or nothing, to reply->body. */
     enum fault (*work)(struct attempt *attempt);
     /* After the validation; may be NULL.  Depends only on the call, the version, the body that work left from

@@ -3,6 +3,7 @@
 
 #include "operation/access.h"
 #include "operation/configurations.h"
+#include "operation/filters.h"
 
 static enum fault refuse(struct attempt *attempt, struct bytes code)
 {
@@ -50,11 +51,22 @@ static enum fault find(struct attempt *attempt, struct bytes code, int *ns_r)
                : FAULT_NONE;
 }
 
+/* A filter decides for callers of its own namespace, by their accounts.  Operations of modules are trusted.
+ */
+static bool is_filtered(const struct attempt *attempt, struct bytes code, struct bytes class)
+{
+    const struct call *call = attempt->call;
+    return !access_is_administrator(call) && !attempt->operation->application &&
+           filters_cover(filters_find(call->arena, code), class);
+}
+
 enum fault other_namespace_read(struct attempt *attempt, struct bytes code, struct document_name name,
                                 int64_t age_s, const struct document **document_r)
 {
     int ns = -1;
-    enum fault fault = rules_is_reserved(name.class) ? refuse(attempt, code) : find(attempt, code, &ns);
+    enum fault fault = rules_is_reserved(name.class) || is_filtered(attempt, code, name.class)
+                           ? refuse(attempt, code)
+                           : find(attempt, code, &ns);
     return fault ? fault
                  : documents_tolerated(attempt->worker_context->documents, ns, attempt->call->arena, name,
                                        age_s, document_r);

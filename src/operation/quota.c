@@ -135,7 +135,8 @@ static int64_t growth_of(const struct transaction *transaction)
     int64_t growth = 0;
     for (size_t position = 0; (draft = transaction_next_draft(transaction, &position));)
         if (draft_is_changed(draft))
-            growth += (draft_exists(draft) ? draft_volume(draft) : 0) - draft_base(draft)->header.v1;
+            growth += (draft_exists(draft) ? draft_volume(draft) + draft_attached(draft) : 0) -
+                      header_bytes(&draft_base(draft)->header);
     return growth;
 }
 
@@ -161,13 +162,17 @@ enum fault quota_limit_owners(struct attempt *attempt)
                                 most && call->rules ? rules_owners(call->rules) : STORE_OWNERS_NONE);
 }
 
+void quota_find_numbers(const struct call *call, enum quota_number number, int64_t most_r[QUOTA_SUBJECTS])
+{
+    for (int subject = 0; subject < QUOTA_SUBJECTS; subject++)
+        most_r[subject] = call->quotas ? call->quotas->numbers[subject][number] : 0;
+}
+
 void quota_limit_tasks(struct attempt *attempt)
 {
-    const struct quotas *quotas = attempt->call->quotas;
     int64_t most[QUOTA_SUBJECTS];
-    for (int subject = 0; quotas && subject < QUOTA_SUBJECTS; subject++)
-        most[subject] = quotas->numbers[subject][QUOTA_TASKS_WAITING];
-    if (quotas)
+    quota_find_numbers(attempt->call, QUOTA_TASKS_WAITING, most);
+    if (attempt->call->quotas)
         transaction_limit_tasks(attempt->transaction, most[QUOTA_ADDRESS], most[QUOTA_ACCOUNT],
                                 most[QUOTA_NAMESPACE]);
 }

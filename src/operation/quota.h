@@ -24,6 +24,8 @@ MUST_USE enum fault quota_enter(struct segment *segment, struct call *call, stru
 
 /* --- numbers --- */
 
+/* The numbers of this kind that apply to the call; 0: not limited. */
+void quota_find_numbers(const struct call *call, enum quota_number number, int64_t most_r[QUOTA_SUBJECTS]);
 /* Whom a quota counts; NO_BYTES: it does not apply to the call. */
 struct bytes quota_subject(const struct call *call, enum quota_subject subject);
 /* The key of what the subject has, for tables of what there is at the same time; 0: there is no subject. */

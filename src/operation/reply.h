@@ -39,6 +39,14 @@ struct reply_file {
     int64_t proxy_s;    /* nginx may answer with its copy this long; 0: it keeps none */
 };
 
+/* The head of an answer whose body nginx sends: the file of an attachment (builtin/attachment.c). */
+struct reply_attachment {
+    const char *location;    /* where nginx finds it; NULL: there is no body */
+    const char *sha;         /* its digest, 64 digits: ETag and digest headers */
+    const char *disposition; /* Content-Disposition; NULL: none */
+    bool is_public, is_immutable;
+};
+
 struct reply {
     enum fault fault;
     const char *code; /* of FAULT_RAISED, in the arena */
@@ -57,7 +65,8 @@ struct reply {
     const char *cookie;    /* header Set-Cookie, of a success or of FAULT_SKEY, in the arena; NULL: none */
     int64_t retry_after_s; /* of FAULT_XBUSY; 0: the standard */
     int64_t etag;          /* version of the document that the answer is about; 0: none */
-    const struct reply_file *file; /* NULL: the answer is not a file */
+    const struct reply_file *file;             /* NULL: the answer is not a file */
+    const struct reply_attachment *attachment; /* NULL: the answer is not about an attachment */
     const char *etag_view; /* the view (model/view.h) that it is of, in the arena; NULL, "": the whole */
     struct timing *timing; /* NULL: no measurement */
     struct outlet *outlet; /* NULL: the answer is sent whole, from `body` */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "edge/crypto.h"
+#include "operation/filters.h"
 #include "operation/signed_text.h"
 
 static void add_number(struct builder *text, int64_t number)
@@ -18,7 +19,7 @@ static struct bytes make_digest(const struct call *call)
 {
     char hex[CRYPTO_SHA256_HEX + 1];
     struct builder text = {0};
-    if (!call->rules)
+    if (!call_is_judged(call))
         return BYTES("");
     signed_text_add_part(&text, call->caller.account);
     add_number(&text, call->caller.version);
@@ -35,9 +36,18 @@ struct caller_sight sight_find(const struct attempt *attempt, struct bytes class
 {
     const struct call *call = attempt->call;
     struct caller_sight sight = {.class = class, .digest = BYTES("")};
-    if (!call->rules)
+    if (!call_is_judged(call))
         return sight;
     sight.digest = make_digest(call);
+    if (filters_cover(call->filters,
+                      class)) { /* what it takes away depends on contents: always a complete answer */
+        sight.rules.reach = RULES_REACH_MIXED;
+        return sight;
+    }
+    if (!call->rules) {
+        sight.rules.reach = RULES_REACH_ALL;
+        return sight;
+    }
     sight.rules = rules_sight_find(call->rules, &call->caller, call->arena, class, right, items, count);
     return sight;
 }

@@ -164,7 +164,7 @@ enum fault sync_write(struct attempt *attempt, const struct client_copies *reque
     struct builder *body = attempt->reply->body;
     builder_add_text(body, "[");
     enum fault fault =
-        attempt->call->rules ? write_judged(attempt, request) : write_allowed(attempt, request);
+        call_is_judged(attempt->call) ? write_judged(attempt, request) : write_allowed(attempt, request);
     builder_add_text(body, "]");
     return fault;
 }

@@ -26,6 +26,7 @@ struct verified_token {
     char code[NAMESPACE_CODE_MOST]; /* of the namespace, filled with NUL */
     int64_t accounts, keys;         /* versions of the configuration and the keys */
     int64_t end_ms;                 /* 0: the slot is free */
+    int64_t token_end_ms;
     uint32_t roles;
     int place; /* of the issuer in the configuration */
     char account[ACCOUNT_ID];
@@ -137,6 +138,7 @@ static void remember(struct verified_token *entry, const struct call *call,
     *entry = (struct verified_token){.accounts = call->accounts.version,
                                      .keys = keys_version,
                                      .end_ms = proof->end_ms,
+                                     .token_end_ms = proof->token_end_ms,
                                      .roles = proof->roles,
                                      .place = (int)(proof->issuer - call->accounts.issuers->list)};
     memcpy(entry->digest, digest, CRYPTO_SHA256);
@@ -150,7 +152,8 @@ static struct external_proof recall(struct call *call, const struct verified_tok
         .issuer = &call->accounts.issuers->list[entry->place],
         .account = {arena_copy(call->arena, entry->account, sizeof entry->account), sizeof entry->account},
         .roles = entry->roles,
-        .end_ms = entry->end_ms};
+        .end_ms = entry->end_ms,
+        .token_end_ms = entry->token_end_ms};
 }
 
 static enum fault verify(struct worker_context *worker_context, struct call *call, int ns, struct bytes text,

@@ -29,7 +29,7 @@ enum fault versions_after_note(struct attempt *attempt)
 {
     enum fault fault = transaction_versions_after(attempt->transaction, &attempt->versions_after,
                                                   &attempt->versions_after_count);
-    return fault || !attempt->call->rules ? fault : judge_versions(attempt);
+    return fault || !call_is_judged(attempt->call) ? fault : judge_versions(attempt);
 }
 
 /* --- the text: [[class, id, version]…], null: the version of the commit --- */

@@ -8,6 +8,7 @@
 
 struct configurations;
 struct verified_tokens;
+struct blob_store;
 
 struct worker_context {
     const struct settings *settings;
@@ -15,6 +16,7 @@ struct worker_context {
     struct documents *documents;
     struct configurations *configurations;   /* operation/configurations.h */
     struct verified_tokens *verified_tokens; /* operation/verified_tokens.h */
+    struct blob_store *blobs;                /* edge/blob_store.h; NULL: the process serves no attachments */
 };
 
 #endif

@@ -52,7 +52,8 @@ struct registry *registry_create(const struct settings *settings)
     registry->options = (struct pg_options){
         .conninfo = settings->database,
         .database = settings->z_database,
-        .role_settings = "-c application_name=stamp-queue",
+        .name = "stamp-queue",
+        .role_settings = "",
         .connect_timeout_s = (int)settings->connect_timeout_s,
         .statement_timeout_ms = STATEMENT_TIMEOUT_MS,
         .lock_timeout_ms = STATEMENT_TIMEOUT_MS,

@@ -16,6 +16,7 @@
 #include "segment/slots.h"
 #include "segment/stored.h"
 #include "segment/streams.h"
+#include "segment/uploads.h"
 #include "segment/writer_queue.h"
 
 static const struct tenant {
@@ -33,6 +34,7 @@ static const struct tenant {
     {reads_size, reads_init, NULL},
     {hashers_size, hashers_init, NULL},
     {streams_size, streams_init, NULL},
+    {uploads_size, uploads_init, NULL},
     {refusals_size, refusals_init, NULL},
     {limiter_size, limiter_init, NULL},
     {stored_size, stored_init, NULL},

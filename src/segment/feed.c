@@ -182,6 +182,7 @@ static void clear_slot(struct segment *segment, int number)
     forget_wants(segment, number);
     feed_sessions_clear(&slot->sessions);
     atomic_store(&slot->listeners, 0);
+    atomic_store(&slot->held, 0);
 }
 
 void feed_retire(struct segment *segment, uint32_t process)

@@ -16,6 +16,8 @@ struct feed_subscriber_slot {
     _Alignas(64) _Atomic uint32_t owner;       /* process; 0: free */
     _Atomic uint32_t turn;                     /* odd: open; moves when the pipe opens or closes */
     _Atomic uint64_t listeners, sent, refused; /* metrics: connections open, events sent, refusals (full) */
+    _Atomic uint64_t held,
+        overflows; /* changes that wait to be judged; how often there was no room for more */
     _Atomic uint32_t missed[NAMESPACES_MOST];
     char path[FEED_PATH_BYTES];    /* of the pipe; unchanged while `turn` is */
     struct feed_sessions sessions; /* connected to this subscriber */

@@ -16,7 +16,8 @@
     KEPT(SUBSCRIPTIONS, "subscriptions")                                                                     \
     KEPT(ANSWERS, "answers")                                                                                 \
     KEPT(ATTEMPTS, "attempts")                                                                               \
-    KEPT(VALUES, "values")
+    KEPT(VALUES, "values")                                                                                   \
+    KEPT(REFERENCES, "references")
 
 #define KEPT_ENUM(name, text) KEPT_##name,
 enum kept_kind { KEPT_KINDS(KEPT_ENUM) KEPT_COUNT };
@@ -29,7 +30,8 @@ struct purge_counts {
     _Atomic uint64_t rounds;                  /* completed passes over all namespaces */
     _Atomic int64_t round_s;              /* seconds since the epoch: when the last pass ended; 0: none has */
     _Atomic uint64_t may_end[KEPT_WORDS]; /* a bit for each namespace: to be checked each minute */
-    _Atomic uint64_t reserved[2];
+    _Atomic uint64_t files;               /* of attachments, removed */
+    _Atomic uint64_t reserved[1];
 };
 _Static_assert(KEPT_COUNT <= 8, "each kind has its counter");
 

@@ -26,6 +26,7 @@ struct shared_cache;
 struct slot;
 struct stored;
 struct streams_board;
+struct uploads_board;
 
 /* The handle of a process.  Each tenant owns the fields named after it; they are declared here because the
  * checks of every read are inlined. */
@@ -45,6 +46,7 @@ struct segment {
     struct reads_board *reads;
     struct hashers_board *hashers;
     struct streams_board *streams;
+    struct uploads_board *uploads;
     struct refusals_board *refusals;
     struct limiter_board *limiter;
     struct stored *stored;

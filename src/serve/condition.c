@@ -1,6 +1,8 @@
 /* condition: a strict parser of lists of entity tags. */
 #include "serve/condition.h"
 
+enum { DIGEST_DIGITS = 64 };
+
 static bool is_blank(char byte)
 {
     return byte == ' ' || byte == '\t';
@@ -75,9 +77,20 @@ static size_t count_commas(struct bytes text)
     return count;
 }
 
+static bool is_digest(struct bytes tag)
+{
+    return tag.size == DIGEST_DIGITS && is_view(tag);
+}
+
+/* Room for what a list names. */
+struct room {
+    int64_t *versions;
+    struct bytes *views, *digests;
+};
+
 /* One element: nothing, or a tag. */
 static bool read_element(struct bytes *rest, enum comparison comparison, struct version_condition *condition,
-                         int64_t *versions, struct bytes *views)
+                         const struct room *room)
 {
     struct bytes tag;
     skip_blanks(rest);
@@ -87,8 +100,10 @@ static bool read_element(struct bytes *rest, enum comparison comparison, struct 
     if (!take_quoted(rest, &tag))
         return false;
     condition->is_given = true;
-    if ((!is_weak || comparison == COMPARE_WEAKLY) &&
-        is_version(tag, &versions[condition->count], &views[condition->count]))
+    bool counts = !is_weak || comparison == COMPARE_WEAKLY;
+    if (counts && is_digest(tag))
+        room->digests[condition->digest_count++] = tag;
+    else if (counts && is_version(tag, &room->versions[condition->count], &room->views[condition->count]))
         condition->count++;
     skip_blanks(rest);
     return !rest->size || *rest->data == ',';
@@ -107,12 +122,14 @@ enum fault condition_read(struct arena *arena, struct bytes field, enum comparis
         condition_r->is_given = condition_r->is_any = true;
         return rest.size ? FAULT_AARG : FAULT_NONE;
     }
-    int64_t *versions = ARENA_ARRAY(arena, int64_t, count_commas(rest) + 1);
-    struct bytes *views = ARENA_ARRAY(arena, struct bytes, count_commas(rest) + 1);
-    condition_r->versions = versions;
-    condition_r->views = views;
+    size_t most = count_commas(rest) + 1;
+    const struct room room = {ARENA_ARRAY(arena, int64_t, most), ARENA_ARRAY(arena, struct bytes, most),
+                              ARENA_ARRAY(arena, struct bytes, most)};
+    condition_r->versions = room.versions;
+    condition_r->views = room.views;
+    condition_r->digests = room.digests;
     do {
-        if (!read_element(&rest, comparison, condition_r, versions, views))
+        if (!read_element(&rest, comparison, condition_r, &room))
             return FAULT_AARG;
     } while (take(&rest, ","));
     return condition_r->is_given ? FAULT_NONE : FAULT_AARG;

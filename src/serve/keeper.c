@@ -14,6 +14,7 @@
 #include "store/rewriting.h"
 #include "store/store.h"
 #include "edge/json.h"
+#include "serve/cleaner.h"
 #include "serve/ends.h"
 #include "serve/keeper_databases.h"
 #include "store/store_idempotency.h"
@@ -36,6 +37,7 @@ struct keeper {
     struct purge_counts *board;
     struct arena *arena; /* of a round */
     struct ends *ends;
+    struct cleaner *cleaner;
     bool is_ending; /* ends_run is running */
     int stop;       /* readable: a signal has arrived */
 };
@@ -57,8 +59,8 @@ static const struct pg_statement still = {"still",
                                           "select count(*) from pg_locks where locktype = 'virtualxid' and "
                                           "virtualxid = any (string_to_array($1, ' '))",
                                           1};
-static const struct pg_statement stored = {"stored", "select coalesce(sum(v1), 0)::bigint from stampd.doc",
-                                           0};
+static const struct pg_statement stored = {"stored",
+                                           "select coalesce(sum(v1 + v2), 0)::bigint from stampd.doc", 0};
 static const struct pg_statement uncounted = {
     "uncounted",
     "select s.number from stampd.schema s where s.one and exists (select from stampd.owner_property p where "
@@ -111,6 +113,8 @@ static int64_t age_of(const struct settings *settings, enum kept_kind kind)
         return store_idempotency_purge_s(settings);
     case KEPT_ATTEMPTS:
         return settings->task_history_s;
+    case KEPT_REFERENCES:
+        return settings->blob_keep_hours * 3600;
     default:
         return settings->keep_deletions_days * 86400;
     }
@@ -237,6 +241,18 @@ static void count_owned(struct keeper *keeper, struct pg *pg, int64_t deadline_m
     }
 }
 
+static void clean(struct keeper *keeper, struct pg *pg, const char *database)
+{
+    struct cleaned cleaned;
+    cleaner_run(keeper->cleaner, pg, database, clock_monotonic_ms() + NAMESPACE_MS, pause_ending, keeper,
+                &cleaned);
+    atomic_fetch_add(&keeper->board->files, (uint64_t)cleaned.removed);
+    if (cleaned.marked || cleaned.removed || cleaned.found || cleaned.cleared)
+        log_info("cleaned files database=%s marked=%lld removed=%lld found=%lld unfinished=%lld", database,
+                 (long long)cleaned.marked, (long long)cleaned.removed, (long long)cleaned.found,
+                 (long long)cleaned.cleared);
+}
+
 static void keep_database(struct keeper *keeper, const char *database)
 {
     struct pg *pg;
@@ -248,6 +264,8 @@ static void keep_database(struct keeper *keeper, const char *database)
     for (int kind = 0; goes_on && kind < KEPT_COUNT; kind++)
         goes_on = keep_kind(keeper, pg, (enum kept_kind)kind, deadline_ms, &deleted[kind]);
     if (goes_on)
+        clean(keeper, pg, database);
+    if (goes_on && pg_is_usable(pg))
         measure(keeper, pg, database);
     if (goes_on)
         count_owned(keeper, pg, clock_monotonic_ms() + NAMESPACE_MS);
@@ -287,6 +305,7 @@ void keeper_run(const struct settings *settings, struct segment *segment)
                             .arena = arena_create("keeper"),
                             .stop = stop_open()};
     keeper.ends = ends_create(settings, segment);
+    keeper.cleaner = cleaner_create(settings);
     (void)prctl(PR_SET_NAME, "stampd-keeper"); /* for administrators */
     /* The first round waits for an interval: the server is still starting, and may be restarted
      * repeatedly. */
@@ -297,5 +316,6 @@ void keeper_run(const struct settings *settings, struct segment *segment)
         arena_reset(keeper.arena);
     }
     ends_destroy(keeper.ends);
+    cleaner_destroy(keeper.cleaner);
     arena_destroy(keeper.arena);
 }

@@ -19,7 +19,8 @@ enum fault keeper_databases_open(const struct settings *settings, const char *da
     const struct pg_options options = {
         .conninfo = settings->database,
         .database = database,
-        .role_settings = "-c application_name=stampd_keeper",
+        .name = "stampd keeper",
+        .role_settings = "",
         .connect_timeout_s = (int)settings->connect_timeout_s,
         .statement_timeout_ms = settings->statement_timeout_ms,
         .lock_timeout_ms = settings->lock_timeout_ms,

@@ -15,6 +15,7 @@
 #include "segment/refusals.h"
 #include "segment/stored.h"
 #include "segment/streams.h"
+#include "segment/uploads.h"
 #include "serve/latency.h"
 #include "serve/task_metrics.h"
 #include "operation/reply.h"
@@ -69,17 +70,23 @@ static void add_metric(struct builder *out, const char *type, const char *name, 
 
 static void add_live(struct builder *out, const struct segment *segment)
 {
-    uint64_t listeners = 0, sent = 0, refused = 0;
+    uint64_t listeners = 0, sent = 0, refused = 0, held = 0, overflows = 0;
     for (int i = 0; i < FEED_MOST; i++) {
         listeners += atomic_load(&segment->feed->slots[i].listeners);
         sent += atomic_load(&segment->feed->slots[i].sent);
         refused += atomic_load(&segment->feed->slots[i].refused);
+        held += atomic_load(&segment->feed->slots[i].held);
+        overflows += atomic_load(&segment->feed->slots[i].overflows);
     }
     add_metric(out, "gauge", "live_listeners",
                "Open connections for live events, of all instances that share the segment.", listeners);
     add_metric(out, "counter", "live_events_total", "Events written to connections for live events.", sent);
     add_metric(out, "counter", "live_refused_total", "Requests for live events that a limit has refused.",
                refused);
+    add_metric(out, "gauge", "live_held_changes",
+               "Changes of documents that wait to be judged by access rules.", held);
+    add_metric(out, "counter", "live_held_overflows_total",
+               "How often there was no room for more such changes, so that clients got a reset.", overflows);
 }
 
 static void add_kept(struct builder *out, const struct segment *segment)
@@ -92,6 +99,9 @@ static void add_kept(struct builder *out, const struct segment *segment)
     for (int kind = 0; kind < KEPT_COUNT; kind++)
         builder_printf(out, "stampd_purged_total{kind=\"%s\"} %llu\n", names[kind],
                        (unsigned long long)atomic_load(&segment->kept->deleted[kind]));
+    add_metric(out, "counter", "files_removed_total",
+               "Files of attachments that nothing refers to and that are removed.",
+               atomic_load(&segment->kept->files));
     add_metric(out, "counter", "purge_rounds_total", "Rounds of the keeper through all namespaces.",
                atomic_load(&segment->kept->rounds));
     add_metric(out, "gauge", "purge_round_seconds", "When the last round ended, in seconds since 1970.",
@@ -139,8 +149,9 @@ static void add_stored(struct builder *out, const struct segment *segment)
 {
     char code[STORED_CODE_BYTES + 1];
     int64_t bytes;
-    builder_add_text(out, "# HELP stampd_stored_bytes Bytes of all keys and contents of a namespace.\n"
-                          "# TYPE stampd_stored_bytes gauge\n");
+    builder_add_text(
+        out, "# HELP stampd_stored_bytes Bytes of all keys, contents and attachments of a namespace.\n"
+             "# TYPE stampd_stored_bytes gauge\n");
     for (int ns = 0; ns < namespaces_count(segment); ns++)
         if (stored_read(segment, ns, &bytes, code))
             builder_printf(out, "stampd_stored_bytes{ns=\"%s\"} %lld\n", code, (long long)bytes);
@@ -179,6 +190,8 @@ static void write_metrics(struct segment *segment, const struct instance *instan
                (uint64_t)hashers_count(segment));
     add_metric(out, "gauge", "streams_open", "Streamed collections that count for a quota.",
                (uint64_t)streams_count(segment));
+    add_metric(out, "gauge", "uploads_open", "Workers that receive the file of an attachment.",
+               (uint64_t)uploads_count(segment));
     add_refusals(out, segment);
     add_quotas(out, segment, now_ms);
     add_stored(out, segment);

@@ -12,10 +12,11 @@
 #include "serve/arguments.h"
 #include "serve/path.h"
 #include "serve/condition.h"
+#include "serve/request_attachment.h"
 #include "serve/request_id.h"
 #include "operation/reply.h"
 
-enum { PIECES_MAX = 64 };
+enum { PIECES_MAX = 64, ATTACHMENT_BY_KEY = 4 /* pieces of its path */ };
 
 static struct bytes fcgi_source_parameter(const void *context, const char *name)
 {
@@ -126,7 +127,7 @@ static bool find_in_namespace(const struct bytes *pieces, size_t count, struct c
         call->path_count = 2;
         return true;
     }
-    return false;
+    return request_attachment_find(pieces, count, call);
 }
 
 static enum fault find_route(const struct request_source *source, struct call *call, struct reply *reply)
@@ -169,22 +170,39 @@ static uint64_t read_client(const struct request_source *source)
 
 /* --- the method --- */
 
-static const struct {
+static const struct method_act {
     const char *method;
     enum resource_act act;
-} acts[] = {
-    {"GET", RESOURCE_READ},     {"HEAD", RESOURCE_READ},     {"PUT", RESOURCE_REPLACE},
-    {"PATCH", RESOURCE_CHANGE}, {"DELETE", RESOURCE_REMOVE},
+} acts[] =
+    {
+        {"GET", RESOURCE_READ},     {"HEAD", RESOURCE_READ},     {"PUT", RESOURCE_REPLACE},
+        {"PATCH", RESOURCE_CHANGE}, {"DELETE", RESOURCE_REMOVE},
+},
+  acts_of_attachments[] = {
+      {"GET", RESOURCE_READ_FILE},
+      {"HEAD", RESOURCE_READ_FILE},
+      {"PUT", RESOURCE_STORE_FILE},
+      {"DELETE", RESOURCE_REMOVE_FILE},
 };
 
-static bool find_act(struct bytes method, enum resource_act *act_r)
+static bool find_act(struct bytes method, const struct method_act *table, size_t count,
+                     enum resource_act *act_r)
 {
-    for (size_t i = 0; i < COUNT_OF(acts); i++)
-        if (bytes_equal(method, bytes_of(acts[i].method))) {
-            *act_r = acts[i].act;
+    for (size_t i = 0; i < count; i++)
+        if (bytes_equal(method, bytes_of(table[i].method))) {
+            *act_r = table[i].act;
             return true;
         }
     return false;
+}
+
+/* A digest is read only. */
+static bool is_allowed_there(struct bytes method, const struct call *call, struct resource *resource)
+{
+    if (call->route == CALL_DOCUMENT)
+        return find_act(method, acts, COUNT_OF(acts), &resource->act);
+    return find_act(method, acts_of_attachments, COUNT_OF(acts_of_attachments), &resource->act) &&
+           (call->path_count == ATTACHMENT_BY_KEY || resource->act == RESOURCE_READ_FILE);
 }
 
 static enum call_method read_call_method(struct bytes method)
@@ -196,8 +214,8 @@ static enum call_method read_call_method(struct bytes method)
 
 static bool is_allowed(struct bytes method, const struct call *call, struct resource *resource)
 {
-    if (call->route == CALL_DOCUMENT)
-        return find_act(method, &resource->act);
+    if (resource)
+        return is_allowed_there(method, call, resource);
     if (call->route == CALL_TASKS)
         return bytes_equal(method, BYTES("POST"));
     if (call->route == CALL_FILE)
@@ -212,7 +230,9 @@ static enum fault read_method(const struct request_source *source, struct reques
     struct call *call = &request->call;
     struct bytes method = parameter(source, "REQUEST_METHOD");
     call->method = read_call_method(method);
-    request->form.is_resource = call->route == CALL_DOCUMENT;
+    request->form.is_resource = resource != NULL;
+    request->form.is_attachment = call->route == CALL_ATTACHMENT;
+    request->form.is_digest = request->form.is_attachment && call->path_count != ATTACHMENT_BY_KEY;
     request->form.is_manager = call->route == CALL_TASKS;
     request->form.is_file = call->route == CALL_FILE;
     if (request->form.is_file) { /* it is public */
@@ -249,10 +269,8 @@ static enum fault read_resource(const struct request_source *source, struct requ
     resource->id = call->path[1];
     call->resource = resource;
     call->operation = parameter(source, "REQUEST_METHOD");
-    if (resource->act == RESOURCE_REPLACE) {
-        const struct bytes pieces[] = {call->ns, BYTES("doc"), resource->class, resource->id};
-        request->form.location = path_join(call->arena, pieces, COUNT_OF(pieces));
-    }
+    if (resource->act == RESOURCE_REPLACE || resource->act == RESOURCE_STORE_FILE)
+        request->form.location = path_join(call->arena, call->path - 2, call->path_count + 2);
     enum fault fault =
         read_condition(source, call, reply, "HTTP_IF_MATCH", "If-Match", COMPARE_STRONGLY, &resource->match);
     return fault ? fault
@@ -270,6 +288,23 @@ static enum fault read_age(struct bytes age, struct call *call, struct resource 
     return reply_wrong_argument(
         call, reply, "age",
         arena_printf(call->arena, "An integer from 0 to %lld is expected.", (long long)AGE_MOST));
+}
+
+/* --- attachments --- */
+
+static enum fault read_attachment(const struct request_source *source, struct call *call, struct reply *reply)
+{
+    const struct request_attachment_headers headers = {
+        .content_type = parameter(source, "CONTENT_TYPE"),
+        .content_length = parameter(source, "CONTENT_LENGTH"),
+        .content_digest = parameter(source, "HTTP_CONTENT_DIGEST"),
+        .repr_digest = parameter(source, "HTTP_REPR_DIGEST"),
+    };
+    struct attachment_request *attachment = ARENA_NEW(call->arena, struct attachment_request);
+    call->attachment = attachment;
+    enum fault fault = request_attachment_read(call, &headers, attachment, reply);
+    attachment->inlet = source->inlet;
+    return fault;
 }
 
 /* --- files of the namespace --- */
@@ -316,12 +351,14 @@ static enum fault refuse_body(const struct settings *settings, struct call *call
                               struct reply *reply)
 {
     static const char needed[] = "A larger body needs a key in the header Authorization.";
-    bool is_whole = call->body_most == settings->limit_body_bytes;
+    bool is_file = call->attachment != NULL;
+    bool is_whole = call->body_most == (is_file ? settings->limit_blob_bytes : settings->limit_body_bytes);
+    const char *limit = is_file ? "limit_blob_bytes" : "limit_body_bytes";
     if (call->barred)
         return reply_fault(call, reply, call->barred, needed,
                            arena_copy(call->arena, call->operation.data, call->operation.size), NULL);
     return reply_fault(call, reply, FAULT_ALIMIT, is_whole ? NULL : needed,
-                       is_whole ? "limit_body_bytes" : "limit_anonymous_body_bytes",
+                       is_whole ? limit : "limit_anonymous_body_bytes",
                        arena_printf(call->arena, "%lld", (long long)call->body_most),
                        arena_printf(call->arena, "%lld", (long long)size), NULL);
 }
@@ -329,7 +366,12 @@ static enum fault refuse_body(const struct settings *settings, struct call *call
 static enum fault read_body(const struct settings *settings, const struct request_source *source,
                             struct call *call, struct builder *body, struct reply *reply)
 {
-    int64_t size = 0;
+    int64_t size = call->attachment ? call->attachment->size : 0;
+    bool is_upload = call->attachment && call->resource->act == RESOURCE_STORE_FILE;
+    if (is_upload && (size > call->body_most || call->barred))
+        return refuse_body(settings, call, size, reply);
+    if (call->attachment)
+        return FAULT_NONE; /* the operation reads it */
     enum fault fault = source->read_body(source->context, (size_t)call->body_most, body, &size);
     if (fault == FAULT_ALIMIT)
         return refuse_body(settings, call, size, reply);
@@ -373,10 +415,10 @@ static enum fault read_arguments(const struct settings *settings, const struct r
                                  struct reply *reply)
 {
     struct argument_source from = {
-        .is_resource = call->route == CALL_DOCUMENT,
+        .is_resource = call->resource != NULL,
         .is_manager = call->route == CALL_TASKS,
         .query = query(source),
-        .content_type = parameter(source, "CONTENT_TYPE"),
+        .content_type = call->attachment ? BYTES("") : parameter(source, "CONTENT_TYPE"),
         .body = body,
     };
     struct argument_limits limits = {
@@ -433,7 +475,7 @@ static enum fault answer_question(const struct settings *settings, const struct 
     int64_t size;
     /* A body of unknown length may be as large as allowed; nginx enforces the limit. */
     if (!bytes_to_i64(parameter(source, "STAMPD_BODY"), &size))
-        size = settings->limit_body_bytes;
+        size = call->attachment ? settings->limit_blob_bytes : settings->limit_body_bytes;
     if (!fault && size > call->body_most)
         fault = refuse_body(settings, call, size, reply);
     call->route = CALL_MAY;
@@ -467,7 +509,8 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
         .body_most = settings->limit_body_bytes,
     };
     enum fault fault = find_route(source, call, reply);
-    struct resource *resource = call->route == CALL_DOCUMENT ? ARENA_NEW(arena, struct resource) : NULL;
+    bool is_of_document = call->route == CALL_DOCUMENT || call->route == CALL_ATTACHMENT;
+    struct resource *resource = !fault && is_of_document ? ARENA_NEW(arena, struct resource) : NULL;
     if (!fault && call->ns.size)
         call->client = read_client(source);
     read_asker(source, call);
@@ -475,12 +518,15 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
         fault = read_method(source, request_r, resource, reply);
     if (!fault && call->route == CALL_FILE)
         call->file = read_file_request(source, call);
-    if (!fault && call->route != CALL_OPERATION && call->route != CALL_DOCUMENT && call->route != CALL_TASKS)
+    if (!fault && call->route != CALL_OPERATION && (!resource || call->route == CALL_OPTIONS) &&
+        call->route != CALL_TASKS)
         return FAULT_NONE; /* the rest is ignored; a body is discarded */
     if (!fault && call->route == CALL_TASKS)
         fault = begin_manager(settings, source, call, reply);
-    if (!fault && call->route == CALL_DOCUMENT)
+    if (!fault && resource)
         fault = read_resource(source, request_r, resource, reply);
+    if (!fault && call->route == CALL_ATTACHMENT)
+        fault = read_attachment(source, call, reply);
     if (!fault)
         fault = admit(source, call, reply);
     if (is_question(source))

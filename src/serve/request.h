@@ -25,6 +25,7 @@ struct request_source {
      * read. */
     enum fault (*admit)(void *context, struct call *call, struct reply *reply);
     void *admit_context;
+    struct inlet *inlet; /* the body of an attachment, which the operation reads; NULL: there is none */
 };
 struct request_source request_from_fcgi(struct fcgi_request *fcgi);
 

@@ -1,6 +1,8 @@
 /* response: status, headers, and faults as application/problem+json (RFC 9457) or as text for people. */
 #include "serve/response.h"
 
+#include "base/base64.h"
+#include "base/hex.h"
 #include "edge/json.h"
 #include "operation/reply.h"
 
@@ -46,6 +48,7 @@ int response_status(const struct response_form *form, const struct reply *reply)
         return reply->fault_status;
     if (reply->fault == FAULT_ALIMIT && reply->argument_count &&
         (strcmp(reply->arguments[0], "limit_body_bytes") == 0 ||
+         strcmp(reply->arguments[0], "limit_blob_bytes") == 0 ||
          strcmp(reply->arguments[0], "limit_anonymous_body_bytes") == 0))
         return 413;
     bool is_operation = !form->is_resource && !form->is_manager;
@@ -196,8 +199,10 @@ static const char *methods_of(const struct response_form *form, const struct rep
         return "POST, OPTIONS";
     if (form->is_live)
         return "GET, POST, OPTIONS";
-    if (form->is_file)
+    if (form->is_file || form->is_digest)
         return "GET, HEAD, OPTIONS";
+    if (form->is_attachment)
+        return "GET, HEAD, PUT, DELETE, OPTIONS";
     return form->is_resource ? "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" : "GET, HEAD, POST, OPTIONS";
 }
 
@@ -215,14 +220,15 @@ static void add_origin(const struct response_form *form, const struct reply *rep
     if (status == 204) {
         add_header(head, "Access-Control-Allow-Methods", methods_of(form, reply));
         add_header(head, "Access-Control-Allow-Headers",
-                   "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, "
-                   "X-Request-Id, X-Stampd-Build");
+                   "Authorization, Content-Digest, Content-Type, Idempotency-Key, If-Match, If-None-Match, "
+                   "Last-Event-ID, "
+                   "Repr-Digest, X-Request-Id, X-Stampd-Build");
         add_number_header(head, "Access-Control-Max-Age", PREFLIGHT_S);
         return;
     }
-    add_header(
-        head, "Access-Control-Expose-Headers",
-        "ETag, Idempotency-Replayed, Location, Retry-After, Server-Timing, X-Request-Id, X-Stampd-Build");
+    add_header(head, "Access-Control-Expose-Headers",
+               "ETag, Content-Digest, Content-Disposition, Idempotency-Replayed, Location, Repr-Digest, "
+               "Retry-After, Server-Timing, X-Request-Id, X-Stampd-Build");
     if (reply->timing)
         add_header(head, "Timing-Allow-Origin", form->origin);
 }
@@ -257,7 +263,7 @@ static void add_advice(const struct response_form *form, const struct reply *rep
 {
     if (status == 405 || status == 204)
         add_header(head, "Allow", methods_of(form, reply));
-    if (status == 204 && form->is_resource)
+    if (status == 204 && form->is_resource && !form->is_attachment)
         add_header(head, "Accept-Patch", MIME_JSON);
     if (status == 201 && form->location)
         add_header(head, "Location", form->location);
@@ -265,7 +271,7 @@ static void add_advice(const struct response_form *form, const struct reply *rep
         add_header(head, "WWW-Authenticate", "Bearer realm=\"stampd\"");
     if (status == 503 || status == 429)
         add_number_header(head, "Retry-After", reply->retry_after_s ? reply->retry_after_s : RETRY_AFTER_S);
-    if (reply->etag && !reply->fault) {
+    if (reply->etag && !reply->fault && !reply->attachment) {
         builder_add_text(head, "ETag: \"");
         builder_add_i64(head, reply->etag);
         if (reply->etag_view && *reply->etag_view)
@@ -305,6 +311,41 @@ static void add_file(const struct reply_file *file, struct builder *head)
         add_header(head, "Content-Security-Policy", file->policy);
 }
 
+/* A digest of 64 digits as a member of RFC 9530. */
+static void add_digest(const char *sha, struct builder *head)
+{
+    char bytes[32];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)hex_byte(sha + 2 * i);
+    builder_add_text(head, "sha-256=:");
+    size_t start = head->size;
+    base64_add(head, (struct bytes){bytes, sizeof bytes});
+    for (size_t i = start; i < head->size; i++) /* the alphabet of structured fields */
+        head->data[i] = head->data[i] == '-' ? '+' : head->data[i] == '_' ? '/' : head->data[i];
+    builder_add_text(head, "=:\r\n");
+}
+
+/* nginx passes these on with the file: /.stampd/files/ in its configuration. */
+static void add_attachment(const struct reply_attachment *attachment, struct builder *head)
+{
+    const char *who = attachment->is_public ? "public" : "private";
+    if (attachment->location)
+        add_header(head, "X-Accel-Redirect", attachment->location);
+    builder_printf(head, "Cache-Control: %s, %s\r\n", who,
+                   attachment->is_immutable && attachment->is_public ? "max-age=86400, immutable"
+                                                                     : "no-cache");
+    builder_printf(head, "ETag: \"%s\"\r\n", attachment->sha);
+    builder_add_text(head, "X-Content-Type-Options: nosniff\r\nContent-Security-Policy: sandbox; default-src "
+                           "'none'\r\nRepr-Digest: ");
+    add_digest(attachment->sha, head);
+    if (attachment->location) {
+        builder_add_text(head, "Content-Digest: ");
+        add_digest(attachment->sha, head);
+    }
+    if (attachment->disposition)
+        add_header(head, "Content-Disposition", attachment->disposition);
+}
+
 static void add_name(struct builder *head, const char *header, const char *name)
 {
     struct bytes text = bytes_of(name);
@@ -334,6 +375,8 @@ void response_compose(const struct response_form *form, struct reply *reply, str
         add_headers(head, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff");
     else if (reply->file)
         add_file(reply->file, head);
+    else if (reply->attachment)
+        add_attachment(reply->attachment, head);
     else
         add_headers(head, "Cache-Control: private, no-cache\r\nX-Content-Type-Options: nosniff");
     if (reply->is_replayed && !reply->fault)

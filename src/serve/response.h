@@ -11,6 +11,8 @@ struct response_form {
     bool is_head;           /* the head alone, as it would be with its body */
     bool is_for_people;     /* a browser's GET: faults as plain text */
     bool is_resource;       /* a document: it has its own methods and more statuses */
+    bool is_attachment;     /* beside is_resource: an attachment of a document */
+    bool is_digest;         /* beside is_attachment: named by its digest, GET and HEAD */
     bool is_manager;        /* a queue manager: POST only, and the same statuses */
     bool has_few_statuses;  /* setting fault_status = few: an operation's faults are 400 or 404 */
     bool has_credentials;   /* the request has some: what they do not allow is 403, else 401 */

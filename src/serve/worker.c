@@ -5,10 +5,12 @@
  * age of the current one. */
 #include "serve/worker.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/identity.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "segment/metrics.h"
@@ -16,6 +18,7 @@
 #include "segment/segment_open.h"
 #include "store/session.h"
 #include "edge/crypto.h"
+#include "edge/blob_store.h"
 #include "edge/fcgi.h"
 #include "operation/configurations.h"
 #include "operation/verified_tokens.h"
@@ -37,6 +40,7 @@ enum {
     LAST_MS = 2000,         /* for requests that had arrived when the drain ended */
     BODY_KEEP = 256 * 1024, /* largest buffer kept for the next request */
     HEAD_KEEP = 4 * 1024,
+    UPLOAD_BYTES = 256 * 1024, /* of the file of an attachment, at once */
     STATUS_IN_DOUBT = 3,
     RETIREMENT_MS = 5000, /* by then the master has detected that a worker is dead, even on a busy machine */
     RETIREMENT_STEP_MS = 5,
@@ -56,6 +60,12 @@ struct worker {
         struct fcgi_request *fcgi;
         struct request *request;
     } streaming; /* of the request */
+    struct upload {
+        struct inlet inlet;
+        struct worker *worker;
+        struct fcgi_request *fcgi;
+        char *room; /* of UPLOAD_BYTES, made at the first upload */
+    } upload;       /* of the request */
     struct pulse *pulse;
     uint64_t requests, recycle_at;   /* recycle_at 0: never */
     int64_t rest_at_ms, leave_at_ms; /* leave_at_ms 0: not draining */
@@ -99,6 +109,8 @@ static void open_worker(struct worker *worker, int wake)
         .documents = documents_create(heritage->settings, heritage->segment),
         .configurations = configurations_create(),
         .verified_tokens = verified_tokens_create(),
+        .blobs =
+            blob_store_open(heritage->settings->blob_directory, identity_socket_group(heritage->settings)),
     };
     worker->recycle_at = choose_recycling(heritage->settings->recycle_requests);
     worker->fcgi = fcgi_open(
@@ -111,6 +123,8 @@ static void close_worker(struct worker *worker)
     verified_tokens_destroy(worker->worker_context.verified_tokens);
     configurations_destroy(worker->worker_context.configurations);
     documents_destroy(worker->worker_context.documents);
+    blob_store_close(worker->worker_context.blobs);
+    free(worker->upload.room);
     arena_destroy(worker->arena);
     builder_free(&worker->input);
     builder_free(&worker->output);
@@ -235,6 +249,21 @@ static bool is_visitor(const struct worker *worker, const struct fcgi_request *f
            !fcgi_parameter(fcgi, "STAMPD_DECLINED").size && !fcgi_parameter(fcgi, "STAMPD_ANSWERED").size;
 }
 
+/* Each piece is progress: the master measures the time of a request from the last one. */
+static enum fault read_upload(struct inlet *inlet, struct bytes *piece_r)
+{
+    struct upload *upload = (struct upload *)inlet;
+    size_t size;
+    if (!upload->room)
+        upload->room = malloc(UPLOAD_BYTES);
+    if (!upload->room)
+        log_fatal("out of memory upload");
+    enum fault fault = fcgi_read_piece(upload->fcgi, upload->room, UPLOAD_BYTES, &size);
+    atomic_store(&upload->worker->pulse->request_since_ms, clock_monotonic_ms());
+    *piece_r = (struct bytes){upload->room, size};
+    return fault;
+}
+
 static enum fault admit(void *context, struct call *call, struct reply *reply)
 {
     struct worker *worker = context;
@@ -264,6 +293,9 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     struct request_source source = request_from_fcgi(fcgi);
     source.admit = admit;
     source.admit_context = worker;
+    worker->upload = (struct upload){
+        .inlet = {.read = read_upload}, .worker = worker, .fcgi = fcgi, .room = worker->upload.room};
+    source.inlet = &worker->upload.inlet;
     struct timing timing = {.since_us = worker->is_timing ? clock_monotonic_us() : 0};
     worker->streaming = (struct streaming){.outlet = {.prepare = prepare_stream, .send = send_piece},
                                            .worker = worker,
@@ -281,6 +313,8 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
         if (request.call.route == CALL_TASKS) {
             atomic_store(&worker->pulse->limit_ms, worker->settings->limit_task_s * 1000);
             atomic_store(&worker->pulse->may_have_changed, 1); /* claims are made at once */
+        } else if (request.call.route == CALL_ATTACHMENT) {    /* a large file takes long to become durable */
+            atomic_store(&worker->pulse->limit_ms, worker->settings->limit_task_s * 1000);
         }
         if (may_begin)
             run_call(worker, &request, &reply);

@@ -90,6 +90,8 @@ enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_ver
     case REFUSAL_MANY_VALUES:
     case REFUSAL_ACCOUNT_BYTES:
         return note_refused(commit, arena, verdict->detail, FAULT_ALIMIT);
+    case REFUSAL_NO_BLOB:
+        return note_refused(commit, arena, verdict->detail, FAULT_NATTACHMENT);
     case REFUSAL_MANY_TASKS:
         return note_refused(commit, arena, verdict->detail, FAULT_XBUSY);
     default:

@@ -21,4 +21,8 @@ REFUSAL(MANY_VALUES, "ST025", "member_write", "A list gives a collection more va
 REFUSAL(MANY_TASKS, "ST026", "task_admit", "A client, or all clients, have requested as many tasks as allowed; the detail is JSON [limit, its value].")
 REFUSAL(SUBSCRIPTION_ACCOUNT, "ST027", "subscription_put", "The session has a subscription of another account.")
 REFUSAL(ACCOUNT_BYTES, "ST028", "owned_write", "An account would store more bytes than allowed; the detail is JSON [quota, its value, the sum if it is the caller's].")
+REFUSAL(NO_BLOB, "ST029", "blob_follow", "The store does not have the file of an attachment, or is about to remove it; the detail is JSON [digest].")
+REFUSAL(QUOTA_OF_ADDRESS, "ST030", "subscription_put", "quotas.address.subscriptions_held")
+REFUSAL(QUOTA_OF_ACCOUNT, "ST031", "subscription_put", "quotas.account.subscriptions_held")
+REFUSAL(QUOTA_OF_NAMESPACE, "ST032", "subscription_put", "quotas.namespace.subscriptions_held")
 /* clang-format on */

@@ -56,7 +56,9 @@ static const struct pg_statement session_statements[SESSION_STATEMENTS] = {
                     4},
     [VERIFY] = {"session_verify",
                 "select (select count(*) from " OTHERS " where installation <> $1::int),"
-                " coalesce((select max(number) from migration), 0)",
+                " coalesce((select max(number) from migration), 0),"
+                " coalesce(nullif(current_setting('stampd.restored', true), '') <>"
+                " (select restored from namespace where one), false)",
                 1},
 };
 
@@ -220,8 +222,13 @@ static enum fault verify(struct entering *entering)
     if (pg_get_i64(seen, 0, 0) && entering->alone)
         return refuse_twin(entering);
     int64_t number = pg_get_i64(seen, 0, 1);
-    if (number == SCHEMA_NUMBER)
+    if (number == SCHEMA_NUMBER && !pg_get_bool(seen, 0, 2))
         return FAULT_NONE;
+    if (number ==
+        SCHEMA_NUMBER) { /* clients have newer copies than it, with versions that it would give again */
+        log_error("database=%s was restored from a backup: run `stampctl ns restored`", entering->database);
+        return FAULT_ODATABASE;
+    }
     log_error("database=%s is at migration %lld, this program needs %d: %s", entering->database,
               (long long)number, SCHEMA_NUMBER,
               number < SCHEMA_NUMBER ? "run `stampctl ns migrate`" : "install the newer release");

@@ -21,9 +21,10 @@ struct commit_document {
 /* Who uses a subscription: it is the account's that declared it. */
 struct subscription_caller {
     bool is_administrator;
-    bool is_ruled;           /* access rules decide what it may know */
-    struct bytes account;    /* NO_BYTES: nobody has signed in */
-    struct bytes credential; /* its session; NO_BYTES: another kind of credential */
+    bool is_ruled;        /* access rules decide what it may know */
+    struct bytes account; /* NO_BYTES: nobody has signed in */
+    struct bytes
+        credential; /* the key of its item Sess, or a token (operation/stored_caller.h); NO_BYTES: none */
 };
 
 struct matched_definition {

@@ -60,14 +60,21 @@ static int compare_items(const void *a, const void *b)
     return item_compare(one->iclass, one->key, other->iclass, other->key);
 }
 
+/* Of a row that was altered by hand: 0 for what no document can have, so that sums do not overflow. */
+static int64_t read_volume(const struct pg_result *result, int row, int column)
+{
+    int64_t volume = pg_get_i64(result, row, column);
+    return volume < 0 || volume > INT64_MAX / 4 ? 0 : volume;
+}
+
 static void read_header(const struct pg_result *result, int row, struct header *header_r)
 {
     header_r->floor = pg_get_i64(result, row, FLOOR);
     header_r->version = pg_get_i64(result, row, VERSION);
     header_r->ctime = pg_get_i64(result, row, CTIME);
     header_r->dtime = pg_get_i64(result, row, DTIME);
-    header_r->v1 = pg_get_i64(result, row, V1);
-    header_r->v2 = pg_get_i64(result, row, V2);
+    header_r->v1 = read_volume(result, row, V1);
+    header_r->v2 = read_volume(result, row, V2);
 }
 
 /* Whether the server could have written the row, and can write it again.  Rows may be altered by hand. */

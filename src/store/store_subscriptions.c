@@ -105,9 +105,13 @@ static void add_change(struct pg_params *params, struct arena *arena, struct byt
     pg_params_add_i64(params, settings->limit_subscriptions);
     pg_params_add_i64(params, settings->limit_push_subscriptions);
     const char *client = change->client ? arena_printf(arena, "%" PRIu64, change->client) : "";
-    const int64_t mosts[] = {settings->limit_client_subscriptions, settings->limit_client_definitions,
+    const int64_t mosts[] = {settings->limit_client_subscriptions,
+                             settings->limit_client_definitions,
                              settings->limit_namespace_definitions,
-                             settings->limit_namespace_definitions_mb << 20};
+                             settings->limit_namespace_definitions_mb << 20,
+                             change->mosts[0],
+                             change->mosts[1],
+                             change->mosts[2]};
     pg_params_add_text(params, bytes_of(client));
     pg_params_add_i64(params, settings->subscription_trial_min);
     pg_params_add_i64_array(params, mosts, COUNT_OF(mosts));
@@ -127,6 +131,9 @@ static const char *limit_of(const char *sqlstate)
         [REFUSAL_CLIENT_DEFINITIONS] = "limit_client_definitions",
         [REFUSAL_NAMESPACE_DEFINITIONS] = "limit_namespace_definitions",
         [REFUSAL_NAMESPACE_DEFINITIONS_MB] = "limit_namespace_definitions_mb",
+        [REFUSAL_QUOTA_OF_ADDRESS] = "quotas.address.subscriptions_held",
+        [REFUSAL_QUOTA_OF_ACCOUNT] = "quotas.account.subscriptions_held",
+        [REFUSAL_QUOTA_OF_NAMESPACE] = "quotas.namespace.subscriptions_held",
     };
     enum refusal refusal = refusal_of(sqlstate);
     return (size_t)refusal < COUNT_OF(limits) ? limits[refusal] : NULL;

@@ -47,9 +47,10 @@ struct subscription_change {
     int64_t life;                    /* minutes from now; negative: at least that many */
     uint64_t client;                 /* the client (call.h); 0: not counted */
     struct subscription_caller caller;
+    int64_t mosts[3]; /* subscriptions of its address, of its account, of the namespace; 0: any number */
 };
-/* At once, outside any commit; idempotent.  FAULT_ALIMIT: `limit_r` names the setting.  FAULT_SRULE: it would
- * be new, but the session has one of another account. */
+/* At once, outside any commit; idempotent.  FAULT_ALIMIT: `limit_r` names the setting or quota.  FAULT_SRULE:
+ * it would be new, but the session has one of another account. */
 MUST_USE enum fault store_subscriptions_change(struct store *store, int ns, struct arena *arena,
                                                struct bytes session, const struct subscription_change *change,
                                                struct subscription *subscription_r, bool *is_there_r,

@@ -192,7 +192,7 @@ def role_settings():
 
 def statement(name):
     """SQL of a statement of the server, from its table."""
-    table = (stack.SOURCE / 'src/store/statements_table.h').read_text()
+    table = '\n\n'.join(path.read_text() for path in sorted(stack.SOURCE.glob('src/store/statements_*_table.h')))
     found = re.search(r'STATEMENT\(\s*' + name + r',(.*?)\)\n\n', table + '\n\n', re.DOTALL)
     return c_texts(found.group(1).partition('"')[2].partition('"')[2])
 

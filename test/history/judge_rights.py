@@ -178,11 +178,19 @@ class RightsChecker:
             found = self.judge(start, line.end, lambda value, document=document: bool(
                 (line.session is None or is_signed_in(line.account, line.session, value)) and may('read', document, line.account, value)))
             self.counts['events'] += 1
+            if not version and self.has_other_team(document, line):
+                continue  # whichever documents depend on teams
             if found == {False}:
                 self.complain('an event was sent that disclosed', f'{document}@{version} to {line.account}', line, *filter(None, [commit]))
             elif commit and (document, version) in self.secret and self.judge(
                     start, line.end, lambda value, document=document: bool(may('see', document, line.account, value))) == {False}:
                 self.complain('an event was sent that disclosed', f'{document}@{version}, of a hidden item, to {line.account}', line, commit)
+
+    def has_other_team(self, document, line):
+        """Has the account joined or left a team, or changed its role in one?"""
+        return document.startswith('Duty/') and any(
+            fact.startswith('member:Crew/') and fact.endswith(f':{line.account}') and len(self.facts.possible(fact, line.start, line.end)) > 1
+            for fact in list(self.facts.rows))
 
 
 def judge_rights(head, lines):

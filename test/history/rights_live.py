@@ -84,7 +84,7 @@ class RightsListener(Hand):
             self.note('live', self.begun, account=self.account.id, session=self.session, events=data['changed'])
             for document, version in data['changed']:
                 self.held[document] = max(version, self.held.get(document, 0))
-            return True
+            return all(version for _, version in data['changed']) or self.look()  # another team
         self.counts['resumed'] += name == 'ready' and data['resumed']
         self.counts['ended'] += name == 'closed'
         if name == 'reset' or (name == 'ready' and not data['resumed']):

@@ -170,6 +170,14 @@ class Rights(unittest.TestCase):
         self.assertEqual(history(150), ['an event was sent that disclosed'])
         self.assertEqual(History().change('member:Club/1:ann', None, 100).add('live', 90, 150, account='ann', session='1', events=[['Club/1', 0]]).kinds(), [])
 
+    def test_an_event_of_a_team(self):
+        """Who joins or leaves a team gets one for each document that may depend on it; nobody else does."""
+        def history(fact, document='Duty/9'):
+            return History().change(fact, 'hand', 100).add('live', 50, 200, account='ann', session='1', events=[[document, 0]]).kinds()
+        self.assertEqual(history('member:Crew/1:ann'), [])
+        self.assertEqual(history('member:Crew/1:bob'), ['an event was sent that disclosed'])
+        self.assertEqual(history('member:Crew/1:ann', 'Desk/1'), ['an event was sent that disclosed'])
+
     def test_those_of_whom_facts_are_not_known(self):
         history = History().shows('Desk/1', 10, account='bob')
         history.head['lost'] = ['bob']

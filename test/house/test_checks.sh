@@ -423,7 +423,7 @@ plant 'private path' check-docs "a path of somebody's machine" \
 plant_commit()
 {
     plant "$1" check-docs "$2" 'mkdir -p src/store
-cat >src/store/statements_table.h <<"X"
+cat >src/store/statements_documents_table.h <<"X"
 /* Every statement. */
 STATEMENT(ONCE, "once", 1, "select $1")
 STATEMENT(

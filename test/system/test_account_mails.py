@@ -12,7 +12,7 @@ from post_office import Office, certificate
 from stack import Problem, give, refused
 
 CLOCK = Clock()
-LIMITS = {'limit_client_attempts': 1000, 'limit_client_mails': 12, 'limit_address_mails': 4, 'mail_timeout_s': 2}
+LIMITS = {'limit_client_attempts': 1000, 'limit_client_mails': 12, 'limit_address_mails': 4, 'limit_namespace_mails': 100000, 'mail_timeout_s': 2}
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'team': 'closed', 'club': 'closed', 'lab': 'open'}, 'settings': {}}
 OPEN = {'registration': 'open', 'anonymous': True}
 REQUIRED = {**OPEN, 'confirm': 'required'}
@@ -452,6 +452,24 @@ def test_tickets_end(team, office):
     refused('SKEY', ask, team, 'confirm', {'ticket': confirm})
 
 
+def test_tickets_of_a_deleted_account_are_useless(team, office):
+    """Of its reset and its confirmation; whoever registers with its name and address later gets nothing by them."""
+    ann, bob = Person(team, office), Person(team, office, is_confirmed=False)
+    reset, confirm = ann.ask_for_reset(), bob.ask_to_confirm()
+    for person in (ann, bob):
+        ask(team, 'accounts', {'delete': person.id}, admin=True)
+
+    def use():
+        refused('SKEY', ask, team, 'reset', {'ticket': reset, 'password': OTHER}, status=401)
+        refused('SKEY', ask, team, 'confirm', {'ticket': confirm}, status=401)
+
+    use()
+    heirs = [Person(team, office, is_confirmed=False, name=person.name, address=person.address) for person in (ann, bob)]
+    use()
+    assert not any(heir.account().get('confirmed') for heir in heirs)
+    refused('SKEY', ask, team, 'login', {'name': ann.name, 'password': OTHER}, status=401)
+
+
 def test_ended_tickets_are_deleted(team, office):
     ann = Person(team, office)
     team.psql('team', 'truncate taskqueue')
@@ -506,6 +524,21 @@ def test_mails_of_one_client_are_limited(team, clients):
     assert answers[:12] == [200] * 12 and ('XBUSY', ['limit_client_mails', '12']) in answers
     assert verdict(other.op('team', 'reset', {'name': 'somebody1'})) == 200
     assert team.refusals('limit_client_mails') >= 1
+
+
+def test_mails_of_a_namespace_are_limited_whoever_requests_them(team, clients):
+    """Each client for itself is far below its own limit, and each mail is for another name."""
+    team.set(limit_namespace_mails=5)
+    try:
+        answers = [verdict(clients(20 + number).op('team', 'reset', {'name': f'stranger{number}'})) for number in range(16)]
+        counted = [answer for answer in answers if answer == 200]
+        assert answers[:5] == [200] * 5 and len(counted) < 10, answers
+        assert all(answer in (200, ('XBUSY', ['limit_namespace_mails', '5'])) for answer in answers)
+        assert len(due(team)) == len(counted), 'what is refused is not sent'
+        assert verdict(clients(40).op('club', 'reset', {'name': 'stranger0'})) == 200, 'another namespace'
+        assert team.refusals('limit_namespace_mails') >= 1
+    finally:
+        team.set(limit_namespace_mails=100000)
 
 
 # --- settings ---

@@ -274,10 +274,10 @@ def test_an_applied_schema_may_be_anything(stack, table, tmp_path):
 # What they hold is of many kinds: everything is asked for with each alteration.  `once`: read when a session opens.
 OTHERS = {'member': 'lab', 'unique_value': 'lab', 'expiry': 'lab', 'expiry_property': 'lab', 'copy_due': 'lab', 'cron': 'lab', 'task_operation': 'lab',
           'task_early': 'lab', 'subscription_count': 'lab', 'subscription_matched': 'lab', 'schema_fill': 'lab', 'global_value': 'z', 'x_Club_Main': 'lab',
-          'namespace': 'lab', 'migration': 'lab', 'since_crash': 'lab'}
+          'namespace': 'lab', 'migration': 'lab', 'since_crash': 'lab', 'blob': 'lab', 'blob_ref': 'lab', 'blob_claim': 'lab', 'import_progress': 'lab'}
 # Where rules decide: what callers have lost, and whose the stored bytes are.
 OTHERS.update({table: 'demo' for table in ('sight_rules', 'sight_place', 'sight', 'owner_property', 'owned', 'account_bytes')})
-ONCE = {'namespace', 'migration', 'since_crash', 'schema_fill', 'expiry_property'}
+ONCE = {'import_progress', 'namespace', 'migration', 'since_crash', 'schema_fill', 'expiry_property'}
 # Of the tests above.
 ABOVE = {'idempotency', 'doc', 'item', 'taskqueue', 'task_history', 'subscription', 'subscription_definition', 'schema', 'collection', 'unique_property'}
 NOTE = {'items': {'Main': {'singleton': True}, 'Mem': {}}, 'collections': {'all': {'key': ['Main.of'], 'mutable': True}}}
@@ -287,7 +287,10 @@ CLUB = {'items': {'Main': {'singleton': True, 'fields': {'f': 'string'}}, 'Emp':
         'unique': {'one': {'key': ['Main.f']}, 'everywhere': {'key': ['Main.g'], 'global': True}}, 'maxLife': 'Main.until'}
 SESSION = 'altered-session-3'
 WAITING = [f"insert into subscription_matched (session, key, version) values ('{SESSION}', 'Club', 261121103000123) on conflict do nothing",
+           "insert into import_progress (identity, is_merge, state) values ('x', true, 0) on conflict do nothing",
            "insert into copy_due values ('Club', 'c1', 'Emp', 'e', 1) on conflict do nothing", 'insert into task_early values (true, 1) on conflict do nothing']
+FILE = f"select blob_touch('{'ab' * 32}', 5), blob_claim('{'ab' * 32}', 'ann', 1000)"
+ATTACHED = f"""insert into item values ('Club', 'c2', 'P', 'f', 1, 1, '{{"mime":"a/b","size":5,"sha":"{'ab' * 32}"}}', false)"""
 BEGUN = "insert into schema_fill (class, iclass, after, done) values ('Club', '', 'c1', 1), ('Copier', '~', 'c', 1)"
 
 
@@ -352,6 +355,8 @@ def scene(stack, tmp_path_factory):
     stack.put('lab', club(1, 'second'))
     stack.op('lab', 'subs', {'defs': ['Club', 'Club/all@x']}, session=SESSION)
     stack.psql('lab', BEGUN)
+    stack.psql('lab', FILE)
+    stack.psql('lab', ATTACHED)
     manage(stack, {'scan': {}})
     make_ruled(stack, tmp_path_factory.mktemp('ruled'))
     return stack

@@ -35,13 +35,15 @@ ALONE = ['commit-refused', 'session-ended-others', 'relay-listens', 'relay-recei
 CLAIMS = ['reservations-collected', 'reservations-taken', 'reservations-committed']  # tried in test_global_values.py
 TASKS = ['task-shown', 'task-claimed', 'task-failed', 'task-put-back', 'task-lost']  # tried in test_task_death.py
 MAILS = ['mail-sent']  # tried in test_account_mails.py
+BLOBS = ['blob-written', 'blob-sealed', 'blob-renamed', 'blob-published']  # tried in test_attachment_http.py
+CLEANER = ['cleaner-taken', 'cleaner-removed', 'cleaner-forgotten', 'cleaner-marked', 'cleaner-noted']  # tried in test_attachment_files.py
 
 PAIR = [('Crash', 'left'), ('Crash', 'right')]
 UNSURE = (502, 503, 504)
 
 
 def test_every_point_is_in_a_test():
-    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, RECOVERY, UNKNOWN, START, MASTER, CLAIM, ALONE, CLAIMS, TASKS, MAILS) for point in group}
+    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, RECOVERY, UNKNOWN, START, MASTER, CLAIM, ALONE, CLAIMS, TASKS, MAILS, BLOBS, CLEANER) for point in group}
     assert tried == set(POINTS)
 
 

@@ -149,22 +149,6 @@ def test_an_account_of_a_provider_is_managed_there(team):
     assert ask(team, f'st_{id_of(PROVIDER.url, "ann")}.{"A" * 43}').json()['code'] == 'SKEY'
 
 
-def test_a_task_runs_as_the_account(team):
-    manager, me = Manager(team, 'team'), id_of(PROVIDER.url, 'jill')
-    note = {'docs': [{'c': 'Note', 'id': 'task', 'items': [{'c': 'Main', 'j': {'owner': me}}]}]}
-
-    def request():
-        answer = ask(team, PROVIDER.token('jill', groups=['staff']), operation='task', param={'op': 'put', 'param': note})
-        assert answer.status_code == 200, answer.text
-        manager.hurry()
-        return manager.post(answer.json()['out']['id']).json()['tasks'][0]
-    assert request()['code'] == 'SRULE'  # the roles of a token are not known then
-    team.op('team', 'accounts', {'set': {'issuer': PROVIDER.url, 'subject': 'jill', 'roles': ['editor']}}, admin=True)
-    assert request()['result'] == 'done'
-    team.op('team', 'accounts', {'set': {'account': me, 'disabled': True}}, admin=True)
-    team.op('team', 'accounts', {'set': {'account': me, 'disabled': False}}, admin=True)
-
-
 # --- hostile tokens ------------------------------------------------------------------------------
 
 

@@ -75,7 +75,7 @@ def hasten(stack):
     text = path.read_text()
     for name in ('client_header_timeout', 'client_body_timeout'):
         text, count = re.subn(rf'\b{name} \d+s;', f'{name} {TIMEOUT_S}s;', text)
-        assert count == 1
+        assert count
     path.write_text(text)
     stack.step('nginx', 'stop')
     stack.step('nginx', 'start')

@@ -1,5 +1,6 @@
 """Namespaces are isolated: whatever a client has of one namespace (ids, tokens, cursors, keys, digests) is in another, on every address that
 takes such a text, worth what an invented text is: the answers are the same, and nothing of the first namespace is in them."""
+import hashlib
 import json
 import re
 import string
@@ -8,12 +9,16 @@ from types import SimpleNamespace
 import pytest
 
 from listener import Listener
+from manager import Manager
+from post_office import Office
+from push_key import CONTACT, PushKey
+from push_service import Browser, PushService
 from schema import Schemas
 from test_accounts import Made, bearer, configure, cookie
 
 OPEN, RULED = ('east', 'west'), ('club', 'team')  # texts of the first of each pair are used in the second
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', **dict.fromkeys(OPEN, 'open'), **dict.fromkeys(RULED, 'rules')},
-         'settings': {'limit_client_attempts': 100000, 'limit_name_attempts': 100000}}
+         'settings': {}}
 SCHEMA = {'Note': {'items': {'Main': {'singleton': True, 'fields': {'team': 'string'}}}, 'collections': {'all': {'key': ['Main.team'], 'mutable': True}}}}
 ALL = {right: ['anybody'] for right in ('read', 'list', 'create', 'update', 'delete')}
 PASSKEYS = {'rp': 'example.org', 'origins': ['https://example.org']}
@@ -21,6 +26,7 @@ CONF = {'registration': 'invitation', 'anonymous': True, 'passkeys': PASSKEYS}
 MARK = 'only-in-the-first'
 NAME = {'c': 'Note', 'id': 'note'}
 SESSION = 'a-session-of-the-first'
+SLEEPER = 'a-session-that-is-woken'
 ORIGIN = 'https://example.org'
 
 
@@ -32,8 +38,24 @@ def other(text):
     return ''.join(sign.translate(turned) if place in places else sign for place, sign in enumerate(text))
 
 
+@pytest.fixture(scope='module', autouse=True)
+def services():
+    """A mail server, and a push service with the server's key."""
+    office = Office()
+    with PushKey() as key:
+        STACK['settings'] = {**key.settings, 'limit_client_attempts': 100000, 'limit_name_attempts': 100000, 'mail_from': 'a@example.org', 'mail_server': office.url}
+        service = PushService(CONTACT)
+        yield SimpleNamespace(office=office, key=key, browser=Browser(service))
+        service.close()
+    office.stop()
+
+
 @pytest.fixture(scope='module')
-def stack_of_both(stack, tmp_path_factory):
+def stack_of_both(stack, services, tmp_path_factory):
+    stack.services = services
+    services.key.enable(stack, services.browser.service, OPEN[0])
+    for ns in (*OPEN, *RULED):
+        stack.op('z', 'resource', {'put': {'ns': ns, 'files': [{'path': 'note.txt', 's': MARK if ns in (OPEN[0], RULED[0]) else ns}]}}, admin=True)
     for ns in RULED:
         configure(stack, ns, accounts=CONF, rules={'Note': ALL}, origins=[ORIGIN])
     for ns in (*OPEN, *RULED):
@@ -53,6 +75,15 @@ def last_id(stack, ns):
     return listener.last
 
 
+def mail_ticket(stack, ns):
+    """The secret of a mail to a person of the namespace."""
+    person = Made(stack, ns, address='ann@example.org')
+    assert stack.http.post(f'{stack.url}/{ns}/op/confirm', json={}, headers=bearer(person.token), timeout=60).status_code == 200
+    (task,) = stack.psql(ns, "select taskid from taskqueue where opname = 'accountmail'")[0]
+    assert Manager(stack, ns).run(task)['result'] == 'done'
+    return stack.services.office.take().ticket
+
+
 def texts_of(stack, ns):
     """What a client may have of a namespace, by kind; of a document also its version, its ETag and the name of a view."""
     def op(name, param, **more):
@@ -67,7 +98,11 @@ def texts_of(stack, ns):
              'collection cursor': op('collection', {**of_all, 'want': 'ids'})['cursor'],
              'document cursor': op('collection', {**of_all, 'want': 'docs'})['cursor'],
              'task': op('task', {'op': 'put', 'param': {'docs': [{**NAME, 'items': []}]}, 'start': 991231000000000}, admin=True)['id']}
+    found['file digest'] = hashlib.sha256(MARK.encode()).hexdigest()
     if ns in OPEN:
+        push = stack.services.browser.subscription
+        op('subs', {'defs': ['Note/third'], 'push': push}, session=SLEEPER)
+        found['push endpoint'], found['push secret'] = push['endpoint'], push['keys']['auth']
         found['list cursor'] = str(op('list', {'c': 'Note', 'limit': 1})['cursor'])
         found['collection token'] = op('collection', {'c': 'Note', 'collection': 'all', 'value': 'red', 'want': 'ids'})['token']
         op('subs', {'defs': ['Note/note']}, session=SESSION)
@@ -75,6 +110,7 @@ def texts_of(stack, ns):
     else:
         person = Made(stack, ns)
         found['list cursor'] = op('list', {'c': 'Note', 'limit': 1})['cursor']
+        found['mail ticket'] = mail_ticket(stack, ns)
         found.update({'session': person.token, 'account': person.id, 'session name': person.session[:16], 'service key': Made(stack, ns, 'sk').token,
                       'invitation': stack.op(ns, 'accounts', {'invite': {}}, admin=True)['out']['invitation'],
                       'challenge': op('passkey', {'begin': 'login'})['options']['challenge']})
@@ -97,6 +133,15 @@ def credential(challenge):
     """What a browser would send back, signed by nobody."""
     return {'id': 'AAAA', 'rawId': 'AAAA', 'type': 'public-key', 'response': {
         'clientDataJSON': challenge, 'authenticatorData': 'AAAA', 'signature': 'AAAA', 'userHandle': 'AAAA', 'attestationObject': 'AAAA'}}
+
+
+OF_BROWSER = Browser(SimpleNamespace(url='https://127.0.0.1', browsers={})).subscription
+
+
+def wakes(**given):
+    """Declares that a browser is woken."""
+    keys = {**OF_BROWSER['keys'], **{name: value for name, value in given.items() if name == 'auth'}}
+    return op('subs', {'defs': ['Note/note'], 'push': {'endpoint': given.get('endpoint', OF_BROWSER['endpoint']), 'keys': keys}}, session=SLEEPER)
 
 
 def op(name, param=None, headers=None, **more):
@@ -145,6 +190,12 @@ def uses(operations):
                     *(op(name, everything, account='X') for name in operations)],
         'session name': [op('sessions', {'revoke': 'X'}, {'Authorization': 'Bearer OWN'}), op('accounts', {'revoke': {'account': 'OWNID', 'session': 'X'}}, admin='KEY')],
         'invitation': [op('register', {'invitation': 'X'}), op('register', {'name': 'ann', 'password': 'correct horse battery', 'invitation': 'X'})],
+        'mail ticket': [op('confirm', {'ticket': 'X'}), op('confirm', {'ticket': 'X', 'password': 'correct horse battery'}),
+                        op('reset', {'ticket': 'X', 'password': 'correct horse battery'}), op('register', {'invitation': 'X'})],
+        'file digest': [(method, path, None, headers) for method in ('GET', 'HEAD') for path, headers in (
+                            ('res/note.txt', {'If-None-Match': '"X"'}), ('res/note.txt', {'If-Match': '"X"'}), ('res/X', {}), ('doc/Note/X', {}))] +
+                       [op('get', {'docs': [{'c': 'Note', 'id': 'X'}]})],
+        'push endpoint': [wakes(endpoint='X')], 'push secret': [wakes(auth='X')],
         'challenge': [op('passkey', {'login': credential('X')}), op('register', {'name': 'ann', 'passkey': credential('X'), 'invitation': 'AAAA'})],
     }
 
@@ -157,7 +208,7 @@ def filled(value, texts):
         return type(value)(filled(one, texts) for one in value)
     if value == 'N':
         return int(texts['X'])
-    if isinstance(value, str) and (value in texts or '/X' in value or '=X' in value or ' ' in value):
+    if isinstance(value, str) and (value in texts or '/X' in value or '=X' in value or '"X"' in value or ' ' in value):
         return re.sub(r'\b(X|KEY|QUEUE|OWN|OWNID)\b', lambda found: texts.get(found[0], found[0]), value)
     return value
 
@@ -180,7 +231,8 @@ def plain(answer, text):
 
 
 KINDS = {'id', 'version', 'etag', 'idempotency', 'last event', 'search cursor', 'item cursor', 'collection cursor', 'document cursor', 'task', 'list cursor',
-         'collection token', 'subscription', 'session', 'account', 'session name', 'service key', 'invitation', 'challenge'}
+         'collection token', 'subscription', 'session', 'account', 'session name', 'service key', 'invitation', 'challenge',
+         'mail ticket', 'file digest', 'push endpoint', 'push secret'}
 
 
 @pytest.fixture(scope='module')
@@ -189,12 +241,13 @@ def operations(stack):
 
 
 def reset(stack, ns):
+    stack.psql(ns, 'delete from subscription where session = %s', (SLEEPER,))
     stack.put(ns, {**NAME, 'items': ITEMS}, {**NAME, 'id': 'kept', 'delete': True}, admin=True)
 
 
 def changes(request):
     method, path, _, headers = request
-    return 'Authorization' not in headers and 'Cookie' not in headers and (method in ('PUT', 'PATCH', 'DELETE') or path in ('op/put', 'op/task'))
+    return 'Authorization' not in headers and 'Cookie' not in headers and (method in ('PUT', 'PATCH', 'DELETE') or path in ('op/put', 'op/task', 'op/subs'))
 
 
 @pytest.mark.parametrize('kind', sorted(KINDS))
@@ -207,7 +260,8 @@ def test_a_text_of_another_namespace_is_worth_an_invented_one(stack_of_both, tex
         if second in RULED:
             mine = Made(stack, second)
             own = {'OWN': mine.token, 'OWNID': mine.id}
-        invented = str(int(text) + 1) if kind == 'version' else other(text)
+        kept = text.rindex('/') + 1 if kind == 'push endpoint' else 0  # the address of a service
+        invented = str(int(text) + 1) if kind == 'version' else text[:kept] + other(text[kept:])
         assert invented != text and len(invented) == len(text)
         for request in uses(operations)[kind]:
             answers = []
@@ -239,6 +293,11 @@ def test_every_kind_is_worth_something_at_home(stack_of_both, texts):
         replayed = home('idempotency', op('put', {'docs': [{**NAME, 'id': 'kept', 'items': []}]}, {'Idempotency-Key': 'X'}), ns)
         assert replayed.headers['Idempotency-Replayed'] == 'true'
         assert '"waiting"' in home('task', made['task'][-1], ns).text and home('task', made['task'][0], ns).status == 200
+        assert home('file digest', made['file digest'][0], ns).status == 304
+    assert home('mail ticket', made['mail ticket'][0], RULED[0]).status == 200
+    stack.put(OPEN[0], {'c': 'Note', 'id': 'third', 'items': [{'c': 'Main', 'j': {'team': 'red', 'text': 'woken'}}]}, admin=True)
+    (task,) = stack.psql(OPEN[0], "select taskid from taskqueue where opname = 'push' and resource = %s", (SLEEPER,))[0]
+    assert Manager(stack, OPEN[0]).run(task)['result'] == 'done' and [name for name, _ in stack.services.browser.messages[0]['changed']] == ['Note/third']
     assert home('collection token', finders[4], OPEN[0]).status == 200
     assert '"subs"' in home('subscription', op('put', {'docs': [{**NAME, 'items': [{'c': 'Main', 'j': 1}]}]}, session='X'), OPEN[0]).text
     for kind in ('session', 'service key'):

@@ -466,14 +466,14 @@ def test_ids_of_others(lab):
     listener = Listener(lab, 'A')
     last = listener.wait_for_id()
     listener.close()
-    life, horizon, floor = read_signed(lab, 'lab', last, 'live', 'lab').split('.')
+    life, horizon, floor, sight = read_signed(lab, 'lab', last, 'live', 'lab').split('.')
     altered = last[:20] + ('A' if last[20] != 'A' else 'B') + last[21:]
-    for wrong in ('x', last[:-1], last + 'A', altered, last[::-1], f'{life}.{horizon}.{floor}'):
+    for wrong in ('x', last[:-1], last + 'A', altered, last[::-1], f'{life}.{horizon}.{floor}.{sight}', f'{life}.{horizon}.{floor}'):
         refused('AARG', Listener, lab, 'A', last=wrong)
     refused('AARG', Listener, lab, 'A', ns='demo', last=last)
     # With the secret, which nobody has: of transactions that are still to come, and of another life.
     def made(life, horizon):
-        return sign(lab, 'lab', f'{life}.{horizon}.{floor}', 'live', 'lab')
+        return sign(lab, 'lab', f'{life}.{horizon}.{floor}.{sight}', 'live', 'lab')
     Listener(lab, 'A', last=made(life, horizon)).close()
     refused('AARG', Listener, lab, 'A', last=made(life, int(horizon) + 10**9))
     other = Listener(lab, 'A', last=made(int(life) + 1, horizon))

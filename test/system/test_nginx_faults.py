@@ -155,7 +155,7 @@ def test_every_refusal_of_the_configuration_is_provoked(stack):
     """A new line of error_page wants a new case here; 408 never reaches a client of this entry."""
     text = (stack.path / 'etc/nginx.conf').read_text()
     assert {int(status) for status in re.findall(r'/\.stampd/(\d+);', text)} == {*REFUSALS, 408, 429, 502, 504}
-    pages = (stack.path / 'etc/nginx.conf').read_text().count('location = /.stampd/') - 2  # large and may, which refuse nothing by themselves
+    pages = (stack.path / 'etc/nginx.conf').read_text().count('location = /.stampd/') - 3  # large, upload and may, which refuse nothing by themselves
     assert pages == 2 * len({*REFUSALS, 408, 429, 502, 504}), 'both entries have them all'
 
 

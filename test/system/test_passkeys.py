@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from authenticator import ALGORITHMS, BACKED_UP, MAY_BACKUP, PRESENT, VERIFIED, Key, Passkey, base64url, cbor, from_base64url
 from clock import Clock
 from door_client import Client
+from manager import Manager
 from stack import Problem, process_state, refused
 
 CLOCK = Clock()
@@ -209,6 +210,67 @@ def test_the_last_way_to_sign_in_is_not_dropped(team):
     passkey(team, made['token'], create=second.create(options(team, 'create', made['token'], **proof())))
     assert passkey(team, made['token'], drop=listed, **proof()) == {'dropped': 1}
     assert passkey(team, login=second.get(options(team, 'login')))['account'] == made['account']
+
+
+def administer(stack, ns='team', **param):
+    return stack.op(ns, 'accounts', param, admin=True)['out']
+
+
+def test_the_administrator_lists_and_removes_passkeys(team):
+    holder, other = Holder(team), Holder(team)
+    second = Passkey(ORIGIN, 'EdDSA')
+    name = holder.add(second, holder.proof())
+    listed = passkey(team, holder.token, list=True)['passkeys']
+    assert [one['passkey'] for one in listed] == sorted([holder.passkey, name]) and all(one['name'] == 'a phone' for one in listed)
+    for found in (administer(team, get=holder.id), administer(team, find=holder.name)):
+        assert found['passkeys'] == listed and len(found['sessions']) == 1
+    assert administer(team, revoke={'account': holder.id, 'passkey': holder.passkey}) == {'ended': 1}
+    refused('SKEY', holder.login, status=401)
+    assert passkey(team, login=second.get(options(team, 'login')))['account'] == holder.id
+    assert administer(team, revoke={'account': holder.id, 'passkey': holder.passkey}) == {'ended': 0}, 'it is gone'
+    assert administer(team, revoke={'account': holder.id, 'passkey': other.passkey}) == {'ended': 0}, 'it is of another account'
+    assert [one['passkey'] for one in administer(team, get=holder.id)['passkeys']] == [name]
+    assert len(passkey(team, holder.token, list=True)['passkeys']) == 1, 'its sessions stay'
+    assert other.login()['account'] == other.id
+    assert 'passkeys' not in administer(team, get=register(team)['account'])
+
+
+def test_the_administrator_removes_all_passkeys(team):
+    key, made = alone(team)
+    passkey(team, made['token'], create=Passkey(ORIGIN).create(options(team, 'create', made['token'], passkey=key.get(options(team, 'proof', made['token'])))))
+    assert administer(team, revoke={'account': made['account'], 'passkey': 'all'}) == {'ended': 2}, 'the last way to sign in, too'
+    refused('SKEY', passkey, team, login=key.get(options(team, 'login')), status=401)
+    assert call(team, 'account', {}, made['token'])['account'] == made['account']
+
+
+@pytest.mark.parametrize('wish', [{'passkey': ''}, {'passkey': 'x' * 15}, {'passkey': 'x' * 17}, {'passkey': 7}, {'passkey': 'others'},
+                                  {'passkey': 'all', 'session': 'x' * 16}])
+def test_malformed_removals(team, wish):
+    holder = Holder(team)
+    refused('AARG', administer, team, revoke={'account': holder.id, **wish})
+    assert len(administer(team, get=holder.id)['passkeys']) == 1
+
+
+def test_a_login_by_passkey_is_a_use_of_an_anonymous_account(team):
+    """Of two accounts, one that signs in later ends later (test_accounts_left.py)."""
+    configure(team, 'club', accounts={**OPEN, 'session_days': 1, 'anonymous_days': 2, 'passkeys': PASSKEYS})
+    keys = dict(alone(team, 'club') for _ in range(2))
+    idle, used = keys
+    CLOCK.set(2 * 1440)
+    passkey(team, ns='club', login=used.get(options(team, 'login', ns='club')))
+    queue = Manager(team, 'club')
+
+    def ended(minutes):
+        CLOCK.set(minutes)
+        queue.hurry()
+        for taskid in queue.due():
+            queue.post(taskid)
+        return [team.psql('club', "select 1 from doc where class = 'Account' and id = %s and ctime <> 0", (key.handle,)) == [] for key in keys]
+
+    assert ended(3 * 1440 - 2) == [False, False]
+    assert ended(3 * 1440 + 2) == [True, False]
+    assert ended(5 * 1440 - 2) == [True, False]
+    assert ended(5 * 1440 + 2) == [True, True]
 
 
 def test_an_account_has_ten_passkeys(team):

@@ -232,7 +232,7 @@ def test_counters_outlive_workers(demo, client):
 GOOD = [{}, {'address': {}}, {'account': {'requests': '1/s', 'bytes': 7}}, {'namespace': {'bytes': 1, 'live': '3/d, burst 1000000000'}},
         {subject: {kind: '100/h, burst 7' for kind in COUNTED} for subject in ('address', 'account', 'namespace')},
         {'address': {'requests': '8000/s', 'writes': '480000/min'}},
-        {subject: {number: 9223372036854775807 for number in ('live_open', 'streams_open', 'tasks_waiting')} for subject in ('address', 'account', 'namespace')}]
+        {subject: {number: 9223372036854775807 for number in ('live_open', 'streams_open', 'tasks_waiting', 'subscriptions_held')} for subject in ('address', 'account', 'namespace')}]
 WRONG = [[], 'x', 7, True, {'adress': {}}, {'address': []}, {'address': {'reads': '1/s'}}, {'address': {'requests': 5}},
          {'address': {'bytes': 5}}, {'address': {'live_open': '5/s'}}, {'address': {'open': 5}},
          *({subject: {'live_open': number}} for number in (0, -1, '5', 1.5, True, [], None, 9223372036854775808)
@@ -415,6 +415,41 @@ def test_so_many_tasks_wait(team, client, waiting, subject, caller):
     team.psql('team', 'delete from taskqueue where taskid = %s', (first[0].json['out']['id'],))
     assert request_task(place(), one).status == 200, 'one is done'
     assert_waits(request_task(place(), one), subject)
+
+
+def declare(client, headers, session, **param):
+    return client.ask('POST', '/team/op/subs', {'session': session, 'param': {'defs': ['Open'], 'life': 1000, **param}}, **headers)
+
+
+@pytest.mark.parametrize('caller', ('named', 'nobody'))
+@pytest.mark.parametrize('subject', ('address', 'account', 'namespace'))
+def test_so_many_subscriptions_are_held(team, client, subject, caller):
+    """Of those that have not ended; what is there may be changed, and another takes the place of one that is dropped."""
+    names = (f'session-{subject}-{caller}-{number}' for number in range(100))
+    team.psql('team', 'delete from subscription')
+    team.op('z', 'ns', {'set': {'ns': 'team', 'access': 'rules'}}, admin=True)
+    set_quotas(team, {subject: {'subscriptions_held': BURST}}, 'team')
+    one, other, home = signed_in(team, caller), signed_in(team, caller), client()
+
+    def place():
+        return home if subject == 'address' else client()
+    first = [next(names) for _ in range(BURST)]
+    assert [declare(place(), one, name).status for name in first] == [200] * BURST
+    more = declare(place(), one, next(names))
+    if subject == 'account' and caller == 'nobody':
+        assert more.status == 200, 'who has not signed in is not counted for an account'
+    else:
+        assert (more.status, more.code, more.args) == (429, 'XBUSY', [f'quotas.{subject}.subscriptions_held', str(BURST)]), more
+        assert team.metrics()[f'stampd_quota_refused_total{{ns="team",quota="{subject}.subscriptions_held"}}'] >= 1
+        assert declare(client(), other, next(names)).status == (429 if subject == 'namespace' else 200), 'another subject'
+        assert declare(place(), one, first[0], defs=['Open', 'Own']).status == 200, 'it is there'
+        team.psql('team', 'update subscription set until = 1 where session = %s', (first[1],))
+        assert declare(place(), one, next(names)).status == 200, 'one has ended'
+        assert declare(place(), one, first[1]).status == 429, 'and is a new one then'
+        assert team.op('team', 'subs', {'defs': ['Open'], 'life': 1000}, session=next(names), admin=True)['out'], 'the administrator is not limited'
+    team.psql('team', 'delete from subscription')
+    set_quotas(team, None, 'team')
+    team.op('z', 'ns', {'set': {'ns': 'team', 'access': 'closed'}}, admin=True)
 
 
 @pytest.mark.parametrize('subject', ('address', 'account', 'namespace'))

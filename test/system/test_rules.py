@@ -121,6 +121,10 @@ def test_a_file_is_checked(tmp_path):
     done = run('check', write(tmp_path / 'r.json', {'Note': {'update': [{'to': 'owner', 'if': {'eq': [1]}}], 'owner': 'A.b'}}))
     assert (done.returncode, done.stderr) == (1, f'stampctl: {tmp_path}/r.json: Note.update[0].if.eq: A list of two operands is expected.\n')
     assert run('check', tmp_path / 'none.json').returncode == 1
+    ending = {'Z': {'owner': 'A.b', 'on_owner_deleted': 'delete'}, 'B': {'owner': 'A.b', 'on_owner_deleted': 'delete'}, 'K': {'owner': 'A.b', 'members': 'M'}}
+    done = run('check', write(tmp_path / 'r.json', ending))
+    assert done.returncode == 0 and done.stdout.splitlines()[1:] == [
+        f'{tmp_path}/r.json: {name}: documents are deleted with the account of their owner' for name in 'BZ']
 
 
 # --- with the schema ---
@@ -174,6 +178,13 @@ def test_a_namespace_with_both_is_warned_about(stack, tmp_path):
         assert stampctl('schema', 'set', 'lab', schema, *where).out.splitlines()[1:] == [f'warning: rules of lab: {one}' for one in WARNINGS]
         assert of(stack, 'set', 'lab', rules).out.splitlines() == [f'warning: lab: {one}' for one in WARNINGS]
         assert json.loads(of(stack, 'show', 'lab').out) == OTHERWISE
+        changed = {'param': {'set': {'ns': 'lab', 'rules': {**OTHERWISE, 'Free': {}}}}}
+        answers = [stack.http.post(f'{stack.url}/z/op/ns', json=changed, headers={'Authorization': f'Bearer {stack.key}', 'Idempotency-Key': 'warned'}, timeout=60).json()['out']
+                   for _ in range(2)]
+        assert answers[0]['warnings'] == [one for one in WARNINGS if not one.startswith('Free.')] and answers[1] == answers[0]
+        assert answers[0]['v'] == stack.op('z', 'ns', {'get': 'lab'}, admin=True)['out']['v']
+        assert set(stack.op('z', 'ns', {'set': {'ns': 'lab', 'label': 'Laboratory'}}, admin=True)['out']) == {'v'}
+        assert set(stack.op('z', 'ns', {'set': {'ns': 'lab', 'rules': {}}}, admin=True)['out']) == {'v'}
     finally:
         of(stack, 'set', 'lab', '--none')
         stampctl('schema', 'set', 'lab', write(tmp_path / 'e.json', {'classes': {}}), *where)
@@ -225,7 +236,7 @@ def test_what_is_set_applies_at_once(stack, tmp_path):
 
 
 def test_a_request_is_explained(stack, tmp_path):
-    rules = {**RULES, 'Plan': {'team': {'class': 'Team', 'id': 'Info.team', 'members': 'Member'}, 'read': ['team:chief'], 'update': ['team'],
+    rules = {**RULES, 'Own': {'owner': 'Info.owner', 'on_owner_deleted': 'delete'}, 'Plan': {'team': {'class': 'Team', 'id': 'Info.team', 'members': 'Member'}, 'read': ['team:chief'], 'update': ['team'],
                                'create': [{'to': 'role:planner', 'if': {'eq': [{'after': 'Info.team'}, 'red']}}]}}
     of(stack, 'set', 'lab', write(tmp_path / 'r.json', rules))
     plan = {'c': 'Plan', 'id': 'p', 'items': [{'c': 'Info', 'j': {'team': 'red'}}]}
@@ -246,6 +257,8 @@ def test_a_request_is_explained(stack, tmp_path):
     assert explain('Plan/new', 'create', '--account', 'x', '--role', 'planner', '--after', after)['allowed']
     assert explain('Plan/new', 'create', '--account', 'x', '--role', 'other', '--after', after)['rule'] == 'Plan.create'
     assert of(stack, 'explain', 'lab', 'Note/1', 'read', '--account', 'bob').out == 'allowed by Note.read[1]\nhidden: Secret\n'
+    assert explain('Own/1', 'read')['on_owner_deleted'] == 'delete'
+    assert of(stack, 'explain', 'lab', 'Own/1', 'read').out.splitlines()[1:] == ['deleted with the account of its owner']
     assert of(stack, 'explain', 'lab', 'Note/gone', 'list').out == 'refused by no rule of the class (the document does not exist)\n'
     for words in (['Note', 'read'], ['Note/1', 'look'], ['Note/1', 'see'], ['Note/1', 'read', '--item', 'A'], ['Plan/new', 'create'],
                   ['Note/1', 'read', '--role', 'a']):

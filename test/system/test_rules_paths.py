@@ -5,10 +5,12 @@ import hashlib
 import itertools
 import json
 import re
+import shutil
 import threading
 
 import pytest
 
+from kit import Kit
 from schema import Schemas
 from stack import refused
 
@@ -27,6 +29,8 @@ RULES = {
     'Duty': {'team': {'class': 'Crew', 'id': 'Main.crew', 'members': 'Member'}, **{right: ['team'] for right in ('read', 'list', 'update', 'delete')}},
     'Desk': {right: ['role:editor'] for right in ALL},
     'Staff': {right: ['role:staff'] for right in ('read', 'list')},
+    # With filters of a module (modules/filters.c) of the three levels: some documents, some items, some contents are not shown.
+    'Veil': {**ALL, 'create': []}, 'Cut': {**ALL, 'update': []}, 'Pick': {**ALL, 'update': []}, 'Mask': {**ALL, 'update': []},
 }
 SHARED = ('Own', 'Club', 'Duty')  # of ann some, of bob the others
 ITEMS = {'Member': {}, 'Main': {'singleton': True, 'fields': {'team': 'string'}}, 'Secret': {'singleton': True, 'fields': {'team': 'string'}}, 'Line': {}}
@@ -58,14 +62,26 @@ def secret(name, ident, **items):
     return document(name, ident, **{'Line': None, **items}, Secret={'team': 'red', 'text': MARK})
 
 
+def veiled(ident):
+    one = secret('Veil', ident)
+    one['items'][0]['j']['veil'] = True
+    return one
+
+
 # In the order in which they are written; the second: it is hidden, and `bare` lacks it.  Hidden ones lie before, between and after the others.
 DOCUMENTS = [(document(name, ident), False) for name in ('Open', 'Look', 'Staff') for ident in ('b', 'd')] + \
             [(shared('Crew', f'of-{account}', account), False) for account in ACCOUNTS.values()] + \
             [({'c': 'Crew', 'id': f'of-{ACCOUNTS["ann"]}', 'items': [{'c': 'Member', 'k': IDS['tim'], 'j': {'role': 'reader'}}]}, False)] + \
+            [(document(name, ident), False) for name in ('Veil', 'Cut', 'Pick') for ident in ('b', 'd')] + \
+            [(veiled(f'hidden-{ident}'), True) for ident in 'ace'] + \
             [(secret(name, f'hidden-{ident}'), True) for name in ('Shut', 'Other', 'Desk') for ident in 'ace'] + \
             [one for name in SHARED for ident, next_one in ('ab', 'cd', 'ef')
              for one in ((shared(name, f'hidden-{ident}', ACCOUNTS['bob'], Secret={'team': 'red', 'text': MARK}), True),
                          (shared(name, next_one, ACCOUNTS['ann']), False))]
+# What a filter does not show of a document that it shows; then the same document in `bare`.
+COVERED = {'Cut': ([{'c': 'Secret', 'j': {'team': 'red', 'text': MARK}}], []),
+           'Pick': ([{'c': 'Line', 'k': 'hidden', 'j': MARK + ' line'}, {'c': 'Line', 'k': 'a', 'j': 'shown'}], [{'c': 'Line', 'k': 'a', 'j': 'shown'}]),
+           'Mask': ([{'c': 'Main', 'j': {'name': 'Ann', 'team': MARK}}], [{'c': 'Main', 'j': {'name': 'Ann'}}])}
 SECRET_ITEMS = [{'c': 'Part', 'id': ident, 'items': [{'c': 'Secret', 'j': {'team': 'red', 'text': MARK + ident}}]} for ident in ('p', 'q')]
 
 
@@ -85,6 +101,14 @@ def account(caller, roles=()):
     return {'c': 'Account', 'id': IDS[caller], 'items': items}
 
 
+@pytest.fixture(scope='module', autouse=True)
+def kit(request):
+    kit = Kit()
+    request.module.STACK['settings']['modules'] = str(kit.build('filters.c'))
+    yield kit
+    shutil.rmtree(kit.path, ignore_errors=True)
+
+
 @pytest.fixture(scope='module')
 def worlds(stack, tmp_path_factory):
     for ns in WORLDS:
@@ -97,6 +121,9 @@ def worlds(stack, tmp_path_factory):
                 stack.put(ns, one, admin=True)
         for ident in ('p', 'q'):
             stack.put(ns, document('Part', ident), admin=True)
+        for name, items in COVERED.items():
+            for ident in 'bd':
+                stack.put(ns, {'c': name, 'id': ident, 'items': items[ns == 'bare']}, admin=True)
         if ns == 'full':
             stack.put(ns, *SECRET_ITEMS, admin=True)
     return stack
@@ -201,8 +228,8 @@ def beside():
     }.items()
 
 
-HIDDEN = [(name, f'hidden-{ident}') for name in ('Shut', 'Other', 'Desk', *SHARED) for ident in 'ac']
-SHOWN = [('Open', 'b'), ('Look', 'd'), ('Part', 'p'), *((name, 'b') for name in SHARED)]
+HIDDEN = [(name, f'hidden-{ident}') for name in ('Shut', 'Other', 'Desk', 'Veil', *SHARED) for ident in 'ac']
+SHOWN = [('Open', 'b'), ('Look', 'd'), ('Part', 'p'), *((name, 'b') for name in ('Veil', *COVERED)), *((name, 'b') for name in SHARED)]
 REQUESTS = {
     **{f'{name}/{ident}: {what}': request for name, ident in HIDDEN + SHOWN for what, request in named(name, ident)},
     **{f'{name}/{ident}: {what}': request for name, ident in HIDDEN for what, request in writing(name, ident)},
@@ -249,7 +276,7 @@ def pages(stack, ns, request, caller):
 def hidden(worlds):
     """Texts that no answer of `full` may have: contents, ids, stamps."""
     texts = {MARK}
-    for name in ('Shut', 'Other', 'Desk', *SHARED):
+    for name in ('Shut', 'Other', 'Desk', 'Veil', *SHARED):
         for one in worlds.op('full', 'list', {'c': name, 'prefix': 'hidden'}, admin=True)['out']['docs']:
             texts |= {one['id'], str(one['v']), str(one['ct']), str(one['dt'])}
     return texts
@@ -340,9 +367,48 @@ def test_a_token_is_answered_alike(worlds, caller, name):
         worlds.put('full', *changes(name, number), admin=True)
 
 
+def covered_changes(name, number):
+    """Of what a filter hides: a document that is created, changed and deleted; items of others."""
+    if name == 'Veil':
+        one = veiled('hidden-a')
+        one['items'].append({'c': 'Line', 'k': str(number), 'j': MARK})
+        return [one, {**veiled('hidden-new'), **({'items': [], 'delete': True} if number % 2 else {})}]
+    items = {'Cut': [{'c': 'Secret', 'j': {'team': ('red', 'blue')[number % 2], 'text': MARK + str(number)}}],
+             'Pick': [{'c': 'Line', 'k': f'hidden{number}', 'j': MARK + ' more'}, {'c': 'Line', 'k': 'hidden', **({'del': True} if number else {'j': MARK})}]}
+    return [{'c': name, 'id': ident, 'items': items[name]} for ident in 'bd']
+
+
+@pytest.mark.parametrize('caller', CALLERS)
+@pytest.mark.parametrize('name', ['Veil', 'Cut', 'Pick'])
+def test_a_token_of_a_filtered_class_is_answered_alike(worlds, caller, name):
+    """Whatever changes of what a filter hides; what the client keeps of a document stays the newest."""
+    requests = {(collection, want): {'c': name, 'collection': collection, 'value': 'red', 'want': want}
+                for collection in ('all', 'secret') for want in ('ids', 'docs')}
+    tokens, seen = {}, []
+    for number in range(4):
+        answers = {}
+        for ns, (what, body) in itertools.product(WORLDS, requests.items()):
+            param = {**body, **({'token': tokens[ns, what]} if (ns, what) in tokens else {})}
+            answers[ns, what] = ask(worlds, ns, (None, 'POST', 'op/collection', {'param': param}, {}), session(caller))
+            tokens[ns, what] = answers[ns, what].json()['out']['token']
+        for what in requests:
+            full, bare = (answers[ns, what] for ns in WORLDS)
+            assert plain(full, 'full') == plain(bare, 'bare') and full.json()['out']['complete'], (what, number)
+        seen.append([answers['full', what].json()['out'][what[1]] for what in requests])
+        held = [{member: one[member] for member in ('c', 'id', 'v', 'ct', 'dt', 'w') if member in one}
+                for one in worlds.request('POST', '/full/op/sync', json={'syncs': [{'c': name, 'id': ident} for ident in 'bd']},
+                                          headers=session(caller)).json()['syncs']]
+        worlds.put('full', *covered_changes(name, number), admin=True)
+        again = worlds.request('POST', '/full/op/sync', json={'syncs': held}, headers=session(caller)).json()['syncs']
+        assert not any(one['items'] or one['dels'] or one.get('clkeys') for one in again), again
+        assert [(one['v'], one.get('w')) for one in again] == [(one['v'], one.get('w')) for one in held]
+    assert seen == [seen[0]] * len(seen)
+
+
 # --- nothing is left out: the lists of operations, methods and addresses are those of the server ---
 
 OTHERS = {'pushkey',  # without documents
+          'Look',  # of the module with filters: modules are trusted
           'task', 'subs',  # judged when they run and are sent: test_rules_tasks.py, test_rules_push.py
           # of reserved classes alone: test_accounts.py, test_account_mails.py, test_passkeys.py
           'account', 'confirm', 'login', 'logout', 'passkey', 'register', 'reset', 'sessions'}
@@ -351,7 +417,7 @@ ADDRESSES = {
     r'~ ^/[a-z0-9]+/op/': {'get', 'put', 'list'}, r'~ ^/[a-z0-9]+/doc/': {'GET', 'PUT', 'PATCH', 'DELETE'}, r'~ ^/[a-z0-9]+/res/': {'res'},
     r'~ ^/[a-z0-9]+/od(?:/|$)': {'od'}, r'~ ^/[a-z0-9]+/live$': {'live'}, '/': {'ping'},
     r'~ ^/(?<stampd_manager>qm[a-z0-9]*)/op$': 'of queue managers: their own key', '= /ping': 'of no namespace',
-    '@stampd_live_later': 'inside', '@stampd_home': 'inside', '= /.stampd/large': 'inside', '= /.stampd/may': 'inside', '@stampd_again': 'inside',
+    '@stampd_live_later': 'inside', '@stampd_home': 'inside', '= /.stampd/large': 'inside', '= /.stampd/upload': 'inside', '/.stampd/files/': 'inside', '= /.stampd/may': 'inside', '@stampd_again': 'inside',
     '= /live': 'a probe', '= /ready': 'a probe', '= /metrics': 'a probe', r'~ ^/metrics/(?<stampd_manager>qm[a-z0-9]*)$': 'a probe',
 }
 

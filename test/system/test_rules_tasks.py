@@ -7,7 +7,7 @@ import re
 import pytest
 
 from manager import PARKED, Manager
-from test_rules_paths import ACCOUNTS, CALLERS, HIDDEN, WORLDS, account, named, plain, session, shared, worlds, writing  # noqa: F401
+from test_rules_paths import ACCOUNTS, CALLERS, HIDDEN, WORLDS, account, kit, named, plain, session, shared, worlds, writing  # noqa: F401
 
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', **{ns: 'rules' for ns in WORLDS}}, 'settings': {'limit_anonymous_body_bytes': 65536}}
 
@@ -180,6 +180,19 @@ def test_access_that_ends_closes_what_was_requested(worlds, manager):
         assert row(worlds, taskid, 'startat') == (PARKED,)
     finally:
         worlds.op('z', 'ns', {'set': {'ns': 'full', 'access': 'rules'}}, admin=True)
+
+
+def test_without_accounts_none_is_served(worlds, manager):
+    tasks = {caller: requested(worlds, caller, line('Open', 'b', f'no-accounts-{caller}')) for caller in ('ann', 'nobody')}
+    conf = next(item['j'] for item in worlds.get('z', ('Namespace', 'full'), admin=True)['items'] if item['c'] == 'Conf')
+    def set_conf(value):
+        worlds.put('z', {'c': 'Namespace', 'id': 'full', 'items': [{'c': 'Conf', 'j': value}]}, admin=True)
+    try:
+        set_conf({name: value for name, value in conf.items() if name != 'accounts'})
+        assert manager.run(tasks['ann'], 500)['code'] == 'SACCOUNT'
+        assert manager.run(tasks['nobody'])['result'] == 'done'
+    finally:
+        set_conf(conf)
 
 
 def test_an_answer_under_a_key_is_its_accounts(worlds, manager):

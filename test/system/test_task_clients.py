@@ -114,7 +114,7 @@ def test_what_strangers_may_not_wish(stack, clients, manager, more, code, args):
 
 
 @pytest.mark.parametrize('item, code, at', [
-    ({'c': 'P', 'k': 'a', 'j': {}}, 'AARG', '/c'), ({'c': 'P', 'k': 'a', 'del': True}, 'AARG', '/c'), ({'c': 'note', 'j': 1}, 'AARG', '/c'),
+    ({'c': 'P', 'k': 'a', 'j': {}}, 'AARG', '/c'), ({'c': 'note', 'j': 1}, 'AARG', '/c'),
     ({'c': 'Note', 'J': 1}, 'AARG', '/J'), ({'c': 'Note'}, 'AARG', ''), ({'c': 'Note', 'k': 'x' * 300, 'j': 1}, 'ALIMIT', '/k')])
 def test_items_that_no_document_may_have_are_refused_with_the_request(stack, clients, manager, item, code, at):
     put = {'docs': [{'c': 'Doc', 'id': 'a'}, {'c': 'Doc', 'id': 'x', 'items': [{'c': 'Fine', 'j': 1}, item]}]}

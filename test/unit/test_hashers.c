@@ -17,32 +17,9 @@
 #include "segment/hashers.h"
 #include "segment/segment_open.h"
 
-enum { SLOTS = 1024, HANDLES = 6, INSTANCE = 1, OTHER_INSTANCE = 2, ROUNDS = 20000, MOST = 2 };
+enum { HANDLES = 6, OTHER_INSTANCE = 2, ROUNDS = 20000, MOST = 2 };
 
-static struct segment *handles[HANDLES]; /* of one segment, as of so many workers */
-
-static int open_handles(void **state UNUSED)
-{
-    char problem[256];
-    int indexes[HANDLES];
-    folder_make();
-    for (int i = 0; i < HANDLES; i++)
-        assert_true(segment_open(&handles[i], folder_path("segment"), SLOTS, 0, problem, sizeof problem));
-    assert_int_equal(processes_take(handles[0], INSTANCE, 1, HANDLES, indexes), HANDLES);
-    for (int i = 0; i < HANDLES; i++) {
-        processes_set(handles[0], indexes[i], PROCESS_HELD, (uint32_t)getpid());
-        segment_join(handles[i], indexes[i]);
-    }
-    return 0;
-}
-
-static int close_handles(void **state UNUSED)
-{
-    for (int i = 0; i < HANDLES; i++)
-        segment_close(handles[i]);
-    folder_remove();
-    return 0;
-}
+#include "handles_fixture.h"
 
 static void no_more_enter_than_the_share(void **state UNUSED)
 {

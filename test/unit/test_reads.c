@@ -18,34 +18,11 @@
 #include "segment/segment.h"
 #include "segment/segment_open.h"
 
-enum { SLOTS = 1024, HANDLES = 6, INSTANCE = 1, OTHER_INSTANCE = 2, CHOOSING = 1 };
+enum { HANDLES = 6, OTHER_INSTANCE = 2, CHOOSING = 1 };
 enum { LAB = 3, DEMO = 4 };
 static const uint64_t ANN = 11, BOB = 12, NOBODY = 0;
 
-static struct segment *handles[HANDLES]; /* of one segment, as of so many workers */
-
-static int open_handles(void **state UNUSED)
-{
-    char problem[256];
-    int indexes[HANDLES];
-    folder_make();
-    for (int i = 0; i < HANDLES; i++)
-        assert_true(segment_open(&handles[i], folder_path("segment"), SLOTS, 0, problem, sizeof problem));
-    assert_int_equal(processes_take(handles[0], INSTANCE, 1, HANDLES, indexes), HANDLES);
-    for (int i = 0; i < HANDLES; i++) {
-        processes_set(handles[0], indexes[i], PROCESS_HELD, (uint32_t)getpid());
-        segment_join(handles[i], indexes[i]);
-    }
-    return 0;
-}
-
-static int close_handles(void **state UNUSED)
-{
-    for (int i = 0; i < HANDLES; i++)
-        segment_close(handles[i]);
-    folder_remove();
-    return 0;
-}
+#include "handles_fixture.h"
 
 static const struct read_shares *shares(int ns, uint64_t client, int64_t ns_most, int64_t client_most)
 {

@@ -290,11 +290,25 @@ static void thirty_two_documents_and_no_more(void **state UNUSED)
     }
     struct transaction *transaction = begin(false);
     assert_int_equal(transaction_fetch_many(transaction, names, 32, drafts), FAULT_NONE);
-    const struct document *consulted; /* does not count */
-    assert_int_equal(transaction_consult(transaction, names[32], &consulted), FAULT_NONE);
+    const struct document *document; /* one that is consulted does not count, unless it is fetched too */
+    assert_int_equal(transaction_consult(transaction, names[32], &document), FAULT_NONE);
+    assert_int_equal(transaction_fetch_many(transaction, names, 32, drafts), FAULT_NONE);
+    assert_int_equal(transaction_fetch(transaction, names[32], drafts), FAULT_ALIMIT);
     transaction_end(transaction);
     transaction = begin(false);
     assert_int_equal(transaction_fetch_many(transaction, names, 33, drafts), FAULT_ALIMIT);
+    transaction_end(transaction);
+    transaction = begin(false);
+    for (int i = 0; i < 33; i++)
+        assert_int_equal(transaction_consult(transaction, names[i], &document), FAULT_NONE);
+    assert_int_equal(transaction_fetch_many(transaction, names, 32, drafts), FAULT_NONE);
+    assert_int_equal(transaction_fetch(transaction, names[31], drafts), FAULT_NONE);
+    assert_int_equal(transaction_fetch(transaction, names[32], drafts), FAULT_ALIMIT);
+    transaction_end(transaction);
+    transaction = begin(false); /* one that was read with a tolerance counts when it is fetched */
+    assert_int_equal(transaction_read(transaction, names[32], 10, &document), FAULT_NONE);
+    assert_int_equal(transaction_fetch_many(transaction, names, 32, drafts), FAULT_NONE);
+    assert_int_equal(transaction_fetch(transaction, names[32], drafts), FAULT_ALIMIT);
     transaction_end(transaction);
 }
 

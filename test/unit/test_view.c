@@ -32,7 +32,7 @@ static struct document *create(void)
 static struct view look(const char *caller, const struct document *document)
 {
     struct rules_question question = rules_world_ask(RULES, caller);
-    struct view view;
+    struct view view = {0};
     assert_true(rules_may_read(&question, document, &view.rules));
     view_take(&view, document, rules_world_arena);
     return view;

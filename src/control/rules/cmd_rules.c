@@ -6,6 +6,7 @@
 
 #include "control/message.h"
 #include "control/ns_registry.h"
+#include "model/rules_left.h"
 #include "model/rules_schema.h"
 
 bool cmd_rules_read(struct arena *arena, const char *where, struct bytes text, struct rules **rules_r)
@@ -169,6 +170,16 @@ static bool check_schema(struct control *control, const char *where, const struc
     return cmd_rules_compare(control->arena, where, rules, schema) == 0;
 }
 
+/* Prints the classes whose documents end with accounts: what is deleted does not come back. */
+static void print_endings(const char *where, const struct rules *rules)
+{
+    struct bytes class = BYTES("");
+    while ((class = rules_left_next_class(rules, class)).data)
+        if (rules_left_ends_class(rules, class))
+            printf("%s: %.*s: documents are deleted with the account of their owner\n", where,
+                   (int)class.size, class.data);
+}
+
 static int rules_check(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
@@ -178,6 +189,9 @@ static int rules_check(struct control *control, int argc, char **argv)
         1,
         "Check a file of access rules.",
         "Prints the first error with its place.  Needs no server; - is standard input.\n"
+        "Of rules without an error, prints the classes whose documents are deleted with the account of "
+        "their\n"
+        "owner.\n"
         "With --schema, also prints what the rules name and the schema in SCHEMA declares otherwise: "
         "classes\n"
         "that it does not have, owners in a list, members in a singleton; the exit status is 1 then.\n"};
@@ -194,6 +208,7 @@ static int rules_check(struct control *control, int argc, char **argv)
     if (!read_file(control, words[0], &text) || !cmd_rules_read(control->arena, words[0], text, &rules))
         return CONTROL_FAILED;
     printf("%s: %zu classes\n", words[0], rules_count_classes(rules));
+    print_endings(words[0], rules);
     return check_schema(control, words[0], rules, schema) ? CONTROL_DONE : CONTROL_FAILED;
 }
 

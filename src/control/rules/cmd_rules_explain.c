@@ -10,6 +10,7 @@
 #include "control/record.h"
 #include "control/rules/rules_case.h"
 #include "model/account.h"
+#include "model/rules_left.h"
 
 struct rules_inquiry {
     struct control *control;
@@ -176,6 +177,7 @@ static void print_answer(const struct rules_inquiry *inquiry, const struct rules
 {
     struct builder hidden = {0};
     struct record record = {0};
+    bool ends = rules_left_ends_class(inquiry->rules, inquiry->one.before->header.class);
     add_hidden(inquiry, &answer->view, &hidden, is_json);
     if (is_json) {
         record_add_bool(&record, "allowed", answer->may);
@@ -184,6 +186,8 @@ static void print_answer(const struct rules_inquiry *inquiry, const struct rules
         record_add_json(&record, "hidden",
                         bytes_of(arena_printf(inquiry->control->arena, "[%.*s]", (int)hidden.size,
                                               hidden.size ? hidden.data : "")));
+        if (ends)
+            record_add_word(&record, "on_owner_deleted", "delete");
         record_print(&record);
     } else {
         printf("%s by %s%s\n", answer->may ? "allowed" : "refused",
@@ -191,6 +195,8 @@ static void print_answer(const struct rules_inquiry *inquiry, const struct rules
                document_exists(inquiry->one.before) ? "" : " (the document does not exist)");
         if (hidden.size)
             printf("hidden: %.*s\n", (int)hidden.size, hidden.data);
+        if (ends)
+            printf("deleted with the account of its owner\n");
     }
     builder_free(&hidden);
 }
@@ -220,7 +226,9 @@ int cmd_rules_explain(struct control *control, int argc, char **argv)
                                            3,
                                            "Explain what the rules of a namespace decide of one request.",
                                            "Prints whether it is allowed, by which rule, and the classes of "
-                                           "items that the caller does not see.\n"
+                                           "items that the caller does not see;\n"
+                                           "and whether the document is deleted with the account of its "
+                                           "owner.\n"
                                            "The rules and the documents are those of the namespace.\n"};
     struct rules_inquiry inquiry = {.control = control, .documents = {.arena = control->arena}};
     struct rules_wish wish = {0};

@@ -2,6 +2,7 @@
 #include "operation/accounts/account_change.h"
 
 #include "operation/accounts/account_address.h"
+#include "operation/accounts/account_left.h"
 #include "operation/accounts/account_mail.h"
 #include "model/issuer.h"
 #include "operation/accounts/account_password.h"
@@ -116,7 +117,7 @@ enum fault account_change_delete(struct attempt *attempt, struct draft *draft, c
             return fault;
     }
     draft_delete(draft);
-    return FAULT_NONE;
+    return issuer_is_account(header->id) ? FAULT_NONE : account_left_add(attempt, header->id);
 }
 
 static void add_text(struct builder *body, const char *name, struct bytes text)

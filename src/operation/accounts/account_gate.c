@@ -4,7 +4,8 @@
 #include "base/clock.h"
 #include "segment/limiter.h"
 
-enum { HOUR_MS = 3600000, KIND_CLIENT = LIMITER_ATTEMPTS, KIND_NAME, KIND_MAILER, KIND_MAILED };
+enum { MINUTE_MS = 60000, HOUR_MS = 60 * MINUTE_MS };
+enum { KIND_CLIENT = LIMITER_ATTEMPTS, KIND_NAME, KIND_MAILER, KIND_MAILED, KIND_MAILS };
 
 struct account_kept *account_gate_kept(struct attempt *attempt)
 {
@@ -79,10 +80,11 @@ static uint64_t key_of(struct attempt *attempt, int kind, struct bytes name)
     return limiter_key(attempt->worker_context->segment, attempt->ns, kind, subject_of(attempt, name));
 }
 
-static enum fault count(struct attempt *attempt, uint64_t key, const char *limit, int64_t most)
+static enum fault count(struct attempt *attempt, uint64_t key, const char *limit, int64_t most,
+                        int64_t period_ms)
 {
     const struct reader reader = account_gate_reader(attempt);
-    const struct limiter_rate rate = {.count = most, .period_ms = HOUR_MS, .burst = most};
+    const struct limiter_rate rate = {.count = most, .period_ms = period_ms, .burst = most};
     int64_t wait_ms = limiter_take(attempt->worker_context->segment, key, &rate, 1, clock_monotonic_ms());
     if (!wait_ms)
         return FAULT_NONE;
@@ -98,16 +100,17 @@ enum fault account_gate_count(struct attempt *attempt, struct bytes name)
         return FAULT_NONE;
     kept->is_counted = true;
     enum fault fault = count(attempt, key_of(attempt, KIND_CLIENT, BYTES("")), "limit_client_attempts",
-                             settings->limit_client_attempts);
+                             settings->limit_client_attempts, HOUR_MS);
     if (!fault && name.data)
         fault = count(attempt, key_of(attempt, KIND_NAME, name), "limit_name_attempts",
-                      settings->limit_name_attempts);
+                      settings->limit_name_attempts, HOUR_MS);
     return fault;
 }
 
 enum fault account_gate_count_mail(struct attempt *attempt, const char *kind, struct bytes subject)
 {
     const struct settings *settings = attempt->worker_context->settings;
+    struct segment *segment = attempt->worker_context->segment;
     struct account_kept *kept = account_gate_kept(attempt);
     enum fault fault = FAULT_NONE;
     if (kept->is_mail_counted || attempt->call->level == LEVEL_EVERYTHING)
@@ -115,13 +118,16 @@ enum fault account_gate_count_mail(struct attempt *attempt, const char *kind, st
     kept->is_mail_counted = true;
     if (attempt->call->client)
         fault = count(attempt, key_of(attempt, KIND_MAILER, BYTES("")), "limit_client_mails",
-                      settings->limit_client_mails);
+                      settings->limit_client_mails, HOUR_MS);
     if (fault)
         return fault;
     const char *whose = arena_printf(attempt->call->arena, "%s %.*s", kind, (int)subject.size, subject.data);
-    return count(attempt,
-                 limiter_key(attempt->worker_context->segment, attempt->ns, KIND_MAILED, bytes_of(whose)),
-                 "limit_address_mails", settings->limit_address_mails);
+    fault = count(attempt, limiter_key(segment, attempt->ns, KIND_MAILED, bytes_of(whose)),
+                  "limit_address_mails", settings->limit_address_mails, HOUR_MS);
+    if (fault)
+        return fault;
+    return count(attempt, limiter_key(segment, attempt->ns, KIND_MAILS, BYTES("")), "limit_namespace_mails",
+                 settings->limit_namespace_mails, MINUTE_MS);
 }
 
 void account_gate_forget(struct attempt *attempt, struct bytes name)

@@ -32,8 +32,9 @@ MUST_USE enum fault account_gate_read_external(struct attempt *attempt, const st
  * limit_client_attempts or limit_name_attempts.  An address cannot use up the attempts of another. */
 MUST_USE enum fault account_gate_count(struct attempt *attempt, struct bytes name);
 /* Counts a mail of this kind that the client requests for the subject, an address or a name in lower case;
- * FAULT_XBUSY: too many, by limit_client_mails or limit_address_mails.  Each kind has its own count, so that
- * mails of one kind never use up those of another, and none of them limits logins. */
+ * FAULT_XBUSY: too many, by limit_client_mails, limit_address_mails or limit_namespace_mails.  Each kind has
+ * its own count for a subject, so that mails of one kind never use up those of another, and none of them
+ * limits logins. */
 MUST_USE enum fault account_gate_count_mail(struct attempt *attempt, const char *kind, struct bytes subject);
 /* The client has shown that the name is its own: its attempts at it are forgotten. */
 void account_gate_forget(struct attempt *attempt, struct bytes name);

@@ -196,6 +196,17 @@ bool account_session_has_key(struct attempt *attempt, const struct draft *accoun
     return false;
 }
 
+int64_t account_session_last(struct attempt *attempt, const struct draft *account)
+{
+    int64_t last = STAMP_MIN;
+    size_t count;
+    const struct listed_session *all = list(attempt, account, &count);
+    for (size_t i = 0; i < count; i++)
+        if (!all[i].session.is_service && all[i].session.expires > last)
+            last = all[i].session.expires;
+    return last;
+}
+
 /* --- the answer --- */
 
 static void write_one(const struct call *call, const struct listed_session *one, struct builder *body)

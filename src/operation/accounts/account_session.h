@@ -19,7 +19,8 @@ struct bytes account_session_new_id(struct attempt *attempt);
 struct bytes account_session_new_secret(struct attempt *attempt, struct bytes *key_r);
 
 /* Begins a session: removes those that have expired, and the oldest of too many; answers
- * {"account","token","expires"}, or with a cookie {"account","expires"}. */
+ * {"account","token","expires"}, or with a cookie {"account","expires"}.  Of an account that may be
+ * anonymous, account_end_plan follows. */
 void account_session_begin(struct attempt *attempt, struct draft *account, struct bytes id,
                            const struct session_wish *wish);
 /* Adds a service key; returns its token. */
@@ -34,6 +35,8 @@ size_t account_session_end(struct attempt *attempt, struct draft *account, struc
 void account_session_write(struct attempt *attempt, const struct draft *account);
 /* Has it a service key? */
 bool account_session_has_key(struct attempt *attempt, const struct draft *account);
+/* When the last of its sessions expires; STAMP_MIN: it has none. */
+int64_t account_session_last(struct attempt *attempt, const struct draft *account);
 size_t account_session_count(const struct draft *account);
 
 enum { ACCOUNT_SESSION_NAME = 16 }; /* characters of `session` */

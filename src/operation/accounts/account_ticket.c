@@ -85,6 +85,13 @@ static bool read_content(struct arena *arena, struct bytes content, struct accou
            json_is_i64(expires, expires_r);
 }
 
+enum fault account_ticket_read(struct attempt *attempt, struct bytes *secret_r)
+{
+    const struct reader reader = account_gate_reader(attempt);
+    enum fault fault = account_gate_check(attempt);
+    return fault ? fault : reader_text(&reader, attempt->call->param, "ticket", secret_r);
+}
+
 enum fault account_ticket_fetch(struct attempt *attempt, struct bytes secret, enum letter_kind kind,
                                 struct account_ticket *ticket_r)
 {

@@ -16,6 +16,9 @@ struct account_ticket {
 /* Writes Ticket/<key>, which expires after these minutes, and plans its deletion. */
 MUST_USE enum fault account_ticket_create(struct attempt *attempt, struct bytes key,
                                           const struct account_ticket *ticket, int64_t minutes);
+/* How the operations with mails begin: checks that there are accounts, and reads the member `ticket` of
+ * `param`; NO_BYTES: a mail is requested. */
+MUST_USE enum fault account_ticket_read(struct attempt *attempt, struct bytes *secret_r);
 /* Finds the ticket of this secret and kind; the caller deletes the draft.  FAULT_SKEY: it is wrong, used or
  * expired; the fault is the same in all cases. */
 MUST_USE enum fault account_ticket_fetch(struct attempt *attempt, struct bytes secret, enum letter_kind kind,

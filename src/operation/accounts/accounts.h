@@ -19,7 +19,10 @@
 extern const struct operation accounts_account, accounts_accounts, accounts_confirm, accounts_issuers,
     accounts_login, accounts_logout, accounts_passkey, accounts_register, accounts_reset, accounts_sessions;
 /* Tasks that only the server schedules: accountmail {"kind","name","address","account"} sends a mail,
- * ticketend {"ticket"} deletes a ticket that has expired. */
-extern const struct operation accounts_accountmail, accounts_ticketend;
+ * ticketend {"ticket"} deletes a ticket that has expired,
+ * accountclean {} settles what deleted accounts have left (account_left.h), accountend {"account"} deletes an
+ * anonymous account that is not used (account_end.h). */
+extern const struct operation accounts_accountmail, accounts_ticketend, accounts_accountclean,
+    accounts_accountend;
 
 #endif

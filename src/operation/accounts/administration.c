@@ -1,11 +1,12 @@
 /* administration: the operation `accounts`, by which the administrator finds, makes, changes and deletes
  * accounts, invitations and service keys of a namespace. param, one member:
  * {"find":name}, {"find":{"issuer","subject"}} or {"get":account} → account:
- * {"account","name",…,"sessions":[…]};
+ * {"account","name",…,"sessions":[…],"passkeys":[…]};
  * {"create":{"name","password","address","roles"}} → account; {"set":{"account",…,"roles","disabled"}} →
  * account, or of a provider {"set":{"issuer","subject","roles","disabled"}}; {"invite":{"roles","days"}} →
  * {"invitation","expires"}; {"key":{"account","label","roles"}} →
- * {"account","key"}; {"revoke":{"account","session"}} → {"ended"}; {"delete":account} → {"deleted"}. */
+ * {"account","key"}; {"revoke":{"account","session" or "passkey"}} → {"ended"}; {"delete":account} →
+ * {"deleted"}. */
 #include "operation/accounts/accounts.h"
 
 #include "base/clock.h"
@@ -15,6 +16,7 @@
 #include "operation/accounts/account_password.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/account_ticket.h"
+#include "operation/accounts/passkey_list.h"
 
 enum { DAY_MINUTES = 1440, INVITATION_DAYS = 7, INVITATION_DAYS_MOST = 366 };
 
@@ -107,6 +109,10 @@ static void answer(struct attempt *attempt, struct bytes id, const struct draft 
     account_change_write_open(attempt, id, account);
     builder_add_text(attempt->reply->body, ",\"sessions\":");
     account_session_write(attempt, draft);
+    if (passkey_credential_count(draft)) {
+        builder_add_text(attempt->reply->body, ",\"passkeys\":");
+        passkey_list_write(attempt, draft);
+    }
     builder_add_text(attempt->reply->body, "}");
 }
 
@@ -319,14 +325,37 @@ static enum fault key(struct attempt *attempt, const struct reader *reader, cons
     return FAULT_NONE;
 }
 
+/* One passkey, or {"passkey":"all"}; the last way to sign in, too. */
+static enum fault revoke_passkey(struct attempt *attempt, const struct reader *reader,
+                                 const struct json *wish, struct bytes listed)
+{
+    struct account account;
+    struct draft *draft;
+    struct bytes id;
+    bool is_all = bytes_equal(listed, BYTES("all"));
+    if (!is_all && listed.size != PASSKEY_LISTED)
+        return reader_wrong(reader, wish, "passkey", "A passkey, as it is listed, or all, is expected.");
+    if (json_member(wish, "session"))
+        return reader_wrong(reader, wish, "session", "Either session or passkey is expected.");
+    enum fault fault = read_account(attempt, reader, wish, &id, &draft, &account);
+    if (!fault)
+        builder_printf(attempt->reply->body, "{\"ended\":%zu}",
+                       passkey_list_remove(draft, is_all ? NO_BYTES : listed));
+    return fault;
+}
+
 static enum fault revoke(struct attempt *attempt, const struct reader *reader, const struct json *wish)
 {
     struct account account;
     struct draft *draft;
-    struct bytes id, session;
-    enum fault fault = reader_members(reader, wish, "account session");
+    struct bytes id, session, passkey;
+    enum fault fault = reader_members(reader, wish, "account session passkey");
     if (!fault)
         fault = reader_text(reader, wish, "session", &session);
+    if (!fault)
+        fault = reader_text(reader, wish, "passkey", &passkey);
+    if (!fault && passkey.data)
+        return revoke_passkey(attempt, reader, wish, passkey);
     if (!fault && session.data && session.size != ACCOUNT_SESSION_NAME)
         fault = reader_wrong(reader, wish, "session", "A session, as it is listed, is expected.");
     if (!fault)

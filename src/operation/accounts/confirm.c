@@ -84,9 +84,7 @@ static enum fault confirm_work(struct attempt *attempt)
 {
     const struct reader reader = account_gate_reader(attempt);
     struct bytes secret;
-    enum fault fault = account_gate_check(attempt);
-    if (!fault)
-        fault = reader_text(&reader, attempt->call->param, "ticket", &secret);
+    enum fault fault = account_ticket_read(attempt, &secret);
     if (fault)
         return fault;
     return secret.data ? confirm(attempt, &reader, secret) : request_mail(attempt, &reader);

@@ -127,14 +127,12 @@ static enum fault fetch(struct attempt *attempt, const struct issuer *issuer)
 {
     struct worker_context *worker_context = attempt->worker_context;
     struct arena *arena = attempt->call->arena;
-    const struct document *document;
     struct document_name names[ISSUER_KEYS_DOCUMENTS];
-    issuer_keys_name(arena, issuer->name, names);
+    struct issuer_state state;
     enum fault fault =
-        documents_newest(worker_context->documents, attempt->ns, arena, &names[1], 1, &document);
+        issuer_keys_find_state(worker_context->documents, attempt->ns, arena, issuer, names, &state);
     if (fault)
         return fault;
-    const struct issuer_state state = issuer_keys_read_state(arena, document);
     struct fetched *fetched = attempt->kept;
     if (!fetched) {
         if (!issuer_keys_are_due(worker_context->settings, &state, true, clock_present_ms()))

@@ -8,12 +8,12 @@
  * {"dropped":1}. */
 #include "operation/accounts/accounts.h"
 
+#include "operation/accounts/account_end.h"
 #include "operation/accounts/account_proof.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/passkey_credential.h"
+#include "operation/accounts/passkey_list.h"
 #include "operation/accounts/passkey_options.h"
-
-enum { LISTED = 16 }; /* characters of an item's key, as a passkey is named in the list */
 
 static enum fault refuse(struct attempt *attempt, const char *detail)
 {
@@ -104,11 +104,6 @@ static enum fault begin(struct attempt *attempt, const struct reader *reader)
 
 /* --- create --- */
 
-static void write_listed(struct builder *body, struct bytes key)
-{
-    json_add_string(body, (struct bytes){key.data, key.size < LISTED ? key.size : LISTED});
-}
-
 static enum fault create(struct attempt *attempt, const struct reader *reader)
 {
     const struct json *param = attempt->call->param;
@@ -133,7 +128,7 @@ static enum fault create(struct attempt *attempt, const struct reader *reader)
     if (fault)
         return fault;
     builder_add_text(attempt->reply->body, "{\"passkey\":");
-    write_listed(attempt->reply->body, passkey_credential_key(attempt, verified.id));
+    passkey_list_write_name(attempt->reply->body, passkey_credential_key(attempt, verified.id));
     builder_add_text(attempt->reply->body, "}");
     return FAULT_NONE;
 }
@@ -173,30 +168,13 @@ static enum fault login(struct attempt *attempt, const struct reader *reader)
         fault = account_gate_read(attempt, draft, &account);
     if (!fault && account.is_disabled)
         fault = passkey_credential_refuse(attempt);
-    if (!fault)
-        account_session_begin(attempt, draft, id, &wish);
-    return fault;
+    if (fault)
+        return fault;
+    account_session_begin(attempt, draft, id, &wish);
+    return account_end_plan(attempt, draft, id);
 }
 
 /* --- list, drop --- */
-
-static void write_one(struct attempt *attempt, const struct item *item)
-{
-    struct builder *body = attempt->reply->body;
-    struct passkey passkey;
-    if (!passkey_read(attempt->call->arena, item->content, &passkey))
-        passkey = (struct passkey){0};
-    builder_add_text(body, "{\"passkey\":");
-    write_listed(body, item->key);
-    if (passkey.name.size) {
-        builder_add_text(body, ",\"name\":");
-        json_add_string(body, passkey.name);
-    }
-    builder_printf(body, ",\"created\":%lld", (long long)passkey.created);
-    if (passkey.used)
-        builder_printf(body, ",\"used\":%lld", (long long)passkey.used);
-    builder_printf(body, "%s}", passkey.credential.may_backup ? ",\"synced\":true" : "");
-}
 
 static enum fault list(struct attempt *attempt, const struct reader *reader)
 {
@@ -210,25 +188,10 @@ static enum fault list(struct attempt *attempt, const struct reader *reader)
         fault = account_gate_fetch_caller(attempt, &draft);
     if (fault)
         return fault;
-    const char *before = "{\"passkeys\":[";
-    for (const struct item *item = passkey_credential_next(draft, BYTES("")); item;
-         item = passkey_credential_next(draft, item->key)) {
-        builder_add_bytes(body, bytes_of(before));
-        write_one(attempt, item);
-        before = ",";
-    }
-    builder_printf(body, "%s],\"password\":%s}", *before == ',' ? "" : before,
-                   account_proof_has_password(draft) ? "true" : "false");
+    builder_add_text(body, "{\"passkeys\":");
+    passkey_list_write(attempt, draft);
+    builder_printf(body, ",\"password\":%s}", account_proof_has_password(draft) ? "true" : "false");
     return FAULT_NONE;
-}
-
-/* The passkey as it is listed; NULL: there is none. */
-static const struct item *find(const struct draft *draft, struct bytes listed)
-{
-    const struct item *item = passkey_credential_next(draft, BYTES(""));
-    while (item && (item->key.size < LISTED || !bytes_equal((struct bytes){item->key.data, LISTED}, listed)))
-        item = passkey_credential_next(draft, item->key);
-    return item;
 }
 
 static enum fault drop(struct attempt *attempt, const struct reader *reader)
@@ -246,7 +209,7 @@ static enum fault drop(struct attempt *attempt, const struct reader *reader)
         fault = account_proof_check(attempt, reader, param, draft, &account);
     if (fault)
         return fault;
-    const struct item *item = find(draft, listed);
+    const struct item *item = passkey_list_find(draft, listed);
     if (!item)
         return reader_wrong(reader, param, "drop", "A passkey, as it is listed, is expected.");
     if (!account_proof_has_password(draft) && passkey_credential_count(draft) == 1)

@@ -11,6 +11,7 @@
 #include "operation/accounts/account_address.h"
 #include "operation/accounts/account_mail.h"
 #include "operation/accounts/account_password.h"
+#include "operation/accounts/account_end.h"
 #include "operation/accounts/account_proof.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/account_ticket.h"
@@ -233,9 +234,10 @@ static enum fault register_work(struct attempt *attempt)
     if (!fault)
         fault = wish.has_passkey ? make_with_passkey(attempt, &wish, roles, &id, &draft)
                                  : make_account(attempt, &wish, id, roles, draft);
-    if (!fault)
-        account_session_begin(attempt, draft, id, &wish.session);
-    return fault;
+    if (fault)
+        return fault;
+    account_session_begin(attempt, draft, id, &wish.session);
+    return account_end_plan(attempt, draft, id);
 }
 
 const struct operation accounts_register = {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "model/item.h"
+#include "operation/builtin/attach.h"
 #include "operation/classes.h"
 #include "operation/judge.h"
 #include "operation/reply.h"
@@ -16,11 +17,10 @@ static enum fault read_item_name(const struct reader *reader, const struct json 
     if (item->kind != JSON_OBJECT || item->is_shallow)
         return reader_wrong_value(reader, item, "items",
                                   "Objects with c, k and one of j, s, del are expected.");
-    enum fault fault = reader_members(reader, item, "c k j s del v");
+    enum fault fault =
+        reader_members(reader, item, attach_is(item) ? "c k j s del v sha mime from" : "c k j s del v");
     if (!fault)
         fault = reader_class(reader, item, "c", iclass);
-    if (!fault && item_is_reserved(*iclass))
-        fault = reader_wrong(reader, item, "c", ITEM_RESERVED);
     if (!fault)
         fault = reader_text(reader, item, "k", key);
     if (fault)
@@ -35,9 +35,10 @@ static enum fault read_item_name(const struct reader *reader, const struct json 
 struct change {
     struct bytes iclass, key, content;
     bool is_removal, is_string;
+    const struct attach *attach; /* NULL: not an attachment that is set */
 };
 
-/* All that can be judged without its document. */
+/* All that can be judged without its document.  A new item P names a file; how one is removed is the same. */
 static enum fault read_item(const struct reader *reader, const struct json *item, bool may_remove,
                             struct change *change_r)
 {
@@ -51,6 +52,15 @@ static enum fault read_item(const struct reader *reader, const struct json *item
     if (fault)
         return fault;
     const struct json *json = json_member(item, "j"), *string = json_member(item, "s");
+    bool is_null = json && json->kind == JSON_NULL;
+    if (item_is_reserved(change.iclass) && (attach_names(item) || !(change.is_removal || is_null))) {
+        struct attach *attach = ARENA_NEW(reader->call->arena, struct attach);
+        change.attach = attach;
+        *change_r = change;
+        return change.is_removal
+                   ? reader_wrong_value(reader, item, "items", "An attachment is set or removed.")
+                   : attach_read(reader, item, change.key, attach);
+    }
     if ((json != NULL) + (string != NULL) + change.is_removal != 1)
         return reader_wrong_value(reader, item, "items", "Exactly one of j, s and del is expected.");
     if (change.is_removal && !may_remove)
@@ -73,8 +83,8 @@ static enum fault apply_item(struct attempt *attempt, const struct reader *reade
     const char *refusal;
     enum fault fault = read_item(reader, item, may_remove, &change);
     bool may = true;
-    if (!fault && attempt->call->rules)
-        fault = judge_name(attempt, draft, change.iclass, &may);
+    if (!fault && call_is_judged(attempt->call))
+        fault = judge_name(attempt, draft, change.iclass, change.key, &may);
     if (!fault && !may)
         fault = judge_refuse(attempt, draft);
     if (fault)
@@ -83,6 +93,8 @@ static enum fault apply_item(struct attempt *attempt, const struct reader *reade
         draft_remove_item(draft, change.iclass, change.key);
         return FAULT_NONE;
     }
+    if (change.attach)
+        return attach_set(attempt, reader, draft, item, change.attach);
     fault = classes_judge(attempt, draft_base(draft)->header.class, change.iclass, !change.key.size,
                           change.is_string, &refusal);
     if (fault)
@@ -107,7 +119,8 @@ static int64_t tell(struct attempt *attempt, const struct document *base, int64_
 {
     const struct document *shown = base;
     struct view view;
-    bool is_hidden = attempt->call->rules && (judge_show(attempt, &shown, &view) || !view_is_whole(&view));
+    bool is_hidden =
+        call_is_judged(attempt->call) && (judge_show(attempt, &shown, &view) || !view_is_whole(&view));
     return is_hidden ? most + 1 : value;
 }
 
@@ -167,21 +180,32 @@ void change_leave_version(struct attempt *attempt, int64_t version)
     builder_add_text(body, "}");
 }
 
-/* False: the stored text is not what work leaves. */
-static bool read_version(const struct attempt *attempt, int64_t *version_r)
+/* False: the stored text is not what work leaves.  rest_r: the other members, with the comma before them. */
+static bool read_version(const struct attempt *attempt, int64_t *version_r, struct bytes *rest_r)
 {
     const struct builder *body = attempt->reply->body;
     const size_t size = body->size - attempt->out, around = sizeof LEFT;
     const char *left = body->data + attempt->out;
-    return size > around && memcmp(left, LEFT, around - 1) == 0 && left[size - 1] == '}' &&
-           bytes_to_i64((struct bytes){left + around - 1, size - around}, version_r);
+    if (size <= around || memcmp(left, LEFT, around - 1) != 0 || left[size - 1] != '}')
+        return false;
+    const struct bytes members = {left + around - 1, size - around};
+    const char *comma = memchr(members.data, ',', members.size);
+    size_t digits = comma ? (size_t)(comma - members.data) : members.size;
+    *rest_r = (struct bytes){members.data + digits, members.size - digits};
+    return bytes_to_i64((struct bytes){members.data, digits}, version_r);
 }
 
 enum fault change_complete_version(struct attempt *attempt)
 {
+    struct builder *body = attempt->reply->body;
+    struct bytes rest;
     int64_t version;
-    if (!read_version(attempt, &version))
+    if (!read_version(attempt, &version, &rest))
         return reply_fault(attempt->call, attempt->reply, FAULT_BCONTENT, NULL, "answer", NULL);
+    rest.data = arena_copy(attempt->call->arena, rest.data, rest.size);
     change_leave_version(attempt, attempt->version ? attempt->version : version);
+    body->size--; /* its last brace */
+    builder_add_bytes(body, rest);
+    builder_add_text(body, "}");
     return FAULT_NONE;
 }

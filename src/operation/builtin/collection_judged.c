@@ -43,7 +43,7 @@ static bool is_shown(const struct collection_request *request, const struct docu
 {
     bool is_there = document_exists(document) && (request->collection || view_is_whole(view));
     for (size_t i = 0; is_there && request->collection && i < request->collection->key_count; i++)
-        is_there = view_shows(view, request->collection->keys[i].item->name);
+        is_there = view_shows_plainly(view, request->collection->keys[i].item->name);
     return is_there;
 }
 

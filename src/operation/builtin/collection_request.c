@@ -260,7 +260,7 @@ enum fault collection_request_read(struct attempt *attempt, const struct reader 
     const struct json *param = attempt->call->param;
     struct bytes want;
     *request = (struct collection_request){.position = {.is_complete = true, .is_first = true},
-                                           .is_judged = attempt->call->rules != NULL};
+                                           .is_judged = call_is_judged(attempt->call)};
     enum fault fault = reader_members(reader, param, "c collection value token cursor limit want stream");
     if (!fault)
         fault = reader_class(reader, param, "c", &request->class);

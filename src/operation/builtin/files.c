@@ -11,19 +11,9 @@
 #include "model/stamp.h"
 #include "operation/builtin/build.h"
 #include "operation/builtin/change.h"
+#include "operation/builtin/of_z.h"
 
 enum { MEGA = 1048576, ITEM_COST = 200 /* of a piece in its document, at most */ };
-
-static enum fault read_code(const struct reader *reader, const struct json *object, const char *member,
-                            struct bytes *code_r)
-{
-    const struct json *value = json_member(object, member);
-    if (!value || value->kind != JSON_STRING ||
-        !namespace_is_code(arena_copy(reader->call->arena, value->value.data, value->value.size)))
-        return reader_wrong(reader, object, member, "The code of a namespace is expected.");
-    *code_r = value->value;
-    return FAULT_NONE;
-}
 
 static struct document_name name_of_list(struct bytes code)
 {
@@ -302,7 +292,7 @@ static enum fault put(struct attempt *attempt, const struct reader *reader, cons
         return reader_wrong_value(reader, wish, "put", "An object is expected.");
     enum fault fault = reader_members(reader, wish, "ns if files remove");
     if (!fault)
-        fault = read_code(reader, wish, "ns", &code);
+        fault = of_z_read_code(reader, wish, "ns", &code);
     if (!fault)
         fault = reader_integer(reader, wish, "if", 0, STAMP_MAX, -1, &expected);
     if (!fault)
@@ -346,7 +336,7 @@ static enum fault list(struct attempt *attempt, const struct reader *reader, con
     struct draft *draft;
     int64_t count;
     const char *comma = "";
-    enum fault fault = read_code(reader, param, "list", &code);
+    enum fault fault = of_z_read_code(reader, param, "list", &code);
     if (!fault)
         fault = transaction_fetch(attempt->transaction, name_of_list(code), &draft);
     if (fault)
@@ -379,14 +369,11 @@ static enum fault files_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct json *param = attempt->call->param;
-    if (!bytes_equal(attempt->call->ns, BYTES("z")))
-        return reply_wrong_argument(attempt->call, attempt->reply, "path",
-                                    "Files of namespaces are in the namespace z: call it there.");
-    enum fault fault = reader_members(&reader, param, "list put");
+    enum fault fault =
+        of_z_check(&reader, "list put", "Files of namespaces are in the namespace z: call it there.",
+                   "One of list, put is expected.");
     if (fault)
         return fault;
-    if (!param || !param->first || param->first->next)
-        return reader_wrong_value(&reader, NULL, "param", "One of list, put is expected.");
     return json_member(param, "put") ? put(attempt, &reader, param) : list(attempt, &reader, param);
 }
 

@@ -307,8 +307,8 @@ static enum fault read_search(struct attempt *attempt, const struct reader *read
     fault = read_conditions(reader, param, search);
     if (fault)
         return fault;
-    return attempt->call->rules ? read_judged_cursor(attempt, reader, param, search)
-                                : read_cursor(attempt, reader, param, search);
+    return call_is_judged(attempt->call) ? read_judged_cursor(attempt, reader, param, search)
+                                         : read_cursor(attempt, reader, param, search);
 }
 
 static void write_item(struct builder *body, const struct search_found *found)
@@ -353,7 +353,7 @@ static bool is_found(struct judged_search *judged, const struct search_found *fo
                      const struct document *document, const struct view *view)
 {
     const struct search *search = &judged->search;
-    if (!document_exists(document) || !view_shows(view, search->item->name))
+    if (!document_exists(document) || !view_shows_plainly(view, search->item->name))
         return false;
     if (!search->wants_items)
         return true;
@@ -436,7 +436,7 @@ static enum fault find_work(struct attempt *attempt)
     enum fault fault = read_search(attempt, &reader, &search);
     if (fault)
         return classes_confirm(attempt, fault);
-    if (attempt->call->rules)
+    if (call_is_judged(attempt->call))
         return find_judged(attempt, &search);
     fault = store_search(documents_store(attempt->worker_context->documents), attempt->ns,
                          attempt->call->arena, &search, &page);

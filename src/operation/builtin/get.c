@@ -75,7 +75,7 @@ static enum fault fetch_newest(struct attempt *attempt, const struct reader *rea
         return FAULT_NONE;
     const struct settings *settings = attempt->worker_context->settings;
     transaction_limit_bytes(attempt->transaction, (size_t)settings->limit_answer_bytes *
-                                                      (attempt->call->rules ? LOADS_OF_RULED : 1));
+                                                      (call_is_judged(attempt->call) ? LOADS_OF_RULED : 1));
     enum fault fault = transaction_fetch_many(attempt->transaction, names, wanted, drafts);
     if (fault != FAULT_ALIMIT)
         return fault;
@@ -96,14 +96,14 @@ static enum fault load_newest(struct attempt *attempt, const struct reader *read
     const int64_t most = reader->settings->limit_answer_bytes;
     size_t wanted = 0;
     for (size_t i = 0; i < count; i++)
-        if (requests[i].age_s)
+        if (requests[i].age_s && !requests[i].other.data)
             names[wanted++] = requests[i].name;
     enum fault fault = FAULT_NONE;
     if (wanted)
         fault =
             transaction_newest(attempt->transaction, names, wanted, (size_t)most * LOADS_OF_RULED, documents);
     for (size_t i = 0, k = 0; !fault && i < count; i++) {
-        if (!requests[i].age_s)
+        if (!requests[i].age_s || requests[i].other.data)
             continue;
         requests[i].newest = documents[k++];
         if (!requests[i].newest)
@@ -151,7 +151,7 @@ static enum fault write_documents(struct attempt *attempt, const struct reader *
         struct view view = {0};
         enum fault fault = find_document(attempt, &requests[i], drafts, &document);
         shown = document;
-        if (!fault && attempt->call->rules)
+        if (!fault && !requests[i].other.data)
             fault = judge_show(attempt, &shown, &view);
         if (fault)
             return fault;
@@ -188,7 +188,7 @@ static enum fault get_work(struct attempt *attempt)
     fault = read_requests(&reader, docs, requests);
     if (!fault)
         fault = fetch_newest(attempt, &reader, requests, docs->count, drafts);
-    if (!fault && attempt->call->rules)
+    if (!fault && call_is_judged(attempt->call))
         fault = load_newest(attempt, &reader, requests, docs->count);
     if (fault)
         return fault;

@@ -26,7 +26,7 @@ static enum fault read_query(const struct reader *reader, const struct json *par
         fault = reader_check_length(reader, param, "prefix", query->prefix);
     if (!fault)
         fault = reader_text(reader, param, "cursor", &query->cursor);
-    if (!fault && query->cursor.size && !reader->call->rules)
+    if (!fault && query->cursor.size && !call_is_judged(reader->call))
         fault = reader_check_length(reader, param, "cursor", query->cursor);
     if (!fault)
         fault = reader_integer(reader, param, "after", 0, STAMP_MAX, 0, &query->after);
@@ -216,9 +216,9 @@ static enum fault list_work(struct attempt *attempt)
     enum fault fault = reader_members(&reader, attempt->call->param, "c prefix after limit cursor");
     if (fault)
         return fault;
-    if (attempt->call->rules && json_member(attempt->call->param, "c"))
+    if (call_is_judged(attempt->call) && json_member(attempt->call->param, "c"))
         return list_judged(attempt, &reader);
-    if (attempt->call->rules) /* there may be classes that the caller may not know of */
+    if (call_is_judged(attempt->call)) /* there may be classes that the caller may not know of */
         return reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED,
                            "Without the administrator's key, c is expected.", "list", NULL);
     return json_member(attempt->call->param, "c") ? list_documents(attempt, &reader)

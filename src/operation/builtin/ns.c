@@ -2,16 +2,18 @@
  * z. param, one member: {"list":{"limit","cursor"}} → {"namespaces":[namespace…],"cursor":code};
  * {"get":code} → namespace: {"ns","v","database","access","state"…,"malformed":member}, with its access
  * rules (model/rules.h); {"set":{"ns","if":version,"access","state","message",…,"rules":{…}}} →
- * {"v":version}: null removes a member. */
+ * {"v":version,"warnings":[sentence…]}: null removes a member; the warnings are about rules that the schema
+ * of the namespace contradicts (model/rules_schema.h). */
 #include "operation/builtin/builtin.h"
 
 #include "base/clock.h"
 #include "base/names.h"
 #include "model/namespace.h"
-#include "model/rules.h"
+#include "model/rules_schema.h"
 #include "model/stamp.h"
 #include "operation/builtin/build.h"
 #include "operation/builtin/change.h"
+#include "operation/builtin/of_z.h"
 #include "operation/tasks/task_wakeup.h"
 #include "store/store_list.h"
 
@@ -33,18 +35,6 @@ static enum fault refuse_absence(const struct reader *reader, struct bytes code)
 {
     return reply_fault(reader->call, reader->reply, FAULT_NNAMESPACE, NULL,
                        arena_copy(reader->call->arena, code.data, code.size), NULL);
-}
-
-/* The code of a namespace in a member of `object`. */
-static enum fault read_code(const struct reader *reader, const struct json *object, const char *member,
-                            struct bytes *code_r)
-{
-    const struct json *value = json_member(object, member);
-    if (!value || value->kind != JSON_STRING ||
-        !namespace_is_code(arena_copy(reader->call->arena, value->value.data, value->value.size)))
-        return reader_wrong(reader, object, member, "The code of a namespace is expected.");
-    *code_r = value->value;
-    return FAULT_NONE;
 }
 
 /* --- reading --- */
@@ -104,7 +94,7 @@ static enum fault get(struct attempt *attempt, const struct reader *reader, cons
 {
     struct bytes code;
     struct draft *draft;
-    enum fault fault = read_code(reader, param, "get", &code);
+    enum fault fault = of_z_read_code(reader, param, "get", &code);
     if (!fault)
         fault = transaction_fetch(attempt->transaction, name_of(code), &draft);
     if (fault)
@@ -124,7 +114,7 @@ static enum fault read_page(const struct reader *reader, const struct json *wish
     if (!fault)
         fault = reader_integer(reader, wish, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
     if (!fault && json_member(wish, "cursor"))
-        fault = read_code(reader, wish, "cursor", &query->cursor);
+        fault = of_z_read_code(reader, wish, "cursor", &query->cursor);
     query->class = BYTES("Namespace");
     query->limit = (int32_t)limit;
     query->minute = clock_present_minute();
@@ -213,10 +203,12 @@ static enum fault refuse_rules(const struct reader *reader, const struct json *w
     return fault;
 }
 
-static enum fault change_rules(const struct reader *reader, const struct json *wish, struct draft *draft)
+/* `rules_r`: the new ones; NULL: none. */
+static enum fault change_rules(const struct reader *reader, const struct json *wish, struct draft *draft,
+                               const struct rules **rules_r)
 {
     const struct json *member = json_member(wish, "rules");
-    struct rules *rules;
+    struct rules *rules = NULL;
     struct rules_problem problem;
     if (!member)
         return FAULT_NONE;
@@ -226,6 +218,44 @@ static enum fault change_rules(const struct reader *reader, const struct json *w
         return refuse_rules(reader, wish, &problem);
     else
         draft_set_item(draft, BYTES("Rules"), BYTES(""), false, member->text);
+    *rules_r = rules;
+    return FAULT_NONE;
+}
+
+static void add_warning(void *context, const char *sentence)
+{
+    struct builder *list = context;
+    if (list->size)
+        builder_add_text(list, ",");
+    json_add_string(list, bytes_of(sentence));
+}
+
+/* Appends the member to the answer that change_leave_version has made. */
+static void write_warnings(struct builder *body, const struct builder *list)
+{
+    body->size--; /* its last brace */
+    builder_add_text(body, ",\"warnings\":[");
+    builder_add(body, list->data, list->size);
+    builder_add_text(body, "]}");
+}
+
+/* Compares the rules with the schema that is declared for the namespace, if there is one. */
+static enum fault warn(struct attempt *attempt, struct bytes code, const struct rules *rules)
+{
+    struct arena *arena = attempt->call->arena;
+    const struct document_name name = {BYTES("Schema"), code};
+    const struct document *document;
+    struct schema *schema;
+    struct schema_problem problem;
+    struct builder list = {0};
+    enum fault fault = transaction_consult(attempt->transaction, name, &document);
+    if (fault)
+        return fault;
+    struct bytes text = find_content(document, BYTES("Conf"));
+    if (text.data && !schema_read(arena, text, &schema, &problem) &&
+        rules_schema_compare(arena, rules, schema, add_warning, &list))
+        write_warnings(attempt->reply->body, &list);
+    builder_free(&list);
     return FAULT_NONE;
 }
 
@@ -233,13 +263,14 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
 {
     const struct json *wish = json_member(param, "set");
     struct bytes code, text;
+    const struct rules *rules = NULL;
     struct draft *draft;
     int64_t expected;
     if (wish->kind != JSON_OBJECT || wish->is_shallow)
         return reader_wrong_value(reader, wish, "set", "An object is expected.");
     enum fault fault = reader_members(reader, wish, "ns if rules " NAMESPACE_MEMBERS);
     if (!fault)
-        fault = read_code(reader, wish, "ns", &code);
+        fault = of_z_read_code(reader, wish, "ns", &code);
     if (!fault)
         fault = reader_integer(reader, wish, "if", 0, STAMP_MAX, -1, &expected);
     if (!fault)
@@ -257,14 +288,14 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
     if (refusal)
         fault = reader_wrong(reader, wish, "accounts", refusal);
     if (!fault)
-        fault = change_rules(reader, wish, draft);
+        fault = change_rules(reader, wish, draft, &rules);
     if (fault)
         return fault;
     draft_create(draft);
     draft_set_item(draft, BYTES("Conf"), BYTES(""), false, text);
     build_note(attempt, draft);
     change_leave_version(attempt, change_version(draft_base(draft)));
-    return FAULT_NONE;
+    return rules ? warn(attempt, code, rules) : FAULT_NONE;
 }
 
 /* --- the operation --- */
@@ -287,14 +318,11 @@ static enum fault ns_work(struct attempt *attempt)
     } acts[] = {{"list", list}, {"get", get}, {"set", set}};
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct json *param = attempt->call->param;
-    if (!bytes_equal(attempt->call->ns, BYTES("z")))
-        return reply_wrong_argument(attempt->call, attempt->reply, "path",
-                                    "Namespaces are configured in the namespace z: call it there.");
-    enum fault fault = reader_members(&reader, param, "list get set");
+    enum fault fault =
+        of_z_check(&reader, "list get set", "Namespaces are configured in the namespace z: call it there.",
+                   "One of list, get, set is expected.");
     if (fault)
         return fault;
-    if (!param || !param->first || param->first->next)
-        return reader_wrong_value(&reader, NULL, "param", "One of list, get, set is expected.");
     for (size_t i = 0; i < COUNT_OF(acts); i++)
         if (json_member(param, acts[i].member))
             return acts[i].act(attempt, &reader, param);

@@ -95,7 +95,7 @@ static enum fault put_work(struct attempt *attempt)
     fault = transaction_fetch_many(attempt->transaction, names, count, drafts);
     int64_t highest = 0;
     for (size_t i = 0; !fault && i < count; i++) {
-        if (attempt->call->rules && (fault = judge_draft(attempt, &drafts[i], &orders[i].view)))
+        if (call_is_judged(attempt->call) && (fault = judge_draft(attempt, &drafts[i], &orders[i].view)))
             return fault;
         int64_t present = view_version(&orders[i].view, draft_base(drafts[i]));
         if (present > highest)

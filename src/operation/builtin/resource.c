@@ -1,9 +1,12 @@
 /* resource: a document as a resource, with conditions on its version (protocol.md, "Resources").  GET
  * reads it; PUT makes its items exactly those of the request; PATCH sets and removes the items that are
  * named; DELETE deletes it.  No envelope and no synchronisation: the answer is the document, or {"v"}. */
-#include "operation/builtin/builtin.h"
+#include "operation/builtin/resource.h"
 
 #include "model/stamp.h"
+#include "operation/builtin/attachment.h"
+#include "operation/builtin/attachment_upload.h"
+#include "operation/builtin/builtin.h"
 #include "operation/builtin/change.h"
 #include "operation/judge.h"
 #include "operation/reply.h"
@@ -11,7 +14,7 @@
 
 enum { STATUS_OK = 200, STATUS_CREATED = 201, STATUS_NOT_MODIFIED = 304 };
 
-static enum fault read_name(const struct reader *reader, struct document_name *name_r)
+enum fault resource_name(const struct reader *reader, struct document_name *name_r)
 {
     const struct resource *resource = reader->call->resource;
     if (!item_is_class_name(resource->class))
@@ -24,14 +27,7 @@ static enum fault read_name(const struct reader *reader, struct document_name *n
     return fault;
 }
 
-/* A document as the caller sees it. */
-struct sight {
-    const struct document *document;
-    struct view view;
-};
-
-/* Does the condition match the present version of the document, and the view? */
-static bool is_named(const struct version_condition *condition, const struct sight *sight)
+bool resource_is_at(const struct version_condition *condition, const struct sight *sight)
 {
     const struct document *document = sight->document;
     if (!document_exists(document))
@@ -40,7 +36,13 @@ static bool is_named(const struct version_condition *condition, const struct sig
         if (condition->versions[i] == view_version(&sight->view, document) &&
             bytes_equal(condition->views[i], view_name(&sight->view)))
             return true;
-    return condition->is_any;
+    return false;
+}
+
+/* Does the condition match the present version of the document, and the view? */
+static bool is_named(const struct version_condition *condition, const struct sight *sight)
+{
+    return resource_is_at(condition, sight) || (condition->is_any && document_exists(sight->document));
 }
 
 static bool is_refused(const struct resource *resource, const struct sight *sight)
@@ -49,7 +51,7 @@ static bool is_refused(const struct resource *resource, const struct sight *sigh
            (resource->none_match.is_given && is_named(&resource->none_match, sight));
 }
 
-static enum fault refuse_absence(struct attempt *attempt, struct document_name name)
+enum fault resource_refuse_absence(struct attempt *attempt, struct document_name name)
 {
     struct arena *arena = attempt->call->arena;
     return reply_fault(attempt->call, attempt->reply, FAULT_NDOCUMENT, NULL,
@@ -62,11 +64,17 @@ static enum fault refuse_absence(struct attempt *attempt, struct document_name n
 /* Where rules decide, an older copy could show what may no longer be read. */
 static enum fault read_document(struct attempt *attempt, struct document_name name, struct sight *sight)
 {
-    struct draft *draft;
     int64_t age_s = attempt->call->resource->age_s;
     *sight = (struct sight){0};
-    if (age_s && !attempt->call->rules)
+    if (age_s && !call_is_judged(attempt->call))
         return transaction_read(attempt->transaction, name, age_s, &sight->document);
+    return resource_read(attempt, name, sight);
+}
+
+enum fault resource_read(struct attempt *attempt, struct document_name name, struct sight *sight)
+{
+    struct draft *draft;
+    *sight = (struct sight){0};
     enum fault fault = transaction_fetch(attempt->transaction, name, &draft);
     if (fault)
         return fault;
@@ -80,13 +88,13 @@ static enum fault get_work(struct attempt *attempt)
     const struct resource *resource = attempt->call->resource;
     struct sight sight;
     struct document_name name;
-    enum fault fault = read_name(&reader, &name);
+    enum fault fault = resource_name(&reader, &name);
     if (!fault)
         fault = read_document(attempt, name, &sight);
     if (fault)
         return fault;
     if (!document_exists(sight.document))
-        return refuse_absence(attempt, name);
+        return resource_refuse_absence(attempt, name);
     if (resource->match.is_given && !is_named(&resource->match, &sight))
         return change_refuse_view(&reader, sight.document, &sight.view);
     attempt->reply->etag = view_version(&sight.view, sight.document);
@@ -115,26 +123,43 @@ static enum fault find_items(const struct reader *reader, const struct json **it
     return *items_r ? FAULT_NONE : reader_wrong_value(reader, NULL, "items", "An array is expected.");
 }
 
-/* Opens the document for writing, when that is allowed; one that the caller may not read is treated as one
- * that does not exist. */
-static enum fault fetch(struct attempt *attempt, const struct reader *reader, bool must_exist,
-                        struct draft **draft_r, struct sight *sight)
+enum fault resource_fetch(struct attempt *attempt, const struct reader *reader, bool must_exist,
+                          struct draft **draft_r, struct sight *sight)
 {
     struct document_name name;
     *sight = (struct sight){0};
-    enum fault fault = read_name(reader, &name);
+    enum fault fault = resource_name(reader, &name);
     if (!fault)
         fault = transaction_fetch(attempt->transaction, name, draft_r);
-    if (!fault && attempt->call->rules)
+    if (!fault && call_is_judged(attempt->call))
         fault = judge_draft(attempt, draft_r, &sight->view);
     if (fault)
         return fault;
     if (must_exist && !draft_exists(*draft_r))
-        return refuse_absence(attempt, name);
+        return resource_refuse_absence(attempt, name);
     sight->document = draft_base(*draft_r);
+    return FAULT_NONE;
+}
+
+/* Opens the document for writing, when the conditions allow that. */
+static enum fault fetch(struct attempt *attempt, const struct reader *reader, bool must_exist,
+                        struct draft **draft_r, struct sight *sight)
+{
+    enum fault fault = resource_fetch(attempt, reader, must_exist, draft_r, sight);
+    if (fault)
+        return fault;
     return is_refused(attempt->call->resource, sight)
                ? change_refuse_view(reader, sight->document, &sight->view)
                : FAULT_NONE;
+}
+
+/* An item of the base, of which a filter leaves `shown`. */
+static bool is_seen(const struct sight *sight, const struct document *base, const struct document *shown,
+                    const struct item *item)
+{
+    if (!view_shows(&sight->view, item->iclass))
+        return false;
+    return shown == base || (shown && document_find_item(shown, item->iclass, item->key));
 }
 
 static enum fault put_work(struct attempt *attempt)
@@ -148,11 +173,11 @@ static enum fault put_work(struct attempt *attempt)
         fault = fetch(attempt, &reader, false, &draft, &sight);
     if (fault)
         return fault;
-    const struct document *base = draft_base(draft);
+    const struct document *base = draft_base(draft), *shown = judge_find_shown(attempt, base);
     leave(attempt, document_exists(base) ? STATUS_OK : STATUS_CREATED, &sight);
     draft_create(draft);
     for (uint32_t i = 0; i < base->item_count; i++) /* items sent back unchanged are no change */
-        if (view_shows(&sight.view, base->items[i].iclass))
+        if (is_seen(&sight, base, shown, &base->items[i]))
             draft_remove_item(draft, base->items[i].iclass, base->items[i].key);
     return change_items(attempt, draft, items, false);
 }
@@ -193,7 +218,7 @@ static void name_version(struct attempt *attempt, int64_t version)
     const struct document *document;
     struct view view;
     attempt->reply->etag = version;
-    if (!attempt->call->rules)
+    if (!call_is_judged(attempt->call))
         return;
     if (judge_load(attempt, &name, 1, SIZE_MAX, &document, &view))
         document = NULL;
@@ -247,4 +272,23 @@ const struct operation builtin_resource[] = {
                          .work = delete_work,
                          .afterwork = write_afterwork,
                          .is_bare = true},
+    [RESOURCE_READ_FILE] = {.name = "GET",
+                            .right = RIGHT_READ,
+                            .is_safe = true,
+                            .obeys_rules = true,
+                            .work = attachment_get_work,
+                            .is_bare = true},
+    [RESOURCE_STORE_FILE] = {.name = "PUT",
+                             .right = RIGHT_WRITE,
+                             .obeys_rules = true,
+                             .prepare = attachment_upload_receive,
+                             .work = attachment_put_work,
+                             .afterwork = attachment_put_afterwork,
+                             .is_bare = true},
+    [RESOURCE_REMOVE_FILE] = {.name = "DELETE",
+                              .right = RIGHT_WRITE,
+                              .obeys_rules = true,
+                              .work = attachment_delete_work,
+                              .afterwork = attachment_delete_afterwork,
+                              .is_bare = true},
 };

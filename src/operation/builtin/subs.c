@@ -14,8 +14,10 @@
 #include "operation/classes.h"
 #include "operation/matches.h"
 #include "operation/push/push_send.h"
+#include "operation/quota.h"
 #include "operation/reader.h"
 #include "operation/reply.h"
+#include "operation/stored_caller.h"
 
 enum {
     LIFE_STANDARD = 1440, /* minutes */
@@ -227,6 +229,9 @@ static enum fault read_change(struct subs_request *request)
     if (!fault)
         fault = read_push(request);
     request->change.caller = matches_caller(request->attempt->call);
+    quota_find_numbers(request->attempt->call, QUOTA_SUBSCRIPTIONS_HELD, request->change.mosts);
+    if (!request->change.caller.credential.data)
+        request->change.caller.credential = stored_caller_token(request->attempt->call);
     if (!request->change.caller.is_administrator)
         request->change.client = request->attempt->call->client;
     return fault ? fault : read_context(request);
@@ -268,10 +273,14 @@ static enum fault refuse_one_more(const struct subs_request *request, const char
         {"limit_client_definitions", settings->limit_client_definitions, true},
         {"limit_namespace_definitions", settings->limit_namespace_definitions, false},
         {"limit_namespace_definitions_mb", settings->limit_namespace_definitions_mb, false},
+        {"quotas.address.subscriptions_held", request->change.mosts[QUOTA_ADDRESS], true},
+        {"quotas.account.subscriptions_held", request->change.mosts[QUOTA_ACCOUNT], true},
+        {"quotas.namespace.subscriptions_held", request->change.mosts[QUOTA_NAMESPACE], true},
     };
     size_t i = 0;
     while (i + 1 < COUNT_OF(limits) && strcmp(limits[i].name, limit) != 0)
         i++;
+    quota_count_refusal(request->attempt, limits[i].name);
     return limits[i].is_share
                ? reader_busy(&request->reader, limits[i].name, limits[i].most)
                : reader_over(&request->reader, NULL, limits[i].name, limits[i].most, limits[i].most + 1);

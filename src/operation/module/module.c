@@ -19,6 +19,7 @@
 #include "edge/json.h"
 #include "operation/builtin/builtin.h"
 #include "operation/classes.h"
+#include "operation/module/module_filter.h"
 #include "operation/module/module_run.h"
 #include "operation/module/module_watch.h"
 #include "operation/registry.h"
@@ -341,6 +342,12 @@ static bool judge_search(const struct judgement *judgement, const struct stampd_
     return !is_twice || refuse(judgement, "there is a search %s already", search->name);
 }
 
+static bool add_filter(const struct judgement *judgement, const struct stampd_filter *filter)
+{
+    const char *why = module_filter_add(filter);
+    return !why || refuse(judgement, "filter of %s: %s", filter->document_class, why);
+}
+
 /* The first member of every version of the struct; nothing else is read before it is checked. */
 static bool judge_abi(const struct judgement *judgement, uint32_t abi)
 {
@@ -370,6 +377,10 @@ bool module_add(const struct stampd_module *module, const char *path, char *prob
     const struct stampd_operation *operation = module->operations;
     for (; operation && operation->name; operation++)
         if (!add_operation(&judgement, module, operation))
+            return false;
+    const struct stampd_filter *filter = module->filters;
+    for (; filter && filter->document_class; filter++)
+        if (!add_filter(&judgement, filter))
             return false;
     struct loaded *loaded = calloc(1, sizeof *loaded);
     if (!loaded)

@@ -53,16 +53,44 @@ static bool has_level(const struct stampd_document *document, enum access_level 
     return is_own || call->rules || call->level >= level;
 }
 
-typedef enum fault judge(struct attempt *attempt, const struct document *document, bool *may_r,
-                         struct rules_view *view_r);
+/* NULL: any items. */
+typedef enum fault judge(struct attempt *attempt, const struct document *document, const char *item_class,
+                         bool *may_r);
 
-static bool may_look(struct stampd_document *document, judge *decide, struct rules_view *view_r)
+static enum fault judge_read(struct attempt *attempt, const struct document *document, const char *item_class,
+                             bool *may_r)
+{
+    struct view view;
+    enum fault fault = judge_show(attempt, &document, &view);
+    (void)item_class;
+    *may_r = !fault && document_exists(document);
+    return fault;
+}
+
+static enum fault judge_list(struct attempt *attempt, const struct document *document, const char *item_class,
+                             bool *may_r)
+{
+    struct view view;
+    enum fault fault = judge_show_listed(attempt, &document, &view);
+    (void)item_class;
+    *may_r = !fault && document_exists(document);
+    return fault;
+}
+
+static enum fault judge_items(struct attempt *attempt, const struct document *document,
+                              const char *item_class, bool *may_r)
+{
+    return judge_see(attempt, document, bytes_of(item_class), may_r);
+}
+
+static bool may_look(struct stampd_document *document, judge *decide, const char *item_class)
 {
     bool may = false;
     if (!document->draft || !document_exists(draft_base(document->draft)) || !has_level(document, LEVEL_READ))
         return false;
     module_try_unwatch(document->call); /* it may load a team */
-    enum fault fault = decide(module_try_attempt(document->call), draft_base(document->draft), &may, view_r);
+    enum fault fault =
+        decide(module_try_attempt(document->call), draft_base(document->draft), item_class, &may);
     module_try_watch(document->call);
     if (fault)
         module_try_fail(document->call, fault, NULL, NULL);
@@ -71,20 +99,17 @@ static bool may_look(struct stampd_document *document, judge *decide, struct rul
 
 bool stampd_may_read(struct stampd_document *document)
 {
-    struct rules_view view;
-    return may_look(document, judge_read, &view);
+    return may_look(document, judge_read, NULL);
 }
 
 bool stampd_may_list(struct stampd_document *document)
 {
-    struct rules_view view;
-    return may_look(document, judge_list, &view);
+    return may_look(document, judge_list, NULL);
 }
 
 bool stampd_may_see(struct stampd_document *document, const char *item_class)
 {
-    struct rules_view view;
-    return may_look(document, judge_read, &view) && rules_view_shows(&view, bytes_of(item_class));
+    return may_look(document, judge_items, item_class);
 }
 
 bool stampd_may_change(struct stampd_document *document)
@@ -111,6 +136,8 @@ bool stampd_limit(struct stampd_call *call, const char *name, const char *subjec
     const struct attempt *attempt = module_try_attempt(call);
     struct arena *arena = module_try_arena(call);
     struct quota_rate read;
+    if (module_try_is_filter(call))
+        module_try_fail(call, FAULT_BMODULE, "A filter counts nothing.", name);
     if (module_try_fault(call))
         return false;
     if (!quotas_read_rate(arena, bytes_of(rate), &read)) {

@@ -16,7 +16,7 @@ struct stampd_call {
     const struct stampd_operation *operation;
     struct stampd_document *documents;
     enum fault fault;
-    bool is_afterwork;
+    bool is_afterwork, is_filter;
     const char *mime; /* of the result; NULL: none */
     struct bytes result;
 };
@@ -28,6 +28,20 @@ struct stampd_call *module_try_begin(struct attempt *attempt, bool is_afterwork)
     call->operation = attempt->operation->application;
     call->is_afterwork = is_afterwork;
     return call;
+}
+
+struct stampd_call *module_try_begin_filter(struct attempt *attempt, const struct stampd_operation *operation)
+{
+    struct stampd_call *call = ARENA_NEW(attempt->call->arena, struct stampd_call);
+    call->attempt = attempt;
+    call->operation = operation;
+    call->is_afterwork = call->is_filter = true;
+    return call;
+}
+
+bool module_try_is_filter(const struct stampd_call *call)
+{
+    return call->is_filter;
 }
 
 struct attempt *module_try_attempt(const struct stampd_call *call)

@@ -8,6 +8,11 @@
 
 /* In the arena of the request. */
 struct stampd_call *module_try_begin(struct attempt *attempt, bool is_afterwork);
+/* A call of a filter (module_filter.h), which loads and changes nothing: `attempt` lends arena, settings,
+ * caller and namespace. */
+struct stampd_call *module_try_begin_filter(struct attempt *attempt,
+                                            const struct stampd_operation *operation);
+bool module_try_is_filter(const struct stampd_call *call);
 struct attempt *module_try_attempt(const struct stampd_call *call);
 struct arena *module_try_arena(const struct stampd_call *call);
 const struct settings *module_try_settings(const struct stampd_call *call);

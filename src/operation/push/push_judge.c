@@ -2,35 +2,42 @@
 #include "operation/push/push_judge.h"
 
 #include "model/definition.h"
-#include "operation/access.h"
 #include "operation/caller.h"
-#include "operation/configurations.h"
 #include "operation/judge.h"
+#include "operation/stored_caller.h"
 
 enum {
     PAGE_MOST = 256,           /* documents of a class that are read together */
     PAGE_BYTES_MOST = 8 << 20, /* memory of these */
 };
 
+/* The session or service key, if one is stored: of a provider's account it is a token, which is not one. */
+static bool is_signed_in(struct arena *arena, const struct document *account, struct bytes credential)
+{
+    struct caller_proof proof;
+    const struct caller_claim session = {.digest = credential},
+                              key = {.is_service = true, .digest = credential};
+    return !credential.data || issuer_is_account(account->header.id) ||
+           caller_is_admitted(arena, account, &session, &proof) ||
+           caller_is_admitted(arena, account, &key, &proof);
+}
+
 /* Is the account, and what it had signed in with, still valid?  Sets the caller. */
-static enum fault find_caller(struct attempt *attempt, const struct subscription *subscription, bool *is_r)
+static enum fault find_caller(struct attempt *attempt, const struct ns_accounts *accounts,
+                              const struct subscription *subscription, bool *is_r)
 {
     struct call *call = attempt->call;
     const struct document_name name = {BYTES("Account"), subscription->account};
     const struct document *account;
-    struct caller_proof proof;
     *is_r = true;
     if (!subscription->account.size)
         return FAULT_NONE;
     enum fault fault = judge_newest(attempt, &name, 1, SIZE_MAX, &account);
-    if (fault)
-        return fault;
-    const struct caller_claim session = {.digest = subscription->credential},
-                              key = {.is_service = true, .digest = subscription->credential};
-    *is_r = caller_is_served(call->arena, account, false, &call->caller) &&
-            (!subscription->credential.data || caller_is_admitted(call->arena, account, &session, &proof) ||
-             caller_is_admitted(call->arena, account, &key, &proof));
-    return FAULT_NONE;
+    *is_r = !fault &&
+            stored_caller_is_served(call->arena, accounts, subscription->credential, account, false,
+                                    &call->caller) &&
+            is_signed_in(call->arena, account, subscription->credential);
+    return fault;
 }
 
 /* --- a class of which many documents were written --- */
@@ -119,8 +126,9 @@ static enum fault reduce(struct attempt *attempt, struct matched_list *list)
         struct matched_definition matched = list->matched[i];
         if (count && bytes_equal(kept[count - 1].text, matched.text))
             continue;
-        enum fault fault =
-            attempt->call->rules ? judge_match(attempt, &list->matched[i], &matched.version) : FAULT_NONE;
+        enum fault fault = call_is_judged(attempt->call)
+                               ? judge_match(attempt, &list->matched[i], &matched.version)
+                               : FAULT_NONE;
         if (fault)
             return fault;
         if (matched.version)
@@ -131,11 +139,11 @@ static enum fault reduce(struct attempt *attempt, struct matched_list *list)
     return FAULT_NONE;
 }
 
-static enum fault judge_all(struct attempt *attempt, const struct subscription *subscription,
-                            struct matched_list *list)
+static enum fault judge_all(struct attempt *attempt, const struct ns_accounts *accounts,
+                            const struct subscription *subscription, struct matched_list *list)
 {
     bool is_caller;
-    enum fault fault = find_caller(attempt, subscription, &is_caller);
+    enum fault fault = find_caller(attempt, accounts, subscription, &is_caller);
     if (!fault && is_caller)
         return reduce(attempt, list);
     list->count = 0;
@@ -146,26 +154,22 @@ enum fault push_judge(struct attempt *attempt, const struct subscription *subscr
                       struct matched_list *list)
 {
     struct call *call = attempt->call;
-    const struct configuration *own, *z;
-    struct ns_conf conf;
+    struct stored_caller_rights rights;
     if (subscription->is_vouched)
         return reduce(attempt, list);
-    enum fault fault = configurations_find(attempt->worker_context, call, &own, &z);
-    if (!fault)
-        configurations_hold(own, call->arena);
-    if (!fault)
-        fault = access_configuration(attempt->worker_context, call, &conf);
+    enum fault fault = stored_caller_find_rights(attempt->worker_context, call, &rights);
     if (fault)
         return fault;
-    if (access_level(attempt->worker_context->settings, &conf, call->database, false) >= LEVEL_READ)
-        return reduce(attempt, list);
-    if (!own->rules) {
+    call->rules = rights.own->rules;
+    call->filters = rights.filters;
+    if (call_is_judged(call))
+        fault = judge_all(attempt, &rights.own->conf.accounts, subscription, list);
+    else if (rights.level < LEVEL_READ)
         list->count = 0;
-        return FAULT_NONE;
-    }
-    call->rules = own->rules;
-    fault = judge_all(attempt, subscription, list);
+    else
+        fault = reduce(attempt, list);
     call->rules = NULL;
+    call->filters = NULL;
     call->caller = (struct rules_caller){0};
     return fault;
 }

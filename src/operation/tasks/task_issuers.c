@@ -32,15 +32,12 @@ static enum fault request(struct attempt *attempt, const struct issuer *issuer, 
 static enum fault add_due(struct attempt *attempt, const struct issuer *issuer, bool *is_any)
 {
     struct worker_context *worker_context = attempt->worker_context;
-    struct arena *arena = attempt->call->arena;
-    const struct document *document;
     struct document_name names[ISSUER_KEYS_DOCUMENTS];
-    issuer_keys_name(arena, issuer->name, names);
-    enum fault fault =
-        documents_newest(worker_context->documents, attempt->ns, arena, &names[1], 1, &document);
+    struct issuer_state state;
+    enum fault fault = issuer_keys_find_state(worker_context->documents, attempt->ns, attempt->call->arena,
+                                              issuer, names, &state);
     if (fault)
         return fault;
-    const struct issuer_state state = issuer_keys_read_state(arena, document);
     bool is_wanted = issuer_keys_are_wanted(worker_context->segment, attempt->ns, issuer->name);
     if (!issuer_keys_are_due(worker_context->settings, &state, is_wanted, clock_present_ms()))
         return FAULT_NONE;

@@ -15,6 +15,7 @@ struct task_request {
     int priority;
     bool is_strict;    /* order in the domain */
     int64_t requester; /* the limited client that requests it; 0: none */
+    bool is_of_server; /* it is not on behalf of the call's account, which is not recorded */
     bool is_of_client; /* it runs with the rights of the call's account, or of anybody; false: with all */
 };
 

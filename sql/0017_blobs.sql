@@ -1,0 +1,211 @@
+-- Attachments: which files the store of the namespace has, by SHA-256, and where they are attached (doc/reference/attachments.md).
+--
+-- The bytes lie in a store outside the database.  A file is registered here before it gets its name there, and removed there before its
+-- row is deleted here, so no file that anything refers to can be missing, and what is left over after a crash is found.  A trigger on
+-- the items P keeps the references in step, whatever program or function writes the items.
+
+create table stampd.blob (
+  digest   bytea primary key check (octet_length(digest) = 32),
+  size     bigint not null,
+  touched  bigint not null,
+  removing boolean not null default false
+) with (fillfactor = 80);
+comment on table stampd.blob is 'A file that lies in the store, or is about to.';
+comment on column stampd.blob.touched is 'Stamp of the last upload.';
+comment on column stampd.blob.removing is 'A cleaner will remove it: nothing may refer to it, unless it is uploaded again.';
+create index blob_removing on stampd.blob (digest) where removing;
+grant select, insert, update, delete on stampd.blob to stampd;
+
+create table stampd.blob_ref (
+  class  text collate "C" not null,
+  id     text collate "C" not null,
+  key    text collate "C" not null,
+  digest bytea not null,
+  mime   text not null,
+  ended  bigint,
+  primary key (class, id, key, digest)
+);
+comment on table stampd.blob_ref is 'A file that an item P has, or had until a short time ago.';
+comment on column stampd.blob_ref.ended is 'Stamp at which the item was removed or got another file; null: it has it.';
+create index blob_ref_digest on stampd.blob_ref (digest);
+create index blob_ref_ended on stampd.blob_ref (ended) where ended is not null;
+grant select, insert, update, delete on stampd.blob_ref to stampd;
+
+create table stampd.blob_claim (
+  digest  bytea not null,
+  account text collate "C" not null,
+  until   bigint not null,
+  primary key (digest, account)
+);
+comment on table stampd.blob_claim is 'An account that may attach a file by its digest, because it has uploaded it.';
+create index blob_claim_until on stampd.blob_claim (until);
+grant select, insert, update, delete on stampd.blob_claim to stampd;
+
+-- --- uploads ---
+
+create function stampd.blob_touch(of_digest text, of_size bigint) returns void
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+begin
+  insert into blob as b (digest, size, touched) values (decode(of_digest, 'hex'), of_size, stamp_now())
+    on conflict (digest) do update set touched = greatest(b.touched, excluded.touched), removing = false where b.size = excluded.size;
+  if not found then
+    raise exception 'the file % is registered with another size', of_digest using errcode = '22000';
+  end if;
+end $$;
+comment on function stampd.blob_touch(text, bigint) is
+  'Registers a file before it gets its digest in the store; waits for a cleaner that is removing it.';
+
+create function stampd.blob_claim(of_digest text, of_account text, seconds bigint) returns boolean
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+begin
+  perform from blob b where b.digest = decode(of_digest, 'hex') and not b.removing for key share;
+  if not found then
+    return false;
+  end if;
+  insert into blob_claim as c (digest, account, until)
+    values (decode(of_digest, 'hex'), of_account, stamp_of(now() + make_interval(secs => seconds)))
+    on conflict (digest, account) do update set until = greatest(c.until, excluded.until);
+  return true;
+end $$;
+comment on function stampd.blob_claim(text, text, bigint) is
+  'The account may attach the file for so long; false: there is no such file, or it is being removed.';
+
+-- --- references ---
+
+create function stampd.blob_follow() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
+declare
+  was   constant bytea := case when tg_op <> 'INSERT' then decode(old.content::json ->> 'sha', 'hex') end;
+  given constant json := case when tg_op <> 'DELETE' then new.content::json end;
+  has   constant bytea := decode(given ->> 'sha', 'hex');
+begin
+  if was is distinct from has and was is not null then
+    update blob_ref r set ended = stamp_now()
+      where r.class = old.class and r.id = old.id and r.key = old.key and r.digest = was and r.ended is null;
+  end if;
+  if given is null then
+    return null;
+  end if;
+  if was is distinct from has then
+    perform from blob b where b.digest = has and b.size = (given ->> 'size')::bigint and not b.removing for key share;
+    if not found then
+      perform fail('ST029', json_build_array(coalesce(encode(has, 'hex'), ''))::text);
+    end if;
+  end if;
+  insert into blob_ref as r (class, id, key, digest, mime) values (new.class, new.id, new.key, has, given ->> 'mime')
+    on conflict (class, id, key, digest) do update set ended = null, mime = excluded.mime
+      where r.ended is not null or r.mime <> excluded.mime;
+  return null;
+end $$;
+comment on function stampd.blob_follow() is
+  'Trigger on items P: keeps blob_ref.  ST029: the store does not have the file, or is about to remove it.';
+create trigger blob_given after insert or update on stampd.item
+  for each row when (new.iclass = 'P') execute function stampd.blob_follow();
+create trigger blob_taken after delete on stampd.item
+  for each row when (old.iclass = 'P') execute function stampd.blob_follow();
+
+-- --- volumes ---
+
+create function stampd.volumes() returns table (class text, documents bigint, v1 bigint, v2 bigint)
+  language sql stable set search_path = stampd, pg_temp as $$
+  select d.class, count(*), sum(d.v1)::bigint, sum(d.v2)::bigint from doc d where d.ctime <> 0 group by d.class
+  union all
+  select null, count(*), coalesce(sum(d.v1), 0)::bigint, coalesce(sum(d.v2), 0)::bigint from doc d where d.ctime <> 0
+$$;
+comment on function stampd.volumes() is
+  'The documents of each class and the sums of their v1 and v2, at one instant; the row without a class has those of the namespace.';
+
+-- --- the cleaner (src/serve/cleaner.h) ---
+
+create function stampd.blob_is_used(of_digest bytea) returns boolean language sql stable as $$
+  select exists (select from stampd.blob_ref r where r.digest = of_digest)
+    or exists (select from stampd.blob_claim c where c.digest = of_digest)
+$$;
+comment on function stampd.blob_is_used(bytea) is 'Does anything refer to the file, or may an account attach it?';
+
+create function stampd.blob_mark(shelf int, batch int, age_s bigint) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp set plan_cache_mode = force_generic_plan
+  set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+  least   constant bytea := set_byte('\x00', 0, shelf);
+  most    constant bytea := least || decode(repeat('ff', 32), 'hex');
+  before  constant bigint := stamp_of(now() - make_interval(secs => age_s));
+  digests bytea[];
+  marked  bigint;
+begin
+  -- A transaction that is about to refer to one of them holds its row; earlier references are visible to the statement after this one.
+  select array_agg(l.digest) into digests from (
+    select b.digest from blob b where b.digest >= least and b.digest <= most and not b.removing and b.touched < before
+      and not blob_is_used(b.digest) order by b.digest limit batch for update skip locked) l;
+  update blob b set removing = true where b.digest = any (digests) and not blob_is_used(b.digest);
+  get diagnostics marked = row_count;
+  return marked;
+end $$;
+comment on function stampd.blob_mark(int, int, bigint) is
+  'Marks up to `batch` files whose digest begins with the byte `shelf`, that nothing refers to, and that were uploaded so long ago.  '
+  'Returns how many.';
+
+create function stampd.blob_take(batch int) returns setof text
+  language plpgsql volatile set search_path = stampd, pg_temp set plan_cache_mode = force_generic_plan
+  set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+declare
+  digests bytea[];
+begin
+  select array_agg(l.digest) into digests from (
+    select b.digest from blob b where b.removing order by b.digest limit batch for update skip locked) l;
+  update blob b set removing = false where b.digest = any (digests) and blob_is_used(b.digest);
+  return query select encode(b.digest, 'hex') from blob b where b.digest = any (digests) and b.removing order by b.digest;
+end $$;
+comment on function stampd.blob_take(int) is
+  'Locks up to `batch` marked files until the end of the transaction, which removes them from the store, and returns their digests.  '
+  'One that something refers to, which no program of the server does, is unmarked.';
+
+create function stampd.blob_forget(digests text[]) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+declare
+  forgotten bigint;
+begin
+  delete from blob b using unnest(digests) d(digest) where b.digest = decode(d.digest, 'hex') and b.removing;
+  get diagnostics forgotten = row_count;
+  return forgotten;
+end $$;
+comment on function stampd.blob_forget(text[]) is 'Deletes the rows of files that blob_take has locked, and that are removed.  Returns how many.';
+
+create function stampd.blob_note(digests text[], sizes bigint[]) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+declare
+  noted bigint;
+begin
+  insert into blob (digest, size, touched, removing)
+    select f.digest, f.size, stamp_now(), true
+      from (select decode(u.digest, 'hex') as digest, u.size from unnest(digests, sizes) u(digest, size)) f
+      where not exists (select from blob b where b.digest = f.digest) order by f.digest
+    on conflict (digest) do nothing;
+  get diagnostics noted = row_count;
+  return noted;
+end $$;
+comment on function stampd.blob_note(text[], bigint[]) is
+  'Registers files that the store has and that have no row, marked: an upload of the same bytes takes them back.  Returns how many.';
+
+create function stampd.purge_references(older_than_stamp bigint, batch int default 1000) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+declare
+  purged bigint;
+  more   bigint;
+begin
+  delete from blob_ref r using (select n.class, n.id, n.key, n.digest from blob_ref n where n.ended < older_than_stamp
+      order by n.ended limit batch for update skip locked) o
+    where r.class = o.class and r.id = o.id and r.key = o.key and r.digest = o.digest and r.ended < older_than_stamp;
+  get diagnostics purged = row_count;
+  delete from blob_claim c using (select n.digest, n.account from blob_claim n where n.until < stamp_now()
+      order by n.until limit batch - purged for update skip locked) o
+    where c.digest = o.digest and c.account = o.account and c.until < stamp_now();
+  get diagnostics more = row_count;
+  return purged + more;
+end $$;
+comment on function stampd.purge_references(bigint, int) is
+  'Deletes references to files that ended before the stamp, and claims that have ended.  Returns how many; call again until 0.';
+
+revoke execute on all functions in schema stampd from public;
+grant execute on function stampd.blob_is_used(bytea), stampd.blob_mark(int, int, bigint), stampd.blob_take(int), stampd.blob_forget(text[]),
+  stampd.blob_note(text[], bigint[]) to stampd;
+grant execute on function stampd.blob_touch(text, bigint), stampd.blob_claim(text, text, bigint), stampd.blob_follow() to stampd;

@@ -1,0 +1,32 @@
+/* archive_batch: the documents of one member of an archive, written into the database of a namespace in one
+ * transaction that the caller begins and ends. */
+#ifndef STAMPD_CONTROL_ARCHIVE_ARCHIVE_BATCH_H
+#define STAMPD_CONTROL_ARCHIVE_ARCHIVE_BATCH_H
+
+#include "control/archive/archive_line.h"
+#include "control/archive/archive_sum.h"
+#include "control/control.h"
+
+struct archive_batch;
+
+struct archive_batch *archive_batch_create(struct control *control, struct pg *pg)
+    __attribute__((returns_nonnull));
+void archive_batch_destroy(struct archive_batch *batch);
+
+/* Reads lines; `is_checked`: their JSON is not trusted, and is checked too.  On failure reports why. */
+MUST_USE bool archive_batch_read(struct archive_batch *batch, struct bytes lines, bool is_checked);
+
+/* Calls `change` with each document, before they are written. */
+void archive_batch_each(struct archive_batch *batch, void (*change)(void *, struct archive_document *),
+                        void *context);
+
+/* Writes the rows exactly as the lines have them; there must be none of these documents.  What they amount to
+ * is added to `sum`.  On failure reports why. */
+MUST_USE bool archive_batch_restore(struct archive_batch *batch, struct archive_sum *sum);
+
+/* Makes each document what its line has, with a new version if that changes it; with `deletes`, deletes those
+ * that the lines have as deleted.  FAULT_STALE: the transaction must be run again; other faults have been
+ * reported. */
+MUST_USE enum fault archive_batch_merge(struct archive_batch *batch, bool deletes, int64_t *changed_r);
+
+#endif

@@ -1,0 +1,43 @@
+/* archive_line: a document as one line of an archive, exactly as its rows are, and back.
+ *
+ * {"c":class,"id":id,"v":version,"ct":ctime,"dt":dtime,"items":[item…]}, of a deleted document
+ * {"c","id","v","del":true}.  An item is {"c":class,"k":key,"v":version,"op":vop} and its content: "j", JSON
+ * byte for byte as it is stored; "t", the same as a string, when it has line breaks; "s", raw text; or
+ * "del":true for a tombstone.  No "k": a singleton.  No "op": it is the version.  Line and items end without
+ * blanks; items are ordered by class and key. */
+#ifndef STAMPD_CONTROL_ARCHIVE_ARCHIVE_LINE_H
+#define STAMPD_CONTROL_ARCHIVE_ARCHIVE_LINE_H
+
+#include "base/arena.h"
+#include "base/builder.h"
+
+struct archive_header {
+    struct bytes class, id;
+    int64_t version, ctime, dtime; /* ctime 0: deleted */
+};
+struct archive_item {
+    struct bytes class, key;
+    int64_t version, vop;
+    struct bytes content; /* NO_BYTES: a tombstone */
+    bool is_raw;
+};
+
+/* A line is its beginning, its items, its end. */
+void archive_line_begin(struct builder *line, const struct archive_header *header);
+void archive_line_add_item(struct builder *line, const struct archive_item *item, bool is_first);
+void archive_line_end(struct builder *line, const struct archive_header *header); /* with the newline */
+
+struct archive_document {
+    struct archive_header header;
+    struct archive_item *items;
+    size_t count;
+    int64_t bytes;   /* of keys and contents: v1 */
+    bool is_deleted; /* the line has "del" */
+};
+/* Reads a line, without its newline, whose JSON is not checked inside contents.  Texts are slices of the line
+ * or in the arena.  Members may stand in any order; a member that is not known is refused.  False:
+ * `problem_r`, static, is what was expected. */
+MUST_USE bool archive_line_read(struct arena *arena, struct bytes line, struct archive_document *document_r,
+                                const char **problem_r);
+
+#endif

@@ -1,0 +1,341 @@
+/* archive_reader: the file, the tarball in it, and what is checked of it. */
+#include "control/archive/archive_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "control/archive/archive_line.h"
+#include "control/archive/archive_writer.h"
+#include "control/message.h"
+#include "control/progress.h"
+#include "edge/tarball.h"
+
+enum {
+    PIECE = 1 << 16,
+    MEMBER_MOST = 1 << 30, /* a document may be large; more is no archive of ours */
+};
+
+struct archive_reader {
+    const char *path;
+    int fd;
+    char piece[PIECE];
+    int64_t done; /* bytes of the file */
+    struct tarball_reader *tarball;
+    struct digest *digest;
+    const struct archive_contents *contents; /* NULL: the first pass */
+    size_t next;                             /* member */
+};
+
+static bool complain(const struct archive_reader *reader, const char *why)
+{
+    message_print("%s: %s", reader->path, why);
+    return false;
+}
+
+static bool read_piece(void *context, struct bytes *bytes_r)
+{
+    struct archive_reader *reader = context;
+    ssize_t got;
+    do
+        got = read(reader->fd, reader->piece, sizeof reader->piece);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return false;
+    reader->done += got;
+    *bytes_r = (struct bytes){reader->piece, (size_t)got};
+    return true;
+}
+
+bool archive_reader_open(struct arena *arena UNUSED, const char *path,
+                         const struct archive_contents *contents, struct archive_reader **reader_r)
+{
+    struct archive_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        log_fatal("out of memory archive");
+    *reader_r = reader;
+    reader->path = path;
+    reader->contents = contents;
+    reader->digest = digest_create();
+    reader->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (reader->fd < 0)
+        return complain(reader, strerror(errno));
+    const struct tarball_source source = {read_piece, reader};
+    reader->tarball = tarball_open(&source);
+    return reader->tarball != NULL || complain(reader, strerror(ENOMEM));
+}
+
+void archive_reader_close(struct archive_reader *reader)
+{
+    if (!reader)
+        return;
+    tarball_close(reader->tarball);
+    digest_destroy(reader->digest);
+    if (reader->fd >= 0)
+        close(reader->fd);
+    free(reader);
+}
+
+bool archive_reader_has_documents(struct bytes name)
+{
+    static const struct bytes folder = BYTES("documents/");
+    return name.size > folder.size && memcmp(name.data, folder.data, folder.size) == 0;
+}
+
+/* The bytes of a member, as many as its header announces. */
+static bool read_member(struct archive_reader *reader, int64_t size, struct builder *bytes)
+{
+    builder_clear(bytes, MEMBER_MOST);
+    if (size > MEMBER_MOST)
+        return complain(reader, "not an archive: a member is too large");
+    while ((int64_t)bytes->size < size) {
+        size_t left = (size_t)size - bytes->size;
+        size_t room = left < PIECE ? left : PIECE; /* the announced size is not to be believed at once */
+        int64_t got = tarball_read(reader->tarball, builder_reserve(bytes, room), room);
+        if (got <= 0)
+            return complain(reader, got < 0 ? tarball_damage(reader->tarball) : "a member is too short");
+        bytes->size += (size_t)got;
+    }
+    return true;
+}
+
+static bool check_member(struct archive_reader *reader, struct bytes name, struct bytes bytes)
+{
+    char hex[CRYPTO_SHA256_HEX + 1];
+    const struct archive_contents *contents = reader->contents;
+    digest_add(reader->digest, bytes);
+    digest_end_hex(reader->digest, hex);
+    if (reader->next < contents->count) {
+        const struct archive_member *member = &contents->members[reader->next++];
+        if (bytes_equal(member->name, name) && bytes_equal(member->sha256, bytes_of(hex)))
+            return true;
+    }
+    return complain(reader, "it has changed since it was verified");
+}
+
+bool archive_reader_next(struct archive_reader *reader, struct bytes *name_r, struct builder *bytes_r)
+{
+    const char *name;
+    int64_t size;
+    *name_r = NO_BYTES;
+    switch (tarball_next(reader->tarball, &name, &size)) {
+    case TARBALL_END:
+        return true;
+    case TARBALL_BROKEN:
+        return complain(reader, tarball_damage(reader->tarball));
+    case TARBALL_FILE:
+        break;
+    }
+    *name_r = bytes_of(name);
+    if (!read_member(reader, size, bytes_r))
+        return false;
+    if (!reader->contents)
+        return true;
+    if (bytes_equal(*name_r, BYTES(ARCHIVE_DIGESTS))) {
+        *name_r = NO_BYTES;
+        return reader->next == reader->contents->count ||
+               complain(reader, "it has changed since it was verified");
+    }
+    return check_member(reader, *name_r, builder_bytes(bytes_r));
+}
+
+/* --- the first pass --- */
+
+struct verification {
+    struct arena *arena, *scratch;
+    struct archive_reader *reader;
+    struct archive_contents *contents;
+    struct archive_sum sum;
+    struct builder class, id; /* of the last document; empty: none */
+    size_t room;
+};
+
+static const struct json_limits limits = {.depth = 16, .tree_depth = 16};
+
+static bool parse(struct verification *verification, struct bytes bytes, const struct json **root_r)
+{
+    struct json_problem problem;
+    struct json *root;
+    char *text = arena_copy(verification->arena, bytes.data, bytes.size);
+    if (json_read(verification->arena, (struct bytes){text, bytes.size}, &limits, &root, &problem) !=
+            FAULT_NONE ||
+        root->kind != JSON_OBJECT)
+        return complain(verification->reader, "not an archive: a member that should be JSON is not");
+    *root_r = root;
+    return true;
+}
+
+static struct bytes text_of(const struct json *object, const char *name)
+{
+    const struct json *member = json_member(object, name);
+    return member && member->kind == JSON_STRING ? member->value : NO_BYTES;
+}
+
+static int64_t number_of(const struct json *object, const char *name)
+{
+    const struct json *member = json_member(object, name);
+    int64_t number;
+    return member && json_is_i64(member, &number) ? number : -1;
+}
+
+static bool read_manifest(struct verification *verification, struct bytes name, struct bytes bytes)
+{
+    struct archive_contents *contents = verification->contents;
+    if (!bytes_equal(name, BYTES(ARCHIVE_MANIFEST)))
+        return complain(verification->reader, "not an archive of stampctl export");
+    if (!parse(verification, bytes, &contents->manifest))
+        return false;
+    const struct json *manifest = contents->manifest, *since = json_member(manifest, "since");
+    if (!bytes_equal(text_of(manifest, "format"), BYTES("stampd archive")))
+        return complain(verification->reader, "not an archive of stampctl export");
+    if (number_of(manifest, "version") != ARCHIVE_VERSION)
+        return complain(verification->reader,
+                        "an archive of another release, whose format is not known here");
+    contents->at = number_of(manifest, "at");
+    contents->floor = number_of(manifest, "floor");
+    contents->ns = text_of(manifest, "namespace");
+    contents->state = text_of(manifest, "state");
+    contents->snapshot = text_of(manifest, "snapshot");
+    contents->database = text_of(manifest, "database");
+    contents->is_increment = since && since->kind == JSON_OBJECT;
+    contents->is_partial = json_member(manifest, "classes") || json_member(manifest, "ids");
+    return (contents->at > 0 && contents->floor >= 0 && contents->ns.data && contents->snapshot.data &&
+            contents->database.data) ||
+           complain(verification->reader, "its manifest is not whole");
+}
+
+static void keep(struct builder *builder, struct bytes text)
+{
+    builder_clear(builder, 4096);
+    builder_add_bytes(builder, text);
+}
+
+/* Documents come in the order of class and id, each once. */
+static bool is_later(struct verification *verification, const struct archive_header *header)
+{
+    int order = bytes_compare(builder_bytes(&verification->class), header->class);
+    if (order > 0 || (order == 0 && bytes_compare(builder_bytes(&verification->id), header->id) >= 0))
+        return false;
+    keep(&verification->class, header->class);
+    keep(&verification->id, header->id);
+    return true;
+}
+
+static bool check_documents(struct verification *verification, struct bytes bytes)
+{
+    const char *problem;
+    struct archive_document document;
+    while (bytes.size) {
+        const char *newline = memchr(bytes.data, '\n', bytes.size);
+        if (!newline)
+            return complain(verification->reader, "a line has no end");
+        struct bytes line = {bytes.data, (size_t)(newline - bytes.data) + 1};
+        bytes.data += line.size;
+        bytes.size -= line.size;
+        if (!archive_line_read(verification->scratch, (struct bytes){line.data, line.size - 1}, &document,
+                               &problem))
+            return complain(verification->reader, problem);
+        if (!is_later(verification, &document.header))
+            return complain(verification->reader, "its documents are not in order");
+        verification->sum.documents += document.header.ctime != 0;
+        verification->sum.deleted += document.header.ctime == 0;
+        verification->sum.items += (int64_t)document.count;
+        archive_sum_add(&verification->sum, verification->reader->digest, line);
+        arena_reset(verification->scratch);
+    }
+    return true;
+}
+
+static bool add_member(struct verification *verification, struct bytes name, struct bytes bytes)
+{
+    struct archive_contents *contents = verification->contents;
+    char hex[CRYPTO_SHA256_HEX + 1];
+    ARENA_GROW(verification->arena, contents->members, contents->count, verification->room);
+    digest_add(verification->reader->digest, bytes);
+    digest_end_hex(verification->reader->digest, hex);
+    contents->members[contents->count++] =
+        (struct archive_member){{arena_copy(verification->arena, name.data, name.size), name.size},
+                                (int64_t)bytes.size,
+                                {arena_copy(verification->arena, hex, CRYPTO_SHA256_HEX), CRYPTO_SHA256_HEX}};
+    if (!archive_reader_has_documents(name))
+        return true;
+    contents->document_bytes += (int64_t)bytes.size;
+    return check_documents(verification, bytes);
+}
+
+/* The last member names all others, as they were written. */
+static bool check_digests(struct verification *verification, struct bytes bytes)
+{
+    struct archive_contents *contents = verification->contents;
+    const struct json *digests;
+    if (!parse(verification, bytes, &digests))
+        return false;
+    crypto_sha256(bytes, contents->identity);
+    const struct json *members = json_member(digests, "members");
+    const struct json *member = members && members->kind == JSON_ARRAY ? members->first : NULL;
+    for (size_t i = 0; i < contents->count; i++, member = member->next) {
+        const struct archive_member *present = &contents->members[i];
+        if (!member || !bytes_equal(text_of(member, "name"), present->name) ||
+            number_of(member, "size") != present->size ||
+            !bytes_equal(text_of(member, "sha256"), present->sha256)) {
+            message_print("%s: damaged: the member %.*s is not what was written", verification->reader->path,
+                          (int)present->name.size, present->name.data);
+            return false;
+        }
+    }
+    if (member)
+        return complain(verification->reader, "damaged: a member is missing");
+    if (!archive_sum_read(digests, &contents->sum))
+        return complain(verification->reader, "its digests are not whole");
+    return archive_sum_equals(&contents->sum, &verification->sum) ||
+           complain(verification->reader, "damaged: its documents are not those that were written");
+}
+
+static bool read_all(struct verification *verification, bool shows_progress)
+{
+    struct archive_reader *reader = verification->reader;
+    struct builder bytes = {0};
+    struct progress progress;
+    struct bytes name;
+    bool is_whole = false, is_right;
+    progress_start(&progress, 0, verification->contents->file_bytes);
+    while ((is_right = archive_reader_next(reader, &name, &bytes)) && name.data) {
+        struct bytes text = builder_bytes(&bytes);
+        if (is_whole)
+            is_right = complain(reader, "something follows its end");
+        else if (!verification->contents->manifest)
+            is_right = read_manifest(verification, name, text) && add_member(verification, name, text);
+        else if (bytes_equal(name, BYTES(ARCHIVE_DIGESTS)))
+            is_right = is_whole = check_digests(verification, text);
+        else
+            is_right = add_member(verification, name, text);
+        if (!is_right)
+            break;
+        if (shows_progress)
+            progress_show(&progress, verification->sum.documents + verification->sum.deleted, reader->done);
+    }
+    progress_clear(&progress);
+    builder_free(&bytes);
+    return is_right && (is_whole || complain(reader, "truncated: its end is missing"));
+}
+
+bool archive_verify(struct arena *arena, const char *path, bool shows_progress,
+                    struct archive_contents *contents_r)
+{
+    struct verification verification = {.arena = arena, .contents = contents_r};
+    struct stat status;
+    *contents_r = (struct archive_contents){0};
+    bool is_right = archive_reader_open(arena, path, NULL, &verification.reader);
+    if (is_right && fstat(verification.reader->fd, &status) == 0)
+        contents_r->file_bytes = status.st_size;
+    verification.scratch = arena_create("verification");
+    is_right = is_right && read_all(&verification, shows_progress);
+    arena_destroy(verification.scratch);
+    builder_free(&verification.class);
+    builder_free(&verification.id);
+    archive_reader_close(verification.reader);
+    return is_right;
+}

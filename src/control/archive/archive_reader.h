@@ -1,0 +1,53 @@
+/* archive_reader: the members of an archive, one after the other, each checked against its digest once the
+ * digests are known.
+ *
+ * Whoever uses an archive verifies it first, as a whole: archive_verify reads it to the end.  A second pass
+ * (archive_reader_open with the contents of the first) checks each member again before it is returned, so a
+ * file that is changed between the passes is detected too. */
+#ifndef STAMPD_CONTROL_ARCHIVE_ARCHIVE_READER_H
+#define STAMPD_CONTROL_ARCHIVE_ARCHIVE_READER_H
+
+#include "control/archive/archive_sum.h"
+
+enum { ARCHIVE_VERSION = 1 };
+
+struct archive_member {
+    struct bytes name;
+    int64_t size;
+    struct bytes sha256; /* hexadecimal */
+};
+
+/* What an archive is, by its first and its last member. */
+struct archive_contents {
+    const struct json *manifest;
+    int64_t at, floor;      /* of its snapshot; stamps */
+    struct bytes ns, state; /* code and state of the namespace */
+    struct bytes snapshot, database;
+    bool is_partial;        /* only some classes or ids */
+    bool is_increment;      /* only what has changed since another snapshot */
+    struct archive_sum sum; /* of its documents */
+    struct archive_member *members;
+    size_t count;                          /* the last one, of digests, left out */
+    unsigned char identity[CRYPTO_SHA256]; /* digest of the last member */
+    int64_t file_bytes, document_bytes;    /* of the file; of its documents, not compressed */
+};
+
+/* Reads the whole archive and checks it: every member against its digest, every document, their order, their
+ * sum.  With `shows_progress`, on standard error.  On failure reports why. */
+MUST_USE bool archive_verify(struct arena *arena, const char *path, bool shows_progress,
+                             struct archive_contents *contents_r);
+
+struct archive_reader;
+/* For the second pass.  On failure reports why. */
+MUST_USE bool archive_reader_open(struct arena *arena, const char *path,
+                                  const struct archive_contents *contents, struct archive_reader **reader_r);
+/* Reads the next member whole into `bytes_r`, which is emptied first; `name_r` NULL: there are no more.  On
+ * failure reports why. */
+MUST_USE bool archive_reader_next(struct archive_reader *reader, struct bytes *name_r,
+                                  struct builder *bytes_r);
+void archive_reader_close(struct archive_reader *reader); /* NULL is allowed */
+
+/* Is it a member with documents? */
+bool archive_reader_has_documents(struct bytes name);
+
+#endif

@@ -1,0 +1,244 @@
+/* archive_rows: two COPY, of documents and of items, ordered by their keys and merged. */
+#include "control/archive/archive_rows.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "control/archive/archive_line.h"
+#include "control/message.h"
+#include "edge/pg_copy.h"
+
+/* One of the two copies. */
+struct side {
+    struct pg *pg;
+    struct pg_copy_row row; /* the next one, already taken */
+};
+
+struct archive_rows {
+    struct side documents, items;
+    struct digest *digest;
+};
+
+enum { CLASS, ID };                                                       /* of both */
+enum { VERSION = ID + 1, CTIME, DTIME, HEADER_COLUMNS };                  /* of documents */
+enum { ICLASS = ID + 1, KEY, IVERSION, VOP, CONTENT, RAW, ITEM_COLUMNS }; /* of items */
+
+/* --- the snapshot --- */
+
+/* The planner must not sort a large table when an index has the order. */
+static const char begin[] =
+    "set jit = off; set enable_hashjoin = off; begin transaction isolation level repeatable read read only";
+
+/* Lets another session have the same snapshot. */
+static bool share(struct control *control, struct pg *pg, const char *database, struct pg **items_r)
+{
+    struct pg_result *row;
+    enum fault fault = control_connect(control, database, items_r);
+    if (fault == FAULT_ODATABASE)
+        message_print("the database %s does not exist", database);
+    if (fault ||
+        !control_query(control, pg, "sharing the snapshot", "select pg_export_snapshot()", NULL, &row) ||
+        !control_execute(*items_r, "sharing the snapshot", begin))
+        return false;
+    struct bytes name = pg_get_text(row, 0, 0); /* hexadecimal digits and hyphens */
+    return control_execute(
+        *items_r, "sharing the snapshot",
+        arena_printf(control->arena, "set transaction snapshot '%.*s'", (int)name.size, name.data));
+}
+
+bool archive_rows_begin_snapshot(struct control *control, struct pg *pg, const char *database,
+                                 struct archive_snapshot *snapshot_r)
+{
+    static const char sql[] =
+        "select stampd.stamp_now(), n.floor, pg_current_snapshot()::text,"
+        " (select system_identifier::text from pg_control_system()) || ' ' ||"
+        " (select oid::text from pg_database where datname = current_database()) || ' ' || n.epoch,"
+        " (select greatest(reltuples, 0)::bigint from pg_class where oid = 'stampd.doc'::regclass)"
+        " from stampd.namespace n where n.one";
+    struct pg_result *row;
+    struct pg *items;
+    if (!control_execute(pg, "beginning the snapshot", begin) ||
+        !control_query(control, pg, "taking the snapshot", sql, NULL, &row) ||
+        !share(control, pg, database, &items))
+        return false;
+    struct bytes snapshot = pg_get_text(row, 0, 2), identity = pg_get_text(row, 0, 3);
+    *snapshot_r = (struct archive_snapshot){
+        .documents = pg,
+        .items = items,
+        .at = pg_get_i64(row, 0, 0),
+        .floor = pg_get_i64(row, 0, 1),
+        .snapshot = arena_copy(control->arena, snapshot.data, snapshot.size),
+        .database = arena_copy(control->arena, identity.data, identity.size),
+        .document_rows = pg_get_i64(row, 0, 4),
+    };
+    return true;
+}
+
+bool archive_rows_end_snapshot(const struct archive_snapshot *snapshot)
+{
+    return control_execute(snapshot->documents, "ending the snapshot", "commit") &&
+           control_execute(snapshot->items, "ending the snapshot", "commit");
+}
+
+/* --- which documents --- */
+
+/* COPY has no parameters: what selects documents is passed in settings of the session. */
+static bool set(struct control *control, struct pg *pg, const char *name, const char *const *texts,
+                size_t count)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    struct bytes *values = ARENA_ARRAY(control->arena, struct bytes, count + 1);
+    for (size_t i = 0; i < count; i++)
+        values[i] = bytes_of(texts[i]);
+    pg_params_start(&params, control->arena);
+    pg_params_add_text(&params, bytes_of(name));
+    pg_params_add_text_array(&params, values, count);
+    return control_query(control, pg, "selecting documents",
+                         "select set_config($1::text, ($2::text[])::text, false)", &params, &row);
+}
+
+static bool set_all(struct control *control, struct pg *pg, const struct archive_filter *filter)
+{
+    const char *version = arena_printf(control->arena, "%lld", (long long)filter->since_version);
+    return set(control, pg, "stampd.archive_classes", filter->classes, filter->class_count) &&
+           set(control, pg, "stampd.archive_ids", filter->ids, filter->id_count) &&
+           set(control, pg, "stampd.archive_version", &version, 1) &&
+           set(control, pg, "stampd.archive_snapshot", &filter->since_snapshot, 1) &&
+           set(control, pg, "stampd.archive_code", &filter->configuration, 1);
+}
+
+static const char of_documents[] =
+    "copy (select d.class, d.id, d.version, d.ctime, d.dtime from stampd.doc d where true";
+static const char of_items[] =
+    "copy (select d.class, d.id, d.iclass, d.key, d.version, d.vop, d.content, d.raw from stampd.item d"
+    " where true";
+/* Items do not show when their document was changed last. */
+static const char of_changed_items[] =
+    "copy (select i.class, i.id, i.iclass, i.key, i.version, i.vop, i.content, i.raw from stampd.doc d"
+    " join stampd.item i on i.class = d.class and i.id = d.id where true";
+static const char of_classes[] = " and d.class = any (current_setting('stampd.archive_classes')::text[])";
+static const char of_ids[] = " and d.id = any (current_setting('stampd.archive_ids')::text[])";
+static const char since_version[] =
+    " and d.version > (current_setting('stampd.archive_version')::text[])[1]::bigint";
+/* The low half of the number of a transaction stands in each row; older than 2^31 transactions is as good as
+ * newer: it is included once more. */
+static const char since_snapshot[] =
+    " and mod(d.xmin::text::bigint - mod(pg_snapshot_xmin((current_setting('stampd.archive_snapshot')"
+    "::text[])[1]::pg_snapshot)::text::bigint, 4294967296) + 4294967296, 4294967296) < 2147483648";
+static const char of_configuration[] =
+    " and ((d.class in ('Namespace', 'Schema', 'Resources') and"
+    " d.id = (current_setting('stampd.archive_code')::text[])[1]) or (d.class = 'Resource' and"
+    " starts_with(d.id, (current_setting('stampd.archive_code')::text[])[1] || '/')))";
+
+static void add(struct builder *sql, bool is_wanted, const char *text)
+{
+    if (is_wanted)
+        builder_add_bytes(sql, bytes_of(text));
+}
+
+static bool open_side(struct control *control, const struct archive_filter *filter, const char *start,
+                      const char *order, struct pg *pg)
+{
+    struct builder sql = {0};
+    if (!set_all(control, pg, filter))
+        return false;
+    add(&sql, true, start);
+    add(&sql, filter->class_count > 0, of_classes);
+    add(&sql, filter->id_count > 0, of_ids);
+    add(&sql, filter->since_version > 0, since_version);
+    add(&sql, filter->since_snapshot != NULL, since_snapshot);
+    add(&sql, filter->configuration != NULL, of_configuration);
+    builder_printf(&sql, " order by %s) to stdout (format binary)", order);
+    enum fault fault = pg_copy_out(pg, sql.data);
+    builder_free(&sql);
+    if (fault)
+        message_print("reading the documents: %s", pg_message(pg));
+    return fault == FAULT_NONE;
+}
+
+/* --- the rows --- */
+
+static bool next_row(struct side *side, int columns)
+{
+    if (pg_copy_next(side->pg, &side->row) == FAULT_NONE &&
+        (side->row.count == 0 || side->row.count == columns))
+        return true;
+    message_print("reading the documents: %s", pg_message(side->pg));
+    return false;
+}
+
+bool archive_rows_open(struct control *control, const struct archive_snapshot *snapshot,
+                       const struct archive_filter *filter, struct archive_rows **rows_r)
+{
+    bool is_joined = filter->since_version || filter->since_snapshot;
+    *rows_r = NULL;
+    if (!open_side(control, filter, of_documents, "d.class, d.id", snapshot->documents) ||
+        !open_side(control, filter, is_joined ? of_changed_items : of_items,
+                   is_joined ? "i.class, i.id, i.iclass, i.key" : "d.class, d.id, d.iclass, d.key",
+                   snapshot->items))
+        return false;
+    struct archive_rows *rows = calloc(1, sizeof *rows);
+    if (!rows)
+        log_fatal("out of memory archive");
+    rows->documents.pg = snapshot->documents;
+    rows->items.pg = snapshot->items;
+    rows->digest = digest_create();
+    *rows_r = rows;
+    return next_row(&rows->documents, HEADER_COLUMNS) && next_row(&rows->items, ITEM_COLUMNS);
+}
+
+/* Below 0: the item is of an earlier document, which there is no row of; 0: of this one. */
+static int compare(const struct archive_rows *rows)
+{
+    const struct bytes *header = rows->documents.row.fields, *item = rows->items.row.fields;
+    if (!rows->items.row.count)
+        return 1;
+    int order = bytes_compare(item[CLASS], header[CLASS]);
+    return order ? order : bytes_compare(item[ID], header[ID]);
+}
+
+static void add_item(struct builder *text, const struct bytes *fields, bool is_first)
+{
+    const struct archive_item item = {
+        fields[ICLASS],           fields[KEY],     pg_copy_i64(fields[IVERSION]),
+        pg_copy_i64(fields[VOP]), fields[CONTENT], pg_copy_bool(fields[RAW])};
+    archive_line_add_item(text, &item, is_first);
+}
+
+enum archive_rows_event archive_rows_next(struct archive_rows *rows, struct builder *text,
+                                          struct archive_sum *sum)
+{
+    const struct bytes *fields = rows->documents.row.fields;
+    size_t began = text->size;
+    bool is_first = true;
+    if (!rows->documents.row.count)
+        return ARCHIVE_ROWS_END;
+    const struct archive_header header = {fields[CLASS], fields[ID], pg_copy_i64(fields[VERSION]),
+                                          pg_copy_i64(fields[CTIME]), pg_copy_i64(fields[DTIME])};
+    archive_line_begin(text, &header);
+    for (int order; (order = compare(rows)) <= 0;) {
+        if (header.ctime && order == 0) {
+            add_item(text, rows->items.row.fields, is_first);
+            is_first = false;
+            sum->items++;
+            sum->attachments += bytes_equal(rows->items.row.fields[ICLASS], BYTES("P"));
+        }
+        if (!next_row(&rows->items, ITEM_COLUMNS))
+            return ARCHIVE_ROWS_FAILED;
+    }
+    archive_line_end(text, &header);
+    sum->documents += header.ctime != 0;
+    sum->deleted += header.ctime == 0;
+    sum->highest = header.version > sum->highest ? header.version : sum->highest;
+    archive_sum_add(sum, rows->digest, (struct bytes){text->data + began, text->size - began});
+    return next_row(&rows->documents, HEADER_COLUMNS) ? ARCHIVE_ROWS_LINE : ARCHIVE_ROWS_FAILED;
+}
+
+void archive_rows_close(struct archive_rows *rows)
+{
+    if (!rows)
+        return;
+    digest_destroy(rows->digest);
+    free(rows);
+}

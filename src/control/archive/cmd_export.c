@@ -1,0 +1,112 @@
+/* cmd_export: `stampctl export`: options, and the summary at the end. */
+#include "control/archive/exporter.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "control/message.h"
+#include "model/item.h"
+#include "model/stamp.h"
+
+enum { PIECE_BYTES = 4 << 20, LEVEL = 3, LEVEL_MOST = 19 };
+
+struct export_options {
+    struct option_words classes, ids;
+    const char *since;
+    int64_t level;
+};
+
+static bool are_right(const struct export_options *options, const char *path)
+{
+    for (int i = 0; i < options->classes.count; i++)
+        if (!item_is_class_name(bytes_of(options->classes.words[i]))) {
+            message_print("export: --class %s: expected a capital, then up to 15 letters and digits",
+                          options->classes.words[i]);
+            return false;
+        }
+    if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO)) {
+        message_print("export: an archive is not for a terminal; name a FILE or redirect it");
+        return false;
+    }
+    return true;
+}
+
+static void report(const char *path, const struct exporter_report *report, int64_t spent_ms)
+{
+    const struct archive_sum *sum = &report->sum;
+    fprintf(strcmp(path, "-") == 0 ? stderr : stdout,
+            "%lld documents, %lld deleted ones, %lld items, as of %lld: %lld bytes in %lld.%lld s\n",
+            (long long)sum->documents, (long long)sum->deleted, (long long)sum->items,
+            (long long)report->snapshot.at, (long long)report->bytes, (long long)(spent_ms / 1000),
+            (long long)(spent_ms / 100 % 10));
+}
+
+static int export(struct control *control, const struct export_options *options, const char *code,
+                  const char *path)
+{
+    struct ns_target target;
+    struct exporter_report result;
+    const struct exporter_options exporter = {
+        .filter = {.classes = options->classes.words,
+                   .class_count = (size_t)options->classes.count,
+                   .ids = options->ids.words,
+                   .id_count = (size_t)options->ids.count},
+        .archive = {.path = path, .level = (int)options->level},
+        .since = options->since,
+        .piece_bytes = PIECE_BYTES,
+    };
+    int64_t start_ms = clock_monotonic_ms();
+    if (!control_load_settings(control) || !ns_registry_connect(control, code, &target) ||
+        !exporter_run(control, &target, &exporter, &result))
+        return CONTROL_FAILED;
+    report(path, &result, clock_monotonic_ms() - start_ms);
+    return CONTROL_DONE;
+}
+
+int control_export(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "export",
+        "CODE FILE",
+        2,
+        2,
+        "Write a namespace into an archive, as it is at one instant.",
+        "The archive has the documents exactly as they are stored, deleted ones included, and the "
+        "configuration,\n"
+        "schema, access rules and resources of the namespace.  The server goes on meanwhile; `import` "
+        "reads the\n"
+        "archive, `verify` checks it.  FILE - is standard output.  An archive holds everything that the "
+        "namespace\n"
+        "holds, digests of passwords included.\n"};
+    struct export_options options = {.level = LEVEL};
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control),
+        {.name = "class",
+         .argument = "NAME",
+         .help = "Write only documents of this class, without configuration.  May be repeated.",
+         .words = &options.classes},
+        {.name = "id",
+         .argument = "ID",
+         .help = "Write only documents with this id, without configuration.  May be repeated.",
+         .words = &options.ids},
+        {.name = "since",
+         .argument = "ARCHIVE|VERSION",
+         .help = "Write only documents changed since that archive was made, or of a later version.",
+         .text = &options.since},
+        {.name = "level",
+         .argument = "N",
+         .help = "Compress at this level of Zstandard (default: 3).",
+         .number = &options.level,
+         .least = 1,
+         .most = LEVEL_MOST},
+    };
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    return are_right(&options, words[1]) ? export(control, &options, words[0], words[1]) : CONTROL_WRONG;
+}

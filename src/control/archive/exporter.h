@@ -1,0 +1,26 @@
+/* exporter: writes a namespace into an archive, as it is in one snapshot of its database. */
+#ifndef STAMPD_CONTROL_ARCHIVE_EXPORTER_H
+#define STAMPD_CONTROL_ARCHIVE_EXPORTER_H
+
+#include "control/archive/archive_rows.h"
+#include "control/archive/archive_writer.h"
+#include "control/ns_registry.h"
+
+struct exporter_options {
+    struct archive_filter filter; /* its members `since…`: set by `since` */
+    struct archive_writer_options archive;
+    const char *since;   /* a version, or the path of the archive to go on from; NULL: all */
+    int64_t piece_bytes; /* a member with documents is written when it has so many */
+};
+
+struct exporter_report {
+    struct archive_snapshot snapshot;
+    struct archive_sum sum;
+    int64_t bytes; /* of the archive */
+};
+
+/* On failure reports why. */
+MUST_USE bool exporter_run(struct control *control, const struct ns_target *target,
+                           const struct exporter_options *options, struct exporter_report *report_r);
+
+#endif

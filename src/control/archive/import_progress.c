@@ -1,0 +1,92 @@
+/* import_progress: the one row of the table of this name. */
+#include "control/archive/import_progress.h"
+
+#include "control/message.h"
+
+bool import_progress_lock(struct control *control, struct pg *pg)
+{
+    struct pg_result *row;
+    if (!control_query(control, pg, "excluding other imports",
+                       "select pg_try_advisory_lock(hashtextextended('stampd import', 0))", NULL, &row))
+        return false;
+    if (!pg_get_bool(row, 0, 0))
+        message_print("another import into this namespace is under way");
+    return pg_get_bool(row, 0, 0);
+}
+
+static bool read_sum(struct arena *arena, struct bytes text, struct archive_sum *sum_r)
+{
+    static const struct json_limits limits = {.depth = 4, .tree_depth = 4};
+    struct json_problem problem;
+    struct json *root;
+    *sum_r = (struct archive_sum){0};
+    return !text.size ||
+           (json_read(arena, text, &limits, &root, &problem) == FAULT_NONE && archive_sum_read(root, sum_r));
+}
+
+bool import_progress_read(struct control *control, struct pg *pg, bool *is_there_r,
+                          struct import_progress *progress_r)
+{
+    struct pg_result *row;
+    if (!control_query(control, pg, "reading the progress of an import",
+                       "select identity, is_merge, state, members, sum from stampd.import_progress", NULL,
+                       &row))
+        return false;
+    *is_there_r = pg_rows(row) > 0;
+    if (!*is_there_r)
+        return true;
+    struct bytes identity = pg_get_text(row, 0, 0);
+    int64_t state = pg_get_i64(row, 0, 2);
+    *progress_r = (struct import_progress){
+        .identity = arena_copy(control->arena, identity.data, identity.size),
+        .is_merge = pg_get_bool(row, 0, 1),
+        .state = state >= NS_ON && state <= NS_GONE ? (enum ns_state)state : NS_OFF,
+        .members = pg_get_i64(row, 0, 3),
+    };
+    if (read_sum(control->arena, pg_get_text(row, 0, 4), &progress_r->sum))
+        return true;
+    message_print("the record of the interrupted import is malformed; import --abandon removes it");
+    return false;
+}
+
+bool import_progress_begin(struct control *control, struct pg *pg, const struct import_progress *progress)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, control->arena);
+    pg_params_add_text(&params, bytes_of(progress->identity));
+    pg_params_add_i64(&params, progress->is_merge);
+    pg_params_add_i64(&params, progress->state);
+    return control_query(control, pg, "recording the import",
+                         "insert into stampd.import_progress (identity, is_merge, state)"
+                         " values ($1::text, $2::bigint <> 0, $3::bigint)",
+                         &params, &row);
+}
+
+bool import_progress_move(struct pg *pg, struct import_progress *progress)
+{
+    static const struct pg_statement move = {
+        "import_move", "update stampd.import_progress set members = $1::bigint, sum = $2::text", 2};
+    struct arena *arena = arena_create("progress");
+    struct pg_params params;
+    struct builder json = {0};
+    builder_add_text(&json, "{");
+    archive_sum_write(&progress->sum, &json);
+    builder_add_text(&json, "}");
+    pg_params_start(&params, arena);
+    pg_params_add_i64(&params, progress->members);
+    pg_params_add_text(&params, builder_bytes(&json));
+    bool is_done = (progress->is_prepared || pg_prepare(pg, &move, 1) == FAULT_NONE) &&
+                   pg_run(pg, &move, &params, NULL) == FAULT_NONE;
+    progress->is_prepared = is_done;
+    if (!is_done)
+        message_print("recording the progress: %s", pg_message(pg));
+    arena_destroy(arena);
+    builder_free(&json);
+    return is_done;
+}
+
+bool import_progress_end(struct pg *pg)
+{
+    return control_execute(pg, "ending the import", "delete from stampd.import_progress");
+}

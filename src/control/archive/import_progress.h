@@ -1,0 +1,29 @@
+/* import_progress: the record of an import in the database of its namespace. */
+#ifndef STAMPD_CONTROL_ARCHIVE_IMPORT_PROGRESS_H
+#define STAMPD_CONTROL_ARCHIVE_IMPORT_PROGRESS_H
+
+#include "control/archive/archive_sum.h"
+#include "control/ns_registry.h"
+
+enum { IMPORT_VERIFIED = -1 };
+struct import_progress {
+    const char *identity; /* of archive and transformation */
+    bool is_merge;
+    enum ns_state state;    /* of the namespace before */
+    int64_t members;        /* done; IMPORT_VERIFIED: all, and they were verified */
+    struct archive_sum sum; /* of the documents imported */
+    bool is_prepared;       /* the statement that moves it */
+};
+
+/* Each on failure reports why. */
+/* Excludes other imports until the end of the session. */
+MUST_USE bool import_progress_lock(struct control *control, struct pg *pg);
+MUST_USE bool import_progress_read(struct control *control, struct pg *pg, bool *is_there_r,
+                                   struct import_progress *progress_r);
+MUST_USE bool import_progress_begin(struct control *control, struct pg *pg,
+                                    const struct import_progress *progress);
+/* Within the transaction that imports. */
+MUST_USE bool import_progress_move(struct pg *pg, struct import_progress *progress);
+MUST_USE bool import_progress_end(struct pg *pg);
+
+#endif

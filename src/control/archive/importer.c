@@ -1,0 +1,331 @@
+/* importer: the phases of an import; each can be run again after an interruption. */
+#include "control/archive/importer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hex.h"
+#include "control/archive/archive_batch.h"
+#include "control/archive/archive_configuration.h"
+#include "control/archive/archive_reader.h"
+#include "control/archive/archive_rows.h"
+#include "control/archive/archive_transform.h"
+#include "control/archive/import_progress.h"
+#include "control/cmd_ns.h"
+#include "control/message.h"
+#include "control/progress.h"
+#include "control/schema/schema_wait.h"
+
+enum { MERGE_TRIES = 100, MERGE_PAUSE_MS = 50 };
+
+struct import {
+    struct control *control;
+    const struct importer_options *options;
+    struct archive_contents contents;
+    struct ns_target target;
+    struct import_progress done;
+    struct archive_batch *batch;
+    struct builder transformed;
+    struct progress progress;
+    int64_t changed;
+};
+
+static const char message[] = "\"The namespace is being imported.\"";
+
+/* --- beginning --- */
+
+static const char *identify(struct import *import)
+{
+    char archive[CRYPTO_SHA256_HEX + 1], command[CRYPTO_SHA256_HEX + 1];
+    hex_write(import->contents.identity, CRYPTO_SHA256, archive);
+    archive[CRYPTO_SHA256_HEX] = '\0';
+    crypto_sha256_hex(bytes_of(import->options->transform ? import->options->transform : ""), command);
+    return arena_printf(import->control->arena, "%s %s%s", archive, command,
+                        import->options->keeps_configuration ? " documents" : "");
+}
+
+/* Rows are restored where nothing is that they could contradict. */
+static bool is_empty(struct import *import)
+{
+    const char *code = import->options->code;
+    struct pg_result *row;
+    if (!control_query(import->control, import->target.pg, "checking that the namespace is empty",
+                       "select exists (select from stampd.doc), s.content::jsonb -> 'classes' <> '{}'"
+                       " from stampd.schema s where s.one",
+                       NULL, &row))
+        return false;
+    if (pg_get_bool(row, 0, 0))
+        message_print("%s has documents: import into another namespace, or with --merge", code);
+    else if (pg_get_bool(row, 0, 1))
+        message_print("%s has a schema already: import into a new namespace, or with --merge", code);
+    else if (import->contents.is_increment)
+        message_print("%s: what has changed since another archive: it is imported with --merge",
+                      import->options->path);
+    else
+        return true;
+    return false;
+}
+
+/* With connections of its own: they hold a lock that excludes other stampctl processes. */
+static bool set_member(struct import *import, const char *member, struct bytes value)
+{
+    struct control control = *import->control;
+    control.arena = arena_create("configuration");
+    bool is_set = cmd_ns_set(&control, import->options->code, member, value);
+    arena_destroy(control.arena);
+    return is_set;
+}
+
+static bool set_state(struct import *import, enum ns_state state)
+{
+    char *number = arena_printf(import->control->arena, "%d", state);
+    return set_member(import, "message", state == NS_OFF ? bytes_of(message) : NO_BYTES) &&
+           set_member(import, "state", state ? bytes_of(number) : NO_BYTES);
+}
+
+static bool begin(struct import *import)
+{
+    bool is_there;
+    struct import_progress *done = &import->done;
+    const char *identity = identify(import);
+    if (!import_progress_lock(import->control, import->target.pg) ||
+        !import_progress_read(import->control, import->target.pg, &is_there, done))
+        return false;
+    if (is_there && strcmp(done->identity, identity) == 0 && done->is_merge == import->options->is_merge) {
+        printf("%s: going on with the interrupted import\n", import->options->code);
+        return true;
+    }
+    if (is_there) {
+        message_print("an import of another archive, or with other options, was interrupted: complete it, or "
+                      "remove what it has stored with import --abandon %s",
+                      import->options->code);
+        return false;
+    }
+    *done = (struct import_progress){
+        .identity = identity, .is_merge = import->options->is_merge, .state = import->target.conf->state};
+    return (done->is_merge || is_empty(import)) &&
+           import_progress_begin(import->control, import->target.pg, done);
+}
+
+/* Nobody but administrators sees it before it is whole.  What was under way when it was closed is over. */
+static bool close_namespace(struct import *import)
+{
+    return import->done.is_merge || ((import->done.state >= NS_OFF || set_state(import, NS_OFF)) &&
+                                     schema_wait_for_older(import->control, import->target.pg));
+}
+
+/* --- documents --- */
+
+static bool restore(struct import *import, struct pg *pg)
+{
+    return control_execute(pg, "storing documents", "begin; set local stampd.worker = 'on'") &&
+           archive_batch_restore(import->batch, &import->done.sum) &&
+           import_progress_move(pg, &import->done) && control_execute(pg, "storing documents", "commit");
+}
+
+static bool merge(struct import *import, struct pg *pg)
+{
+    int64_t changed;
+    for (int try = 0; try < MERGE_TRIES; try++) {
+        if (!control_execute(pg, "storing documents", "begin"))
+            return false;
+        enum fault fault = archive_batch_merge(import->batch, import->contents.is_increment, &changed);
+        if (fault == FAULT_NONE) {
+            import->changed += changed;
+            return import_progress_move(pg, &import->done) &&
+                   control_execute(pg, "storing documents", "commit");
+        }
+        if (!control_execute(pg, "storing documents", "rollback") || fault != FAULT_STALE)
+            return false;
+        clock_sleep_ms(MERGE_PAUSE_MS); /* others hold its documents */
+    }
+    message_print("documents are locked by others for too long");
+    return false;
+}
+
+static bool import_member(struct import *import, struct bytes lines)
+{
+    const char *transform = import->options->transform;
+    import->done.members++;
+    if (transform) {
+        if (!archive_transform_run(transform, lines, &import->transformed))
+            return false;
+        lines = builder_bytes(&import->transformed);
+    }
+    return archive_batch_read(import->batch, lines, transform != NULL) &&
+           (import->done.is_merge ? merge(import, import->target.pg) : restore(import, import->target.pg));
+}
+
+/* Members before those that are done are read again, to check them. */
+static bool import_documents(struct import *import)
+{
+    if (import->done.members == IMPORT_VERIFIED)
+        return true;
+    struct archive_reader *reader;
+    struct builder bytes = {0};
+    struct bytes name;
+    int64_t number = 0, size = 0;
+    bool is_right =
+        archive_reader_open(import->control->arena, import->options->path, &import->contents, &reader);
+    progress_start(&import->progress, 0, import->contents.document_bytes);
+    import->batch = archive_batch_create(import->control, import->target.pg);
+    while (is_right && (is_right = archive_reader_next(reader, &name, &bytes)) && name.data) {
+        if (!archive_reader_has_documents(name))
+            continue;
+        if (number++ >= import->done.members)
+            is_right = import_member(import, builder_bytes(&bytes));
+        size += (int64_t)bytes.size;
+        progress_show(&import->progress, import->done.sum.documents + import->changed, size);
+    }
+    progress_clear(&import->progress);
+    archive_batch_destroy(import->batch);
+    archive_reader_close(reader);
+    builder_free(&import->transformed);
+    builder_free(&bytes);
+    return is_right;
+}
+
+/* --- verification --- */
+
+static bool sum_up(struct import *import, struct archive_sum *sum_r)
+{
+    const struct archive_filter all = {0};
+    struct archive_snapshot snapshot;
+    struct archive_rows *rows = NULL;
+    struct builder line = {0};
+    enum archive_rows_event event = ARCHIVE_ROWS_FAILED;
+    *sum_r = (struct archive_sum){0};
+    if (archive_rows_begin_snapshot(import->control, import->target.pg, import->target.conf->database,
+                                    &snapshot) &&
+        archive_rows_open(import->control, &snapshot, &all, &rows))
+        do {
+            builder_clear(&line, 1 << 20);
+            event = archive_rows_next(rows, &line, sum_r);
+        } while (event == ARCHIVE_ROWS_LINE);
+    archive_rows_close(rows);
+    builder_free(&line);
+    return event == ARCHIVE_ROWS_END && archive_rows_end_snapshot(&snapshot);
+}
+
+static bool verify(struct import *import)
+{
+    struct archive_sum sum;
+    if (import->done.is_merge || import->done.members == IMPORT_VERIFIED)
+        return true;
+    if (!sum_up(import, &sum))
+        return false;
+    if (archive_sum_equals(&sum, &import->done.sum)) {
+        printf("verified: %lld documents, %lld deleted ones, %lld items\n", (long long)sum.documents,
+               (long long)sum.deleted, (long long)sum.items);
+        import->done.members = IMPORT_VERIFIED; /* the schema may change them */
+        return import_progress_move(import->target.pg, &import->done);
+    }
+    message_print("%s: its documents are not those of the archive: it was written to meanwhile; "
+                  "import --abandon %s removes them",
+                  import->options->code, import->options->code);
+    return false;
+}
+
+/* --- the rest --- */
+
+static bool raise_floor(struct import *import)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, import->control->arena);
+    pg_params_add_i64(&params, import->contents.floor);
+    return import->done.is_merge ||
+           control_query(import->control, import->target.pg, "raising the floor",
+                         "update stampd.namespace set floor = $1::bigint where one and floor < $1::bigint",
+                         &params, &row);
+}
+
+static bool store_configuration(struct import *import)
+{
+    struct archive_reader *reader;
+    struct builder bytes = {0};
+    struct bytes name;
+    if (import->done.is_merge || import->options->keeps_configuration)
+        return true;
+    /* the state was set meanwhile, by another session */
+    if (!ns_registry_connect(import->control, import->options->code, &import->target))
+        return false;
+    bool is_right =
+        archive_reader_open(import->control->arena, import->options->path, &import->contents, &reader);
+    while (is_right && (is_right = archive_reader_next(reader, &name, &bytes)) && name.data) {
+        if (archive_reader_has_documents(name))
+            break;
+        if (archive_configuration_has(name))
+            is_right = archive_configuration_store(import->control, &import->target, builder_bytes(&bytes));
+    }
+    archive_reader_close(reader);
+    builder_free(&bytes);
+    return is_right;
+}
+
+static bool apply_schema(struct import *import)
+{
+    char schema[] = "schema", apply[] = "apply";
+    char *words[] = {schema, apply, arena_printf(import->control->arena, "%s", import->options->code), NULL};
+    return import->done.is_merge || import->options->keeps_configuration ||
+           control_schema(import->control, COUNT_OF(words) - 1, words) == CONTROL_DONE;
+}
+
+static bool finish(struct import *import)
+{
+    struct pg *pg = import->target.pg;
+    if (import->done.is_merge)
+        return import_progress_end(pg);
+    return control_execute(pg, "analysing the tables", "analyze stampd.doc; analyze stampd.item") &&
+           control_execute(pg, "notifying the servers", "select pg_notify('stampd', 'all')") &&
+           (import->done.state >= NS_OFF || set_state(import, import->done.state)) && import_progress_end(pg);
+}
+
+static void advise(const struct import *import)
+{
+    if (!import->done.is_merge && !bytes_equal(import->contents.state, BYTES("readonly")) &&
+        !bytes_equal(import->contents.state, BYTES("off")))
+        printf("%.*s was open when it was exported: if it was written to afterwards and its clients come to "
+               "%s, run stampctl ns restored %s\n",
+               (int)import->contents.ns.size, import->contents.ns.data, import->options->code,
+               import->options->code);
+}
+
+bool importer_run(struct control *control, const struct importer_options *options)
+{
+    struct import import = {.control = control, .options = options};
+    if (!archive_verify(control->arena, options->path, true, &import.contents) ||
+        !ns_registry_connect(control, options->code, &import.target) || !begin(&import) ||
+        !close_namespace(&import) || !import_documents(&import) || !verify(&import) ||
+        !raise_floor(&import) || !store_configuration(&import) || !apply_schema(&import) || !finish(&import))
+        return false;
+    if (options->is_merge)
+        printf("%s: %lld documents changed\n", options->code, (long long)import.changed);
+    else
+        printf("%s: imported\n", options->code);
+    advise(&import);
+    return true;
+}
+
+bool importer_abandon(struct control *control, const char *code)
+{
+    const struct importer_options options = {.code = code};
+    struct import import = {.control = control, .options = &options};
+    bool is_there;
+    if (!ns_registry_connect(control, code, &import.target) ||
+        !import_progress_lock(control, import.target.pg) ||
+        !import_progress_read(control, import.target.pg, &is_there, &import.done))
+        return false;
+    if (!is_there) {
+        message_print("%s: no import was interrupted", code);
+        return false;
+    }
+    if (!import.done.is_merge &&
+        !control_execute(import.target.pg, "removing the documents", "truncate stampd.doc, stampd.item"))
+        return false;
+    if (!import_progress_end(import.target.pg))
+        return false;
+    printf("%s: %s\n", code, import.done.is_merge ? "what was merged stays" : "is empty");
+    return import.done.is_merge || import.done.state >= NS_OFF || set_state(&import, import.done.state);
+}

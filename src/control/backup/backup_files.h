@@ -1,0 +1,27 @@
+/* backup_files: copies of the files of attachments, which edge/blob_store.h keeps under their digests.
+ *
+ * A file never changes, so that it is copied once, for all base backups.  The time of a copy is that of the
+ * last run that saw the file in the store: a copy older than the oldest base backup is needed by none. */
+#ifndef STAMPD_CONTROL_BACKUP_BACKUP_FILES_H
+#define STAMPD_CONTROL_BACKUP_BACKUP_FILES_H
+
+#include "control/backup/backup_folder.h"
+
+struct backup_files {
+    int64_t count, bytes; /* copied now */
+};
+
+/* Copies the files of the store `from` that the folder lacks, and marks the others as seen.  A store that
+ * does not exist has no files.  On failure reports why. */
+MUST_USE bool backup_files_save(struct control *control, const struct backup_folder *folder, const char *from,
+                                struct backup_files *files_r);
+/* Removes copies that no run has seen in the store since `before_s`, seconds since 1970; on failure reports
+ * why. */
+MUST_USE bool backup_files_prune(struct control *control, const struct backup_folder *folder,
+                                 int64_t before_s, int64_t *removed_r);
+/* Copies the files of the folder that the store `to` lacks, with the owner and group of that directory; it
+ * must exist when the folder has files.  On failure reports why. */
+MUST_USE bool backup_files_restore(struct control *control, const struct backup_folder *folder,
+                                   const char *to, struct backup_files *files_r);
+
+#endif

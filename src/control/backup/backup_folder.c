@@ -1,0 +1,357 @@
+/* backup_folder: settings and notes are JSON objects of one line. */
+#include "control/backup/backup_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/backup/backup_tool.h"
+#include "control/message.h"
+#include "edge/json.h"
+
+enum { FORMAT = 1 };
+
+static bool fail(const char *path)
+{
+    message_print("%s: %s", path, strerror(errno));
+    return false;
+}
+
+/* --- JSON --- */
+
+static bool read_object(struct control *control, const char *path, struct json **object_r)
+{
+    static const struct json_limits limits = {.depth = 2, .tree_depth = 2};
+    struct bytes text;
+    struct json_problem problem;
+    if (!control_read_file(control->arena, path, &text))
+        return false;
+    if (json_read(control->arena, text, &limits, object_r, &problem) == FAULT_NONE &&
+        (*object_r)->kind == JSON_OBJECT)
+        return true;
+    message_print("%s: expected a JSON object as stampctl has written it", path);
+    return false;
+}
+
+/* NULL: the member is no text, or an empty one. */
+static const char *text_of(struct control *control, const struct json *object, const char *name)
+{
+    const struct json *value = json_member(object, name);
+    return value && value->kind == JSON_STRING && value->value.size
+               ? arena_printf(control->arena, "%.*s", (int)value->value.size, value->value.data)
+               : NULL;
+}
+
+static int64_t number_of(const struct json *object, const char *name)
+{
+    int64_t number;
+    const struct json *value = json_member(object, name);
+    return value && json_is_i64(value, &number) ? number : -1;
+}
+
+static void add_text(struct builder *json, const char *name, const char *value)
+{
+    builder_printf(json, "%s\"%s\":", json->size ? "," : "{", name);
+    json_add_string(json, bytes_of(value));
+}
+
+static void add_number(struct builder *json, const char *name, int64_t value)
+{
+    builder_printf(json, "%s\"%s\":%lld", json->size ? "," : "{", name, (long long)value);
+}
+
+/* No name is followed elsewhere: the folder belongs to a user who may do less than ours. */
+static bool write_new(struct control *control, const char *path, struct bytes text)
+{
+    const char *draft = arena_printf(control->arena, "%s.new", path);
+    if (unlink(draft) != 0 && errno != ENOENT)
+        return fail(draft);
+    int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fail(draft);
+    bool is_written = bytes_write(fd, text) && fsync(fd) == 0;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return (is_written && rename(draft, path) == 0) || fail(path);
+}
+
+/* The file belongs to the owner of the folder. */
+static bool write_object(struct control *control, const struct backup_folder *folder, const char *path,
+                         struct builder *json)
+{
+    builder_add_text(json, "}\n");
+    bool is_written = write_new(control, path, builder_bytes(json));
+    builder_free(json);
+    return is_written && backup_tool_give(folder->user, path);
+}
+
+/* --- the folder --- */
+
+static bool make_folder(const struct backup_folder *folder, const char *path)
+{
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return fail(path);
+    return backup_tool_give(folder->user, path);
+}
+
+bool backup_folder_create(struct control *control, const struct backup_folder *folder)
+{
+    static const char *const inside[] = {"base", "log", "files"};
+    struct builder json = {0};
+    if (!make_folder(folder, folder->path))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(inside); i++)
+        if (!make_folder(folder, arena_printf(control->arena, "%s/%s", folder->path, inside[i])))
+            return false;
+    add_number(&json, "format", FORMAT);
+    add_text(&json, "system", folder->system);
+    add_number(&json, "timeline", folder->timeline);
+    add_number(&json, "segment_bytes", folder->segment_bytes);
+    add_text(&json, "user", folder->user);
+    add_text(&json, "role", folder->role);
+    add_text(&json, "slot", folder->slot);
+    add_text(&json, "tools", folder->tools);
+    return write_object(control, folder, arena_printf(control->arena, "%s/backup.json", folder->path), &json);
+}
+
+bool backup_folder_open(struct control *control, const char *path, struct backup_folder *folder_r)
+{
+    struct json *object;
+    char *whole = realpath(path, NULL);
+    if (!whole)
+        return fail(path);
+    const char *absolute = arena_copy(control->arena, whole, strlen(whole));
+    free(whole);
+    const char *settings = arena_printf(control->arena, "%s/backup.json", absolute);
+    if (access(settings, F_OK) != 0 && errno == ENOENT) {
+        message_print("%s: no backup is kept there (stampctl backup init %s)", path, path);
+        return false;
+    }
+    if (!read_object(control, settings, &object))
+        return false;
+    *folder_r = (struct backup_folder){
+        .path = absolute,
+        .user = text_of(control, object, "user"),
+        .role = text_of(control, object, "role"),
+        .slot = text_of(control, object, "slot"),
+        .tools = text_of(control, object, "tools"),
+        .system = text_of(control, object, "system"),
+        .timeline = number_of(object, "timeline"),
+        .segment_bytes = number_of(object, "segment_bytes"),
+    };
+    int64_t segment = folder_r->segment_bytes;
+    if (number_of(object, "format") == FORMAT && folder_r->user && folder_r->role && folder_r->slot &&
+        folder_r->tools && folder_r->system && folder_r->timeline > 0 && segment >= 1 << 20 &&
+        segment <= 1 << 30 && (segment & (segment - 1)) == 0)
+        return true;
+    message_print("%s: not the settings of a backup of this release", settings);
+    return false;
+}
+
+bool backup_folder_lock(struct control *control, const struct backup_folder *folder, const char *name,
+                        bool is_waiting)
+{
+    const char *path = arena_printf(control->arena, "%s/%s", folder->path, name);
+    int fd =
+        open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); /* closed by the end of the program */
+    if (fd < 0 || !backup_tool_give(folder->user, path))
+        return fail(path);
+    if (flock(fd, is_waiting ? LOCK_EX : LOCK_EX | LOCK_NB) == 0)
+        return true;
+    message_print("%s: another stampctl is at work there", folder->path);
+    return false;
+}
+
+bool backup_folder_is_empty(const char *path)
+{
+    DIR *directory = opendir(path);
+    bool is_empty = directory || errno == ENOENT;
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            strcmp(entry->d_name, "lost+found") != 0)
+            is_empty = false;
+    if (directory)
+        closedir(directory);
+    return is_empty;
+}
+
+/* --- base backups --- */
+
+bool backup_folder_position(struct bytes text, uint64_t *position_r)
+{
+    char copy[32], rest;
+    uint32_t high, low;
+    if (text.size >= sizeof copy)
+        return false;
+    memcpy(copy, text.data, text.size);
+    copy[text.size] = '\0';
+    if (sscanf(copy, "%" SCNx32 "/%" SCNx32 "%c", &high, &low, &rest) != 2)
+        return false;
+    *position_r = (uint64_t)high << 32 | low;
+    return true;
+}
+
+static bool read_base(struct control *control, const char *path, const char *name, struct backup_base *base_r)
+{
+    struct json *object;
+    if (!read_object(control, path, &object))
+        return false;
+    const char *start = text_of(control, object, "start"), *end = text_of(control, object, "end");
+    *base_r = (struct backup_base){.name = name,
+                                   .started_ms = number_of(object, "started_ms"),
+                                   .finished_ms = number_of(object, "finished_ms"),
+                                   .bytes = number_of(object, "bytes")};
+    if (base_r->started_ms >= 0 && base_r->finished_ms >= 0 && start && end &&
+        backup_folder_position(bytes_of(start), &base_r->start) &&
+        backup_folder_position(bytes_of(end), &base_r->end))
+        return true;
+    message_print("%s: not the note of a base backup", path);
+    return false;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct backup_base *)a)->name, ((const struct backup_base *)b)->name);
+}
+
+/* Calls `take` with the name of each entry of base/ but . and .. */
+static bool walk(const char *path, bool (*take)(void *context, const char *name), void *context)
+{
+    DIR *directory = opendir(path);
+    if (!directory)
+        return fail(path);
+    bool is_done = true;
+    for (struct dirent *entry; is_done && (entry = readdir(directory));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            is_done = take(context, entry->d_name);
+    closedir(directory);
+    return is_done;
+}
+
+struct base_listing {
+    struct control *control;
+    const char *path;
+    struct backup_base *bases;
+    size_t count, room;
+};
+
+static bool take_note(void *context, const char *file)
+{
+    struct base_listing *list = context;
+    struct arena *arena = list->control->arena;
+    size_t size = strlen(file), ending = strlen(".json");
+    if (size <= ending || strcmp(file + size - ending, ".json") != 0)
+        return true;
+    if (list->count == list->room) {
+        list->room = list->room ? 2 * list->room : 16;
+        struct backup_base *more = arena_alloc(arena, list->room * sizeof *more);
+        if (list->count)
+            memcpy(more, list->bases, list->count * sizeof *more);
+        list->bases = more;
+    }
+    return read_base(list->control, arena_printf(arena, "%s/%s", list->path, file),
+                     arena_printf(arena, "%.*s", (int)(size - ending), file), &list->bases[list->count++]);
+}
+
+bool backup_folder_list(struct control *control, const struct backup_folder *folder,
+                        struct backup_base **bases_r, size_t *count_r)
+{
+    struct base_listing list = {.control = control,
+                                .path = arena_printf(control->arena, "%s/base", folder->path)};
+    if (!walk(list.path, take_note, &list))
+        return false;
+    if (list.count)
+        qsort(list.bases, list.count, sizeof *list.bases, compare_names);
+    *bases_r = list.bases;
+    *count_r = list.count;
+    return true;
+}
+
+/* The text of the manifest behind `name`, up to `stop`. */
+static bool find_value(struct bytes *rest, const char *name, char stop, struct bytes *value_r)
+{
+    const char *found = memmem(rest->data, rest->size, name, strlen(name));
+    if (!found)
+        return false;
+    found += strlen(name);
+    *rest = (struct bytes){found, rest->size - (size_t)(found - rest->data)};
+    *value_r = bytes_cut(rest, stop);
+    return true;
+}
+
+/* pg_verifybackup has compared the manifest with the files, and its own checksum. */
+static bool measure(struct control *control, const char *path, struct backup_base *base)
+{
+    struct bytes text, rest, start, end, size;
+    int64_t bytes;
+    if (!control_read_file(control->arena, path, &text))
+        return false;
+    rest = text;
+    for (base->bytes = 0; find_value(&rest, "\"Size\": ", ',', &size); base->bytes += bytes)
+        if (!bytes_to_i64(size, &bytes))
+            bytes = 0;
+    rest = text;
+    if (find_value(&rest, "\"Start-LSN\": \"", '"', &start) &&
+        find_value(&rest, "\"End-LSN\": \"", '"', &end) && backup_folder_position(start, &base->start) &&
+        backup_folder_position(end, &base->end))
+        return true;
+    message_print("%s: it names no positions in the log", path);
+    return false;
+}
+
+static const char *position_text(struct control *control, uint64_t position)
+{
+    return arena_printf(control->arena, "%X/%X", (unsigned)(position >> 32), (unsigned)position);
+}
+
+bool backup_folder_add(struct control *control, const struct backup_folder *folder, struct backup_base *base)
+{
+    struct builder json = {0};
+    const char *path = arena_printf(control->arena, "%s/base/%s", folder->path, base->name);
+    if (!measure(control, arena_printf(control->arena, "%s/backup_manifest", path), base))
+        return false;
+    add_number(&json, "started_ms", base->started_ms);
+    add_number(&json, "finished_ms", base->finished_ms);
+    add_number(&json, "bytes", base->bytes);
+    add_text(&json, "start", position_text(control, base->start));
+    add_text(&json, "end", position_text(control, base->end));
+    return write_object(control, folder, arena_printf(control->arena, "%s.json", path), &json);
+}
+
+bool backup_folder_remove(struct control *control, const struct backup_folder *folder, const char *name)
+{
+    const char *path = arena_printf(control->arena, "%s/base/%s", folder->path, name);
+    const char *note = arena_printf(control->arena, "%s.json", path);
+    if (unlink(note) != 0 && errno != ENOENT)
+        return fail(note);
+    const char *const words[] = {"rm", "-rf", "--", path, NULL};
+    return backup_tool_run(control, folder, words);
+}
+
+struct sweep {
+    struct control *control;
+    const struct backup_folder *folder;
+};
+
+static bool take_rest(void *context, const char *file)
+{
+    struct sweep *sweep = context;
+    const char *note = arena_printf(sweep->control->arena, "%s/base/%s.json", sweep->folder->path, file);
+    if (strchr(file, '.') || access(note, F_OK) == 0)
+        return true;
+    return backup_folder_remove(sweep->control, sweep->folder, file);
+}
+
+bool backup_folder_sweep(struct control *control, const struct backup_folder *folder)
+{
+    struct sweep sweep = {control, folder};
+    return walk(arena_printf(control->arena, "%s/base", folder->path), take_rest, &sweep);
+}

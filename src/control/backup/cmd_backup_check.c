@@ -1,0 +1,221 @@
+/* cmd_backup_check: `stampctl backup check`: one line per finding, as check-config. */
+#include "control/backup/cmd_backup.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "control/backup/backup_log.h"
+#include "control/backup/backup_tool.h"
+#include "control/message.h"
+#include "control/ns_database.h"
+#include "control/record.h"
+
+enum {
+    LINE_BYTES = 4096,
+    BASE_HOURS = 26,
+    HOURS_MOST = 100000,
+    LOG_MB = 64,
+    MB_MOST = 1000000,
+    HOUR_S = 3600,
+    SECOND_MS = 1000
+};
+
+struct backup_check {
+    struct control *control;
+    struct backup_folder folder;
+    struct backup_base *bases;
+    size_t count;
+    struct backup_log log;
+    int64_t base_hours, log_mb;
+    int64_t behind; /* bytes of log that are not archived; -1: not known */
+    bool is_quick, is_json, is_quiet, is_well;
+    const char *metrics;
+};
+
+static bool find(struct backup_check *check, bool is_well, const char *format, ...) PRINTF_LIKE(3, 4);
+static bool find(struct backup_check *check, bool is_well, const char *format, ...)
+{
+    char text[LINE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    check->is_well = check->is_well && is_well;
+    if (check->is_json) {
+        struct record record = {0};
+        record_add_word(&record, "result", is_well ? "OK" : "FAIL");
+        record_add_word(&record, "text", text);
+        record_print(&record);
+    } else if (!is_well || !check->is_quiet) {
+        printf("%-4s  %s\n", is_well ? "OK" : "FAIL", text);
+    }
+    return is_well;
+}
+
+/* --- the server --- */
+
+static void check_server(struct backup_check *check)
+{
+    struct control *control = check->control;
+    const struct backup_folder *folder = &check->folder;
+    struct pg *pg;
+    struct pg_result *row;
+    struct pg_params params;
+    pg_params_start(&params, control->arena);
+    pg_params_add_text(&params, bytes_of(folder->slot));
+    if (!ns_database_open(control, &pg) ||
+        !control_query(
+            control, pg, folder->slot,
+            "select s.active, coalesce(s.wal_status = 'lost', false),"
+            " coalesce(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), coalesce(r.flush_lsn,"
+            " s.restart_lsn)), 0)::bigint, (select system_identifier::text from pg_control_system()),"
+            " (select timeline_id::bigint from pg_control_checkpoint())"
+            " from (select $1::text::name) n (slot) left join pg_replication_slots s on s.slot_name = n.slot"
+            " left join pg_stat_replication r on r.pid = s.active_pid",
+            &params, &row)) {
+        find(check, false, "server: it cannot be asked how much of its log is archived");
+        return;
+    }
+    int64_t behind = pg_get_i64(row, 0, 2);
+    if (!bytes_equal(pg_get_text(row, 0, 3), bytes_of(folder->system)) ||
+        pg_get_i64(row, 0, 4) != folder->timeline)
+        find(check, false,
+             "server: it is another cluster, or was restored or failed over since: begin another folder");
+    else if (!pg_get_text(row, 0, 0).data)
+        find(check, false, "slot %s: there is none, so that PostgreSQL removes log that is not archived",
+             folder->slot);
+    else if (pg_get_bool(row, 0, 1))
+        find(check, false,
+             "slot %s: PostgreSQL has removed log that was not archived (max_slot_wal_keep_size): "
+             "begin another folder",
+             folder->slot);
+    else if (!pg_get_bool(row, 0, 0))
+        find(check, false, "slot %s: nothing receives the log (stampctl backup receive %s); %.1f MB wait",
+             folder->slot, folder->path, (double)behind / 1e6);
+    else
+        find(check, behind <= check->log_mb * 1000000, "slot %s: the archive is %.1f MB behind", folder->slot,
+             (double)behind / 1e6);
+    check->behind = behind;
+}
+
+/* --- the folder --- */
+
+static void check_bases(struct backup_check *check)
+{
+    struct control *control = check->control;
+    if (!find(check, check->count > 0, "base backups: %zu", check->count))
+        return;
+    const struct backup_base *newest = &check->bases[check->count - 1];
+    int64_t age_s = (clock_wall_ms() - newest->started_ms) / SECOND_MS;
+    find(check, age_s <= check->base_hours * HOUR_S, "base backup %s: %.1f hours old", newest->name,
+         (double)age_s / HOUR_S);
+    for (size_t i = 0; i < check->count && !check->is_quick; i++) {
+        const char *path =
+            arena_printf(control->arena, "%s/base/%s", check->folder.path, check->bases[i].name);
+        const char *const words[] = {"pg_verifybackup", "--quiet", path, NULL};
+        find(check, backup_tool_run(control, &check->folder, words),
+             "base backup %s: its files are those of its manifest", check->bases[i].name);
+    }
+}
+
+static void check_log(struct backup_check *check)
+{
+    struct control *control = check->control;
+    const struct backup_folder *folder = &check->folder;
+    struct backup_log_content content;
+    uint64_t missing;
+    if (check->log.strangers)
+        find(check, false, "log: %zu files of another timeline: begin another folder", check->log.strangers);
+    if (!check->count)
+        return;
+    uint64_t start = check->bases[0].start, first = backup_log_segment(folder, start);
+    if (!backup_log_is_whole(&check->log, first, &missing)) {
+        find(check, false,
+             "log: segment %s is missing or damaged; a restore is possible to times before it only",
+             backup_log_name(control, folder, missing));
+        return;
+    }
+    find(check, true, "log: %zu segments without gap, %.1f MB, written last %s",
+         check->log.count + check->log.has_partial, (double)check->log.bytes / 1e6,
+         cmd_backup_time(control, check->log.newest_s * SECOND_MS));
+    if (!check->is_quick)
+        find(check,
+             backup_log_examine(control, folder, &check->log, start, false, &content) && content.is_sound,
+             "log: the checksums of its records");
+}
+
+/* For the text collector of Prometheus' node_exporter. */
+static bool write_metrics(struct backup_check *check)
+{
+    struct builder text = {0};
+    const struct backup_base *newest = check->count ? &check->bases[check->count - 1] : NULL;
+    builder_printf(&text, "stampd_backup_ok %d\n", check->is_well);
+    builder_printf(&text, "stampd_backup_bases %zu\n", check->count);
+    if (newest)
+        builder_printf(&text, "stampd_backup_base_time_seconds %lld\nstampd_backup_base_bytes %lld\n",
+                       (long long)(newest->started_ms / SECOND_MS), (long long)newest->bytes);
+    builder_printf(&text, "stampd_backup_log_bytes %lld\n", (long long)check->log.bytes);
+    if (check->behind >= 0)
+        builder_printf(&text, "stampd_backup_log_behind_bytes %lld\n", (long long)check->behind);
+    builder_printf(&text, "stampd_backup_check_time_seconds %lld\n",
+                   (long long)(clock_wall_ms() / SECOND_MS));
+    bool is_written = control_write_file(check->control->arena, check->metrics, builder_bytes(&text), 0644);
+    builder_free(&text);
+    return is_written;
+}
+
+static bool run(struct backup_check *check, const char *path)
+{
+    struct control *control = check->control;
+    if (!backup_folder_open(control, path, &check->folder) || !backup_tool_check_user(check->folder.user) ||
+        !backup_folder_list(control, &check->folder, &check->bases, &check->count) ||
+        !backup_log_list(control, &check->folder, arena_printf(control->arena, "%s/log", check->folder.path),
+                         &check->log))
+        return false;
+    check_server(check);
+    check_bases(check);
+    check_log(check);
+    return (!check->metrics || write_metrics(check)) && check->is_well;
+}
+
+int cmd_backup_check(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "backup check",
+        "FOLDER",
+        1,
+        1,
+        "Check that a restore would work, and that the log is archived.",
+        "Reads all base backups and the whole log; exits with 1 when something is wrong.\n"};
+    struct backup_check check = {
+        .control = control, .base_hours = BASE_HOURS, .log_mb = LOG_MB, .behind = -1, .is_well = true};
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        {.name = "base-hours",
+         .argument = "HOURS",
+         .help = "The newest base backup may be this old (default: 26).",
+         .number = &check.base_hours,
+         .least = 1,
+         .most = HOURS_MOST},
+        {.name = "log-mb",
+         .argument = "MB",
+         .help = "So much of the log may wait to be archived (default: 64).",
+         .number = &check.log_mb,
+         .least = 1,
+         .most = MB_MOST},
+        {.name = "quick", .help = "Read neither base backups nor log.", .flag = &check.is_quick},
+        {.name = "quiet", .help = "Print failures only, for cron.", .flag = &check.is_quiet},
+        {.name = "metrics",
+         .argument = "FILE",
+         .help = "Write the findings to FILE too, for Prometheus.",
+         .text = &check.metrics},
+        RECORD_JSON_LINE(&check.is_json),
+        CONTROL_ADMIN_LINE(control)};
+    char **words;
+    int status;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    return run(&check, words[0]) ? CONTROL_DONE : CONTROL_FAILED;
+}

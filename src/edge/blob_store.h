@@ -1,0 +1,84 @@
+/* blob_store: the files of attachments: bytes under their SHA-256, each once for a database.
+ *
+ * A store is a directory of this host.  Callers know digests and databases only, no paths, so that another
+ * store can take its place.  A file appears under its digest whole and durable or not at all, and never
+ * changes.  What a process that dies leaves unfinished has another name, which blob_store_clear finds.
+ *
+ * Files belong to the process; `group`, nginx's, may read them, and no other user.  The store does not count
+ * references: store/store_blobs.h decides what may be removed, and in which order the steps happen.
+ *
+ * The functions log the cause of a fault.  FAULT_XFULL: no space, or a quota of the file system is used up.
+ * FAULT_XSTORE: everything else that the store refuses: permissions, a directory that is missing, an error
+ * of the device. */
+#ifndef STAMPD_EDGE_BLOB_STORE_H
+#define STAMPD_EDGE_BLOB_STORE_H
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/bytes.h"
+#include "base/fault.h"
+
+enum { BLOB_DIGEST = 32, BLOB_NO_GROUP = -1 };
+struct blob_digest {
+    unsigned char bytes[BLOB_DIGEST];
+};
+
+struct blob_store;
+/* Touches no file; the directory need not exist yet. */
+struct blob_store *blob_store_open(const char *directory, int64_t group) __attribute__((returns_nonnull));
+void blob_store_close(struct blob_store *store);
+
+/* --- one file is written --- */
+struct blob_upload;
+MUST_USE enum fault blob_store_begin(struct blob_store *store, struct bytes database,
+                                     struct blob_upload **upload_r);
+MUST_USE enum fault blob_store_write(struct blob_upload *upload, struct bytes piece);
+/* All bytes are written: makes them durable, still under no digest. */
+MUST_USE enum fault blob_store_seal(struct blob_upload *upload, struct blob_digest *digest_r,
+                                    int64_t *size_r);
+/* Gives the sealed file its digest, durably, and ends the upload.  A file that exists already under the
+ * digest, with the same size, stays. */
+MUST_USE enum fault blob_store_finish(struct blob_upload *upload);
+/* Removes what was written, and ends the upload; NULL: does nothing. */
+void blob_store_abandon(struct blob_upload *upload);
+
+/* --- files --- */
+/* size_r -1: there is no such file. */
+MUST_USE enum fault blob_store_measure(struct blob_store *store, struct bytes database,
+                                       const struct blob_digest *digest, int64_t *size_r);
+/* Reads the file, in pieces that are valid during the call; `take` returns false to end early.  FAULT_NFILE:
+ * there is no such file. */
+MUST_USE enum fault blob_store_read(struct blob_store *store, struct bytes database,
+                                    const struct blob_digest *digest,
+                                    bool (*take)(void *context, struct bytes piece), void *context);
+/* Removes the file; one that does not exist is no fault. */
+MUST_USE enum fault blob_store_remove(struct blob_store *store, struct bytes database,
+                                      const struct blob_digest *digest);
+
+/* Where nginx finds the file: an address of its configuration that clients cannot reach. */
+const char *blob_store_locate(struct arena *arena, struct bytes database, const struct blob_digest *digest);
+
+/* --- sweeps --- */
+enum { BLOB_SHELVES = 256 };
+/* A file, as a sweep finds it. */
+struct blob_entry {
+    struct blob_digest digest;
+    int64_t size, age_s; /* since it was written */
+};
+/* The files of one part of a database's files, 0 to BLOB_SHELVES - 1: those whose digest begins with this
+ * byte, in no order; all parts together are all files.  The caller frees the list. */
+MUST_USE enum fault blob_store_list(struct blob_store *store, struct bytes database, int shelf,
+                                    struct blob_entry **entries_r, size_t *count_r);
+/* Removes unfinished files that were last written to `age_s` ago or earlier. */
+MUST_USE enum fault blob_store_clear(struct blob_store *store, struct bytes database, int64_t age_s,
+                                     int64_t *removed_r);
+/* Removes all files of a database that no longer exists. */
+MUST_USE enum fault blob_store_remove_database(struct blob_store *store, struct bytes database);
+
+/* --- names --- */
+enum { BLOB_HEX = 64 };
+void blob_store_write_digest(const struct blob_digest *digest, char text_r[BLOB_HEX + 1]);
+/* Reads 64 hexadecimal digits in lower case; false: the text is something else. */
+MUST_USE bool blob_store_read_digest(struct bytes text, struct blob_digest *digest_r);
+
+#endif

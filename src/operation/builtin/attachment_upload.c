@@ -1,0 +1,146 @@
+/* attachment_upload: judges, receives, stores. */
+#include "operation/builtin/attachment_upload.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "operation/reader.h"
+#include "operation/worker_context.h"
+#include "segment/uploads.h"
+#include "store/store_blobs.h"
+
+enum { SMALL_BYTES = 1048576 /* quicker than most operations: the shares do not count it */ };
+
+/* --- before the bytes --- */
+
+/* All that the commit needs is there: ends the try. */
+static enum fault end_trial(struct attempt_commit *commit, struct attempt *attempt UNUSED)
+{
+    *(bool *)commit->context = true;
+    return FAULT_AVERSION; /* any fault: nothing is written */
+}
+
+static enum attempt_next settle_trial(struct attempt_commit *commit, enum fault *fault)
+{
+    bool is_fine = *(bool *)commit->context;
+    if (is_fine)
+        *fault = FAULT_NONE;
+    return !is_fine && reply_is_retried(commit->attempts[0]->reply, *fault) ? ATTEMPT_AGAIN : ATTEMPT_END;
+}
+
+static enum fault judge(struct attempt *attempt)
+{
+    bool is_fine = false;
+    struct attempt_commit commit = {
+        .attempts = &attempt, .count = 1, .context = &is_fine, .complete = end_trial, .settle = settle_trial};
+    return attempt_run(&commit);
+}
+
+/* --- the shares --- */
+
+static int64_t share_of(int64_t setting, int64_t workers, int64_t part)
+{
+    int64_t share = setting ? setting : workers / part;
+    return share > 0 ? share : 1;
+}
+
+static enum fault enter(struct attempt *attempt)
+{
+    const struct settings *settings = attempt->worker_context->settings;
+    const struct reader reader = {settings, attempt->call, attempt->reply};
+    const struct uploads_shares shares = {
+        .client = attempt->call->client,
+        .client_most = share_of(settings->limit_client_uploads, settings->workers, 4),
+        .most = share_of(settings->limit_uploads, settings->workers, 2),
+    };
+    switch (uploads_enter(attempt->worker_context->segment, &shares)) {
+    case UPLOADS_ENTERED:
+        return FAULT_NONE;
+    case UPLOADS_CLIENT_FULL:
+        return reader_busy(&reader, "limit_client_uploads", shares.client_most);
+    case UPLOADS_FULL:
+    default:
+        return reader_busy(&reader, "limit_uploads", shares.most);
+    }
+}
+
+/* --- the bytes --- */
+
+static enum fault copy(const struct attachment_request *request, struct blob_upload *blob)
+{
+    struct bytes piece;
+    for (;;) {
+        enum fault fault = request->inlet->read(request->inlet, &piece);
+        if (fault || !piece.size)
+            return fault;
+        fault = blob_store_write(blob, piece);
+        if (fault)
+            return fault;
+    }
+}
+
+static enum fault check_digest(struct attempt *attempt, const struct blob_digest *digest)
+{
+    char sha[BLOB_HEX + 1];
+    struct bytes promised = attempt->call->attachment->promised;
+    blob_store_write_digest(digest, sha);
+    if (!promised.data || bytes_equal(promised, bytes_of(sha)))
+        return FAULT_NONE;
+    return reply_fault(attempt->call, attempt->reply, FAULT_ADIGEST, NULL, sha, NULL);
+}
+
+/* The order matters: a file is registered before it appears, so that the cleaner finds it
+ * (store_blobs.h). */
+static enum fault store(struct attempt *attempt, struct blob_upload *blob)
+{
+    struct attachment_upload *upload = attempt->kept;
+    enum fault fault = copy(attempt->call->attachment, blob);
+    if (!fault)
+        fault = blob_store_seal(blob, &upload->digest, &upload->size);
+    if (!fault)
+        fault = check_digest(attempt, &upload->digest);
+    if (!fault)
+        fault = store_blobs_touch(documents_store(attempt->worker_context->documents), attempt->ns,
+                                  attempt->call->arena, &upload->digest, upload->size);
+    if (fault) {
+        blob_store_abandon(blob);
+        return fault;
+    }
+    return blob_store_finish(blob);
+}
+
+static enum fault receive(struct attempt *attempt)
+{
+    struct blob_upload *blob;
+    bool is_large = attempt->call->attachment->size > SMALL_BYTES;
+    enum fault fault = is_large ? enter(attempt) : FAULT_NONE;
+    if (fault)
+        return fault;
+    fault = blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &blob);
+    if (!fault)
+        fault = store(attempt, blob);
+    if (is_large)
+        uploads_leave(attempt->worker_context->segment);
+    return fault;
+}
+
+enum fault attachment_upload_receive(struct attempt *attempt)
+{
+    struct call *call = attempt->call;
+    struct attachment_upload *upload = ARENA_NEW(call->arena, struct attachment_upload);
+    *upload = (struct attachment_upload){.size = call->attachment->size};
+    if (call->attachment->promised.data &&
+        !blob_store_read_digest(call->attachment->promised, &upload->digest))
+        return FAULT_BINTERNAL;
+    attempt->kept = upload;
+    if (!call->attachment->inlet)
+        return FAULT_ABODY;
+    enum fault fault = judge(attempt);
+    if (!fault)
+        fault = receive(attempt);
+    upload->is_stored = !fault;
+    /* The time of the operation begins when its body is there, as with other bodies. */
+    call->deadline_ms = clock_monotonic_ms() + attempt->worker_context->settings->limit_operation_s * 1000;
+    documents_begin_request(attempt->worker_context->documents, call->deadline_ms);
+    return fault;
+}

@@ -1,0 +1,24 @@
+/* attachment_upload: receives the file of an attachment, before the tries of its operation.
+ *
+ * The request is judged first, by a try that ends before its commit: rules, conditions, limits and quotas
+ * refuse it before a byte is read.  Then the bytes pass from the request into the store in pieces, so that
+ * memory stays flat whatever their number; only a share of the workers receive files at the same time.  A
+ * file that the commit does not name is removed by the cleaner. */
+#ifndef STAMPD_OPERATION_BUILTIN_ATTACHMENT_UPLOAD_H
+#define STAMPD_OPERATION_BUILTIN_ATTACHMENT_UPLOAD_H
+
+#include "edge/blob_store.h"
+#include "operation/attempt.h"
+
+/* `kept` of the attempt. */
+struct attachment_upload {
+    bool is_stored; /* false: it is judged; digest and size are what the request promises */
+    struct blob_digest digest;
+    int64_t size;
+};
+
+/* FAULT_ADIGEST: the bytes have another digest than the headers promise; FAULT_XBUSY: the share of the
+ * workers; FAULT_ABODY, XFULL, XSTORE; and what the judgement refuses. */
+MUST_USE enum fault attachment_upload_receive(struct attempt *attempt);
+
+#endif

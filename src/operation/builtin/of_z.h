@@ -1,0 +1,16 @@
+/* of_z: how the operations of the namespace z that are about another namespace begin (ns, resource). */
+#ifndef STAMPD_OPERATION_BUILTIN_OF_Z_H
+#define STAMPD_OPERATION_BUILTIN_OF_Z_H
+
+#include "operation/reader.h"
+
+/* Checks that the call goes to z and that `param` has one member, one of `members`, separated by blanks.
+ * `elsewhere`: the sentence that refuses another namespace; `expected`: the one that refuses another param.
+ */
+MUST_USE enum fault of_z_check(const struct reader *reader, const char *members, const char *elsewhere,
+                               const char *expected);
+/* The code of a namespace in a member of `object`. */
+MUST_USE enum fault of_z_read_code(const struct reader *reader, const struct json *object, const char *member,
+                                   struct bytes *code_r);
+
+#endif

@@ -1,0 +1,11 @@
+/* module_filter: filters of modules (stampd_filter.h), as the engine runs them (operation/filters.h). */
+#ifndef STAMPD_OPERATION_MODULE_MODULE_FILTER_H
+#define STAMPD_OPERATION_MODULE_MODULE_FILTER_H
+
+#include "base/base.h"
+#include "stampd_filter.h"
+
+/* Registers a filter, borrowed permanently.  Why it is not valid; NULL: it is, and was added. */
+MUST_USE const char *module_filter_add(const struct stampd_filter *filter);
+
+#endif

@@ -1,0 +1,232 @@
+/* test_blob_store: files appear whole under their digest or not at all; no name leads out of the store. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "edge/blob_store.h"
+
+static char room[] = "/tmp/test_blob_store.XXXXXX";
+static char folder[sizeof room + 16];
+static const struct bytes database = BYTES("one");
+static const char ABC[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+static int make_room(void **state)
+{
+    assert_non_null(mkdtemp(room));
+    snprintf(folder, sizeof folder, "%s/files", room);
+    *state = blob_store_open(folder, BLOB_NO_GROUP);
+    return 0;
+}
+
+static int clear_room(void **state)
+{
+    blob_store_close(*state);
+    rmdir(folder);
+    return rmdir(room);
+}
+
+static struct blob_upload *begin(struct blob_store *store, struct bytes of)
+{
+    struct blob_upload *upload;
+    assert_int_equal(blob_store_begin(store, of, &upload), FAULT_NONE);
+    return upload;
+}
+
+/* Stores the text in two pieces. */
+static struct blob_digest store_text(struct blob_store *store, struct bytes of, struct bytes text)
+{
+    struct blob_digest digest;
+    int64_t size;
+    struct blob_upload *upload = begin(store, of);
+    assert_int_equal(blob_store_write(upload, (struct bytes){text.data, text.size / 2}), FAULT_NONE);
+    struct bytes rest = {text.data + text.size / 2, text.size - text.size / 2};
+    assert_int_equal(blob_store_write(upload, rest), FAULT_NONE);
+    assert_int_equal(blob_store_seal(upload, &digest, &size), FAULT_NONE);
+    assert_int_equal(size, text.size);
+    assert_int_equal(blob_store_finish(upload), FAULT_NONE);
+    return digest;
+}
+
+static int64_t measure(struct blob_store *store, struct bytes of, const struct blob_digest *digest)
+{
+    int64_t size;
+    assert_int_equal(blob_store_measure(store, of, digest, &size), FAULT_NONE);
+    return size;
+}
+
+static int64_t clear(struct blob_store *store, int64_t age_s)
+{
+    int64_t removed;
+    assert_int_equal(blob_store_clear(store, database, age_s, &removed), FAULT_NONE);
+    return removed;
+}
+
+static bool take_text(void *context, struct bytes piece)
+{
+    char *text = context;
+    strncat(text, piece.data, piece.size);
+    return true;
+}
+
+static void a_file_is_kept_under_its_digest(void **state)
+{
+    char text[BLOB_HEX + 1], content[16] = "";
+    struct blob_digest digest = store_text(*state, database, BYTES("abc"));
+    blob_store_write_digest(&digest, text);
+    assert_string_equal(text, ABC);
+    assert_int_equal(measure(*state, database, &digest), 3);
+    assert_int_equal(measure(*state, BYTES("two"), &digest), -1);
+    assert_int_equal(blob_store_read(*state, database, &digest, take_text, content), FAULT_NONE);
+    assert_string_equal(content, "abc");
+    assert_int_equal(blob_store_read(*state, BYTES("two"), &digest, take_text, content), FAULT_NFILE);
+    assert_int_equal(blob_store_remove(*state, database, &digest), FAULT_NONE);
+    assert_int_equal(blob_store_remove(*state, database, &digest), FAULT_NONE);
+    assert_int_equal(measure(*state, database, &digest), -1);
+}
+
+static void the_same_bytes_are_one_file(void **state)
+{
+    struct blob_entry *entries;
+    size_t count;
+    struct blob_digest first = store_text(*state, database, BYTES("abc"));
+    struct blob_digest second = store_text(*state, database, BYTES("abc"));
+    assert_memory_equal(first.bytes, second.bytes, BLOB_DIGEST);
+    assert_int_equal(blob_store_list(*state, database, first.bytes[0], &entries, &count), FAULT_NONE);
+    assert_int_equal(count, 1);
+    assert_int_equal(entries[0].size, 3);
+    assert_memory_equal(entries[0].digest.bytes, first.bytes, BLOB_DIGEST);
+    free(entries);
+    assert_int_equal(blob_store_list(*state, database, first.bytes[0] ^ 1, &entries, &count), FAULT_NONE);
+    assert_int_equal(count, 0);
+    assert_int_equal(clear(*state, INT64_MIN), 0);
+    assert_int_equal(blob_store_remove(*state, database, &first), FAULT_NONE);
+}
+
+static void what_is_unfinished_is_no_file(void **state)
+{
+    struct blob_digest digest;
+    int64_t size;
+    struct blob_upload *upload = begin(*state, database);
+    assert_int_equal(blob_store_write(upload, BYTES("abc")), FAULT_NONE);
+    assert_int_equal(blob_store_seal(upload, &digest, &size), FAULT_NONE);
+    assert_int_equal(measure(*state, database, &digest), -1);
+    assert_int_equal(clear(*state, 3600), 0); /* it is young */
+    blob_store_abandon(upload);
+    assert_int_equal(clear(*state, INT64_MIN), 0);
+    blob_store_abandon(NULL);
+    upload = begin(*state, database);
+    assert_int_equal(clear(*state, INT64_MIN), 1); /* as of a process that died */
+    blob_store_abandon(upload);
+}
+
+static void only_owner_and_group_can_read(void **state)
+{
+    struct stat status;
+    char path[256];
+    struct blob_digest digest = store_text(*state, database, BYTES("abc"));
+    snprintf(path, sizeof path, "%s/one/ba/%s", folder, ABC);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0440);
+    snprintf(path, sizeof path, "%s/one/ba", folder);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0750);
+    assert_int_equal(blob_store_remove(*state, database, &digest), FAULT_NONE);
+}
+
+static void no_name_leads_elsewhere(void **state)
+{
+    static const char *const names[] = {"", ".", "..", "../x", "a/b", "a\\b", "\xC3\xA9"};
+    struct blob_upload *upload;
+    struct blob_digest digest = {{0}};
+    int64_t size;
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        assert_int_equal(blob_store_begin(*state, bytes_of(names[i]), &upload), FAULT_XSTORE);
+        assert_int_equal(blob_store_measure(*state, bytes_of(names[i]), &digest, &size), FAULT_XSTORE);
+        assert_int_equal(blob_store_remove_database(*state, bytes_of(names[i])), FAULT_XSTORE);
+    }
+    assert_false(blob_store_read_digest(
+        BYTES("BA7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"), &digest));
+    assert_false(blob_store_read_digest(
+        BYTES("../../bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"), &digest));
+    assert_false(blob_store_read_digest(BYTES(""), &digest));
+    assert_true(blob_store_read_digest(bytes_of(ABC), &digest));
+}
+
+static void a_store_that_cannot_be_written_is_a_fault(void **state UNUSED)
+{
+    struct blob_upload *upload;
+    char path[sizeof room + 16];
+    snprintf(path, sizeof path, "%s/plain", room);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    struct blob_store *store = blob_store_open(path, BLOB_NO_GROUP); /* a file, not a folder */
+    assert_int_equal(blob_store_begin(store, database, &upload), FAULT_XSTORE);
+    blob_store_close(store);
+    unlink(path);
+}
+
+/* /dev/full refuses each write as a full disk does. */
+static void a_full_disk_has_its_own_fault(void **state)
+{
+    char inside[256], moved[256];
+    struct blob_upload *upload = begin(*state, database);
+    blob_store_abandon(upload);
+    snprintf(inside, sizeof inside, "%s/one/new", folder);
+    snprintf(moved, sizeof moved, "%s/one/gone", folder);
+    assert_int_equal(rename(inside, moved), 0);
+    upload = begin(*state, database); /* the folder is made again */
+    int full = open("/dev/full", O_WRONLY | O_CLOEXEC), found = -1;
+    for (int fd = 3; fd < full && found < 0; fd++) {
+        char link[64], target[256];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        ssize_t size = readlink(link, target, sizeof target);
+        if (size > (ssize_t)strlen(inside) && memcmp(target, inside, strlen(inside)) == 0)
+            found = fd;
+    }
+    assert_true(found >= 0);
+    assert_int_equal(dup2(full, found), found);
+    close(full);
+    assert_int_equal(blob_store_write(upload, BYTES("abc")), FAULT_XFULL);
+    blob_store_abandon(upload);
+    assert_int_equal(clear(*state, INT64_MIN), 0); /* nothing stays */
+    assert_int_equal(rmdir(moved), 0);
+}
+
+static void a_database_goes_with_all_its_files(void **state)
+{
+    struct blob_digest digest = store_text(*state, BYTES("two"), BYTES("abc"));
+    store_text(*state, BYTES("two"), BYTES("abcd"));
+    struct blob_digest other = store_text(*state, database, BYTES("abc"));
+    assert_int_equal(blob_store_remove_database(*state, BYTES("two")), FAULT_NONE);
+    assert_int_equal(blob_store_remove_database(*state, BYTES("two")), FAULT_NONE);
+    assert_int_equal(measure(*state, BYTES("two"), &digest), -1);
+    assert_int_equal(measure(*state, database, &other), 3);
+    assert_int_equal(blob_store_remove_database(*state, database), FAULT_NONE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_is_kept_under_its_digest),
+        cmocka_unit_test(the_same_bytes_are_one_file),
+        cmocka_unit_test(what_is_unfinished_is_no_file),
+        cmocka_unit_test(only_owner_and_group_can_read),
+        cmocka_unit_test(no_name_leads_elsewhere),
+        cmocka_unit_test(a_store_that_cannot_be_written_is_a_fault),
+        cmocka_unit_test(a_full_disk_has_its_own_fault),
+        cmocka_unit_test(a_database_goes_with_all_its_files),
+    };
+    return cmocka_run_group_tests(tests, make_room, clear_room);
+}
