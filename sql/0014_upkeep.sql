@@ -163,7 +163,7 @@ begin
   held := lock_document(import_document.class, import_document.id);
   if coalesce(held.ctime, 0) <> 0 and not exists (
       select from unnest(iclasses, keys, contents, raws) n(iclass, key, content, raw)
-        full join (select * from item i where i.class = import_document.class and i.id = import_document.id and i.content is not null) o
+        full join (select * from item i where i.class = import_document.class and i.id = import_document.id and i.content is not null and i.iclass <> 'P') o
           on o.iclass = n.iclass and o.key = n.key
         where (n.content, n.raw) is distinct from (o.content, o.raw)) then
     return 0;
@@ -174,7 +174,7 @@ begin
     on conflict on constraint doc_pkey do update set version = changed,
       ctime = case when d.ctime = 0 then changed else d.ctime end, dtime = case when d.ctime = 0 then changed else d.dtime end;
   update item i set version = changed, vop = 0, content = null, raw = false
-    where i.class = import_document.class and i.id = import_document.id and i.content is not null
+    where i.class = import_document.class and i.id = import_document.id and i.content is not null and i.iclass <> 'P'
       and not exists (select from unnest(iclasses, keys) n(iclass, key) where n.iclass = i.iclass and n.key = i.key);
   insert into item as i (class, id, iclass, key, version, vop, content, raw)
     select import_document.class, import_document.id, n.iclass, n.key, changed, changed, n.content, n.raw
@@ -190,7 +190,7 @@ begin
   return changed;
 end $$;
 comment on function stampd.import_document(text, text, text[], text[], text[], boolean[]) is
-  'Makes the items of a document exactly these; creates it when there is none.  Rules of the class for older releases are applied.  '
+  'Makes the items of a document exactly these, beside its attachments; creates it when there is none.  Rules of the class for older releases are applied.  '
   'Returns its version; 0: it was so already.';
 
 revoke execute on all functions in schema stampd from public;

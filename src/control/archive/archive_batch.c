@@ -71,13 +71,16 @@ static bool read_line(struct archive_batch *batch, struct bytes line, bool is_ch
     return true;
 }
 
-/* Locks are taken in this order by everybody. */
+/* Locks are taken in this order by everybody.  Of two lines of one document the later version is merged last.
+ */
 static int by_name(const void *a, const void *b)
 {
     const struct archive_header *first = &((const struct archive_document *)a)->header;
     const struct archive_header *second = &((const struct archive_document *)b)->header;
     int order = bytes_compare(first->class, second->class);
-    return order ? order : bytes_compare(first->id, second->id);
+    if (!order)
+        order = bytes_compare(first->id, second->id);
+    return order ? order : (first->version > second->version) - (first->version < second->version);
 }
 
 bool archive_batch_read(struct archive_batch *batch, struct bytes lines, bool is_checked)

@@ -1,6 +1,9 @@
 /* import_progress: the one row of the table of this name. */
 #include "control/archive/import_progress.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "control/message.h"
 
 bool import_progress_lock(struct control *control, struct pg *pg)
@@ -47,6 +50,26 @@ bool import_progress_read(struct control *control, struct pg *pg, bool *is_there
         return true;
     message_print("the record of the interrupted import is malformed; import --abandon removes it");
     return false;
+}
+
+enum import_beginning import_progress_take(struct control *control, struct pg *pg, const char *code,
+                                           struct import_progress *progress)
+{
+    struct import_progress former;
+    bool is_there;
+    if (!import_progress_lock(control, pg) || !import_progress_read(control, pg, &is_there, &former))
+        return IMPORT_REFUSED;
+    if (!is_there)
+        return IMPORT_NEW;
+    if (strcmp(former.identity, progress->identity) != 0 || former.is_merge != progress->is_merge) {
+        message_print("an import of another archive, or with other options, was interrupted: complete it, or "
+                      "remove what it has stored with import --abandon %s",
+                      code);
+        return IMPORT_REFUSED;
+    }
+    *progress = former;
+    printf("%s: going on with the interrupted import\n", code);
+    return IMPORT_RESUMED;
 }
 
 bool import_progress_begin(struct control *control, struct pg *pg, const struct import_progress *progress)

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/hex.h"
 #include "control/archive/archive_batch.h"
 #include "control/archive/archive_configuration.h"
+#include "control/archive/archive_merge.h"
 #include "control/archive/archive_reader.h"
 #include "control/archive/archive_rows.h"
 #include "control/archive/archive_transform.h"
@@ -16,8 +16,6 @@
 #include "control/message.h"
 #include "control/progress.h"
 #include "control/schema/schema_wait.h"
-
-enum { MERGE_TRIES = 100, MERGE_PAUSE_MS = 50 };
 
 struct import {
     struct control *control;
@@ -28,7 +26,6 @@ struct import {
     struct archive_batch *batch;
     struct builder transformed;
     struct progress progress;
-    int64_t changed;
 };
 
 static const char message[] = "\"The namespace is being imported.\"";
@@ -86,26 +83,20 @@ static bool set_state(struct import *import, enum ns_state state)
 
 static bool begin(struct import *import)
 {
-    bool is_there;
     struct import_progress *done = &import->done;
-    const char *identity = identify(import);
-    if (!import_progress_lock(import->control, import->target.pg) ||
-        !import_progress_read(import->control, import->target.pg, &is_there, done))
-        return false;
-    if (is_there && strcmp(done->identity, identity) == 0 && done->is_merge == import->options->is_merge) {
-        printf("%s: going on with the interrupted import\n", import->options->code);
+    *done = (struct import_progress){.identity = identify(import),
+                                     .is_merge = import->options->is_merge,
+                                     .state = import->target.conf->state};
+    switch (import_progress_take(import->control, import->target.pg, import->options->code, done)) {
+    case IMPORT_NEW:
+        return (done->is_merge || is_empty(import)) &&
+               import_progress_begin(import->control, import->target.pg, done);
+    case IMPORT_RESUMED:
         return true;
+    case IMPORT_REFUSED:
+        break;
     }
-    if (is_there) {
-        message_print("an import of another archive, or with other options, was interrupted: complete it, or "
-                      "remove what it has stored with import --abandon %s",
-                      import->options->code);
-        return false;
-    }
-    *done = (struct import_progress){
-        .identity = identity, .is_merge = import->options->is_merge, .state = import->target.conf->state};
-    return (done->is_merge || is_empty(import)) &&
-           import_progress_begin(import->control, import->target.pg, done);
+    return false;
 }
 
 /* Nobody but administrators sees it before it is whole.  What was under way when it was closed is over. */
@@ -124,26 +115,6 @@ static bool restore(struct import *import, struct pg *pg)
            import_progress_move(pg, &import->done) && control_execute(pg, "storing documents", "commit");
 }
 
-static bool merge(struct import *import, struct pg *pg)
-{
-    int64_t changed;
-    for (int try = 0; try < MERGE_TRIES; try++) {
-        if (!control_execute(pg, "storing documents", "begin"))
-            return false;
-        enum fault fault = archive_batch_merge(import->batch, import->contents.is_increment, &changed);
-        if (fault == FAULT_NONE) {
-            import->changed += changed;
-            return import_progress_move(pg, &import->done) &&
-                   control_execute(pg, "storing documents", "commit");
-        }
-        if (!control_execute(pg, "storing documents", "rollback") || fault != FAULT_STALE)
-            return false;
-        clock_sleep_ms(MERGE_PAUSE_MS); /* others hold its documents */
-    }
-    message_print("documents are locked by others for too long");
-    return false;
-}
-
 static bool import_member(struct import *import, struct bytes lines)
 {
     const char *transform = import->options->transform;
@@ -154,7 +125,9 @@ static bool import_member(struct import *import, struct bytes lines)
         lines = builder_bytes(&import->transformed);
     }
     return archive_batch_read(import->batch, lines, transform != NULL) &&
-           (import->done.is_merge ? merge(import, import->target.pg) : restore(import, import->target.pg));
+           (import->done.is_merge ? archive_merge_run(import->target.pg, import->batch,
+                                                      import->contents.is_increment, &import->done)
+                                  : restore(import, import->target.pg));
 }
 
 /* Members before those that are done are read again, to check them. */
@@ -176,7 +149,7 @@ static bool import_documents(struct import *import)
         if (number++ >= import->done.members)
             is_right = import_member(import, builder_bytes(&bytes));
         size += (int64_t)bytes.size;
-        progress_show(&import->progress, import->done.sum.documents + import->changed, size);
+        progress_show(&import->progress, import->done.sum.documents, size);
     }
     progress_clear(&import->progress);
     archive_batch_destroy(import->batch);
@@ -301,7 +274,7 @@ bool importer_run(struct control *control, const struct importer_options *option
         !raise_floor(&import) || !store_configuration(&import) || !apply_schema(&import) || !finish(&import))
         return false;
     if (options->is_merge)
-        printf("%s: %lld documents changed\n", options->code, (long long)import.changed);
+        printf("%s: %lld documents changed\n", options->code, (long long)import.done.sum.documents);
     else
         printf("%s: imported\n", options->code);
     advise(&import);

@@ -1,0 +1,61 @@
+/* cmd_import_csv: `stampctl import-csv`: options. */
+#include "control/foreign/csv_import.h"
+
+#include <string.h>
+
+#include "control/message.h"
+
+int control_import_csv(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "import-csv",
+        "CODE FILE",
+        2,
+        2,
+        "Store the rows of a CSV file as documents, one a row.",
+        "The first line names the columns.  Without --mapping the first column is the id, and the others "
+        "are\n"
+        "texts in the item Main.  Every row is checked before the first is stored.  Documents get exactly "
+        "the\n"
+        "items of their row; a file can be imported again.  After an interruption run the same command "
+        "again:\n"
+        "it continues.\n"};
+    struct csv_import_options options = {0};
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control),
+        {.name = "class",
+         .argument = "NAME",
+         .help = "The class of the documents, if the mapping has none.",
+         .text = &options.class},
+        {.name = "id",
+         .argument = "COLUMN",
+         .help = "The column with the ids of documents (default: the first).",
+         .text = &options.id},
+        {.name = "mapping",
+         .argument = "FILE",
+         .help = "Which columns become which fields, and their types, as JSON.",
+         .text = &options.mapping},
+        {.name = "dry-run", .help = "Check the rows, and store nothing.", .flag = &options.is_dry_run},
+        {.name = "skip-wrong",
+         .help = "Store the rows that are right when others are wrong.",
+         .flag = &options.skips_wrong},
+    };
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    options.code = words[0];
+    options.path = words[1];
+    if (strcmp(words[0], "z") == 0) {
+        message_print("import-csv: z has the configurations of the other namespaces");
+        return CONTROL_WRONG;
+    }
+    if (strcmp(words[1], "-") == 0) {
+        message_print("import-csv: the rows are read twice, to check them first; expected a file");
+        return CONTROL_WRONG;
+    }
+    return control_load_settings(control) && csv_import_run(control, &options) ? CONTROL_DONE
+                                                                               : CONTROL_FAILED;
+}

@@ -1,0 +1,27 @@
+/* csv_mapping: which columns become the id, items and fields of a document, and their types (import-csv.md).
+ *
+ * {"class","id","item","separator","null","columns":{name:{"item","field","type"}}}; all members but the
+ * class may be absent. */
+#ifndef STAMPD_CONTROL_FOREIGN_CSV_MAPPING_H
+#define STAMPD_CONTROL_FOREIGN_CSV_MAPPING_H
+
+#include "base/builder.h"
+#include "control/foreign/csv_record.h"
+
+struct csv_mapping;
+
+/* Reads the text, NO_BYTES: none; `class` and `id`, a column, replace its members where not NULL.  NULL:
+ * `problem_r`, in the arena, says why. */
+MUST_USE struct csv_mapping *csv_mapping_read(struct arena *arena, struct bytes text, const char *class,
+                                              const char *id, const char **problem_r);
+char csv_mapping_separator(const struct csv_mapping *mapping);
+/* Finds the columns in the header, whose texts must live as long as the mapping.  False: as above. */
+MUST_USE bool csv_mapping_bind(struct csv_mapping *mapping, const struct csv_record *header,
+                               const char **problem_r);
+/* Appends the document of a record as a line of an archive, of the version `number`.  False: nothing is
+ * appended; `problem_r` is in `arena`. */
+MUST_USE bool csv_mapping_write(const struct csv_mapping *mapping, struct arena *arena,
+                                const struct csv_record *record, int64_t number, struct builder *lines,
+                                const char **problem_r);
+
+#endif
