@@ -300,8 +300,8 @@ enum fault transaction_newest(struct transaction *transaction, const struct docu
 
 /* --- validation of a read-only operation --- */
 
-/* hosts = many: the stamps do not cover other hosts' commits, so the versions are verified in the
- * database. */
+/* The stamps do not cover other hosts' commits (hosts = many), and cover those of other programs a moment
+ * later, so the versions are verified in the database. */
 static enum fault verify_in_database(struct transaction *transaction)
 {
     struct documents *documents = transaction->documents;
@@ -592,7 +592,7 @@ enum fault transaction_validate(struct transaction *transaction, int64_t *versio
         return commit(transaction, version_r);
     if (transaction->in_snapshot || !transaction->fetched)
         return FAULT_NONE;
-    if (transaction->documents->other_hosts)
+    if (transaction->documents->other_hosts || transaction->is_as_database)
         return verify_in_database(transaction);
     return verify_in_memory(transaction);
 }

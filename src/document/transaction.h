@@ -33,6 +33,10 @@ void transaction_limit_bytes(struct transaction *transaction, size_t bytes_most)
  * fetched at 0 before stays so. */
 MUST_USE enum fault transaction_read(struct transaction *transaction, struct document_name name,
                                      int64_t tolerance_s, const struct document **document_r);
+/* The operation reads the database by statements of its own, and its answer says what the client knows of
+ * that state: the validation verifies what was fetched and consulted in the database too, so that none of it
+ * is older, also when another program changed it a moment ago. */
+void transaction_require_database(struct transaction *transaction);
 /* The newest copies, as documents_newest_part, but of the instant of the snapshot if the transaction reads in
  * one.  They are not validated: what they decide was true during this try. */
 MUST_USE enum fault transaction_newest(struct transaction *transaction, const struct document_name *names,
@@ -70,9 +74,9 @@ void transaction_limit_tasks(struct transaction *transaction, int64_t of_address
 /* After the validation: the subscriptions that the commit matched. */
 const struct match *transaction_match(const struct transaction *transaction);
 /* Validates: writes what changed and verifies the rest in one commit, or, when nothing changed, verifies in
- * shared memory alone.  FAULT_STALE: run again.  FAULT_XUNKNOWN: unless documents_must_exit, the outcome is
- * settled: the present state of the database is final. version_r: that of the commit, 0 when no document
- * was written. */
+ * shared memory alone, or as transaction_require_database says.  FAULT_STALE: run again.  FAULT_XUNKNOWN:
+ * unless documents_must_exit, the outcome is settled: the present state of the database is final. version_r:
+ * that of the commit, 0 when no document was written. */
 MUST_USE enum fault transaction_validate(struct transaction *transaction, int64_t *version_r);
 /* The state, after its commit, of a document that the try fetched. */
 struct version_after {

@@ -1,5 +1,5 @@
 /* transaction_effects: what the commit of a try does besides writing documents: stores an answer, creates
- * and ends tasks, matches subscriptions. */
+ * and ends tasks, matches subscriptions; and how it is validated. */
 #include "document/transaction_private.h"
 
 #include "model/mutation.h"
@@ -11,6 +11,11 @@
 void transaction_keep(struct transaction *transaction, const struct idempotency *idempotency)
 {
     transaction->idempotency = idempotency;
+}
+
+void transaction_require_database(struct transaction *transaction)
+{
+    transaction->is_as_database = true;
 }
 
 /* --- tasks --- */

@@ -19,6 +19,7 @@ struct transaction {
     struct arena *arena;
     int ns;
     bool in_snapshot;
+    bool is_as_database; /* transaction_require_database */
     struct transaction_entry *entries;
     size_t count, capacity;
     size_t fetched;                        /* those at tolerance 0, consulted ones too */

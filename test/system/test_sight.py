@@ -2,14 +2,17 @@
 Python, and no answer may have an id that its client could not have known."""
 import hashlib
 import json
+import os
 import random
+import signal
+from contextlib import contextmanager
 
 import psycopg2
 import pytest
 
 from collected import Collected
 from schema import Schemas
-from stack import Problem, wait_until
+from stack import Problem, children, name_of, wait_until
 
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'rules'}}
 
@@ -168,6 +171,54 @@ def test_a_copy_that_is_older_than_a_change_by_hand_decides_nothing(lab):
         for caller, holder in holders.items():
             assert set(incremental(holder, lab).members) == ({'often'} if caller == owner else set()), (number, caller)
     delete(lab, 'Own', 'often')
+
+
+@contextmanager
+def relay_stopped(stack):
+    """Meanwhile no worker learns of a change that another program makes."""
+    relay = next(pid for pid in children(stack.pid()) if name_of(pid) == 'stampd-relay')
+    os.kill(relay, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(relay, signal.SIGCONT)
+
+
+def by_pages(holder, stack):
+    return holder.synchronise(stack)
+
+
+def by_stream(holder, stack):
+    """A new client, which begins with a stream."""
+    body = {'param': {'c': holder.name, 'collection': 'team', 'value': holder.value, 'want': 'ids', 'stream': True}}
+    answer = stack.request('POST', '/lab/op/collection', json=body, headers=session(holder.caller))
+    *members, end = map(json.loads, answer.text.splitlines())
+    holder.members, holder.token = dict(members), end['token']
+    return holder
+
+
+@pytest.mark.parametrize('begin', [by_pages, by_stream])
+def test_a_copy_of_a_team_that_is_older_than_a_change_by_hand_decides_nothing(lab, begin):
+    """Such an answer would stay with the client: its token says that it knows of the change."""
+    ident = begin.__name__
+    put(lab, 'Crew', ident, Member={ACCOUNTS['bob']: {}})
+    put(lab, 'Duty', ident, Info={'crew': ident}, Main={'team': 'red'})
+    held = {}
+    for _ in range(12):  # each worker has a copy
+        held['ann'], held['bob'] = (Holder(caller, 'Duty').synchronise(lab) for caller in ('ann', 'bob'))
+    assert not held['ann'].members and set(held['bob'].members) == {ident}
+    with relay_stopped(lab):
+        for change in (lambda: lab.psql('lab', "select stampd.put_item('Crew', %s, 'Member', %s, '{}')", (ident, ACCOUNTS['ann'])),
+                       lambda: lab.psql('lab', "select stampd.put_item('Crew', %s, 'Member', %s, null)", (ident, ACCOUNTS['bob'])),
+                       lambda: lab.psql('lab', "select stampd.delete_document('Crew', %s)", (ident,))):
+            change()
+            truth = {row[0] for row in lab.psql('lab', "select key from stampd.item where class = 'Crew' and id = %s and content is not null", (ident,))}
+            for _ in range(4):  # more often than there are workers
+                for caller, holder in held.items():
+                    expected = {ident} if ACCOUNTS[caller] in truth else set()
+                    assert set(begin(holder, lab).members) == expected, caller
+                    assert set(incremental(holder, lab).members) == expected, caller
+    delete(lab, 'Duty', ident)
 
 
 @pytest.mark.parametrize('how', ['owner', 'team'])

@@ -24,6 +24,13 @@ struct judged_members {
     size_t written_room;
 };
 
+/* A stream under way. */
+struct streamed_page {
+    struct builder lines; /* not sent yet */
+    int64_t members;      /* of all pages so far */
+    bool is_end;
+};
+
 /* Some rows of the database that are judged together. */
 struct judged_rows {
     struct bytes *ids;
@@ -195,6 +202,7 @@ static enum fault begin(struct attempt *attempt, const struct reader *reader,
                         struct collection_request *request, struct collection_page *page)
 {
     bool is_known = false;
+    transaction_require_database(attempt->transaction); /* teams */
     if (!request->position.is_complete) {
         enum fault fault = collection_page_read(attempt, reader, request, page);
         if (!fault && !request->position.is_complete)
@@ -261,33 +269,61 @@ static void destroy(void *arena)
     arena_destroy(arena);
 }
 
-/* Judges a page and adds its lines.  What it reads is in the arena of the page, which is destroyed with it,
- * but for the arguments of a fault. */
-static enum fault stream_page(struct attempt *attempt, const struct reader *reader,
-                              struct collection_request *request, struct builder *lines, int64_t *members,
-                              bool *is_end_r)
+/* Judges a page and adds its lines, in a transaction of its own.  What it reads is in the arena of the page,
+ * which is destroyed with it, but for the arguments of a fault. */
+static enum fault try_page(struct attempt *attempt, const struct reader *reader,
+                           struct collection_request *request, bool in_snapshot,
+                           struct streamed_page *streamed)
 {
     struct arena *arena = attempt->call->arena, *own = arena_create("page");
+    struct transaction *ended = attempt->transaction;
     struct judged_members judged = {.limit = SIZE_MAX, .between = "", .behind = "\n"};
     struct collection_page page = {0};
     bool is_cut = false;
+    int64_t version;
     attempt->call->arena = own;
-    enum fault fault = begin(attempt, reader, request, &page);
-    if (!fault)
-        fault = write_judged(attempt, request, &judged, &page, lines, &is_cut);
+    enum fault fault = transaction_begin(attempt->worker_context->documents, attempt->ns, own, in_snapshot,
+                                         &attempt->transaction);
+    if (!fault) {
+        attempt->is_open = true;
+        fault = begin(attempt, reader, request, &page);
+        if (!fault)
+            fault = write_judged(attempt, request, &judged, &page, &streamed->lines, &is_cut);
+        if (!fault)
+            fault = transaction_validate(attempt->transaction, &version);
+        transaction_end(attempt->transaction);
+        attempt->is_open = false;
+    }
+    attempt->transaction = ended;
     attempt->call->arena = arena;
-    *members += (int64_t)judged.count;
-    *is_end_r = !page.has_more && !is_cut && !judged.is_full;
-    if (!fault && !*is_end_r) {
+    streamed->members += (int64_t)judged.count;
+    streamed->is_end = !page.has_more && !is_cut && !judged.is_full;
+    if (!fault && !streamed->is_end) {
         request->position.is_first = false;
         request->position.transaction = judged.last.transaction;
         request->position.id =
             (struct bytes){arena_copy(arena, judged.last.id.data, judged.last.id.size), judged.last.id.size};
     }
-    if (fault)
+    if (fault && fault != FAULT_STALE)
         arena_defer(arena, destroy, own);
     else
         arena_destroy(own);
+    return fault;
+}
+
+/* Tries as attempt_run does: nothing of the page was sent. */
+static enum fault stream_page(struct attempt *attempt, const struct reader *reader,
+                              struct collection_request *request, struct streamed_page *streamed)
+{
+    const struct collection_request before = *request;
+    const int64_t members = streamed->members;
+    enum fault fault = FAULT_STALE;
+    for (int try = 0; fault == FAULT_STALE && try < ATTEMPT_TRIES; try++) {
+        *request = before;
+        streamed->members = members;
+        streamed->lines.size = 0;
+        fault = try_page(attempt, reader, request, try == ATTEMPT_TRIES - 1, streamed);
+    }
     return fault;
 }
 
@@ -295,28 +331,27 @@ enum fault collection_judged_stream(struct attempt *attempt, struct collection_r
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct reply *reply = attempt->reply;
-    struct builder lines = {0};
-    int64_t members = 0;
-    bool is_end = false;
+    struct streamed_page streamed = {0};
+    struct builder *lines = &streamed.lines;
     enum fault fault = FAULT_NONE;
     request->limit = STREAM_ROWS;
-    while (!fault && !is_end) {
-        fault = stream_page(attempt, &reader, request, &lines, &members, &is_end);
+    while (!fault && !streamed.is_end) {
+        fault = stream_page(attempt, &reader, request, &streamed);
         reply->mime = MIME_LINES;
         if (fault || reply->outlet->is_head)
             break;
-        if (is_end) {
-            builder_printf(&lines, "{\"members\":%" PRId64 ",", members);
-            collection_request_write_token(attempt->call, request, &lines);
-            builder_add_text(&lines, "}\n");
+        if (streamed.is_end) {
+            builder_printf(lines, "{\"members\":%" PRId64 ",", streamed.members);
+            collection_request_write_token(attempt->call, request, lines);
+            builder_add_text(lines, "}\n");
         }
         if (clock_monotonic_ms() > attempt->call->deadline_ms ||
-            !reply->outlet->send(reply->outlet, reply, builder_bytes(&lines)))
+            !reply->outlet->send(reply->outlet, reply, builder_bytes(lines)))
             fault = FAULT_XTIME;
-        lines.size = 0;
+        lines->size = 0;
     }
     if (!fault && reply->outlet->is_head && !reply->outlet->send(reply->outlet, reply, BYTES("")))
         fault = FAULT_XTIME;
-    builder_free(&lines);
+    builder_free(lines);
     return attempt_answer(fault);
 }
