@@ -52,6 +52,7 @@ struct live_ruled {
     uint64_t received;
     bool is_too_much;
     uint64_t losses;     /* moves when what is held is discarded */
+    uint64_t asked;      /* its value when the query was sent, whose names were held then */
     struct arena *arena; /* of teams' names, while there is a batch */
     struct arena *scratch;
     struct builder key;
@@ -209,6 +210,7 @@ void live_ruled_query(struct live_ruled *ruled, struct pg_params *params)
     int64_t since = INT64_MAX;
     if (!ruled->batch_count)
         take_batch(ruled);
+    ruled->asked = ruled->losses;
     ruled->name_count = 0;
     for (size_t i = 0; i < ruled->batch_count; i++) {
         struct held_change *change = ruled->batch[i];
@@ -468,9 +470,8 @@ static void judge_batch(struct live_ruled *ruled, const struct live_loaded *load
 void live_ruled_take(struct live_ruled *ruled, struct live_snapshot *snapshot, const struct pg_result *result)
 {
     struct live_loaded loaded[NAMES_MOST];
-    uint64_t losses = ruled->losses;
     ruled->drain(ruled->context);
-    if (ruled->losses == losses && live_access_is_certain(ruled->audience->access) &&
+    if (ruled->losses == ruled->asked && live_access_is_certain(ruled->audience->access) &&
         live_snapshot_take(snapshot, result, ruled->scratch, ruled->names, ruled->name_count, loaded) &&
         live_follow_confirm(ruled->audience, live_snapshot_followed(snapshot)))
         judge_batch(ruled, loaded);

@@ -198,6 +198,29 @@ static void a_round_waits_for_the_changes_that_are_to_be_judged(void **state UNU
     live_index_remove(audience->ruled_index, &feed);
 }
 
+/* The names of its query were freed with the changes: under the sanitizers, any use of them is an error. */
+static void an_answer_that_comes_after_a_loss_is_not_judged(void **state UNUSED)
+{
+    struct live_feed feed = {0};
+    struct pg_params params;
+    const struct definition document = {.class = BYTES("A"), .id = BYTES("1"), .text = BYTES("A/1")};
+    live_access_begin(access_of_lab);
+    live_access_take(access_of_lab, &(struct live_access_texts){.code = BYTES("lab")});
+    assert_true(live_access_is_certain(access_of_lab));
+    live_index_add(audience->ruled_index, &feed, &document, 1);
+    audience->ruled_count = 1;
+    live_ruled_add(ruled, BYTES("A"), BYTES("1"), 7);
+    pg_params_start(&params, arena);
+    live_ruled_query(ruled, &params);
+    live_ruled_drop(ruled);
+    live_ruled_add(ruled, BYTES("A"), BYTES("1"), 8);
+    live_ruled_take(ruled, NULL, NULL); /* neither is looked at */
+    assert_int_equal(live_ruled_received(ruled), live_ruled_judged(ruled) + 1);
+    live_ruled_drop(ruled);
+    audience->ruled_count = 0;
+    live_index_remove(audience->ruled_index, &feed);
+}
+
 static void news_that_have_no_room_are_noted_as_missed(void **state UNUSED)
 {
     int queued = 0;
@@ -229,6 +252,7 @@ int main(void)
         TEST(what_was_lost_on_the_way_is_asked_for),
         TEST(a_round_waits_for_the_news_that_were_received),
         TEST(a_round_waits_for_the_changes_that_are_to_be_judged),
+        TEST(an_answer_that_comes_after_a_loss_is_not_judged),
         TEST(news_that_have_no_room_are_noted_as_missed),
         TEST(who_begins_to_listen_believes_no_copy_of_before),
     };
