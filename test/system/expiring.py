@@ -5,7 +5,7 @@ import signal
 
 from push_service import Browser
 from schema import Schemas
-from stack import children, name_of, wait_until
+from stack import wait_until
 
 NOTE = {'items': {'Main': {'singleton': True, 'fields': {'word': 'string'}}}, 'maxLife': 'Main.until',
         'collections': {'team': {'key': ['Main.team'], 'mutable': True}}, 'unique': {'name': {'key': ['Main.name']}}}
@@ -22,10 +22,6 @@ class Session:
         return [dict(map(tuple, message['changed'])) for message in self.browser.messages]
 
 
-def keeper_of(host):
-    return wait_until(lambda: [pid for pid in children(host.pid()) if name_of(pid) == 'stampd-keeper'], what='the keeper')[0]
-
-
 def prepare(stack, service, key, folder, clock, *hosts):
     """The schema of the notes, and minutes that pass when the clock says so."""
     key.enable(stack, service)
@@ -38,7 +34,7 @@ def prepare(stack, service, key, folder, clock, *hosts):
 def use(host):
     """A keeper looks after the namespaces that have been used; one that finds none looks again at the next real minute."""
     host.get('lab', ('Note', 'used'))
-    os.kill(keeper_of(host), signal.SIGKILL)
+    os.kill(host.keeper(), signal.SIGKILL)
 
 
 def put(lab, id_, **content):

@@ -3,6 +3,7 @@
 Everything that starts or ends a process is in scripts/lib/stack.sh, which the demonstration uses too; this is its
 Python face, with the requests and the looks behind the scenes that tests need.
 """
+import contextlib
 import fcntl
 import itertools
 import json
@@ -313,6 +314,21 @@ class Stack:
             if {'stampd-live', 'stampd-keeper'} <= set(names.values()) or time.monotonic() > end:
                 return [pid for pid, name in names.items() if name not in ('stampd-live', 'stampd-keeper')]
             time.sleep(0.02)
+
+    def keeper(self):
+        """The process that deletes what has expired, and what need not be remembered any longer."""
+        return wait_until(lambda: [pid for pid in children(self.pid()) if name_of(pid) == 'stampd-keeper'], what='the keeper')[0]
+
+    @contextlib.contextmanager
+    def keeper_stopped(self):
+        """Nothing is deleted meanwhile, whichever minute begins; yields what lets the keeper go on earlier."""
+        keeper = self.keeper()
+        os.kill(keeper, signal.SIGSTOP)
+        try:
+            yield lambda: os.kill(keeper, signal.SIGCONT)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(keeper, signal.SIGCONT)
 
     def nginx_workers(self):
         """The processes of nginx that accept connections; none when nginx is away."""

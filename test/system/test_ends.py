@@ -11,7 +11,7 @@ import pytest
 
 from clock import Clock
 from collected import Collected
-from expiring import NOTE, Session, changes, is_purged, keeper_of, prepare, put, team, use, version
+from expiring import NOTE, Session, changes, is_purged, prepare, put, team, use, version
 from listener import Listener
 from push_key import CONTACT, PushKey
 from push_service import PushService
@@ -141,7 +141,7 @@ def test_ends_that_came_while_no_keeper_lived_are_told(lab):
     CLOCK.release('lab')
     listener = Listener(lab, 'Note/p1', 'Note/team@p')
     assert not listener.opened()
-    keeper = keeper_of(lab)
+    keeper = lab.keeper()
     ((born,),) = lab.psql('lab', f"""do $$ begin for n in 1..{count} loop
         perform stampd.put_item('Note', 'p' || n, 'Main', '', '{{"team":"p","until":' || stampd.present_minute() + 1 || '}}'); end loop; end $$;
         select version from doc where class = 'Note' and id = 'p1'""")

@@ -7,7 +7,7 @@ import pytest
 
 from clock import Clock
 from collected import Collected
-from expiring import Session, changes, is_purged, keeper_of, prepare, put, team, version
+from expiring import Session, changes, is_purged, prepare, put, team, version
 from listener import Listener
 from push_key import CONTACT, PushKey
 from push_service import PushService
@@ -91,7 +91,7 @@ def test_one_host_tells_while_the_other_is_away(hosts, service, away):
     session = Session(host, service, 'Note/alone')
     listeners = [Listener(one, 'Note/alone', 'Note/team@red') for one in hosts]
     assert not any([listener.opened() for listener in listeners])
-    keeper = keeper_of(gone)
+    keeper = gone.keeper()
     os.kill(keeper, signal.SIGSTOP)
     try:
         # The other has no queue_remotes: its commits wake no manager.

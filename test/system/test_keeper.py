@@ -7,7 +7,7 @@ import psycopg2
 import pytest
 
 from schema import Schemas
-from stack import children, name_of, wait_until
+from stack import wait_until
 
 STACK = {'workers': 2, 'settings': {'keep_interval_s': 1}}
 
@@ -23,10 +23,6 @@ def lab(stack, tmp_path_factory):
         schemas.apply(ns, CLASS)
     stack.schemas = schemas
     return stack
-
-
-def keepers(stack):
-    return [pid for pid in children(stack.pid()) if name_of(pid) == 'stampd-keeper']
 
 
 def age(days):
@@ -107,11 +103,11 @@ def test_a_namespace_that_is_closed_for_maintenance_is_left_alone(lab):
 def test_a_keeper_that_dies_is_replaced_and_a_bad_namespace_stops_nothing(lab):
     lab.psql('z', """select put_item('Namespace', 'aaa', 'Conf', '', '{"database":"stampd_gone","access":"open"}'),
                      put_item('Namespace', 'aab', 'Conf', '', '[]')""")
-    keeper, = keepers(lab)
+    keeper = lab.keeper()
     os.kill(keeper, signal.SIGKILL)
     lab.psql('lab', "insert into subscription (session, version, until) values ('session-after-a-death', 1, 1)")
     wait_until(lambda: not lab.psql('lab', "select 1 from subscription where session = 'session-after-a-death'"), what='the next keeper')
-    assert keepers(lab) != [keeper]
+    assert lab.keeper() != keeper
     lab.psql('z', "select delete_document('Namespace', 'aaa'), delete_document('Namespace', 'aab')")
 
 
