@@ -187,7 +187,7 @@ struct stampd_search {
 struct stampd_module {
     uint32_t abi;                                /* STAMPD_ABI */
     const char *name;                            /* for the log: 1 to 32 letters, digits, '_', '-' */
-    const char *version;                         /* for the log */
+    const char *version;                         /* for the log, and for filters (stampd_filter.h) */
     const struct stampd_document_class *classes; /* ended by one without a name; may be NULL */
     const struct stampd_operation *operations;   /* ended by one without a name; may be NULL */
     /* Called in each worker before its first request; may be NULL.  STAMPD_FAULT: the worker ends, and is

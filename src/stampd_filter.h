@@ -27,11 +27,13 @@
  * the document, and no caller: whatever they need of these must be in the view.  So equal views show equal
  * items alike, which synchronisations rely on: a client's copy under another view is replaced as a whole.
  *
- * The contract.  A function returns the same for the same arguments, always and in every process: it depends
- * on the caller, the document and the view alone, not on the time, a file or a variable that changes.  It
- * does no I/O, and it is short: it runs once for each document of each answer, in workers and in the process
- * for live events, where all listeners of the host wait for it.  In a worker the time limit of the request
- * applies.  A digest of the view is sent to clients: it must not be a secret that can be guessed.
+ * The contract.  A function of one version of the module returns the same for the same arguments, always and
+ * in every process: it depends on the caller, the document and the view alone, not on the time, a file or a
+ * variable that changes.  Whenever its answers change, give the module another stampd_module.version, which
+ * is part of the digest of the view: then the copies of clients are replaced.  A function does no I/O, and it
+ * is short: it runs once for each document of each answer, in workers and in the process for live events,
+ * where all listeners of the host wait for it.  In a worker the time limit of the request applies.  A digest
+ * of the view is sent to clients: it must not be a secret that can be guessed.
  *
  * What it may call: stampd_namespace; in `view` stampd_caller, stampd_role_count, stampd_role,
  * stampd_has_role and the functions that read its document and items; everywhere stampd_parse and all that

@@ -9,6 +9,7 @@
 #include "edge/crypto.h"
 #include "live/live_audience_private.h"
 #include "model/rules_sight.h"
+#include "operation/filters.h"
 #include "operation/signed_text.h"
 
 enum { RETRY_MS = 1000, TEAMS_MOST = RULES_CLASSES_MOST * RULES_GRANTS_MOST };
@@ -132,6 +133,7 @@ int64_t live_follow_sight(struct live_listener *listener)
     signed_text_add_part(&text, caller && caller->account.size ? caller->account : BYTES(""));
     for (size_t i = 0; caller && i < caller->role_count; i++)
         signed_text_add_part(&text, caller->roles[i]);
+    filters_add_versions(live_access_filters(listener->audience->access, listener->is_administrator), &text);
     crypto_sha256_hex(builder_bytes(&text), hex);
     builder_free(&text);
     hex[SIGHT_DIGITS] = '\0';

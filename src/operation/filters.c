@@ -64,6 +64,14 @@ bool filters_cover(const struct filters *filters, struct bytes class)
     return find(filters, class) != NULL;
 }
 
+void filters_add_versions(const struct filters *filters, struct builder *text)
+{
+    for (size_t i = 0; filters && i < filters->count; i++) {
+        signed_text_add_part(text, filters->items[i]->class);
+        signed_text_add_part(text, filters->items[i]->version);
+    }
+}
+
 /* --- a decision --- */
 
 /* What is left of a document. */
@@ -151,6 +159,7 @@ bool filters_show(const struct filters *filters, const struct filter_question *q
     struct left left = {.items = ARENA_ROOM(own, struct item, (*document)->item_count + 1), .classes = NULL};
     if (name.size) {
         left.classes = ARENA_ROOM(arena, struct view_class, (*document)->item_count + 1);
+        signed_text_add_part(&left.names, filter->version);
         signed_text_add_part(&left.names, bytes_of(rules_view_name(&view->rules, arena)));
         signed_text_add_part(&left.names, name);
         select_items(filter, run, arena, *document, &left);

@@ -2,9 +2,10 @@
  *
  * A document of a class with a filter is hidden, shown as it is, or replaced by a snapshot that has only the
  * items, and the contents, that the caller may see.  The name of its view (model/view.h) is then a digest of
- * everything that decides which items are shown: the rules' view, the filter's view of the document, and the
- * names of the items shown of classes from which the filter selects.  So under one name, equal items are
- * shown alike, a difference can be computed, and what is hidden moves neither the name nor the version. */
+ * everything that decides which items are shown: the version of the module, the rules' view, the filter's
+ * view of the document, and the names of the items shown of classes from which the filter selects.  So under
+ * one name, equal items are shown alike, a difference can be computed, and what is hidden moves neither the
+ * name nor the version. */
 #ifndef STAMPD_OPERATION_FILTERS_H
 #define STAMPD_OPERATION_FILTERS_H
 
@@ -30,6 +31,7 @@ struct filter_run; /* one decision under way */
 /* A filter; its functions are those of the module's bridge (module/module_filter.h). */
 struct filter {
     struct bytes class;
+    struct bytes version; /* of its module: another one may show otherwise */
     const void *application;
     bool (*applies)(const struct filter *filter, const char *ns);
     /* What the run allocates is in the arena, which ends with it.  view_r: NO_BYTES: the document is hidden;
@@ -50,6 +52,8 @@ struct filters;
 const struct filters *filters_find(struct arena *arena, struct bytes ns);
 /* Has the class one of them?  `filters` may be NULL. */
 bool filters_cover(const struct filters *filters, struct bytes class);
+/* Adds their classes and versions, as parts of a text to sign.  `filters` may be NULL. */
+void filters_add_versions(const struct filters *filters, struct builder *text);
 
 /* Replaces an existing document, which the rules show under view->rules, by what the filter of its class
  * leaves of it, in the arena, and notes in the view what that is.  False: the document is hidden. */

@@ -173,9 +173,9 @@ def test_one_document_among_many_is_found(full, service, count):
     ann, nobody = (Sleeper(full, service, caller, 'Own') for caller in ('ann', 'nobody'))
     names = [f'z{place:03}' for place in range(count)]
     write(full, *(shared('Own', name, ACCOUNTS['bob']) for name in names[:-1][:5]))
-    for start in range(5, count - 1, 32):
-        write(full, *(shared('Own', name, ACCOUNTS['bob']) for name in names[start:min(start + 32, count - 1)]))
-    version = write(full, shared('Own', names[-1], ACCOUNTS['ann']))
+    for start in range(5, count - 9, 32):
+        write(full, *(shared('Own', name, ACCOUNTS['bob']) for name in names[start:min(start + 32, count - 9)]))
+    version = write(full, *(shared('Own', name, ACCOUNTS['bob']) for name in names[max(5, count - 9):-1]), shared('Own', names[-1], ACCOUNTS['ann']))
     assert ann.woken() == [('Own', version)] and nobody.woken() == []
     for start in range(0, count, 32):
         write(full, *({'c': 'Own', 'id': name, 'delete': True} for name in names[start:start + 32]))

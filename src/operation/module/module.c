@@ -342,9 +342,10 @@ static bool judge_search(const struct judgement *judgement, const struct stampd_
     return !is_twice || refuse(judgement, "there is a search %s already", search->name);
 }
 
-static bool add_filter(const struct judgement *judgement, const struct stampd_filter *filter)
+static bool add_filter(const struct judgement *judgement, const struct stampd_module *module,
+                       const struct stampd_filter *filter)
 {
-    const char *why = module_filter_add(filter);
+    const char *why = module_filter_add(filter, module->version);
     return !why || refuse(judgement, "filter of %s: %s", filter->document_class, why);
 }
 
@@ -380,7 +381,7 @@ bool module_add(const struct stampd_module *module, const char *path, char *prob
             return false;
     const struct stampd_filter *filter = module->filters;
     for (; filter && filter->document_class; filter++)
-        if (!add_filter(&judgement, filter))
+        if (!add_filter(&judgement, module, filter))
             return false;
     struct loaded *loaded = calloc(1, sizeof *loaded);
     if (!loaded)

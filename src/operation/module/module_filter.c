@@ -181,7 +181,7 @@ static bool applies(const struct filter *filter, const char *ns)
     return !own->applies || own->applies(ns);
 }
 
-const char *module_filter_add(const struct stampd_filter *from)
+const char *module_filter_add(const struct stampd_filter *from, const char *version)
 {
     if (!item_is_class_name(bytes_of(from->document_class)))
         return "its class is no name of a class of documents";
@@ -196,6 +196,7 @@ const char *module_filter_add(const struct stampd_filter *from)
     if (!filter)
         log_fatal("out of memory adding a filter");
     *filter = (struct filter){.class = bytes_of(from->document_class),
+                              .version = bytes_of(version ? version : ""),
                               .application = from,
                               .applies = applies,
                               .begin = begin,

@@ -5,7 +5,8 @@
 #include "base/base.h"
 #include "stampd_filter.h"
 
-/* Registers a filter, borrowed permanently.  Why it is not valid; NULL: it is, and was added. */
-MUST_USE const char *module_filter_add(const struct stampd_filter *filter);
+/* Registers a filter of a module of this version (which may be NULL), both borrowed permanently.  Why it is
+ * not valid; NULL: it is, and was added. */
+MUST_USE const char *module_filter_add(const struct stampd_filter *filter, const char *version);
 
 #endif

@@ -4,6 +4,10 @@
 
 #include <string.h>
 
+#ifndef VERSION
+#define VERSION "1.0"
+#endif
+
 static bool is_marked(struct stampd_bytes content)
 {
     return content.size >= 7 && memcmp(content.data, "\"SECRET", 7) == 0;
@@ -177,4 +181,4 @@ static const struct stampd_operation operations[] = {
 };
 
 const struct stampd_module stampd_module = {
-    .abi = STAMPD_ABI, .name = "filters", .version = "1.0", .operations = operations, .filters = filters};
+    .abi = STAMPD_ABI, .name = "filters", .version = VERSION, .operations = operations, .filters = filters};
