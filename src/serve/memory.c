@@ -2,11 +2,14 @@
  * nor code.  Memory really in use is read from /proc/self/statm. */
 #include "serve/memory.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
+
+enum { MANY_BYTES = 8 << 20 }; /* using them has taken longer than returning them will */
 
 static int64_t bytes_of_mb(int64_t mb)
 {
@@ -39,4 +42,10 @@ bool memory_is_grown(const struct settings *settings)
     fclose(file);
     return count == 2 && (resident - shared) * sysconf(_SC_PAGESIZE) >
                              bytes_of_mb(settings->cache_mb) + bytes_of_mb(settings->memory_mb) / 2;
+}
+
+void memory_return(size_t bytes)
+{
+    if (bytes >= MANY_BYTES)
+        malloc_trim(0);
 }

@@ -9,5 +9,8 @@
 void memory_limit(const struct settings *settings);
 /* Does this process hold so much memory that it should be recycled: cache_mb + half of memory_mb? */
 bool memory_is_grown(const struct settings *settings);
+/* Returns freed memory to the system after a request that has used many `bytes`; the allocator would keep
+ * what lies below a small piece that is still in use. */
+void memory_return(size_t bytes);
 
 #endif

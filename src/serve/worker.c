@@ -203,11 +203,13 @@ static void recycle(struct worker *worker)
 
 static void end_request(struct worker *worker)
 {
+    size_t used = arena_used(worker->arena) + worker->input.size + worker->output.size;
     arena_reset(worker->arena);
     log_set_request_id(NULL);
     builder_clear(&worker->input, BODY_KEEP);
     builder_clear(&worker->output, BODY_KEEP);
     builder_clear(&worker->head, HEAD_KEEP);
+    memory_return(used);
     atomic_store(&worker->pulse->request_since_ms, 0);
     if (documents_must_exit(worker->worker_context.documents)) {
         /* Its marks stay and its entry is in doubt, for the recovery process.  Nothing is closed cleanly. */
