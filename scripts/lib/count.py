@@ -12,6 +12,7 @@ from pathlib import Path
 CMOCKA_PASSED = re.compile(r'^\[  PASSED  \] (?:\S+: )?(\d+) test', re.MULTILINE)
 CMOCKA_FAILED = re.compile(r'^\[  FAILED  \] (?:\S+: )?(\d+) test', re.MULTILINE)
 LOG_LINES = 40
+MESSAGE_MOST = 600
 
 
 def automake(folder, status):
@@ -33,6 +34,11 @@ def automake(folder, status):
     return passed, failed, 0
 
 
+def summary(failure):
+    """What failed, in one line."""
+    return ' '.join((failure.get('message') or '').split())[:MESSAGE_MOST]
+
+
 def junit(path, status):
     passed = failed = skipped = 0
     if Path(path).exists():
@@ -43,8 +49,8 @@ def junit(path, status):
             skipped += int(suite.get('skipped'))
             passed += max(0, int(suite.get('tests')) - bad - int(suite.get('skipped')))
         for case in root.iter('testcase'):
-            if case.find('failure') is not None or case.find('error') is not None:
-                print(f'failed: {case.get("classname")}.{case.get("name")}', file=sys.stderr)
+            for wrong in [*case.iter('failure'), *case.iter('error')][:1]:
+                print(f'failed: {case.get("classname")}.{case.get("name")}: {summary(wrong)}', file=sys.stderr)
             for one in case.iter('skipped'):
                 print(f'skipped: {case.get("classname")}.{case.get("name")}: {one.get("message")}', file=sys.stderr)
     return passed, max(failed, 1 if status or not passed else 0), skipped
