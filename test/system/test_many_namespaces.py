@@ -1,5 +1,7 @@
 """More namespaces than a worker has database sessions: each stays on few workers, and all are served."""
+import re
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
@@ -9,16 +11,14 @@ from stack import wait_until
 
 WORKERS, CONNECTIONS, COUNT = 4, 4, 12
 CODES = [f'n{number:02}' for number in range(COUNT)]
-STACK = {'workers': WORKERS, 'settings': {'connections': CONNECTIONS}, 'postgres': {'max_connections': 100},
+STACK = {'workers': WORKERS, 'settings': {'connections': CONNECTIONS}, 'postgres': {'max_connections': 100, 'log_connections': 'on'},
          'namespaces': {'z': 'closed', **{code: 'open' for code in CODES}}}
 WRITERS, ROUNDS = 6, 40
 
 
 def sessions_opened(stack):
-    """Of the workers, by namespace, since the start of PostgreSQL."""
-    stack.psql(None, 'select pg_stat_force_next_flush()')
-    rows = stack.psql(None, "select substr(datname, 8), sessions from pg_stat_database where datname like 'stampd\\_n%'")
-    return {code: int(count) for code, count in rows}
+    """By namespace, as PostgreSQL logs them; its statistics come later."""
+    return Counter(re.findall(r'connection authorized: .*database=stampd_(n\d\d)', stack.log('postgres')))
 
 
 def homes(stack):
@@ -41,6 +41,7 @@ def write(stack, code, number):
 def used(stack):
     for number, code in enumerate(CODES):
         write(stack, code, number)
+    assert set(sessions_opened(stack)) == set(CODES)
     return stack
 
 
