@@ -185,7 +185,7 @@ def test_roles_of_an_account_decide_at_its_next_request(filtered):
     """In a namespace with rules, after them: a filter never shows what they do not."""
     everything = {right: ['account'] for right in ('read', 'list', 'update', 'delete')}
     filtered.op('z', 'ns', {'set': {'ns': 'team', 'access': 'rules', 'accounts': OPEN}}, admin=True)
-    filtered.put('z', {'c': 'Namespace', 'id': 'team', 'items': [{'c': 'Rules', 'j': {'Veil': everything, 'Cut': everything}}]}, admin=True)
+    filtered.put('z', {'c': 'Namespace', 'id': 'team', 'items': [{'c': 'Rules', 'j': {'Veil': everything, 'Cut': everything, 'Wrong': everything}}]}, admin=True)
     ann, bob = Made(filtered), Made(filtered)
     secret = {'c': 'Secret', 'j': MARK}
     filtered.put('team', {'c': 'Veil', 'id': 'of-ann', 'items': [main(veil=True, owner=ann.id)]}, {'c': 'Cut', 'id': 'a', 'items': [main(), secret]},
@@ -201,6 +201,9 @@ def test_roles_of_an_account_decide_at_its_next_request(filtered):
     bob.set({'c': 'Roles', 'j': {'roles': []}})
     third = ask(bob, held(second))
     assert not ask(bob, veil)['v'] and names(third) == [('Main', None)] and third['clkeys'] == [] and third['w'] == first['w']
+    stranger = {'c': 'Wrong', 'id': 'x'}
+    filtered.put('team', {**stranger, 'items': [{'c': 'Main', 'j': {'act': 'caller'}}]}, admin=True)
+    assert names(ask(bob, stranger)) == [('Main', None)], '`see` does not know the caller'
 
 
 # --- writing ---

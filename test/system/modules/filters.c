@@ -118,7 +118,7 @@ static enum stampd_sight wrong_items(struct stampd_call *call, const char *view,
 {
     (void)item_class;
     if (strcmp(view, "caller") == 0 && stampd_caller(call))
-        return STAMPD_SHOW;
+        return STAMPD_HIDE;
     return strcmp(view, "sight") == 0  ? (enum stampd_sight)99
            : strcmp(view, "hide") == 0 ? STAMPD_HIDE
                                        : STAMPD_REWRITE;
