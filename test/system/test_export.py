@@ -122,10 +122,15 @@ def test_what_has_changed_since_another_archive(stack, export, tmp_path):
     assert 'are purged' in export('--since', first, ns='lab', name='tenth', status=1).error
 
 
-def test_it_is_of_one_instant(stack, export):
-    """Two documents, and a sum that stays, while many others are read between them."""
+@pytest.fixture(scope='module')
+def many(stack):
+    """30,000 documents."""
     stack.psql('many', "with d as (insert into doc select 'Note', 'n' || n, stamp_now(), stamp_now(), stamp_now(), 2, 0 from generate_series(1, 30000) n returning id)"
                " insert into item select 'Note', id, 'Line', 'a', stamp_now(), stamp_now(), '1', false from d")
+
+
+def test_it_is_of_one_instant(stack, many, export):
+    """Two documents, and a sum that stays, while many others are read between them."""
     stack.put('many', doc('Account', 'first', ('a', SUM)), doc('Zero', 'last', ('a', 0)))
     is_over, moved = threading.Event(), []
 
@@ -146,6 +151,7 @@ def test_it_is_of_one_instant(stack, export):
     finally:
         is_over.set()
         thread.join()
+    del many
 
 
 def peak_kb(words):
@@ -157,12 +163,12 @@ def peak_kb(words):
 
 
 @pytest.mark.once
-def test_memory_does_not_grow_with_the_namespace(stack, odd, export, tmp_path):
+def test_memory_does_not_grow_with_the_namespace(stack, odd, many, export, tmp_path):
     small = peak_kb(stack.admin_words('export', 'demo', tmp_path / 'small'))
     large = peak_kb(stack.admin_words('export', 'many', tmp_path / 'large'))
     stack.psql('demo', "select put_item('Large', 'one', 'Text', '', repeat('x', 3000000), true)")
     assert large < small + 40 * 1024
-    del odd, export
+    del odd, many, export
 
 
 def test_every_alteration_is_noticed(stack, odd, export, tmp_path):
@@ -196,7 +202,7 @@ def test_every_alteration_is_noticed(stack, odd, export, tmp_path):
     assert 'whole' in archives.verify(stack, altered).out
 
 
-def test_a_full_disk_and_a_kill_leave_no_archive(stack, odd, export, tmp_path):
+def test_a_full_disk_and_a_kill_leave_no_archive(stack, odd, many, export, tmp_path):
     path = tmp_path / 'killed'
     for _ in range(3):
         with subprocess.Popen(stack.admin_words('export', 'many', path), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
@@ -214,7 +220,7 @@ def test_a_full_disk_and_a_kill_leave_no_archive(stack, odd, export, tmp_path):
     assert 'there is no such namespace' in stack.admin('export', 'nowhere', tmp_path / 'x', status=1).error
     assert 'No such file' in stack.admin('export', 'demo', tmp_path / 'none/x', status=1).error
     assert 'not an archive' in archives.verify(stack, __file__, status=1).error or archives.verify(stack, __file__, status=1).error
-    del odd, export
+    del odd, many, export
 
 
 def test_it_can_be_piped(stack, odd, tmp_path):
