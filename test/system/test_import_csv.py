@@ -173,8 +173,8 @@ def test_the_page_typed(stack, tmp_path):
     told = ''
     for kind, name, text in re.findall(r'^```(\w+) ?(\S*)\n(.*?)^```$', PAGE.read_text(), re.M | re.S):
         if name:
-            (tmp_path / name).write_text(text)
-        elif kind == 'sh':
+            (tmp_path / f'{name}.{kind}').write_text(text)
+        elif kind == 'console':
             told = run_program('bash', '-e', '-c', text, cwd=tmp_path, environment={'PATH': f'{tmp_path}:{os.environ["PATH"]}'}).text
             commands += 1
         else:
