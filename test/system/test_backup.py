@@ -12,7 +12,10 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from collected import Collected
 from holder import Copy, items_of
+from listener import Listener
+from schema import Schemas
 from stack import Problem, StackError, run_program, wait_until
 
 STACK = {'workers': 2, 'namespaces': {'z': 'open', 'lab': 'open'}, 'settings': {}}
@@ -33,6 +36,22 @@ def synchronise(stack, copy):
     answer, = stack.op('lab', 'sync', syncs=[copy.request()])['syncs']
     copy.apply(answer)
     return copy
+
+
+TEAMS = {'Person': {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}}
+
+
+def join(stack, id_, team):
+    stack.put('lab', {'c': 'Person', 'id': id_, 'items': [{'c': 'Main', 'j': {'team': team}}]})
+
+
+def collect(stack, holder):
+    """All pages of what the client asks for by its token."""
+    while True:
+        asked = {'c': 'Person', 'collection': holder.collection, 'value': holder.value, 'want': 'docs', **holder.place()}
+        holder.apply(stack.op('lab', 'collection', asked)['out'])
+        if not holder.cursor:
+            return holder
 
 
 def now(stack):
@@ -72,7 +91,7 @@ class Backup:
         return sorted(path.name for path in (self.path / 'log').iterdir() if len(path.name) == 24)
 
     def receive(self):
-        words = [self.stack.build / 'src/stampctl', 'backup', 'receive', self.path, '--config', self.stack.config]
+        words = [self.stack.build / 'src/stampctl', 'backup', 'receive', self.path, '--retry', 1, '--config', self.stack.config]
         self.log = open(self.stack.path / 'log' / f'{self.slot}.log', 'ab')
         self.receiver = subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         wait_until(lambda: self.rows('active'), what='the receiver')
@@ -82,7 +101,9 @@ class Backup:
         return self.stack.psql(None, f'select 1 from pg_replication_slots where slot_name = %s and {condition}', (self.slot,))
 
     def catch_up(self):
-        """All that was committed is in the archive."""
+        """All that was committed is in the archive.  pg_receivewal reports the end of a segment with what follows it, or seconds
+        later, so that something must follow."""
+        self.stack.psql(None, "select pg_logical_emit_message(true, 'stampd', 'something follows')")
         (end,), = self.stack.psql(None, 'select pg_current_wal_flush_lsn()::text')
         wait_until(lambda: self.stack.psql(None, 'select 1 from pg_stat_replication r join pg_replication_slots s on s.active_pid = r.pid'
                                            ' where s.slot_name = %s and r.flush_lsn >= %s::pg_lsn', (self.slot, end)), what='the archive')
@@ -139,11 +160,15 @@ def fill_segments(stack, count):
 # --- to a time, and back ---
 
 def test_all_before_the_time_is_there_and_nothing_after(stack, store):
+    """Clients that hold newer copies, collections and ids of live events afterwards hold what the server has."""
     backup = Backup(stack, 'first').receive()
+    Schemas(stack, None).apply('lab', TEAMS)
+    join(stack, 'stays', 'red')
     assert 'systemctl enable' in backup.said.out and f'backup run {backup.path}' in backup.said.out
     stack.put('lab', doc('early', 1), doc('changed', 1), doc('gone', 1))
     kept = put_file(store, b'kept')
     backup.run()
+    join(stack, 'before', 'red')
     stack.put('lab', doc('changed', 2), doc('late', 2))
     fill_segments(stack, 2)
     stack.put('lab', *(doc(f'last {number}', number) for number in range(20)))
@@ -151,6 +176,13 @@ def test_all_before_the_time_is_there_and_nothing_after(stack, store):
     latest = stack.put('lab', doc('changed', 3), doc('never', 3))
     stack.put('lab', {'c': 'Note', 'id': 'gone', 'delete': True})
     copies = [synchronise(stack, Copy('Note', id_)) for id_ in ('early', 'changed', 'gone', 'late', 'never')]
+    join(stack, 'before', 'blue')
+    join(stack, 'after', 'red')
+    team = collect(stack, Collected('team', 'red'))
+    assert set(team.members) == {'stays', 'after'} and not collect(stack, team).was_complete
+    listener = Listener(stack, 'Note/never')
+    last = listener.wait_for_id()
+    listener.close()
     backup.catch_up()
     assert 'FAIL' not in backup.check().out
 
@@ -186,7 +218,15 @@ def test_all_before_the_time_is_there_and_nothing_after(stack, store):
     for copy in copies:
         synchronise(stack, copy)
         assert copy.items == items_of(stack.get('lab', copy.name))
-    assert stack.put('lab', doc('never', 4)) > latest
+    assert collect(stack, team).was_complete and set(team.members) == {'stays', 'before'}, 'its token is of no use once'
+    for id_ in team.members:
+        assert team.copies[id_].items == items_of(stack.get('lab', ('Person', id_)))
+    listener = Listener(stack, 'Note/never', last=last)
+    assert listener.opened() is False, 'it must look at everything'
+    version = stack.put('lab', doc('never', 4))
+    assert version > latest
+    listener.wait_for('Note/never', version)
+    listener.close()
     stack.admin('ns', 'create', 'new')  # made after the restore: it needs no step
     assert stack.psql('new', "select restored = current_setting('stampd.restored') from namespace") == [(True,)]
     shutil.rmtree(stack.path / 'pg.former')
@@ -211,7 +251,11 @@ def test_to_the_end_of_the_log_and_to_wrong_times(stack, backup, tmp_path):
     stack.put('lab', doc('one', 2))
     backup.catch_up()
     target = stack.path / 'restored'
+    base, = backup.bases()
+    during = datetime.strptime(base, '%Y%m%dT%H%M%S%z')  # it began in this second, and ended later
     for words, message in ((('--target-time', text_of(begun - timedelta(days=1))), 'no base backup was finished before'),
+                           (('--target-time', text_of(during)), 'no base backup was finished before'),
+                           (('--base', base, '--target-time', text_of(during)), f'no base backup {base} that was finished before'),
                            (('--target-time', text_of(begun + timedelta(days=1))), 'the newest commit in the log is of'),
                            (('--base', 'none'), 'there is no base backup none')):
         assert message in backup.restore(target, *words, status=1).error
@@ -317,6 +361,14 @@ def test_a_full_disk_delays_the_archive_and_spoils_nothing(stack):
 
 
 # --- what is kept ---
+
+def test_two_base_backups_in_one_second(stack, backup):
+    """Their names have seconds."""
+    for _ in range(2):
+        backup.run()
+    first, second = backup.bases()
+    assert first < second
+
 
 def test_old_base_backups_and_what_only_they_need_are_removed(stack, backup, store):
     old, new = put_file(store, b'old'), put_file(store, b'new')

@@ -14,7 +14,15 @@
 #include "control/message.h"
 #include "control/record.h"
 
-enum { KEEP = 7, KEEP_MOST = 10000, SECOND_MS = 1000, PAUSE_MS = 5000, PART_NAME = 32 };
+enum {
+    KEEP = 7,
+    KEEP_MOST = 10000,
+    SECOND_MS = 1000,
+    NAME_WAIT_MS = 50,
+    RETRY_S = 5,
+    RETRY_MOST_S = 3600,
+    PART_NAME = 32,
+};
 
 static const char *format_time(struct control *control, int64_t time_ms, const char *format)
 {
@@ -77,12 +85,26 @@ static bool open_folder(struct control *control, const char *path, struct backup
 
 /* --- run --- */
 
+/* A name has seconds: a run in the second in which another one began waits for the next.  Returns the path.
+ */
+static const char *name_base(struct control *control, const struct backup_folder *folder,
+                             struct backup_base *base)
+{
+    struct stat status;
+    for (;;) {
+        base->started_ms = clock_wall_ms();
+        base->name = cmd_backup_name(control, base->started_ms);
+        const char *path = arena_printf(control->arena, "%s/base/%s", folder->path, base->name);
+        if (lstat(path, &status) != 0)
+            return path;
+        clock_sleep_ms(NAME_WAIT_MS);
+    }
+}
+
 static bool take_base(struct control *control, const struct backup_folder *folder, bool is_lazy,
                       struct backup_base *base)
 {
-    base->started_ms = clock_wall_ms();
-    base->name = cmd_backup_name(control, base->started_ms);
-    const char *path = arena_printf(control->arena, "%s/base/%s", folder->path, base->name);
+    const char *path = name_base(control, folder, base);
     const char *const copy[] = {"pg_basebackup",
                                 "--pgdata",
                                 path,
@@ -230,7 +252,7 @@ static bool remove_torn(struct control *control, const struct backup_folder *fol
 }
 
 /* Runs until it is stopped, or cannot even begin. */
-static bool receive(struct control *control, const struct backup_folder *folder)
+static bool receive(struct control *control, const struct backup_folder *folder, int64_t retry_s)
 {
     const char *const words[] = {"pg_receivewal",
                                  "--directory",
@@ -252,7 +274,7 @@ static bool receive(struct control *control, const struct backup_folder *folder)
         arena_destroy(round.arena);
         if (!is_ready)
             return false;
-        clock_sleep_ms(PAUSE_MS);
+        clock_sleep_ms(retry_s * SECOND_MS);
     }
 }
 
@@ -266,7 +288,14 @@ static int backup_receive(struct control *control, int argc, char **argv)
         "Archive PostgreSQL's log as it is written; runs until it is stopped.",
         "Runs pg_receivewal, and again a few seconds after it has ended: PostgreSQL was away, the disk was\n"
         "full.  The unit stampd-backup@.service runs it.\n"};
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control)};
+    int64_t retry_s = RETRY_S;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
+                                        {.name = "retry",
+                                         .argument = "SECONDS",
+                                         .help = "Run pg_receivewal again after SECONDS (default: 5).",
+                                         .number = &retry_s,
+                                         .least = 1,
+                                         .most = RETRY_MOST_S}};
     struct backup_folder folder;
     char **words;
     int status;
@@ -274,7 +303,7 @@ static int backup_receive(struct control *control, int argc, char **argv)
         return status;
     if (!open_folder(control, words[0], &folder) || !is_same_cluster(control, &folder))
         return CONTROL_FAILED;
-    return receive(control, &folder) ? CONTROL_DONE : CONTROL_FAILED;
+    return receive(control, &folder, retry_s) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* --- list --- */
