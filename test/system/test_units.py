@@ -44,10 +44,18 @@ def test_the_server_keeps_its_sockets_and_says_when_it_is_ready():
     assert service['ExecReload'] == ['/bin/kill -HUP $MAINPID'] and service['KillMode'] == ['mixed']
 
 
+def test_the_receiver_of_a_backup_may_become_its_user_and_little_else():
+    service = read('stampd-backup@')['Service']
+    assert service['Restart'] == ['always'] and service['UMask'] == ['0077'] and service['LimitCORE'] == ['0']
+    assert service['CapabilityBoundingSet'] == ['CAP_SETUID CAP_SETGID CAP_DAC_OVERRIDE CAP_KILL'] and service['NoNewPrivileges'] == ['yes']
+    assert service['ProtectSystem'] == ['strict'] and service['ReadWritePaths'] == ['%f']
+    assert read('stampd-backup@')['Unit']['StartLimitIntervalSec'] == ['0'] and service['MemoryMax'] and service['TasksMax']
+
+
 @pytest.mark.skipif(not shutil.which('systemd-analyze'), reason='there is no systemd-analyze')
-@pytest.mark.parametrize('name', UNITS)
+@pytest.mark.parametrize('name', [*UNITS, 'stampd-backup@'])
 def test_systemd_understands_it(name, tmp_path):
-    unit = tmp_path / f'{name}.service'
+    unit = tmp_path / (f'{name}.service' if name in UNITS else f'{name}srv-backup.service')
     text = (BUILD / f'doc/{name}.service').read_text()
     unit.write_text(re.sub(r'^ExecStart=\S+', 'ExecStart=/bin/true', text, flags=re.M).replace('User=stampd', 'User=root').replace('Group=stampd', 'Group=root'))
     done = subprocess.run(['systemd-analyze', 'verify', '--man=no', '--recursive-errors=no', unit], capture_output=True, text=True, timeout=60)
