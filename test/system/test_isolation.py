@@ -14,6 +14,7 @@ from post_office import Office
 from push_key import CONTACT, PushKey
 from push_service import Browser, PushService
 from schema import Schemas
+from stack import comparable
 from test_accounts import Made, bearer, configure, cookie
 
 OPEN, RULED = ('east', 'west'), ('club', 'team')  # texts of the first of each pair are used in the second
@@ -220,7 +221,7 @@ def answer_to(stack, ns, request, text, own):
     if answer.headers.get('Content-Type') == 'text/event-stream':
         body = re.sub(r'\d+', 'n', body)
     answer.close()
-    return SimpleNamespace(status=answer.status_code, text=body, headers={name: value for name, value in answer.headers.items() if name not in ('Date', 'X-Request-Id')})
+    return SimpleNamespace(status=answer.status_code, text=body, headers=comparable(answer.headers))
 
 
 def plain(answer, text):
