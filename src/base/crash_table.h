@@ -38,6 +38,7 @@ POINT(MAIL_SENT, "mail-sent", "mailing: the mail server has accepted a mail, its
 /* the file of an attachment: blob_store.h */
 POINT(BLOB_WRITTEN, "blob-written", "blob_store_seal: all bytes are in the unfinished file, not durable")
 POINT(BLOB_SEALED, "blob-sealed", "blob_store_seal: they are durable, under no digest")
+POINT(BLOB_REGISTERED, "blob-registered", "attachment_upload: the database has its row, no file has the digest")
 POINT(BLOB_RENAMED, "blob-renamed", "blob_store_finish: the file has its digest, the folder is not synchronised")
 POINT(BLOB_PUBLISHED, "blob-published", "blob_store_finish: it is durable under its digest, no document has it")
 /* the cleaner of files: cleaner.h */

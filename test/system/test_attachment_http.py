@@ -370,7 +370,7 @@ def test_only_a_share_of_the_workers_receives_files(stack, doc):
     wait_until(lambda: stack.metrics()['stampd_uploads_open'] == 0, what='the end of all uploads')
 
 
-POINTS = ['blob-written', 'blob-sealed', 'blob-renamed', 'blob-published', 'commit-queued', 'commit-answered', 'reply-composed']
+POINTS = ['blob-written', 'blob-sealed', 'blob-registered', 'blob-renamed', 'blob-published', 'commit-queued', 'commit-answered', 'reply-composed']
 
 
 def test_death_at_each_step_leaves_no_attachment_without_its_file(stack, doc):

@@ -35,7 +35,7 @@ ALONE = ['commit-refused', 'session-ended-others', 'relay-listens', 'relay-recei
 CLAIMS = ['reservations-collected', 'reservations-taken', 'reservations-committed']  # tried in test_global_values.py
 TASKS = ['task-shown', 'task-claimed', 'task-failed', 'task-put-back', 'task-lost']  # tried in test_task_death.py
 MAILS = ['mail-sent']  # tried in test_account_mails.py
-BLOBS = ['blob-written', 'blob-sealed', 'blob-renamed', 'blob-published']  # tried in test_attachment_http.py
+BLOBS = ['blob-written', 'blob-sealed', 'blob-registered', 'blob-renamed', 'blob-published']  # tried in test_attachment_http.py
 CLEANER = ['cleaner-taken', 'cleaner-removed', 'cleaner-forgotten', 'cleaner-marked', 'cleaner-noted']  # tried in test_attachment_files.py
 
 PAIR = [('Crash', 'left'), ('Crash', 'right')]

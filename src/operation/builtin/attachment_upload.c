@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "operation/reader.h"
 #include "operation/worker_context.h"
 #include "segment/uploads.h"
@@ -106,6 +107,7 @@ static enum fault store(struct attempt *attempt, struct blob_upload *blob)
         blob_store_abandon(blob);
         return fault;
     }
+    crash_at(CRASH_BLOB_REGISTERED);
     return blob_store_finish(blob);
 }
 
