@@ -100,6 +100,9 @@ def texts_of(stack, ns):
              'document cursor': op('collection', {**of_all, 'want': 'docs'})['cursor'],
              'task': op('task', {'op': 'put', 'param': {'docs': [{**NAME, 'items': []}]}, 'start': 991231000000000}, admin=True)['id']}
     found['file digest'] = hashlib.sha256(MARK.encode()).hexdigest()
+    attached = stack.http.put(f'{stack.url}/{ns}/doc/Note/other/file/k', data=f'{MARK}, attached'.encode(), timeout=60)
+    assert attached.status_code == 201, attached.text
+    found['attachment digest'] = attached.json()['sha']
     if ns in OPEN:
         push = stack.services.browser.subscription
         op('subs', {'defs': ['Note/third'], 'push': push}, session=SLEEPER)
@@ -196,6 +199,12 @@ def uses(operations):
         'file digest': [(method, path, None, headers) for method in ('GET', 'HEAD') for path, headers in (
                             ('res/note.txt', {'If-None-Match': '"X"'}), ('res/note.txt', {'If-Match': '"X"'}), ('res/X', {}), ('doc/Note/X', {}))] +
                        [op('get', {'docs': [{'c': 'Note', 'id': 'X'}]})],
+        'attachment digest': [(method, f'doc/Note/{id_}/file/sha/X', None, {}) for method in ('GET', 'HEAD') for id_ in ('note', 'other', 'none')] +
+                             [('GET', 'doc/Note/other/file/X', None, {}), ('PUT', 'doc/Note/other/file/k', {}, {'If-Match': '"X"'}),
+                              ('DELETE', 'doc/Note/other/file/k', None, {'If-Match': '"X"'}),
+                              *(op('put', {'docs': [{'c': 'Note', 'id': 'kept', 'items': [{'c': 'P', 'k': 'k', 'sha': 'X', **more}]}]})
+                                for more in ({}, {'from': {'c': 'Note', 'id': 'other', 'k': 'k'}})),
+                              ('PATCH', 'doc/Note/note', {'items': [{'c': 'P', 'k': 'k', 'sha': 'X'}]}, {})],
         'push endpoint': [wakes(endpoint='X')], 'push secret': [wakes(auth='X')],
         'challenge': [op('passkey', {'login': credential('X')}), op('register', {'name': 'ann', 'passkey': credential('X'), 'invitation': 'AAAA'})],
     }
@@ -233,7 +242,7 @@ def plain(answer, text):
 
 KINDS = {'id', 'version', 'etag', 'idempotency', 'last event', 'search cursor', 'item cursor', 'collection cursor', 'document cursor', 'task', 'list cursor',
          'collection token', 'subscription', 'session', 'account', 'session name', 'service key', 'invitation', 'challenge',
-         'mail ticket', 'file digest', 'push endpoint', 'push secret'}
+         'mail ticket', 'file digest', 'attachment digest', 'push endpoint', 'push secret'}
 
 
 @pytest.fixture(scope='module')
@@ -295,6 +304,7 @@ def test_every_kind_is_worth_something_at_home(stack_of_both, texts):
         assert replayed.headers['Idempotency-Replayed'] == 'true'
         assert '"waiting"' in home('task', made['task'][-1], ns).text and home('task', made['task'][0], ns).status == 200
         assert home('file digest', made['file digest'][0], ns).status == 304
+        assert home('attachment digest', ('GET', 'doc/Note/other/file/sha/X', None, {}), ns).status == 200
     assert home('mail ticket', made['mail ticket'][0], RULED[0]).status == 200
     stack.put(OPEN[0], {'c': 'Note', 'id': 'third', 'items': [{'c': 'Main', 'j': {'team': 'red', 'text': 'woken'}}]}, admin=True)
     (task,) = stack.psql(OPEN[0], "select taskid from taskqueue where opname = 'push' and resource = %s", (SLEEPER,))[0]
