@@ -526,7 +526,7 @@ int control_ns(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
         {"create", "Create a namespace.", cmd_ns_create},
-        {"drop", "Destroy a namespace with all its documents.", cmd_ns_drop},
+        {"drop", "Destroy a namespace with all its documents and files.", cmd_ns_drop},
         {"list", "List the namespaces.", cmd_ns_list},
         {"migrate", "Upgrade schemas to this release.", ns_migrate},
         {"restored", "Make every client fetch its copies again after a restore.", ns_restored},

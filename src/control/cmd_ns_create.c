@@ -10,6 +10,7 @@
 #include "control/migrations.h"
 #include "control/resource_store.h"
 #include "control/ns_database.h"
+#include "edge/blob_store.h"
 
 struct creation {
     struct control *control;
@@ -225,8 +226,6 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
 
 /* --- drop --- */
 
-/* First nginx stops sending requests there, then the data are dropped, then the record of them: an
- * interrupted run can be resumed. */
 /* The values of its documents for properties that are unique in all namespaces. */
 static bool free_values(struct control *control, struct pg *z, const char *database)
 {
@@ -238,6 +237,20 @@ static bool free_values(struct control *control, struct pg *z, const char *datab
                          &params, &row);
 }
 
+/* The fault has been logged. */
+static bool remove_files(struct control *control, const char *database)
+{
+    struct blob_store *store = blob_store_open(control->settings.blob_directory, BLOB_NO_GROUP);
+    enum fault fault =
+        namespace_is_database(database) ? blob_store_remove_database(store, bytes_of(database)) : FAULT_NONE;
+    blob_store_close(store);
+    if (fault)
+        message_print("%s: the files of its attachments are not removed; drop the namespace again", database);
+    return !fault;
+}
+
+/* First nginx stops sending requests there, then the data are dropped, then the record of them: an
+ * interrupted run can be resumed. */
 static bool drop(struct control *control, const char *code, const struct map_options *map)
 {
     struct namespace_conf *confs;
@@ -264,6 +277,8 @@ static bool drop(struct control *control, const char *code, const struct map_opt
         !ns_database_execute(maintenance, "drop database if exists ", database, " with (force)"))
         return false;
     printf("%s: dropped the database %s\n", code, database);
+    if (!remove_files(control, database))
+        return false;
     return is_z(code) || (free_values(control, z, database) && resource_store_drop(control, z, code) &&
                           ns_registry_store(control, z, code, NO_BYTES));
 }
@@ -271,7 +286,7 @@ static bool drop(struct control *control, const char *code, const struct map_opt
 int cmd_ns_drop(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "ns drop", "CODE", 1, 1, "Destroy a namespace with all its documents.", NULL};
+        "ns drop", "CODE", 1, 1, "Destroy a namespace with all its documents and files.", NULL};
     struct map_options map = {0};
     bool is_sure = false;
     const struct option_line lines[] = {

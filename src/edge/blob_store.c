@@ -374,13 +374,18 @@ static int64_t age_of(const struct stat *status)
     return (int64_t)time(NULL) - (int64_t)status->st_mtime;
 }
 
-/* Calls `found` for each entry of a folder; a folder that does not exist has none. */
-static enum fault walk(const char *path, enum fault (*found)(int folder, const char *name, void *context),
-                       void *context)
+/* Called for an entry of a folder. */
+typedef enum fault visitor(int folder, const char *name, void *context);
+
+/* Calls `found` for each entry of the folder that was just opened, and closes it; one that does not exist
+ * has none. */
+static enum fault walk_open(int fd, const char *path, visitor *found, void *context)
 {
-    DIR *folder = opendir(path);
-    if (!folder)
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!folder && fd < 0)
         return errno == ENOENT ? FAULT_NONE : report("open", path);
+    if (!folder)
+        log_fatal("out of memory folder");
     enum fault fault = FAULT_NONE;
     for (;;) {
         errno = 0;
@@ -397,6 +402,11 @@ static enum fault walk(const char *path, enum fault (*found)(int folder, const c
     }
     closedir(folder);
     return fault;
+}
+
+static enum fault walk(const char *path, visitor *found, void *context)
+{
+    return walk_open(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path, found, context);
 }
 
 struct blob_listing {
@@ -472,29 +482,27 @@ enum fault blob_store_clear(struct blob_store *store, struct bytes database, int
     return fault;
 }
 
-static enum fault remove_folder(const char *path)
+/* Symbolic links are not followed: the caller may be root, the owner of the folder is not. */
+static int open_plain_folder(int parent, const char *name)
+{
+    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static enum fault remove_folder(int parent, const char *name, void *context UNUSED)
 {
     struct clearing all = {.age_s = INT64_MIN};
-    enum fault fault = walk(path, clear_one, &all);
-    if (!fault && rmdir(path) != 0 && errno != ENOENT)
-        fault = report("remove", path);
+    enum fault fault = walk_open(open_plain_folder(parent, name), name, clear_one, &all);
+    if (!fault && unlinkat(parent, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+        fault = report("remove", name);
     return fault;
 }
 
 enum fault blob_store_remove_database(struct blob_store *store, struct bytes database)
 {
-    char path[PATH_BYTES], inside[16];
-    enum fault fault = name_folder(store, database, "new", path);
+    char path[PATH_BYTES];
+    enum fault fault = name_folder(store, database, "", path);
     if (!fault)
-        fault = remove_folder(path);
-    for (int shelf = 0; shelf < BLOB_SHELVES && !fault; shelf++) {
-        snprintf(inside, sizeof inside, "%02x", shelf);
-        fault = name_folder(store, database, inside, path);
-        if (!fault)
-            fault = remove_folder(path);
-    }
-    if (!fault)
-        fault = name_folder(store, database, "", path);
+        fault = walk_open(open_plain_folder(AT_FDCWD, path), path, remove_folder, NULL);
     if (!fault && rmdir(path) != 0 && errno != ENOENT)
         fault = report("remove", path);
     return fault;

@@ -72,7 +72,8 @@ MUST_USE enum fault blob_store_list(struct blob_store *store, struct bytes datab
 /* Removes unfinished files that were last written to `age_s` ago or earlier. */
 MUST_USE enum fault blob_store_clear(struct blob_store *store, struct bytes database, int64_t age_s,
                                      int64_t *removed_r);
-/* Removes all files of a database that no longer exists. */
+/* Removes all files of a database that no longer exists, also unfinished ones.  FAULT_XSTORE: its folder has
+ * what is not of a store, which stays; symbolic links are not followed. */
 MUST_USE enum fault blob_store_remove_database(struct blob_store *store, struct bytes database);
 
 /* --- names --- */

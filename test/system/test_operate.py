@@ -271,6 +271,26 @@ def test_a_dropped_database_is_forgotten(stack, admin):
     admin('ns', 'drop', 'brief', '--yes')
 
 
+def test_the_files_of_a_namespace_go_with_it(stack, admin):
+    admin('ns', 'create', 'filed', '--access', 'open')
+    wait_until(lambda: status_of(stack, '/filed/ping') == 200, what='the namespace')
+    for ns in ('filed', 'lab'):
+        stack.op(ns, 'put', {'docs': [{'c': 'Filed', 'id': 'a', 'items': [{'c': 'A', 'j': 1}]}]})
+        assert stack.request('PUT', f'/{ns}/doc/Filed/a/file/k', form=b'of the namespace').status_code == 201
+    folder, others = stack.path / 'files/stampd_filed', stack.path / 'files/stampd_lab'
+    (folder / 'new/unfinished').write_bytes(b'half')
+    aside = stack.path / 'not of the store'
+    aside.mkdir()
+    (aside / 'kept').write_bytes(b'kept')
+    (folder / 'ab').symlink_to(aside)
+    assert 'drop the namespace again' in admin('ns', 'drop', 'filed', '--yes', status=1)
+    assert 'stampd_filed' in admin('ns', 'list', status=1), 'what is left of it is not forgotten'
+    (folder / 'ab').unlink()
+    admin('ns', 'drop', 'filed', '--yes')
+    assert not folder.exists() and (aside / 'kept').exists() and any(path.is_file() for path in others.rglob('*'))
+    wait_until(lambda: status_of(stack, '/filed/ping') == 404, what='that nginx has forgotten it')
+
+
 @pytest.mark.parametrize('content', ['5', '{"database":7}', '{"database":"stampd_odd","access":"ajar"}', '{"access":["open"]}'])
 def test_one_odd_document_of_z_stops_nobody_else(stack, admin, content):
     admin('ns', 'create', 'odd')

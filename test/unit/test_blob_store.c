@@ -216,6 +216,27 @@ static void a_database_goes_with_all_its_files(void **state)
     assert_int_equal(blob_store_remove_database(*state, database), FAULT_NONE);
 }
 
+static void a_database_goes_without_following_links(void **state)
+{
+    char outside[sizeof room + 16], kept[sizeof outside + 16], link[sizeof folder + 16];
+    struct stat status;
+    snprintf(outside, sizeof outside, "%s/outside", room);
+    snprintf(kept, sizeof kept, "%s/kept", outside);
+    snprintf(link, sizeof link, "%s/one/cd", folder);
+    assert_int_equal(mkdir(outside, 0700), 0);
+    int fd = open(kept, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    store_text(*state, database, BYTES("abc"));
+    assert_int_equal(symlink(outside, link), 0);
+    assert_int_equal(blob_store_remove_database(*state, database), FAULT_XSTORE);
+    assert_int_equal(stat(kept, &status), 0);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(blob_store_remove_database(*state, database), FAULT_NONE);
+    assert_int_equal(unlink(kept), 0);
+    assert_int_equal(rmdir(outside), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +248,7 @@ int main(void)
         cmocka_unit_test(a_store_that_cannot_be_written_is_a_fault),
         cmocka_unit_test(a_full_disk_has_its_own_fault),
         cmocka_unit_test(a_database_goes_with_all_its_files),
+        cmocka_unit_test(a_database_goes_without_following_links),
     };
     return cmocka_run_group_tests(tests, make_room, clear_room);
 }
