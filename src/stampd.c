@@ -11,6 +11,7 @@
 #include "operation/settings_check.h"
 #include "serve/handover.h"
 #include "serve/master.h"
+#include "serve/start_check.h"
 
 #define CONFIG_DEFAULT "/etc/stampd/stampd.conf"
 
@@ -108,6 +109,11 @@ int main(int argc, char **argv)
         int status = settings_check_print(&settings, options.master.settings_path, true, "stampd");
         settings_free(&settings);
         return status;
+    }
+    if (!start_check_keys(&settings, problem, sizeof problem)) {
+        fprintf(stderr, "stampd: %s\n", problem);
+        settings_free(&settings);
+        return 1;
     }
     master_open_log(&settings);
     options.master.arguments = argv;

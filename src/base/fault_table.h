@@ -57,6 +57,7 @@ FAULT(OGONE, "The namespace is gone.", 410, 410, false, "`detail` has the text o
 FAULT(ODATABASE, "The database of the namespace does not exist or is not usable.", 503, 503, false, "")
 FAULT(OTWIN, "The database is in use by another installation.", 503, 503, false, "")
 FAULT(OBUILDING, "Not ready: still being built.", 503, 503, false, "its name")
+FAULT(OENCRYPTED, "Not available in an encrypted namespace.", 503, 503, false, "")
 FAULT(OMAIL, "Mails are not set up on this server.", 503, 503, false, "")
 FAULT(OPUSH, "Push is not set up on this server.", 503, 503, false, "")
 FAULT(SKEY, "The key is wrong.", 403, 403, false, "the argument")

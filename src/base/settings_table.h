@@ -131,6 +131,8 @@ TEXT(segment, "", "Path of the shared segment, which several instances of one ho
 NUMBER(segment_slots, 65536, 1024, 16777216, "slots", "Slots of the shared segment, a power of two; 72 bytes each, 8 of them for the counters of rates.")
 CHOICE(server_timing, "off", "off on", "on: answers have a header Server-Timing with the duration of each phase; off: nothing is measured.")
 NUMBER(shared_cache_mb, 32, 0, 65536, "MiB", "Memory of the shared segment for copies of documents that workers share; 0: none.")
+TEXT(site_key_file, "", "File with the key of this site, under which the keys of encrypted namespaces are stored; may begin with $CREDENTIALS_DIRECTORY/; empty: none.")
+TEXT(site_key_former_file, "", "File with the former key of this site, while keys of namespaces may still be stored under it.")
 TEXT(socket_group, "", "Group that may connect to the workers' sockets (nginx's); empty: the owner only.")
 NUMBER(statement_timeout_ms, 30000, 100, 3600000, "ms", "Time that one statement may take in PostgreSQL.")
 NUMBER(subscription_trial_min, 60, 0, 525600, "minutes", "A new subscription lasts this long until its session returns in a later minute, then as long as requested; 0: as requested at once.")

@@ -18,6 +18,7 @@
 #include "control/migrations.h"
 #include "control/homes.h"
 #include "control/map.h"
+#include "control/ns_keys.h"
 #include "control/ns_registry.h"
 #include "control/record.h"
 #include "store/statements.h"
@@ -171,7 +172,11 @@ static bool check_database(struct check *check, const char *code, const char *da
         return find(check, false,
                     "namespace %s: the database was restored from a backup: stampctl ns restored %s", code,
                     code);
-    return find(check, true, "namespace %s: database %s, schema %d", code, database, number);
+    struct data_keys *keys;
+    if (!ns_keys_read(check->control, *pg_r, &keys))
+        return find(check, false, "namespace %s: its data keys cannot be used: see site_key_file", code);
+    return find(check, true, "namespace %s: database %s, schema %d%s", code, database, number,
+                keys->count ? ", encrypted" : "");
 }
 
 /* Each worker has a connection for each namespace that it serves. */

@@ -77,18 +77,33 @@ static const char *setting_of(bool is_queue)
     return is_queue ? "queue_key_sha256" : "admin_key_sha256";
 }
 
+static void print_site(const char *path, bool is_json)
+{
+    struct record record = {0};
+    if (is_json) {
+        record_add_word(&record, "site_key_file", path);
+        record_print(&record);
+    } else {
+        printf("site_key_file = %s\n", path);
+    }
+}
+
 static int key_new(struct control *control UNUSED, int argc, char **argv)
 {
-    static const struct command command = {
-        "key new",
-        "FILE",
-        1,
-        1,
-        "Write a random key to a new file that only its owner can read.",
-        "Prints the line for stampd's settings, which contain only the digest.\n"};
-    bool is_queue = false, is_json = false;
+    static const struct command command = {"key new",
+                                           "FILE",
+                                           1,
+                                           1,
+                                           "Write a random key to a new file that only its owner can read.",
+                                           "Prints the line for stampd's settings, which contain only the "
+                                           "digest, or for --site the path.  A site "
+                                           "key\nthat is lost cannot be replaced: keep a copy of it.\n"};
+    bool is_queue = false, is_site = false, is_json = false;
     const struct option_line lines[] = {
         {.name = "queue", .help = "Create the key of queue managers (queue_key_file).", .flag = &is_queue},
+        {.name = "site",
+         .help = "Create the key of the site, for encrypted namespaces (site_key_file).",
+         .flag = &is_site},
         RECORD_JSON_LINE(&is_json)};
     char **words;
     int count;
@@ -103,7 +118,10 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
     key[2 * KEY_BYTES] = '\n';
     if (!cmd_key_write(words[0], (struct bytes){key, 2 * KEY_BYTES + 1}))
         return CONTROL_FAILED;
-    print_digest(setting_of(is_queue), (struct bytes){key, 2 * KEY_BYTES}, is_json);
+    if (is_site) /* the settings contain its path, and nothing of the key */
+        print_site(words[0], is_json);
+    else
+        print_digest(setting_of(is_queue), (struct bytes){key, 2 * KEY_BYTES}, is_json);
     return CONTROL_DONE;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "control/message.h"
+#include "control/ns_keys.h"
 #include "control/migrations.h"
 #include "control/ns_database.h"
 #include "control/record.h"
@@ -315,6 +316,12 @@ static int ns_access(struct control *control, int argc, char **argv)
         message_print("%s: \"%s\": expected %s", command.name, words[1], command.arguments);
         return CONTROL_WRONG;
     }
+    if (strcmp(words[1], "rules") == 0) {
+        struct ns_target target;
+        if (!ns_registry_connect(control, words[0], &target) ||
+            !ns_keys_refuse(control, target.pg, "access rules"))
+            return CONTROL_FAILED;
+    }
     const struct setting setting = {"access", json_of(control->arena, words[1])};
     return change(control, words[0], &setting, 1) ? CONTROL_DONE : CONTROL_FAILED;
 }
@@ -527,6 +534,7 @@ int control_ns(struct control *control, int argc, char **argv)
     static const struct choice choices[] = {
         {"create", "Create a namespace.", cmd_ns_create},
         {"drop", "Destroy a namespace with all its documents and files.", cmd_ns_drop},
+        {"keys", "List, add or wrap the data keys of an encrypted namespace.", cmd_ns_keys},
         {"list", "List the namespaces.", cmd_ns_list},
         {"migrate", "Upgrade schemas to this release.", ns_migrate},
         {"restored", "Make every client fetch its copies again after a restore.", ns_restored},

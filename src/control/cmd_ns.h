@@ -19,6 +19,7 @@
 
 int cmd_ns_create(struct control *control, int argc, char **argv);
 int cmd_ns_drop(struct control *control, int argc, char **argv);
+int cmd_ns_keys(struct control *control, int argc, char **argv);
 int cmd_ns_list(struct control *control, int argc, char **argv);
 int cmd_ns_quotas(struct control *control, int argc, char **argv);
 int cmd_ns_reads(struct control *control, int argc, char **argv);

@@ -8,6 +8,7 @@
 #include "control/map.h"
 #include "control/message.h"
 #include "control/migrations.h"
+#include "control/ns_keys.h"
 #include "control/resource_store.h"
 #include "control/ns_database.h"
 #include "edge/blob_store.h"
@@ -17,7 +18,8 @@ struct creation {
     const char *code;
     const char *database; /* wanted; NULL: the recorded or the usual one */
     const char *access;   /* wanted; NULL: the recorded one or closed */
-    struct bytes text;    /* recorded */
+    bool is_encrypted;
+    struct bytes text; /* recorded */
 };
 
 /* --- create --- */
@@ -129,13 +131,22 @@ static bool join_role(struct creation *creation, struct pg *pg)
     return strcmp(role, "stampd") == 0 || ns_database_execute(pg, "grant stampd to ", role, "");
 }
 
+/* Before anything is stored. */
+static bool encrypt(struct creation *creation, struct pg *pg)
+{
+    struct data_keys *keys;
+    if (!creation->is_encrypted)
+        return true;
+    return ns_keys_read(creation->control, pg, &keys) && (keys->count || ns_keys_add(creation->control, pg));
+}
+
 static bool fill_database(struct creation *creation, struct pg **pg_r)
 {
     enum fault fault = control_connect(creation->control, creation->database, pg_r);
     if (fault == FAULT_ODATABASE)
         message_print("%s: the database does not exist or its encoding is not UTF8", creation->database);
     return fault == FAULT_NONE && migrations_apply(creation->control, *pg_r, creation->database) &&
-           join_role(creation, *pg_r);
+           join_role(creation, *pg_r) && encrypt(creation, *pg_r);
 }
 
 static bool record(struct creation *creation, struct pg *z)
@@ -144,6 +155,8 @@ static bool record(struct creation *creation, struct pg *z)
     struct bytes text = namespace_set_member(arena, creation->text, "database", creation->database);
     if (creation->access || !creation->text.data)
         text = namespace_set_member(arena, text, "access", creation->access ? creation->access : "closed");
+    if (creation->is_encrypted)
+        text = namespace_set_json(arena, text, "encrypted", BYTES("true"));
     return bytes_equal(text, creation->text) || ns_registry_store(creation->control, z, creation->code, text);
 }
 
@@ -203,6 +216,9 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
                  "and write "
                  "(open).",
          .text = &creation.access},
+        {.name = "encrypted",
+         .help = "Encrypt its contents, under the site key (site_key_file).",
+         .flag = &creation.is_encrypted},
         CONTROL_ADMIN_LINE(control),
         NS_MAP_LINES(&map),
     };
@@ -216,6 +232,11 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
         return CONTROL_WRONG;
     if (creation.access && !namespace_is_access(creation.access)) {
         message_print("ns create: --access %s: expected closed, read, open or rules", creation.access);
+        return CONTROL_WRONG;
+    }
+    if (creation.is_encrypted &&
+        (is_z(creation.code) || (creation.access && strcmp(creation.access, "rules") == 0))) {
+        message_print("ns create: --encrypted: neither z nor a namespace with access rules can be encrypted");
         return CONTROL_WRONG;
     }
     if (!control_load_settings(control) || !create(&creation, &map))

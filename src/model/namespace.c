@@ -190,6 +190,12 @@ static bool read_database(struct arena *arena, const struct json *value, struct 
     return is_one;
 }
 
+static bool read_encrypted(struct arena *arena UNUSED, const struct json *value, struct ns_conf *conf)
+{
+    conf->is_encrypted = value->kind != JSON_FALSE;
+    return value->kind == JSON_TRUE || value->kind == JSON_FALSE;
+}
+
 static bool is_list_of_codes(struct arena *arena, const struct json *value)
 {
     if (value->kind != JSON_ARRAY || value->is_shallow || value->count > NAMESPACE_READERS_MOST)
@@ -325,7 +331,8 @@ static const struct ns_member {
     {"reads", CODES_EXPECTED, read_reads},
     {"state", "An integer is expected: 0 on, 1 read-only, 2 off, 3 gone.", read_state},
     {"theme", "A text of at most 64 bytes is expected.", read_theme},
-    {"database", NULL, read_database}, /* only stampctl changes it */
+    {"database", NULL, read_database}, /* only stampctl changes these */
+    {"encrypted", NULL, read_encrypted},
 };
 
 const char *namespace_refuse_member(struct arena *arena, struct bytes name, const struct json *value)
@@ -360,6 +367,10 @@ struct ns_conf namespace_read(struct arena *arena, struct bytes content)
         result.mode = ACCESS_CLOSED;
         result.wrong = result.wrong ? result.wrong : "accounts";
     }
+    if (result.is_encrypted && result.mode == ACCESS_RULES) { /* the database follows rules by contents */
+        result.mode = ACCESS_CLOSED;
+        result.wrong = result.wrong ? result.wrong : "access";
+    }
     return result;
 }
 
@@ -383,6 +394,9 @@ const char *namespace_refuse_change(struct arena *arena, struct bytes before, st
         return "The member cannot be removed while there may be accounts: close the registration.";
     if (json_member(new, "accounts") && access && read_access(arena, access, &conf) && is_public(conf.mode))
         return "A namespace with accounts needs the access rules or closed.";
+    if (json_member(new, "encrypted") && access && read_access(arena, access, &conf) &&
+        conf.mode == ACCESS_RULES)
+        return "An encrypted namespace has no access rules.";
     return NULL;
 }
 

@@ -79,6 +79,7 @@ struct ns_conf {
     enum access_mode mode;
     enum ns_state state;                /* NS_OFF: also if the member is malformed */
     struct bytes database;              /* empty: no configuration, or none that can be read */
+    bool is_encrypted;                  /* contents are encrypted at rest; never under access rules */
     struct bytes message;               /* empty: none; so are label and theme */
     struct bytes label, theme;          /* for clients */
     struct bytes options;               /* as written; empty: none */

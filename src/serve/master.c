@@ -323,6 +323,8 @@ static void keep_what_is_made(struct settings *next, const struct settings *pres
     keep_text("modules", &next->modules, present->modules);
     keep_text("run_directory", &next->run_directory, present->run_directory);
     keep_text("segment", &next->segment, present->segment);
+    keep_text("site_key_file", &next->site_key_file, present->site_key_file);
+    keep_text("site_key_former_file", &next->site_key_former_file, present->site_key_former_file);
     keep_text("socket_group", &next->socket_group, present->socket_group);
     keep_text("user", &next->user, present->user);
     keep_number("segment_slots", &next->segment_slots, present->segment_slots);

@@ -10,6 +10,7 @@
 #include "store/statements.h"
 #include "store/store_cache.h"
 #include "store/store_private.h"
+#include "store/store_sealing.h"
 
 /* Columns of SCHEMA. */
 enum { NUMBER, CONTENT, BUILDING, WAKES, SECRET, OWNERS };
@@ -183,7 +184,9 @@ const struct store_cache store_cache_schema = {
 
 enum fault schema_cache_read(struct store *store, int ns)
 {
-    return read_schema(cache_of(store, ns), store_pg(store, ns));
+    bool is_known = schema_cache_is_filled(store, ns);
+    enum fault fault = read_schema(cache_of(store, ns), store_pg(store, ns));
+    return fault || is_known ? fault : store_sealing_renew(store, ns); /* a new data key is a new number */
 }
 
 bool schema_cache_is_filled(const struct store *store, int ns)

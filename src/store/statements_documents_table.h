@@ -185,6 +185,10 @@ STATEMENT(SCHEMA, "schema", 0,
           "one")
 STATEMENT(SCHEMA_NUMBER, "schema_number", 0, "select number from schema where one")
 
+/* The data keys of an encrypted namespace. */
+STATEMENT(DATA_KEYS, "data_keys", 0,
+          "select id, site, wrapped, current_database()::text from stampd.data_key order by id")
+
 /* Owners whose bytes are counted: declares them ($1: JSON {class: "Item.member"}); counts the documents
  * ($1 classes, $2 ids) that were just written; $3: most bytes of an account, 0: no limit; $4: the caller's.
  */

@@ -2,6 +2,7 @@
  * verification alone. */
 #include "store/commit_part.h"
 #include "store/store_run.h"
+#include "store/store_sealing.h"
 
 /* Parameters of CORE from 0: those shared with other statements are encoded once. */
 enum { CORE_VERSION, CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT, CORE_CTIME, CORE_DTIME, CORE_V1, CORE_V2 };
@@ -121,9 +122,18 @@ static void add_lone(struct pg_params *params, int64_t version, const struct com
     pg_params_add_i64(params, header->v2);
 }
 
-/* `with_places`: the document of each row. */
-static void add_items(struct pg_params *params, const struct commit *commit, size_t count, bool with_places)
+static struct item_place place_of(const struct commit_document *document, const struct item *item)
 {
+    const struct header *header = &document->base->header;
+    return (struct item_place){header->class, header->id, item->iclass,
+                               item->key.data ? item->key : BYTES(""), item->raw};
+}
+
+/* `with_places`: the document of each row. */
+static void add_items(const struct commit_run *run, struct pg_params *params, size_t count, bool with_places)
+{
+    const struct commit *commit = run->commit;
+    const struct data_keys *sealing = store_sealing_keys(run->store, run->ns);
     struct arena *arena = params->arena;
     int32_t *places = ARENA_ARRAY(arena, int32_t, count);
     struct bytes *classes = ARENA_ARRAY(arena, struct bytes, count);
@@ -138,8 +148,9 @@ static void add_items(struct pg_params *params, const struct commit *commit, siz
             const struct item *item = document->rows.items[k];
             places[at] = (int32_t)i + 1;
             classes[at] = item->iclass;
-            keys[at] = item->key.data ? item->key : BYTES("");
-            contents[at] = item->content;
+            const struct item_place place = place_of(document, item);
+            keys[at] = data_keys_seal_key(sealing, arena, &place);
+            contents[at] = data_keys_seal_content(sealing, arena, &place, item->content);
             vops[at] = item->vop;
             raws[at] = item->raw;
         }
@@ -169,7 +180,7 @@ static enum fault plan_core(struct commit_run *run)
     } else {
         params = add_sharing(run, STATEMENT_CORE, core, COUNT_OF(core));
     }
-    add_items(params, commit, documents->item_count, !documents->is_lone);
+    add_items(run, params, documents->item_count, !documents->is_lone);
     pg_params_add_i64(params, run->schema->number);
     return FAULT_NONE;
 }
@@ -205,8 +216,9 @@ const struct commit_part commit_part_wipe = {.plan = plan_wipe};
 
 /* --- purge --------------------------------------------------------------------------------------- */
 
-static void add_purges(struct pg_params *params, const struct commit *commit, size_t count)
+static void add_purges(const struct commit_run *run, struct pg_params *params, size_t count)
 {
+    const struct commit *commit = run->commit;
     int32_t *places = ARENA_ARRAY(params->arena, int32_t, count);
     struct bytes *classes = ARENA_ARRAY(params->arena, struct bytes, count);
     struct bytes *keys = ARENA_ARRAY(params->arena, struct bytes, count);
@@ -216,7 +228,8 @@ static void add_purges(struct pg_params *params, const struct commit *commit, si
         for (size_t k = 0; document->act != DRAFT_READ && k < document->rows.purge_count; k++, at++) {
             places[at] = (int32_t)i + 1;
             classes[at] = document->rows.purges[k]->iclass;
-            keys[at] = document->rows.purges[k]->key.data ? document->rows.purges[k]->key : BYTES("");
+            const struct item_place place = place_of(document, document->rows.purges[k]);
+            keys[at] = data_keys_seal_key(store_sealing_keys(run->store, run->ns), params->arena, &place);
         }
     }
     assert(at == count);
@@ -230,8 +243,7 @@ static enum fault plan_purge(struct commit_run *run)
     static const int purge[] = {CORE_CLASS, CORE_ID, CORE_DTIME};
     const struct commit_documents *documents = read_documents(run);
     if (documents->purge_count)
-        add_purges(add_sharing(run, STATEMENT_PURGE, purge, COUNT_OF(purge)), run->commit,
-                   documents->purge_count);
+        add_purges(run, add_sharing(run, STATEMENT_PURGE, purge, COUNT_OF(purge)), documents->purge_count);
     return FAULT_NONE;
 }
 

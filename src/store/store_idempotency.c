@@ -6,9 +6,13 @@
 #include "model/stamp.h"
 #include "store/commit_part.h"
 #include "store/store_run.h"
+#include "store/store_sealing.h"
 
 /* Columns of IDEMPOTENCY_FIND. */
 enum { DIGEST, MIME, ANSWER, VERSION, VERSIONS_AFTER };
+
+/* What an answer is sealed as. */
+#define KIND "answer"
 
 /* Answers stored before this time are too old. */
 static int64_t oldest(const struct store *store, int64_t now)
@@ -40,7 +44,7 @@ enum fault store_idempotency_find(struct store *store, int ns, struct arena *are
     idempotency->version = pg_get_i64(row, 0, VERSION);
     idempotency->versions_after = pg_get_text(row, 0, VERSIONS_AFTER);
     *found_r = true;
-    return FAULT_NONE;
+    return store_sealing_open_text(store, ns, arena, KIND, idempotency->key, &idempotency->answer);
 }
 
 /* --- parts of a commit --------------------------------------------------------------------------- */
@@ -55,7 +59,8 @@ static enum fault plan_answer(struct commit_run *run)
     pg_params_add_text(params, idempotency->key);
     pg_params_add_text(params, idempotency->digest);
     pg_params_add_text(params, idempotency->mime);
-    pg_params_add_text(params, idempotency->answer);
+    pg_params_add_text(params, data_keys_seal_text(store_sealing_keys(run->store, run->ns), run->arena, KIND,
+                                                   idempotency->key, idempotency->answer));
     pg_params_add_i64(params, idempotency->version);
     pg_params_add_i64(params, stamp_now());
     pg_params_add_i64(params, oldest(run->store, idempotency->now));

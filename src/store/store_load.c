@@ -11,6 +11,7 @@
 #include "model/stamp.h"
 #include "store/schema_cache.h"
 #include "store/store_long.h"
+#include "store/store_sealing.h"
 #include "edge/pg_pipeline.h"
 
 /* Loads per round trip: enough to hide its latency, few enough to bound the memory of the results.  With a
@@ -134,6 +135,9 @@ static enum fault read_document(struct store *store, int ns, const struct pg_res
             continue;
         }
         read_item(result, row, &items[count]);
+        enum fault fault = store_sealing_open_item(store, ns, arena, &header, &items[count]);
+        if (fault)
+            return fault;
         if (count && compare_items(&items[count - 1], &items[count]) > 0)
             is_sorted = false;
         count++;

@@ -1,6 +1,8 @@
 /* store_run: runs work of a session, again if the session was found dead. */
 #include "store/store_run.h"
 
+#include "store/store_sealing.h"
+
 bool store_run_again(struct store *store, int ns, enum fault fault, int attempt)
 {
     struct pg *pg = store_pg(store, ns);
@@ -26,6 +28,8 @@ enum fault store_run(struct store *store, int ns, store_work *work, void *contex
 static enum fault run_statement(struct store *store, int ns, void *context)
 {
     const struct statement_run *run = context;
+    if (store_sealing_refuses(store, ns, run->statement))
+        return FAULT_OENCRYPTED;
     return pg_run(store_pg(store, ns), &statements[run->statement], run->params, run->result_r);
 }
 

@@ -4,6 +4,7 @@
 #include "model/cron.h"
 #include "store/commit_part.h"
 #include "store/store_run.h"
+#include "store/store_sealing.h"
 #include "edge/json.h"
 #include "store/store_commit.h"
 
@@ -34,7 +35,7 @@ static void add_periodic_end(struct pg_params *params, const struct commit *comm
                                                      fence->period.data, cron_zone())));
 }
 
-static void add_end(struct pg_params *params, const struct commit *commit)
+static void add_end(struct pg_params *params, const struct data_keys *keys, const struct commit *commit)
 {
     struct arena *arena = params->arena;
     const struct task_fence *fences = commit->fences;
@@ -44,7 +45,8 @@ static void add_end(struct pg_params *params, const struct commit *commit)
         pg_params_add_text(params, fences->id);
         pg_params_add_i32(params, (int32_t)fences->attempt);
         pg_params_add_i64(params, fences->claim);
-        pg_params_add_text(params, commit->checkpoint);
+        pg_params_add_text(
+            params, data_keys_seal_text(keys, arena, STORE_TASK_CHECKPOINT, fences->id, commit->checkpoint));
         return;
     }
     if (count == 1) {
@@ -159,7 +161,7 @@ static enum fault plan_ends(struct commit_run *run)
     if (is_period)
         add_periodic_end(params, commit);
     else
-        add_end(params, commit);
+        add_end(params, store_sealing_keys(run->store, run->ns), commit);
     return FAULT_NONE;
 }
 
@@ -184,13 +186,31 @@ static enum fault plan_task_quota(struct commit_run *run)
 
 const struct commit_part commit_part_task_quota = {.plan = plan_task_quota};
 
+/* The new tasks as they are stored.  A task that takes the place of another gets its id, so the operation is
+ * the name. */
+static const struct task *seal(const struct commit_run *run)
+{
+    const struct data_keys *keys = store_sealing_keys(run->store, run->ns);
+    const struct commit *commit = run->commit;
+    if (!keys->count || !commit->task_count)
+        return commit->tasks;
+    struct task *sealed = ARENA_ARRAY(run->arena, struct task, commit->task_count);
+    for (size_t i = 0; i < commit->task_count; i++) {
+        sealed[i] = commit->tasks[i];
+        sealed[i].param =
+            data_keys_seal_text(keys, run->arena, STORE_TASK_PARAM, sealed[i].operation, sealed[i].param);
+    }
+    return sealed;
+}
+
 static enum fault plan_new(struct commit_run *run)
 {
     const struct commit *commit = run->commit;
+    const struct task *tasks = seal(run);
     if (is_lone(commit))
-        add_lone(commit_part_add(run, &statements[STATEMENT_TASK_MAKE_ONE]), commit->tasks, commit->stop);
+        add_lone(commit_part_add(run, &statements[STATEMENT_TASK_MAKE_ONE]), tasks, commit->stop);
     else if (commit->task_count)
-        add_made(commit_part_add(run, &statements[STATEMENT_TASK_MAKE]), commit->tasks, commit->task_count,
+        add_made(commit_part_add(run, &statements[STATEMENT_TASK_MAKE]), tasks, commit->task_count,
                  commit->stop);
     if (has_domain(commit)) {
         struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_NEXT]);

@@ -3,6 +3,7 @@
 
 #include "store/statements.h"
 #include "store/store_run.h"
+#include "store/store_sealing.h"
 #include "store/store_task.h"
 #include "edge/pg_pipeline.h"
 
@@ -59,6 +60,15 @@ static struct task read_claimed(const struct pg_result *rows, int row, int64_t c
         .credential = pg_get_text(rows, row, CREDENTIAL),
         .is_of_client = pg_get_bool(rows, row, OF_CLIENT),
     };
+}
+
+static enum fault open_task(struct store *store, int ns, struct arena *arena, struct task *task)
+{
+    enum fault fault =
+        store_sealing_open_text(store, ns, arena, STORE_TASK_PARAM, task->operation, &task->param);
+    return fault ? fault
+                 : store_sealing_open_text(store, ns, arena, STORE_TASK_CHECKPOINT, task->id,
+                                           &task->checkpoint);
 }
 
 /* Why it could not be claimed, from the row after the claim. */
@@ -126,6 +136,9 @@ static enum fault claim_free(struct store *store, int ns, struct arena *arena, s
         struct task_claim *place = find_claim(claims, count, pg_get_text(claimed, row, 0));
         place->result = CLAIM_DONE;
         place->task = read_claimed(claimed, row, claim);
+        fault = open_task(store, ns, arena, &place->task);
+        if (fault)
+            return fault;
     }
     *left_r = count - (size_t)pg_rows(claimed);
     return FAULT_NONE;
@@ -182,7 +195,8 @@ enum fault store_tasks_put_back(struct store *store, int ns, struct arena *arena
     pg_params_add_i64(&params, end->start);
     pg_params_add_i32(&params, end->is_failure);
     pg_params_add_text(&params, end->code);
-    pg_params_add_text(&params, end->report);
+    /* Its words may be from contents. */
+    pg_params_add_text(&params, store_sealing_keys(store, ns)->count ? NO_BYTES : end->report);
     pg_params_add_i64(&params, stamp_now());
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_BACK, &params, &row);
     *start_r = fault ? 0 : pg_get_i64(row, 0, 0);

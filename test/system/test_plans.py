@@ -56,8 +56,8 @@ PAGES = {
     'SIGHT_DECLARE': 80, 'LIVE_DECLARE': 80, 'LIVE_SIGHT': 10, 'SIGHT_CHANGES': 60, 'SIGHT_SINCE': 40, 'SIGHT_WRITTEN': 30,
     'LIVE_LOOK': 50, 'LIVE_NEWS': 40, 'LIVE_ROUND': 4, 'LIVE_RULES': 20, 'LIVE_SECRET': 4, 'LIVE_LOAD': 40, 'LIVE_SCHEMA': 10,
 }
-# Met only after a commit of unknown outcome; said by the task `push` alone; no plan.
-UNMET = {'TASK_FIND', 'SUBSCRIPTIONS_TAKE', 'SUBSCRIPTIONS_SENT', 'SUBSCRIPTIONS_WRITTEN', 'SUBSCRIPTIONS_DROP_PUSH', 'LIVE_LISTEN',
+# Met only after a commit of unknown outcome; said by the task `push` alone; read when a session opens; no plan.
+UNMET = {'DATA_KEYS', 'TASK_FIND', 'SUBSCRIPTIONS_TAKE', 'SUBSCRIPTIONS_SENT', 'SUBSCRIPTIONS_WRITTEN', 'SUBSCRIPTIONS_DROP_PUSH', 'LIVE_LISTEN',
          'BLOB_TOUCH', 'BLOB_CLAIM', 'BLOB_FIND', 'BLOB_REFERENCE'}
 # Tables of a row or so, whatever the namespace holds.
 SMALL = {'namespace', 'migration', 'schema', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation', 'task_early', 'sight_rules', 'sight_place', 'owner_property'}

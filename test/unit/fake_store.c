@@ -17,6 +17,7 @@
 #include "store/store_load.h"
 #include "store/store_owners.h"
 #include "store/store_schema.h"
+#include "store/store_sealing.h"
 #include "store/store_search.h"
 #include "store/store_sight.h"
 
@@ -534,4 +535,10 @@ void store_set_visitor(struct store *store, int ns)
 void store_clear_visitor(struct store *store)
 {
     (void)store;
+}
+
+enum fault store_sealing_refuse(struct store *store, int ns, enum statement statement)
+{
+    (void)store, (void)ns, (void)statement;
+    return FAULT_NONE;
 }

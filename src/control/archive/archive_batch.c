@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "control/archive/archive_line.h"
 #include "control/message.h"
+#include "control/ns_keys.h"
 #include "edge/pg_copy.h"
 
 enum { HEADER_COLUMNS = 7, ITEM_COLUMNS = 8, DEPTH_MOST = 128 };
@@ -15,6 +16,7 @@ struct archive_batch {
     struct pg *pg;
     struct arena *arena; /* of the lines of this batch */
     struct digest *digest;
+    struct data_keys *keys; /* NULL: not read yet */
     struct archive_document *documents;
     size_t count, room;
     struct builder headers, items, line;
@@ -120,17 +122,19 @@ static void add_header_row(struct builder *rows, const struct archive_document *
     pg_copy_add_i64(rows, 0);
 }
 
-static void add_item_row(struct builder *rows, const struct archive_header *header,
+static void add_item_row(struct archive_batch *batch, const struct archive_header *header,
                          const struct archive_item *item)
 {
+    struct builder *rows = &batch->items;
+    const struct item_place place = {header->class, header->id, item->class, item->key, item->is_raw};
     pg_copy_add_row(rows, ITEM_COLUMNS);
     pg_copy_add_text(rows, header->class);
     pg_copy_add_text(rows, header->id);
     pg_copy_add_text(rows, item->class);
-    pg_copy_add_text(rows, item->key);
+    pg_copy_add_text(rows, data_keys_seal_key(batch->keys, batch->arena, &place));
     pg_copy_add_i64(rows, item->version);
     pg_copy_add_i64(rows, item->vop);
-    pg_copy_add_text(rows, item->content);
+    pg_copy_add_text(rows, data_keys_seal_content(batch->keys, batch->arena, &place, item->content));
     pg_copy_add_bool(rows, item->is_raw);
 }
 
@@ -142,7 +146,7 @@ static void add_rows(struct archive_batch *batch, const struct archive_document 
     archive_line_begin(&batch->line, header);
     add_header_row(&batch->headers, document);
     for (size_t i = 0; i < document->count; i++) {
-        add_item_row(&batch->items, header, &document->items[i]);
+        add_item_row(batch, header, &document->items[i]);
         archive_line_add_item(&batch->line, &document->items[i], i == 0);
     }
     archive_line_end(&batch->line, header);
@@ -176,6 +180,8 @@ bool archive_batch_restore(struct archive_batch *batch, struct archive_sum *sum)
 {
     builder_clear(&batch->headers, 1 << 24);
     builder_clear(&batch->items, 1 << 24);
+    if (!batch->keys && !ns_keys_read(batch->control, batch->pg, &batch->keys))
+        return false;
     for (size_t i = 0; i < batch->count; i++) {
         if (!has_versions(&batch->documents[i]))
             return false;

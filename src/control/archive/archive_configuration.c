@@ -26,7 +26,7 @@ static struct bytes join(struct arena *arena, struct bytes own, struct bytes oth
         return own;
     for (const struct json *member = root->first; member; member = member->next)
         if (!bytes_equal(member->name, BYTES("database")) && !bytes_equal(member->name, BYTES("state")) &&
-            !bytes_equal(member->name, BYTES("message")))
+            !bytes_equal(member->name, BYTES("message")) && !bytes_equal(member->name, BYTES("encrypted")))
             own = namespace_set_json(arena, own, arena_copy(arena, member->name.data, member->name.size),
                                      member->text);
     return own;

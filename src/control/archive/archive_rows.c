@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "control/archive/archive_line.h"
 #include "control/message.h"
+#include "control/ns_keys.h"
 #include "edge/pg_copy.h"
 
 /* One of the two copies. */
@@ -17,6 +18,10 @@ struct side {
 struct archive_rows {
     struct side documents, items;
     struct digest *digest;
+    struct data_keys *keys;
+    struct arena *arena; /* of the line */
+    struct archive_item *list;
+    size_t count, room;
 };
 
 enum { CLASS, ID };                                                       /* of both */
@@ -172,8 +177,10 @@ bool archive_rows_open(struct control *control, const struct archive_snapshot *s
                        const struct archive_filter *filter, struct archive_rows **rows_r)
 {
     bool is_joined = filter->since_version || filter->since_snapshot;
+    struct data_keys *keys;
     *rows_r = NULL;
-    if (!open_side(control, filter, of_documents, "d.class, d.id", snapshot->documents) ||
+    if (!ns_keys_read(control, snapshot->documents, &keys) ||
+        !open_side(control, filter, of_documents, "d.class, d.id", snapshot->documents) ||
         !open_side(control, filter, is_joined ? of_changed_items : of_items,
                    is_joined ? "i.class, i.id, i.iclass, i.key" : "d.class, d.id, d.iclass, d.key",
                    snapshot->items))
@@ -184,6 +191,8 @@ bool archive_rows_open(struct control *control, const struct archive_snapshot *s
     rows->documents.pg = snapshot->documents;
     rows->items.pg = snapshot->items;
     rows->digest = digest_create();
+    rows->keys = keys;
+    rows->arena = arena_create("archive line");
     *rows_r = rows;
     return next_row(&rows->documents, HEADER_COLUMNS) && next_row(&rows->items, ITEM_COLUMNS);
 }
@@ -198,12 +207,44 @@ static int compare(const struct archive_rows *rows)
     return order ? order : bytes_compare(item[ID], header[ID]);
 }
 
-static void add_item(struct builder *text, const struct bytes *fields, bool is_first)
+static struct bytes copy(struct arena *arena, struct bytes text)
 {
-    const struct archive_item item = {
-        fields[ICLASS],           fields[KEY],     pg_copy_i64(fields[IVERSION]),
-        pg_copy_i64(fields[VOP]), fields[CONTENT], pg_copy_bool(fields[RAW])};
-    archive_line_add_item(text, &item, is_first);
+    return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
+}
+
+/* Takes the item of the row; its texts are in the arena. */
+static bool take_item(struct archive_rows *rows)
+{
+    const struct bytes *fields = rows->items.row.fields;
+    struct bytes content = fields[CONTENT];
+    struct item_place place = {fields[CLASS], fields[ID], fields[ICLASS], fields[KEY],
+                               pg_copy_bool(fields[RAW])};
+    if (!data_keys_open_item(rows->keys, rows->arena, &place, &content)) {
+        message_print("%.*s/%.*s: an item cannot be decrypted: it was altered, or is of another place",
+                      (int)place.class.size, place.class.data, (int)place.id.size, place.id.data);
+        return false;
+    }
+    ARENA_GROW(rows->arena, rows->list, rows->count, rows->room);
+    rows->list[rows->count++] = (struct archive_item){
+        copy(rows->arena, fields[ICLASS]), copy(rows->arena, place.key), pg_copy_i64(fields[IVERSION]),
+        pg_copy_i64(fields[VOP]),          copy(rows->arena, content),   place.is_raw};
+    return true;
+}
+
+static int by_class_and_key(const void *a, const void *b)
+{
+    const struct archive_item *one = a, *other = b;
+    int order = bytes_compare(one->class, other->class);
+    return order ? order : bytes_compare(one->key, other->key);
+}
+
+/* Rows are ordered by the keys that are stored, which are encrypted perhaps. */
+static void add_items(struct archive_rows *rows, struct builder *text)
+{
+    if (rows->keys->count && rows->count)
+        qsort(rows->list, rows->count, sizeof *rows->list, by_class_and_key);
+    for (size_t i = 0; i < rows->count; i++)
+        archive_line_add_item(text, &rows->list[i], i == 0);
 }
 
 enum archive_rows_event archive_rows_next(struct archive_rows *rows, struct builder *text,
@@ -211,7 +252,9 @@ enum archive_rows_event archive_rows_next(struct archive_rows *rows, struct buil
 {
     const struct bytes *fields = rows->documents.row.fields;
     size_t began = text->size;
-    bool is_first = true;
+    arena_reset(rows->arena);
+    rows->list = NULL;
+    rows->count = rows->room = 0;
     if (!rows->documents.row.count)
         return ARCHIVE_ROWS_END;
     const struct archive_header header = {fields[CLASS], fields[ID], pg_copy_i64(fields[VERSION]),
@@ -219,14 +262,15 @@ enum archive_rows_event archive_rows_next(struct archive_rows *rows, struct buil
     archive_line_begin(text, &header);
     for (int order; (order = compare(rows)) <= 0;) {
         if (header.ctime && order == 0) {
-            add_item(text, rows->items.row.fields, is_first);
-            is_first = false;
+            if (!take_item(rows))
+                return ARCHIVE_ROWS_FAILED;
             sum->items++;
             sum->attachments += bytes_equal(rows->items.row.fields[ICLASS], BYTES("P"));
         }
         if (!next_row(&rows->items, ITEM_COLUMNS))
             return ARCHIVE_ROWS_FAILED;
     }
+    add_items(rows, text);
     archive_line_end(text, &header);
     sum->documents += header.ctime != 0;
     sum->deleted += header.ctime == 0;
@@ -240,5 +284,6 @@ void archive_rows_close(struct archive_rows *rows)
     if (!rows)
         return;
     digest_destroy(rows->digest);
+    arena_destroy(rows->arena);
     free(rows);
 }

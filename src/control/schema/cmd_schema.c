@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "control/message.h"
+#include "control/ns_keys.h"
 #include "control/ns_registry.h"
 #include "control/record.h"
 #include "control/rules/cmd_rules.h"
@@ -274,6 +275,20 @@ static int schema_show(struct control *control, int argc, char **argv)
 
 /* --- plan, apply --------------------------------------------------------------------------------- */
 
+/* Whether the database reads contents for it, which it cannot where they are encrypted. */
+static bool needs_contents(const struct schema *schema)
+{
+    for (size_t c = 0; c < schema->class_count; c++) {
+        const struct schema_class *class = &schema->classes[c];
+        if (class->collection_count || class->unique_count || class->mutation_count || class->max_life.item)
+            return true;
+        for (size_t i = 0; i < class->item_count; i++)
+            if (class->items[i].field_count || class->items[i].copies)
+                return true;
+    }
+    return false;
+}
+
 static bool open_plan(struct control *control, const char *code, bool is_alone, struct ns_target *target,
                       struct schema_plan *plan)
 {
@@ -286,6 +301,10 @@ static bool open_plan(struct control *control, const char *code, bool is_alone, 
                                          "select pg_advisory_lock(hashtextextended('stampd schema', 0))")) &&
            read_declared(control, target, &text, &schema) &&
            schema_plan_join_modules(control, code, schema, &joined) &&
+           (!needs_contents(joined) ||
+            ns_keys_refuse(control, target->pg,
+                           "a schema with exported fields, collections, unique properties, "
+                           "maxLife, copies or mutations")) &&
            schema_plan_make(control, target->pg, joined, plan);
 }
 

@@ -9,6 +9,7 @@
 #include "operation/worker_context.h"
 #include "segment/uploads.h"
 #include "store/store_blobs.h"
+#include "store/store_sealing.h"
 
 enum { SMALL_BYTES = 1048576 /* quicker than most operations: the shares do not count it */ };
 
@@ -138,6 +139,9 @@ enum fault attachment_upload_receive(struct attempt *attempt)
     if (!call->attachment->inlet)
         return FAULT_ABODY;
     enum fault fault = judge(attempt);
+    if (!fault) /* before anything is on the disk */
+        fault = store_sealing_refuse(documents_store(attempt->worker_context->documents), attempt->ns,
+                                     STATEMENT_BLOB_TOUCH);
     if (!fault)
         fault = receive(attempt);
     upload->is_stored = !fault;

@@ -1,0 +1,20 @@
+/* ns_keys: the data keys of an encrypted namespace, for commands (store/data_keys.h). */
+#ifndef STAMPD_CONTROL_NS_KEYS_H
+#define STAMPD_CONTROL_NS_KEYS_H
+
+#include "control/control.h"
+#include "store/data_keys.h"
+
+/* Reads the site key of the settings; on failure reports why. */
+MUST_USE bool ns_keys_load_site(struct control *control);
+/* The data keys of the database, freed with the arena; none: it is not encrypted.  On failure, as with
+ * another site key, reports why. */
+MUST_USE bool ns_keys_read(struct control *control, struct pg *pg, struct data_keys **keys_r);
+/* Adds a new data key; the first one encrypts the namespace.  On failure reports why. */
+MUST_USE bool ns_keys_add(struct control *control, struct pg *pg);
+/* Wraps all data keys under the present site key.  On failure reports why. */
+MUST_USE bool ns_keys_wrap(struct control *control, struct pg *pg);
+/* Reports that the command `what` has no use in an encrypted namespace; true: it is not encrypted. */
+MUST_USE bool ns_keys_refuse(struct control *control, struct pg *pg, const char *what);
+
+#endif

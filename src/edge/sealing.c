@@ -1,0 +1,256 @@
+/* sealing: XAES-256-GCM as C2SP specifies it, from AES-256 and AES-256-GCM of OpenSSL; AES-256-SIV of RFC
+ * 5297. */
+#include "edge/sealing.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "edge/crypto.h"
+#include "edge/crypto_private.h"
+
+enum { BLOCK = 16, GCM_NONCE = 12, DIGITS_MOST = 18 };
+
+static EVP_CIPHER *cipher(const char *name)
+{
+    EVP_CIPHER *found = EVP_CIPHER_fetch(NULL, name, NULL);
+    crypto_must(found != NULL);
+    return found;
+}
+
+/* Fetched once: a fetch costs as much as a small text. */
+static const EVP_CIPHER *gcm(void)
+{
+    static EVP_CIPHER *fetched;
+    return fetched ? fetched : (fetched = cipher("AES-256-GCM"));
+}
+
+static const EVP_CIPHER *siv(void)
+{
+    static EVP_CIPHER *fetched;
+    return fetched ? fetched : (fetched = cipher("AES-256-SIV"));
+}
+
+static const EVP_CIPHER *block_cipher(void)
+{
+    static EVP_CIPHER *fetched;
+    return fetched ? fetched : (fetched = cipher("AES-256-ECB"));
+}
+
+/* --- XAES-256-GCM --- */
+
+/* The key of one message, from the first half of its nonce: CMAC of two blocks by two encryptions. */
+static void derive_message_key(const unsigned char key[SEALING_KEY], const unsigned char *nonce,
+                               unsigned char derived_r[SEALING_KEY])
+{
+    unsigned char subkey[BLOCK] = {0}, blocks[2 * BLOCK];
+    int size = 0;
+    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+    crypto_must(context && EVP_EncryptInit_ex2(context, block_cipher(), key, NULL, NULL) == 1 &&
+                EVP_CIPHER_CTX_set_padding(context, 0) == 1 &&
+                EVP_EncryptUpdate(context, subkey, &size, subkey, BLOCK) == 1);
+    unsigned char carry = subkey[0] >> 7;
+    for (int i = 0; i < BLOCK - 1; i++)
+        subkey[i] = (unsigned char)(subkey[i] << 1 | subkey[i + 1] >> 7);
+    subkey[BLOCK - 1] = (unsigned char)(subkey[BLOCK - 1] << 1 ^ (carry ? 0x87 : 0));
+    for (int half = 0; half < 2; half++) {
+        unsigned char *block = blocks + (ptrdiff_t)half * BLOCK;
+        memcpy(block, (const unsigned char[]){0, (unsigned char)(half + 1), 'X', 0}, 4);
+        memcpy(block + 4, nonce, GCM_NONCE);
+        for (int i = 0; i < BLOCK; i++)
+            block[i] ^= subkey[i];
+    }
+    crypto_must(EVP_EncryptUpdate(context, derived_r, &size, blocks, sizeof blocks) == 1 &&
+                size == SEALING_KEY);
+    EVP_CIPHER_CTX_free(context);
+    OPENSSL_cleanse(subkey, sizeof subkey);
+}
+
+void sealing_encrypt(const unsigned char key[SEALING_KEY], const unsigned char nonce[SEALING_NONCE],
+                     struct bytes aad, struct bytes text, unsigned char *sealed_r)
+{
+    unsigned char derived[SEALING_KEY];
+    int size = 0, rest = 0;
+    assert(text.size <= INT_MAX - SEALING_TAG && aad.size <= INT_MAX);
+    derive_message_key(key, nonce, derived);
+    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+    crypto_must(
+        context && EVP_EncryptInit_ex2(context, gcm(), derived, nonce + GCM_NONCE, NULL) == 1 &&
+        EVP_EncryptUpdate(context, NULL, &size, (const unsigned char *)aad.data, (int)aad.size) == 1 &&
+        EVP_EncryptUpdate(context, sealed_r, &size, (const unsigned char *)text.data, (int)text.size) == 1 &&
+        EVP_EncryptFinal_ex(context, sealed_r + size, &rest) == 1 && (size_t)(size + rest) == text.size &&
+        EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, SEALING_TAG, sealed_r + text.size) == 1);
+    EVP_CIPHER_CTX_free(context);
+    OPENSSL_cleanse(derived, sizeof derived);
+}
+
+bool sealing_decrypt(const unsigned char key[SEALING_KEY], const unsigned char nonce[SEALING_NONCE],
+                     struct bytes aad, struct bytes sealed, unsigned char *text_r)
+{
+    unsigned char derived[SEALING_KEY], tag[SEALING_TAG];
+    int size = 0, rest = 0;
+    if (sealed.size < SEALING_TAG || sealed.size > INT_MAX || aad.size > INT_MAX)
+        return false;
+    size_t text_size = sealed.size - SEALING_TAG;
+    memcpy(tag, sealed.data + text_size, sizeof tag);
+    derive_message_key(key, nonce, derived);
+    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+    crypto_must(
+        context && EVP_DecryptInit_ex2(context, gcm(), derived, nonce + GCM_NONCE, NULL) == 1 &&
+        EVP_DecryptUpdate(context, NULL, &size, (const unsigned char *)aad.data, (int)aad.size) == 1 &&
+        EVP_DecryptUpdate(context, text_r, &size, (const unsigned char *)sealed.data, (int)text_size) == 1 &&
+        EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, SEALING_TAG, tag) == 1);
+    bool is_whole = EVP_DecryptFinal_ex(context, text_r + size, &rest) == 1;
+    EVP_CIPHER_CTX_free(context);
+    OPENSSL_cleanse(derived, sizeof derived);
+    return is_whole;
+}
+
+/* --- texts --- */
+
+void sealing_derive(int64_t id, const unsigned char secret[SEALING_KEY], struct sealing_keys *keys_r)
+{
+    struct bytes key = {(const char *)secret, SEALING_KEY};
+    keys_r->id = id;
+    crypto_derive(BYTES(""), key, BYTES("stampd texts"), keys_r->texts, sizeof keys_r->texts);
+    crypto_derive(BYTES(""), key, BYTES("stampd names"), keys_r->names, sizeof keys_r->names);
+}
+
+/* Each part after its size, so that no two places have the same bytes. */
+static struct bytes write_place(struct arena *arena, struct sealing_place place)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < place.count; i++)
+        size += sizeof(uint32_t) + place.parts[i].size;
+    char *text = ARENA_ROOM(arena, char, size + 1), *at = text;
+    for (size_t i = 0; i < place.count; i++) {
+        uint32_t part = (uint32_t)place.parts[i].size;
+        const unsigned char order[] = {(unsigned char)(part >> 24), (unsigned char)(part >> 16),
+                                       (unsigned char)(part >> 8), (unsigned char)part};
+        memcpy(at, order, sizeof order);
+        at += sizeof order;
+        if (part)
+            memcpy(at, place.parts[i].data, part);
+        at += part;
+    }
+    return (struct bytes){text, size};
+}
+
+static struct bytes encode(struct arena *arena, const char *prefix, const void *data, size_t size)
+{
+    struct builder text = {0};
+    builder_add_bytes(&text, bytes_of(prefix));
+    base64_add(&text, (struct bytes){data, size});
+    struct bytes encoded = {arena_copy(arena, text.data, text.size), text.size};
+    builder_free(&text);
+    return encoded;
+}
+
+/* NULL: it is not what encode wrote. */
+static unsigned char *decode(struct arena *arena, struct bytes text, size_t *size_r)
+{
+    *size_r = text.size / 4 * 3 + text.size % 4 * 3 / 4;
+    unsigned char *bytes = ARENA_ROOM(arena, unsigned char, *size_r + 1);
+    return base64_read_strict(text, bytes, *size_r) ? bytes : NULL;
+}
+
+struct bytes sealing_seal(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
+                          struct bytes text)
+{
+    if (!text.data)
+        return text;
+    size_t size = SEALING_NONCE + text.size + SEALING_TAG;
+    unsigned char *sealed = ARENA_ROOM(arena, unsigned char, size);
+    crypto_random(sealed, SEALING_NONCE);
+    sealing_encrypt(keys->texts, sealed, write_place(arena, place), text, sealed + SEALING_NONCE);
+    return encode(arena, arena_printf(arena, "~%lld.", (long long)keys->id), sealed, size);
+}
+
+/* "~ID." and the rest; 0: it is no sealed text. */
+static int64_t read_id(struct bytes *text)
+{
+    int64_t id = 0;
+    size_t at = 1;
+    if (text->size < 3 || text->data[0] != '~')
+        return 0;
+    while (at < text->size && at <= DIGITS_MOST && text->data[at] >= '0' && text->data[at] <= '9')
+        id = id * 10 + (text->data[at++] - '0');
+    if (at == text->size || text->data[at] != '.')
+        return 0;
+    text->data += at + 1;
+    text->size -= at + 1;
+    return id;
+}
+
+int64_t sealing_key_id(struct bytes sealed)
+{
+    return read_id(&sealed);
+}
+
+bool sealing_open(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
+                  struct bytes sealed, struct bytes *text_r)
+{
+    size_t size;
+    *text_r = NO_BYTES;
+    if (read_id(&sealed) != keys->id)
+        return false;
+    const unsigned char *bytes = decode(arena, sealed, &size);
+    if (!bytes || size < SEALING_NONCE + SEALING_TAG)
+        return false;
+    unsigned char *text = ARENA_ROOM(arena, unsigned char, size);
+    const struct bytes body = {(const char *)bytes + SEALING_NONCE, size - SEALING_NONCE};
+    if (!sealing_decrypt(keys->texts, bytes, write_place(arena, place), body, text))
+        return false;
+    size -= SEALING_NONCE + SEALING_TAG;
+    text[size] = '\0';
+    *text_r = (struct bytes){(const char *)text, size};
+    return true;
+}
+
+/* --- names --- */
+
+struct bytes sealing_seal_name(struct arena *arena, const struct sealing_keys *keys,
+                               struct sealing_place place, struct bytes name)
+{
+    if (!name.size)
+        return name;
+    size_t size = SEALING_TAG + name.size;
+    struct bytes aad = write_place(arena, place);
+    unsigned char *sealed = ARENA_ROOM(arena, unsigned char, size);
+    int done = 0, rest = 0;
+    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+    crypto_must(context && EVP_EncryptInit_ex2(context, siv(), keys->names, NULL, NULL) == 1 &&
+                EVP_EncryptUpdate(context, NULL, &done, (const unsigned char *)aad.data, (int)aad.size) ==
+                    1 &&
+                EVP_EncryptUpdate(context, sealed + SEALING_TAG, &done, (const unsigned char *)name.data,
+                                  (int)name.size) == 1 &&
+                EVP_EncryptFinal_ex(context, sealed + SEALING_TAG + done, &rest) == 1 &&
+                EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, SEALING_TAG, sealed) == 1);
+    EVP_CIPHER_CTX_free(context);
+    return encode(arena, "", sealed, size);
+}
+
+bool sealing_open_name(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
+                       struct bytes sealed, struct bytes *name_r)
+{
+    size_t size;
+    *name_r = sealed;
+    if (!sealed.size)
+        return true;
+    unsigned char *bytes = decode(arena, sealed, &size);
+    if (!bytes || size <= SEALING_TAG || size > INT_MAX)
+        return false;
+    struct bytes aad = write_place(arena, place);
+    size -= SEALING_TAG;
+    unsigned char *name = ARENA_ROOM(arena, unsigned char, size + 1);
+    int done = 0;
+    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
+    crypto_must(context && EVP_DecryptInit_ex2(context, siv(), keys->names, NULL, NULL) == 1 &&
+                EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, SEALING_TAG, bytes) == 1 &&
+                EVP_DecryptUpdate(context, NULL, &done, (const unsigned char *)aad.data, (int)aad.size) == 1);
+    bool is_whole = EVP_DecryptUpdate(context, name, &done, bytes + SEALING_TAG, (int)size) == 1;
+    EVP_CIPHER_CTX_free(context);
+    name[size] = '\0';
+    *name_r = (struct bytes){(const char *)name, size};
+    return is_whole;
+}

@@ -1,0 +1,49 @@
+/* sealing: texts encrypted for a place, and opened there only (doc/explanation/encryption.md).
+ *
+ * A text is sealed by XAES-256-GCM with a random nonce of 192 bits; a name by AES-256-SIV, so that the same
+ * name at the same place is sealed as the same text and can be found.  The place is a list of texts that is
+ * authenticated but not stored: at another place, or altered, a sealed text cannot be opened. */
+#ifndef STAMPD_EDGE_SEALING_H
+#define STAMPD_EDGE_SEALING_H
+
+#include "base/arena.h"
+#include "base/bytes.h"
+
+enum { SEALING_KEY = 32, SEALING_NONCE = 24, SEALING_TAG = 16, SEALING_NAME_KEY = 64 };
+
+/* Keys made of one data key. */
+struct sealing_keys {
+    int64_t id;
+    unsigned char texts[SEALING_KEY], names[SEALING_NAME_KEY];
+};
+
+struct sealing_place {
+    const struct bytes *parts;
+    size_t count;
+};
+
+void sealing_derive(int64_t id, const unsigned char secret[SEALING_KEY], struct sealing_keys *keys_r);
+
+/* XAES-256-GCM: writes text.size + SEALING_TAG bytes.  Never use a key and nonce twice. */
+void sealing_encrypt(const unsigned char key[SEALING_KEY], const unsigned char nonce[SEALING_NONCE],
+                     struct bytes aad, struct bytes text, unsigned char *sealed_r);
+/* Writes sealed.size - SEALING_TAG bytes; false: it was not encrypted so. */
+MUST_USE bool sealing_decrypt(const unsigned char key[SEALING_KEY], const unsigned char nonce[SEALING_NONCE],
+                              struct bytes aad, struct bytes sealed, unsigned char *text_r);
+
+/* A text as "~ID.base64", in the arena; without data it stays so. */
+struct bytes sealing_seal(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
+                          struct bytes text);
+/* The id of the key of a sealed text; 0: it is none. */
+int64_t sealing_key_id(struct bytes sealed);
+/* `keys` are those of sealing_key_id. */
+MUST_USE bool sealing_open(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
+                           struct bytes sealed, struct bytes *text_r);
+
+/* A name as base64, in the arena; an empty one stays empty. */
+struct bytes sealing_seal_name(struct arena *arena, const struct sealing_keys *keys,
+                               struct sealing_place place, struct bytes name);
+MUST_USE bool sealing_open_name(struct arena *arena, const struct sealing_keys *keys,
+                                struct sealing_place place, struct bytes sealed, struct bytes *name_r);
+
+#endif

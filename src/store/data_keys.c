@@ -1,0 +1,137 @@
+/* data_keys: a list, short, searched from its end. */
+#include "store/data_keys.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "edge/site_key.h"
+#include "store/statements.h"
+
+/* Columns of the statement: the mark of the site key, the wrapped key, the name of the database. */
+enum { ID, SITE, WRAPPED, DATABASE };
+
+const struct pg_statement *data_keys_statement(void)
+{
+    return &statements[STATEMENT_DATA_KEYS];
+}
+
+void data_keys_free(struct data_keys *keys)
+{
+    if (keys->keys)
+        explicit_bzero(keys->keys, keys->count * sizeof *keys->keys);
+    free(keys->keys);
+    *keys = (struct data_keys){0};
+}
+
+/* Why the row cannot be unwrapped. */
+static const char *explain(const struct pg_result *rows, int row)
+{
+    if (!*site_key_mark())
+        return "the namespace is encrypted, and there is no site key (setting site_key_file)";
+    return bytes_equal(pg_get_text(rows, row, SITE), bytes_of(site_key_mark()))
+               ? "a data key was altered, or is of another database"
+               : "the namespace is encrypted under another site key than that of site_key_file";
+}
+
+bool data_keys_take(struct data_keys *keys, const struct pg_result *rows, const char **problem_r)
+{
+    struct arena *arena = arena_create("data keys");
+    bool is_open = true;
+    data_keys_free(keys);
+    if (pg_rows(rows) && !(keys->keys = calloc((size_t)pg_rows(rows), sizeof *keys->keys)))
+        log_fatal("out of memory data keys");
+    for (int row = 0; row < pg_rows(rows) && is_open; row++) {
+        unsigned char secret[SEALING_KEY];
+        int64_t id = pg_get_i64(rows, row, ID);
+        is_open = site_key_unwrap(arena, pg_get_text(rows, row, SITE), pg_get_text(rows, row, DATABASE), id,
+                                  pg_get_text(rows, row, WRAPPED), secret);
+        if (is_open)
+            sealing_derive(id, secret, &keys->keys[keys->count++]);
+        else
+            *problem_r = explain(rows, row);
+        explicit_bzero(secret, sizeof secret);
+    }
+    arena_destroy(arena);
+    if (!is_open)
+        data_keys_free(keys);
+    return is_open;
+}
+
+static const struct sealing_keys *find(const struct data_keys *keys, int64_t id)
+{
+    for (size_t i = keys->count; i-- > 0;)
+        if (keys->keys[i].id == id)
+            return &keys->keys[i];
+    return NULL;
+}
+
+bool data_keys_has(const struct data_keys *keys, int64_t id)
+{
+    return find(keys, id) != NULL;
+}
+
+static const struct sealing_keys *newest(const struct data_keys *keys)
+{
+    return &keys->keys[keys->count - 1];
+}
+
+/* --- items --- */
+
+struct bytes data_keys_seal_key(const struct data_keys *keys, struct arena *arena,
+                                const struct item_place *place)
+{
+    const struct bytes parts[] = {BYTES("key"), place->class, place->id, place->iclass};
+    if (!keys->count)
+        return place->key;
+    return sealing_seal_name(arena, keys->keys, (struct sealing_place){parts, COUNT_OF(parts)}, place->key);
+}
+
+struct bytes data_keys_seal_content(const struct data_keys *keys, struct arena *arena,
+                                    const struct item_place *place, struct bytes content)
+{
+    const struct bytes parts[] = {place->is_raw ? BYTES("raw") : BYTES("item"), place->class, place->id,
+                                  place->iclass, place->key};
+    if (!keys->count)
+        return content;
+    return sealing_seal(arena, newest(keys), (struct sealing_place){parts, COUNT_OF(parts)}, content);
+}
+
+static bool open_text(const struct data_keys *keys, struct arena *arena, struct sealing_place place,
+                      struct bytes *text)
+{
+    const struct sealing_keys *one = find(keys, sealing_key_id(*text));
+    return one && sealing_open(arena, one, place, *text, text);
+}
+
+bool data_keys_open_item(const struct data_keys *keys, struct arena *arena, struct item_place *place,
+                         struct bytes *content)
+{
+    if (!keys->count)
+        return true;
+    const struct bytes of_key[] = {BYTES("key"), place->class, place->id, place->iclass};
+    if (!sealing_open_name(arena, keys->keys, (struct sealing_place){of_key, COUNT_OF(of_key)}, place->key,
+                           &place->key))
+        return false;
+    const struct bytes parts[] = {place->is_raw ? BYTES("raw") : BYTES("item"), place->class, place->id,
+                                  place->iclass, place->key};
+    return !content->data || open_text(keys, arena, (struct sealing_place){parts, COUNT_OF(parts)}, content);
+}
+
+/* --- other texts --- */
+
+struct bytes data_keys_seal_text(const struct data_keys *keys, struct arena *arena, const char *kind,
+                                 struct bytes name, struct bytes text)
+{
+    const struct bytes parts[] = {bytes_of(kind), name};
+    if (!keys->count || !text.size)
+        return text;
+    return sealing_seal(arena, newest(keys), (struct sealing_place){parts, COUNT_OF(parts)}, text);
+}
+
+bool data_keys_open_text(const struct data_keys *keys, struct arena *arena, const char *kind,
+                         struct bytes name, struct bytes *text)
+{
+    const struct bytes parts[] = {bytes_of(kind), name};
+    return !keys->count || !text->size ||
+           open_text(keys, arena, (struct sealing_place){parts, COUNT_OF(parts)}, text);
+}

@@ -1,0 +1,41 @@
+/* data_keys: the keys of an encrypted namespace, and what is sealed by them: contents and keys of items,
+ * arguments of tasks, kept answers (doc/explanation/encryption.md).  For workers and stampctl alike. */
+#ifndef STAMPD_STORE_DATA_KEYS_H
+#define STAMPD_STORE_DATA_KEYS_H
+
+#include "edge/pg.h"
+#include "edge/sealing.h"
+#include "model/item.h"
+
+struct data_keys {
+    struct sealing_keys *keys; /* the first seals the keys of items, the last what is written now */
+    size_t count;              /* 0: the namespace is not encrypted */
+};
+
+/* Reads the keys of a database. */
+const struct pg_statement *data_keys_statement(void);
+/* What it has found; false: no site key of ours unwraps them, and it was logged. */
+MUST_USE bool data_keys_take(struct data_keys *keys, const struct pg_result *rows, const char **problem_r);
+void data_keys_free(struct data_keys *keys);
+bool data_keys_has(const struct data_keys *keys, int64_t id);
+
+/* Of an item of the document: its content and key as they are stored.  The item itself stays. */
+struct item_place {
+    struct bytes class, id, iclass, key;
+    bool is_raw;
+};
+struct bytes data_keys_seal_key(const struct data_keys *keys, struct arena *arena,
+                                const struct item_place *place);
+struct bytes data_keys_seal_content(const struct data_keys *keys, struct arena *arena,
+                                    const struct item_place *place, struct bytes content);
+/* Opens both: `place` has the stored key and gets the real one.  False: altered, or of another place. */
+MUST_USE bool data_keys_open_item(const struct data_keys *keys, struct arena *arena, struct item_place *place,
+                                  struct bytes *content);
+
+/* A text of another kind, that belongs to a name. */
+struct bytes data_keys_seal_text(const struct data_keys *keys, struct arena *arena, const char *kind,
+                                 struct bytes name, struct bytes text);
+MUST_USE bool data_keys_open_text(const struct data_keys *keys, struct arena *arena, const char *kind,
+                                  struct bytes name, struct bytes *text);
+
+#endif

@@ -1,0 +1,119 @@
+/* store_sealing: keys are read when a session opens, with each schema, and when a text has an unknown one. */
+#include "store/store_sealing.h"
+
+#include "base/log.h"
+#include "store/store_cache.h"
+#include "store/store_private.h"
+
+static enum fault read_keys(struct data_keys *keys, struct pg *pg)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    const char *problem = "";
+    struct arena *arena = arena_create("data keys");
+    pg_params_start(&params, arena);
+    enum fault fault = pg_run(pg, data_keys_statement(), &params, &rows);
+    if (!fault && !data_keys_take(keys, rows, &problem)) {
+        log_error("%s", problem);
+        fault = FAULT_ODATABASE;
+    }
+    arena_destroy(arena);
+    return fault;
+}
+
+static enum fault open_cache(void *cache, struct pg *pg)
+{
+    return read_keys(cache, pg);
+}
+
+static void close_cache(void *cache)
+{
+    data_keys_free(cache);
+}
+
+const struct store_cache store_cache_sealing = {
+    .size = sizeof(struct data_keys), .open = open_cache, .close = close_cache};
+
+static struct data_keys *keys_of(const struct store *store, int ns)
+{
+    return store_cache_of(store, ns, STORE_CACHE_sealing);
+}
+
+const struct data_keys *store_sealing_keys(const struct store *store, int ns)
+{
+    static const struct data_keys none;
+    const struct data_keys *keys = keys_of(store, ns);
+    return keys ? keys : &none;
+}
+
+enum fault store_sealing_renew(struct store *store, int ns)
+{
+    struct data_keys *keys = keys_of(store, ns);
+    return keys && keys->count ? read_keys(keys, store_pg(store, ns)) : FAULT_NONE;
+}
+
+/* --- opening --- */
+
+/* Another process may have begun to use a new key. */
+static enum fault know_key(struct store *store, int ns, struct bytes sealed)
+{
+    int64_t id = sealing_key_id(sealed);
+    return !id || data_keys_has(store_sealing_keys(store, ns), id) ? FAULT_NONE
+                                                                   : store_sealing_renew(store, ns);
+}
+
+enum fault store_sealing_open_item(struct store *store, int ns, struct arena *arena,
+                                   const struct header *header, struct item *item)
+{
+    if (!store_sealing_keys(store, ns)->count)
+        return FAULT_NONE;
+    struct item_place place = {header->class, header->id, item->iclass, item->key, item->raw};
+    enum fault fault = know_key(store, ns, item->content);
+    if (fault)
+        return fault;
+    if (!data_keys_open_item(store_sealing_keys(store, ns), arena, &place, &item->content)) {
+        log_often(LOG_LEVEL_ERROR, arena_copy(arena, header->class.data, header->class.size),
+                  "an item cannot be decrypted: it was altered, or is of another place class=%.*s",
+                  (int)header->class.size, header->class.data);
+        return FAULT_BCONTENT;
+    }
+    item->key = place.key;
+    return FAULT_NONE;
+}
+
+enum fault store_sealing_open_text(struct store *store, int ns, struct arena *arena, const char *kind,
+                                   struct bytes name, struct bytes *text)
+{
+    if (!store_sealing_keys(store, ns)->count)
+        return FAULT_NONE;
+    enum fault fault = know_key(store, ns, *text);
+    if (fault || data_keys_open_text(store_sealing_keys(store, ns), arena, kind, name, text))
+        return fault;
+    log_often(LOG_LEVEL_ERROR, kind, "a text cannot be decrypted: it was altered, or is of another place: %s",
+              kind);
+    return FAULT_BCONTENT;
+}
+
+/* --- what is refused --- */
+
+bool store_sealing_refuses(const struct store *store, int ns, enum statement statement)
+{
+    switch (statement) {
+    case STATEMENT_SUBSCRIPTIONS_PUT:
+    case STATEMENT_SIGHT_DECLARE:
+    case STATEMENT_BLOB_TOUCH:
+    case STATEMENT_BLOB_CLAIM:
+    case STATEMENT_BLOB_FIND:
+    case STATEMENT_OWNERS_DECLARE:
+        return store_sealing_keys(store, ns)->count > 0;
+    default:
+        return false;
+    }
+}
+
+enum fault store_sealing_refuse(struct store *store, int ns, enum statement statement)
+{
+    struct pg *pg;
+    enum fault fault = store_use(store, ns, &pg);
+    return !fault && store_sealing_refuses(store, ns, statement) ? FAULT_OENCRYPTED : fault;
+}

@@ -1,0 +1,27 @@
+/* store_sealing: the data keys of the sessions of a store (data_keys.h). */
+#ifndef STAMPD_STORE_STORE_SEALING_H
+#define STAMPD_STORE_STORE_SEALING_H
+
+#include "model/document.h"
+#include "store/data_keys.h"
+#include "store/statements.h"
+#include "store/store.h"
+
+/* The keys of an open session; none: it is not encrypted. */
+const struct data_keys *store_sealing_keys(const struct store *store, int ns);
+/* Reads them again: there may be new ones. */
+MUST_USE enum fault store_sealing_renew(struct store *store, int ns);
+
+/* Opens the content and key of an item as it was stored.  FAULT_BCONTENT: altered, or of another place. */
+MUST_USE enum fault store_sealing_open_item(struct store *store, int ns, struct arena *arena,
+                                            const struct header *header, struct item *item);
+MUST_USE enum fault store_sealing_open_text(struct store *store, int ns, struct arena *arena,
+                                            const char *kind, struct bytes name, struct bytes *text);
+
+/* Whether the namespace is encrypted and the statement would store, or compare in the database, what must be
+ * encrypted. */
+bool store_sealing_refuses(const struct store *store, int ns, enum statement statement);
+/* The same, with a session that is opened when there is none: FAULT_OENCRYPTED. */
+MUST_USE enum fault store_sealing_refuse(struct store *store, int ns, enum statement statement);
+
+#endif

@@ -1,0 +1,213 @@
+"""Encrypted namespaces: what is stored of them discloses nothing, what was moved or altered is never served, and keys change under way."""
+import json
+import shutil
+import subprocess
+
+import pytest
+
+import archives
+from manager import Manager
+from stack import BUILD, SERVER_USER, refused, run_program, wait_until
+
+STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open'}, 'settings': {'limit_kept_bytes': 1 << 20}}
+PLANTED = 'marzipan-7719'
+
+
+def doc(id_, *items):
+    return {'c': 'Note', 'id': id_, 'items': list(items)}
+
+
+def line(key, value):
+    return {'c': 'Line', 'k': key, 'j': value}
+
+
+def new_site_key(stack, name):
+    path = stack.path / 'etc' / name
+    run_program(BUILD / 'src/stampctl', 'key', 'new', '--site', path)
+    if SERVER_USER:
+        shutil.chown(path, SERVER_USER['user'])
+    return path
+
+
+def create(stack, code):
+    file = stack.path / 'nginx.pid'
+    file.write_text(f'{stack.pid("nginx")}\n')
+    stack.admin('ns', 'create', code, '--encrypted', '--access', 'open', '--nginx-pid', file)
+    wait_until(lambda: stack.ping(code).status_code == 200, what='the namespace')
+
+
+@pytest.fixture(scope='module')
+def vault(stack):
+    """The stack with an encrypted namespace."""
+    stack.set(site_key_file=new_site_key(stack, 'site.key'))
+    create(stack, 'vault')
+    return stack
+
+
+def content(document, key):
+    item, = (item for item in document['items'] if item.get('k', '') == key)
+    return item.get('j')
+
+
+def test_documents_are_as_they_were_written(vault):
+    items = [line('a', {'x': [1, 'é']}), line('b' * 255, 'long'), {'c': 'Main', 'j': {'one': 1}}, {'c': 'Text', 's': '~1.not sealed'}]
+    vault.put('vault', doc('n1', *items))
+    vault.restart_stampd()  # nothing is cached
+    found = vault.get('vault', ('Note', 'n1'))
+    assert sorted((item['c'], item.get('k', ''), item.get('j', item.get('s'))) for item in found['items']) == sorted(
+        ((item['c'], item.get('k', ''), item.get('j', item.get('s'))) for item in items), key=lambda item: item[:2])
+    version = vault.put('vault', doc('n1', {'c': 'Line', 'k': 'a', 'del': True}, line('c', 3)))
+    vault.restart_stampd()
+    found = vault.get('vault', ('Note', 'n1'))
+    assert content(found, 'c') == 3 and found['v'] == version and not any(item.get('k') == 'a' for item in found['items'] if 'j' in item)
+    # by its key, the same row
+    vault.put('vault', doc('n1', line('c', 4)))
+    assert vault.psql('vault', "select count(*) from item where id = 'n1' and iclass = 'Line' and content is not null")[0][0] == 2
+    vault.put('vault', {'c': 'Note', 'id': 'n1', 'delete': True})
+    assert vault.psql('vault', "select count(*) from item where id = 'n1'")[0][0] == 0
+
+
+def test_a_dump_and_the_log_disclose_nothing(vault):
+    start, = vault.psql(None, 'select pg_current_wal_insert_lsn()')[0]
+    headers = {'Idempotency-Key': '"planted"'}
+    body = {'param': {'docs': [doc('n2', line(PLANTED + 'key', PLANTED), {'c': 'Text', 's': PLANTED})]}}
+    for ns in ('vault', 'lab'):
+        answer = vault.request('POST', f'/{ns}/op/put', json=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+    again = vault.request('POST', '/vault/op/put', json=body, headers=headers)
+    assert again.status_code == 200 and again.json()['out'] == vault.request('POST', '/vault/op/put', json=body, headers=headers).json()['out']
+    dumps = {ns: subprocess.run(['pg_dump', vault.conninfo(ns)], stdout=subprocess.PIPE, check=True).stdout for ns in ('vault', 'lab')}
+    assert PLANTED.encode() in dumps['lab'] and PLANTED.encode() not in dumps['vault']
+    # The log has the row of the other namespace, so that it would be found.
+    end, = vault.psql(None, 'select pg_current_wal_flush_lsn()')[0]
+    assert start != end
+    log = b''.join(path.read_bytes() for path in sorted((vault.path / 'pg/pg_wal').glob('0*')))
+    assert log.count(PLANTED.encode()) > 0
+    vault.put('vault', doc('n2', line('again', PLANTED + '-vault')))
+    vault.put('lab', doc('n2', line('again', PLANTED + '-lab')))
+    vault.psql(None, 'checkpoint')
+    log = b''.join(path.read_bytes() for path in sorted((vault.path / 'pg/pg_wal').glob('0*')))
+    assert (PLANTED + '-lab').encode() in log and (PLANTED + '-vault').encode() not in log
+
+
+def test_the_argument_of_a_task_is_encrypted(vault):
+    task = vault.op('vault', 'task', {'op': 'put', 'param': {'docs': [doc('n3', line('k', PLANTED))]}, 'start': vault.psql('vault', "select stamp_of(now() + interval '1 day')")[0][0]}, admin=True)['out']
+    (param,), = vault.psql('vault', 'select param from taskqueue')
+    assert param.startswith('~1.'), task
+    id_, = (row for row, in vault.psql('vault', 'select taskid from taskqueue'))
+    manager = Manager(vault, 'vault')
+    manager.hurry()
+    assert manager.run(id_)['result'] == 'done'
+    assert content(vault.get('vault', ('Note', 'n3')), 'k') == PLANTED
+
+
+@pytest.mark.parametrize('change', [
+    "update item set id = 'to' where id = 'from'",
+    "update item set content = (select content from item where id = 'other') where id = 'from'",
+    "update item set key = (select key from item where id = 'other') where id = 'from'",
+    "update item set iclass = 'Row' where id = 'from'",
+    "update item set raw = true where id = 'from'",
+    "update item set content = overlay(content placing 'AAAA' from 30) where id = 'from'",
+    "update item set content = '~' where id = 'from'",
+    "update item set key = 'clear' where id = 'from'"])
+def test_what_was_moved_or_altered_is_a_fault(vault, change):
+    vault.put('vault', *(doc(id_, line('key', f'of {id_}')) for id_ in ('from', 'other')), doc('to'))
+    vault.psql('vault', change)
+    vault.psql('vault', "select pg_notify('stampd', 'all')")
+    vault.restart_stampd()
+    refused('BCONTENT', vault.get, 'vault', ('Note', 'to' if " id = 'to'" in change else 'from'))
+    assert content(vault.get('vault', ('Note', 'other')), 'key') == 'of other'
+    vault.psql('vault', "delete from item where id in ('from', 'to', 'other'); delete from doc where id in ('from', 'to', 'other')")
+    vault.psql('vault', "select pg_notify('stampd', 'all')")
+    vault.restart_stampd()
+
+
+def test_the_database_stores_nothing_in_clear(vault):
+    for sql in ("select put_item('Note', 'clear', 'Line', 'a', '1')", "select task_create('x', '{\"a\":1}')",
+                "insert into subscription (session) values ('x')"):
+        with pytest.raises(Exception, match='encrypted_namespace|null value'):
+            vault.psql('vault', sql)
+
+
+def test_what_needs_contents_in_the_database_is_refused(vault, tmp_path):
+    assert vault.op('vault', 'list', {'c': 'Note'})['out']
+    refused('OENCRYPTED', vault.op, 'vault', 'subs', {'defs': ['Note']}, session='encrypted-session-1')
+    file = vault.http.put(f'{vault.url}/vault/doc/Note/n2/file/f', data=b'x', headers={'Content-Type': 'text/plain', 'Authorization': f'Bearer {vault.key}'}, timeout=60)
+    assert file.status_code == 503 and file.json()['code'] == 'OENCRYPTED', file.text
+    schema = tmp_path / 'schema'
+    schema.write_text(json.dumps({'classes': {'Note': {'items': {'Main': {'singleton': True, 'fields': {'f': 'string'}}}}}}))
+    vault.admin('schema', 'set', 'vault', schema)
+    assert 'encrypted' in vault.admin('schema', 'apply', 'vault', status=1).error
+    schema.write_text(json.dumps({'classes': {'Tune': {'items': {'Main': {'singleton': True, 'content': {'type': 'object'}}}}}}))
+    vault.admin('schema', 'set', 'vault', schema)
+    vault.admin('schema', 'apply', 'vault')
+    refused('ACONTENT', vault.put, 'vault', {'c': 'Tune', 'id': 't', 'items': [{'c': 'Main', 'j': 1}]})
+    assert 'encrypted' in vault.admin('ns', 'access', 'vault', 'rules', status=1).error
+    assert 'encrypted' in vault.admin('ns', 'create', 'other', '--encrypted', '--access', 'rules', status=2).error
+
+
+def test_archives_move_documents_in_and_out(vault, tmp_path):
+    vault.put('vault', doc('n4', line('k', {'deep': [1, 2]})), doc('n5', line('gone', 1)))
+    vault.put('vault', {'c': 'Note', 'id': 'n5', 'delete': True})
+    vault.admin('export', 'vault', tmp_path / 'first')
+    assert archives.documents(tmp_path / 'first')['Note', 'n4']['items'][0]['j'] == {'deep': [1, 2]}
+    create(vault, 'safe')
+    vault.admin('import', 'safe', tmp_path / 'first', '--no-configuration')
+    vault.restart_stampd()
+    assert content(vault.get('safe', ('Note', 'n4')), 'k') == {'deep': [1, 2]}
+    assert all(text is None or text.startswith('~1.') for text, in vault.psql('safe', 'select content from item'))
+    vault.admin('export', 'safe', tmp_path / 'second')
+    assert archives.documents(tmp_path / 'second') == archives.documents(tmp_path / 'first')
+    vault.admin('ns', 'create', 'plain', '--access', 'open')
+    vault.admin('import', 'plain', tmp_path / 'first', '--no-configuration')
+    assert vault.psql('plain', "select content::json from item where id = 'n4'")[0][0] == {'deep': [1, 2]}
+    assert 'encrypted' in vault.admin('import', 'vault', tmp_path / 'first', '--merge', status=1).error
+
+
+def ids(stack, ns):
+    """The keys under which the contents of a document are sealed."""
+    return {text.split('.')[0] for text, in stack.psql(ns, "select content from item where id = 'n6' and content is not null")}
+
+
+def test_keys_change_while_it_serves(vault):
+    vault.put('vault', doc('n6', line('old', 'under the first')))
+    listed = [json.loads(row) for row in vault.admin('ns', 'keys', 'vault', '--new', '--json').out.splitlines()]
+    assert [row['id'] for row in listed] == [1, 2]
+    vault.put('vault', doc('n6', line('new', 'under the second')))
+    assert ids(vault, 'vault') == {'~1', '~2'}
+    vault.put('vault', doc('n6', line('old', 'again')))
+    assert ids(vault, 'vault') == {'~2'} and vault.psql('vault', "select count(*) from item where id = 'n6'")[0][0] == 2
+    # the key of the site
+    second = new_site_key(vault, 'second.key')
+    vault.set(site_key_file=second, site_key_former_file=vault.settings['site_key_file'])
+    assert content(vault.get('vault', ('Note', 'n6')), 'new') == 'under the second'
+    for code in ('vault', 'safe'):
+        vault.admin('ns', 'keys', code, '--wrap')
+    vault.set(site_key_former_file='')
+    assert content(vault.get('vault', ('Note', 'n6')), 'new') == 'under the second'
+    assert 'is not encrypted' in vault.admin('ns', 'keys', 'lab', status=1).error
+
+
+def test_without_the_site_key_it_does_not_start(vault):
+    good = vault.settings['site_key_file']
+    config = vault.config.read_text()
+    wrong, malformed = new_site_key(vault, 'wrong.key'), new_site_key(vault, 'malformed.key')
+    malformed.write_text('0123\n')
+    broken = vault.path / 'etc/broken.conf'
+    for path, why in (('', 'there is no site key'), (wrong, 'under another site key'), (malformed, 'no site key of 64')):
+        broken.write_text(config.replace(f'site_key_file = {good}', f'site_key_file = {path}'))
+        ended = run_program(BUILD / 'src/stampd', '--config', broken, status=1, **SERVER_USER)
+        assert why in ended.error, ended.error
+    broken.write_text(config.replace(f'site_key_file = {good}', f'site_key_file = {wrong}'))
+    checked = run_program(BUILD / 'src/stampctl', 'check-config', '--config', broken, status=None)
+    assert checked.status == 1 and 'namespace vault: its data keys cannot be used' in checked.text
+    good.chmod(0o644)
+    broken.write_text(config)
+    assert 'any user may read' in run_program(BUILD / 'src/stampd', '--config', broken, status=1, **SERVER_USER).error
+    good.chmod(0o600)
+    # a key that was copied from another namespace opens nothing
+    rows = vault.psql('safe', 'select site, wrapped from data_key')
+    kept = vault.psql('vault', 'select wrapped from data_key where id = 1')[0][0]
+    vault.psql('vault', 'update data_key set wrapped = %s where id = 1', (rows[0][1],))
+    assert 'altered, or is of another' in run_program(BUILD / 'src/stampd', '--config', broken, status=1, **SERVER_USER).error
+    vault.psql('vault', 'update data_key set wrapped = %s where id = 1', (kept,))

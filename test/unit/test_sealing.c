@@ -1,0 +1,151 @@
+/* test_sealing: the examples of the specification, that what is sealed opens at its place and nowhere else,
+ * and that an altered text never opens. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "edge/sealing.h"
+#include "store/data_keys.h"
+
+static struct arena *arena;
+
+static int begin(void **state UNUSED)
+{
+    arena = arena_create("test");
+    return 0;
+}
+
+static int end(void **state UNUSED)
+{
+    arena_destroy(arena);
+    return 0;
+}
+
+/* C2SP XAES-256-GCM, "Test vectors". */
+static void the_examples_of_the_specification(void **state UNUSED)
+{
+    static const struct {
+        unsigned char key;
+        struct bytes aad;
+        const char *sealed;
+    } examples[] = {
+        {1, BYTES(""), "ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271"},
+        {3, BYTES("c2sp.org/XAES-256-GCM"), "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d"},
+    };
+    for (size_t i = 0; i < COUNT_OF(examples); i++) {
+        unsigned char key[SEALING_KEY], sealed[12 + SEALING_TAG], text[12];
+        char digits[2 * sizeof sealed + 1] = "";
+        memset(key, examples[i].key, sizeof key);
+        const unsigned char *nonce = (const unsigned char *)"ABCDEFGHIJKLMNOPQRSTUVWX";
+        sealing_encrypt(key, nonce, examples[i].aad, BYTES("XAES-256-GCM"), sealed);
+        hex_write(sealed, sizeof sealed, digits);
+        assert_string_equal(digits, examples[i].sealed);
+        const struct bytes whole = {(const char *)sealed, sizeof sealed};
+        assert_true(sealing_decrypt(key, nonce, examples[i].aad, whole, text));
+        assert_memory_equal(text, "XAES-256-GCM", sizeof text);
+        assert_false(sealing_decrypt(key, nonce, BYTES("another place"), whole, text));
+    }
+}
+
+static struct data_keys keys_of(size_t count)
+{
+    struct data_keys keys = {calloc(count, sizeof *keys.keys), count};
+    for (size_t i = 0; i < count; i++) {
+        unsigned char secret[SEALING_KEY];
+        memset(secret, (int)i + 7, sizeof secret);
+        sealing_derive((int64_t)i + 1, secret, &keys.keys[i]);
+    }
+    return keys;
+}
+
+static const struct item_place place = {BYTES("Note"), BYTES("n1"), BYTES("Line"), BYTES("a key"), false};
+
+static void an_item_opens_at_its_place_only(void **state UNUSED)
+{
+    struct data_keys keys = keys_of(2);
+    struct bytes content = data_keys_seal_content(&keys, arena, &place, BYTES("{\"a\":1}"));
+    struct item_place stored = place;
+    stored.key = data_keys_seal_key(&keys, arena, &place);
+    assert_null(memmem(content.data, content.size, "\"a\"", 3));
+    assert_true(sealing_key_id(content) == 2);
+    for (int part = 0; part <= 5; part++) {
+        struct item_place moved = stored;
+        struct bytes text = content, other = BYTES("X");
+        struct bytes *const parts[] = {&moved.class, &moved.id, &moved.iclass, &moved.key};
+        if (part < 4)
+            *parts[part] =
+                part == 3
+                    ? data_keys_seal_key(&keys, arena,
+                                         &(struct item_place){place.class, place.id, place.iclass, other, 0})
+                    : other;
+        moved.is_raw = part == 4;
+        assert_int_equal(data_keys_open_item(&keys, arena, &moved, &text), part == 5);
+        if (part == 5) {
+            assert_true(bytes_equal(moved.key, place.key));
+            assert_true(bytes_equal(text, BYTES("{\"a\":1}")));
+        }
+    }
+    data_keys_free(&keys);
+}
+
+static void an_altered_text_never_opens(void **state UNUSED)
+{
+    struct data_keys keys = keys_of(1);
+    struct bytes sealed = data_keys_seal_text(&keys, arena, "task", BYTES("op"), BYTES("secret"));
+    for (size_t i = 0; i < sealed.size; i++) {
+        char *altered = arena_copy(arena, sealed.data, sealed.size);
+        altered[i] = altered[i] == 'A' ? 'B' : 'A';
+        struct bytes text = {altered, sealed.size};
+        assert_false(data_keys_open_text(&keys, arena, "task", BYTES("op"), &text));
+        text = (struct bytes){sealed.data, i};
+        assert_true(!i || !data_keys_open_text(&keys, arena, "task", BYTES("op"), &text));
+    }
+    struct bytes clear = BYTES("secret");
+    assert_false(data_keys_open_text(&keys, arena, "task", BYTES("op"), &clear));
+    data_keys_free(&keys);
+}
+
+static void keys_of_items_stay_the_same_and_contents_never(void **state UNUSED)
+{
+    struct data_keys one = keys_of(1), two = keys_of(2);
+    assert_true(
+        bytes_equal(data_keys_seal_key(&one, arena, &place), data_keys_seal_key(&two, arena, &place)));
+    assert_false(bytes_equal(data_keys_seal_content(&one, arena, &place, BYTES("1")),
+                             data_keys_seal_content(&one, arena, &place, BYTES("1"))));
+    struct bytes old = data_keys_seal_text(&one, arena, "task", BYTES("op"), BYTES("secret"));
+    struct bytes fresh = data_keys_seal_text(&two, arena, "task", BYTES("op"), BYTES("secret"));
+    assert_true(data_keys_open_text(&two, arena, "task", BYTES("op"), &old));
+    assert_true(bytes_equal(old, BYTES("secret")));
+    assert_false(data_keys_open_text(&one, arena, "task", BYTES("op"), &fresh));
+    data_keys_free(&one);
+    data_keys_free(&two);
+}
+
+static void without_keys_everything_stays_clear(void **state UNUSED)
+{
+    const struct data_keys none = {0};
+    struct item_place stored = place;
+    struct bytes content = data_keys_seal_content(&none, arena, &place, BYTES("1"));
+    assert_true(bytes_equal(content, BYTES("1")));
+    assert_true(bytes_equal(data_keys_seal_key(&none, arena, &place), place.key));
+    assert_true(data_keys_open_item(&none, arena, &stored, &content));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_examples_of_the_specification),
+        cmocka_unit_test(an_item_opens_at_its_place_only),
+        cmocka_unit_test(an_altered_text_never_opens),
+        cmocka_unit_test(keys_of_items_stay_the_same_and_contents_never),
+        cmocka_unit_test(without_keys_everything_stays_clear),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
