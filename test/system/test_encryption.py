@@ -162,6 +162,8 @@ def test_archives_move_documents_in_and_out(vault, tmp_path):
     vault.admin('import', 'plain', tmp_path / 'first', '--no-configuration')
     assert vault.psql('plain', "select content::json from item where id = 'n4'")[0][0] == {'deep': [1, 2]}
     assert 'encrypted' in vault.admin('import', 'vault', tmp_path / 'first', '--merge', status=1).error
+    (tmp_path / 'rows.csv').write_text('id,word\n1,one\n')
+    assert 'encrypted' in vault.admin('import-csv', 'vault', tmp_path / 'rows.csv', '--class', 'Word', '--id', 'id', status=1).error
 
 
 def ids(stack, ns):

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "control/message.h"
+#include "control/ns_keys.h"
 
 bool import_progress_lock(struct control *control, struct pg *pg)
 {
@@ -60,7 +61,9 @@ enum import_beginning import_progress_take(struct control *control, struct pg *p
     if (!import_progress_lock(control, pg) || !import_progress_read(control, pg, &is_there, &former))
         return IMPORT_REFUSED;
     if (!is_there)
-        return IMPORT_NEW;
+        return !progress->is_merge || ns_keys_refuse(control, pg, "import --merge, import-csv")
+                   ? IMPORT_NEW
+                   : IMPORT_REFUSED;
     if (strcmp(former.identity, progress->identity) != 0 || former.is_merge != progress->is_merge) {
         message_print("an import of another archive, or with other options, was interrupted: complete it, or "
                       "remove what it has stored with import --abandon %s",

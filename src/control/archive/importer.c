@@ -14,7 +14,6 @@
 #include "control/archive/import_progress.h"
 #include "control/cmd_ns.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
 #include "control/progress.h"
 #include "control/schema/schema_wait.h"
 
@@ -90,8 +89,7 @@ static bool begin(struct import *import)
                                      .state = import->target.conf->state};
     switch (import_progress_take(import->control, import->target.pg, import->options->code, done)) {
     case IMPORT_NEW:
-        return (done->is_merge ? ns_keys_refuse(import->control, import->target.pg, "import --merge")
-                               : is_empty(import)) &&
+        return (done->is_merge || is_empty(import)) &&
                import_progress_begin(import->control, import->target.pg, done);
     case IMPORT_RESUMED:
         return true;
