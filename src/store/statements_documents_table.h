@@ -144,6 +144,13 @@ STATEMENT(LIST, "list", 9,
           " order by id limit $8::bigint) d"
           " where (ctime <> 0 and version > $6) or number = $8::bigint order by id limit $7::bigint")
 
+/* Sums over all living documents: first those of the namespace, then those of each class, the largest first;
+ * at most $1 rows.  Reads every header. */
+STATEMENT(VOLUMES, "volumes", 1,
+          "select class, count(*), coalesce(sum(v1), 0)::bigint, coalesce(sum(v2), 0)::bigint from doc"
+          " where ctime <> 0 group by grouping sets ((), (class))"
+          " order by grouping(class) desc, sum(v1 + v2) desc, class limit $1::bigint")
+
 /* The classes above $1, at most $2: one index step for each, regardless of its size. */
 STATEMENT(
     CLASSES, "classes", 2,

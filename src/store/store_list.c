@@ -99,3 +99,26 @@ enum fault store_list_classes(struct store *store, int ns, struct arena *arena, 
         (*classes_r)[i] = pg_get_text(result, (int)i, 0);
     return FAULT_NONE;
 }
+
+enum fault store_list_volumes(struct store *store, int ns, struct arena *arena, int32_t limit,
+                              struct volume **volumes_r, size_t *count_r)
+{
+    enum { CLASS, DOCUMENTS, SUM_V1, SUM_V2 };
+    struct pg_params params;
+    struct pg_result *result;
+    assert(limit > 0);
+    pg_params_start(&params, arena);
+    pg_params_add_i64(&params, (int64_t)limit + 1);
+    enum fault fault = store_long_run_statement(store, ns, STATEMENT_VOLUMES, &params, &result);
+    if (fault)
+        return fault;
+    *count_r = (size_t)pg_rows(result);
+    *volumes_r = ARENA_ARRAY(arena, struct volume, *count_r);
+    for (int i = 0; i < pg_rows(result); i++)
+        (*volumes_r)[i] =
+            (struct volume){.class = pg_is_null(result, i, CLASS) ? NO_BYTES : pg_get_text(result, i, CLASS),
+                            .documents = pg_get_i64(result, i, DOCUMENTS),
+                            .v1 = pg_get_i64(result, i, SUM_V1),
+                            .v2 = pg_get_i64(result, i, SUM_V2)};
+    return FAULT_NONE;
+}

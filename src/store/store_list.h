@@ -23,4 +23,15 @@ MUST_USE enum fault store_list(struct store *store, int ns, struct arena *arena,
 MUST_USE enum fault store_list_classes(struct store *store, int ns, struct arena *arena, struct bytes cursor,
                                        int32_t limit, struct bytes **classes_r, size_t *count_r);
 
+/* The living documents of a class. */
+struct volume {
+    struct bytes class; /* NO_BYTES: all classes */
+    int64_t documents;
+    int64_t v1, v2; /* sums of those of the documents */
+};
+/* The sums of the namespace, then of at most `limit` classes, the largest first: exact at one instant.  Reads
+ * every header: for administrators. */
+MUST_USE enum fault store_list_volumes(struct store *store, int ns, struct arena *arena, int32_t limit,
+                                       struct volume **volumes_r, size_t *count_r);
+
 #endif

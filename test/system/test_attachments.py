@@ -11,7 +11,7 @@ import pytest
 from stack import Problem, wait_until
 from test_accounts import OPEN, PASSWORD, bearer
 
-STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'full': 'open', 'team': 'closed'},
+STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'full': 'open', 'bare': 'open', 'team': 'closed'},
          'settings': {'keep_interval_s': 1, 'limit_client_connections': 0, 'limit_client_requests': 0}}
 NUMBERS = itertools.count(1)
 RIGHTS = ('read', 'list', 'create', 'update', 'delete')
@@ -199,6 +199,19 @@ def test_volumes_are_summed_by_class(stack):
     assert sums['Vol'][0] == 2 and sums['Vol'][2] == 3000
     (all_,) = stack.psql('lab', 'select count(*), sum(v1)::bigint, sum(v2)::bigint from doc where ctime <> 0')
     assert tuple(sums[None]) == tuple(all_)
+    out = stack.op('lab', 'volumes', admin=True)['out']
+    classes = out.pop('classes')
+    assert (out['docs'], out['v1'], out['v2']) == all_
+    assert {one['c']: [one['docs'], one['v1'], one['v2']] for one in classes} == {class_: list(rest) for class_, rest in sums.items() if class_}
+    sizes = [one['v1'] + one['v2'] for one in classes]
+    assert sizes == sorted(sizes, reverse=True)
+    assert stack.op('z', 'volumes', admin=True)['out']['docs'] > 0
+    with pytest.raises(Problem, match='SCLOSED'):
+        stack.op('lab', 'volumes')
+
+
+def test_volumes_of_a_namespace_without_documents(stack):
+    assert stack.op('bare', 'volumes', admin=True)['out'] == {'docs': 0, 'v1': 0, 'v2': 0, 'classes': []}
 
 
 def test_the_quota_of_a_namespace_counts_attachments(stack):

@@ -58,7 +58,8 @@ PAGES = {
 }
 # Met only after a commit of unknown outcome; said by the task `push` alone; read when a session opens; no plan.
 UNMET = {'DATA_KEYS', 'TASK_FIND', 'SUBSCRIPTIONS_TAKE', 'SUBSCRIPTIONS_SENT', 'SUBSCRIPTIONS_WRITTEN', 'SUBSCRIPTIONS_DROP_PUSH', 'LIVE_LISTEN',
-         'BLOB_TOUCH', 'BLOB_CLAIM', 'BLOB_FIND', 'BLOB_REFERENCE'}
+         'BLOB_TOUCH', 'BLOB_CLAIM', 'BLOB_FIND', 'BLOB_REFERENCE',
+         'VOLUMES'}  # reads every header, for administrators
 # Tables of a row or so, whatever the namespace holds.
 SMALL = {'namespace', 'migration', 'schema', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation', 'task_early', 'sight_rules', 'sight_place', 'owner_property'}
 

@@ -369,6 +369,18 @@ enum fault store_list_classes(struct store *store, int ns, struct arena *arena, 
     return FAULT_NONE;
 }
 
+/* Of the namespace alone. */
+enum fault store_list_volumes(struct store *store, int ns, struct arena *arena, int32_t limit,
+                              struct volume **volumes_r, size_t *count_r)
+{
+    (void)store, (void)ns, (void)limit;
+    *volumes_r = ARENA_ARRAY(arena, struct volume, 1);
+    *count_r = 1;
+    for (size_t i = 0; i < row_count; i++)
+        (*volumes_r)->documents += document_exists(rows[i]);
+    return FAULT_NONE;
+}
+
 /* No collection is declared. */
 enum fault store_collection(struct store *store, int ns, const struct collection_query *query,
                             struct collection_page *page_r)

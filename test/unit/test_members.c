@@ -179,6 +179,7 @@ static void unknown_members_are_refused(void **state UNUSED)
          "/param/move/start"},
         {"push", "{\"param\":{\"sesion\":1}}", "sesion", "session", "/param/sesion"},
         {"pushkey", "{\"param\":{\"k\":1}}", "k", NULL, "/param/k"},
+        {"volumes", "{\"param\":{\"c\":1}}", "c", NULL, "/param/c"},
         {"copy", "{\"param\":{\"ID\":1}}", "ID", "id", "/param/ID"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -11,7 +11,8 @@ static const struct operation *const operations[] = {
     &accounts_sessions, &accounts_ticketend,    &builtin_collection,  &builtin_copy,
     &builtin_files,     &builtin_find,          &builtin_get,         &builtin_list,
     &builtin_ns,        &builtin_put,           &builtin_push,        &builtin_pushkey,
-    &builtin_subs,      &builtin_sync,          &builtin_task,        &builtin_tasks};
+    &builtin_subs,      &builtin_sync,          &builtin_task,        &builtin_tasks,
+    &builtin_volumes};
 
 void builtin_register(void)
 {
