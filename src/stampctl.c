@@ -40,6 +40,7 @@ static int run(struct control *control, int argc, char **argv)
         {"task", "List, start, move, hold and drop tasks; show their history.", control_task},
         {"load", "Store documents, one JSON text a line.", control_load},
         {"dump", "Write documents, one JSON text a line, as load reads them.", control_dump},
+        {"purge", "Delete documents by class, id and age.", control_purge},
         {"export", "Write a namespace into an archive.", control_export},
         {"import", "Bring the documents of an archive into a namespace.", control_import},
         {"import-csv", "Store the rows of a CSV file as documents.", control_import_csv},

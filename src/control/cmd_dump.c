@@ -164,6 +164,7 @@ int control_dump(struct control *control, int argc, char **argv)
     struct dump_options options = {.target = TARGET_DEFAULT};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),
+        TARGET_PARALLEL_LINE(&options.target),
         {.name = "class",
          .argument = "NAME",
          .help = "Write only documents of this class.",

@@ -138,6 +138,7 @@ int control_load(struct control *control, int argc, char **argv)
     struct load_options options = {.target = TARGET_DEFAULT, .batch = 32, .batch_bytes = 1 << 20, .from = 1};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),
+        TARGET_PARALLEL_LINE(&options.target),
         {.name = "batch",
          .argument = "N",
          .help = "Send N documents in a request (default: 32).",

@@ -9,6 +9,7 @@
 #include "control/ns_keys.h"
 #include "control/migrations.h"
 #include "control/ns_database.h"
+#include "control/ns_purge.h"
 #include "control/record.h"
 #include "control/schema/schema_wait.h"
 #include "model/schema.h"
@@ -30,43 +31,52 @@ static bool open_registry(struct control *control, struct namespace_list *regist
 
 /* --- migrate, restored, purge: one namespace, or all, z first --- */
 
+struct visit_options {
+    int64_t days; /* of purge, as is_dry */
+    bool is_dry;
+    bool is_on; /* of push */
+};
 /* What is done to each; reports what went wrong. */
-typedef bool visitor(struct control *control, struct pg *pg, const struct namespace_conf *conf, int64_t days);
+typedef bool visitor(struct control *control, struct pg *pg, const struct namespace_conf *conf,
+                     const struct visit_options *options);
 
-static bool visit(struct control *control, const struct namespace_conf *conf, visitor *act, int64_t days)
+static bool visit(struct control *control, const struct namespace_conf *conf, visitor *act,
+                  const struct visit_options *options)
 {
     struct pg *pg;
     enum fault fault = control_connect(control, conf->database, &pg);
     if (fault == FAULT_ODATABASE)
         message_print("%s: the database %s does not exist", conf->code, conf->database);
-    return fault == FAULT_NONE && act(control, pg, conf, days);
+    return fault == FAULT_NONE && act(control, pg, conf, options);
 }
 
 /* z comes first: the others are read from it. */
-static bool visit_all(struct control *control, visitor *act, int64_t days)
+static bool visit_all(struct control *control, visitor *act, const struct visit_options *options)
 {
     struct namespace_list registry;
     struct namespace_conf z = {.code = "z", .database = control->settings.z_database};
-    if (!visit(control, &z, act, days) || !open_registry(control, &registry))
+    if (!visit(control, &z, act, options) || !open_registry(control, &registry))
         return false;
     bool is_done = true;
     for (size_t i = 0; i < registry.count; i++)
         if (strcmp(registry.confs[i].code, "z") != 0)
-            is_done = visit(control, &registry.confs[i], act, days) && is_done;
+            is_done = visit(control, &registry.confs[i], act, options) && is_done;
     return is_done;
 }
 
-static bool visit_one(struct control *control, const char *code, visitor *act, int64_t days)
+static bool visit_one(struct control *control, const char *code, visitor *act,
+                      const struct visit_options *options)
 {
     struct namespace_list registry;
     const struct namespace_conf *conf =
         open_registry(control, &registry) ? ns_registry_require(registry.confs, registry.count, code) : NULL;
-    return conf && visit(control, conf, act, days);
+    return conf && visit(control, conf, act, options);
 }
 
 static int visit_command(struct control *control, const struct command *command, int argc, char **argv,
-                         visitor *act, int64_t *days)
+                         visitor *act, struct visit_options *options)
 {
+    struct visit_options none = {0};
     bool is_all = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
@@ -75,26 +85,29 @@ static int visit_command(struct control *control, const struct command *command,
         {.name = "days",
          .argument = "DAYS",
          .help = "Keep deletions for DAYS, in classes without zombieDays (default: 60).",
-         .number = days,
+         .number = options ? &options->days : &none.days,
          .least = PURGE_DAYS_LEAST,
          .most = SCHEMA_ZOMBIE_DAYS_MOST},
+        {.name = "dry-run",
+         .help = "Only count what would be deleted, by class.",
+         .flag = options ? &options->is_dry : &none.is_dry},
     };
     char **words;
     int status;
-    if (!control_begin(control, command, lines, COUNT_OF(lines) - (days == NULL), argc, argv, &words,
+    if (!control_begin(control, command, lines, COUNT_OF(lines) - (options ? 0 : 2), argc, argv, &words,
                        &status))
         return status;
     if (is_all == (words[0] != NULL)) {
         message_print("%s: expected a CODE or --all", command->name);
         return CONTROL_WRONG;
     }
-    int64_t number = days ? *days : 0;
-    bool is_done = is_all ? visit_all(control, act, number) : visit_one(control, words[0], act, number);
+    const struct visit_options *given = options ? options : &none;
+    bool is_done = is_all ? visit_all(control, act, given) : visit_one(control, words[0], act, given);
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 static bool migrate(struct control *control, struct pg *pg, const struct namespace_conf *conf,
-                    int64_t days UNUSED)
+                    const struct visit_options *options UNUSED)
 {
     return migrations_apply(control, pg, conf->database);
 }
@@ -113,7 +126,7 @@ static int ns_migrate(struct control *control, int argc, char **argv)
 
 /* All rows have been rewritten: without VACUUM the tables would stay twice as large. */
 static bool renew(struct control *control, struct pg *pg, const struct namespace_conf *conf,
-                  int64_t days UNUSED)
+                  const struct visit_options *options UNUSED)
 {
     struct pg_result *result;
     if (!control_query(control, pg, conf->database, "select stampd.after_restore()", NULL, &result))
@@ -135,36 +148,11 @@ static int ns_restored(struct control *control, int argc, char **argv)
     return visit_command(control, &command, argc, argv, renew, NULL);
 }
 
-/* Each batch is a transaction of its own. */
-static bool repeat(struct control *control, struct pg *pg, const char *sql, int64_t *total_r)
+static bool purge(struct control *control, struct pg *pg, const struct namespace_conf *conf,
+                  const struct visit_options *options)
 {
-    struct pg_result *result;
-    *total_r = 0;
-    for (int64_t count = 1; count; *total_r += count) {
-        if (!control_query(control, pg, "purging", sql, NULL, &result))
-            return false;
-        count = pg_get_i64(result, 0, 0);
-    }
-    return true;
-}
-
-static bool purge(struct control *control, struct pg *pg, const struct namespace_conf *conf, int64_t days)
-{
-    const char *limit =
-        arena_printf(control->arena, "stampd.stamp_of(now() - interval '%lld days')", (long long)days);
-    int64_t ended, departures, zombies, subscriptions;
-    if (!repeat(control, pg, "select stampd.expire_documents()", &ended) ||
-        !repeat(control, pg, arena_printf(control->arena, "select stampd.purge_departures(%s)", limit),
-                &departures) ||
-        !repeat(control, pg, arena_printf(control->arena, "select stampd.purge_zombies(%s)", limit),
-                &zombies) ||
-        !repeat(control, pg, "select stampd.purge_subscriptions()", &subscriptions))
-        return false;
-    printf("%s: %lld documents had ended, %lld deleted ones and %lld departures are forgotten\n", conf->code,
-           (long long)ended, (long long)zombies, (long long)departures);
-    if (subscriptions)
-        printf("%s: %lld subscriptions had ended\n", conf->code, (long long)subscriptions);
-    return true;
+    return options->is_dry ? ns_purge_count(control, pg, conf->code, options->days)
+                           : ns_purge_run(control, pg, conf->code, options->days);
 }
 
 static int ns_purge(struct control *control, int argc, char **argv)
@@ -177,19 +165,20 @@ static int ns_purge(struct control *control, int argc, char **argv)
                                            "Works in batches.  The server does the same every "
                                            "keep_interval_s.  zombieDays of a class takes precedence\n"
                                            "over --days.\n"};
-    int64_t days = PURGE_DAYS;
-    return visit_command(control, &command, argc, argv, purge, &days);
+    struct visit_options options = {.days = PURGE_DAYS};
+    return visit_command(control, &command, argc, argv, purge, &options);
 }
 
 /* --- push --- */
 
 /* Once it is on, and all that had begun before is over, every later commit wakes the sessions it matches. */
 static bool switch_waking(struct control *control, struct pg *pg, const struct namespace_conf *conf,
-                          int64_t is_on)
+                          const struct visit_options *options)
 {
     struct pg_result *result;
     if (!control_query(control, pg, conf->database,
-                       is_on ? "select stampd.wake_sessions(true)" : "select stampd.wake_sessions(false)",
+                       options->is_on ? "select stampd.wake_sessions(true)"
+                                      : "select stampd.wake_sessions(false)",
                        NULL, &result))
         return false;
     return schema_wait_for_older(control, pg);
@@ -215,7 +204,8 @@ static int ns_push(struct control *control, int argc, char **argv)
         message_print("ns push: \"%s\": expected on or off", words[1]);
         return CONTROL_WRONG;
     }
-    return visit_one(control, words[0], switch_waking, is_on) ? CONTROL_DONE : CONTROL_FAILED;
+    const struct visit_options options = {.is_on = is_on};
+    return visit_one(control, words[0], switch_waking, &options) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* --- access, origins, state, off, on: members of the configuration --- */

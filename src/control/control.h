@@ -81,6 +81,7 @@ int control_operations(struct control *control, int argc, char **argv);
 int control_ping(struct control *control, int argc, char **argv);
 int control_check_config(struct control *control, int argc, char **argv);
 int control_key(struct control *control, int argc, char **argv);
+int control_purge(struct control *control, int argc, char **argv);
 int control_push(struct control *control, int argc, char **argv);
 int control_restore(struct control *control, int argc, char **argv);
 int control_rules(struct control *control, int argc, char **argv);

@@ -14,6 +14,7 @@
 #include "control/backoff.h"
 #include "control/message.h"
 #include "control/progress.h"
+#include "control/target.h"
 #include "edge/json.h"
 
 enum {
@@ -104,13 +105,7 @@ static void fail(struct dumper *dumper, const char *what, const char *why)
 static void begin_body(const struct dumper *dumper, struct dump_request *pending)
 {
     builder_clear(&pending->body, KEEP_BYTES);
-    builder_add_text(&pending->body, "{");
-    if (dumper->options->key.data) {
-        builder_add_text(&pending->body, "\"admin\":");
-        json_add_string(&pending->body, dumper->options->key);
-        builder_add_text(&pending->body, ",");
-    }
-    builder_add_text(&pending->body, "\"param\":{");
+    target_begin_body(&pending->body, dumper->options->key);
 }
 
 static void end_body(struct dump_request *pending)
@@ -244,8 +239,8 @@ static void fill_batches(struct dumper *dumper)
         batch->count = batch->done = 0;
         while (lister->name_next < lister->name_count && batch->count < dumper->batch_size) {
             const struct page_name *name = &lister->names[lister->name_next++];
-            batch->names[batch->count++] =
-                (struct page_name){keep(batch->arena, name->class), keep(batch->arena, name->id)};
+            batch->names[batch->count++] = (struct page_name){keep(batch->arena, name->class),
+                                                              keep(batch->arena, name->id), name->version};
         }
         batch->part = batch->count;
         request_documents(dumper, batch);

@@ -1,4 +1,4 @@
-/* page: extracts from JSON the members that a dump needs. */
+/* page: extracts from JSON the members that dump and purge need. */
 #include "control/page.h"
 
 #include "edge/json.h"
@@ -55,9 +55,10 @@ bool page_read_names(struct arena *arena, struct bytes text, struct page_name **
     *count_r = 0;
     for (const struct json *header = array->first; header; header = header->next) {
         const struct json *class = json_member(header, "c"), *id = json_member(header, "id");
-        if (!is_name(class) || !is_name(id))
+        int64_t version;
+        if (!is_name(class) || !is_name(id) || !json_is_i64(json_member(header, "v"), &version))
             return false;
-        (*names_r)[(*count_r)++] = (struct page_name){class->value, id->value};
+        (*names_r)[(*count_r)++] = (struct page_name){class->value, id->value, version};
     }
     return true;
 }
@@ -102,6 +103,6 @@ bool page_name_parse(struct bytes text, struct page_name *name_r)
     if (!dot)
         return false;
     size_t size = (size_t)(dot - text.data);
-    *name_r = (struct page_name){{text.data, size}, {dot + 1, text.size - size - 1}};
+    *name_r = (struct page_name){{text.data, size}, {dot + 1, text.size - size - 1}, 0};
     return name_r->class.size && name_r->id.size;
 }

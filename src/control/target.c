@@ -1,4 +1,4 @@
-/* target: URLs and connections from the options that `load` and `dump` share. */
+/* target: URLs and connections from the options that `load`, `dump` and `purge` share. */
 #include "control/target.h"
 
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "control/cmd_key.h"
 #include "control/message.h"
 #include "control/ns_registry.h"
+#include "edge/json.h"
 
 enum { CONNECT_TIMEOUT_MS = 10 * 1000 };
 
@@ -38,4 +39,15 @@ bool target_read_key(const struct target *target, struct control *control, struc
 {
     *key_r = NO_BYTES;
     return !target->key_file || cmd_key_read(control, target->key_file, key_r);
+}
+
+void target_begin_body(struct builder *body, struct bytes key)
+{
+    builder_add_text(body, "{");
+    if (key.data) {
+        builder_add_text(body, "\"admin\":");
+        json_add_string(body, key);
+        builder_add_text(body, ",");
+    }
+    builder_add_text(body, "\"param\":{");
 }

@@ -39,7 +39,7 @@ compopt()
 complete -p stampctl | grep -q _stampctl || { echo 'test_completion: bash has no completion of stampctl'; exit 1; }
 
 expect 'stampctl n' 'ns nginx'
-expect 'stampctl pu' 'push'
+expect 'stampctl pu' 'purge push'
 expect 'stampctl ns o' 'origins off on'
 expect 'stampctl ns state lab ' 'on readonly off gone'
 expect 'stampctl task ' 'list show history backlog run move hold drop'
