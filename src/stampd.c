@@ -110,12 +110,12 @@ int main(int argc, char **argv)
         settings_free(&settings);
         return status;
     }
+    master_open_log(&settings);
     if (!start_check_keys(&settings, problem, sizeof problem)) {
         fprintf(stderr, "stampd: %s\n", problem);
         settings_free(&settings);
         return 1;
     }
-    master_open_log(&settings);
     options.master.arguments = argv;
     return master_run(&settings, &options.master);
 }

@@ -160,6 +160,19 @@ static bool record(struct creation *creation, struct pg *z)
     return bytes_equal(text, creation->text) || ns_registry_store(creation->control, z, creation->code, text);
 }
 
+/* A namespace that exists stays as it was created: encrypted or not. */
+static bool agree_on_encryption(struct creation *creation)
+{
+    if (!creation->text.data)
+        return true;
+    const struct ns_conf conf = namespace_read(creation->control->arena, creation->text);
+    if (creation->is_encrypted && !conf.is_encrypted)
+        message_print("%s: the namespace exists and is not encrypted", creation->code);
+    bool agrees = conf.is_encrypted || !creation->is_encrypted;
+    creation->is_encrypted = conf.is_encrypted;
+    return agrees;
+}
+
 static bool create(struct creation *creation, const struct map_options *map)
 {
     struct control *control = creation->control;
@@ -175,7 +188,7 @@ static bool create(struct creation *creation, const struct map_options *map)
             return false;
         }
     } else if (!ns_registry_open(control, &z) || !ns_registry_read(control, z, &confs, &count) ||
-               !choose_database(creation, confs, count)) {
+               !choose_database(creation, confs, count) || !agree_on_encryption(creation)) {
         return false;
     }
     if (!make_role(creation, maintenance) || !make_database(creation, maintenance) ||

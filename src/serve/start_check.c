@@ -42,7 +42,7 @@ static bool has_keys(const struct settings *settings, struct arena *arena, const
     struct pg_result *rows;
     struct data_keys keys = {0};
     bool has = query(settings, arena, database, data_keys_statement(), &pg, &rows) != FAULT_NONE ||
-               data_keys_take(&keys, rows, why_r);
+               (data_keys_take(&keys, rows, why_r) && keys.count);
     data_keys_free(&keys);
     pg_close(pg);
     return has;
@@ -60,7 +60,8 @@ bool start_check_keys(const struct settings *settings, char *problem, size_t pro
             : 0;
     for (int row = 0; row < count && is_good; row++) {
         const struct ns_conf conf = namespace_read(arena, pg_get_text(rows, row, 1));
-        const char *why = "", *database = arena_copy(arena, conf.database.data, conf.database.size);
+        const char *why = "the namespace is encrypted, and its database has no data key",
+                   *database = arena_copy(arena, conf.database.data, conf.database.size);
         if (!conf.is_encrypted || !conf.database.size)
             continue;
         is_good = has_keys(settings, arena, database, &why);

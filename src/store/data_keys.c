@@ -36,9 +36,9 @@ static const char *explain(const struct pg_result *rows, int row)
 bool data_keys_take(struct data_keys *keys, const struct pg_result *rows, const char **problem_r)
 {
     struct arena *arena = arena_create("data keys");
+    struct data_keys taken = {0};
     bool is_open = true;
-    data_keys_free(keys);
-    if (pg_rows(rows) && !(keys->keys = calloc((size_t)pg_rows(rows), sizeof *keys->keys)))
+    if (pg_rows(rows) && !(taken.keys = calloc((size_t)pg_rows(rows), sizeof *taken.keys)))
         log_fatal("out of memory data keys");
     for (int row = 0; row < pg_rows(rows) && is_open; row++) {
         unsigned char secret[SEALING_KEY];
@@ -46,14 +46,15 @@ bool data_keys_take(struct data_keys *keys, const struct pg_result *rows, const 
         is_open = site_key_unwrap(arena, pg_get_text(rows, row, SITE), pg_get_text(rows, row, DATABASE), id,
                                   pg_get_text(rows, row, WRAPPED), secret);
         if (is_open)
-            sealing_derive(id, secret, &keys->keys[keys->count++]);
+            sealing_derive(id, secret, &taken.keys[taken.count++]);
         else
             *problem_r = explain(rows, row);
         explicit_bzero(secret, sizeof secret);
     }
     arena_destroy(arena);
-    if (!is_open)
-        data_keys_free(keys);
+    data_keys_free(is_open ? keys : &taken);
+    if (is_open)
+        *keys = taken;
     return is_open;
 }
 

@@ -14,7 +14,8 @@ struct data_keys {
 
 /* Reads the keys of a database. */
 const struct pg_statement *data_keys_statement(void);
-/* What it has found; false: no site key of ours unwraps them, and it was logged. */
+/* What it has found, in place of the former keys; these stay when it is false: no site key of ours unwraps
+ * them, and it was logged. */
 MUST_USE bool data_keys_take(struct data_keys *keys, const struct pg_result *rows, const char **problem_r);
 void data_keys_free(struct data_keys *keys);
 bool data_keys_has(const struct data_keys *keys, int64_t id);

@@ -49,7 +49,7 @@ const struct data_keys *store_sealing_keys(const struct store *store, int ns)
 enum fault store_sealing_renew(struct store *store, int ns)
 {
     struct data_keys *keys = keys_of(store, ns);
-    return keys && keys->count ? read_keys(keys, store_pg(store, ns)) : FAULT_NONE;
+    return keys ? read_keys(keys, store_pg(store, ns)) : FAULT_NONE;
 }
 
 /* --- opening --- */

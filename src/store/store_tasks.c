@@ -188,6 +188,11 @@ enum fault store_tasks_put_back(struct store *store, int ns, struct arena *arena
 {
     struct pg_params params;
     struct pg_result *row;
+    struct pg *pg;
+    *start_r = 0;
+    enum fault fault = store_use(store, ns, &pg); /* which tells whether the namespace is encrypted */
+    if (fault)
+        return fault;
     pg_params_start(&params, arena);
     pg_params_add_text(&params, fence->id);
     pg_params_add_i64(&params, fence->claim);
@@ -198,7 +203,7 @@ enum fault store_tasks_put_back(struct store *store, int ns, struct arena *arena
     /* Its words may be from contents. */
     pg_params_add_text(&params, store_sealing_keys(store, ns)->count ? NO_BYTES : end->report);
     pg_params_add_i64(&params, stamp_now());
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_BACK, &params, &row);
+    fault = store_run_statement(store, ns, STATEMENT_TASK_BACK, &params, &row);
     *start_r = fault ? 0 : pg_get_i64(row, 0, 0);
     return fault;
 }

@@ -213,3 +213,33 @@ def test_without_the_site_key_it_does_not_start(vault):
     vault.psql('vault', 'update data_key set wrapped = %s where id = 1', (rows[0][1],))
     assert 'altered, or is of another' in run_program(BUILD / 'src/stampd', '--config', broken, status=1, **SERVER_USER).error
     vault.psql('vault', 'update data_key set wrapped = %s where id = 1', (kept,))
+    # nor does one that is said to be encrypted and has none
+    vault.psql('safe', 'create table kept as select * from data_key; delete from data_key')
+    assert 'has no data key' in run_program(BUILD / 'src/stampd', '--config', broken, status=1, **SERVER_USER).error
+    vault.psql('safe', 'insert into data_key select * from kept; drop table kept')
+
+
+def test_a_namespace_stays_as_it_was_created(vault):
+    assert 'is not encrypted' in vault.admin('ns', 'create', 'lab', '--encrypted', status=1).error
+    assert vault.psql('lab', 'select count(*) from data_key') == [(0,)]
+    rows = vault.psql('vault', 'select id, wrapped from data_key order by id')
+    vault.admin('ns', 'create', 'vault')
+    assert vault.psql('vault', 'select id, wrapped from data_key order by id') == rows
+    assert 'not available in an encrypted namespace' in vault.admin('schema', 'check', '--content', 'vault', status=1).error
+
+
+def test_former_keys_stay_when_new_ones_cannot_be_unwrapped(vault):
+    """Else what is written next would be in clear, and what is read would not be decrypted."""
+    vault.put('vault', doc('n9', line('k', 'before')))
+    vault.psql('vault', "insert into data_key (id, site, wrapped) select max(id) + 1, 'another', 'x' from data_key")
+    vault.psql('vault', 'update schema set number = number + 1')
+    vault.psql('vault', "select pg_notify('stampd', 'all')")
+    for number in range(9):
+        answer = vault.request('POST', '/vault/op/put', json={'param': {'docs': [doc('n9', line('k', f'{PLANTED} {number}'))]}})
+        assert answer.status_code in (200, 503), answer.text
+    stored, = vault.psql('vault', "select content from item where id = 'n9' and iclass = 'Line'")[0]
+    assert stored.startswith('~') and PLANTED not in vault.log('postgres')
+    vault.psql('vault', "delete from data_key where site = 'another'; update schema set number = number + 1")
+    vault.psql('vault', "select pg_notify('stampd', 'all')")
+    wait_until(lambda: vault.request('POST', '/vault/op/put', json={'param': {'docs': [doc('n9', line('k', 'after'))]}}).status_code == 200, what='a commit')
+    assert content(vault.get('vault', ('Note', 'n9')), 'k') == 'after'

@@ -37,6 +37,7 @@ static int check_contents(struct control *control, const char *code, bool is_jso
     struct schema_plan plan;
     int64_t checked, wrong;
     if (!control_load_settings(control) || !ns_registry_connect(control, code, &target) ||
+        !ns_keys_refuse(control, target.pg, "schema check") ||
         !schema_plan_read_applied(control, target.pg, &plan) ||
         !schema_contents_check(control, target.pg, plan.applied, is_json, &checked, &wrong))
         return CONTROL_FAILED;
