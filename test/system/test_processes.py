@@ -83,6 +83,10 @@ class Server:
         alive = children(self.process.pid)
         return [int(pid) for pid in self.logged(r'started worker pid=(\d+)') if int(pid) in alive]
 
+    def both_workers(self):
+        """The server is ready when one is started."""
+        return wait_until(lambda: len(found := self.workers()) == 2 and found, what='both workers')
+
     def worker(self, number=0):
         return int(wait_until(lambda: self.logged(rf'started worker pid=(\d+) position={number} '), what='a worker')[-1])
 
@@ -415,7 +419,7 @@ def test_silent_connections_hold_nobody_up(make):
 
 def test_a_reload_loses_no_request(make):
     server = make()
-    before = set(server.workers())
+    before = set(server.both_workers())
     with Load(server) as load:
         for times in range(4):
             load.wait()
@@ -428,7 +432,7 @@ def test_a_reload_loses_no_request(make):
 
 def test_a_reload_takes_what_can_be_taken(make):
     server = make(build='one')
-    first = server.workers()
+    first = server.both_workers()
     server.write(build='two', workers=7, run_directory='/elsewhere', segment_slots=2048, shared_cache_mb=1)
     server.tell(signal.SIGHUP)
     wait_until(lambda: server.logged('settings reloaded'), what='the reload')
