@@ -42,7 +42,8 @@ def test_contents_of_before_are_rewritten_by_the_function(stack):
     assert stored(stack)['r03'] == {'old': 3}  # nothing is applied yet
     schemas.run('apply', 'lab')
     assert stored(stack) == {f'r{number:02}': {'new': number, 'twice': 2 * number} for number in range(30)}
-    assert main(stack, 'r03') == {'Main': {'new': 3, 'twice': 6}, 'Line': {'old': 1}} and found(stack, 3) == ['r03']
+    wait_until(lambda: main(stack, 'r03') == {'Main': {'new': 3, 'twice': 6}, 'Line': {'old': 1}}, what='a copy of after the change by stampctl')
+    assert found(stack, 3) == ['r03']
     assert check_side(stack, 'lab', 'Rel', 'Main', {'new': 'int'}) == 30
 
 
