@@ -109,10 +109,14 @@ def test_what_changes_between_list_and_deletion_stays(stack, purge):
                  "put_item('Note', 'n11', 'Main', '', '{\"a\":\"again\"}'), delete_document('Note', 'n12')") as (connection, program):
         connection.commit()
         out, error = program.communicate()
-    assert program.returncode == 0 and not error
+    assert program.returncode == 0 and 'retrying' not in error, error  # a slow machine sees progress there
     assert living(stack, 'held') == {('Note', 'n07'), ('Note', 'n11')}
     assert 'held: 27 of 30 documents deleted' in out and 'held: 3 documents were changed or deleted by others' in out
-    assert stack.get('held', ('Note', 'n07'))['items'][0]['j'] == {'a': 'new'}
+
+    def is_known():  # to all workers: psql has written it
+        documents = [stack.get('held', ('Note', name)) for _ in range(12) for name in ('n07', 'n11')]
+        return all(document['v'] and document['items'][0]['j'] == {'a': word} for document, word in zip(documents, ['new', 'again'] * 12))
+    wait_until(is_known, what='what psql has written')
     assert 'held: 2 of 2' in purge('--yes', ns='held').out
 
 
@@ -144,11 +148,11 @@ def test_writers_lose_nothing(stack, purge, tmp_path):
         number = 0
         while not is_over.is_set():
             number += 1
-            name = f'c{(first + number * 7) % 1000:04}'
+            name = f'c{3 * (number * 7 % 200) + first:04}'
             with contextlib.suppress(Problem):
                 stack.put('busy', doc('Card', name, team='green', mail=f'{first} {name}', n=number))
                 own[name] = number
-    # Each writes documents of its own: ids of another remainder.
+    # Each writes documents of its own, ids of another remainder; nobody writes those from 600 on.
     threads = [threading.Thread(target=write, args=(written[first], first)) for first in range(3)]
     for thread in threads:
         thread.start()
