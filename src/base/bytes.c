@@ -81,6 +81,15 @@ struct bytes bytes_cut(struct bytes *rest, char separator)
     return piece;
 }
 
+struct bytes bytes_trim(struct bytes text)
+{
+    while (text.size && (*text.data == ' ' || *text.data == '\t'))
+        text = (struct bytes){text.data + 1, text.size - 1};
+    while (text.size && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t'))
+        text.size--;
+    return text;
+}
+
 bool bytes_to_i64(struct bytes text, int64_t *value_r)
 {
     enum { SAFE_DIGITS = 18 }; /* never overflow */

@@ -37,6 +37,8 @@ bool bytes_is_utf8(struct bytes text);
 
 /* Returns the text before the separator, or all, and advances `rest` past it. */
 struct bytes bytes_cut(struct bytes *rest, char separator);
+/* Returns the text without spaces and tabs at its ends. */
+struct bytes bytes_trim(struct bytes text);
 
 /* Reads a whole decimal integer (sign allowed); false when the text is not one or it does not fit. */
 bool bytes_to_i64(struct bytes text, int64_t *value_r);

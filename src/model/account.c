@@ -36,20 +36,11 @@ bool account_read_token(struct bytes text, struct account_token *token_r)
     return is_one;
 }
 
-static struct bytes trim(struct bytes text)
-{
-    while (text.size && (*text.data == ' ' || *text.data == '\t'))
-        text = (struct bytes){text.data + 1, text.size - 1};
-    while (text.size && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t'))
-        text.size--;
-    return text;
-}
-
 struct bytes account_find_cookie(struct bytes header, struct bytes ns)
 {
     const size_t prefix = sizeof ACCOUNT_COOKIE - 1;
     while (header.size) {
-        struct bytes value = trim(bytes_cut(&header, ';'));
+        struct bytes value = bytes_trim(bytes_cut(&header, ';'));
         struct bytes name = bytes_cut(&value, '=');
         if (name.size == prefix + ns.size && memcmp(name.data, ACCOUNT_COOKIE, prefix) == 0 &&
             memcmp(name.data + prefix, ns.data, ns.size) == 0)

@@ -255,17 +255,6 @@ static enum fault read_json(struct argument_reader *reader, struct bytes body)
 
 /* --- types of content ---------------------------------------------------------------------------- */
 
-static struct bytes trimmed(struct bytes text)
-{
-    while (text.size && (*text.data == ' ' || *text.data == '\t')) {
-        text.data++;
-        text.size--;
-    }
-    while (text.size && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t'))
-        text.size--;
-    return text;
-}
-
 static bool is_word(struct bytes text, const char *word)
 {
     return text.size == strlen(word) && strncasecmp(text.data, word, text.size) == 0;
@@ -275,7 +264,7 @@ static bool is_word(struct bytes text, const char *word)
 static bool parameters_are_fine(struct bytes parameters)
 {
     while (parameters.size) {
-        struct bytes value = trimmed(bytes_cut(&parameters, ';'));
+        struct bytes value = bytes_trim(bytes_cut(&parameters, ';'));
         if (!value.size)
             continue;
         const char *equals = memchr(value.data, '=', value.size);
@@ -365,7 +354,7 @@ static enum fault read_parts(struct argument_reader *reader, struct bytes parame
 /* JSON that a program sends with the type of a form, its default: curl -d. */
 static bool looks_like_json(struct bytes body)
 {
-    body = trimmed(body);
+    body = bytes_trim(body);
     return body.size && (body.data[0] == '{' || body.data[0] == '[');
 }
 
@@ -381,7 +370,7 @@ static enum fault refuse_type(struct argument_reader *reader, struct bytes type,
 static enum fault read_body(struct argument_reader *reader, const struct argument_source *source)
 {
     struct bytes parameters = source->content_type;
-    struct bytes type = trimmed(bytes_cut(&parameters, ';'));
+    struct bytes type = bytes_trim(bytes_cut(&parameters, ';'));
     if (!parameters_are_fine(parameters))
         return refuse(reader, FAULT_ATYPE, "body", "The character set must be utf-8.");
     if (is_word(type, "application/json"))

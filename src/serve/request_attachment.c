@@ -19,17 +19,6 @@ bool request_attachment_find(const struct bytes *pieces, size_t count, struct ca
     return true;
 }
 
-static struct bytes trimmed(struct bytes text)
-{
-    while (text.size && (*text.data == ' ' || *text.data == '\t')) {
-        text.data++;
-        text.size--;
-    }
-    while (text.size && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t'))
-        text.size--;
-    return text;
-}
-
 /* :base64: of 32 bytes, with its padding, in the alphabet with + and /. */
 static bool read_bytes(struct bytes value, unsigned char digest_r[DIGEST_BYTES])
 {
@@ -51,11 +40,11 @@ static bool read_digest(struct arena *arena, struct bytes field, struct bytes *d
     *digest_r = NO_BYTES;
     while (field.size) {
         unsigned char digest[DIGEST_BYTES];
-        struct bytes member = trimmed(bytes_cut(&field, ','));
-        struct bytes value = trimmed(bytes_cut(&member, ';'));
-        if (!bytes_equal(trimmed(bytes_cut(&value, '=')), BYTES("sha-256")))
+        struct bytes member = bytes_trim(bytes_cut(&field, ','));
+        struct bytes value = bytes_trim(bytes_cut(&member, ';'));
+        if (!bytes_equal(bytes_trim(bytes_cut(&value, '=')), BYTES("sha-256")))
             continue;
-        if (!read_bytes(trimmed(value), digest))
+        if (!read_bytes(bytes_trim(value), digest))
             return false;
         char *text = arena_alloc(arena, 2 * DIGEST_BYTES);
         hex_write(digest, DIGEST_BYTES, text);
@@ -89,7 +78,7 @@ enum fault request_attachment_read(struct call *call, const struct request_attac
                                    struct attachment_request *attachment_r, struct reply *reply)
 {
     bool is_by_key = call->path_count == 4;
-    struct bytes type = trimmed(headers->content_type);
+    struct bytes type = bytes_trim(headers->content_type);
     *attachment_r = (struct attachment_request){.key = is_by_key ? call->path[3] : NO_BYTES,
                                                 .sha = is_by_key ? NO_BYTES : call->path[4],
                                                 .mime = type};
