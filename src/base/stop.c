@@ -46,6 +46,11 @@ int stop_next(void)
     return read(descriptor, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
 }
 
+bool stop_ends(int number)
+{
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+}
+
 enum stop stop_requested(void)
 {
     for (int number; (number = stop_next());) {

@@ -13,6 +13,8 @@
 int stop_open(void);
 /* The next pending signal, 0 when there is none.  Does not wait. */
 int stop_next(void);
+/* Does the signal end a command: SIGINT, SIGTERM, SIGHUP or SIGQUIT? */
+bool stop_ends(int number);
 
 /* The strongest stop request that this process has received; never goes back.  Reads all pending signals: for
  * children, which handle no others.  A terminal's SIGINT reaches the whole group and is left to the

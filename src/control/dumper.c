@@ -2,7 +2,6 @@
 #include "control/dumper.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,7 +84,7 @@ static bool is_stopping(const struct dumper *dumper)
 static void heed_signals(struct dumper *dumper)
 {
     for (int number; (number = stop_next());) {
-        if (number != SIGINT && number != SIGTERM && number != SIGHUP && number != SIGQUIT)
+        if (!stop_ends(number))
             continue;
         dumper->is_abandoned = dumper->report->is_interrupted;
         dumper->report->is_interrupted = true;

@@ -2,7 +2,6 @@
 #include "control/loader.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,7 +102,7 @@ static void save(struct loader *loader, bool is_last)
 static void heed_signals(struct loader *loader)
 {
     for (int number; (number = stop_next());) {
-        if (number != SIGINT && number != SIGTERM && number != SIGHUP && number != SIGQUIT)
+        if (!stop_ends(number))
             continue;
         loader->is_abandoned = loader->report->is_interrupted;
         loader->report->is_interrupted = loader->is_ended = true;

@@ -1,7 +1,6 @@
 /* purger: one request after the other: a page of classes, a page of names, batches of deletions. */
 #include "control/purger.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +52,7 @@ static bool fail(struct purger *purger, const char *code, const char *words)
 static void heed_signals(struct purger *purger)
 {
     for (int number; (number = stop_next());)
-        if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT)
+        if (stop_ends(number))
             purger->report->is_interrupted = true;
 }
 
