@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "control/message.h"
 #include "control/target.h"
-#include "model/item.h"
 #include "model/stamp.h"
 
 struct dump_options {
@@ -137,12 +136,10 @@ static int dump(struct control *control, const struct dump_options *options, con
 static bool are_right(const struct dump_options *options)
 {
     struct page_name name;
-    if (!target_is_right(&options->target, "dump"))
+    if (!target_is_right(&options->target, "dump") ||
+        (options->class && !control_check_class("dump", options->class)))
         return false;
-    if (options->class && !item_is_class_name(bytes_of(options->class)))
-        message_print("dump: --class %s: expected a capital, then up to 15 letters and digits",
-                      options->class);
-    else if (options->cursor && !page_name_parse(bytes_of(options->cursor), &name))
+    if (options->cursor && !page_name_parse(bytes_of(options->cursor), &name))
         message_print("dump: --cursor %s: expected CLASS.ID", options->cursor);
     else
         return true;

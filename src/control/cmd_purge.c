@@ -6,7 +6,6 @@
 
 #include "control/message.h"
 #include "control/target.h"
-#include "model/item.h"
 #include "model/stamp.h"
 
 enum { DAYS_MOST = 36500 };
@@ -61,9 +60,8 @@ static bool are_right(const struct purge_options *options)
         return false;
     if (strcmp(options->target.ns, "z") == 0)
         message_print("purge: the documents of z are the configuration of all namespaces");
-    else if (options->class && !item_is_class_name(bytes_of(options->class)))
-        message_print("purge: --class %s: expected a capital, then up to 15 letters and digits",
-                      options->class);
+    else if (options->class && !control_check_class("purge", options->class))
+        return false; /* it was reported */
     else if (!options->is_dry && !options->is_sure)
         message_print("purge: this destroys documents; try --dry-run, then confirm with --yes");
     else

@@ -12,6 +12,7 @@
 #include "control/message.h"
 #include "base/log.h"
 #include "edge/pg_conninfo.h"
+#include "model/item.h"
 
 enum {
     ADMIN_STATEMENT_MS = 6 * 3600 * 1000, /* a migration may rewrite a large table */
@@ -164,6 +165,14 @@ static const char *build_tree(struct arena *arena, const char *name)
             return folder;
     }
     return NULL;
+}
+
+bool control_check_class(const char *command, const char *class)
+{
+    if (item_is_class_name(bytes_of(class)))
+        return true;
+    message_print("%s: --class %s: expected a capital, then up to 15 letters and digits", command, class);
+    return false;
 }
 
 const char *control_directory(struct arena *arena, const char *variable, const char *name,

@@ -57,6 +57,9 @@ MUST_USE bool control_query(struct control *control, struct pg *pg, const char *
 /* The same for SQL text without parameters and without result. */
 MUST_USE bool control_execute(struct pg *pg, const char *what, const char *sql);
 
+/* Is it valid as the name of a class?  Reports why not, as the option --class of `command`. */
+MUST_USE bool control_check_class(const char *command, const char *class);
+
 /* A folder of the package: from the environment, from the build tree when the program runs from there, or the
  * installed one. */
 const char *control_directory(struct arena *arena, const char *variable, const char *name,

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "control/message.h"
-#include "model/item.h"
 #include "model/stamp.h"
 
 enum { PIECE_BYTES = 4 << 20, LEVEL = 3, LEVEL_MOST = 19 };
@@ -21,11 +20,8 @@ struct export_options {
 static bool are_right(const struct export_options *options, const char *path)
 {
     for (int i = 0; i < options->classes.count; i++)
-        if (!item_is_class_name(bytes_of(options->classes.words[i]))) {
-            message_print("export: --class %s: expected a capital, then up to 15 letters and digits",
-                          options->classes.words[i]);
+        if (!control_check_class("export", options->classes.words[i]))
             return false;
-        }
     if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO)) {
         message_print("export: an archive is not for a terminal; name a FILE or redirect it");
         return false;
