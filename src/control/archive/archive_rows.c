@@ -19,8 +19,8 @@ struct archive_rows {
     struct side documents, items;
     struct digest *digest;
     struct data_keys *keys;
-    struct arena *arena; /* of the line */
-    struct archive_item *list;
+    struct arena *arena;       /* of the line */
+    struct archive_item *list; /* of an encrypted namespace: the items of the line */
     size_t count, room;
 };
 
@@ -212,8 +212,21 @@ static struct bytes copy(struct arena *arena, struct bytes text)
     return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
 }
 
-/* Takes the item of the row; its texts are in the arena. */
-static bool take_item(struct archive_rows *rows)
+/* Rows are ordered by the keys that are stored: of an encrypted namespace the items are kept, with copies of
+ * their texts, until they can be ordered by their own. */
+static void keep_item(struct archive_rows *rows, const struct archive_item *item)
+{
+    ARENA_GROW(rows->arena, rows->list, rows->count, rows->room);
+    rows->list[rows->count++] = (struct archive_item){copy(rows->arena, item->class),
+                                                      copy(rows->arena, item->key),
+                                                      item->version,
+                                                      item->vop,
+                                                      copy(rows->arena, item->content),
+                                                      item->is_raw};
+}
+
+/* Adds the item of the row to the line, or keeps it for add_kept(). */
+static bool take_item(struct archive_rows *rows, struct builder *text, bool is_first)
 {
     const struct bytes *fields = rows->items.row.fields;
     struct bytes content = fields[CONTENT];
@@ -224,10 +237,12 @@ static bool take_item(struct archive_rows *rows)
                       (int)place.class.size, place.class.data, (int)place.id.size, place.id.data);
         return false;
     }
-    ARENA_GROW(rows->arena, rows->list, rows->count, rows->room);
-    rows->list[rows->count++] = (struct archive_item){
-        copy(rows->arena, fields[ICLASS]), copy(rows->arena, place.key), pg_copy_i64(fields[IVERSION]),
-        pg_copy_i64(fields[VOP]),          copy(rows->arena, content),   place.is_raw};
+    const struct archive_item item = {fields[ICLASS],           place.key, pg_copy_i64(fields[IVERSION]),
+                                      pg_copy_i64(fields[VOP]), content,   place.is_raw};
+    if (rows->keys->count)
+        keep_item(rows, &item);
+    else
+        archive_line_add_item(text, &item, is_first);
     return true;
 }
 
@@ -238,10 +253,9 @@ static int by_class_and_key(const void *a, const void *b)
     return order ? order : bytes_compare(one->key, other->key);
 }
 
-/* Rows are ordered by the keys that are stored, which are encrypted perhaps. */
-static void add_items(struct archive_rows *rows, struct builder *text)
+static void add_kept(struct archive_rows *rows, struct builder *text)
 {
-    if (rows->keys->count && rows->count)
+    if (rows->count)
         qsort(rows->list, rows->count, sizeof *rows->list, by_class_and_key);
     for (size_t i = 0; i < rows->count; i++)
         archive_line_add_item(text, &rows->list[i], i == 0);
@@ -252,6 +266,7 @@ enum archive_rows_event archive_rows_next(struct archive_rows *rows, struct buil
 {
     const struct bytes *fields = rows->documents.row.fields;
     size_t began = text->size;
+    bool is_first = true;
     arena_reset(rows->arena);
     rows->list = NULL;
     rows->count = rows->room = 0;
@@ -262,15 +277,16 @@ enum archive_rows_event archive_rows_next(struct archive_rows *rows, struct buil
     archive_line_begin(text, &header);
     for (int order; (order = compare(rows)) <= 0;) {
         if (header.ctime && order == 0) {
-            if (!take_item(rows))
+            if (!take_item(rows, text, is_first))
                 return ARCHIVE_ROWS_FAILED;
+            is_first = false;
             sum->items++;
             sum->attachments += bytes_equal(rows->items.row.fields[ICLASS], BYTES("P"));
         }
         if (!next_row(&rows->items, ITEM_COLUMNS))
             return ARCHIVE_ROWS_FAILED;
     }
-    add_items(rows, text);
+    add_kept(rows, text);
     archive_line_end(text, &header);
     sum->documents += header.ctime != 0;
     sum->deleted += header.ctime == 0;
