@@ -107,9 +107,8 @@ create trigger blob_taken after delete on stampd.item
 
 create function stampd.volumes() returns table (class text, documents bigint, v1 bigint, v2 bigint)
   language sql stable set search_path = stampd, pg_temp as $$
-  select d.class, count(*), sum(d.v1)::bigint, sum(d.v2)::bigint from doc d where d.ctime <> 0 group by d.class
-  union all
-  select null, count(*), coalesce(sum(d.v1), 0)::bigint, coalesce(sum(d.v2), 0)::bigint from doc d where d.ctime <> 0
+  select d.class, count(*), coalesce(sum(d.v1), 0)::bigint, coalesce(sum(d.v2), 0)::bigint from doc d where d.ctime <> 0
+    group by grouping sets ((), (d.class))
 $$;
 comment on function stampd.volumes() is
   'The documents of each class and the sums of their v1 and v2, at one instant; the row without a class has those of the namespace.';
@@ -206,6 +205,6 @@ comment on function stampd.purge_references(bigint, int) is
   'Deletes references to files that ended before the stamp, and claims that have ended.  Returns how many; call again until 0.';
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.blob_is_used(bytea), stampd.blob_mark(int, int, bigint), stampd.blob_take(int), stampd.blob_forget(text[]),
+grant execute on function stampd.volumes(), stampd.blob_is_used(bytea), stampd.blob_mark(int, int, bigint), stampd.blob_take(int), stampd.blob_forget(text[]),
   stampd.blob_note(text[], bigint[]) to stampd;
 grant execute on function stampd.blob_touch(text, bigint), stampd.blob_claim(text, text, bigint), stampd.blob_follow() to stampd;

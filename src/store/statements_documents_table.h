@@ -147,9 +147,8 @@ STATEMENT(LIST, "list", 9,
 /* Sums over all living documents: first those of the namespace, then those of each class, the largest first;
  * at most $1 rows.  Reads every header. */
 STATEMENT(VOLUMES, "volumes", 1,
-          "select class, count(*), coalesce(sum(v1), 0)::bigint, coalesce(sum(v2), 0)::bigint from doc"
-          " where ctime <> 0 group by grouping sets ((), (class))"
-          " order by grouping(class) desc, sum(v1 + v2) desc, class limit $1::bigint")
+          "select class, documents, v1, v2 from volumes()"
+          " order by class is null desc, v1 + v2 desc, class limit $1::bigint")
 
 /* The classes above $1, at most $2: one index step for each, regardless of its size. */
 STATEMENT(
