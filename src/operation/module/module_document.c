@@ -262,15 +262,7 @@ static struct bytes key_of(const char *key)
 static void return_item(const struct stampd_document *document, const struct item *item,
                         struct stampd_item *item_r)
 {
-    struct arena *arena = module_try_arena(document->call);
-    *item_r = (struct stampd_item){
-        .item_class = arena_copy(arena, item->iclass.data, item->iclass.size),
-        .key = arena_copy(arena, item->key.data, item->key.size),
-        .version = item->version,
-        .vop = item->vop,
-        .content = bytes_to(item->content),
-        .is_raw = item->raw,
-    };
+    *item_r = item_to(module_try_arena(document->call), item);
 }
 
 static const struct item *find_item(const struct stampd_document *document, const char *item_class,

@@ -133,14 +133,7 @@ static enum filter_verdict judge(struct filter_run *run, const struct item *item
     struct stampd_bytes content = {0};
     if (module_try_fault(run->call))
         return FILTER_EXCLUDES;
-    const struct stampd_item shown = {
-        .item_class = arena_copy(arena, item->iclass.data, item->iclass.size),
-        .key = arena_copy(arena, item->key.data, item->key.size),
-        .version = item->version,
-        .vop = item->vop,
-        .content = bytes_to(item->content),
-        .is_raw = item->raw,
-    };
+    const struct stampd_item shown = item_to(arena, item);
     switch (run->filter->judge(run->call, run->view, &shown, &content)) {
     case STAMPD_ACCEPT:
         return FILTER_ACCEPTS;
