@@ -47,47 +47,11 @@ static enum fault await(struct pg *pg, short events, int64_t deadline_ms, const 
     return FAULT_NONE;
 }
 
-/* Reads the answers up to the one that begins the copy (`wanted`), or to the end (PGRES_COMMAND_OK). */
-static enum fault read_answers(struct pg *pg, ExecStatusType wanted, const char *what)
-{
-    int64_t deadline_ms = pg_answer_deadline_ms(pg);
-    enum fault fault = FAULT_NONE;
-    for (;;) {
-        enum fault lost = pg_await_result(pg, deadline_ms, what);
-        if (lost)
-            return fault ? fault : lost;
-        PGresult *result = PQgetResult(pg_connection(pg));
-        if (!result)
-            return fault || wanted == PGRES_COMMAND_OK ? fault : pg_note_loss(pg, what);
-        ExecStatusType status = PQresultStatus(result);
-        if (status != PGRES_COMMAND_OK && status != wanted) {
-            enum fault error = pg_note_error(pg, result, what);
-            fault = fault ? fault : error;
-        }
-        PQclear(result);
-        if (pg_is_broken(pg))
-            return fault;
-        if (status == wanted && wanted != PGRES_COMMAND_OK)
-            return FAULT_NONE;
-    }
-}
-
-static enum fault begin(struct pg *pg, const char *sql, ExecStatusType wanted, const char *what)
-{
-    assert(!pg_is_busy(pg));
-    pg_clear_error(pg);
-    if (!pg_is_connected(pg))
-        return FAULT_XAWAY;
-    if (!PQsendQuery(pg_connection(pg), sql))
-        return pg_note_loss(pg, what);
-    return read_answers(pg, wanted, what);
-}
-
 /* --- out --- */
 
 enum fault pg_copy_out(struct pg *pg, const char *sql)
 {
-    enum fault fault = begin(pg, sql, PGRES_COPY_OUT, "copy out");
+    enum fault fault = pg_execute_text(pg, sql, PGRES_COPY_OUT, "copy out");
     if (fault)
         return fault;
     *copy_of(pg) = (struct copy){.what = "copy out"};
@@ -149,7 +113,7 @@ static enum fault end_rows(struct pg *pg, struct copy *copy)
     const char *what = copy->what;
     copy->what = NULL;
     pg_set_busy(pg, false);
-    return read_answers(pg, PGRES_COMMAND_OK, what);
+    return pg_finish(pg, PGRES_COMMAND_OK, what);
 }
 
 enum fault pg_copy_next(struct pg *pg, struct pg_copy_row *row_r)
@@ -270,7 +234,7 @@ enum fault pg_copy_in(struct pg *pg, const char *sql, struct bytes rows)
 {
     static const char what[] = "copy in";
     uint16_t trailer = UINT16_MAX;
-    enum fault fault = begin(pg, sql, PGRES_COPY_IN, what);
+    enum fault fault = pg_execute_text(pg, sql, PGRES_COPY_IN, what);
     if (!fault)
         fault = put(pg, (struct bytes){header, HEADER_SIZE}, what);
     if (!fault)
@@ -281,5 +245,5 @@ enum fault pg_copy_in(struct pg *pg, const char *sql, struct bytes rows)
         return fault;
     if (PQputCopyEnd(pg_connection(pg), NULL) < 0)
         return pg_note_loss(pg, what);
-    return read_answers(pg, PGRES_COMMAND_OK, what);
+    return pg_finish(pg, PGRES_COMMAND_OK, what);
 }

@@ -48,6 +48,14 @@ enum fault pg_note_silence(struct pg *pg, const char *what);
 /* --- answers (pg.c) --- */
 /* Sends pending output and reads until the next PQgetResult will not block. */
 MUST_USE enum fault pg_await_result(struct pg *pg, int64_t deadline_ms, const char *what);
+/* Reads the results of one command, to the end or to the one that begins a copy (`copy`: PGRES_COPY_IN or
+ * PGRES_COPY_OUT; PGRES_COMMAND_OK: none is expected).  Keeps the last one without error, which the caller
+ * clears; NULL: there is none. */
+MUST_USE enum fault pg_collect(struct pg *pg, ExecStatusType copy, const char *what, PGresult **kept_r);
+/* The same, and keeps nothing. */
+MUST_USE enum fault pg_finish(struct pg *pg, ExecStatusType copy, const char *what);
+/* Sends SQL text without parameters, and reads its results like pg_finish(). */
+MUST_USE enum fault pg_execute_text(struct pg *pg, const char *sql, ExecStatusType copy, const char *what);
 /* Keeps a result until the arena's reset. */
 void pg_defer_clear(struct arena *arena, PGresult *result);
 

@@ -3,11 +3,11 @@
 
 #include "edge/pg_private.h"
 
-/* Reads all results of one command; keeps the last one without error. */
-static enum fault collect(struct pg *pg, const char *what, PGresult **kept_r)
+enum fault pg_collect(struct pg *pg, ExecStatusType copy, const char *what, PGresult **kept_r)
 {
     int64_t deadline_ms = pg_answer_deadline_ms(pg);
     enum fault fault = FAULT_NONE;
+    bool is_begun;
     *kept_r = NULL;
     for (;;) {
         enum fault lost = pg_await_result(pg, deadline_ms, what);
@@ -15,7 +15,7 @@ static enum fault collect(struct pg *pg, const char *what, PGresult **kept_r)
             return fault ? fault : lost;
         PGresult *result = PQgetResult(pg_connection(pg));
         if (!result)
-            return fault;
+            return fault || copy == PGRES_COMMAND_OK ? fault : pg_note_loss(pg, what);
         switch (PQresultStatus(result)) {
         case PGRES_TUPLES_OK:
         case PGRES_COMMAND_OK:
@@ -25,9 +25,10 @@ static enum fault collect(struct pg *pg, const char *what, PGresult **kept_r)
             continue;
         case PGRES_COPY_IN:
         case PGRES_COPY_OUT:
-        case PGRES_COPY_BOTH: /* no code here would ever end it */
+        case PGRES_COPY_BOTH: /* a copy that is not expected would never be ended */
+            is_begun = PQresultStatus(result) == copy;
             PQclear(result);
-            return pg_note_silence(pg, what);
+            return is_begun ? fault : pg_note_silence(pg, what);
         default: {
             enum fault error = pg_note_error(pg, result, what);
             fault = fault ? fault : error;
@@ -63,7 +64,7 @@ enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const str
     if (fault)
         return fault;
     PGresult *result;
-    fault = collect(pg, statement->name, &result);
+    fault = pg_collect(pg, PGRES_COMMAND_OK, statement->name, &result);
     if (!fault && !result)
         fault = pg_note_loss(pg, statement->name);
     if (fault || !result_r) {
@@ -75,16 +76,26 @@ enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const str
     return FAULT_NONE;
 }
 
-enum fault pg_execute(struct pg *pg, const char *sql)
+enum fault pg_finish(struct pg *pg, ExecStatusType copy, const char *what)
+{
+    PGresult *result;
+    enum fault fault = pg_collect(pg, copy, what, &result);
+    PQclear(result);
+    return fault;
+}
+
+enum fault pg_execute_text(struct pg *pg, const char *sql, ExecStatusType copy, const char *what)
 {
     assert(!pg_is_busy(pg));
     pg_clear_error(pg);
     if (!pg_is_connected(pg))
         return FAULT_XAWAY;
     if (!PQsendQuery(pg_connection(pg), sql))
-        return pg_note_loss(pg, "execute");
-    PGresult *result;
-    enum fault fault = collect(pg, "execute", &result);
-    PQclear(result);
-    return fault;
+        return pg_note_loss(pg, what);
+    return pg_finish(pg, copy, what);
+}
+
+enum fault pg_execute(struct pg *pg, const char *sql)
+{
+    return pg_execute_text(pg, sql, PGRES_COMMAND_OK, "execute");
 }
