@@ -1,6 +1,5 @@
 """Who follows a campaign from outside: listeners to live events, and closed sessions that a push service wakes."""
 import http.client
-import json
 import random
 import re
 import shutil
@@ -10,6 +9,7 @@ import threading
 import time
 from urllib.parse import quote, urlsplit
 
+from live_reader import LiveReader
 from push_service import Browser, PushService
 from stack import BUILD
 from teams import CLASS, TEAMS, TeamCopy
@@ -25,7 +25,7 @@ def stampctl(*words):
     return subprocess.run([BUILD / 'src/stampctl', *map(str, words)], check=True, capture_output=True, text=True, timeout=60).stdout
 
 
-class Listener:
+class Listener(LiveReader):
     """Holds documents, and the members of the collections, by nothing but live events and the looks that they ask for."""
 
     def __init__(self, campaign, client, number):
@@ -39,14 +39,6 @@ class Listener:
         self.counts = {'events': 0, 'connections': 0, 'resumed': 0, 'looks at all': 0}
         self.thread = threading.Thread(target=self.live, daemon=True)
         self.thread.start()
-
-    def live(self):
-        while not self.is_ending:
-            try:
-                self.listen(*self.dice.choice(self.campaign.servers))
-            except (OSError, http.client.HTTPException, ValueError):
-                pass
-            time.sleep(self.dice.choice((0.02, 0.1, 0.5)))
 
     def listen(self, url, certificate):
         host = urlsplit(url)
@@ -62,24 +54,6 @@ class Listener:
                 self.wrong.append(f'live: {answer.status} {answer.read()[:600]!r} to the id {self.last}')
         finally:
             connection.close()
-
-    def read(self, answer):
-        name, data, id_ = None, None, self.last
-        while not self.is_ending:
-            line = answer.readline()
-            if not line.endswith(b'\n'):
-                return
-            field, _, value = line.decode().rstrip('\n').partition(': ')
-            if field == 'id':
-                id_ = value
-            elif field == 'event':
-                name = value
-            elif field == 'data':
-                data = json.loads(value)
-            elif not line.strip():
-                if name and not self.hear(name, data):
-                    return  # it could not be read: a client that comes again with the id of before gets it again
-                name, self.last = None, id_
 
     def hear(self, name, data):
         """False: the documents of the event could not be read."""

@@ -1,7 +1,6 @@
 """Listeners of a rights campaign: each holds the versions of the documents that its account may read, by nothing but live events and the
 reads that these lead to."""
 import http.client
-import json
 import ssl
 import threading
 import time
@@ -9,11 +8,12 @@ from urllib.parse import quote, urlsplit
 
 from callers import split
 from hands import NS, Hand
+from live_reader import LiveReader
 
 SILENCE_S = 20
 
 
-class RightsListener(Hand):
+class RightsListener(LiveReader, Hand):
     def __init__(self, campaign, number):
         super().__init__(campaign, f'live{number}')
         self.place = number
@@ -22,14 +22,6 @@ class RightsListener(Hand):
         self.counts = {'events': 0, 'connections': 0, 'resumed': 0, 'looks at all': 0, 'ended': 0}
         self.thread = threading.Thread(target=self.live, daemon=True)
         self.thread.start()
-
-    def live(self):
-        while not self.is_ending:
-            try:
-                self.listen(*self.dice.choice(self.campaign.servers))
-            except (OSError, http.client.HTTPException, ValueError):
-                pass
-            time.sleep(self.dice.choice((0.02, 0.1, 0.5)))
 
     def listen(self, url, certificate):
         """With any session of the account that is at its place now."""
@@ -57,25 +49,8 @@ class RightsListener(Hand):
     def bearer(self):
         return {'Authorization': f'Bearer {self.token}'}
 
-    def read(self, answer):
-        name, data, id_ = None, None, self.last
-        while not self.is_ending:
-            line = answer.readline()
-            if not line.endswith(b'\n'):
-                return
-            field, _, value = line.decode().rstrip('\n').partition(': ')
-            if field == 'id':
-                id_ = value
-            elif field == 'event':
-                name = value
-            elif field == 'data':
-                data = json.loads(value)
-            elif not line.strip():
-                if name and not self.hear(name, data):
-                    return
-                name, self.last = None, id_
-            if self.campaign.accounts[self.place] is not self.account:
-                return
+    def goes_on(self):
+        return super().goes_on() and self.campaign.accounts[self.place] is self.account
 
     def hear(self, name, data):
         """False: the connection is of no use any more."""
