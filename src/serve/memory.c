@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 
-enum { MANY_BYTES = 8 << 20 }; /* using them has taken longer than returning them will */
+enum { MANY_BYTES = 8 << 20 }; /* below this, trimming the heap is not worth its cost */
 
 static int64_t bytes_of_mb(int64_t mb)
 {

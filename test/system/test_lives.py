@@ -46,7 +46,7 @@ def collection(stack, team, token=None, **more):
 
 
 def settled(stack, team, token):
-    """The token from which on nothing is told again because some transaction was running beside the writes."""
+    """A token whose next page repeats nothing: pages repeat what was written while another transaction was running."""
     def told_nothing():
         nonlocal token
         complete, members, left, token = collection(stack, team, token)
