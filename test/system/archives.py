@@ -40,8 +40,8 @@ def rows(stack, ns):
             set(stack.psql(ns, 'select class, id, iclass, key, version, vop, content, raw from item')))
 
 
-def verify(stack, path, status=0):
-    return run_program(stack.build / 'src/stampctl', 'verify', path, status=status)
+def verify(stack, path, *words, status=0):
+    return run_program(stack.build / 'src/stampctl', 'verify', path, *words, status=status)
 
 
 def rewrite(path, files):

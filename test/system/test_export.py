@@ -229,3 +229,36 @@ def test_it_can_be_piped(stack, odd, tmp_path):
     assert b'documents' in done.stderr and 'whole' in archives.verify(stack, tmp_path / 'piped').out
     assert run_program(stack.build / 'src/stampctl', 'export', '--help').out.lower().startswith('usage')
     del odd
+
+
+def test_an_encrypted_archive(stack, odd, export, tmp_path):
+    """Only its key opens it; nothing of it is readable; whatever is altered or cut off is noticed, before anything is imported."""
+    key, other, weak = (tmp_path / name for name in ('key', 'other', 'weak'))
+    for path in (key, other):
+        run_program(stack.build / 'src/stampctl', 'key', 'new', path)
+    weak.write_text('short')
+    weak.chmod(0o600)
+    path = export('--key-file', key)
+    assert ', encrypted: demo' in archives.verify(stack, path, '--key-file', key).out
+    whole = path.read_bytes()
+    assert whole.startswith(b'stampd sealed') and b'manifest' not in whole and whole != export('--key-file', key).read_bytes()
+    export('--key-file', key)
+    assert 'not the right one' in archives.verify(stack, path, '--key-file', other, status=1).error
+    assert 'name its key' in archives.verify(stack, path, status=1).error
+    assert 'not encrypted' in archives.verify(stack, export(name='clear'), '--key-file', key, status=1).error
+    assert 'at least 32' in archives.verify(stack, path, '--key-file', weak, status=1).error
+    key.chmod(0o604)
+    assert 'any user may read' in archives.verify(stack, path, '--key-file', key, status=1).error
+    key.chmod(0o600)
+    assert export('--since', path, '--key-file', key, name='more').exists()
+
+    altered = tmp_path / 'altered'
+    random.seed(13)
+    whole = path.read_bytes()
+    for data in [whole[:size] for size in (0, 15, 60, len(whole) // 2, len(whole) - 1)] + [whole + b'x'] + [
+            whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1:] for place in [0, 15, 20, 70, len(whole) - 1, *(random.randrange(len(whole)) for _ in range(20))]]:
+        altered.write_bytes(data)
+        assert archives.verify(stack, altered, '--key-file', key, status=1).error
+        assert stack.admin('import', 'lab', altered, '--key-file', key, status=1).error
+    assert stack.psql('lab', 'select count(*) from import_progress') == [(0,)]
+    del odd

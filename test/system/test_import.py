@@ -8,7 +8,7 @@ import pytest
 import archives
 from stack import Problem, run_program, wait_until
 
-EMPTY = [f'empty{number}' for number in range(8)]
+EMPTY = [f'empty{number}' for number in range(9)]
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'open', 'many': 'open', **dict.fromkeys(EMPTY, 'open')}}
 SCHEMA = {'classes': {
     'Person': {'items': {'Main': {'singleton': True, 'fields': {'age': 'int', 'name': 'string'}}}, 'unique': {'name': {'key': ['Main.name']}},
@@ -170,6 +170,27 @@ def test_an_archive_that_changes_after_it_was_verified(stack, many, empty, tmp_p
     done = stack.admin('import', empty, path, '--transform', f'cat; cat {tmp_path}/other > {path}', status=None)
     assert done.status == 1 or archives.rows(stack, empty)[1] == archives.rows(stack, 'many')[1]
     assert state(stack, empty) == (2 if done.status else 0)
+
+
+def test_an_encrypted_archive_is_imported(stack, many, empty, tmp_path):
+    """The same rows as from the archive in clear; with another key, without one, and of an archive whose chunks changed places, nothing."""
+    for name in ('key', 'other'):
+        run_program(stack.build / 'src/stampctl', 'key', 'new', tmp_path / name)
+    path, wrong = tmp_path / 'sealed', tmp_path / 'wrong'
+    stack.admin('export', 'many', path, '--key-file', tmp_path / 'key', '--level', '1')
+    whole = path.read_bytes()
+    head, size = 80, 65536 + 16
+    assert len(whole) > head + 3 * size
+    first, second, rest = whole[head:head + size], whole[head + size:head + 2 * size], whole[head + 2 * size:]
+    for data in (first + first + rest, second + first + rest, first + rest, rest, first + second + rest[:size], first + second):
+        wrong.write_bytes(whole[:head] + data)
+        assert 'damaged' in stack.admin('import', empty, wrong, '--key-file', tmp_path / 'key', status=1).error
+    assert 'not the right one' in stack.admin('import', empty, path, '--key-file', tmp_path / 'other', status=1).error
+    assert 'name its key' in stack.admin('import', empty, path, status=1).error
+    assert archives.rows(stack, empty) == (set(), set()) and stack.psql(empty, 'select count(*) from import_progress') == [(0,)]
+    assert 'verified: 15000' in stack.admin('import', empty, path, '--key-file', tmp_path / 'key').text
+    assert archives.rows(stack, empty) == archives.rows(stack, 'many')
+    del many
 
 
 def test_lines_are_transformed(stack, odd, empty, tmp_path):

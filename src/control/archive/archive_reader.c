@@ -12,6 +12,7 @@
 #include "control/archive/archive_writer.h"
 #include "control/message.h"
 #include "control/progress.h"
+#include "edge/sealed_stream.h"
 #include "edge/tarball.h"
 
 enum {
@@ -23,7 +24,9 @@ struct archive_reader {
     const char *path;
     int fd;
     char piece[PIECE];
-    int64_t done; /* bytes of the file */
+    int64_t done;                        /* bytes of the file */
+    struct sealed_stream_reader *sealed; /* between file and tarball; NULL: not encrypted */
+    const char *problem;                 /* why the file is refused before its members; NULL: it is not */
     struct tarball_reader *tarball;
     struct digest *digest;
     const struct archive_contents *contents; /* NULL: the first pass */
@@ -45,13 +48,39 @@ static bool read_piece(void *context, struct bytes *bytes_r)
     while (got < 0 && errno == EINTR);
     if (got < 0)
         return false;
-    reader->done += got;
     *bytes_r = (struct bytes){reader->piece, (size_t)got};
+    if (!reader->done && !reader->sealed && sealed_stream_is(*bytes_r))
+        reader->problem = "encrypted: name its key with --key-file";
+    reader->done += got;
+    return !reader->problem;
+}
+
+static bool read_sealed(void *context, struct bytes *bytes_r)
+{
+    struct archive_reader *reader = context;
+    if (sealed_stream_read(reader->sealed, bytes_r))
+        return true;
+    reader->problem = sealed_stream_problem(reader->sealed);
+    return false;
+}
+
+static const char *damage(const struct archive_reader *reader)
+{
+    return reader->problem ? reader->problem : tarball_damage(reader->tarball);
+}
+
+/* Behind the last member: an encrypted stream is whole when its end was reached. */
+static bool read_to_end(struct archive_reader *reader)
+{
+    struct bytes rest = BYTES(" ");
+    while (reader->sealed && rest.size)
+        if (!read_sealed(reader, &rest))
+            return complain(reader, damage(reader));
     return true;
 }
 
-bool archive_reader_open(struct arena *arena UNUSED, const char *path,
-                         const struct archive_contents *contents, struct archive_reader **reader_r)
+static bool open_reader(const char *path, struct bytes key, const struct archive_contents *contents,
+                        struct archive_reader **reader_r)
 {
     struct archive_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
@@ -63,9 +92,17 @@ bool archive_reader_open(struct arena *arena UNUSED, const char *path,
     reader->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (reader->fd < 0)
         return complain(reader, strerror(errno));
-    const struct tarball_source source = {read_piece, reader};
+    if (key.data)
+        reader->sealed = sealed_stream_open(key, read_piece, reader);
+    const struct tarball_source source = {key.data ? read_sealed : read_piece, reader};
     reader->tarball = tarball_open(&source);
     return reader->tarball != NULL || complain(reader, strerror(ENOMEM));
+}
+
+bool archive_reader_open(struct arena *arena UNUSED, const char *path,
+                         const struct archive_contents *contents, struct archive_reader **reader_r)
+{
+    return open_reader(path, contents->key, contents, reader_r);
 }
 
 void archive_reader_close(struct archive_reader *reader)
@@ -73,6 +110,7 @@ void archive_reader_close(struct archive_reader *reader)
     if (!reader)
         return;
     tarball_close(reader->tarball);
+    sealed_stream_close(reader->sealed);
     digest_destroy(reader->digest);
     if (reader->fd >= 0)
         close(reader->fd);
@@ -96,7 +134,7 @@ static bool read_member(struct archive_reader *reader, int64_t size, struct buil
         size_t room = left < PIECE ? left : PIECE; /* the announced size is not to be believed at once */
         int64_t got = tarball_read(reader->tarball, builder_reserve(bytes, room), room);
         if (got <= 0)
-            return complain(reader, got < 0 ? tarball_damage(reader->tarball) : "a member is too short");
+            return complain(reader, got < 0 ? damage(reader) : "a member is too short");
         bytes->size += (size_t)got;
     }
     return true;
@@ -125,7 +163,7 @@ bool archive_reader_next(struct archive_reader *reader, struct bytes *name_r, st
     case TARBALL_END:
         return true;
     case TARBALL_BROKEN:
-        return complain(reader, tarball_damage(reader->tarball));
+        return complain(reader, damage(reader));
     case TARBALL_FILE:
         break;
     }
@@ -319,16 +357,16 @@ static bool read_all(struct verification *verification, bool shows_progress)
     }
     progress_clear(&progress);
     builder_free(&bytes);
-    return is_right && (is_whole || complain(reader, "truncated: its end is missing"));
+    return is_right && (is_whole || complain(reader, "truncated: its end is missing")) && read_to_end(reader);
 }
 
-bool archive_verify(struct arena *arena, const char *path, bool shows_progress,
+bool archive_verify(struct arena *arena, const char *path, struct bytes key, bool shows_progress,
                     struct archive_contents *contents_r)
 {
     struct verification verification = {.arena = arena, .contents = contents_r};
     struct stat status;
-    *contents_r = (struct archive_contents){0};
-    bool is_right = archive_reader_open(arena, path, NULL, &verification.reader);
+    *contents_r = (struct archive_contents){.key = key};
+    bool is_right = open_reader(path, key, NULL, &verification.reader);
     if (is_right && fstat(verification.reader->fd, &status) == 0)
         contents_r->file_bytes = status.st_size;
     verification.scratch = arena_create("verification");

@@ -19,6 +19,7 @@ struct archive_member {
 
 /* What an archive is, by its first and its last member. */
 struct archive_contents {
+    struct bytes key; /* it is encrypted with; NO_BYTES: it is not */
     const struct json *manifest;
     int64_t at, floor;      /* of its snapshot; stamps */
     struct bytes ns, state; /* code and state of the namespace */
@@ -33,8 +34,9 @@ struct archive_contents {
 };
 
 /* Reads the whole archive and checks it: every member against its digest, every document, their order, their
- * sum.  With `shows_progress`, on standard error.  On failure reports why. */
-MUST_USE bool archive_verify(struct arena *arena, const char *path, bool shows_progress,
+ * sum.  One that is encrypted needs its key, and with a key no other one is read.  With `shows_progress`, on
+ * standard error.  On failure reports why. */
+MUST_USE bool archive_verify(struct arena *arena, const char *path, struct bytes key, bool shows_progress,
                              struct archive_contents *contents_r);
 
 struct archive_reader;

@@ -13,6 +13,7 @@
 #include "control/message.h"
 #include "edge/digest.h"
 #include "edge/json.h"
+#include "edge/sealed_stream.h"
 #include "edge/tarball.h"
 
 struct archive_writer {
@@ -20,6 +21,7 @@ struct archive_writer {
     const char *folder;       /* of the file */
     int fd;
     int64_t size;
+    struct sealed_stream_writer *sealed; /* between tarball and file; NULL: not encrypted */
     struct tarball_writer *tarball;
     struct digest *digest;
     struct builder members; /* JSON */
@@ -30,6 +32,12 @@ static bool write_bytes(void *context, struct bytes bytes)
     struct archive_writer *writer = context;
     writer->size += (int64_t)bytes.size;
     return bytes_write(writer->fd, bytes);
+}
+
+static bool seal_bytes(void *context, struct bytes bytes)
+{
+    struct archive_writer *writer = context;
+    return sealed_stream_write(writer->sealed, bytes);
 }
 
 static bool complain(const struct archive_writer *writer, const char *why)
@@ -70,7 +78,9 @@ bool archive_writer_open(struct arena *arena, const struct archive_writer_option
     writer->digest = digest_create();
     if (!open_file(arena, writer))
         return false;
-    const struct tarball_sink sink = {write_bytes, writer};
+    if (options->key.data)
+        writer->sealed = sealed_stream_create(options->key, write_bytes, writer);
+    const struct tarball_sink sink = {writer->sealed ? seal_bytes : write_bytes, writer};
     writer->tarball = tarball_create(&sink, options->level, &problem);
     return writer->tarball || complain(writer, problem);
 }
@@ -121,6 +131,8 @@ bool archive_writer_finish(struct archive_writer *writer, struct bytes members)
                     tarball_finish(writer->tarball)) ||
                    complain(writer, tarball_problem(writer->tarball));
     builder_free(&text);
+    is_done = is_done &&
+              (!writer->sealed || sealed_stream_finish(writer->sealed) || complain(writer, strerror(errno)));
     return is_done && (settle(writer) || complain(writer, strerror(errno)));
 }
 
@@ -129,6 +141,7 @@ void archive_writer_close(struct archive_writer *writer)
     if (!writer)
         return;
     tarball_destroy(writer->tarball);
+    sealed_stream_destroy(writer->sealed);
     if (writer->draft)
         unlink(writer->draft);
     if (writer->fd > STDERR_FILENO)

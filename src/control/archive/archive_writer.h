@@ -12,6 +12,7 @@ struct archive_writer;
 struct archive_writer_options {
     const char *path; /* "-": standard output */
     int level;        /* of the compression */
+    struct bytes key; /* to encrypt with; NO_BYTES: not encrypted */
 };
 
 #define ARCHIVE_MANIFEST "manifest.json" /* the first member */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "control/archive/archive_key.h"
 #include "control/message.h"
 #include "model/stamp.h"
 
@@ -13,7 +14,7 @@ enum { PIECE_BYTES = 4 << 20, LEVEL = 3, LEVEL_MOST = 19 };
 
 struct export_options {
     struct option_words classes, ids;
-    const char *since;
+    const char *since, *key_path;
     int64_t level;
 };
 
@@ -44,7 +45,7 @@ static int export(struct control *control, const struct export_options *options,
 {
     struct ns_target target;
     struct exporter_report result;
-    const struct exporter_options exporter = {
+    struct exporter_options exporter = {
         .filter = {.classes = options->classes.words,
                    .class_count = (size_t)options->classes.count,
                    .ids = options->ids.words,
@@ -54,8 +55,9 @@ static int export(struct control *control, const struct export_options *options,
         .piece_bytes = PIECE_BYTES,
     };
     int64_t start_ms = clock_monotonic_ms();
-    if (!control_load_settings(control) || !ns_registry_connect(control, code, &target) ||
-        !exporter_run(control, &target, &exporter, &result))
+    if (!control_load_settings(control) ||
+        !archive_key_read(control, options->key_path, &exporter.archive.key) ||
+        !ns_registry_connect(control, code, &target) || !exporter_run(control, &target, &exporter, &result))
         return CONTROL_FAILED;
     report(path, &result, clock_monotonic_ms() - start_ms);
     return CONTROL_DONE;
@@ -92,6 +94,7 @@ int control_export(struct control *control, int argc, char **argv)
          .argument = "ARCHIVE|VERSION",
          .help = "Write only documents changed since that archive was made, or of a later version.",
          .text = &options.since},
+        ARCHIVE_KEY_LINE(&options.key_path),
         {.name = "level",
          .argument = "N",
          .help = "Compress at this level of Zstandard (default: 3).",

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "control/archive/archive_key.h"
 #include "control/message.h"
 
 static bool are_right(const struct importer_options *options, bool is_abandoned, char **words)
@@ -37,6 +38,7 @@ int control_import(struct control *control, int argc, char **argv)
         "written\n"
         "into a namespace that is in use, with new versions.\n"};
     struct importer_options options = {0};
+    const char *key_path = NULL;
     bool is_abandoned = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
@@ -51,6 +53,7 @@ int control_import(struct control *control, int argc, char **argv)
          .argument = "COMMAND",
          .help = "Pass the lines of documents through COMMAND, run by the shell for each piece.",
          .text = &options.transform},
+        ARCHIVE_KEY_LINE(&key_path),
         {.name = "abandon", .help = "Remove what an interrupted import has stored.", .flag = &is_abandoned},
     };
     char **words;
@@ -62,7 +65,7 @@ int control_import(struct control *control, int argc, char **argv)
         return CONTROL_WRONG;
     options.code = words[0];
     options.path = words[1];
-    return control_load_settings(control) &&
+    return control_load_settings(control) && archive_key_read(control, key_path, &options.key) &&
                    (is_abandoned ? importer_abandon(control, words[0]) : importer_run(control, &options))
                ? CONTROL_DONE
                : CONTROL_FAILED;

@@ -47,7 +47,8 @@ static bool find_since(struct export *export)
     if (bytes_to_i64(bytes_of(since), &after)) {
         export->filter.since_version = after;
     } else {
-        if (!archive_verify(export->control->arena, since, false, &former) || !go_on_from(export, &former))
+        if (!archive_verify(export->control->arena, since, export->options->archive.key, false, &former) ||
+            !go_on_from(export, &former))
             return false;
         after = former.at;
     }

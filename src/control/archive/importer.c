@@ -268,7 +268,7 @@ static void advise(const struct import *import)
 bool importer_run(struct control *control, const struct importer_options *options)
 {
     struct import import = {.control = control, .options = options};
-    if (!archive_verify(control->arena, options->path, true, &import.contents) ||
+    if (!archive_verify(control->arena, options->path, options->key, true, &import.contents) ||
         !ns_registry_connect(control, options->code, &import.target) || !begin(&import) ||
         !close_namespace(&import) || !import_documents(&import) || !verify(&import) ||
         !raise_floor(&import) || !store_configuration(&import) || !apply_schema(&import) || !finish(&import))

@@ -11,6 +11,7 @@
 
 struct importer_options {
     const char *code, *path;
+    struct bytes key;      /* of the archive; NO_BYTES: it is not encrypted */
     const char *transform; /* a command; NULL: none */
     bool is_merge;
     bool keeps_configuration; /* that of the namespace stays */
