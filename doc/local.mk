@@ -16,7 +16,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md doc/README.md \
 	doc/explanation/arguments.md doc/explanation/commit.md doc/explanation/costs.md doc/explanation/freshness.md \
 	doc/explanation/not-for-you-if.md doc/explanation/performance.md doc/explanation/reliability.md doc/explanation/shared-segment.md \
 	doc/explanation/unique-in-all-namespaces.md doc/explanation/why-nothing-is-missed.md \
-	doc/explanation/why-tasks-happen-once.md doc/how-to/administer-tasks.md doc/how-to/back-up-and-restore.md doc/how-to/control-access.md doc/how-to/follow-changes-in-a-browser.md doc/how-to/keep-a-collection.md \
+	doc/explanation/why-tasks-happen-once.md doc/how-to/administer-tasks.md doc/how-to/back-up-and-restore.md doc/how-to/build-a-web-application.md doc/how-to/control-access.md doc/how-to/follow-changes-in-a-browser.md doc/how-to/keep-a-collection.md \
 	doc/how-to/model-data.md doc/how-to/move-a-namespace.md doc/how-to/move-your-data-in.md doc/how-to/operating.md doc/how-to/release.md doc/how-to/sign-in-by-passkey.md doc/how-to/task-does-not-run.md \
 	doc/how-to/validate-contents.md doc/how-to/wake-closed-browsers.md doc/how-to/write-a-module.md \
 	doc/reference/accounts.md doc/reference/archives.md doc/reference/architecture.md doc/reference/collections.md doc/reference/copies.md doc/reference/faults.md \

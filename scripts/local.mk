@@ -1,11 +1,11 @@
 # What the house demands of its files: run by make check, on any tree, in git or not.
-HOUSE_CHECKS += scripts/check-layers scripts/check-settings scripts/check-style scripts/check-docs scripts/check-refusals scripts/check-names \
+HOUSE_CHECKS += scripts/check-layers scripts/check-settings scripts/check-style scripts/check-docs scripts/check-refusals scripts/check-names scripts/check-web \
 	test/house/test_checks.sh test/house/test_completion.sh test/house/test_manuals.sh
 EXTRA_DIST += $(HOUSE_CHECKS) test/house/test_hardening.sh scripts/c-text.awk scripts/list-files scripts/source-map scripts/check-dist \
 	.clang-format .editorconfig CONTRIBUTING.md
 
 # Folders of documents, tests and tools that are not built: a release gets the files that git knows.
-DIST_FOLDERS = doc test/system test/bench test/sql test/race test/model test/mutants test/fuzz test/history scripts
+DIST_FOLDERS = doc src/web test/system test/vectors test/bench test/sql test/race test/model test/mutants test/fuzz test/history scripts
 dist-hook:
 	@cd $(srcdir) && scripts/list-files $(DIST_FOLDERS) | while IFS= read -r file; do \
 		$(MKDIR_P) "$(abs_builddir)/$(distdir)/$${file%/*}" && \

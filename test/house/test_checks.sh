@@ -62,6 +62,8 @@ END
 FAULT(AARG, "An argument is wrong.", 400, 400, false, "its name")
 FAULT(AUTF8, "The text is not UTF-8.", 400, 400, false, "")
 END
+    echo '/* stamp.js: stamps. */' | put src/web/client/stamp.js
+    printf '/* fault.js: faults. */\nimport { stamp } from "./stamp.js"\n' | put src/web/client/fault.js
     put src/store/refusal_table.h <<'END'
 /* Every refusal. */
 REFUSAL(MOVED, "ST001", "CORE", "It has moved.")
@@ -232,7 +234,7 @@ plant()
 }
 
 make_good_tree
-for check in check-layers check-names check-settings check-style check-docs check-refusals; do
+for check in check-layers check-names check-settings check-style check-docs check-refusals check-web; do
     expect_good "$check"
 done
 
@@ -476,6 +478,22 @@ plant_module 'function of modules that is none' '^doc/reference/modules.md:3: st
     '`stampd_log`, `stampd_logs`'
 cases=$((cases + 1))
 [ -f "$root/src/store/commit_table.h" ] || fail 'the parts of a commit are not checked: src/store/commit_table.h is elsewhere'
+
+# --- check-web ---
+plant 'upward import' check-web '^src/web/client/fault.js:2: upward import: fault.js must not know session.js' \
+    'insert src/web/client/fault.js 1 "import { open } from \"./session.js\""'
+plant 'import of a library' check-web 'the library depends on nothing' \
+    'insert src/web/client/fault.js 1 "import { openDB } from \"idb\""'
+plant 'import of Node' check-web 'import modules of Node' \
+    'insert src/web/client/fault.js 1 "import fs from \"node:fs\""'
+plant 'module without rank' check-web '^src/web/client/attic.js:1: attic has no rank' \
+    'echo "/* attic.js: things. */" >src/web/client/attic.js'
+plant 'first line of a module' check-web '^src/web/client/stamp.js:1: the first line must say' \
+    'replace src/web/client/stamp.js "stamp.js: " ""'
+plant 'blank at the end in a module' check-web '^src/web/client/stamp.js:2: a blank at the end' \
+    'echo "export const x = 1 " >>src/web/client/stamp.js'
+plant 'long module' check-web '^src/web/client/stamp.js:401: more than 400 lines' \
+    'for i in $(seq 400); do echo; done >>src/web/client/stamp.js'
 
 # --- check-dist ---
 if git --version >/dev/null 2>&1; then

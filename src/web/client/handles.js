@@ -1,0 +1,115 @@
+/* handles.js: what an application subscribes to: a document, a collection, the status.  Each is a store: subscribe(callback)
+ * calls at once and after each change and returns what ends it; get() returns the present value, the same until it changes. */
+import { keyOf } from './copy.js'
+
+/** @template T */
+class Readable {
+  /** @param {import('./cache.js').Cache} cache @param {string} key */
+  constructor(cache, key) {
+    this.cache = cache
+    this.key = key
+  }
+
+  /** @returns {T} */
+  get() {
+    throw new Error('Each kind of store has its own.')
+  }
+
+  /** @param {(value: T) => void} callback @returns {() => void} */
+  subscribe(callback) {
+    let last = this.get()
+    const end = this.cache.listen(this.key, () => {
+      const value = this.get()
+      if (value !== last) callback(last = value)
+    })
+    callback(last)
+    return end
+  }
+}
+
+/** @extends {Readable<import('./snapshot.js').Snapshot>} */
+export class DocumentStore extends Readable {
+  /** @param {import('./session.js').Session} session @param {string} c @param {string} id */
+  constructor(session, c, id) {
+    super(session.cache, keyOf(c, id))
+    this.session = session
+    this.c = c
+    this.id = id
+  }
+
+  get() {
+    return this.cache.snapshot(this.c, this.id)
+  }
+
+  /** @param {(value: import('./snapshot.js').Snapshot) => void} callback */
+  subscribe(callback) {
+    const unfollow = this.session.follow(this.key)
+    const end = super.subscribe(callback)
+    return () => { end(); unfollow() }
+  }
+
+  /** Changes the document: `change(doc => doc.set('Line', '1', 'bread'))`.
+   * @param {(doc: ReturnType<import('./edit.js').Draft['doc']>) => void} how */
+  change(how) {
+    return this.session.write(draft => how(draft.doc(this.c, this.id)))
+  }
+}
+
+/** @extends {Readable<import('./snapshot.js').Snapshot[]>} */
+export class CollectionStore extends Readable {
+  /** @param {import('./session.js').Session} session @param {import('./types.js').Kept} kept
+   * @param {((document: import('./snapshot.js').Snapshot) => boolean) | undefined} match */
+  constructor(session, kept, match) {
+    super(session.cache, kept.c) // and so also after each change of its members
+    this.session = session
+    this.kept = kept
+    this.match = match
+    this.value = /** @type {import('./snapshot.js').Snapshot[]} */ ([])
+  }
+
+  /** The members in the order of their ids; with `match`, local changes are counted in and out at once. */
+  get() {
+    const { c, def } = this.kept
+    const kept = this.cache.collections.get(def)
+    const ids = new Set(kept?.token ? kept.members : kept?.incoming ?? kept?.members ?? [])
+    if (this.match) {
+      for (const id of kept?.extra ?? []) ids.add(id)
+      for (const entry of this.cache.outbox.values()) for (const edit of entry.edits) if (edit.c === c) ids.add(edit.id)
+    }
+    const now = [...ids].sort().map(id => this.cache.snapshot(c, id))
+      .filter(one => one.exists && (!this.match || this.match(one)))
+    const isSame = now.length === this.value.length && now.every((one, i) => one === this.value[i])
+    if (!isSame) this.value = now
+    return this.value
+  }
+
+  /** @param {(value: import('./snapshot.js').Snapshot[]) => void} callback */
+  subscribe(callback) {
+    const unfollow = this.session.follow(this.kept.def, this.kept)
+    const end = super.subscribe(callback)
+    return () => { end(); unfollow() }
+  }
+}
+
+/** @extends {Readable<import('./types.js').Status>} */
+export class StatusStore extends Readable {
+  /** @param {import('./cache.js').Cache} cache */
+  constructor(cache) {
+    super(cache, '*')
+    /** @type {import('./types.js').Status} */
+    this.value = { online: false, pending: 0, leader: false, lasting: cache.store.isLasting, fault: null, progress: null }
+  }
+
+  get() {
+    if (this.value.pending !== this.cache.outbox.size) this.value = { ...this.value, pending: this.cache.outbox.size }
+    return this.value
+  }
+
+  /** @param {Partial<import('./types.js').Status>} part */
+  set(part) {
+    const value = /** @type {any} */ (this.value)
+    if (Object.entries(part).every(([name, one]) => value[name] === one)) return
+    this.value = { ...this.value, ...part }
+    this.cache.notify([])
+  }
+}

@@ -1,0 +1,124 @@
+/* live.js: live events: which documents and collections have changed, resumed after each interruption. */
+import { Fault } from './fault.js'
+import { delayOf, Loop } from './loop.js'
+
+/** The events of a stream, one by one, until it ends or nothing came for so many milliseconds.
+ * @param {ReadableStream<Uint8Array>} body @param {number} patience */
+export async function* eventsOf(body, patience) {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let rest = ''
+  /** @type {{event: string, data: string, id?: string, retry?: number}} */
+  let event = { event: '', data: '' }
+  try {
+    for (;;) {
+      const timer = setTimeout(() => { reader.cancel().catch(() => {}) }, patience)
+      const { value, done } = await reader.read().finally(() => clearTimeout(timer))
+      if (done) return
+      rest += decoder.decode(value, { stream: true })
+      const lines = rest.split('\n')
+      rest = /** @type {string} */ (lines.pop())
+      for (const line of lines) {
+        const [, name, text] = /^([^:]*):? ?(.*?)\r?$/.exec(line) ?? []
+        if (line === '' || line === '\r') {
+          yield event
+          event = { event: '', data: '' }
+        } else if (name === 'event') event.event = text
+        else if (name === 'data') event.data += text
+        else if (name === 'id') event.id = text
+        else if (name === 'retry') event.retry = Number(text)
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {})
+  }
+}
+
+export class Live {
+  /** @param {import('./transport.js').Transport} transport @param {{least: number, most: number}} backoff
+   * @param {{definitions: () => string[], changed: (definition: string, version: number) => void, lost: () => void,
+   *   heard: (fault: Fault | null) => void}} session */
+  constructor(transport, backoff, session) {
+    this.transport = transport
+    this.backoff = backoff
+    this.session = session
+    this.last = ''
+    this.failures = 0
+    this.retry = 0
+    /** Whole classes instead of collections and single documents: fewer definitions, and allowed under access rules. */
+    this.isCoarse = false
+    this.connection = new AbortController()
+    this.loop = new Loop(() => this.connect(), error => this.pause(error))
+  }
+
+  /** The definitions of the next connection. */
+  wanted() {
+    const definitions = this.session.definitions()
+    return this.isCoarse ? [...new Set(definitions.map(one => one.split('/')[0]))] : definitions
+  }
+
+  start() {
+    this.loop.start()
+  }
+
+  /** Connects anew, with the definitions of now; what changes in between is not missed. */
+  renew() {
+    this.connection.abort()
+    this.loop.wake()
+  }
+
+  stop() {
+    this.connection.abort()
+    return this.loop.stop()
+  }
+
+  /** One connection. */
+  async connect() {
+    const defs = this.wanted()
+    if (!defs.length || this.loop.isStopped) return false
+    const connection = this.connection = new AbortController()
+    try {
+      const body = JSON.stringify(this.last ? { defs, last: this.last } : { defs })
+      const headers = { 'Content-Type': 'application/json', Accept: 'text/event-stream' }
+      const response = await this.transport.request('/live', { method: 'POST', headers, body, signal: connection.signal, cache: 'no-store' })
+      if (!response.body) throw new Fault({ code: 'NETWORK' })
+      for await (const event of eventsOf(response.body, this.transport.patience)) this.take(event)
+    } catch (error) {
+      if (connection.signal.aborted) return true
+      throw error
+    }
+    if (connection.signal.aborted) return true
+    throw new Fault({ code: 'NETWORK', message: 'The connection for live events has ended.' })
+  }
+
+  /** @param {{event: string, data: string, id?: string, retry?: number}} event */
+  take(event) {
+    if (event.retry) this.retry = event.retry
+    const data = event.data ? JSON.parse(event.data) : {}
+    if (event.event === 'ready') {
+      this.failures = 0
+      this.session.heard(null)
+      if (!data.resumed) this.session.lost()
+    } else if (event.event === 'reset') this.session.lost()
+    else if (event.event === 'change') for (const [definition, version] of data.changed) this.session.changed(definition, version)
+    else if (event.event === 'closed') throw new Fault({ ...data, status: data.code === 'SKEY' ? 401 : 0, retryAfter: this.retry })
+    if (event.id !== undefined) this.last = event.id
+  }
+
+  /** @param {unknown} error */
+  pause(error) {
+    const fault = error instanceof Fault ? error : new Fault({ code: 'NETWORK', message: String(error) })
+    this.failures++
+    if (fault.code === 'AARG' || fault.code === 'ALIMIT') {
+      if (this.last) this.last = ''
+      else if (!this.isCoarse) this.isCoarse = true
+      else return null
+      return 0
+    }
+    this.session.heard(fault)
+    if (fault.kind === 'over') return null
+    if (fault.code === 'SKEY') this.transport.forgetToken()
+    const asked = Math.min(fault.retryAfter, this.backoff.most)
+    return delayOf(this.backoff, this.failures, asked)
+  }
+}

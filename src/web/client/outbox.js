@@ -1,0 +1,183 @@
+/* outbox.js: sends waiting changes, the oldest first, so that each takes effect once.
+ *
+ * Key and argument are stored before the first request, and the same is sent until there is an answer.  The copies of the
+ * changed documents come with the answer, and replace the local changes in one step. */
+import { headerOf, keyOf } from './copy.js'
+import { follow, isDone, putOf, rebase } from './edit.js'
+import { Fault } from './fault.js'
+import { keyOfTime, stampOf } from './stamp.js'
+
+/** @typedef {import('./types.js').Entry} Entry @typedef {import('./types.js').Edit} Edit */
+
+const DHOP_MOST_MS = 23 * 3600_000 // the server refuses a stamp of more than a day
+const TRIES_MOST = 8               // of what may be the cause of the crash that is its answer
+
+export class Outbox {
+  /** @param {import('./cache.js').Cache} cache @param {import('./transport.js').Transport} transport @param {import('./sync.js').Syncer} syncer
+   * @param {(batch: import('./types.js').Batch) => Promise<void>} commit
+   * @param {(id: string, fault: Fault | null, out: any) => void} settled @param {import('./types.js').Options['conflict']} conflict */
+  constructor(cache, transport, syncer, commit, settled, conflict) {
+    this.cache = cache
+    this.transport = transport
+    this.syncer = syncer
+    this.commit = commit
+    this.settled = settled
+    this.conflict = conflict
+    /** @type {Set<string>} entries whose stamp of the user's action the server has refused */
+    this.undated = new Set()
+  }
+
+  /** @returns {Entry | undefined} */
+  get first() {
+    return this.cache.outbox.values().next().value
+  }
+
+  /** Sends the first entry.  Throws what asks for a later attempt. */
+  async step() {
+    const entry = this.first
+    if (!entry) return
+    try {
+      const ready = entry.sent ? entry : await this.prepare(entry)
+      if (ready) await this.send(ready)
+      else await this.end(entry, null, 0)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      const current = this.cache.outbox.get(entry.id) ?? entry
+      if (!await this.recover(current, error)) throw error
+    }
+  }
+
+  /** The entry with its key and argument, stored; null: nothing is left to be done. @param {Entry} entry @returns {Promise<Entry | null>} */
+  async prepare(entry) {
+    let param = entry.param
+    let edits = entry.edits
+    if (entry.op === 'put') {
+      const unknown = edits.map(edit => keyOf(edit.c, edit.id)).filter(key => !this.cache.copies.has(key))
+      await this.syncer.readDocuments(unknown)
+      const rebased = []
+      for (const edit of edits) rebased.push(await rebase(edit, this.copyOf(edit), this.conflict))
+      edits = /** @type {Edit[]} */ (rebased.filter(Boolean))
+      if (!edits.length) return null
+      param = JSON.stringify({ docs: edits.map(edit => putOf(edit, this.copyOf(edit).v)) })
+    }
+    return this.store({ ...entry, edits, sent: { key: keyOfTime(this.transport.now()), param: param ?? '{}', tries: 0 } })
+  }
+
+  /** @param {Entry} entry */
+  async store(entry) {
+    await this.commit({ outbox: [[entry.id, entry]] })
+    return entry
+  }
+
+  /** @param {Edit} edit */
+  copyOf(edit) {
+    return this.syncer.held([keyOf(edit.c, edit.id)])[0]
+  }
+
+  /** @param {Entry} entry */
+  keysOf(entry) {
+    return entry.edits.map(edit => keyOf(edit.c, edit.id))
+  }
+
+  /** @param {Entry} entry */
+  async send(entry) {
+    const { key, param } = /** @type {NonNullable<Entry['sent']>} */ (entry.sent)
+    const held = this.syncer.held(this.keysOf(entry))
+    const at = entry.at + this.transport.ahead
+    const isDated = !this.undated.has(entry.id) && this.transport.now() - at < DHOP_MOST_MS
+    const dhop = isDated ? `,"dhop":${stampOf(at)}` : ''
+    const syncs = held.length ? `,"syncs":${JSON.stringify(held.map(headerOf))}` : ''
+    const answer = await this.transport.operate(entry.op, `{"param":${param}${dhop}${syncs}}`, key)
+    const { copies, later } = held.length ? this.syncer.take(held, answer.syncs) : { copies: [], later: [] }
+    if (later.length) { // until then the entry stays: it shows what the copies lack
+      await this.commit({ copies })
+      await this.syncer.readDocuments(later)
+      copies.length = 0
+    }
+    const version = answer.out?.v ?? Math.max(0, ...copies.map(([, copy]) => copy.v))
+    await this.end(entry, null, version, copies, answer.out)
+  }
+
+  /** The entry has ended: its changes are in the copies, or are rolled back.
+   * @param {Entry} entry @param {Fault | null} fault @param {number} version @param {[string, import('./types.js').Copy][]} copies @param {any} [out] */
+  async end(entry, fault, version, copies = [], out) {
+    const fresh = new Map(copies)
+    /** @type {[string, Entry | null][]} */ const outbox = [[entry.id, null]]
+    /** @type {[string, Fault][]} */ const dragged = []
+    for (const later of this.cache.outbox.values()) {
+      if (later.id <= entry.id) continue
+      const rests = later.edits.some(edit => edit.base?.ct === entry.id || dragged.some(([id]) => id === edit.base?.ct))
+      if (fault && rests) {
+        dragged.push([later.id, new Fault({ code: 'DELETED', message: `It was based on a refused change: ${fault.message}` })])
+        outbox.push([later.id, null])
+      } else if (!fault && !later.sent) {
+        const edits = later.edits.map(edit => {
+          const done = entry.edits.find(one => one.c === edit.c && one.id === edit.id)
+          return done ? follow(edit, entry.id, done, version, fresh.get(keyOf(edit.c, edit.id)) ?? this.copyOf(edit)) : edit
+        })
+        if (edits.some((edit, i) => edit !== later.edits[i])) outbox.push([later.id, { ...later, edits }])
+      }
+    }
+    await this.commit({ copies, outbox, collections: fault ? [] : this.touched(entry) })
+    this.undated.delete(entry.id)
+    this.settled(entry.id, fault, out)
+    for (const [id, reason] of dragged) this.settled(id, reason, undefined)
+  }
+
+  /** The collections that a document may have joined or left: they are to be read. @param {Entry} entry */
+  touched(entry) {
+    /** @type {[string, import('./types.js').Kept][]} */ const found = []
+    for (const kept of this.cache.collections.values()) {
+      const ids = entry.edits.filter(edit => edit.c === kept.c).map(edit => edit.id)
+      if (!ids.length) continue
+      found.push([kept.def, { ...kept, extra: [...new Set([...kept.extra ?? [], ...ids])] }])
+      if (this.syncer.isFollowed(kept.def)) this.syncer.collections.add(kept.def)
+    }
+    return found
+  }
+
+  /** After a fault: true if something was done about it, so that the loop goes on. @param {Entry} entry @param {Fault} fault */
+  async recover(entry, fault) {
+    const { sent, ...unsent } = entry
+    if (sent && entry.op === 'put' && fault.code === 'AVERSION') {
+      await this.syncer.readDocuments(this.keysOf(entry))
+      await this.store(unsent)
+      return true
+    }
+    if (sent && entry.op === 'put' && fault.code === 'AKEYOLD') {
+      await this.syncer.readDocuments(this.keysOf(entry))
+      const copies = entry.edits.map(edit => this.copyOf(edit))
+      if (entry.edits.every((edit, i) => isDone(edit, copies[i]))) await this.end(entry, null, Math.max(...copies.map(copy => copy.v)))
+      else await this.store({ ...entry, sent: { ...sent, key: keyOfTime(this.transport.now()) } })
+      return true
+    }
+    if (sent && fault.code === 'AKEYAHEAD') {
+      await this.transport.readClock()
+      await this.store({ ...entry, sent: { ...sent, key: keyOfTime(this.transport.now()) } })
+      return true
+    }
+    if (fault.code === 'ADHOP' && !this.undated.has(entry.id)) {
+      this.undated.add(entry.id)
+      await this.transport.readClock()
+      return true
+    }
+    if (fault.kind === 'refused') {
+      await this.rollBack(entry, fault)
+      return true
+    }
+    if (fault.isSuspect && sent) {
+      if (fault.phase !== undefined && fault.phase < 3 && sent.tries >= TRIES_MOST) {
+        await this.rollBack(entry, fault)
+        return true
+      }
+      await this.store({ ...entry, sent: { ...sent, tries: sent.tries + 1 } })
+    }
+    return false
+  }
+
+  /** @param {Entry} entry @param {Fault} fault */
+  async rollBack(entry, fault) {
+    for (const key of this.keysOf(entry)) this.syncer.documents.add(key)
+    await this.end(entry, fault, 0)
+  }
+}

@@ -1,0 +1,323 @@
+/* session.js: what an application opens: documents and collections that follow the server, and changes that reach it. */
+import { Cache } from './cache.js'
+import { Draft } from './edit.js'
+import { Fault } from './fault.js'
+import { CollectionStore, DocumentStore, StatusStore } from './handles.js'
+import { channel, lead } from './leader.js'
+import { Live } from './live.js'
+import { delayOf, Loop } from './loop.js'
+import { Outbox } from './outbox.js'
+import { partsOf, Syncer } from './sync.js'
+import { Transport } from './transport.js'
+
+/** @typedef {import('./types.js').Batch} Batch @typedef {import('./types.js').Entry} Entry @typedef {import('./types.js').Kept} Kept
+ * @typedef {import('./types.js').Options} Options */
+
+/** As live events name it: a document, or a collection, whose key begins with `@`. @param {string} key */
+function definitionOf(key) {
+  if (key[0] === '@') return key.slice(1)
+  const [c, id] = partsOf(key)
+  return `${c}/${encodeURIComponent(id)}`
+}
+
+export class Session {
+  /** @param {Options} options @param {import('./types.js').Store} store whose contents are loaded by `open` */
+  constructor(options, store) {
+    this.options = options
+    this.backoff = options.backoff ?? { least: 500, most: 60_000 }
+    this.cache = new Cache(store)
+    this.cache.failed = () => this.status.set({ lasting: false })
+    this.transport = new Transport(options)
+    this.status = new StatusStore(this.cache)
+    const commit = (/** @type {Batch} */ batch) => this.commit(batch)
+    this.syncer = new Syncer(this.cache, this.transport, commit, count => this.progress(count))
+    this.syncer.isFollowed = key => this.followed().has(key)
+    this.outbox = new Outbox(this.cache, this.transport, this.syncer, commit, (id, fault, out) => this.settle(id, fault, out), options.conflict)
+    this.loop = new Loop(() => this.work(), error => this.failed(error))
+    this.live = new Live(this.transport, this.backoff, {
+      definitions: () => [...this.followed()].map(definitionOf),
+      changed: (definition, version) => this.changed(definition, version),
+      lost: () => { this.markAll(); this.loop.wake() },
+      heard: fault => this.hear(fault)
+    })
+    this.tab = Math.random().toString(36).slice(2)
+    /** How often the application follows each key. @type {Map<string, number>} */ this.follows = new Map()
+    /** What other tabs follow. @type {Map<string, string[]>} */ this.others = new Map()
+    /** @type {Map<string, {resolve: (out: any) => void, reject: (fault: Fault) => void}>} */ this.promises = new Map()
+    /** @type {{resolve: (nothing?: any) => void, reject: (fault: unknown) => void}[]} */ this.waiting = []
+    /** Of `waiting`, those that came before the attempt that is under way. @type {Session['waiting']} */ this.current = []
+    this.failures = 0
+    this.isClosed = false
+    this.isRenewing = false
+    this.wire = channel(store.isShared ? options.name : undefined, message => this.receive(message))
+    this.wake = () => { this.loop.wake(); this.live.loop.wake() }
+    this.resign = () => {}
+  }
+
+  /** Begins to work, as soon as no other tab does. */
+  begin() {
+    globalThis.addEventListener?.('online', this.wake)
+    this.wire.post({ what: 'wants', tab: this.tab, keys: [] })
+    const begins = async () => {
+      if (this.cache.store.isShared && this.status.get().lasting) await this.cache.load()
+      if (this.isClosed) return
+      this.status.set({ leader: true })
+      this.wire.post({ what: 'who' })
+      this.markAll()
+      this.loop.start()
+      if (this.options.live !== false) this.live.start()
+    }
+    if (this.cache.store.isShared) this.resign = lead(this.options.name ?? '', begins)
+    else void begins()
+  }
+
+  // --- what applications call ---
+
+  /** A document, as a store. @param {string} c @param {string} id */
+  doc(c, id) {
+    return new DocumentStore(this, c, id)
+  }
+
+  /** The members of a collection, as a store.  `match` says of a document with local changes whether it is a member.
+   * @param {string} c @param {string} collection @param {unknown} value
+   * @param {{match?: (document: import('./snapshot.js').Snapshot) => boolean}} [more] */
+  collection(c, collection, value, { match } = {}) {
+    const values = (Array.isArray(value) ? value : [value]).map(one => encodeURIComponent(String(one))).join('@')
+    return new CollectionStore(this, { def: `@${c}/${collection}@${values}`, c, collection, value, members: [] }, match)
+  }
+
+  /** Changes documents, together or not at all.  Visible at once.  The promise is kept when the server has done it and broken with a
+   * Fault when it was refused; without a network that takes long.  Its member `saved` is kept when the change lasts here.
+   * @param {(draft: Draft) => void} build */
+  write(build) {
+    return this.queue('put', undefined, build)
+  }
+
+  /** The same for an operation of the application; `build` says what it will change, to be shown meanwhile.
+   * @param {string} op @param {unknown} param @param {(draft: Draft) => void} [build] */
+  send(op, param, build = () => {}) {
+    return this.queue(op, JSON.stringify(param ?? {}), build)
+  }
+
+  /** Runs an operation once, now; returns its `out`. @param {string} op @param {unknown} [param] */
+  async call(op, param = {}) {
+    return (await this.transport.operate(op, JSON.stringify({ param }))).out
+  }
+
+  /** Sends what waits and brings all that is followed up to date; broken when that fails. @returns {Promise<void>} */
+  sync() {
+    const done = new Promise((resolve, reject) => { this.waiting.push({ resolve, reject }) })
+    if (this.status.get().leader) {
+      this.markAll()
+      this.wake()
+    } else this.wire.post({ what: 'sync' })
+    return /** @type {Promise<void>} */ (done)
+  }
+
+  /** Another token, after signing in or out. @param {Options['token']} token */
+  setToken(token) {
+    this.transport.token = token
+    this.transport.forgetToken()
+    this.markAll()
+    this.loop.wake()
+    this.live.renew()
+  }
+
+  /** Forgets all copies and all changes that wait, here and in the store. */
+  async forget() {
+    const { copies, collections, outbox } = this.cache
+    /** @template T @param {Map<string, T>} rows @returns {[string, null][]} */
+    const none = rows => [...rows.keys()].map(key => [key, null])
+    await this.commit({ copies: none(copies), collections: none(collections), outbox: none(outbox) })
+  }
+
+  /** What waits stays in the store. */
+  async close() {
+    this.isClosed = true
+    globalThis.removeEventListener?.('online', this.wake)
+    this.wire.post({ what: 'wants', tab: this.tab, keys: [] })
+    this.transport.close()
+    await Promise.all([this.loop.stop(), this.live.stop()])
+    await this.cache.saving
+    this.current.push(...this.waiting.splice(0))
+    this.finish(new Fault({ code: 'CLOSED', message: 'The session is closed.' }))
+    this.resign()
+    this.wire.close()
+    await this.cache.store.close()
+  }
+
+  // --- what the rest of the library calls ---
+
+  /** @param {string} op @param {string | undefined} param @param {(draft: Draft) => void} build */
+  queue(op, param, build) {
+    const draft = new Draft((c, id) => this.cache.look(c, id))
+    build(draft)
+    const edits = [...draft.edits.values()]
+    /** @type {Entry} */
+    const entry = { id: this.cache.nextId(), op, at: Date.now(), edits }
+    if (param !== undefined) entry.param = param
+    /** @type {Promise<any> & {saved?: Promise<void>}} */
+    const done = new Promise((resolve, reject) => { this.promises.set(entry.id, { resolve, reject }) })
+    done.catch(() => {}) // whoever is interested has it; `refused` is called in any case
+    const saved = this.commit({ outbox: [[entry.id, entry]] })
+    this.loop.wake()
+    return Object.assign(done, { saved })
+  }
+
+  /** @param {Batch} batch */
+  async commit(batch) {
+    await this.cache.commit(batch)
+    this.wire.post({ what: 'batch', batch })
+  }
+
+  followed() {
+    const keys = new Set(this.follows.keys())
+    for (const other of this.others.values()) for (const key of other) keys.add(key)
+    return keys
+  }
+
+  /** @param {string} key @param {Kept} [kept] a collection; @returns what ends it */
+  follow(key, kept) {
+    const count = this.follows.get(key) ?? 0
+    this.follows.set(key, count + 1)
+    if (count === 0) {
+      if (kept && !this.cache.collections.has(key)) void this.commit({ collections: [[key, kept]] })
+      this.followsChanged([key])
+    }
+    let isOver = false
+    return () => {
+      if (isOver) return
+      isOver = true
+      const left = (this.follows.get(key) ?? 1) - 1
+      if (left) this.follows.set(key, left)
+      else {
+        this.follows.delete(key)
+        this.followsChanged([])
+      }
+    }
+  }
+
+  /** @param {string[]} added */
+  followsChanged(added) {
+    for (const key of added) this.mark(key)
+    this.wire.post({ what: 'wants', tab: this.tab, keys: [...this.follows.keys()] })
+    if (!this.status.get().leader || this.isRenewing) return
+    this.isRenewing = true
+    queueMicrotask(() => {
+      this.isRenewing = false
+      this.loop.wake()
+      this.live.renew()
+    })
+  }
+
+  /** @param {string} key */
+  mark(key) {
+    if (key[0] === '@') this.syncer.collections.add(key)
+    else this.syncer.documents.add(key)
+  }
+
+  markAll() {
+    for (const key of this.followed()) this.mark(key)
+  }
+
+  /** One thing that is due. */
+  async work() {
+    this.current.push(...this.waiting.splice(0))
+    let trouble
+    if (this.outbox.first) trouble = await this.outbox.step().then(() => undefined, error => error)
+    if (trouble || !this.outbox.first) {
+      if (!trouble && !this.syncer.isDue) return this.rest()
+      if (this.syncer.isDue) await this.syncer.step().catch(error => { trouble ??= error })
+    }
+    if (trouble) throw trouble
+    this.failures = 0
+    this.status.set({ online: true, fault: null })
+    return true
+  }
+
+  rest() {
+    this.status.set({ progress: null })
+    this.finish(null)
+    this.wire.post({ what: 'synced' })
+    return false
+  }
+
+  /** @param {unknown} fault */
+  finish(fault) {
+    for (const { resolve, reject } of this.current.splice(0)) fault ? reject(fault) : resolve()
+  }
+
+  /** @param {unknown} error */
+  failed(error) {
+    const fault = error instanceof Fault ? error : new Fault({ code: 'CLIENT', message: String(error) })
+    if (!(error instanceof Fault)) console.error(error)
+    if (fault.code === 'SKEY') this.transport.forgetToken()
+    this.hear(fault)
+    this.finish(fault)
+    this.wire.post({ what: 'synced', fault: factsOf(fault) })
+    return fault.kind === 'over' ? null : delayOf(this.backoff, this.failures++, Math.min(fault.retryAfter, this.backoff.most))
+  }
+
+  /** @param {Fault | null} fault */
+  hear(fault) {
+    this.status.set({ online: fault?.code !== 'NETWORK', fault })
+    if (!fault) this.loop.wake()
+  }
+
+  /** @param {number} count */
+  progress(count) {
+    this.status.set({ progress: { received: (this.status.get().progress?.received ?? 0) + count } })
+  }
+
+  /** By a live event. @param {string} definition @param {number} version */
+  changed(definition, version) {
+    for (const key of this.followed()) {
+      const own = definitionOf(key)
+      if (own !== definition && own.split('/')[0] !== definition) continue
+      const isKnown = key[0] !== '@' && version > 0 && (this.cache.copies.get(key)?.v ?? 0) >= version
+      if (!isKnown) this.mark(key)
+    }
+    this.loop.wake()
+  }
+
+  /** @param {string} id @param {Fault | null} fault @param {any} [out] */
+  settle(id, fault, out) {
+    if (this.status.get().leader) {
+      this.wire.post({ what: 'settled', id, fault: fault && factsOf(fault), out })
+      if (fault) this.options.refused?.(fault, id)
+    }
+    const promise = this.promises.get(id)
+    this.promises.delete(id)
+    if (fault) promise?.reject(fault)
+    else promise?.resolve(out)
+  }
+
+  /** From another tab. @param {any} message */
+  receive({ what, ...more }) {
+    const isLeader = this.status.get().leader
+    if (what === 'batch') {
+      this.cache.apply(more.batch)
+      if (isLeader) this.loop.wake()
+    } else if (what === 'settled') this.settle(more.id, more.fault && new Fault(more.fault), more.out)
+    else if (what === 'wants') {
+      this.others.set(more.tab, more.keys)
+      if (isLeader) {
+        for (const key of more.keys) this.mark(key)
+        this.followsChanged([])
+      }
+    } else if (what === 'who') this.wire.post({ what: 'wants', tab: this.tab, keys: [...this.follows.keys()] })
+    else if (what === 'sync' && isLeader) {
+      this.markAll()
+      this.wake()
+    } else if (what === 'synced' && !isLeader) {
+      this.current.push(...this.waiting.splice(0))
+      this.status.set({ online: more.fault?.code !== 'NETWORK', fault: more.fault ? new Fault(more.fault) : null })
+      this.finish(more.fault ? new Fault(more.fault) : null)
+    }
+  }
+}
+
+/** A fault for another tab. @param {Fault} fault */
+function factsOf({ code, message, status, phase, args, at, detail, retryAfter }) {
+  return { code, message, status, phase, args, at, detail, retryAfter }
+}

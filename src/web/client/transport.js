@@ -1,0 +1,96 @@
+/* transport.js: requests to one namespace: the token, lost answers, faults, the server's clock. */
+import { Fault } from './fault.js'
+import { timeOf } from './stamp.js'
+
+/** @param {Response} response @returns {Promise<Fault>} */
+export async function faultOf(response) {
+  const seconds = Number(response.headers.get('retry-after') ?? 0)
+  const retryAfter = Number.isFinite(seconds) ? seconds * 1000 : 0
+  const problem = await response.json().catch(() => null)
+  if (typeof problem?.code !== 'string') return lost(`status ${response.status}`)
+  return new Fault({ ...problem, status: response.status, retryAfter })
+}
+
+/** @param {unknown} cause */
+const lost = cause => new Fault({ code: 'NETWORK', message: `No answer: ${cause instanceof Error ? cause.message : cause}` })
+
+export class Transport {
+  /** @param {import('./types.js').Options} options */
+  constructor(options) {
+    const { url = globalThis.location?.origin ?? '', ns, token, build } = options
+    this.root = `${url.replace(/\/$/, '')}/${ns}`
+    this.token = token
+    this.build = build
+    this.credentials = options.credentials ?? 'same-origin'
+    this.fetch = options.fetch ?? ((...words) => globalThis.fetch(...words))
+    this.patience = options.patience ?? 90_000
+    this.closing = new AbortController()
+    /** Milliseconds by which the server's clock is ahead of ours, as far as known. */
+    this.ahead = 0
+    this.bearer = /** @type {string | undefined} */ (undefined)
+    this.hasToken = false
+  }
+
+  now() {
+    return Date.now() + this.ahead
+  }
+
+  /** @param {boolean} renew @returns {Promise<Record<string, string>>} */
+  async authorize(renew) {
+    if (!this.hasToken || renew) {
+      this.bearer = typeof this.token === 'function' ? await this.token(renew) : this.token
+      this.hasToken = true
+    }
+    return this.bearer ? { Authorization: `Bearer ${this.bearer}` } : {}
+  }
+
+  /** The token may be another one from now on. */
+  forgetToken() {
+    this.hasToken = false
+  }
+
+  /** A response with status 200; a token that is refused is renewed once.
+   * @param {string} path @param {RequestInit & {headers?: Record<string, string>}} init @returns {Promise<Response>} */
+  async request(path, init) {
+    for (let renew = false; ; renew = true) {
+      const authorization = await this.authorize(renew)
+      /** @type {Record<string, string>} */ const headers = { ...init.headers, ...authorization }
+      if (this.build) headers['X-Stampd-Build'] = this.build
+      const response = await this.fetch(this.root + path, { credentials: this.credentials, ...init, headers }).catch(error => { throw lost(error) })
+      if (response.ok) return response
+      const fault = await faultOf(response)
+      const mayRenew = fault.code === 'SKEY' && typeof this.token === 'function' && !renew
+      if (!mayRenew) throw fault
+    }
+  }
+
+  /** Runs an operation; returns its answer.  `body` is JSON already: what is repeated under a key must be the same bytes.
+   * @param {string} op @param {string} body @param {string} [key] @returns {Promise<any>} */
+  async operate(op, body, key) {
+    const patience = new AbortController()
+    const end = () => patience.abort()
+    const timer = setTimeout(end, this.patience)
+    this.closing.signal.addEventListener('abort', end)
+    try {
+      const headers = { 'Content-Type': 'application/json', ...(key ? { 'Idempotency-Key': key } : {}) }
+      const response = await this.request(`/op/${op}`, { method: 'POST', body, headers, signal: patience.signal })
+      const isJson = response.headers.get('content-type')?.startsWith('application/json')
+      if (!isJson) return { out: response }
+      return await response.json().catch(error => { throw lost(error) })
+    } finally {
+      clearTimeout(timer)
+      this.closing.signal.removeEventListener('abort', end)
+    }
+  }
+
+  /** Learns the server's time. */
+  async readClock() {
+    const response = await this.request('/ping', { method: 'GET' })
+    const { t } = await response.json().catch(error => { throw lost(error) })
+    this.ahead = timeOf(t) - Date.now()
+  }
+
+  close() {
+    this.closing.abort()
+  }
+}

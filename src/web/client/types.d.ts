@@ -1,0 +1,86 @@
+/* types.d.ts: the shapes of what is stored, sent and shown. */
+
+/** An item as the server sends it; `j` a JSON value or `s` a raw text. */
+export interface Item { c: string, k?: string, v: number, j?: unknown, s?: string }
+
+/** A copy of a document; `v` 0: it does not exist.  Never changed, only replaced. */
+export interface Copy { c: string, id: string, v: number, ct: number, dt: number, w?: string, items: Record<string, Item> }
+
+/** An element of `syncs` in an answer. */
+export interface SyncAnswer {
+  c: string, id: string, v: number, ct: number, dt: number, w?: string, later?: boolean, closed?: boolean
+  items?: Item[], dels?: { c: string, k?: string, v: number }[], clkeys?: string[]
+}
+
+/** What a local change does to an item: the content it gets, or `del`. */
+export interface ItemEdit { c: string, k?: string, j?: unknown, del?: true }
+
+/** What a local change does to a document, and what it was based on.
+ * `base.ct`: the incarnation; text: it begins with the entry of this id. */
+export interface Edit {
+  c: string, id: string, delete?: true, items: Record<string, ItemEdit>
+  base: { v: number, ct: number | string } | null
+  was: Record<string, { v: number, item: unknown }>
+}
+
+/** An operation that waits for the server.  `sent`: it may have been done; it is repeated exactly so. */
+export interface Entry {
+  id: string, op: string, at: number, edits: Edit[], param?: string
+  sent?: { key: string, param: string, tries: number }
+}
+
+/** A collection as it is kept. */
+export interface Kept {
+  def: string, c: string, collection: string, value: unknown, members: string[], incoming?: string[]
+  token?: string, cursor?: string
+  /** Documents that were changed here since the last answer: they may be members. */
+  extra?: string[]
+}
+
+/** What changes together: null removes. */
+export interface Batch {
+  copies?: [string, Copy | null][], collections?: [string, Kept | null][], outbox?: [string, Entry | null][]
+}
+
+/** Where a session keeps its state. */
+export interface Store {
+  isShared: boolean
+  isLasting: boolean
+  load(): Promise<{ copies: Copy[], collections: Kept[], outbox: Entry[] }>
+  commit(batch: Batch): Promise<void>
+  close(): Promise<void>
+}
+
+/** A conflict about an item, or (without `item`) about a whole document.  null: absent. */
+export interface Conflict {
+  c: string, id: string, item?: string, key?: string, base: unknown, mine: unknown, theirs: unknown
+}
+
+export interface Status {
+  online: boolean, pending: number, leader: boolean, lasting: boolean
+  fault: import('./fault.js').Fault | null
+  progress: { received: number } | null
+}
+
+export interface Options {
+  /** The address of the server, `https://example.org`; absent: where the page comes from. */
+  url?: string
+  ns: string
+  /** The name under which copies and waiting changes are kept; absent: in memory only. */
+  name?: string
+  store?: Store
+  /** A session's token, or a function that returns it; it is called with true when the last one was refused. */
+  token?: string | ((renew: boolean) => string | undefined | Promise<string | undefined>)
+  /** Returns what to write: a value, null to remove, undefined to keep theirs. Without it, mine is written. */
+  conflict?: (conflict: Conflict) => unknown
+  /** Is called for each change that the server has refused and that was rolled back. */
+  refused?: (fault: import('./fault.js').Fault, id: string) => void
+  live?: boolean
+  /** 'include': send the cookie of the session to another origin. */
+  credentials?: RequestCredentials
+  build?: string
+  fetch?: typeof fetch
+  backoff?: { least: number, most: number }
+  /** After so many milliseconds an unanswered request counts as lost. */
+  patience?: number
+}
