@@ -439,6 +439,16 @@ static bool set_state(struct control *control, const char *code, enum ns_state s
     return change(control, code, settings, COUNT_OF(settings));
 }
 
+bool cmd_ns_set_state(const struct control *control, const char *code, enum ns_state state,
+                      const char *message)
+{
+    struct control own = *control;
+    own.arena = arena_create("state");
+    bool is_set = set_state(&own, code, state, message);
+    arena_destroy(own.arena);
+    return is_set;
+}
+
 static bool is_message(const char *command, const char *words)
 {
     bool is_one = *words && strlen(words) <= NAMESPACE_MESSAGE_MOST && bytes_is_utf8(bytes_of(words));
@@ -526,6 +536,7 @@ int control_ns(struct control *control, int argc, char **argv)
         {"drop", "Destroy a namespace with all its documents and files.", cmd_ns_drop},
         {"keys", "List, add or wrap the data keys of an encrypted namespace.", cmd_ns_keys},
         {"list", "List the namespaces.", cmd_ns_list},
+        {"move", "Move a namespace to another site while it is served.", cmd_ns_move},
         {"migrate", "Upgrade schemas to this release.", ns_migrate},
         {"restored", "Make every client fetch its copies again after a restore.", ns_restored},
         {"purge", "Delete expired documents and purge old deletions.", ns_purge},

@@ -6,7 +6,7 @@
 
 /* --- out of the database --- */
 
-enum { PG_COPY_FIELDS_MAX = 16 };
+enum { PG_COPY_FIELDS_MAX = 48 };
 struct pg_copy_row {
     int count;                               /* fields; 0: there are no more rows */
     struct bytes fields[PG_COPY_FIELDS_MAX]; /* data NULL: null.  Valid until the next call */

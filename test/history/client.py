@@ -18,7 +18,7 @@ CLASS = 'Hot'
 RETRIES_MOST_S = 45   # how long an operation under an Idempotency-Key is sent again
 PAUSE_S = 0.05        # after an answer that says that something is away
 # What may be answered while others do harm: for certain nothing was done.
-NOT_DONE = {'AREFUSED', 'AUNIQUE', 'AVERSION', 'CONTENTION', 'XAWAY', 'XCRASH', 'XDATABASE', 'ODATABASE', 'OSTOPPING', 'XTIME', 'NDOCUMENT'}
+NOT_DONE = {'AREFUSED', 'OGONE', 'OOFF', 'OREADONLY', 'AUNIQUE', 'AVERSION', 'CONTENTION', 'XAWAY', 'XCRASH', 'XDATABASE', 'ODATABASE', 'OSTOPPING', 'XTIME', 'NDOCUMENT'}
 REFUSED = {'AVERSION', 'NDOCUMENT'}
 LINES_KEPT = 12       # beyond them a writer removes some
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
 
@@ -115,4 +116,38 @@ bool import_progress_move(struct pg *pg, struct import_progress *progress)
 bool import_progress_end(struct pg *pg)
 {
     return control_execute(pg, "ending the import", "delete from stampd.import_progress");
+}
+
+/* --- following --- */
+
+static const char follows[] = "follows ";
+
+bool import_progress_follow(struct control *control, struct pg *pg, const unsigned char *identity)
+{
+    char hex[CRYPTO_SHA256_HEX + 1];
+    struct pg_params params;
+    struct pg_result *row;
+    hex_write(identity, CRYPTO_SHA256, hex);
+    hex[CRYPTO_SHA256_HEX] = '\0';
+    pg_params_start(&params, control->arena);
+    pg_params_add_text(&params, bytes_of(arena_printf(control->arena, "%s%s", follows, hex)));
+    return control_query(control, pg, "recording the progress",
+                         "update stampd.import_progress set identity = $1::text", &params, &row);
+}
+
+const char *import_progress_followed(const struct import_progress *progress)
+{
+    size_t size = sizeof follows - 1;
+    return strncmp(progress->identity, follows, size) == 0 ? progress->identity + size : NULL;
+}
+
+bool import_progress_open(struct pg *pg)
+{
+    return control_execute(pg, "recording the progress",
+                           "update stampd.import_progress set identity = 'opens'");
+}
+
+bool import_progress_opens(const struct import_progress *progress)
+{
+    return strcmp(progress->identity, "opens") == 0;
 }

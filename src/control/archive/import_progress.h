@@ -31,4 +31,15 @@ MUST_USE bool import_progress_begin(struct control *control, struct pg *pg,
 MUST_USE bool import_progress_move(struct pg *pg, struct import_progress *progress);
 MUST_USE bool import_progress_end(struct pg *pg);
 
+/* --- a namespace that follows another one (control/move) --- */
+
+/* Records that the namespace is what the archive of this identity has. */
+MUST_USE bool import_progress_follow(struct control *control, struct pg *pg, const unsigned char *identity);
+/* The identity, in hexadecimal, of the archive that the record names so; NULL: it is of an import, or there
+ * is none. */
+const char *import_progress_followed(const struct import_progress *progress);
+/* Records that nothing follows any more, and that it is about to be opened. */
+MUST_USE bool import_progress_open(struct pg *pg);
+bool import_progress_opens(const struct import_progress *progress);
+
 #endif

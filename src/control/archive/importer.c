@@ -28,8 +28,6 @@ struct import {
     struct progress progress;
 };
 
-static const char message[] = "\"The namespace is being imported.\"";
-
 /* --- beginning --- */
 
 static const char *identify(struct import *import)
@@ -64,21 +62,10 @@ static bool is_empty(struct import *import)
     return false;
 }
 
-/* With connections of its own: they hold a lock that excludes other stampctl processes. */
-static bool set_member(struct import *import, const char *member, struct bytes value)
-{
-    struct control control = *import->control;
-    control.arena = arena_create("configuration");
-    bool is_set = cmd_ns_set(&control, import->options->code, member, value);
-    arena_destroy(control.arena);
-    return is_set;
-}
-
 static bool set_state(struct import *import, enum ns_state state)
 {
-    char *number = arena_printf(import->control->arena, "%d", state);
-    return set_member(import, "message", state == NS_OFF ? bytes_of(message) : NO_BYTES) &&
-           set_member(import, "state", state ? bytes_of(number) : NO_BYTES);
+    return cmd_ns_set_state(import->control, import->options->code, state,
+                            state == NS_OFF ? "The namespace is being imported." : NULL);
 }
 
 static bool begin(struct import *import)
@@ -250,6 +237,9 @@ static bool finish(struct import *import)
     struct pg *pg = import->target.pg;
     if (import->done.is_merge)
         return import_progress_end(pg);
+    if (import->options->stays_off)
+        return control_execute(pg, "analysing the tables", "analyze stampd.doc; analyze stampd.item") &&
+               import_progress_follow(import->control, pg, import->contents.identity);
     return control_execute(pg, "analysing the tables", "analyze stampd.doc; analyze stampd.item") &&
            control_execute(pg, "notifying the servers", "select pg_notify('stampd', 'all')") &&
            (import->done.state >= NS_OFF || set_state(import, import->done.state)) && import_progress_end(pg);
@@ -275,10 +265,18 @@ bool importer_run(struct control *control, const struct importer_options *option
         return false;
     if (options->is_merge)
         printf("%s: %lld documents changed\n", options->code, (long long)import.done.sum.documents);
-    else
+    else if (!options->stays_off)
         printf("%s: imported\n", options->code);
-    advise(&import);
+    if (!options->stays_off)
+        advise(&import);
     return true;
+}
+
+bool importer_configure(struct control *control, const struct importer_options *options,
+                        const struct archive_contents *contents)
+{
+    struct import import = {.control = control, .options = options, .contents = *contents};
+    return store_configuration(&import) && apply_schema(&import);
 }
 
 bool importer_abandon(struct control *control, const char *code)

@@ -7,6 +7,7 @@
 #ifndef STAMPD_CONTROL_ARCHIVE_IMPORTER_H
 #define STAMPD_CONTROL_ARCHIVE_IMPORTER_H
 
+#include "control/archive/archive_reader.h"
 #include "control/ns_registry.h"
 
 struct importer_options {
@@ -15,11 +16,16 @@ struct importer_options {
     const char *transform; /* a command; NULL: none */
     bool is_merge;
     bool keeps_configuration; /* that of the namespace stays */
+    bool stays_off;           /* it is not opened: changes follow (import_progress_follow) */
 };
 
 /* Verifies the archive first.  Continues an interrupted import of the same archive.  Reports what it does,
  * and on failure why. */
 MUST_USE bool importer_run(struct control *control, const struct importer_options *options);
+/* Stores the configuration of a verified archive in a namespace, and applies its schema.  On failure reports
+ * why. */
+MUST_USE bool importer_configure(struct control *control, const struct importer_options *options,
+                                 const struct archive_contents *contents);
 /* Removes what an interrupted import has stored, and its record. */
 MUST_USE bool importer_abandon(struct control *control, const char *code);
 

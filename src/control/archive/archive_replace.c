@@ -1,0 +1,138 @@
+/* archive_replace: two passes; the first frees the unique values of all documents, since one may take what
+ * another, which comes later, gives up. */
+#include "control/archive/archive_replace.h"
+
+#include "control/archive/archive_batch.h"
+#include "control/message.h"
+#include "control/ns_keys.h"
+
+struct replacing {
+    struct control *control;
+    struct pg *pg;
+    struct arena *arena; /* of a document */
+    struct data_keys *keys;
+    bool has_failed;
+};
+
+static const struct pg_statement statements[] = {
+    {"replace_free",
+     "delete from stampd.unique_value v using stampd.unique_property u"
+     " where u.class = $1::text and v.property = u.number and v.id = $2::text",
+     2},
+    {"replace_document",
+     "select stampd.restore_document($1::text, $2::text, $3::bigint, $4::bigint, $5::bigint, $6::bigint,"
+     " $7::text[], $8::text[], $9::bigint[], $10::bigint[], $11::text[], $12::bool[])",
+     12},
+};
+
+static void run(struct replacing *replacing, const struct archive_header *header,
+                const struct pg_statement *statement, const struct pg_params *params)
+{
+    if (pg_run(replacing->pg, statement, params, NULL) == FAULT_NONE)
+        return;
+    message_print("%.*s/%.*s: %s", (int)header->class.size, header->class.data, (int)header->id.size,
+                  header->id.data, pg_message(replacing->pg));
+    replacing->has_failed = true;
+}
+
+static void begin(struct replacing *replacing, const struct archive_header *header, struct pg_params *params)
+{
+    arena_reset(replacing->arena);
+    pg_params_start(params, replacing->arena);
+    pg_params_add_text(params, header->class);
+    pg_params_add_text(params, header->id);
+}
+
+static void free_values(void *context, struct archive_document *document)
+{
+    struct replacing *replacing = context;
+    struct pg_params params;
+    if (replacing->has_failed)
+        return;
+    begin(replacing, &document->header, &params);
+    run(replacing, &document->header, &statements[0], &params);
+}
+
+static void add_items(struct replacing *replacing, const struct archive_document *document,
+                      struct pg_params *params)
+{
+    struct arena *arena = replacing->arena;
+    const struct archive_header *header = &document->header;
+    size_t count = document->count;
+    struct bytes *classes = ARENA_ARRAY(arena, struct bytes, count + 1);
+    struct bytes *keys = ARENA_ARRAY(arena, struct bytes, count + 1);
+    struct bytes *contents = ARENA_ARRAY(arena, struct bytes, count + 1);
+    int64_t *versions = ARENA_ARRAY(arena, int64_t, count + 1);
+    int64_t *stamps = ARENA_ARRAY(arena, int64_t, count + 1);
+    bool *raws = ARENA_ARRAY(arena, bool, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const struct archive_item *item = &document->items[i];
+        const struct item_place place = {header->class, header->id, item->class, item->key, item->is_raw};
+        classes[i] = item->class;
+        keys[i] = data_keys_seal_key(replacing->keys, arena, &place);
+        versions[i] = item->version;
+        stamps[i] = item->vop;
+        contents[i] = data_keys_seal_content(replacing->keys, arena, &place, item->content);
+        raws[i] = item->is_raw;
+    }
+    pg_params_add_text_array(params, classes, count);
+    pg_params_add_text_array(params, keys, count);
+    pg_params_add_i64_array(params, versions, count);
+    pg_params_add_i64_array(params, stamps, count);
+    pg_params_add_text_array(params, contents, count);
+    pg_params_add_bool_array(params, raws, count);
+}
+
+static void replace(void *context, struct archive_document *document)
+{
+    struct replacing *replacing = context;
+    const struct archive_header *header = &document->header;
+    struct pg_params params;
+    if (replacing->has_failed)
+        return;
+    begin(replacing, header, &params);
+    pg_params_add_i64(&params, header->version);
+    pg_params_add_i64(&params, header->ctime);
+    pg_params_add_i64(&params, header->dtime);
+    pg_params_add_i64(&params, document->bytes);
+    add_items(replacing, document, &params);
+    run(replacing, header, &statements[1], &params);
+}
+
+static bool pass(struct replacing *replacing, const char *path, const struct archive_contents *contents,
+                 void (*change)(void *, struct archive_document *))
+{
+    struct archive_reader *reader;
+    struct builder bytes = {0};
+    struct bytes name;
+    struct archive_batch *batch = archive_batch_create(replacing->control, replacing->pg);
+    bool is_right = archive_reader_open(replacing->control->arena, path, contents, &reader);
+    while (is_right && (is_right = archive_reader_next(reader, &name, &bytes)) && name.data) {
+        if (!archive_reader_has_documents(name))
+            continue;
+        is_right = archive_batch_read(batch, builder_bytes(&bytes), false);
+        if (is_right)
+            archive_batch_each(batch, change, replacing);
+        is_right = is_right && !replacing->has_failed;
+    }
+    archive_reader_close(reader);
+    archive_batch_destroy(batch);
+    builder_free(&bytes);
+    return is_right;
+}
+
+bool archive_replace_run(struct control *control, struct pg *pg, const char *path,
+                         const struct archive_contents *contents)
+{
+    struct replacing replacing = {.control = control, .pg = pg, .arena = arena_create("replaced")};
+    bool is_done = ns_keys_read(control, pg, &replacing.keys);
+    if (is_done && pg_prepare(pg, statements, COUNT_OF(statements)) != FAULT_NONE) {
+        message_print("storing documents: %s", pg_message(pg));
+        is_done = false;
+    }
+    is_done = is_done && pass(&replacing, path, contents, free_values) &&
+              pass(&replacing, path, contents, replace) &&
+              control_execute(pg, "storing documents", "deallocate all");
+    arena_destroy(replacing.arena);
+    return is_done;
+}
