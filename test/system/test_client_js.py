@@ -31,10 +31,25 @@ def run(*words, **more):
     return done.stdout
 
 
-@pytest.mark.parametrize('file', sorted(path.name for path in TESTS.glob('*.test.js')))
-def test_in_node(server, file):
-    report = run('node', '--test', '--test-reporter=tap', TESTS / file, env=server)
+def run_in_node(server, name):
+    report = run('node', '--test', '--test-reporter=tap', TESTS / f'{name}.test.js', env=server)
     assert '\n# fail 0\n' in report and '# SKIP' not in report and '\n# pass 0\n' not in report, report[-4000:]
+
+
+def test_pure(server):
+    run_in_node(server, 'pure')
+
+
+def test_session(server):
+    run_in_node(server, 'session')
+
+
+def test_storm(server):
+    run_in_node(server, 'storm')
+
+
+def test_each_file_is_run():
+    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('pure', 'session', 'storm')}
 
 
 def test_the_example_of_the_readme_runs(server, tmp_path):

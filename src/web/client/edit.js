@@ -54,8 +54,7 @@ export class Draft {
     let edit = this.edits.get(key)
     if (!edit) {
       const { copy, shown } = this.look(c, id)
-      const isKnown = copy !== undefined || shown.pending
-      edit = { c, id, items: {}, base: isKnown ? { v: copy?.v ?? 0, ct: shown.ct } : null, was: {} }
+      edit = { c, id, items: {}, base: { v: copy?.v ?? 0, ct: shown.ct }, was: {} }
       this.edits.set(key, edit)
     }
     return edit
@@ -66,7 +65,7 @@ export class Draft {
     const edit = this.edit(c, id)
     const put = (/** @type {ItemEdit} */ item) => {
       const name = nameOf(item)
-      edit.was[name] ??= { v: edit.base?.v ?? 0, item: contentOf(this.look(c, id).shown.items[name]) }
+      edit.was[name] ??= { v: edit.base.v, item: contentOf(this.look(c, id).shown.items[name]) }
       edit.items[name] = item
       return changes
     }
@@ -111,10 +110,6 @@ export function isDone(edit, copy) {
 export async function rebase(edit, copy, hook) {
   const { c, id } = edit
   const base = { v: copy.v, ct: copy.ct }
-  if (!edit.base) {
-    const was = Object.fromEntries(Object.keys(edit.items).map(name => [name, { v: copy.v, item: contentOf(copy.items[name]) }]))
-    return { ...edit, base, was }
-  }
   const isDeletion = edit.delete && !Object.keys(edit.items).length
   if (isDeletion && copy.v === 0) return null
   const isGone = !edit.delete && edit.base.ct !== 0 && copy.v === 0
@@ -156,6 +151,6 @@ export function follow(later, doneId, done, version, copy) {
     if (was[name] && isEqual(was[name].item, contentOf(item))) was[name] = { ...was[name], v: Math.max(version, was[name].v) }
   }
   let base = later.base
-  if (base && base.ct === doneId) base = { v: version, ct: copy.ct > version ? version : copy.ct }
+  if (base.ct === doneId) base = { v: version, ct: copy.ct > version ? version : copy.ct }
   return { ...later, was, base }
 }

@@ -103,25 +103,17 @@ export class Outbox {
   async end(entry, fault, version, copies = [], out) {
     const fresh = new Map(copies)
     /** @type {[string, Entry | null][]} */ const outbox = [[entry.id, null]]
-    /** @type {[string, Fault][]} */ const dragged = []
     for (const later of this.cache.outbox.values()) {
-      if (later.id <= entry.id) continue
-      const rests = later.edits.some(edit => edit.base?.ct === entry.id || dragged.some(([id]) => id === edit.base?.ct))
-      if (fault && rests) {
-        dragged.push([later.id, new Fault({ code: 'DELETED', message: `It was based on a refused change: ${fault.message}` })])
-        outbox.push([later.id, null])
-      } else if (!fault && !later.sent) {
-        const edits = later.edits.map(edit => {
-          const done = entry.edits.find(one => one.c === edit.c && one.id === edit.id)
-          return done ? follow(edit, entry.id, done, version, fresh.get(keyOf(edit.c, edit.id)) ?? this.copyOf(edit)) : edit
-        })
-        if (edits.some((edit, i) => edit !== later.edits[i])) outbox.push([later.id, { ...later, edits }])
-      }
+      if (fault || later.id <= entry.id) continue
+      const edits = later.edits.map(edit => {
+        const done = entry.edits.find(one => one.c === edit.c && one.id === edit.id)
+        return done ? follow(edit, entry.id, done, version, fresh.get(keyOf(edit.c, edit.id)) ?? this.copyOf(edit)) : edit
+      })
+      if (edits.some((edit, i) => edit !== later.edits[i])) outbox.push([later.id, { ...later, edits }])
     }
     await this.commit({ copies, outbox, collections: fault ? [] : this.touched(entry) })
     this.undated.delete(entry.id)
     this.settled(entry.id, fault, out)
-    for (const [id, reason] of dragged) this.settled(id, reason, undefined)
   }
 
   /** The collections that a document may have joined or left: they are to be read. @param {Entry} entry */

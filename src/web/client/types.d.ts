@@ -19,7 +19,7 @@ export interface ItemEdit { c: string, k?: string, j?: unknown, del?: true }
  * `base.ct`: the incarnation; text: it begins with the entry of this id. */
 export interface Edit {
   c: string, id: string, delete?: true, items: Record<string, ItemEdit>
-  base: { v: number, ct: number | string } | null
+  base: { v: number, ct: number | string }
   was: Record<string, { v: number, item: unknown }>
 }
 

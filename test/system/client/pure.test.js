@@ -82,6 +82,13 @@ test('a change is brought onto a newer copy; the hook sees only what both sides 
   assert.deepEqual(again.items, next.items)
 })
 
+test('who writes without having read starts from nothing: the hook sees what is there', async () => {
+  const edit = editOf(undefined, doc => doc.set('Line', '1', 'mine'))
+  const seen = []
+  await rebase(edit, copyOf(10, item('1', 10, 'theirs')), ({ base, theirs }) => { seen.push(base, theirs); return 'merged' })
+  assert.deepEqual(seen, [null, 'theirs'])
+})
+
 test('the hook may keep theirs, or remove; without one mine is written', async () => {
   const copy = copyOf(10, item('1', 10))
   const newer = copyOf(20, item('1', 20, 'theirs'))
