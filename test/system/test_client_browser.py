@@ -1,0 +1,204 @@
+"""The client library in Chromium: what lasts in the browser, several tabs, a tab that is killed at each step of a change."""
+import contextlib
+import itertools
+import json
+import shutil
+
+import pytest
+
+import browser as browsers
+from browser import Browser, Pages
+from stack import SOURCE, wait_until
+
+pytestmark = [pytest.mark.once, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
+
+STACK = {'workers': 3}
+PAGE = """<!doctype html><title>test</title><script type=module>
+import * as client from './client/index.js'
+const words = new URLSearchParams(location.search)
+const step = words.get('step')
+const never = () => { window.reached = step; return new Promise(() => {}) }
+window.client = client
+window.start = async (more = {}) => {
+  window.db = await client.open({ url: words.get('url'), ns: 'lab', name: words.get('name'), backoff: { least: 1, most: 50 }, ...more })
+  window.note = db.doc('Note', words.get('id'))
+  note.subscribe(() => {})
+}
+async function stopping(address, init) {
+  if (!address.endsWith('/op/put')) return fetch(address, init)
+  if (step === 'before it is sent') return never()
+  const response = await fetch(address, init)
+  if (step === 'before its answer is read') return never()
+  if (step === 'before its answer is stored') IDBDatabase.prototype.transaction = () => never() && { objectStore: () => { throw 0 } }
+  return response
+}
+await start(step ? { fetch: stopping } : {})
+window.isReady = true
+</script>"""
+
+
+@pytest.fixture(scope='module')
+def pages(stack, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('pages')
+    shutil.copytree(SOURCE / 'src/web/client', folder / 'client')
+    (folder / 'page.html').write_text(PAGE)
+    with contextlib.closing(Pages(folder)) as pages:
+        stack.admin('ns', 'origins', 'lab', pages.origin)
+        yield pages
+
+
+@pytest.fixture(scope='module')
+def browser(pages):
+    with contextlib.closing(Browser()) as browser:
+        yield browser
+
+
+NUMBERS = itertools.count()
+
+
+class Desk:
+    """One note, under a name of its own in the browser."""
+
+    def __init__(self, stack, pages, browser):
+        self.stack, self.pages, self.browser = stack, pages, browser
+        self.id = f'note-{next(NUMBERS)}'
+
+    def open(self, step=''):
+        words = {'url': self.stack.url, 'name': self.id, 'id': self.id, **({'step': step} if step else {})}
+        query = '&'.join(f'{name}={requote(value)}' for name, value in words.items())
+        return self.browser.open(f'{self.pages.origin}/page.html?{query}')
+
+    def lines(self):
+        return {item['k']: item['j'] for item in self.stack.get('lab', ('Note', self.id))['items']}
+
+    def wait_for(self, lines):
+        wait_until(lambda: self.lines() == lines, what=f'{lines} at the server')
+
+
+def requote(text):
+    return text.replace('/', '%2F').replace(':', '%3A').replace(' ', '%20')
+
+
+@pytest.fixture
+def desk(stack, pages, browser):
+    return Desk(stack, pages, browser)
+
+
+def write(tab, key, value, wait='.saved'):
+    return tab.run(f'note.change(note => note.set("Line", {json.dumps(key)}, {json.dumps(value)})){wait}.then(() => true)')
+
+
+def shown(tab):
+    return dict(tab.run('note.get().items("Line")'))
+
+
+def until_shown(tab, lines):
+    tab.until(f'JSON.stringify(note.get().items("Line")) === {json.dumps(json.dumps(sorted(map(list, lines.items())), separators=(",", ":")))}')
+
+
+def test_a_page_shows_changes_of_others_and_its_own(desk):
+    tab = desk.open()
+    write(tab, '1', 'bread', wait='')
+    assert desk.lines() == {'1': 'bread'}
+    desk.stack.put('lab', {'c': 'Note', 'id': desk.id, 'items': [{'c': 'Line', 'k': '2', 'j': 'milk'}]})
+    until_shown(tab, {'1': 'bread', '2': 'milk'})
+    assert tab.run('db.status.get().lasting && db.status.get().leader')
+    tab.close()
+
+
+def test_changes_without_a_network_outlive_a_reload_and_the_browser(desk, browser):
+    tab = desk.open()
+    write(tab, '1', 'bread', wait='')
+    tab.run('void (db.transport.fetch = () => Promise.reject(new TypeError("away")))')
+    write(tab, '2', 'milk')
+    write(tab, '1', 'rye')
+    tab.close()
+    assert desk.lines() == {'1': 'bread'}
+
+    tab = desk.open('before it is sent')
+    assert shown(tab) == {'1': 'rye', '2': 'milk'}
+    assert tab.run('db.status.get().pending') == 2
+    browser.kill()
+    browser.start()
+    assert desk.lines() == {'1': 'bread'}
+
+    tab = desk.open()
+    desk.wait_for({'1': 'rye', '2': 'milk'})
+    tab.until('db.status.get().pending === 0')
+    tab.close()
+
+
+def test_a_page_without_a_network_goes_on_when_it_is_back(desk):
+    tab = desk.open()
+    write(tab, '1', 'bread', wait='')
+    tab.network(False)
+    write(tab, '2', 'milk')
+    tab.until('db.status.get().online === false')
+    assert shown(tab) == {'1': 'bread', '2': 'milk'}
+    tab.network(True)
+    desk.wait_for({'1': 'bread', '2': 'milk'})
+    tab.close()
+
+
+@pytest.mark.parametrize('step', ['before it is sent', 'before its answer is read', 'before its answer is stored'])
+def test_a_tab_that_is_killed_at_a_step_of_a_change(desk, step):
+    tab = desk.open(step)
+    write(tab, '1', 'mine')
+    tab.until(f'window.reached === {json.dumps(step)}')
+    is_done = step != 'before it is sent'
+    assert desk.lines() == ({'1': 'mine'} if is_done else {})
+    tab.close()
+    if is_done:  # a second effect would overwrite this
+        desk.stack.put('lab', {'c': 'Note', 'id': desk.id, 'items': [{'c': 'Line', 'k': '1', 'j': 'other'}]})
+    tab = desk.open()
+    tab.until('db.status.get().pending === 0')
+    expected = {'1': 'other' if is_done else 'mine'}
+    assert desk.lines() == expected
+    until_shown(tab, expected)
+    tab.close()
+
+
+def test_two_tabs_have_one_leader_and_the_same_documents(desk):
+    first, second = desk.open(), desk.open()
+    assert [tab.run('db.status.get().leader') for tab in (first, second)] == [True, False]
+    write(second, '1', 'of the second', wait='')
+    assert desk.lines() == {'1': 'of the second'}
+    until_shown(first, {'1': 'of the second'})
+    write(first, '2', 'of the first', wait='')
+    until_shown(second, {'1': 'of the second', '2': 'of the first'})
+    desk.stack.put('lab', {'c': 'Note', 'id': desk.id, 'items': [{'c': 'Line', 'k': '1', 'del': True}]})
+    for tab in (first, second):
+        until_shown(tab, {'2': 'of the first'})
+    assert second.run('db.write(draft => draft.doc("Note", "x").set("Line", "k".repeat(300), 1)).catch(fault => fault.code)') == 'ALIMIT'
+    assert second.run('db.sync().then(() => true)')
+    first.close()
+    second.close()
+
+
+def test_when_the_leading_tab_is_closed_another_sends_what_waits(desk):
+    first = desk.open('before it is sent')
+    second = desk.open()
+    write(first, '1', 'of the first')
+    first.until('window.reached')
+    write(second, '2', 'of the second')
+    until_shown(second, {'1': 'of the first', '2': 'of the second'})
+    assert desk.lines() == {}
+    first.close()
+    desk.wait_for({'1': 'of the first', '2': 'of the second'})
+    second.until('db.status.get().leader && db.status.get().pending === 0')
+    second.close()
+
+
+def test_without_room_and_without_a_database_the_page_goes_on(desk):
+    tab = desk.open()
+    tab.call('Storage.overrideQuotaForOrigin', origin=desk.pages.origin, quotaSize=1)
+    tab.run('void (window.put = IDBObjectStore.prototype.put); IDBObjectStore.prototype.put = () => { throw new DOMException("full", "QuotaExceededError") }')
+    write(tab, '1', 'bread', wait='')
+    assert desk.lines() == {'1': 'bread'}
+    assert tab.run('db.status.get().lasting') is False
+    tab.call('Storage.overrideQuotaForOrigin', origin=desk.pages.origin)
+    tab.run('db.close().then(() => { Object.defineProperty(window, "indexedDB", { value: undefined }); return start() }).then(() => true)')
+    write(tab, '2', 'milk', wait='')
+    assert desk.lines() == {'1': 'bread', '2': 'milk'}
+    assert tab.run('db.status.get().lasting') is False
+    tab.close()
