@@ -140,7 +140,8 @@ comment on column stampd.import_progress.state is 'The state that the namespace 
 comment on column stampd.import_progress.members is 'How many members of the archive are done.';
 comment on column stampd.import_progress.sum is 'What the documents imported so far amount to: JSON.';
 
-create function stampd.import_document(class text, id text, iclasses text[], keys text[], contents text[], raws boolean[]) returns bigint
+create function stampd.import_document(class text, id text, iclasses text[], keys text[], contents text[], raws boolean[], attaches boolean default false)
+  returns bigint
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -148,11 +149,11 @@ declare
   changed bigint;
   rules   json;
 begin
-  if 'P' = any (iclasses) then
+  if 'P' = any (iclasses) and not attaches then
     raise exception 'the class P of items is reserved for attachments' using errcode = '22023';
   end if;
   for nth in 1 .. coalesce(cardinality(iclasses), 0) loop
-    if not raws[nth] then
+    if not raws[nth] and iclasses[nth] <> 'P' then
       perform contents[nth]::jsonb; -- refuses what is no JSON
       rules := mutate_rules(import_document.class, iclasses[nth]);
       if rules is not null then
@@ -163,7 +164,8 @@ begin
   held := lock_document(import_document.class, import_document.id);
   if coalesce(held.ctime, 0) <> 0 and not exists (
       select from unnest(iclasses, keys, contents, raws) n(iclass, key, content, raw)
-        full join (select * from item i where i.class = import_document.class and i.id = import_document.id and i.content is not null and i.iclass <> 'P') o
+        full join (select * from item i where i.class = import_document.class and i.id = import_document.id and i.content is not null
+            and (attaches or i.iclass <> 'P')) o
           on o.iclass = n.iclass and o.key = n.key
         where (n.content, n.raw) is distinct from (o.content, o.raw)) then
     return 0;
@@ -174,7 +176,8 @@ begin
     on conflict on constraint doc_pkey do update set version = changed,
       ctime = case when d.ctime = 0 then changed else d.ctime end, dtime = case when d.ctime = 0 then changed else d.dtime end;
   update item i set version = changed, vop = 0, content = null, raw = false
-    where i.class = import_document.class and i.id = import_document.id and i.content is not null and i.iclass <> 'P'
+    where i.class = import_document.class and i.id = import_document.id and i.content is not null
+      and (attaches or i.iclass <> 'P')
       and not exists (select from unnest(iclasses, keys) n(iclass, key) where n.iclass = i.iclass and n.key = i.key);
   insert into item as i (class, id, iclass, key, version, vop, content, raw)
     select import_document.class, import_document.id, n.iclass, n.key, changed, changed, n.content, n.raw
@@ -184,13 +187,16 @@ begin
       where (i.content, i.raw) is distinct from (excluded.content, excluded.raw);
   update doc d set v1 = (
       select coalesce(sum(octet_length(i.key) + octet_length(i.content)), 0) from item i
-        where i.class = import_document.class and i.id = import_document.id and i.content is not null)
+        where i.class = import_document.class and i.id = import_document.id and i.content is not null),
+      v2 = case when not attaches then d.v2 else (
+      select coalesce(sum((i.content::json ->> 'size')::bigint), 0) from item i
+        where i.class = import_document.class and i.id = import_document.id and i.iclass = 'P' and i.content is not null) end
     where d.class = import_document.class and d.id = import_document.id;
   perform export_items(import_document.class, import_document.id, changed);
   return changed;
 end $$;
-comment on function stampd.import_document(text, text, text[], text[], text[], boolean[]) is
-  'Makes the items of a document exactly these, beside its attachments; creates it when there is none.  Rules of the class for older releases are applied.  '
+comment on function stampd.import_document(text, text, text[], text[], text[], boolean[], boolean) is
+  'Makes the items of a document exactly these, its attachments with `attaches` only; creates it when there is none.  Rules of the class for older releases are applied.  '
   'Returns its version; 0: it was so already.';
 
 create function stampd.restore_document(of_class text, of_id text, of_version bigint, of_ctime bigint, of_dtime bigint, bytes bigint,

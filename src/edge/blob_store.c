@@ -68,6 +68,13 @@ void blob_store_write_digest(const struct blob_digest *digest, char text_r[BLOB_
     text_r[BLOB_HEX] = '\0';
 }
 
+struct bytes blob_store_digits(struct arena *arena, const struct blob_digest *digest)
+{
+    char *text = ARENA_ROOM(arena, char, BLOB_HEX + 1);
+    blob_store_write_digest(digest, text);
+    return (struct bytes){text, BLOB_HEX};
+}
+
 bool blob_store_read_digest(struct bytes text, struct blob_digest *digest_r)
 {
     if (text.size != BLOB_HEX)
@@ -138,9 +145,12 @@ static enum fault synchronise_folder(const char *path)
     return fault;
 }
 
-/* Owner, group and mode of what was just created. */
+/* Owner, group and mode of what was just created.  What root writes belongs to the owner of the directory. */
 static bool give(const struct blob_store *store, int fd, mode_t mode)
 {
+    struct stat status;
+    if (geteuid() == 0 && stat(store->directory, &status) == 0 && fchown(fd, status.st_uid, (gid_t)-1) != 0)
+        return false;
     return (store->group == BLOB_NO_GROUP || fchown(fd, (uid_t)-1, (gid_t)store->group) == 0) &&
            fchmod(fd, mode) == 0;
 }

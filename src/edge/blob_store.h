@@ -79,6 +79,7 @@ MUST_USE enum fault blob_store_remove_database(struct blob_store *store, struct 
 /* --- names --- */
 enum { BLOB_HEX = 64 };
 void blob_store_write_digest(const struct blob_digest *digest, char text_r[BLOB_HEX + 1]);
+struct bytes blob_store_digits(struct arena *arena, const struct blob_digest *digest); /* in the arena */
 /* Reads 64 hexadecimal digits in lower case; false: the text is something else. */
 MUST_USE bool blob_store_read_digest(struct bytes text, struct blob_digest *digest_r);
 

@@ -169,9 +169,7 @@ static enum fault sweep_shelf(struct cleaning *round, int shelf)
     for (size_t i = 0; i < listed; i++) {
         if (entries[i].age_s < round->cleaner->unused_s)
             continue;
-        char *text = ARENA_ROOM(arena, char, BLOB_HEX + 1);
-        blob_store_write_digest(&entries[i].digest, text);
-        digests[old] = (struct bytes){text, BLOB_HEX};
+        digests[old] = blob_store_digits(arena, &entries[i].digest);
         sizes[old++] = entries[i].size;
     }
     free(entries);

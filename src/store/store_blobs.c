@@ -7,19 +7,12 @@
 enum { FOUND_PLACE, FOUND_SIZE };
 enum { REFERENCE_KEY, REFERENCE_MIME, REFERENCE_SIZE, REFERENCE_IS_LIVE };
 
-static struct bytes digits_of(struct arena *arena, const struct blob_digest *digest)
-{
-    char *text = ARENA_ROOM(arena, char, BLOB_HEX + 1);
-    blob_store_write_digest(digest, text);
-    return (struct bytes){text, BLOB_HEX};
-}
-
 enum fault store_blobs_touch(struct store *store, int ns, struct arena *arena,
                              const struct blob_digest *digest, int64_t size)
 {
     struct pg_params params;
     pg_params_start(&params, arena);
-    pg_params_add_text(&params, digits_of(arena, digest));
+    pg_params_add_text(&params, blob_store_digits(arena, digest));
     pg_params_add_i64(&params, size);
     return store_run_statement(store, ns, STATEMENT_BLOB_TOUCH, &params, NULL);
 }
@@ -30,7 +23,7 @@ enum fault store_blobs_claim(struct store *store, int ns, struct arena *arena,
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, arena);
-    pg_params_add_text(&params, digits_of(arena, digest));
+    pg_params_add_text(&params, blob_store_digits(arena, digest));
     pg_params_add_text(&params, account);
     pg_params_add_i64(&params, BLOB_CLAIM_S);
     enum fault fault = store_run_statement(store, ns, STATEMENT_BLOB_CLAIM, &params, &row);
@@ -44,7 +37,7 @@ enum fault store_blobs_find(struct store *store, int ns, struct arena *arena, st
     struct pg_params params;
     struct pg_result *rows;
     for (size_t i = 0; i < count; i++) {
-        texts[i] = digits_of(arena, &digests[i]);
+        texts[i] = blob_store_digits(arena, &digests[i]);
         sizes_r[i] = -1;
     }
     pg_params_start(&params, arena);
@@ -69,7 +62,7 @@ enum fault store_blobs_find_reference(struct store *store, int ns, struct arena 
     pg_params_start(&params, arena);
     pg_params_add_text(&params, class);
     pg_params_add_text(&params, id);
-    pg_params_add_text(&params, digits_of(arena, digest));
+    pg_params_add_text(&params, blob_store_digits(arena, digest));
     enum fault fault = store_run_statement(store, ns, STATEMENT_BLOB_REFERENCE, &params, &row);
     if (!fault && pg_rows(row))
         *reference_r = (struct blob_reference){.key = pg_get_text(row, 0, REFERENCE_KEY),

@@ -11,6 +11,7 @@ import requests
 import archives
 from history import History
 from stack import Stack, refused, run_program, wait_until
+from test_attachment_http import store
 
 OWN = [f'own{number}' for number in range(6)]  # of one test each
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', **dict.fromkeys(OWN, 'open')}}
@@ -183,3 +184,9 @@ def test_what_is_refused(stack, there, tmp_path):
     assert 'the site where the namespace is' in same.error
     missing = move(stack, there, tmp_path, 'nowhere', status=1)
     assert 'there is no such namespace' in missing.error
+    stack.put('own4', line('a', 'k', 1))
+    store(stack, 'Note/a/file/f', b'file', ns='own4')
+    attached = move(stack, there, tmp_path, 'own4', status=1)
+    assert 'it has attachments' in attached.error
+    stack.put('own4', line('a', 'k', 2))
+    assert archives.rows(there, 'own4') == (set(), set())

@@ -8,6 +8,7 @@
 #include "control/message.h"
 #include "control/ns_keys.h"
 #include "edge/pg_copy.h"
+#include "model/attachment.h"
 
 enum { HEADER_COLUMNS = 7, ITEM_COLUMNS = 8, DEPTH_MOST = 128 };
 
@@ -20,16 +21,17 @@ struct archive_batch {
     struct archive_document *documents;
     size_t count, room;
     struct builder headers, items, line;
-    bool is_prepared;
+    bool attaches, is_prepared;
 };
 
-struct archive_batch *archive_batch_create(struct control *control, struct pg *pg)
+struct archive_batch *archive_batch_create(struct control *control, struct pg *pg, bool attaches)
 {
     struct archive_batch *batch = calloc(1, sizeof *batch);
     if (!batch)
         log_fatal("out of memory archive");
     batch->control = control;
     batch->pg = pg;
+    batch->attaches = attaches;
     batch->arena = arena_create("archive");
     batch->digest = digest_create();
     return batch;
@@ -54,6 +56,23 @@ static bool complain(struct bytes line, const char *problem)
     return false;
 }
 
+static bool check_attachments(struct archive_batch *batch, struct bytes line,
+                              const struct archive_document *document)
+{
+    struct attachment attachment;
+    for (size_t i = 0; i < document->count; i++) {
+        const struct archive_item *item = &document->items[i];
+        if (!bytes_equal(item->class, ATTACHMENT_CLASS))
+            continue;
+        if (!batch->attaches)
+            return complain(line, "expected a document without attachments");
+        if (!item->key.size || (item->content.data &&
+                                (item->is_raw || !attachment_read(batch->arena, item->content, &attachment))))
+            return complain(line, "expected items of class P that describe files");
+    }
+    return true;
+}
+
 static bool read_line(struct archive_batch *batch, struct bytes line, bool is_checked)
 {
     static const struct json_limits limits = {.depth = DEPTH_MOST, .tree_depth = 0};
@@ -66,11 +85,7 @@ static bool read_line(struct archive_batch *batch, struct bytes line, bool is_ch
     struct archive_document *document = &batch->documents[batch->count++];
     if (!archive_line_read(batch->arena, line, document, &expected))
         return complain(line, expected);
-    for (size_t i = 0; i < document->count; i++)
-        if (bytes_equal(document->items[i].class, BYTES("P")))
-            return complain(line,
-                            "expected a document without attachments, whose files are not in an archive");
-    return true;
+    return check_attachments(batch, line, document);
 }
 
 /* Locks are taken in this order by everybody.  Of two lines of one document the later version is merged last.
@@ -112,6 +127,10 @@ void archive_batch_each(struct archive_batch *batch, void (*change)(void *, stru
 static void add_header_row(struct builder *rows, const struct archive_document *document)
 {
     const struct archive_header *header = &document->header;
+    int64_t attached = 0;
+    for (size_t i = 0; i < document->count; i++)
+        if (document->items[i].content.data && bytes_equal(document->items[i].class, ATTACHMENT_CLASS))
+            attached += attachment_size(document->items[i].content);
     pg_copy_add_row(rows, HEADER_COLUMNS);
     pg_copy_add_text(rows, header->class);
     pg_copy_add_text(rows, header->id);
@@ -119,7 +138,7 @@ static void add_header_row(struct builder *rows, const struct archive_document *
     pg_copy_add_i64(rows, header->ctime);
     pg_copy_add_i64(rows, header->dtime);
     pg_copy_add_i64(rows, document->bytes);
-    pg_copy_add_i64(rows, 0);
+    pg_copy_add_i64(rows, attached);
 }
 
 static void add_item_row(struct archive_batch *batch, const struct archive_header *header,
@@ -200,7 +219,9 @@ bool archive_batch_restore(struct archive_batch *batch, struct archive_sum *sum)
 
 static const struct pg_statement statements[] = {
     {"import_document",
-     "select stampd.import_document($1::text, $2::text, $3::text[], $4::text[], $5::text[], $6::bool[])", 6},
+     "select stampd.import_document($1::text, $2::text, $3::text[], $4::text[], $5::text[], $6::bool[], "
+     "$7::bigint <> 0)",
+     7},
     {"import_deletion", "select coalesce(stampd.delete_document($1::text, $2::text), 0)", 2},
 };
 
@@ -236,8 +257,10 @@ static enum fault merge_one(struct archive_batch *batch, const struct archive_do
     pg_params_start(&params, batch->arena);
     pg_params_add_text(&params, header->class);
     pg_params_add_text(&params, header->id);
-    if (!is_deletion)
+    if (!is_deletion) {
         add_items(&params, batch->arena, document);
+        pg_params_add_i64(&params, batch->attaches);
+    }
     enum fault fault = pg_run(batch->pg, &statements[is_deletion], &params, &row);
     if (!fault)
         *changed += pg_get_i64(row, 0, 0) != 0;

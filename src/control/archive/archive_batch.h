@@ -9,7 +9,9 @@
 
 struct archive_batch;
 
-struct archive_batch *archive_batch_create(struct control *control, struct pg *pg)
+/* `attaches`: documents have the attachments that their lines have, and no others; else lines with
+ * attachments are refused, and documents keep those that they have. */
+struct archive_batch *archive_batch_create(struct control *control, struct pg *pg, bool attaches)
     __attribute__((returns_nonnull));
 void archive_batch_destroy(struct archive_batch *batch);
 

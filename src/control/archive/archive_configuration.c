@@ -54,7 +54,7 @@ bool archive_configuration_store(struct control *control, const struct ns_target
 {
     struct renaming renaming = {control, target};
     int64_t changed;
-    struct archive_batch *batch = archive_batch_create(control, target->z);
+    struct archive_batch *batch = archive_batch_create(control, target->z, false);
     bool is_done = archive_batch_read(batch, lines, true);
     if (is_done) {
         archive_batch_each(batch, rename_one, &renaming);

@@ -14,6 +14,7 @@
 #include "control/progress.h"
 #include "edge/sealed_stream.h"
 #include "edge/tarball.h"
+#include "model/attachment.h"
 
 enum {
     PIECE = 1 << 16,
@@ -30,7 +31,10 @@ struct archive_reader {
     struct tarball_reader *tarball;
     struct digest *digest;
     const struct archive_contents *contents; /* NULL: the first pass */
-    size_t next;                             /* member */
+    size_t next, next_file;                  /* member, file */
+    bool is_file;                            /* the member is one, and its bytes were not read yet */
+    struct blob_digest file;
+    int64_t file_size;
 };
 
 static bool complain(const struct archive_reader *reader, const char *why)
@@ -140,6 +144,48 @@ static bool read_member(struct archive_reader *reader, int64_t size, struct buil
     return true;
 }
 
+/* Within the second pass: a file that the first one has not seen is refused. */
+static bool begin_file(struct archive_reader *reader, int64_t size)
+{
+    const struct archive_contents *contents = reader->contents;
+    reader->is_file = true;
+    reader->file_size = size;
+    return !contents ||
+           (reader->next_file < contents->files.count &&
+            memcmp(&contents->files.digests[reader->next_file++], &reader->file, sizeof reader->file) == 0) ||
+           complain(reader, "it has changed since it was verified");
+}
+
+int64_t archive_reader_file_size(const struct archive_reader *reader)
+{
+    return reader->file_size;
+}
+
+bool archive_reader_take(struct archive_reader *reader, bool (*take)(void *context, struct bytes piece),
+                         void *context)
+{
+    static char piece[PIECE];
+    struct blob_digest digest;
+    int64_t got, left = reader->file_size;
+    reader->is_file = false;
+    for (; left; left -= got) {
+        got = tarball_read(reader->tarball, piece, left < PIECE ? (size_t)left : PIECE);
+        if (got <= 0)
+            return complain(reader, got < 0 ? damage(reader) : "a member is too short");
+        struct bytes bytes = {piece, (size_t)got};
+        digest_add(reader->digest, bytes);
+        if (take && !take(context, bytes))
+            return false;
+    }
+    digest_end(reader->digest, digest.bytes);
+    if (memcmp(&digest, &reader->file, sizeof digest) == 0)
+        return true;
+    char name[BLOB_HEX + 1];
+    blob_store_write_digest(&reader->file, name);
+    message_print("%s: damaged: the file %s has other bytes than its digest", reader->path, name);
+    return false;
+}
+
 static bool check_member(struct archive_reader *reader, struct bytes name, struct bytes bytes)
 {
     char hex[CRYPTO_SHA256_HEX + 1];
@@ -159,6 +205,8 @@ bool archive_reader_next(struct archive_reader *reader, struct bytes *name_r, st
     const char *name;
     int64_t size;
     *name_r = NO_BYTES;
+    if (reader->is_file && !archive_reader_take(reader, NULL, NULL))
+        return false;
     switch (tarball_next(reader->tarball, &name, &size)) {
     case TARBALL_END:
         return true;
@@ -168,13 +216,19 @@ bool archive_reader_next(struct archive_reader *reader, struct bytes *name_r, st
         break;
     }
     *name_r = bytes_of(name);
+    reader->file_size = 0;
+    if (archive_files_read_name(*name_r, &reader->file)) {
+        builder_clear(bytes_r, MEMBER_MOST);
+        return begin_file(reader, size);
+    }
     if (!read_member(reader, size, bytes_r))
         return false;
     if (!reader->contents)
         return true;
     if (bytes_equal(*name_r, BYTES(ARCHIVE_DIGESTS))) {
         *name_r = NO_BYTES;
-        return reader->next == reader->contents->count ||
+        return (reader->next == reader->contents->count &&
+                reader->next_file == reader->contents->files.count) ||
                complain(reader, "it has changed since it was verified");
     }
     return check_member(reader, *name_r, builder_bytes(bytes_r));
@@ -262,6 +316,24 @@ static bool is_later(struct verification *verification, const struct archive_hea
     return true;
 }
 
+/* The file of each attachment is in the archive, or is said to be left out. */
+static bool check_attachments(struct verification *verification, const struct archive_document *document)
+{
+    const struct archive_contents *contents = verification->contents;
+    struct attachment attachment;
+    for (size_t i = 0; i < document->count; i++) {
+        const struct archive_item *item = &document->items[i];
+        if (!item->content.data || !bytes_equal(item->class, ATTACHMENT_CLASS))
+            continue;
+        if (item->is_raw || !attachment_read(verification->scratch, item->content, &attachment))
+            return complain(verification->reader, "an item of class P does not describe a file");
+        if (!archive_files_has(&contents->files, &attachment.digest) &&
+            !archive_files_has(&contents->left_out, &attachment.digest))
+            return complain(verification->reader, "the file of an attachment is missing");
+    }
+    return true;
+}
+
 static bool check_documents(struct verification *verification, struct bytes bytes)
 {
     const char *problem;
@@ -278,6 +350,8 @@ static bool check_documents(struct verification *verification, struct bytes byte
             return complain(verification->reader, problem);
         if (!is_later(verification, &document.header))
             return complain(verification->reader, "its documents are not in order");
+        if (!check_attachments(verification, &document))
+            return false;
         verification->sum.documents += document.header.ctime != 0;
         verification->sum.deleted += document.header.ctime == 0;
         verification->sum.items += (int64_t)document.count;
@@ -291,13 +365,22 @@ static bool add_member(struct verification *verification, struct bytes name, str
 {
     struct archive_contents *contents = verification->contents;
     char hex[CRYPTO_SHA256_HEX + 1];
+    struct archive_reader *reader = verification->reader;
+    if (reader->is_file) {
+        contents->files.bytes += reader->file_size;
+        return archive_files_add(verification->arena, &contents->files, &reader->file) ||
+               complain(reader, "its files are not in order");
+    }
     ARENA_GROW(verification->arena, contents->members, contents->count, verification->room);
-    digest_add(verification->reader->digest, bytes);
-    digest_end_hex(verification->reader->digest, hex);
+    digest_add(reader->digest, bytes);
+    digest_end_hex(reader->digest, hex);
     contents->members[contents->count++] =
         (struct archive_member){{arena_copy(verification->arena, name.data, name.size), name.size},
                                 (int64_t)bytes.size,
                                 {arena_copy(verification->arena, hex, CRYPTO_SHA256_HEX), CRYPTO_SHA256_HEX}};
+    if (archive_files_is_left_out(name))
+        return archive_files_add_lines(verification->arena, &contents->left_out, bytes) ||
+               complain(reader, "its list of files that it leaves out is malformed");
     if (!archive_reader_has_documents(name))
         return true;
     contents->document_bytes += (int64_t)bytes.size;
@@ -328,6 +411,8 @@ static bool check_digests(struct verification *verification, struct bytes bytes)
         return complain(verification->reader, "damaged: a member is missing");
     if (!archive_sum_read(digests, &contents->sum))
         return complain(verification->reader, "its digests are not whole");
+    if (!archive_files_are_in(&contents->files, digests))
+        return complain(verification->reader, "damaged: its files are not those that were written");
     return archive_sum_equals(&contents->sum, &verification->sum) ||
            complain(verification->reader, "damaged: its documents are not those that were written");
 }

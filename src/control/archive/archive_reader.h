@@ -7,6 +7,7 @@
 #ifndef STAMPD_CONTROL_ARCHIVE_ARCHIVE_READER_H
 #define STAMPD_CONTROL_ARCHIVE_ARCHIVE_READER_H
 
+#include "control/archive/archive_files.h"
 #include "control/archive/archive_sum.h"
 
 enum { ARCHIVE_VERSION = 1 };
@@ -24,11 +25,12 @@ struct archive_contents {
     int64_t at, floor;      /* of its snapshot; stamps */
     struct bytes ns, state; /* code and state of the namespace */
     struct bytes snapshot, database;
-    bool is_partial;        /* only some classes or ids */
-    bool is_increment;      /* only what has changed since another snapshot */
-    struct archive_sum sum; /* of its documents */
+    bool is_partial;                      /* only some classes or ids */
+    bool is_increment;                    /* only what has changed since another snapshot */
+    struct archive_sum sum;               /* of its documents */
+    struct archive_files files, left_out; /* of attachments */
     struct archive_member *members;
-    size_t count;                          /* the last one, of digests, left out */
+    size_t count;                          /* files, and the last one, of digests, are not among them */
     unsigned char identity[CRYPTO_SHA256]; /* digest of the last member */
     int64_t file_bytes, document_bytes;    /* of the file; of its documents, not compressed */
 };
@@ -43,11 +45,17 @@ struct archive_reader;
 /* For the second pass.  On failure reports why. */
 MUST_USE bool archive_reader_open(struct arena *arena, const char *path,
                                   const struct archive_contents *contents, struct archive_reader **reader_r);
-/* Reads the next member whole into `bytes_r`, which is emptied first; `name_r` NULL: there are no more.  On
- * failure reports why. */
+/* Reads the next member whole into `bytes_r`, which is emptied first; `name_r` NULL: there are no more.  Of a
+ * file nothing is read: archive_reader_take does, or the next call, which checks it.  On failure reports why.
+ */
 MUST_USE bool archive_reader_next(struct archive_reader *reader, struct bytes *name_r,
                                   struct builder *bytes_r);
-void archive_reader_close(struct archive_reader *reader); /* NULL is allowed */
+/* Passes the bytes of the file that archive_reader_next has returned, in pieces; `take` returns false when it
+ * has failed and reported why.  True: they are those of its digest. */
+MUST_USE bool archive_reader_take(struct archive_reader *reader,
+                                  bool (*take)(void *context, struct bytes piece), void *context);
+int64_t archive_reader_file_size(const struct archive_reader *reader); /* of that file; 0: it is none */
+void archive_reader_close(struct archive_reader *reader);              /* NULL is allowed */
 
 /* Is it a member with documents? */
 bool archive_reader_has_documents(struct bytes name);

@@ -105,7 +105,7 @@ static bool pass(struct replacing *replacing, const char *path, const struct arc
     struct archive_reader *reader;
     struct builder bytes = {0};
     struct bytes name;
-    struct archive_batch *batch = archive_batch_create(replacing->control, replacing->pg);
+    struct archive_batch *batch = archive_batch_create(replacing->control, replacing->pg, false);
     bool is_right = archive_reader_open(replacing->control->arena, path, contents, &reader);
     while (is_right && (is_right = archive_reader_next(reader, &name, &bytes)) && name.data) {
         if (!archive_reader_has_documents(name))

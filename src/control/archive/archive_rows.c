@@ -142,8 +142,8 @@ static void add(struct builder *sql, bool is_wanted, const char *text)
         builder_add_bytes(sql, bytes_of(text));
 }
 
-static bool open_side(struct control *control, const struct archive_filter *filter, const char *start,
-                      const char *order, struct pg *pg)
+bool archive_rows_copy(struct control *control, struct pg *pg, const struct archive_filter *filter,
+                       const char *start, const char *order)
 {
     struct builder sql = {0};
     if (!set_all(control, pg, filter))
@@ -180,10 +180,9 @@ bool archive_rows_open(struct control *control, const struct archive_snapshot *s
     struct data_keys *keys;
     *rows_r = NULL;
     if (!ns_keys_read(control, snapshot->documents, &keys) ||
-        !open_side(control, filter, of_documents, "d.class, d.id", snapshot->documents) ||
-        !open_side(control, filter, is_joined ? of_changed_items : of_items,
-                   is_joined ? "i.class, i.id, i.iclass, i.key" : "d.class, d.id, d.iclass, d.key",
-                   snapshot->items))
+        !archive_rows_copy(control, snapshot->documents, filter, of_documents, "d.class, d.id") ||
+        !archive_rows_copy(control, snapshot->items, filter, is_joined ? of_changed_items : of_items,
+                           is_joined ? "i.class, i.id, i.iclass, i.key" : "d.class, d.id, d.iclass, d.key"))
         return false;
     struct archive_rows *rows = calloc(1, sizeof *rows);
     if (!rows)
@@ -281,7 +280,6 @@ enum archive_rows_event archive_rows_next(struct archive_rows *rows, struct buil
                 return ARCHIVE_ROWS_FAILED;
             is_first = false;
             sum->items++;
-            sum->attachments += bytes_equal(rows->items.row.fields[ICLASS], BYTES("P"));
         }
         if (!next_row(&rows->items, ITEM_COLUMNS))
             return ARCHIVE_ROWS_FAILED;

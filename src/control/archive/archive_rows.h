@@ -37,6 +37,11 @@ struct archive_filter {
     const char *configuration;  /* of the database of z: only what configures the namespace of this code */
 };
 
+/* Begins `start and … order by order`, a COPY out of the database that ends with conditions; those of the
+ * filter, about a document `d`, are added.  On failure reports why. */
+MUST_USE bool archive_rows_copy(struct control *control, struct pg *pg, const struct archive_filter *filter,
+                                const char *start, const char *order);
+
 struct archive_rows;
 
 /* On failure reports why. */

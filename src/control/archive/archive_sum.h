@@ -16,7 +16,6 @@ struct archive_sum {
     int64_t documents, deleted;        /* live ones, and zombies */
     int64_t items;                     /* tombstones included */
     int64_t highest;                   /* version */
-    int64_t attachments;               /* items of them; of documents that were read from a database only */
     uint64_t limbs[ARCHIVE_SUM_LIMBS]; /* the lowest first */
 };
 

@@ -96,6 +96,16 @@ bool archive_writer_add(struct archive_writer *writer, const char *name, struct 
     return tarball_add(writer->tarball, name, bytes) || complain(writer, tarball_problem(writer->tarball));
 }
 
+bool archive_writer_begin(struct archive_writer *writer, const char *name, int64_t size)
+{
+    return tarball_begin(writer->tarball, name, size) || complain(writer, tarball_problem(writer->tarball));
+}
+
+bool archive_writer_add_piece(struct archive_writer *writer, struct bytes piece)
+{
+    return tarball_add_piece(writer->tarball, piece) || complain(writer, tarball_problem(writer->tarball));
+}
+
 int64_t archive_writer_size(const struct archive_writer *writer)
 {
     return writer->size;

@@ -22,6 +22,10 @@ struct archive_writer_options {
 MUST_USE bool archive_writer_open(struct arena *arena, const struct archive_writer_options *options,
                                   struct archive_writer **writer_r);
 MUST_USE bool archive_writer_add(struct archive_writer *writer, const char *name, struct bytes bytes);
+/* A member in pieces, of `size` bytes together: the file of an attachment, which is not among the members
+ * that the digests list. */
+MUST_USE bool archive_writer_begin(struct archive_writer *writer, const char *name, int64_t size);
+MUST_USE bool archive_writer_add_piece(struct archive_writer *writer, struct bytes piece);
 /* Bytes written to the file so far. */
 int64_t archive_writer_size(const struct archive_writer *writer);
 /* Adds the digests, with `members` (of a JSON object, without braces; may be empty) beside them; makes the

@@ -16,6 +16,7 @@ struct export_options {
     struct option_words classes, ids;
     const char *since, *key_path;
     int64_t level;
+    bool leaves_files;
 };
 
 static bool are_right(const struct export_options *options, const char *path)
@@ -33,11 +34,12 @@ static bool are_right(const struct export_options *options, const char *path)
 static void report(const char *path, const struct exporter_report *report, int64_t spent_ms)
 {
     const struct archive_sum *sum = &report->sum;
-    fprintf(strcmp(path, "-") == 0 ? stderr : stdout,
-            "%lld documents, %lld deleted ones, %lld items, as of %lld: %lld bytes in %lld.%lld s\n",
-            (long long)sum->documents, (long long)sum->deleted, (long long)sum->items,
-            (long long)report->snapshot.at, (long long)report->bytes, (long long)(spent_ms / 1000),
-            (long long)(spent_ms / 100 % 10));
+    fprintf(
+        strcmp(path, "-") == 0 ? stderr : stdout,
+        "%lld documents, %lld deleted ones, %lld items, %zu files, as of %lld: %lld bytes in %lld.%lld s\n",
+        (long long)sum->documents, (long long)sum->deleted, (long long)sum->items, report->files.count,
+        (long long)report->snapshot.at, (long long)report->bytes, (long long)(spent_ms / 1000),
+        (long long)(spent_ms / 100 % 10));
 }
 
 static int export(struct control *control, const struct export_options *options, const char *code,
@@ -52,6 +54,7 @@ static int export(struct control *control, const struct export_options *options,
                    .id_count = (size_t)options->ids.count},
         .archive = {.path = path, .level = (int)options->level},
         .since = options->since,
+        .leaves_files = options->leaves_files,
         .piece_bytes = PIECE_BYTES,
     };
     int64_t start_ms = clock_monotonic_ms();
@@ -94,6 +97,9 @@ int control_export(struct control *control, int argc, char **argv)
          .argument = "ARCHIVE|VERSION",
          .help = "Write only documents changed since that archive was made, or of a later version.",
          .text = &options.since},
+        {.name = "no-files",
+         .help = "Leave out the files of attachments; where it is imported they must be there.",
+         .flag = &options.leaves_files},
         ARCHIVE_KEY_LINE(&options.key_path),
         {.name = "level",
          .argument = "N",

@@ -8,10 +8,11 @@
 
 static void report(const char *path, const struct archive_contents *contents)
 {
-    printf("%s: whole%s: %.*s as of %lld, %lld documents, %lld deleted ones, %lld items%s\n", path,
+    printf("%s: whole%s: %.*s as of %lld, %lld documents, %lld deleted ones, %lld items, %zu files%s\n", path,
            contents->key.data ? ", encrypted" : "", (int)contents->ns.size, contents->ns.data,
            (long long)contents->at, (long long)contents->sum.documents, (long long)contents->sum.deleted,
-           (long long)contents->sum.items, contents->is_increment ? ", an increment" : "");
+           (long long)contents->sum.items, contents->files.count,
+           contents->is_increment ? ", an increment" : "");
 }
 
 int control_verify(struct control *control, int argc, char **argv)

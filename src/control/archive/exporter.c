@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "control/archive/archive_reader.h"
+#include "control/archive/exporter_files.h"
 #include "control/message.h"
 #include "control/progress.h"
 #include "model/stamp.h"
@@ -15,6 +16,7 @@ struct export
     const struct ns_target *target;
     const struct exporter_options *options;
     struct archive_filter filter;
+    struct archive_contents former; /* of the archive to go on from */
     struct archive_writer *writer;
     struct exporter_report *report;
     struct progress progress;
@@ -40,17 +42,17 @@ static bool go_on_from(struct export *export, const struct archive_contents *for
 static bool find_since(struct export *export)
 {
     const char *since = export->options->since;
-    struct archive_contents former;
     int64_t after;
     if (!since)
         return true;
     if (bytes_to_i64(bytes_of(since), &after)) {
         export->filter.since_version = after;
     } else {
-        if (!archive_verify(export->control->arena, since, export->options->archive.key, false, &former) ||
-            !go_on_from(export, &former))
+        if (!archive_verify(export->control->arena, since, export->options->archive.key, false,
+                            &export->former) ||
+            !go_on_from(export, &export->former))
             return false;
-        after = former.at;
+        after = export->former.at;
     }
     /* What was deleted after that version and is purged already would be missing. */
     if (export->report->snapshot.floor <= after)
@@ -159,10 +161,25 @@ static bool write_configuration(struct export *export)
             write_all(export, &snapshot, &filter, "configuration", &sum, false));
 }
 
+static bool write_files(struct export *export)
+{
+    const struct exporter_files files = {.control = export->control,
+                                         .database = export->target->conf->database,
+                                         .snapshot = &export->report->snapshot,
+                                         .filter = &export->filter,
+                                         .writer = export->writer,
+                                         .are_left_out = export->options->leaves_files,
+                                         .former = &export->former.files,
+                                         .other = &export->former.left_out};
+    return exporter_files_write(&files, &export->report->files, &export->report->left_out);
+}
+
 static bool finish(struct export *export)
 {
     struct builder members = {0};
     archive_sum_write(&export->report->sum, &members);
+    builder_add_text(&members, ",");
+    archive_files_write(&export->report->files, &members);
     bool is_done = archive_writer_finish(export->writer, builder_bytes(&members));
     builder_free(&members);
     export->report->bytes = archive_writer_size(export->writer);
@@ -186,13 +203,10 @@ bool exporter_run(struct control *control, const struct ns_target *target,
                        ? 0
                        : report_r->snapshot.document_rows);
     bool is_done = archive_writer_open(control->arena, &options->archive, &export.writer) &&
-                   write_manifest(&export) && write_configuration(&export) &&
+                   write_manifest(&export) && write_configuration(&export) && write_files(&export) &&
                    write_all(&export, &report_r->snapshot, &export.filter, "documents", &report_r->sum, true);
     progress_clear(&export.progress);
     is_done = is_done && finish(&export);
     archive_writer_close(export.writer);
-    if (is_done && report_r->sum.attachments)
-        message_print("%lld attachments: their files are not in the archive, and import refuses them",
-                      (long long)report_r->sum.attachments);
     return is_done;
 }

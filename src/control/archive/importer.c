@@ -12,6 +12,7 @@
 #include "control/archive/archive_rows.h"
 #include "control/archive/archive_transform.h"
 #include "control/archive/import_progress.h"
+#include "control/archive/importer_files.h"
 #include "control/cmd_ns.h"
 #include "control/message.h"
 #include "control/progress.h"
@@ -24,6 +25,7 @@ struct import {
     struct ns_target target;
     struct import_progress done;
     struct archive_batch *batch;
+    struct importer_files *files;
     struct builder transformed;
     struct progress progress;
 };
@@ -77,6 +79,7 @@ static bool begin(struct import *import)
     switch (import_progress_take(import->control, import->target.pg, import->options->code, done)) {
     case IMPORT_NEW:
         return (done->is_merge || is_empty(import)) &&
+               importer_files_check(import->control, &import->target, &import->contents) &&
                import_progress_begin(import->control, import->target.pg, done);
     case IMPORT_RESUMED:
         return true;
@@ -117,6 +120,16 @@ static bool import_member(struct import *import, struct bytes lines)
                                   : restore(import, import->target.pg));
 }
 
+static bool take_member(struct import *import, struct archive_reader *reader, struct bytes name,
+                        struct bytes lines, int64_t *number)
+{
+    struct blob_digest digest;
+    if (archive_files_read_name(name, &digest))
+        return importer_files_store(import->files, reader, name);
+    return !archive_reader_has_documents(name) || (*number)++ < import->done.members ||
+           import_member(import, lines);
+}
+
 /* Members before those that are done are read again, to check them. */
 static bool import_documents(struct import *import)
 {
@@ -128,17 +141,19 @@ static bool import_documents(struct import *import)
     int64_t number = 0, size = 0;
     bool is_right =
         archive_reader_open(import->control->arena, import->options->path, &import->contents, &reader);
-    progress_start(&import->progress, 0, import->contents.document_bytes);
-    import->batch = archive_batch_create(import->control, import->target.pg);
+    progress_start(&import->progress, 0, import->contents.document_bytes + import->contents.files.bytes);
+    import->batch = archive_batch_create(import->control, import->target.pg, true);
+    import->files = importer_files_open(import->control, &import->target);
     while (is_right && (is_right = archive_reader_next(reader, &name, &bytes)) && name.data) {
-        if (!archive_reader_has_documents(name))
-            continue;
-        if (number++ >= import->done.members)
-            is_right = import_member(import, builder_bytes(&bytes));
-        size += (int64_t)bytes.size;
+        is_right = take_member(import, reader, name, builder_bytes(&bytes), &number);
+        size += archive_reader_has_documents(name) ? (int64_t)bytes.size : archive_reader_file_size(reader);
         progress_show(&import->progress, import->done.sum.documents, size);
     }
     progress_clear(&import->progress);
+    if (is_right && import->contents.files.count)
+        printf("files: %lld of %zu stored, the others were there\n",
+               (long long)importer_files_stored(import->files), import->contents.files.count);
+    importer_files_close(import->files);
     archive_batch_destroy(import->batch);
     archive_reader_close(reader);
     builder_free(&import->transformed);
@@ -292,8 +307,8 @@ bool importer_abandon(struct control *control, const char *code)
         message_print("%s: no import was interrupted", code);
         return false;
     }
-    if (!import.done.is_merge &&
-        !control_execute(import.target.pg, "removing the documents", "truncate stampd.doc, stampd.item"))
+    if (!import.done.is_merge && !control_execute(import.target.pg, "removing the documents",
+                                                  "truncate stampd.doc, stampd.item, stampd.blob_ref"))
         return false;
     if (!import_progress_end(import.target.pg))
         return false;

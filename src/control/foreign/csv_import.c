@@ -184,7 +184,7 @@ static bool store_all(struct csv_import *import)
     char digest[CRYPTO_SHA256_HEX + 1];
     memcpy(digest, import->digest, sizeof digest);
     import->stores = true;
-    import->batch = archive_batch_create(import->control, import->target.pg);
+    import->batch = archive_batch_create(import->control, import->target.pg, false);
     bool is_stored = pass(import) && store(import);
     archive_batch_destroy(import->batch);
     if (is_stored && strcmp(digest, import->digest) != 0) {

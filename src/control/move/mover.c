@@ -55,10 +55,17 @@ static bool export(struct move *move, const char *since, const char *path, int64
     struct control control = part_of(move->from);
     struct ns_target source;
     struct exporter_report report;
-    const struct exporter_options options = {
-        .archive = {.path = path, .level = LEVEL}, .since = since, .piece_bytes = PIECE_BYTES};
+    const struct exporter_options options = {.archive = {.path = path, .level = LEVEL},
+                                             .since = since,
+                                             .leaves_files = true,
+                                             .piece_bytes = PIECE_BYTES};
     bool is_done = ns_registry_connect(&control, move->options->code, &source) &&
                    exporter_run(&control, &source, &options, &report);
+    if (is_done && report.left_out) {
+        message_print("%s: it has attachments, whose files this command does not move: use an archive",
+                      move->options->code);
+        is_done = false;
+    }
     if (is_done)
         *documents_r = report.sum.documents + report.sum.deleted;
     arena_destroy(control.arena);
