@@ -44,7 +44,7 @@ static int run(struct control *control, int argc, char **argv)
         {"export", "Write a namespace into an archive.", control_export},
         {"import", "Bring the documents of an archive into a namespace.", control_import},
         {"import-csv", "Store the rows of a CSV file as documents.", control_import_csv},
-        {"verify", "Check an archive.", control_verify},
+        {"verify", "Check an archive or a namespace.", control_verify},
         {"backup", "Back up the cluster; list and check backups.", control_backup},
         {"restore", "Make a data directory from a backup, as of any time.", control_restore},
         {"cron", "Set, list and drop periodic tasks.", control_cron},

@@ -160,6 +160,7 @@ def test_archives_move_documents_in_and_out(vault, tmp_path):
     assert archives.documents(tmp_path / 'second') == archives.documents(tmp_path / 'first')
     vault.admin('ns', 'create', 'plain', '--access', 'open')
     vault.admin('import', 'plain', tmp_path / 'first', '--no-configuration')
+    assert vault.admin('verify', '--ns', 'vault') and vault.admin('verify', tmp_path / 'first', '--ns', 'safe')
     assert vault.psql('plain', "select content::json from item where id = 'n4'")[0][0] == {'deep': [1, 2]}
     assert 'encrypted' in vault.admin('import', 'vault', tmp_path / 'first', '--merge', status=1).error
     (tmp_path / 'rows.csv').write_text('id,word\n1,one\n')

@@ -127,10 +127,6 @@ void archive_batch_each(struct archive_batch *batch, void (*change)(void *, stru
 static void add_header_row(struct builder *rows, const struct archive_document *document)
 {
     const struct archive_header *header = &document->header;
-    int64_t attached = 0;
-    for (size_t i = 0; i < document->count; i++)
-        if (document->items[i].content.data && bytes_equal(document->items[i].class, ATTACHMENT_CLASS))
-            attached += attachment_size(document->items[i].content);
     pg_copy_add_row(rows, HEADER_COLUMNS);
     pg_copy_add_text(rows, header->class);
     pg_copy_add_text(rows, header->id);
@@ -138,7 +134,7 @@ static void add_header_row(struct builder *rows, const struct archive_document *
     pg_copy_add_i64(rows, header->ctime);
     pg_copy_add_i64(rows, header->dtime);
     pg_copy_add_i64(rows, document->bytes);
-    pg_copy_add_i64(rows, attached);
+    pg_copy_add_i64(rows, archive_line_attached(document));
 }
 
 static void add_item_row(struct archive_batch *batch, const struct archive_header *header,

@@ -3,6 +3,7 @@
 
 #include "edge/json.h"
 #include "edge/json_string.h"
+#include "model/attachment.h"
 #include "model/item.h"
 
 enum { ID_MOST = 255 };
@@ -250,6 +251,15 @@ static bool take_member(struct line_scan *scan, struct bytes name, struct archiv
         return take_items(scan, document);
     *is_deleted = true;
     return bytes_equal(name, BYTES("del")) && take_true(scan);
+}
+
+int64_t archive_line_attached(const struct archive_document *document)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < document->count; i++)
+        if (document->items[i].content.data && bytes_equal(document->items[i].class, ATTACHMENT_CLASS))
+            bytes += attachment_size(document->items[i].content);
+    return bytes;
 }
 
 bool archive_line_read(struct arena *arena, struct bytes line, struct archive_document *document_r,

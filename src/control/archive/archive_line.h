@@ -34,6 +34,8 @@ struct archive_document {
     int64_t bytes;   /* of keys and contents: v1 */
     bool is_deleted; /* the line has "del" */
 };
+/* Bytes of its attachments: v2. */
+int64_t archive_line_attached(const struct archive_document *document);
 /* Reads a line, without its newline, whose JSON is not checked inside contents.  Texts are slices of the line
  * or in the arena.  Members may stand in any order; a member that is not known is refused.  False:
  * `problem_r`, static, is what was expected. */

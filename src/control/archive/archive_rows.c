@@ -22,10 +22,11 @@ struct archive_rows {
     struct arena *arena;       /* of the line */
     struct archive_item *list; /* of an encrypted namespace: the items of the line */
     size_t count, room;
+    int64_t v1, v2; /* of the document of the line */
 };
 
 enum { CLASS, ID };                                                       /* of both */
-enum { VERSION = ID + 1, CTIME, DTIME, HEADER_COLUMNS };                  /* of documents */
+enum { VERSION = ID + 1, CTIME, DTIME, V1, V2, HEADER_COLUMNS };          /* of documents */
 enum { ICLASS = ID + 1, KEY, IVERSION, VOP, CONTENT, RAW, ITEM_COLUMNS }; /* of items */
 
 /* --- the snapshot --- */
@@ -114,7 +115,7 @@ static bool set_all(struct control *control, struct pg *pg, const struct archive
 }
 
 static const char of_documents[] =
-    "copy (select d.class, d.id, d.version, d.ctime, d.dtime from stampd.doc d where true";
+    "copy (select d.class, d.id, d.version, d.ctime, d.dtime, d.v1, d.v2 from stampd.doc d where true";
 static const char of_items[] =
     "copy (select d.class, d.id, d.iclass, d.key, d.version, d.vop, d.content, d.raw from stampd.item d"
     " where true";
@@ -273,6 +274,8 @@ enum archive_rows_event archive_rows_next(struct archive_rows *rows, struct buil
         return ARCHIVE_ROWS_END;
     const struct archive_header header = {fields[CLASS], fields[ID], pg_copy_i64(fields[VERSION]),
                                           pg_copy_i64(fields[CTIME]), pg_copy_i64(fields[DTIME])};
+    rows->v1 = pg_copy_i64(fields[V1]);
+    rows->v2 = pg_copy_i64(fields[V2]);
     archive_line_begin(text, &header);
     for (int order; (order = compare(rows)) <= 0;) {
         if (header.ctime && order == 0) {
@@ -291,6 +294,12 @@ enum archive_rows_event archive_rows_next(struct archive_rows *rows, struct buil
     sum->highest = header.version > sum->highest ? header.version : sum->highest;
     archive_sum_add(sum, rows->digest, (struct bytes){text->data + began, text->size - began});
     return next_row(&rows->documents, HEADER_COLUMNS) ? ARCHIVE_ROWS_LINE : ARCHIVE_ROWS_FAILED;
+}
+
+void archive_rows_volumes(const struct archive_rows *rows, int64_t *v1_r, int64_t *v2_r)
+{
+    *v1_r = rows->v1;
+    *v2_r = rows->v2;
 }
 
 void archive_rows_close(struct archive_rows *rows)

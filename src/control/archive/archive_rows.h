@@ -51,6 +51,8 @@ enum archive_rows_event { ARCHIVE_ROWS_LINE, ARCHIVE_ROWS_END, ARCHIVE_ROWS_FAIL
 /* Appends the next line, and counts it in `sum`; failures are reported. */
 MUST_USE enum archive_rows_event archive_rows_next(struct archive_rows *rows, struct builder *text,
                                                    struct archive_sum *sum);
+/* What the database has as the sizes of the document of the last line. */
+void archive_rows_volumes(const struct archive_rows *rows, int64_t *v1_r, int64_t *v2_r);
 void archive_rows_close(struct archive_rows *rows); /* NULL is allowed */
 
 #endif
