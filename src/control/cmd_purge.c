@@ -6,10 +6,8 @@
 
 #include "control/message.h"
 #include "control/target.h"
-#include "model/stamp.h"
 
 enum { DAYS_MOST = 36500 };
-#define DAY_MS INT64_C(86400000)
 
 struct purge_options {
     struct target target;
@@ -25,15 +23,15 @@ static struct bytes optional(const char *text)
 
 static int purge(struct control *control, const struct purge_options *options, const char *url)
 {
-    struct purger_options purger = {
-        .class = optional(options->class),
-        .prefix = optional(options->prefix),
-        .before = options->days ? stamp_add_ms(stamp_now(), -options->days * DAY_MS) : INT64_MAX,
-        .retry_s = options->target.retry_s,
-        .is_dry = options->is_dry,
-        .list_url = target_url(&options->target, control->arena, url, "list"),
-        .put_url = target_url(&options->target, control->arena, url, "put"),
-        .http = target_http(&options->target)};
+    struct purger_options purger = {.class = optional(options->class),
+                                    .prefix = optional(options->prefix),
+                                    .days = options->days,
+                                    .retry_s = options->target.retry_s,
+                                    .is_dry = options->is_dry,
+                                    .ping_url = target_ping_url(&options->target, control->arena, url),
+                                    .list_url = target_url(&options->target, control->arena, url, "list"),
+                                    .put_url = target_url(&options->target, control->arena, url, "put"),
+                                    .http = target_http(&options->target)};
     struct purger_report report;
     if (!target_read_key(&options->target, control, &purger.key))
         return CONTROL_FAILED;

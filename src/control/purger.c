@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/stop.h"
 #include "control/answer.h"
 #include "control/backoff.h"
@@ -12,13 +13,16 @@
 #include "control/page.h"
 #include "control/progress.h"
 #include "control/target.h"
+#include "edge/crypto.h"
 #include "edge/json.h"
+#include "model/stamp.h"
 
 enum {
     BATCH_MOST = 32, /* documents of one commit */
     NAMES_A_PAGE = 1000,
     REQUEST_MS = 300 * 1000,
     REPORT_EVERY_MS = 5000,
+    KEY_BYTES = 16,
     WAIT_MS = 100, /* between two checks for signals */
     KEEP_BYTES = 1 << 20,
 };
@@ -29,12 +33,16 @@ struct purger {
     struct arena *classes, *names; /* of the present pages */
     struct arena *arena;           /* of an answer */
     struct builder body;
-    bool is_answered; /* the server has answered once */
+    bool is_answered;  /* the server has answered once */
+    bool is_abandoned; /* the request in flight is not waited for */
+    int64_t before;    /* documents of an older version are selected */
     int64_t reported_ms;
     struct progress progress;
     struct purger_report class; /* of the present class */
     struct purger_report *report;
 };
+
+#define DAY_MS INT64_C(86400000)
 
 static bool is_stopping(const struct purger *purger)
 {
@@ -52,22 +60,31 @@ static bool fail(struct purger *purger, const char *code, const char *words)
 static void heed_signals(struct purger *purger)
 {
     for (int number; (number = stop_next());)
-        if (stop_ends(number))
+        if (stop_ends(number)) {
+            purger->is_abandoned = purger->report->is_interrupted;
             purger->report->is_interrupted = true;
+        }
 }
 
 /* --- one request --- */
 
-/* Sends the body once, and waits for what comes, a signal included. */
-static void send_once(struct purger *purger, const char *url, struct http_result *result_r)
+/* Sends the body once, if it is not empty, and waits for what comes, a signal included.  `key` NULL: without
+ * an Idempotency-Key. */
+static void send_once(struct purger *purger, const char *url, const char *key, struct http_result *result_r)
 {
-    http_send(purger->http, &(struct http_request){.method = "POST",
+    bool has_body = purger->body.size > 0;
+    http_send(purger->http, &(struct http_request){.method = has_body ? "POST" : "GET",
                                                    .url = url,
-                                                   .content_type = "application/json",
+                                                   .content_type = has_body ? "application/json" : NULL,
+                                                   .headers = key ? (const char *const[]){key, NULL} : NULL,
                                                    .body = builder_bytes(&purger->body),
                                                    .timeout_ms = REQUEST_MS});
     while (!http_receive(purger->http, WAIT_MS, result_r)) {
         heed_signals(purger);
+        if (purger->is_abandoned) {
+            *result_r = (struct http_result){.problem = "interrupted"};
+            return;
+        }
         progress_show(&purger->progress, purger->report->listed, 0);
     }
     heed_signals(purger);
@@ -92,14 +109,15 @@ static bool wait_to_retry(struct purger *purger, struct backoff *backoff, const 
 
 /* Sends the body until the server accepts or refuses it.  False: failed, which is reported, or interrupted.
  * The result is valid until the next request. */
-static bool ask(struct purger *purger, const char *url, struct http_result *result_r,
+static bool ask(struct purger *purger, const char *url, const char *key, struct http_result *result_r,
                 struct server_answer *refusal_r, bool *is_refused_r)
 {
     struct backoff backoff = {0};
-    builder_add_text(&purger->body, "}}");
     do {
         arena_reset(purger->arena);
-        send_once(purger, url, result_r);
+        send_once(purger, url, key, result_r);
+        if (purger->is_abandoned)
+            return false;
         enum answer_kind kind = answer_read(purger->arena, result_r, refusal_r);
         if (!result_r->status && !purger->is_answered)
             kind = ANSWER_HOPELESS; /* a wrong address, a certificate that is not trusted */
@@ -129,12 +147,25 @@ static void add_text(struct purger *purger, const char *name, struct bytes value
 
 /* --- deleting --- */
 
+#define KEY_NAME "Idempotency-Key: "
+enum { KEY_HEADER = sizeof KEY_NAME + (size_t)KEY_BYTES * 2 };
+
+static void write_key(char header_r[KEY_HEADER])
+{
+    unsigned char random[KEY_BYTES];
+    crypto_random(random, sizeof random);
+    memcpy(header_r, KEY_NAME, sizeof KEY_NAME);
+    hex_write(random, sizeof random, header_r + sizeof KEY_NAME - 1);
+    header_r[KEY_HEADER - 1] = '\0';
+}
+
 /* `is_refused_r` with one document: it is not what it was. */
 static bool delete_batch(struct purger *purger, const struct page_name *names, size_t count,
                          bool *is_refused_r)
 {
     struct http_result result;
     struct server_answer refusal;
+    char key[KEY_HEADER];
     begin(purger);
     builder_add_text(&purger->body, "\"docs\":[");
     for (size_t i = 0; i < count; i++) {
@@ -144,13 +175,14 @@ static bool delete_batch(struct purger *purger, const struct page_name *names, s
         add_text(purger, "id", names[i].id);
         builder_add_text(&purger->body, "}");
     }
-    builder_add_text(&purger->body, "]");
-    if (!ask(purger, purger->options->put_url, &result, &refusal, is_refused_r))
+    builder_add_text(&purger->body, "]}}");
+    write_key(key);
+    if (!ask(purger, purger->options->put_url, key, &result, &refusal, is_refused_r))
         return false;
     if (*is_refused_r && count == 1 && strcmp(refusal.code, "AVERSION") != 0) {
         progress_clear(&purger->progress);
-        message_print("%.*s.%.*s:", (int)names->class.size, names->class.data, (int)names->id.size,
-                      names->id.data);
+        message_print("%s %s:", message_quote(purger->arena, names->class),
+                      message_quote(purger->arena, names->id));
         return fail(purger, refusal.code, refusal.words);
     }
     if (!*is_refused_r)
@@ -180,7 +212,7 @@ static bool take_page(struct purger *purger, const struct page_name *names, size
     for (size_t i = 0; i < count; i++) {
         purger->class.listed++;
         purger->report->listed++;
-        if (names[i].version < purger->options->before) {
+        if (names[i].version < purger->before) {
             purger->class.selected++;
             batch[selected++] = names[i];
         }
@@ -200,7 +232,8 @@ static bool request_page(struct purger *purger, struct arena *arena, struct byte
     struct http_result result;
     struct server_answer refusal;
     bool is_refused;
-    if (is_stopping(purger) || !ask(purger, purger->options->list_url, &result, &refusal, &is_refused))
+    builder_add_text(&purger->body, "}}");
+    if (is_stopping(purger) || !ask(purger, purger->options->list_url, NULL, &result, &refusal, &is_refused))
         return false;
     if (is_refused)
         return fail(purger, refusal.code, refusal.words);
@@ -256,6 +289,31 @@ static bool purge_class(struct purger *purger, struct bytes class)
     return is_done;
 }
 
+/* The age of documents is that of the server's clock, which made their versions. */
+static bool find_age(struct purger *purger)
+{
+    static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
+    struct json_problem problem;
+    struct json *root;
+    struct http_result result;
+    struct server_answer refusal;
+    int64_t now;
+    bool is_refused;
+    purger->before = INT64_MAX;
+    if (!purger->options->days)
+        return true;
+    builder_clear(&purger->body, KEEP_BYTES);
+    if (!ask(purger, purger->options->ping_url, NULL, &result, &refusal, &is_refused))
+        return false;
+    if (is_refused)
+        return fail(purger, refusal.code, refusal.words);
+    if (json_read(purger->arena, result.body, &limits, &root, &problem) != FAULT_NONE ||
+        !json_is_i64(json_member(root, "t"), &now) || !stamp_is_valid(now))
+        return is_no_answer(purger);
+    purger->before = stamp_add_ms(now, -purger->options->days * DAY_MS);
+    return true;
+}
+
 static bool purge_classes(struct purger *purger)
 {
     struct bytes text, cursor = NO_BYTES, *classes;
@@ -288,7 +346,7 @@ void purger_run(const struct purger_options *options, struct purger_report *repo
     *report_r = (struct purger_report){0};
     stop_open();
     progress_start(&purger.progress, 0, 0);
-    if (!purge_classes(&purger) && !report_r->is_failed)
+    if (!(find_age(&purger) && purge_classes(&purger)) && !report_r->is_failed)
         report_r->is_interrupted = true;
     progress_clear(&purger.progress);
     http_close(purger.http);

@@ -18,13 +18,24 @@ bool target_is_right(const struct target *target, const char *command)
     return false;
 }
 
-const char *target_url(const struct target *target, struct arena *arena, const char *url,
-                       const char *operation)
+/* Without its last slashes. */
+static int url_size(const char *url)
 {
     int size = (int)strlen(url);
     while (size && url[size - 1] == '/')
         size--;
-    return arena_printf(arena, "%.*s/%s/op/%s", size, url, target->ns, operation);
+    return size;
+}
+
+const char *target_url(const struct target *target, struct arena *arena, const char *url,
+                       const char *operation)
+{
+    return arena_printf(arena, "%.*s/%s/op/%s", url_size(url), url, target->ns, operation);
+}
+
+const char *target_ping_url(const struct target *target, struct arena *arena, const char *url)
+{
+    return arena_printf(arena, "%.*s/%s/ping", url_size(url), url, target->ns);
 }
 
 struct http_options target_http(const struct target *target)

@@ -39,6 +39,8 @@ bool target_is_right(const struct target *target, const char *command);
 /* The URL of an operation; `url` is that of the server. */
 const char *target_url(const struct target *target, struct arena *arena, const char *url,
                        const char *operation);
+/* The URL that returns the server's time (doc/reference/protocol.md, ping). */
+const char *target_ping_url(const struct target *target, struct arena *arena, const char *url);
 struct http_options target_http(const struct target *target);
 /* The administrator's key, NO_BYTES when none is named; on failure reports why. */
 MUST_USE bool target_read_key(const struct target *target, struct control *control, struct bytes *key_r);

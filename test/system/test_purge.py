@@ -1,5 +1,7 @@
 """stampctl purge, ns purge --dry-run: what was asked for goes, exactly; nothing else, whatever others write meanwhile."""
 import contextlib
+import http.server
+import json
 import signal
 import subprocess
 import threading
@@ -9,9 +11,9 @@ import pytest
 
 import archives
 from schema import Schemas
-from stack import Problem, run_program, wait_until
+from stack import PATIENCE_S, Problem, run_program, wait_until
 
-STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'busy': 'open', 'held': 'open', 'kept': 'open'}, 'settings': {'keep_interval_s': 0}}
+STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'busy': 'open', 'held': 'open', 'kept': 'open', 'lost': 'open'}, 'settings': {'keep_interval_s': 0}}
 CARD = {'items': {'Main': {'singleton': True, 'fields': {'team': 'string'}}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}},
         'unique': {'mail': {'key': ['Main.mail']}}}
 LONG_AGO = 200101000000000
@@ -184,3 +186,106 @@ def test_the_dry_run_of_ns_purge_counts_what_it_purges(stack, tmp_path):
     assert archives.rows(stack, 'kept') == before
     assert '5 deleted ones and 1 departures are forgotten' in stack.admin('ns', 'purge', 'kept').out
     assert 'kept: 0 expired, 0 deleted, 0 departures' in stack.admin('ns', 'purge', 'kept', '--dry-run').out
+
+
+class Proxy(http.server.BaseHTTPRequestHandler):
+    """Passes requests on to the stack; what `answer` returns for a path and the true answer is sent, and nothing if that is None."""
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get('Content-Length') or 0))
+        headers = {name: value for name, value in self.headers.items() if name in ('Content-Type', 'Idempotency-Key')}
+        answer = self.server.stack.http.request(self.command, self.server.stack.url + self.path, data=body, headers=headers, timeout=PATIENCE_S)
+        status, text = self.server.answer(self.path, body.decode(), answer.status_code, answer.text)
+        if status is None:
+            self.close_connection = True
+            return
+        self.send_response(status)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Length', str(len(text.encode())))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    do_GET = do_POST
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def proxy(stack, answer):
+    """The URL of a proxy."""
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Proxy) as server:
+        server.stack, server.answer = stack, answer
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f'http://127.0.0.1:{server.server_port}'
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def purge_through(stack, url, *words, **more):
+    return run_program(stack.build / 'src/stampctl', 'purge', url, '--ns', 'lost', '--yes', *words, **more)
+
+
+def test_an_answer_that_was_lost_is_not_a_change_by_others(stack):
+    for start in (0, 25):
+        stack.put('lost', *(doc('Note', f'n{n:02}', a=n) for n in range(start, start + 25)))
+    lost = []
+
+    def answer(path, body, status, text):
+        if path.endswith('/put') and body not in lost:
+            lost.append(body)
+            return None, None
+        return status, text
+    with proxy(stack, answer) as url:
+        done = purge_through(stack, url)
+    assert 'lost: 50 of 50 documents deleted' in done.text and 'by others' not in done.text and len(lost) == 2
+    assert living(stack, 'lost') == set()
+
+
+def test_age_is_by_the_clock_of_the_server(stack):
+    """A server whose clock is 40 days ahead of the client's."""
+    stack.put('lost', doc('Note', 'of-today', a=1))
+    ahead = stack.psql('lost', "select stamp_of(now() + interval '40 days')")[0][0]
+
+    def answer(path, _body, status, text):
+        return status, json.dumps({**json.loads(text), 't': ahead}) if path.endswith('/ping') else text
+    with proxy(stack, answer) as url:
+        assert '0 of 1 documents' in purge_through(stack, url, '--older-than', 50).text
+        assert '1 of 1 documents deleted' in purge_through(stack, url, '--older-than', 30).text
+
+
+def test_a_refused_document_is_named_without_control_characters(stack):
+    stack.put('lost', doc('Note', 'a\x1b[2J\u009b', a=1))
+
+    def answer(path, _body, status, text):
+        return (422, '{"code":"AARG","message":"No."}') if path.endswith('/put') else (status, text)
+    with proxy(stack, answer) as url:
+        error = purge_through(stack, url, status=1).error
+    assert '"Note" "a\\u001b[2J\\u009b":' in error and 'AARG No.' in error and '\x1b' not in error
+
+
+def test_a_second_signal_does_not_wait_for_the_answer(stack):
+    """The server never answers: the first signal alone would wait for it."""
+    stack.put('lost', doc('Note', 'held', a=1))
+    is_asked, goes_on = threading.Event(), threading.Event()
+
+    def answer(path, _body, status, text):
+        if path.endswith('/put'):
+            is_asked.set()
+            goes_on.wait()
+        return status, text
+    with proxy(stack, answer) as url:
+        try:
+            words = [str(stack.build / 'src/stampctl'), 'purge', url, '--ns', 'lost', '--yes']
+            with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+                assert is_asked.wait(PATIENCE_S)
+
+                def is_ended():
+                    program.send_signal(signal.SIGINT)
+                    return program.poll() is not None
+                wait_until(is_ended, what='the end of the command')
+                assert 'interrupted' in program.stderr.read() and program.returncode == 1
+        finally:
+            goes_on.set()
