@@ -355,6 +355,8 @@ static bool check_documents(struct verification *verification, struct bytes byte
         verification->sum.documents += document.header.ctime != 0;
         verification->sum.deleted += document.header.ctime == 0;
         verification->sum.items += (int64_t)document.count;
+        if (document.header.version > verification->sum.highest)
+            verification->sum.highest = document.header.version;
         archive_sum_add(&verification->sum, verification->reader->digest, line);
         arena_reset(verification->scratch);
     }

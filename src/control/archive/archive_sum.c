@@ -39,7 +39,8 @@ void archive_sum_join(struct archive_sum *sum, const struct archive_sum *other)
 bool archive_sum_equals(const struct archive_sum *sum, const struct archive_sum *other)
 {
     return sum->documents == other->documents && sum->deleted == other->deleted &&
-           sum->items == other->items && memcmp(sum->limbs, other->limbs, sizeof sum->limbs) == 0;
+           sum->items == other->items && sum->highest == other->highest &&
+           memcmp(sum->limbs, other->limbs, sizeof sum->limbs) == 0;
 }
 
 void archive_sum_write(const struct archive_sum *sum, struct builder *json)
