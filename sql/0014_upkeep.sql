@@ -199,7 +199,7 @@ comment on function stampd.import_document(text, text, text[], text[], text[], b
   'Makes the items of a document exactly these, its attachments with `attaches` only; creates it when there is none.  Rules of the class for older releases are applied.  '
   'Returns its version; 0: it was so already.';
 
-create function stampd.restore_document(of_class text, of_id text, of_version bigint, of_ctime bigint, of_dtime bigint, bytes bigint,
+create function stampd.restore_document(of_class text, of_id text, of_version bigint, of_ctime bigint, of_dtime bigint, of_v1 bigint, of_v2 bigint,
     iclasses text[], keys text[], versions bigint[], stamps bigint[], contents text[], raws boolean[]) returns void
   language plpgsql volatile set search_path = stampd, pg_temp set stampd.worker = 'on' set stampd.rewrites = 'on' as $$
 declare
@@ -207,7 +207,7 @@ declare
   written record;
 begin
   perform check_isolation();
-  insert into doc as d (class, id, version, ctime, dtime, v1, v2) values (of_class, of_id, of_version, of_ctime, of_dtime, bytes, 0)
+  insert into doc as d (class, id, version, ctime, dtime, v1, v2) values (of_class, of_id, of_version, of_ctime, of_dtime, of_v1, of_v2)
     on conflict on constraint doc_pkey do update
       set version = excluded.version, ctime = excluded.ctime, dtime = excluded.dtime, v1 = excluded.v1, v2 = excluded.v2;
   for wipe in select p.proname from pg_catalog.pg_proc p
@@ -228,7 +228,7 @@ begin
   perform member_write(of_class, array[of_id]);
   perform owned_write(array[of_class], array[of_id], 0, null);
 end $$;
-comment on function stampd.restore_document(text, text, bigint, bigint, bigint, bigint, text[], text[], bigint[], bigint[], text[], boolean[]) is
+comment on function stampd.restore_document(text, text, bigint, bigint, bigint, bigint, bigint, text[], text[], bigint[], bigint[], text[], boolean[]) is
   'Makes the rows of a document exactly these, versions included, and side tables and collections what follows from them.  Nobody else '
   'may write meanwhile, and no client may have a copy: `stampctl ns move` calls it in a namespace that is not open yet.';
 

@@ -2,7 +2,6 @@
 import json
 import random
 import subprocess
-import time
 
 import psycopg2
 import pytest
@@ -11,9 +10,9 @@ import requests
 import archives
 from history import History
 from stack import Stack, refused, run_program, wait_until
-from test_attachment_http import store
+from test_attachment_http import fetch, store
 
-OWN = [f'own{number}' for number in range(6)]  # of one test each
+OWN = [f'own{number}' for number in range(7)]  # of one test each
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', **dict.fromkeys(OWN, 'open')}}
 SCHEMA = {'classes': {'Person': {
     'items': {'Main': {'singleton': True, 'fields': {'age': 'int'}}}, 'unique': {'name': {'key': ['Main.name']}},
@@ -71,6 +70,16 @@ def derived(stack, ns):
             sorted(stack.psql(ns, 'select id, age from "x_Person_Main"')))
 
 
+def stop_before_the_switch(stack, there, folder, ns):
+    with psycopg2.connect(stack.conninfo()) as session, session.cursor() as cursor:
+        cursor.execute(LOCK)
+        with subprocess.Popen(words(stack, there, folder, ns), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as program:
+            wait_until(lambda: record(there, ns) and record(there, ns)[0][0].startswith('follows '), what='a whole copy')
+            wait_until(lambda: stack.psql(None, "select 1 from pg_locks where locktype = 'advisory' and not granted"), what='the switch')
+            program.kill()
+    session.close()
+
+
 def test_a_namespace_moves_while_it_is_served(stack, there, tmp_path):
     there.admin('ns', 'state', 'lab', 'off')
     with History(stack, there) as history:
@@ -113,13 +122,7 @@ def test_changes_between_two_runs_arrive(stack, there, own, tmp_path):
     """A run is stopped before the switch; unique values change hands, documents end and are born again."""
     declare(stack, own, tmp_path)
     stack.put(own, *(person(f'p{n}', age=n, name=f'name {n}', team='red') for n in range(6)), line('ends', 'a', 1), line('back', 'a', 1))
-    with psycopg2.connect(stack.conninfo()) as session, session.cursor() as cursor:
-        cursor.execute(LOCK)
-        with subprocess.Popen(words(stack, there, tmp_path, own), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as program:
-            wait_until(lambda: record(there, own) and record(there, own)[0][0].startswith('follows '), what='a whole copy')
-            wait_until(lambda: stack.psql(None, "select 1 from pg_locks where locktype = 'advisory' and not granted"), what='the switch')
-            program.kill()
-    session.close()
+    stop_before_the_switch(stack, there, tmp_path, own)
     stack.put(own, person('p0', name='free'), person('p5', age=55, name='name 5', team='blue'))
     stack.put(own, person('p1', age=7, name='name 0', team='blue'))
     stack.put(own, person('p0', age=8, name='name 1'), {'c': 'Person', 'id': 'p2', 'delete': True})
@@ -132,6 +135,22 @@ def test_changes_between_two_runs_arrive(stack, there, own, tmp_path):
     assert (archives.rows(there, own), derived(there, own)) == before
     assert there.get(own, ('Person', 'p1'))['items'][0]['j']['name'] == 'name 0'
     assert refused('AUNIQUE', there.put, own, person('other', name='name 1'))
+
+
+def test_files_of_attachments_move(stack, there, own, tmp_path):
+    """Those of the first copy, and those that come before the switch."""
+    stack.put(own, *(line(f'n{n}', 'a', 1) for n in range(3)))
+    store(stack, 'Note/n0/file/f', b'first', ns=own)
+    store(stack, 'Note/n1/file/f', b'both', ns=own)
+    stop_before_the_switch(stack, there, tmp_path, own)
+    store(stack, 'Note/n2/file/f', b'later', ns=own)
+    store(stack, 'Note/n0/file/g', b'both', ns=own)
+    before = archives.rows(stack, own)
+    move(stack, there, tmp_path, own)
+    assert archives.rows(there, own) == before
+    for path, content in (('n0/file/f', b'first'), ('n1/file/f', b'both'), ('n2/file/f', b'later'), ('n0/file/g', b'both')):
+        assert fetch(there, f'Note/{path}', ns=own).content == content
+    assert run_program(*there.admin_words('verify', '--ns', own))
 
 
 def test_a_move_that_is_killed_at_any_time_goes_on(stack, there, own, tmp_path):
@@ -179,14 +198,8 @@ def test_a_move_is_abandoned(stack, there, own, tmp_path):
 def test_what_is_refused(stack, there, tmp_path):
     for more, told in ((('z', '--to', there.config), 'is not moved'), (('lab',), '--to FILE'), (('lab', '--abandon', '--to', there.config), '--folder only')):
         assert told in run_program(*stack.admin_words('ns', 'move', *more), status=2).error
-    same = run_program(*stack.admin_words('ns', 'move', 'own5', '--to', stack.config, '--to-admin-conninfo', stack.conninfo_of_server(),
+    same = run_program(*stack.admin_words('ns', 'move', 'own6', '--to', stack.config, '--to-admin-conninfo', stack.conninfo_of_server(),
                                           '--folder', tmp_path / 'move'), status=1)
     assert 'the site where the namespace is' in same.error
     missing = move(stack, there, tmp_path, 'nowhere', status=1)
     assert 'there is no such namespace' in missing.error
-    stack.put('own4', line('a', 'k', 1))
-    store(stack, 'Note/a/file/f', b'file', ns='own4')
-    attached = move(stack, there, tmp_path, 'own4', status=1)
-    assert 'it has attachments' in attached.error
-    stack.put('own4', line('a', 'k', 2))
-    assert archives.rows(there, 'own4') == (set(), set())

@@ -3,6 +3,7 @@
 #include "control/archive/archive_replace.h"
 
 #include "control/archive/archive_batch.h"
+#include "control/archive/importer_files.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
 
@@ -21,8 +22,8 @@ static const struct pg_statement statements[] = {
      2},
     {"replace_document",
      "select stampd.restore_document($1::text, $2::text, $3::bigint, $4::bigint, $5::bigint, $6::bigint,"
-     " $7::text[], $8::text[], $9::bigint[], $10::bigint[], $11::text[], $12::bool[])",
-     12},
+     " $7::bigint, $8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::text[], $13::bool[])",
+     13},
 };
 
 static void run(struct replacing *replacing, const struct archive_header *header,
@@ -95,6 +96,7 @@ static void replace(void *context, struct archive_document *document)
     pg_params_add_i64(&params, header->ctime);
     pg_params_add_i64(&params, header->dtime);
     pg_params_add_i64(&params, document->bytes);
+    pg_params_add_i64(&params, archive_line_attached(document));
     add_items(replacing, document, &params);
     run(replacing, header, &statements[1], &params);
 }
@@ -105,7 +107,7 @@ static bool pass(struct replacing *replacing, const char *path, const struct arc
     struct archive_reader *reader;
     struct builder bytes = {0};
     struct bytes name;
-    struct archive_batch *batch = archive_batch_create(replacing->control, replacing->pg, false);
+    struct archive_batch *batch = archive_batch_create(replacing->control, replacing->pg, true);
     bool is_right = archive_reader_open(replacing->control->arena, path, contents, &reader);
     while (is_right && (is_right = archive_reader_next(reader, &name, &bytes)) && name.data) {
         if (!archive_reader_has_documents(name))
@@ -117,6 +119,26 @@ static bool pass(struct replacing *replacing, const char *path, const struct arc
     }
     archive_reader_close(reader);
     archive_batch_destroy(batch);
+    builder_free(&bytes);
+    return is_right;
+}
+
+bool archive_replace_files(struct control *control, const struct ns_target *target, const char *path,
+                           const struct archive_contents *contents)
+{
+    struct archive_reader *reader;
+    struct blob_digest digest;
+    struct builder bytes = {0};
+    struct bytes name;
+    if (!importer_files_check(control, target, contents))
+        return false;
+    struct importer_files *files = importer_files_open(control, target);
+    bool is_right = archive_reader_open(control->arena, path, contents, &reader);
+    while (is_right && (is_right = archive_reader_next(reader, &name, &bytes)) && name.data)
+        if (archive_files_read_name(name, &digest))
+            is_right = importer_files_store(files, reader, name);
+    archive_reader_close(reader);
+    importer_files_close(files);
     builder_free(&bytes);
     return is_right;
 }

@@ -55,17 +55,10 @@ static bool export(struct move *move, const char *since, const char *path, int64
     struct control control = part_of(move->from);
     struct ns_target source;
     struct exporter_report report;
-    const struct exporter_options options = {.archive = {.path = path, .level = LEVEL},
-                                             .since = since,
-                                             .leaves_files = true,
-                                             .piece_bytes = PIECE_BYTES};
+    const struct exporter_options options = {
+        .archive = {.path = path, .level = LEVEL}, .since = since, .piece_bytes = PIECE_BYTES};
     bool is_done = ns_registry_connect(&control, move->options->code, &source) &&
                    exporter_run(&control, &source, &options, &report);
-    if (is_done && report.left_out) {
-        message_print("%s: it has attachments, whose files this command does not move: use an archive",
-                      move->options->code);
-        is_done = false;
-    }
     if (is_done)
         *documents_r = report.sum.documents + report.sum.deleted;
     arena_destroy(control.arena);
@@ -136,6 +129,7 @@ static bool apply(struct move *move)
     bool is_done =
         archive_verify(control.arena, move->next, NO_BYTES, false, &contents) &&
         ns_registry_connect(&control, move->options->code, &target) &&
+        archive_replace_files(&control, &target, move->next, &contents) &&
         control_execute(target.pg, "storing documents", "begin; set local statement_timeout = 0") &&
         archive_replace_run(&control, target.pg, move->next, &contents) &&
         import_progress_follow(&control, target.pg, contents.identity) &&
