@@ -62,7 +62,7 @@ create table stampd.subscription_matched (
 comment on table stampd.subscription_matched is 'Definitions that matched a commit and are not sent yet.';
 comment on column stampd.subscription_matched.taken is 'The transaction in which a task has taken it to send it; 0: none has.';
 comment on column stampd.subscription_matched.id is
-  'Of a class, where access rules decide: a document that was written; empty: any of the class.';
+  'Of a class or collection, where access rules decide: a document that was written; empty: any.';
 comment on column stampd.subscription_matched.version is 'Version of the first commit that it matched since it was last sent.';
 
 grant select, insert, update, delete on stampd.subscription, stampd.subscription_definition, stampd.subscription_matched to stampd;
@@ -162,14 +162,14 @@ begin
       union all
       select 'd' || w.class || '/@' || w.id, w.version, null from written w
       union all
-      select 'm' || w.class || '/' || c.name || '@' || m.value, w.version, null
+      select 'm' || w.class || '/' || c.name || '@' || m.value, w.version, m.id
         from written w join collection c on c.class = w.class
         join member m on m.collection = c.number and m.id = w.id and m.xid = pg_current_xact_id()
     ) t group by t.key order by t.key collate "C";
 end $$;
 comment on function stampd.subscription_keys(text[], text[]) is
-  'The keys that the present transaction can match, which has written or deleted these documents; of a class with their ids, a JSON '
-  'array, unless they are many.';
+  'The keys that the present transaction can match, which has written or deleted these documents; of a class or a '
+  'collection with the ids, a JSON array, unless they are many.';
 
 create function stampd.subscription_wake(keys text[], versions bigint[], lists text[], own text, minute bigint, start bigint, queue int)
   returns table (taskid text, startat bigint) language plpgsql volatile set search_path = stampd, pg_temp as $$

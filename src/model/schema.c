@@ -36,6 +36,13 @@ const struct schema_item *schema_find_item(const struct schema_class *class, str
     return place < 0 ? NULL : &class->items[place];
 }
 
+const struct schema_collection *schema_find_collection(const struct schema_class *class, struct bytes name)
+{
+    ptrdiff_t place =
+        class ? place_of(class->collections, class->collection_count, sizeof *class->collections, name) : -1;
+    return place < 0 ? NULL : &class->collections[place];
+}
+
 const struct schema_field *schema_find_field(const struct schema_item *item, struct bytes name)
 {
     ptrdiff_t place = item ? place_of(item->fields, item->field_count, sizeof *item->fields, name) : -1;

@@ -42,6 +42,7 @@ void schema_write(const struct schema *schema, struct builder *text);
 /* NULL: not declared. */
 const struct schema_class *schema_find_class(const struct schema *schema, struct bytes name);
 const struct schema_item *schema_find_item(const struct schema_class *class, struct bytes name);
+const struct schema_collection *schema_find_collection(const struct schema_class *class, struct bytes name);
 const struct schema_field *schema_find_field(const struct schema_item *item, struct bytes name);
 /* Has the class an item with exported fields? */
 bool schema_is_exported(const struct schema_class *class);

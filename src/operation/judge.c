@@ -131,13 +131,31 @@ enum fault judge_see(struct attempt *attempt, const struct document *document, s
     return fault;
 }
 
+/* The version that is seen, if it is not older. */
+static int64_t version_since(const struct view *view, const struct document *document, int64_t since)
+{
+    int64_t version = view_version(view, document);
+    return version >= since ? version : 0;
+}
+
 enum fault judge_news(struct attempt *attempt, const struct document *document, int64_t since, bool is_listed,
                       int64_t *version_r)
 {
     struct view view;
     enum fault fault = show(attempt, is_listed ? may_list : may_read, &document, &view);
-    int64_t version = fault ? 0 : view_version(&view, document);
-    *version_r = version >= since ? version : 0;
+    *version_r = fault ? 0 : version_since(&view, document, since);
+    return fault;
+}
+
+enum fault judge_news_in(struct attempt *attempt, const struct document *document,
+                         const struct schema_collection *collection, int64_t since, int64_t *version_r)
+{
+    struct view view;
+    enum fault fault = show(attempt, may_list, &document, &view);
+    bool may = !fault && document_exists(document);
+    for (size_t i = 0; may && i < collection->key_count; i++)
+        may = view_shows_plainly(&view, collection->keys[i].item->name);
+    *version_r = may ? version_since(&view, document, since) : 0;
     return fault;
 }
 

@@ -43,6 +43,11 @@ MUST_USE enum fault judge_load(struct attempt *attempt, const struct document_na
  * that it sees; 0: it may not. */
 MUST_USE enum fault judge_news(struct attempt *attempt, const struct document *document, int64_t since,
                                bool is_listed, int64_t *version_r);
+/* The same of a member of the collection (is_listed), if the caller sees the properties as they are. */
+struct schema_collection;
+MUST_USE enum fault judge_news_in(struct attempt *attempt, const struct document *document,
+                                  const struct schema_collection *collection, int64_t since,
+                                  int64_t *version_r);
 /* The same for the newest document of this name. */
 MUST_USE enum fault judge_news_of(struct attempt *attempt, struct document_name name, int64_t since,
                                   bool is_listed, int64_t *version_r);

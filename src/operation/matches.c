@@ -3,7 +3,7 @@
 
 #include "model/definition.h"
 #include "operation/access.h"
-#include "operation/judge.h"
+#include "operation/judge_matches.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 
@@ -54,22 +54,51 @@ void matches_note(struct attempt *attempt)
     }
 }
 
-/* Has the caller's sight of a document of the definition changed with the commit? */
-static enum fault judge_match(struct attempt *attempt, const struct matched_definition *match, bool *may_r)
+/* The matches of the answer, each with the documents that were written and may be of it. */
+struct expanded {
+    struct matched_definition *matches;
+    size_t *places; /* of the definitions */
+    size_t count, room, place_room;
+};
+
+static void expand(const struct attempt *attempt, const struct matched_definition *match, size_t place,
+                   struct expanded *expanded)
 {
+    struct arena *arena = attempt->call->arena;
     struct definition definition;
-    enum fault fault = FAULT_NONE;
-    int64_t version = 0;
-    *may_r = false;
-    if (!definition_read(attempt->call->arena, match->text, &definition) || definition.collection.data)
-        return FAULT_NONE;
-    for (size_t i = 0; i < attempt->written_count && !version && !fault; i++) {
+    if (!definition_read(arena, match->text, &definition))
+        return;
+    for (size_t i = 0; i < attempt->written_count; i++) {
         const struct document_name *name = &attempt->written[i];
-        bool is_named = definition.id.data != NULL;
-        if (bytes_equal(name->class, definition.class) && (!is_named || bytes_equal(name->id, definition.id)))
-            fault = judge_news_of(attempt, *name, match->version, !is_named, &version);
+        if (!bytes_equal(name->class, definition.class) ||
+            (definition.id.data && !bytes_equal(name->id, definition.id)))
+            continue;
+        ARENA_GROW(arena, expanded->matches, expanded->count, expanded->room);
+        ARENA_GROW(arena, expanded->places, expanded->count, expanded->place_room);
+        expanded->matches[expanded->count] =
+            (struct matched_definition){match->text, match->version, name->id};
+        expanded->places[expanded->count++] = place;
     }
-    *may_r = version > 0;
+}
+
+enum { EXPANDED_MOST = 4096 }; /* judged at once */
+
+/* Of which definitions may the caller know? */
+static enum fault judge_definitions(struct attempt *attempt, const struct match *match, bool *may_r)
+{
+    struct expanded expanded = {0};
+    enum fault fault = FAULT_NONE;
+    memset(may_r, 0, match->count * sizeof *may_r);
+    for (size_t i = 0; i < match->count && !fault; i++) {
+        expand(attempt, &match->definitions[i], i, &expanded);
+        if (expanded.count < EXPANDED_MOST && i + 1 < match->count)
+            continue;
+        int64_t *versions = ARENA_ARRAY(attempt->call->arena, int64_t, expanded.count);
+        fault = judge_matches(attempt, expanded.matches, expanded.count, versions);
+        for (size_t k = 0; k < expanded.count && !fault; k++)
+            may_r[expanded.places[k]] |= versions[k] > 0;
+        expanded.count = 0;
+    }
     return fault;
 }
 
@@ -86,14 +115,13 @@ enum fault matches_write(struct attempt *attempt, struct builder *body)
         builder_add_text(body, "null");
         return FAULT_NONE;
     }
+    bool *may = is_judged(attempt) ? ARENA_ARRAY(attempt->call->arena, bool, match->count) : NULL;
+    enum fault fault = may ? judge_definitions(attempt, match, may) : FAULT_NONE;
+    if (fault)
+        return fault;
     builder_add_text(body, "[");
     for (size_t i = 0; i < match->count; i++) {
-        bool may = true;
-        enum fault fault =
-            is_judged(attempt) ? judge_match(attempt, &match->definitions[i], &may) : FAULT_NONE;
-        if (fault)
-            return fault;
-        if (!may)
+        if (may && !may[i])
             continue;
         builder_printf(body, "%s[", separator);
         json_add_string(body, match->definitions[i].text);

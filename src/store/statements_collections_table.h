@@ -93,6 +93,28 @@ STATEMENT(SUBSCRIPTIONS_TAKE, "subscription_take", 1, "select * from subscriptio
 STATEMENT(SUBSCRIPTIONS_WRITTEN, "subscription_written", 4,
           "select id from doc where class = $1 and id > $2 and version >= $3 order by id limit $4::int")
 
+/* Which of these are members?  $1 class[], $2 collection[], $3 its properties[], $4 value[], $5 id[]. */
+STATEMENT(SUBSCRIPTIONS_MEMBERS, "subscription_members", 5,
+          "select u.n - 1 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])"
+          " with ordinality u(class, name, keys, value, id, n)"
+          " join collection c on c.class = u.class and c.name = u.name"
+          " and array_to_string(c.keys, ' ') = u.keys"
+          " join member m on m.collection = c.number and m.id = u.id and m.value = u.value"
+          " where not m.has_left")
+
+/* What was changed last in each collection, $1 to $4 as above: the rows before the transaction $5[] and the
+ * id $6[]; whether they are members that have changed since the version $7[]; $8 rows of each at most. */
+STATEMENT(SUBSCRIPTIONS_CHANGED, "subscription_changed", 8,
+          "select u.n - 1, m.id, m.xid::text, not m.has_left and m.version >= u.version"
+          " from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[])"
+          " with ordinality u(class, name, keys, value, xid, id, version, n)"
+          " join collection c on c.class = u.class and c.name = u.name"
+          " and array_to_string(c.keys, ' ') = u.keys"
+          " cross join lateral (select b.id, b.xid, b.has_left, b.version from member b"
+          " where b.collection = c.number and b.value = u.value and (b.xid, b.id) < (u.xid::xid8, u.id)"
+          " order by b.collection desc, b.value desc, b.xid desc, b.id desc limit $8::int) m"
+          " order by u.n, m.xid desc, m.id desc")
+
 /* $1 session, $2 number of the taking. */
 STATEMENT(SUBSCRIPTIONS_SENT, "subscription_sent", 2, "select subscription_sent($1, $2)")
 

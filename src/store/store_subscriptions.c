@@ -230,6 +230,69 @@ enum fault store_subscriptions_written(struct store *store, int ns, struct arena
     return fault;
 }
 
+/* Adds the same member of all searches. */
+static void add_texts(struct pg_params *params, struct arena *arena, const struct member_search *searches,
+                      size_t count, size_t offset)
+{
+    struct bytes *texts = ARENA_ARRAY(arena, struct bytes, count);
+    for (size_t i = 0; i < count; i++)
+        texts[i] = *(const struct bytes *)(const void *)((const char *)&searches[i] + offset);
+    pg_params_add_text_array(params, texts, count);
+}
+
+static void start_search(struct pg_params *params, struct arena *arena, const struct member_search *searches,
+                         size_t count)
+{
+    pg_params_start(params, arena);
+    add_texts(params, arena, searches, count, offsetof(struct member_search, class));
+    add_texts(params, arena, searches, count, offsetof(struct member_search, collection));
+    add_texts(params, arena, searches, count, offsetof(struct member_search, keys));
+    add_texts(params, arena, searches, count, offsetof(struct member_search, value));
+}
+
+enum fault store_subscriptions_members(struct store *store, int ns, struct arena *arena,
+                                       const struct member_search *searches, size_t count,
+                                       bool *are_members_r)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    memset(are_members_r, 0, count * sizeof *are_members_r);
+    if (!count)
+        return FAULT_NONE;
+    start_search(&params, arena, searches, count);
+    add_texts(&params, arena, searches, count, offsetof(struct member_search, id));
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_MEMBERS, &params, &rows);
+    for (int row = 0; !fault && row < pg_rows(rows); row++)
+        are_members_r[pg_get_i64(rows, row, 0)] = true;
+    return fault;
+}
+
+enum fault store_subscriptions_changed(struct store *store, int ns, struct arena *arena,
+                                       const struct member_search *searches, size_t count, size_t most,
+                                       struct changed_member **changed_r, size_t *changed_count_r)
+{
+    enum { SEARCH, ID, TRANSACTION, IS_MEMBER };
+    struct pg_params params;
+    struct pg_result *rows;
+    int64_t *versions = ARENA_ARRAY(arena, int64_t, count);
+    for (size_t i = 0; i < count; i++)
+        versions[i] = searches[i].since;
+    start_search(&params, arena, searches, count);
+    add_texts(&params, arena, searches, count, offsetof(struct member_search, transaction));
+    add_texts(&params, arena, searches, count, offsetof(struct member_search, id));
+    pg_params_add_i64_array(&params, versions, count);
+    pg_params_add_i32(&params, (int32_t)most);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_CHANGED, &params, &rows);
+    *changed_count_r = fault ? 0 : (size_t)pg_rows(rows);
+    *changed_r = ARENA_ARRAY(arena, struct changed_member, *changed_count_r);
+    for (int row = 0; row < (int)*changed_count_r; row++)
+        (*changed_r)[row] = (struct changed_member){.search = (size_t)pg_get_i64(rows, row, SEARCH),
+                                                    .id = pg_get_text(rows, row, ID),
+                                                    .transaction = pg_get_text(rows, row, TRANSACTION),
+                                                    .is_member = pg_get_bool(rows, row, IS_MEMBER)};
+    return fault;
+}
+
 enum fault store_subscriptions_forget_matched(struct store *store, int ns, struct arena *arena,
                                               struct bytes session, int64_t taking)
 {

@@ -74,6 +74,31 @@ MUST_USE enum fault store_subscriptions_take_matched(struct store *store, int ns
 MUST_USE enum fault store_subscriptions_written(struct store *store, int ns, struct arena *arena,
                                                 struct bytes class, struct bytes after, int64_t version,
                                                 size_t most, struct bytes **ids_r, size_t *count_r);
+
+/* A value of a collection, and a place in it. */
+#define MEMBER_SEARCH_START "18446744073709551615"
+struct member_search {
+    struct bytes class, collection, value;
+    struct bytes keys;        /* its properties, Item.member, with spaces between */
+    struct bytes id;          /* the document; of changes: of the last row, with its transaction */
+    struct bytes transaction; /* at first MEMBER_SEARCH_START */
+    int64_t since;            /* of changes: the earliest version */
+};
+/* are_members_r[i]: the document of searches[i] is a member. */
+MUST_USE enum fault store_subscriptions_members(struct store *store, int ns, struct arena *arena,
+                                                const struct member_search *searches, size_t count,
+                                                bool *are_members_r);
+struct changed_member {
+    size_t search; /* of which search */
+    struct bytes id, transaction;
+    bool is_member; /* changed since its version */
+};
+/* The next rows of each collection, from the last transaction on, at most `most` of each; in the order of the
+ * searches. */
+MUST_USE enum fault store_subscriptions_changed(struct store *store, int ns, struct arena *arena,
+                                                const struct member_search *searches, size_t count,
+                                                size_t most, struct changed_member **changed_r,
+                                                size_t *changed_count_r);
 /* The matches have been sent. */
 MUST_USE enum fault store_subscriptions_forget_matched(struct store *store, int ns, struct arena *arena,
                                                        struct bytes session, int64_t taking);

@@ -8,7 +8,8 @@ from kit import Kit
 from listener import Listener
 from push_key import CONTACT, PushKey
 from push_service import PushService
-from test_filters import MARK, fill, main, names, sync
+from schema import Schemas
+from test_filters import MARK, SCHEMA, fill, main, names, sync
 from test_rules_push import Sleeper
 
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'pub': 'open', 'plain': 'open'}, 'settings': {}}
@@ -29,9 +30,10 @@ def key(kit):
 
 
 @pytest.fixture(scope='module')
-def service(stack, key):
+def service(stack, key, tmp_path_factory):
     service = PushService(CONTACT)
     for ns in ('pub', 'plain'):
+        Schemas(stack, tmp_path_factory.mktemp('schemas')).apply(ns, {**SCHEMA, 'Free': SCHEMA['Cut']})
         key.enable(stack, service, ns)
         fill(stack, ns)
     yield service
@@ -63,6 +65,24 @@ def test_what_a_filter_hides_wakes_nobody(stack, service):
     assert hidden.woken() == []
     fill(stack, 'pub')
     assert hidden.woken() == [], 'nothing that is shown has changed'
+
+
+def test_deletions_wake_where_the_class_has_no_filter(stack, service):
+    """There everybody may know of them; so it is for members that leave a collection."""
+    definitions = ['Cut', 'Cut/gone', 'Cut/all@red', 'Free', 'Free/gone', 'Free/all@red']
+    write(stack, *({'c': name, 'id': 'gone', 'items': [main()]} for name in ('Cut', 'Free')))
+    filtered, plain = sleeping(stack, service, *definitions), sleeping(stack, service, 'Free/all@red', 'Free/all@blue')
+    version = write(stack, *({'c': name, 'id': 'gone', 'delete': True} for name in ('Cut', 'Free')))
+    assert filtered.woken() == [(definition, version) for definition in ('Free', 'Free/all@red', 'Free/gone')]
+    assert plain.woken() == [('Free/all@red', version)]
+
+
+def test_a_collection_wakes_by_the_members_and_properties_that_are_shown(stack, service):
+    sleeper = sleeping(stack, service, 'Cut/secret@red', 'Mask/all@red', 'Veil/all@red')
+    version = write(stack, line('Veil', 'a'), line('Cut', 'a'), line('Mask', 'a'))
+    assert sleeper.woken() == [('Veil/all@red', version)]
+    write(stack, line('Veil', 'hidden'))
+    assert sleeper.woken() == []
 
 
 def test_what_a_filter_shows_wakes_with_the_version_that_is_seen(stack, service):

@@ -40,6 +40,8 @@ PAGES = {
     'IDEMPOTENCY_PURGE': 40,
     # Of a subscription with three definitions; and a commit of one document in a collection, by which one session is woken.
     'SUBSCRIPTIONS_SHOW': 24, 'SUBSCRIPTIONS_VOUCH': 20, 'SUBSCRIPTIONS_RETURN': 30, 'SUBSCRIPTIONS_PUT': 90, 'SUBSCRIPTIONS_DROP': 40, 'SUBSCRIPTIONS_MATCH': 90,
+    # Of four members, and of 16 rows of each of two values with 10,000 members.
+    'SUBSCRIPTIONS_MEMBERS': 30, 'SUBSCRIPTIONS_CHANGED': 60,
     # Of a document with two items, of which five documents hold one each.
     'COPY_NOTE': 20, 'COPY_DUE': 30, 'COPY_FIND': 25, 'COPY_LOCK': 36, 'COPY_WRITE': 110, 'COPY_DONE': 15,
     # Those of functions with what PostgreSQL reads once of its catalogues; the table has thousands of pages.
@@ -63,6 +65,8 @@ UNMET = {'TASK_FIND', 'SUBSCRIPTIONS_TAKE', 'SUBSCRIPTIONS_SENT', 'SUBSCRIPTIONS
 # Tables of a row or so, whatever the namespace holds.
 SMALL = {'namespace', 'migration', 'schema', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation', 'task_early', 'sight_rules', 'sight_place', 'owner_property'}
 
+EXPLAIN = {'auto_explain.log_min_duration': 0, 'auto_explain.log_analyze': 'on', 'auto_explain.log_timing': 'off', 'auto_explain.log_buffers': 'on',
+           'auto_explain.log_format': 'json'}
 FILL = f"""
 set stampd.worker = on; -- no notifications
 insert into doc select '{CLASS}', 'd' || lpad(n::text, 7, '0'), {OLD} + n, {OLD}, {OLD}, 20, 0 from generate_series(1, {DOCUMENTS}) n;
@@ -101,14 +105,18 @@ def nodes(plan):
         yield from nodes(child)
 
 
+TRIED = 'prepare tried as '
+
+
 def plans(stack, offset):
     """What the log holds from there on: each plan with the word of its statement."""
     known = statements()
     log = stack.log('postgres')[offset:]
     for match in re.finditer(r' duration: [\d.]+ ms  plan:\n((?:\t.*\n)+)', log):
         told = json.loads(match[1])
-        if told['Query Text'] in known:
-            yield known[told['Query Text']], told['Plan']
+        text = told['Query Text'].removeprefix(TRIED)
+        if text in known:
+            yield known[text], told['Plan']
 
 
 COPIED = {'items': {'Sta': {'singleton': True}, 'Emp': {'copies': {'to': ['Copier']}}}}
@@ -162,8 +170,7 @@ def filled(stack, tmp_path_factory):
     stack.psql('z', FILL_CLAIMS)
     for statement in ';\n'.join(text.strip().rstrip(';') for text in (FILL_MEMBERS, FILL_OWNED, FILL, FILL_COPIES, FILL_SUBS)).split(';\n'):
         stack.psql('lab', statement)
-    for name, value in {'session_preload_libraries': "'auto_explain'", 'auto_explain.log_min_duration': 0, 'auto_explain.log_analyze': 'on',
-                        'auto_explain.log_timing': 'off', 'auto_explain.log_buffers': 'on', 'auto_explain.log_format': 'json'}.items():
+    for name, value in {'session_preload_libraries': "'auto_explain'", **EXPLAIN}.items():
         stack.psql(None, f'alter role stampd set {name} = {value}')
     return stack
 
@@ -235,6 +242,21 @@ def exercise_subs(stack, fresh):
     assert stack.psql('lab', "delete from taskqueue where opname = 'push' returning resource") == [('session-0000000000000007',)]
     stack.op('lab', 'subs', {'add': defs[:1]}, session=f'session-{fresh}', admin=True)
     stack.op('lab', 'subs', {'delete': True}, session=f'session-{fresh}')
+
+
+def try_alone(stack, word, arguments):
+    """A statement that only a task or an operation of a module runs, by the plan that fits all parameters."""
+    (text,) = [text for text, name in statements().items() if name == word]
+    for statement in ("load 'auto_explain'", *(f'set {name} = {value}' for name, value in EXPLAIN.items()), 'set plan_cache_mode = force_generic_plan',
+                      TRIED + text, f'execute tried({arguments})', 'deallocate tried', 'set auto_explain.log_min_duration = -1', 'reset plan_cache_mode'):
+        stack.psql('lab', statement)
+
+
+def exercise_matches(stack):
+    classes, names, keys = ("array_fill('{}'::text, array[{}])".format(word, '{count}') for word in ('Club', 'town', 'Main.town'))
+    four, two = (', '.join(one.format(count=count) for one in (classes, names, keys)) for count in (4, 2))
+    try_alone(stack, 'SUBSCRIPTIONS_MEMBERS', f"{four}, '{{town7,town8,town9,none}}', '{{m0000007,m0000008,m0000007,m0500000}}'")
+    try_alone(stack, 'SUBSCRIPTIONS_CHANGED', f"{two}, '{{town7,town8}}', '{{18446744073709551615,900}}', '{{zz,m05}}', '{{1,1}}', 16")
 
 
 def exercise_owners(stack, fresh):
@@ -390,6 +412,7 @@ def test_every_statement_goes_by_an_index_and_touches_few_pages(filled, statisti
         offset = len(stack.log('postgres'))
         exercise(stack, [f'd0{number + 3 * turn + step}' for step in range(3)] + [f'{statistics.replace(" ", "-")}-{turn}'])
         exercise_subs(stack, f'{statistics.replace(" ", "-")}-{turn}')
+        exercise_matches(stack)
         exercise_owners(stack, f'{statistics.replace(" ", "-")}-{turn}')
         exercise_tasks(stack)
         exercise_copies(stack, f'{statistics} {turn}')

@@ -101,9 +101,11 @@ def test_what_an_administrator_declared_is_nobodys(full):
     assert subs(full, 'nobody', name, defs=['Open']).json()['code'] == 'AARG'
 
 
-def test_collections_are_refused(full):
-    answer = subs(full, 'ann', 'a-session-of-ann-here', defs=['Own/all@red'])
-    assert answer.json()['code'] == 'AARG' and subs(full, 'ann', 'a-session-of-ann-here').json()['code'] == 'NSUBSCRIPTION'
+def test_collections_are_declared(full):
+    """Whatever the caller may read in them; one that is not there is refused."""
+    name = 'a-session-of-ann-here'
+    assert subs(full, 'ann', name, defs=['Own/all@red', 'Shut/all@red']).json()['out']['defs'] == ['Own/all@red', 'Shut/all@red']
+    assert subs(full, 'ann', name, add=['Own/absent@red']).json()['code'] == 'NCOLLECTION'
 
 
 def whenever(answer, ns):
@@ -122,16 +124,17 @@ def test_both_worlds_declare_alike(full, caller):
 def test_an_answer_has_no_match_that_the_caller_may_not_know(full):
     """An operation of a module is trusted: it changes what its caller may not read."""
     name = 'a-session-of-ann-here'
-    subs(full, 'ann', name, defs=['Shut', 'Shut/hidden-a', 'Own', 'Own/b', 'Own/hidden-a', 'Look', 'Look/d', 'Part', 'Part/q'])
+    subs(full, 'ann', name, defs=['Shut', 'Shut/hidden-a', 'Own', 'Own/b', 'Own/hidden-a', 'Look', 'Look/d', 'Part', 'Part/q',
+                                  *(f'{c}/all@red' for c in ('Shut', 'Own', 'Look', 'Part')), 'Part/secret@red'])
     def touch(*documents):
         body = {'session': name, 'param': {'documents': [dict(zip(('c', 'id', 'i'), one)) for one in documents]}}
         answer = full.request('POST', '/full/op/Touch', json=body, headers=session('ann'))
         assert answer.status_code == 200, answer.text
         return [one[0] for one in answer.json()['subs']]
     assert touch(['Shut', 'hidden-a', 'Line'], ['Own', 'hidden-a', 'Line']) == []
-    assert touch(['Shut', 'hidden-a', 'Line'], ['Own', 'b', 'Line']) == ['Own', 'Own/b']
+    assert touch(['Shut', 'hidden-a', 'Line'], ['Own', 'b', 'Line']) == ['Own', 'Own/all@red', 'Own/b']
     assert touch(['Look', 'd', 'Line']) == ['Look/d'], 'it may be read, not listed'
-    assert touch(['Part', 'q', 'Secret']) == [] and touch(['Part', 'q', 'Line']) == ['Part', 'Part/q']
+    assert touch(['Part', 'q', 'Secret']) == [] and touch(['Part', 'q', 'Line']) == ['Part', 'Part/all@red', 'Part/q']
 
 
 # --- push ---
@@ -158,6 +161,24 @@ def test_what_may_be_read_wakes_its_readers(full, service):
     assert nobody.woken() == [('Look/d', version), ('Open', version)], 'what may not be listed is not of its class'
 
 
+def test_a_collection_wakes_those_who_see_what_has_changed_in_it(full, service):
+    """A member that is hidden, or whose property is hidden, wakes nobody, nor does one that leaves."""
+    ann, bob = (Sleeper(full, service, caller, 'Own/all@red', 'Part/secret@red', 'Shut/all@red') for caller in ('ann', 'bob'))
+    version = write(full, line('Own', 'b', 'new', secrets.token_hex(4)), line('Shut', 'hidden-a', 'new', secrets.token_hex(4)),
+                    line('Part', 'p', 'new', secrets.token_hex(4)))
+    assert ann.woken() == [('Own/all@red', version)] and bob.woken() == []
+    version = write(full, line('Own', 'hidden-a', 'new', secrets.token_hex(4)))
+    assert ann.woken() == [] and bob.woken() == [('Own/all@red', version)]
+    write(full, shared('Own', 'moved', ACCOUNTS['ann']))
+    assert len(ann.woken()) == 1 and bob.woken() == []
+    one = shared('Own', 'moved', ACCOUNTS['ann'])
+    one['items'][0]['j']['team'] = 'blue'
+    write(full, one)
+    assert ann.woken() == bob.woken() == []
+    write(full, {'c': 'Own', 'id': 'moved', 'delete': True})
+    assert ann.woken() == bob.woken() == []
+
+
 def test_a_change_of_what_is_hidden_wakes_nobody(full, service):
     sleeper = Sleeper(full, service, 'ann', 'Part', 'Part/p')
     write(full, {'c': 'Part', 'id': 'p', 'items': [{'c': 'Secret', 'j': {'team': 'red', 'text': secrets.token_hex(4)}}]})
@@ -169,14 +190,15 @@ def test_a_change_of_what_is_hidden_wakes_nobody(full, service):
 
 @pytest.mark.parametrize('count', [5, 60, 600])
 def test_one_document_among_many_is_found(full, service, count):
-    """Few are noted with the match; of more, the class is read."""
-    ann, nobody = (Sleeper(full, service, caller, 'Own') for caller in ('ann', 'nobody'))
+    """Few are noted with the match; of more, the class and the collection are read."""
+    definitions = ['Own', 'Own/all@blue', 'Own/all@red']
+    ann, nobody = (Sleeper(full, service, caller, *definitions) for caller in ('ann', 'nobody'))
     names = [f'z{place:03}' for place in range(count)]
     write(full, *(shared('Own', name, ACCOUNTS['bob']) for name in names[:-1][:5]))
     for start in range(5, count - 9, 32):
         write(full, *(shared('Own', name, ACCOUNTS['bob']) for name in names[start:min(start + 32, count - 9)]))
     version = write(full, *(shared('Own', name, ACCOUNTS['bob']) for name in names[max(5, count - 9):-1]), shared('Own', names[-1], ACCOUNTS['ann']))
-    assert ann.woken() == [('Own', version)] and nobody.woken() == []
+    assert ann.woken() == [('Own', version), ('Own/all@red', version)] and nobody.woken() == []
     for start in range(0, count, 32):
         write(full, *({'c': 'Own', 'id': name, 'delete': True} for name in names[start:start + 32]))
     assert ann.woken() == []
@@ -184,7 +206,7 @@ def test_one_document_among_many_is_found(full, service, count):
 
 def test_sight_is_judged_when_the_message_is_sent(full, service):
     """Lost, and gained, between the change and the message: by the owner, by a team, by a role."""
-    ann, bob = (Sleeper(full, service, caller, 'Own/b', 'Duty/b', 'Desk/hidden-a') for caller in ('ann', 'bob'))
+    ann, bob = (Sleeper(full, service, caller, 'Own/b', 'Duty/b', 'Desk/hidden-a', 'Duty/all@red') for caller in ('ann', 'bob'))
     def own(caller):
         return {'c': 'Own', 'id': 'b', 'items': [{'c': 'Main', 'j': {'team': 'red', 'owner': ACCOUNTS[caller]}}]}
     crew = {'c': 'Crew', 'id': f'of-{ACCOUNTS["ann"]}'}
@@ -236,7 +258,7 @@ def test_access_that_changes_decides(full, service):
     try:
         version = write(full, line('Open', 'b', 'x', secrets.token_hex(4)), document('Open', 'new'), document('Shut', 'x'), ns='bare')
         assert full.psql('bare', "select count(*) from subscription_matched where key like 'm%'") == [(1,)]
-        assert early.woken() == [('Open', version)]
+        assert early.woken() == [('Open', version), ('Open/all@red', version)]
         write(full, *({'c': name, 'id': ident, 'delete': True} for name, ident in (('Shut', 'x'), ('Open', 'new'))), ns='bare')
         access('closed')
         write(full, line('Open', 'b', 'x', secrets.token_hex(4)), ns='bare')

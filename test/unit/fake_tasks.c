@@ -319,6 +319,24 @@ enum fault store_subscriptions_written(struct store *store UNUSED, int ns UNUSED
     return FAULT_NONE;
 }
 
+enum fault store_subscriptions_members(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                                       const struct member_search *searches UNUSED, size_t count,
+                                       bool *are_members_r)
+{
+    memset(are_members_r, 0, count * sizeof *are_members_r);
+    return FAULT_NONE;
+}
+
+enum fault store_subscriptions_changed(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                                       const struct member_search *searches UNUSED, size_t count UNUSED,
+                                       size_t most UNUSED, struct changed_member **changed_r,
+                                       size_t *changed_count_r)
+{
+    *changed_r = NULL;
+    *changed_count_r = 0;
+    return FAULT_NONE;
+}
+
 /* Nothing is ever told. */
 enum fault store_subscriptions_take_matched(struct store *store UNUSED, int ns UNUSED,
                                             struct arena *arena UNUSED, struct bytes session UNUSED,

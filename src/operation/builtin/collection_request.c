@@ -227,20 +227,16 @@ static enum fault check_stream(const struct reader *reader, const struct json *p
 static enum fault check_count(const struct reader *reader, const struct schema *schema,
                               struct collection_request *request)
 {
-    const struct schema_class *class = schema_find_class(schema, request->class);
+    const struct schema_collection *collection =
+        schema_find_collection(schema_find_class(schema, request->class), request->name);
     const struct json *value = json_member(reader->call->param, "value");
     size_t count = value->kind == JSON_ARRAY ? value->count : 1;
-    for (size_t i = 0; class && i < class->collection_count; i++) {
-        const struct schema_collection *collection = &class->collections[i];
-        if (!bytes_equal(collection->name, request->name))
-            continue;
-        request->collection = collection;
-        if (collection->key_count != count)
-            return reader_wrong(
-                reader, reader->call->param, "value",
-                arena_printf(reader->call->arena, "Number of values expected: %zu.", collection->key_count));
-    }
-    return FAULT_NONE;
+    request->collection = collection;
+    if (!collection || collection->key_count == count)
+        return FAULT_NONE;
+    return reader_wrong(
+        reader, reader->call->param, "value",
+        arena_printf(reader->call->arena, "Number of values expected: %zu.", collection->key_count));
 }
 
 /* Of the documents whose properties the caller sees. */

@@ -54,22 +54,17 @@ static enum fault check_collection(const struct subs_request *request, const cha
     enum fault fault = classes_schema(request->attempt, &schema);
     if (fault)
         return fault;
-    const struct schema_class *class = schema_find_class(schema, definition->class);
-    for (size_t i = 0; class && i < class->collection_count; i++) {
-        const struct schema_collection *collection = &class->collections[i];
-        if (!bytes_equal(collection->name, definition->collection))
-            continue;
-        if (collection->key_count == (size_t)definition->value_count)
-            return FAULT_NONE;
-        fault = classes_confirm(request->attempt, FAULT_NONE);
-        return fault ? fault
-                     : reader_wrong_value(&request->reader, element, member,
-                                          arena_printf(request->arena, "Number of values expected: %zu.",
-                                                       collection->key_count));
-    }
+    const struct schema_collection *collection =
+        schema_find_collection(schema_find_class(schema, definition->class), definition->collection);
+    if (collection && collection->key_count == (size_t)definition->value_count)
+        return FAULT_NONE;
     fault = classes_confirm(request->attempt, FAULT_NONE);
     if (fault)
         return fault;
+    if (collection)
+        return reader_wrong_value(
+            &request->reader, element, member,
+            arena_printf(request->arena, "Number of values expected: %zu.", collection->key_count));
     return reply_fault(request->reader.call, request->reader.reply, FAULT_NCOLLECTION, NULL,
                        arena_copy(request->arena, definition->class.data, definition->class.size),
                        arena_copy(request->arena, definition->collection.data, definition->collection.size),
@@ -87,9 +82,6 @@ static enum fault read_definition(const struct subs_request *request, const char
     if (element->kind != JSON_STRING || !definition_read(request->arena, element->value, &definition))
         return reader_wrong_value(&request->reader, element, member,
                                   "Class, Class/id or Class/collection@value is expected.");
-    if (is_checked && definition.collection.data && request->attempt->call->rules)
-        return reader_wrong_value(&request->reader, element, member,
-                                  "Where access rules decide, Class or Class/id is expected.");
     if (is_checked && definition.collection.data) {
         enum fault fault = check_collection(request, member, element, &definition);
         if (fault)

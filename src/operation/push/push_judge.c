@@ -1,15 +1,10 @@
 /* push_judge: the account becomes the caller of the task while its matches are judged. */
 #include "operation/push/push_judge.h"
 
-#include "model/definition.h"
 #include "operation/caller.h"
 #include "operation/judge.h"
+#include "operation/judge_matches.h"
 #include "operation/stored_caller.h"
-
-enum {
-    PAGE_MOST = 256,           /* documents of a class that are read together */
-    PAGE_BYTES_MOST = 8 << 20, /* memory of these */
-};
 
 /* The session or service key, if one is stored: of a provider's account it is a token, which is not one. */
 static bool is_signed_in(struct arena *arena, const struct document *account, struct bytes credential)
@@ -40,103 +35,26 @@ static enum fault find_caller(struct attempt *attempt, const struct ns_accounts 
     return fault;
 }
 
-/* --- a class of which many documents were written --- */
-
-static enum fault judge_page(struct attempt *attempt, const struct document_name *names, size_t count,
-                             int64_t since, int64_t *version_r)
-{
-    const struct document **documents = ARENA_ARRAY(attempt->call->arena, const struct document *, count);
-    size_t done = 0;
-    enum fault fault = FAULT_NONE;
-    while (done < count && !fault && !*version_r) {
-        fault = documents_newest_part(attempt->worker_context->documents, attempt->ns, attempt->call->arena,
-                                      names + done, count - done, PAGE_BYTES_MOST, documents + done);
-        for (; done < count && !fault && !*version_r && documents[done]; done++)
-            fault = judge_news(attempt, documents[done], since, true, version_r);
-    }
-    return fault;
-}
-
-/* `last`: the id before the page; then its last. */
-static enum fault judge_next_page(struct attempt *attempt, struct bytes class, int64_t since,
-                                  struct builder *last, int64_t *version_r, bool *is_end_r)
-{
-    struct arena *arena = attempt->call->arena;
-    struct bytes *ids;
-    size_t count;
-    enum fault fault =
-        store_subscriptions_written(documents_store(attempt->worker_context->documents), attempt->ns, arena,
-                                    class, builder_bytes(last), since, PAGE_MOST, &ids, &count);
-    if (fault)
-        return fault;
-    struct document_name *names = ARENA_ARRAY(arena, struct document_name, count);
-    for (size_t i = 0; i < count; i++)
-        names[i] = (struct document_name){class, ids[i]};
-    fault = judge_page(attempt, names, count, since, version_r);
-    *is_end_r = count < PAGE_MOST;
-    if (count) {
-        last->size = 0;
-        builder_add_bytes(last, ids[count - 1]);
-    }
-    return fault;
-}
-
-/* Reads on until one may be known; the memory of a page is freed behind it. */
-static enum fault judge_class(struct attempt *attempt, struct bytes class, int64_t since, int64_t *version_r)
-{
-    struct arena *arena = attempt->call->arena;
-    struct builder last = {0};
-    bool is_end = false;
-    enum fault fault = FAULT_NONE;
-    while (!is_end && !*version_r && !fault) {
-        attempt->call->arena = arena_create("push");
-        fault = judge_next_page(attempt, class, since, &last, version_r, &is_end);
-        arena_destroy(attempt->call->arena);
-        attempt->call->arena = arena;
-    }
-    builder_free(&last);
-    return fault;
-}
-
 /* --- the matches --- */
-
-static enum fault judge_match(struct attempt *attempt, const struct matched_definition *matched,
-                              int64_t *version_r)
-{
-    struct definition definition;
-    *version_r = 0;
-    if (!definition_read(attempt->call->arena, matched->text, &definition) || definition.collection.data)
-        return FAULT_NONE;
-    if (definition.id.data)
-        return judge_news_of(attempt, (struct document_name){definition.class, definition.id},
-                             matched->version, false, version_r);
-    if (matched->id.size)
-        return judge_news_of(attempt, (struct document_name){definition.class, matched->id}, matched->version,
-                             true, version_r);
-    return judge_class(attempt, definition.class, matched->version, version_r);
-}
 
 /* Each definition once: those of one are neighbours. */
 static enum fault reduce(struct attempt *attempt, struct matched_list *list)
 {
-    struct matched_definition *kept =
-        ARENA_ARRAY(attempt->call->arena, struct matched_definition, list->count);
+    struct arena *arena = attempt->call->arena;
+    struct matched_definition *kept = ARENA_ARRAY(arena, struct matched_definition, list->count);
+    int64_t *versions = ARENA_ARRAY(arena, int64_t, list->count);
     size_t count = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        struct matched_definition matched = list->matched[i];
-        if (count && bytes_equal(kept[count - 1].text, matched.text))
+    enum fault fault = judge_matches(attempt, list->matched, list->count, versions);
+    for (size_t i = 0; !fault && i < list->count; i++) {
+        const struct matched_definition *matched = &list->matched[i];
+        if (!versions[i] || (count && bytes_equal(kept[count - 1].text, matched->text)))
             continue;
-        enum fault fault = call_is_judged(attempt->call)
-                               ? judge_match(attempt, &list->matched[i], &matched.version)
-                               : FAULT_NONE;
-        if (fault)
-            return fault;
-        if (matched.version)
-            kept[count++] = matched;
+        kept[count] = *matched;
+        kept[count++].version = versions[i];
     }
     list->matched = kept;
     list->count = count;
-    return FAULT_NONE;
+    return fault;
 }
 
 static enum fault judge_all(struct attempt *attempt, const struct ns_accounts *accounts,
