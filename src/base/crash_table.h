@@ -41,6 +41,11 @@ POINT(BLOB_SEALED, "blob-sealed", "blob_store_seal: they are durable, under no d
 POINT(BLOB_REGISTERED, "blob-registered", "attachment_upload: the database has its row, no file has the digest")
 POINT(BLOB_RENAMED, "blob-renamed", "blob_store_finish: the file has its digest, the folder is not synchronised")
 POINT(BLOB_PUBLISHED, "blob-published", "blob_store_finish: it is durable under its digest, no document has it")
+/* an upload in parts: blob_part.h */
+POINT(PART_CREATED, "part-created", "blob_part_create: its record is durable, the client does not know it")
+POINT(PART_DURABLE, "part-durable", "blob_part_advance: the bytes of a part are durable, the offset is the former one")
+POINT(PART_ADVANCED, "part-advanced", "blob_part_advance: the new offset is durable, the client does not know it")
+POINT(PART_ATTACHED, "part-attached", "upload: the file is attached, the upload is not complete")
 /* the cleaner of files: cleaner.h */
 POINT(CLEANER_TAKEN, "cleaner-taken", "cleaner: the rows of files to be removed are locked")
 POINT(CLEANER_REMOVED, "cleaner-removed", "cleaner: one more file is removed, its row is there")

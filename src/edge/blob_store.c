@@ -16,32 +16,27 @@
 
 #include "base/crash.h"
 #include "base/hex.h"
+#include "edge/blob_store_private.h"
 #include "edge/crypto.h"
 #include "edge/crypto_private.h"
 
 enum {
-    PATH_BYTES = 4096,
     DATABASE_BYTES = 63,
-    RANDOM_BYTES = 16,
     PIECE_BYTES = 256 * 1024,
     FILE_MODE = 0440, /* it never changes */
     FOLDER_MODE = 0750,
 };
 
-struct blob_store {
-    char *directory;
-    int64_t group;
-};
-
 struct blob_upload {
     struct blob_store *store;
     char database[DATABASE_BYTES + 1];
-    char path[PATH_BYTES]; /* of the unfinished file */
+    char path[BLOB_PATH]; /* of the unfinished file */
     int fd;
     EVP_MD_CTX *hash;
     int64_t size;
     struct blob_digest digest; /* valid once it is sealed */
     bool is_sealed;
+    bool is_kept; /* it continues the file of an unfinished upload, which stays until it is finished */
 };
 
 struct blob_store *blob_store_open(const char *directory, int64_t group)
@@ -88,7 +83,7 @@ bool blob_store_read_digest(struct bytes text, struct blob_digest *digest_r)
 }
 
 /* Logs the cause, which errno has, and returns the fault. */
-static enum fault report(const char *what, const char *path)
+enum fault blob_store_report(const char *what, const char *path)
 {
     bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
     log_often(LOG_LEVEL_ERROR, what, "attachments: cannot %s %s: %m", what, path);
@@ -109,37 +104,45 @@ static bool is_database(struct bytes database)
 }
 
 /* The folder of a database, or `inside` it. */
-static enum fault name_folder(const struct blob_store *store, struct bytes database, const char *inside,
-                              char path_r[PATH_BYTES])
+enum fault blob_store_name_folder(const struct blob_store *store, struct bytes database, const char *inside,
+                                  char path_r[BLOB_PATH])
 {
     if (!is_database(database)) {
         log_error("attachments: the name of a database cannot be one of a folder");
         return FAULT_XSTORE;
     }
-    int size = snprintf(path_r, PATH_BYTES, "%s/%.*s%s%s", store->directory, (int)database.size,
-                        database.data, *inside ? "/" : "", inside);
-    if (size < PATH_BYTES - BLOB_HEX - 4) /* room for a name in it */
+    int size = snprintf(path_r, BLOB_PATH, "%s/%.*s%s%s", store->directory, (int)database.size, database.data,
+                        *inside ? "/" : "", inside);
+    if (size < BLOB_PATH - BLOB_HEX - 4) /* room for a name in it */
         return FAULT_NONE;
     log_error("attachments: blob_directory is too long");
     return FAULT_XSTORE;
 }
 
 static enum fault name_file(const struct blob_store *store, struct bytes database,
-                            const struct blob_digest *digest, char path_r[PATH_BYTES])
+                            const struct blob_digest *digest, char path_r[BLOB_PATH])
 {
     char text[BLOB_HEX + 1], inside[BLOB_HEX + 4];
     blob_store_write_digest(digest, text);
     snprintf(inside, sizeof inside, "%.2s/%s", text, text);
-    return name_folder(store, database, inside, path_r);
+    return blob_store_name_folder(store, database, inside, path_r);
+}
+
+void blob_store_make_name(char name_r[BLOB_NAME + 1])
+{
+    unsigned char random[BLOB_NAME / 2];
+    crypto_random(random, sizeof random);
+    hex_write(random, sizeof random, name_r);
+    name_r[BLOB_NAME] = '\0';
 }
 
 /* --- folders --- */
 
-static enum fault synchronise_folder(const char *path)
+enum fault blob_store_synchronise_folder(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool is_done = fd >= 0 && fsync(fd) == 0;
-    enum fault fault = is_done ? FAULT_NONE : report("synchronise", path);
+    enum fault fault = is_done ? FAULT_NONE : blob_store_report("synchronise", path);
     if (fd >= 0)
         close(fd);
     return fault;
@@ -159,14 +162,14 @@ static bool give(const struct blob_store *store, int fd, mode_t mode)
  * enter. */
 static enum fault make_folder(const struct blob_store *store, const char *path)
 {
-    char draft[PATH_BYTES + 32];
+    char draft[BLOB_PATH + 32];
     snprintf(draft, sizeof draft, "%s~%lld", path, (long long)getpid());
     if (mkdir(draft, 0700) != 0 && errno != EEXIST)
-        return report("create", path);
+        return blob_store_report("create", path);
     int fd = open(draft, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool is_done = fd >= 0 && give(store, fd, FOLDER_MODE) && rename(draft, path) == 0;
     bool is_there = !is_done && (errno == EEXIST || errno == ENOTEMPTY); /* another process was faster */
-    enum fault fault = is_done || is_there ? FAULT_NONE : report("create", path);
+    enum fault fault = is_done || is_there ? FAULT_NONE : blob_store_report("create", path);
     if (fd >= 0)
         close(fd);
     if (!is_done)
@@ -175,9 +178,9 @@ static enum fault make_folder(const struct blob_store *store, const char *path)
 }
 
 /* Creates what is missing of the way to a file, durably.  Another process may do the same. */
-static enum fault make_way(const struct blob_store *store, const char *path)
+enum fault blob_store_make_way(const struct blob_store *store, const char *path)
 {
-    char folder[PATH_BYTES], parent[PATH_BYTES];
+    char folder[BLOB_PATH], parent[BLOB_PATH];
     size_t root = strlen(store->directory);
     struct stat status;
     enum fault fault = FAULT_NONE;
@@ -192,7 +195,7 @@ static enum fault make_way(const struct blob_store *store, const char *path)
         char *slash = strrchr(parent, '/');
         if (!fault && slash && slash != parent) {
             *slash = '\0';
-            fault = synchronise_folder(parent);
+            fault = blob_store_synchronise_folder(parent);
         }
     }
     return fault;
@@ -213,30 +216,33 @@ static int create(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-enum fault blob_store_begin(struct blob_store *store, struct bytes database, struct blob_upload **upload_r)
+static struct blob_upload *make_upload(struct blob_store *store)
 {
-    unsigned char random[RANDOM_BYTES];
-    char name[2 * RANDOM_BYTES + 1] = "";
-    char inside[sizeof name + 4];
     struct blob_upload *upload = calloc(1, sizeof *upload);
     if (!upload)
         log_fatal("out of memory blob upload");
-    crypto_random(random, sizeof random);
-    hex_write(random, sizeof random, name);
-    snprintf(inside, sizeof inside, "new/%s", name);
     upload->store = store;
     upload->fd = -1;
-    enum fault fault = name_folder(store, database, inside, upload->path);
+    upload->hash = EVP_MD_CTX_new();
+    crypto_must(upload->hash && EVP_DigestInit_ex(upload->hash, EVP_sha256(), NULL) == 1);
+    return upload;
+}
+
+enum fault blob_store_begin(struct blob_store *store, struct bytes database, struct blob_upload **upload_r)
+{
+    char name[BLOB_NAME + 1], inside[sizeof name + 4];
+    struct blob_upload *upload = make_upload(store);
+    blob_store_make_name(name);
+    snprintf(inside, sizeof inside, "new/%s", name);
+    enum fault fault = blob_store_name_folder(store, database, inside, upload->path);
     if (!fault) {
         memcpy(upload->database, database.data, database.size);
         upload->fd = create(upload->path);
-        if (upload->fd < 0 && errno == ENOENT && !(fault = make_way(store, upload->path)))
+        if (upload->fd < 0 && errno == ENOENT && !(fault = blob_store_make_way(store, upload->path)))
             upload->fd = create(upload->path);
         if (!fault && upload->fd < 0)
-            fault = report("create", upload->path);
+            fault = blob_store_report("create", upload->path);
     }
-    upload->hash = EVP_MD_CTX_new();
-    crypto_must(upload->hash && EVP_DigestInit_ex(upload->hash, EVP_sha256(), NULL) == 1);
     if (fault) {
         end_upload(upload);
         return fault;
@@ -245,24 +251,64 @@ enum fault blob_store_begin(struct blob_store *store, struct bytes database, str
     return FAULT_NONE;
 }
 
+struct blob_upload *blob_store_continue(struct blob_store *store, struct bytes database, const char *path,
+                                        int fd, int64_t size)
+{
+    struct blob_upload *upload = make_upload(store);
+    assert(database.size <= DATABASE_BYTES);
+    memcpy(upload->database, database.data, database.size);
+    snprintf(upload->path, sizeof upload->path, "%s", path);
+    upload->fd = fd;
+    upload->size = size;
+    upload->is_kept = true;
+    return upload;
+}
+
 enum fault blob_store_write(struct blob_upload *upload, struct bytes piece)
 {
     assert(!upload->is_sealed);
     if (!bytes_write(upload->fd, piece))
-        return report("write", upload->path);
-    crypto_must(EVP_DigestUpdate(upload->hash, piece.data, piece.size) == 1);
+        return blob_store_report("write", upload->path);
+    if (!upload->is_kept)
+        crypto_must(EVP_DigestUpdate(upload->hash, piece.data, piece.size) == 1);
     upload->size += (int64_t)piece.size;
     return FAULT_NONE;
+}
+
+enum fault blob_store_suspend(struct blob_upload *upload)
+{
+    assert(upload->is_kept && !upload->is_sealed);
+    enum fault fault = fsync(upload->fd) == 0 ? FAULT_NONE : blob_store_report("synchronise", upload->path);
+    end_upload(upload);
+    return fault;
+}
+
+/* The bytes have come with several requests, so they are read again. */
+static bool digest_file(struct blob_upload *upload)
+{
+    static char piece[PIECE_BYTES];
+    for (off_t at = 0; at < upload->size;) {
+        ssize_t size = pread(upload->fd, piece, sizeof piece, at);
+        if (size < 0 && errno == EINTR)
+            continue;
+        if (size <= 0)
+            return false;
+        crypto_must(EVP_DigestUpdate(upload->hash, piece, (size_t)size) == 1);
+        at += size;
+    }
+    return true;
 }
 
 enum fault blob_store_seal(struct blob_upload *upload, struct blob_digest *digest_r, int64_t *size_r)
 {
     assert(!upload->is_sealed);
     if (!give(upload->store, upload->fd, FILE_MODE))
-        return report("give", upload->path);
+        return blob_store_report("give", upload->path);
     crash_at(CRASH_BLOB_WRITTEN);
     if (fsync(upload->fd) != 0)
-        return report("synchronise", upload->path);
+        return blob_store_report("synchronise", upload->path);
+    if (upload->is_kept && !digest_file(upload))
+        return blob_store_report("read", upload->path);
     crypto_must(EVP_DigestFinal_ex(upload->hash, upload->digest.bytes, NULL) == 1);
     upload->is_sealed = true;
     *digest_r = upload->digest;
@@ -273,24 +319,25 @@ enum fault blob_store_seal(struct blob_upload *upload, struct blob_digest *diges
 
 static enum fault publish(struct blob_upload *upload)
 {
-    char path[PATH_BYTES];
+    char path[BLOB_PATH];
     struct stat status;
     enum fault fault = name_file(upload->store, bytes_of(upload->database), &upload->digest, path);
     if (fault)
         return fault;
     bool is_there = stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == upload->size;
     if (is_there && unlink(upload->path) != 0)
-        return report("remove", upload->path);
+        return blob_store_report("remove", upload->path);
     if (!is_there && rename(upload->path, path) != 0) {
-        fault = errno == ENOENT ? make_way(upload->store, path) : report("rename", upload->path);
+        fault = errno == ENOENT ? blob_store_make_way(upload->store, path)
+                                : blob_store_report("rename", upload->path);
         if (!fault && rename(upload->path, path) != 0)
-            fault = report("rename", upload->path);
+            fault = blob_store_report("rename", upload->path);
     }
     crash_at(CRASH_BLOB_RENAMED);
     if (fault)
         return fault;
     *strrchr(path, '/') = '\0'; /* also when it is there: another process may have renamed it just now */
-    return synchronise_folder(path);
+    return blob_store_synchronise_folder(path);
 }
 
 enum fault blob_store_finish(struct blob_upload *upload)
@@ -310,8 +357,8 @@ void blob_store_abandon(struct blob_upload *upload)
 {
     if (!upload)
         return;
-    if (unlink(upload->path) != 0 && errno != ENOENT)
-        (void)report("remove", upload->path);
+    if (!upload->is_kept && unlink(upload->path) != 0 && errno != ENOENT)
+        (void)blob_store_report("remove", upload->path);
     end_upload(upload);
 }
 
@@ -320,7 +367,7 @@ void blob_store_abandon(struct blob_upload *upload)
 enum fault blob_store_measure(struct blob_store *store, struct bytes database,
                               const struct blob_digest *digest, int64_t *size_r)
 {
-    char path[PATH_BYTES];
+    char path[BLOB_PATH];
     struct stat status;
     *size_r = -1;
     enum fault fault = name_file(store, database, digest, path);
@@ -329,7 +376,7 @@ enum fault blob_store_measure(struct blob_store *store, struct bytes database,
     if (stat(path, &status) == 0)
         *size_r = S_ISREG(status.st_mode) ? status.st_size : -1;
     else if (errno != ENOENT)
-        return report("examine", path);
+        return blob_store_report("examine", path);
     return FAULT_NONE;
 }
 
@@ -337,13 +384,13 @@ enum fault blob_store_read(struct blob_store *store, struct bytes database, cons
                            bool (*take)(void *context, struct bytes piece), void *context)
 {
     static char piece[PIECE_BYTES];
-    char path[PATH_BYTES];
+    char path[BLOB_PATH];
     enum fault fault = name_file(store, database, digest, path);
     int fd = fault ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fault)
         return fault;
     if (fd < 0)
-        return errno == ENOENT ? FAULT_NFILE : report("open", path);
+        return errno == ENOENT ? FAULT_NFILE : blob_store_report("open", path);
     for (bool is_wanted = true; is_wanted && !fault;) {
         ssize_t size = read(fd, piece, sizeof piece);
         if (size > 0)
@@ -351,7 +398,7 @@ enum fault blob_store_read(struct blob_store *store, struct bytes database, cons
         else if (size == 0)
             is_wanted = false;
         else if (errno != EINTR)
-            fault = report("read", path);
+            fault = blob_store_report("read", path);
     }
     close(fd);
     return fault;
@@ -359,13 +406,13 @@ enum fault blob_store_read(struct blob_store *store, struct bytes database, cons
 
 static enum fault remove_path(const char *path)
 {
-    return unlink(path) == 0 || errno == ENOENT ? FAULT_NONE : report("remove", path);
+    return unlink(path) == 0 || errno == ENOENT ? FAULT_NONE : blob_store_report("remove", path);
 }
 
 enum fault blob_store_remove(struct blob_store *store, struct bytes database,
                              const struct blob_digest *digest)
 {
-    char path[PATH_BYTES];
+    char path[BLOB_PATH];
     enum fault fault = name_file(store, database, digest, path);
     return fault ? fault : remove_path(path);
 }
@@ -379,21 +426,18 @@ const char *blob_store_locate(struct arena *arena, struct bytes database, const 
 
 /* --- sweeps --- */
 
-static int64_t age_of(const struct stat *status)
+int64_t blob_store_age(const struct stat *status)
 {
     return (int64_t)time(NULL) - (int64_t)status->st_mtime;
 }
 
-/* Called for an entry of a folder. */
-typedef enum fault visitor(int folder, const char *name, void *context);
-
 /* Calls `found` for each entry of the folder that was just opened, and closes it; one that does not exist
  * has none. */
-static enum fault walk_open(int fd, const char *path, visitor *found, void *context)
+static enum fault walk_open(int fd, const char *path, blob_store_visitor *found, void *context)
 {
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
     if (!folder && fd < 0)
-        return errno == ENOENT ? FAULT_NONE : report("open", path);
+        return errno == ENOENT ? FAULT_NONE : blob_store_report("open", path);
     if (!folder)
         log_fatal("out of memory folder");
     enum fault fault = FAULT_NONE;
@@ -402,7 +446,7 @@ static enum fault walk_open(int fd, const char *path, visitor *found, void *cont
         const struct dirent *entry = readdir(folder);
         if (!entry) {
             if (errno)
-                fault = report("read", path);
+                fault = blob_store_report("read", path);
             break;
         }
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
@@ -414,7 +458,7 @@ static enum fault walk_open(int fd, const char *path, visitor *found, void *cont
     return fault;
 }
 
-static enum fault walk(const char *path, visitor *found, void *context)
+enum fault blob_store_walk(const char *path, blob_store_visitor *found, void *context)
 {
     return walk_open(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path, found, context);
 }
@@ -434,7 +478,7 @@ static enum fault list_one(int folder, const char *name, void *context)
         fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
         return FAULT_NONE;
     entry.size = status.st_size;
-    entry.age_s = age_of(&status);
+    entry.age_s = blob_store_age(&status);
     if (listing->count == listing->room) {
         listing->room = listing->room ? listing->room * 2 : 64;
         listing->entries = realloc(listing->entries, listing->room * sizeof entry);
@@ -449,12 +493,12 @@ enum fault blob_store_list(struct blob_store *store, struct bytes database, int 
                            struct blob_entry **entries_r, size_t *count_r)
 {
     struct blob_listing listing = {.shelf = shelf};
-    char path[PATH_BYTES], inside[16];
+    char path[BLOB_PATH], inside[16];
     assert(shelf >= 0 && shelf < BLOB_SHELVES);
     snprintf(inside, sizeof inside, "%02x", shelf);
-    enum fault fault = name_folder(store, database, inside, path);
+    enum fault fault = blob_store_name_folder(store, database, inside, path);
     if (!fault)
-        fault = walk(path, list_one, &listing);
+        fault = blob_store_walk(path, list_one, &listing);
     if (fault)
         free(listing.entries);
     *entries_r = fault ? NULL : listing.entries;
@@ -471,12 +515,12 @@ static enum fault clear_one(int folder, const char *name, void *context)
     struct clearing *clearing = context;
     struct stat status;
     if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
-        age_of(&status) < clearing->age_s)
+        blob_store_age(&status) < clearing->age_s)
         return FAULT_NONE;
     if (unlinkat(folder, name, 0) == 0)
         clearing->removed++;
     else if (errno != ENOENT)
-        return report("remove", name);
+        return blob_store_report("remove", name);
     return FAULT_NONE;
 }
 
@@ -484,10 +528,10 @@ enum fault blob_store_clear(struct blob_store *store, struct bytes database, int
                             int64_t *removed_r)
 {
     struct clearing clearing = {.age_s = age_s};
-    char path[PATH_BYTES];
-    enum fault fault = name_folder(store, database, "new", path);
+    char path[BLOB_PATH];
+    enum fault fault = blob_store_name_folder(store, database, "new", path);
     if (!fault)
-        fault = walk(path, clear_one, &clearing);
+        fault = blob_store_walk(path, clear_one, &clearing);
     *removed_r = clearing.removed;
     return fault;
 }
@@ -503,17 +547,17 @@ static enum fault remove_folder(int parent, const char *name, void *context UNUS
     struct clearing all = {.age_s = INT64_MIN};
     enum fault fault = walk_open(open_plain_folder(parent, name), name, clear_one, &all);
     if (!fault && unlinkat(parent, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
-        fault = report("remove", name);
+        fault = blob_store_report("remove", name);
     return fault;
 }
 
 enum fault blob_store_remove_database(struct blob_store *store, struct bytes database)
 {
-    char path[PATH_BYTES];
-    enum fault fault = name_folder(store, database, "", path);
+    char path[BLOB_PATH];
+    enum fault fault = blob_store_name_folder(store, database, "", path);
     if (!fault)
         fault = walk_open(open_plain_folder(AT_FDCWD, path), path, remove_folder, NULL);
     if (!fault && rmdir(path) != 0 && errno != ENOENT)
-        fault = report("remove", path);
+        fault = blob_store_report("remove", path);
     return fault;
 }

@@ -39,7 +39,9 @@ MUST_USE enum fault blob_store_seal(struct blob_upload *upload, struct blob_dige
 /* Gives the sealed file its digest, durably, and ends the upload.  A file that exists already under the
  * digest, with the same size, stays. */
 MUST_USE enum fault blob_store_finish(struct blob_upload *upload);
-/* Removes what was written, and ends the upload; NULL: does nothing. */
+/* Of an upload that continues (blob_part.h): makes what was written durable, and ends the upload. */
+MUST_USE enum fault blob_store_suspend(struct blob_upload *upload);
+/* Ends the upload, and removes what was written, except by one that continues; NULL: does nothing. */
 void blob_store_abandon(struct blob_upload *upload);
 
 /* --- files --- */

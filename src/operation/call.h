@@ -18,6 +18,7 @@ enum call_route {
     CALL_OPERATION,
     CALL_DOCUMENT,
     CALL_ATTACHMENT, /* of a document: struct attachment_request */
+    CALL_UPLOAD,     /* of a file in parts: struct upload_request */
     CALL_FILE,       /* a file of the namespace: files.h */
     CALL_TASKS,      /* from a queue manager: task_endpoint.h */
     CALL_MAY,        /* would a request of this address and key, with so large a body, be accepted? */
@@ -45,7 +46,7 @@ struct version_condition {
     size_t digest_count;
 };
 
-/* The last three are of an attachment. */
+/* The last are of attachments and of uploads in parts. */
 enum resource_act {
     RESOURCE_READ,
     RESOURCE_REPLACE,
@@ -53,7 +54,11 @@ enum resource_act {
     RESOURCE_REMOVE,
     RESOURCE_READ_FILE,
     RESOURCE_STORE_FILE,
-    RESOURCE_REMOVE_FILE
+    RESOURCE_REMOVE_FILE,
+    RESOURCE_CREATE_UPLOAD,
+    RESOURCE_SHOW_UPLOAD,
+    RESOURCE_APPEND_UPLOAD,
+    RESOURCE_DROP_UPLOAD
 };
 
 /* The upper limit of a tolerance, a century. */
@@ -73,6 +78,15 @@ struct inlet {
     enum fault (*read)(struct inlet *inlet, struct bytes *piece_r);
 };
 
+/* An upload in parts, by the tus protocol. */
+struct upload_request {
+    struct bytes id;       /* NO_BYTES: it is created */
+    struct bytes metadata; /* of one that is created: Upload-Metadata */
+    int64_t length;        /* of one that is created: Upload-Length */
+    int64_t offset;        /* of a part: Upload-Offset */
+    bool has_bytes;        /* the body is a part */
+};
+
 /* An attachment requested as a resource; its document is `resource` of the call. */
 struct attachment_request {
     struct bytes key, sha; /* one of them: its key, or the digest, 64 digits; the other is NO_BYTES */
@@ -80,6 +94,8 @@ struct attachment_request {
     struct bytes promised; /* its digest by the headers, 64 digits; NO_BYTES: they name none */
     int64_t size;          /* announced length of the body */
     struct inlet *inlet;   /* the body */
+    const struct upload_request *upload; /* CALL_UPLOAD: the document and the key are known later, except of
+                                            one that is created; NULL: another route */
 };
 
 /* A file of the namespace, `path` of the call. */
@@ -126,7 +142,7 @@ struct call {
     struct bytes task_id;            /* CALL_TASKS: the one to run; NO_BYTES: it is in `param` */
     const struct task *task;         /* the task that the operation runs as; NULL: it is a request */
     const struct resource *resource; /* CALL_DOCUMENT: `path` is its class and id, `param` its items */
-    const struct attachment_request *attachment; /* CALL_ATTACHMENT; NULL: another route */
+    const struct attachment_request *attachment; /* CALL_ATTACHMENT, CALL_UPLOAD; NULL: another route */
     const struct file_request *file;             /* CALL_FILE */
     const struct json *param, *syncs;            /* NULL: absent */
     const char *param_at; /* the pointer to `param`; NULL: /param, or /items of a resource */

@@ -47,6 +47,12 @@ struct reply_attachment {
     bool is_public, is_immutable;
 };
 
+/* The head of an answer about an upload in parts (builtin/upload.c). */
+struct reply_upload {
+    int64_t offset, length;                    /* -1: none */
+    const char *location, *expires, *metadata; /* NULL: none */
+};
+
 struct reply {
     enum fault fault;
     const char *code; /* of FAULT_RAISED, in the arena */
@@ -67,6 +73,7 @@ struct reply {
     int64_t etag;          /* version of the document that the answer is about; 0: none */
     const struct reply_file *file;             /* NULL: the answer is not a file */
     const struct reply_attachment *attachment; /* NULL: the answer is not about an attachment */
+    const struct reply_upload *upload;         /* NULL: the answer is not about an upload in parts */
     const char *etag_view; /* the view (model/view.h) that it is of, in the arena; NULL, "": the whole */
     struct timing *timing; /* NULL: no measurement */
     struct outlet *outlet; /* NULL: the answer is sent whole, from `body` */

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
-#include "edge/blob_store.h"
+#include "edge/blob_part.h"
 
 enum { BATCH = 50, SECONDS_OF_HOUR = 3600 };
 
@@ -227,6 +227,10 @@ void cleaner_run(struct cleaner *cleaner, struct pg *pg, const char *database, i
     if (has_rows && remove_marked(&round))
         return;
     visit_shelves(&round, has_rows);
-    if (blob_store_clear(cleaner->store, round.database, cleaner->unused_s, &cleaned_r->cleared))
-        cleaned_r->cleared = 0; /* logged */
+    int64_t cleared = 0, cleared_parts = 0;
+    if (blob_store_clear(cleaner->store, round.database, cleaner->unused_s, &cleared))
+        cleared = 0; /* logged */
+    if (blob_part_clear(cleaner->store, round.database, cleaner->unused_s, &cleared_parts))
+        cleared_parts = 0;
+    cleaned_r->cleared = cleared + cleared_parts;
 }

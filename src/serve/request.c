@@ -14,6 +14,7 @@
 #include "serve/condition.h"
 #include "serve/request_attachment.h"
 #include "serve/request_id.h"
+#include "serve/request_upload.h"
 #include "operation/reply.h"
 
 enum { PIECES_MAX = 64, ATTACHMENT_BY_KEY = 4 /* pieces of its path */ };
@@ -48,6 +49,13 @@ static struct bytes query(const struct request_source *source)
 static bool contains(struct bytes text, const char *part)
 {
     return text.size && memmem(text.data, text.size, part, strlen(part));
+}
+
+/* nginx sends a subrequest before it accepts a large body.  It handles 401, no key, and 403, another fault,
+ * whose code is in the header X-Stampd-Judged. */
+static bool is_question(const struct request_source *source)
+{
+    return bytes_equal(parameter(source, "STAMPD_ENDPOINT"), BYTES("body"));
 }
 
 /* --- the form of the answer --- */
@@ -127,7 +135,7 @@ static bool find_in_namespace(const struct bytes *pieces, size_t count, struct c
         call->path_count = 2;
         return true;
     }
-    return request_attachment_find(pieces, count, call);
+    return request_upload_find(pieces, count, call) || request_attachment_find(pieces, count, call);
 }
 
 static enum fault find_route(const struct request_source *source, struct call *call, struct reply *reply)
@@ -201,6 +209,8 @@ static bool is_allowed_there(struct bytes method, const struct call *call, struc
 {
     if (call->route == CALL_DOCUMENT)
         return find_act(method, acts, COUNT_OF(acts), &resource->act);
+    if (call->route == CALL_UPLOAD)
+        return request_upload_find_act(method, call, &resource->act);
     return find_act(method, acts_of_attachments, COUNT_OF(acts_of_attachments), &resource->act) &&
            (call->path_count == ATTACHMENT_BY_KEY || resource->act == RESOURCE_READ_FILE);
 }
@@ -224,8 +234,8 @@ static bool is_allowed(struct bytes method, const struct call *call, struct reso
            bytes_equal(method, BYTES("HEAD"));
 }
 
-static enum fault read_method(const struct request_source *source, struct request *request,
-                              struct resource *resource, struct reply *reply)
+static enum fault read_method(const struct settings *settings, const struct request_source *source,
+                              struct request *request, struct resource *resource, struct reply *reply)
 {
     struct call *call = &request->call;
     struct bytes method = parameter(source, "REQUEST_METHOD");
@@ -233,6 +243,9 @@ static enum fault read_method(const struct request_source *source, struct reques
     request->form.is_resource = resource != NULL;
     request->form.is_attachment = call->route == CALL_ATTACHMENT;
     request->form.is_digest = request->form.is_attachment && call->path_count != ATTACHMENT_BY_KEY;
+    request->form.is_upload = call->route == CALL_UPLOAD;
+    request->form.upload_most = settings->limit_blob_bytes;
+    request->form.is_part = request->form.is_upload && call->path_count;
     request->form.is_manager = call->route == CALL_TASKS;
     request->form.is_file = call->route == CALL_FILE;
     if (request->form.is_file) { /* it is public */
@@ -307,6 +320,30 @@ static enum fault read_attachment(const struct request_source *source, struct ca
     return fault;
 }
 
+static enum fault read_upload(const struct request_source *source, struct call *call,
+                              struct resource *resource, struct reply *reply)
+{
+    const struct request_upload_headers headers = {
+        .version = parameter(source, "HTTP_TUS_RESUMABLE"),
+        .length = parameter(source, "HTTP_UPLOAD_LENGTH"),
+        .offset = parameter(source, "HTTP_UPLOAD_OFFSET"),
+        .metadata = parameter(source, "HTTP_UPLOAD_METADATA"),
+        .content_type = parameter(source, "CONTENT_TYPE"),
+        .content_length = parameter(source, "CONTENT_LENGTH"),
+        .content_digest = parameter(source, "HTTP_CONTENT_DIGEST"),
+        .repr_digest = parameter(source, "HTTP_REPR_DIGEST"),
+    };
+    struct attachment_request *attachment = ARENA_NEW(call->arena, struct attachment_request);
+    call->attachment = attachment;
+    call->resource = resource;
+    call->operation = parameter(source, "REQUEST_METHOD");
+    if (is_question(source))
+        return FAULT_NONE; /* nginx names address, credentials and size */
+    enum fault fault = request_upload_read(call, &headers, resource, attachment, reply);
+    attachment->inlet = source->inlet;
+    return fault;
+}
+
 /* --- files of the namespace --- */
 
 /* Is the path written without escapes, or with those of path_join only? */
@@ -367,7 +404,9 @@ static enum fault read_body(const struct settings *settings, const struct reques
                             struct call *call, struct builder *body, struct reply *reply)
 {
     int64_t size = call->attachment ? call->attachment->size : 0;
-    bool is_upload = call->attachment && call->resource->act == RESOURCE_STORE_FILE;
+    bool is_upload = call->attachment && (call->resource->act == RESOURCE_STORE_FILE ||
+                                          call->resource->act == RESOURCE_CREATE_UPLOAD ||
+                                          call->resource->act == RESOURCE_APPEND_UPLOAD);
     if (is_upload && (size > call->body_most || call->barred))
         return refuse_body(settings, call, size, reply);
     if (call->attachment)
@@ -461,13 +500,6 @@ static void read_asker(const struct request_source *source, struct call *call)
         call->admin = call->bearer;
 }
 
-/* nginx sends a subrequest before it accepts a large body.  It handles 401, no key, and 403, another fault,
- * whose code is in the header X-Stampd-Judged. */
-static bool is_question(const struct request_source *source)
-{
-    return bytes_equal(parameter(source, "STAMPD_ENDPOINT"), BYTES("body"));
-}
-
 static enum fault answer_question(const struct settings *settings, const struct request_source *source,
                                   struct request *request, struct reply *reply, enum fault fault)
 {
@@ -509,13 +541,14 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
         .body_most = settings->limit_body_bytes,
     };
     enum fault fault = find_route(source, call, reply);
-    bool is_of_document = call->route == CALL_DOCUMENT || call->route == CALL_ATTACHMENT;
+    bool is_of_document =
+        call->route == CALL_DOCUMENT || call->route == CALL_ATTACHMENT || call->route == CALL_UPLOAD;
     struct resource *resource = !fault && is_of_document ? ARENA_NEW(arena, struct resource) : NULL;
     if (!fault && call->ns.size)
         call->client = read_client(source);
     read_asker(source, call);
     if (!fault)
-        fault = read_method(source, request_r, resource, reply);
+        fault = read_method(settings, source, request_r, resource, reply);
     if (!fault && call->route == CALL_FILE)
         call->file = read_file_request(source, call);
     if (!fault && call->route != CALL_OPERATION && (!resource || call->route == CALL_OPTIONS) &&
@@ -523,7 +556,9 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
         return FAULT_NONE; /* the rest is ignored; a body is discarded */
     if (!fault && call->route == CALL_TASKS)
         fault = begin_manager(settings, source, call, reply);
-    if (!fault && resource)
+    if (!fault && call->route == CALL_UPLOAD)
+        fault = read_upload(source, call, resource, reply);
+    else if (!fault && resource)
         fault = read_resource(source, request_r, resource, reply);
     if (!fault && call->route == CALL_ATTACHMENT)
         fault = read_attachment(source, call, reply);

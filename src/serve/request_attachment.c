@@ -58,14 +58,15 @@ static enum fault refuse(struct call *call, struct reply *reply, const char *hea
     return reply_fault(call, reply, FAULT_AARG, expected, header, NULL);
 }
 
-static enum fault read_promise(struct call *call, const struct request_attachment_headers *headers,
-                               struct attachment_request *attachment, struct reply *reply)
+enum fault request_attachment_read_promise(struct call *call, struct bytes content_digest,
+                                           struct bytes repr_digest, struct attachment_request *attachment,
+                                           struct reply *reply)
 {
     static const char expected[] = "A digest sha-256=:BASE64: is expected.";
     struct bytes other;
-    if (!read_digest(call->arena, headers->content_digest, &attachment->promised))
+    if (!read_digest(call->arena, content_digest, &attachment->promised))
         return refuse(call, reply, "Content-Digest", expected);
-    if (!read_digest(call->arena, headers->repr_digest, &other))
+    if (!read_digest(call->arena, repr_digest, &other))
         return refuse(call, reply, "Repr-Digest", expected);
     if (!attachment->promised.data)
         attachment->promised = other;
@@ -89,7 +90,8 @@ enum fault request_attachment_read(struct call *call, const struct request_attac
     if (headers->content_length.size &&
         (!bytes_to_i64(headers->content_length, &attachment_r->size) || attachment_r->size < 0))
         return reply_fault(call, reply, FAULT_ABODY, NULL, NULL);
-    enum fault fault = read_promise(call, headers, attachment_r, reply);
+    enum fault fault = request_attachment_read_promise(call, headers->content_digest, headers->repr_digest,
+                                                       attachment_r, reply);
     if (!fault && call->idempotency_key.data && !attachment_r->promised.data)
         fault = refuse(call, reply, "Repr-Digest", "Under an Idempotency-Key the digest must be named.");
     return fault;

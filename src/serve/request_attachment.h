@@ -16,5 +16,11 @@ struct request_attachment_headers {
 MUST_USE enum fault request_attachment_read(struct call *call,
                                             const struct request_attachment_headers *headers,
                                             struct attachment_request *attachment_r, struct reply *reply);
+/* Reads the digest that the headers promise, NO_BYTES if they name none.  FAULT_AARG, recorded in the reply.
+ */
+MUST_USE enum fault request_attachment_read_promise(struct call *call, struct bytes content_digest,
+                                                    struct bytes repr_digest,
+                                                    struct attachment_request *attachment,
+                                                    struct reply *reply);
 
 #endif

@@ -26,6 +26,7 @@ static const char *status_words(int status)
         {412, "Precondition Failed"},
         {413, "Content Too Large"},
         {415, "Unsupported Media Type"},
+        {423, "Locked"},
         {422, "Unprocessable Content"},
         {429, "Too Many Requests"},
         {500, "Internal Server Error"},
@@ -201,6 +202,8 @@ static const char *methods_of(const struct response_form *form, const struct rep
         return "GET, POST, OPTIONS";
     if (form->is_file || form->is_digest)
         return "GET, HEAD, OPTIONS";
+    if (form->is_upload)
+        return form->is_part ? "HEAD, PATCH, DELETE, OPTIONS" : "POST, OPTIONS";
     if (form->is_attachment)
         return "GET, HEAD, PUT, DELETE, OPTIONS";
     return form->is_resource ? "GET, HEAD, PUT, PATCH, DELETE, OPTIONS" : "GET, HEAD, POST, OPTIONS";
@@ -217,18 +220,20 @@ static void add_origin(const struct response_form *form, const struct reply *rep
     add_header(head, "Access-Control-Allow-Origin", form->origin);
     if (form->may_send_cookies)
         add_header(head, "Access-Control-Allow-Credentials", "true");
-    if (status == 204) {
+    if (status == 204 && !reply->upload) {
         add_header(head, "Access-Control-Allow-Methods", methods_of(form, reply));
         add_header(head, "Access-Control-Allow-Headers",
                    "Authorization, Content-Digest, Content-Type, Idempotency-Key, If-Match, If-None-Match, "
                    "Last-Event-ID, "
-                   "Repr-Digest, X-Request-Id, X-Stampd-Build");
+                   "Repr-Digest, Tus-Resumable, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id, "
+                   "X-Stampd-Build");
         add_number_header(head, "Access-Control-Max-Age", PREFLIGHT_S);
         return;
     }
     add_header(head, "Access-Control-Expose-Headers",
                "ETag, Content-Digest, Content-Disposition, Idempotency-Replayed, Location, Repr-Digest, "
-               "Retry-After, Server-Timing, X-Request-Id, X-Stampd-Build");
+               "Retry-After, Server-Timing, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, "
+               "Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id, X-Stampd-Build");
     if (reply->timing)
         add_header(head, "Timing-Allow-Origin", form->origin);
 }
@@ -261,9 +266,9 @@ static void add_timing(struct reply *reply, struct builder *head)
 static void add_advice(const struct response_form *form, const struct reply *reply, int status,
                        struct builder *head)
 {
-    if (status == 405 || status == 204)
+    if (status == 405 || (status == 204 && !reply->upload))
         add_header(head, "Allow", methods_of(form, reply));
-    if (status == 204 && form->is_resource && !form->is_attachment)
+    if (status == 204 && form->is_resource && !form->is_attachment && !form->is_upload)
         add_header(head, "Accept-Patch", MIME_JSON);
     if (status == 201 && form->location)
         add_header(head, "Location", form->location);
@@ -346,6 +351,33 @@ static void add_attachment(const struct reply_attachment *attachment, struct bui
         add_header(head, "Content-Disposition", attachment->disposition);
 }
 
+/* What the tus protocol adds; without a result: what the server can do. */
+static void add_upload(const struct response_form *form, const struct reply *reply, int status,
+                       struct builder *head)
+{
+    const struct reply_upload *upload = reply->fault ? NULL : reply->upload;
+    add_headers(head, "Tus-Resumable: " UPLOAD_VERSION);
+    if (status == 204 && !upload) {
+        add_headers(head, "Tus-Version: " UPLOAD_VERSION
+                          "\r\nTus-Extension: creation,creation-with-upload,expiration,termination");
+        add_number_header(head, "Tus-Max-Size", form->upload_most);
+    }
+    if (status == 412)
+        add_headers(head, "Tus-Version: " UPLOAD_VERSION);
+    if (!upload)
+        return;
+    if (upload->offset >= 0)
+        add_number_header(head, "Upload-Offset", upload->offset);
+    if (upload->length >= 0)
+        add_number_header(head, "Upload-Length", upload->length);
+    if (upload->location)
+        add_header(head, "Location", upload->location);
+    if (upload->expires)
+        add_header(head, "Upload-Expires", upload->expires);
+    if (upload->metadata)
+        add_header(head, "Upload-Metadata", upload->metadata);
+}
+
 static void add_name(struct builder *head, const char *header, const char *name)
 {
     struct bytes text = bytes_of(name);
@@ -384,6 +416,8 @@ void response_compose(const struct response_form *form, struct reply *reply, str
     if (reply->cookie && (!reply->fault || reply->fault == FAULT_SKEY))
         add_header(head, "Set-Cookie", reply->cookie);
     add_advice(form, reply, status, head);
+    if (form->is_upload)
+        add_upload(form, reply, status, head);
     add_origin(form, reply, status, head);
     add_timing(reply, head);
     add_name(head, "X-Request-Id: ", form->request_id);

@@ -6,6 +6,8 @@
 #include "base/builder.h"
 #include "operation/reply.h"
 
+#define UPLOAD_VERSION "1.0.0" /* of the tus protocol */
+
 /* The form of the answer. */
 struct response_form {
     bool is_head;           /* the head alone, as it would be with its body */
@@ -13,6 +15,9 @@ struct response_form {
     bool is_resource;       /* a document: it has its own methods and more statuses */
     bool is_attachment;     /* beside is_resource: an attachment of a document */
     bool is_digest;         /* beside is_attachment: named by its digest, GET and HEAD */
+    bool is_upload;         /* beside is_resource: uploads in parts */
+    bool is_part;           /* beside is_upload: one of them */
+    int64_t upload_most;    /* of is_upload: the largest file */
     bool is_manager;        /* a queue manager: POST only, and the same statuses */
     bool has_few_statuses;  /* setting fault_status = few: an operation's faults are 400 or 404 */
     bool has_credentials;   /* the request has some: what they do not allow is 403, else 401 */

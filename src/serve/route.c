@@ -150,6 +150,7 @@ void route_run(struct worker_context *worker_context, struct call *call, struct 
     reply->retry_after_s = 0;
     reply->etag_view = NULL;
     reply->file = NULL;
+    reply->upload = NULL;
     reply->is_post_only = false;
     documents_begin_request(worker_context->documents, call->deadline_ms);
     store_clear_visitor(documents_store(worker_context->documents));

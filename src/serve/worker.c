@@ -315,7 +315,8 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
         if (request.call.route == CALL_TASKS) {
             atomic_store(&worker->pulse->limit_ms, worker->settings->limit_task_s * 1000);
             atomic_store(&worker->pulse->may_have_changed, 1); /* claims are made at once */
-        } else if (request.call.route == CALL_ATTACHMENT) {    /* a large file takes long to become durable */
+        } else if (request.call.route == CALL_ATTACHMENT ||
+                   request.call.route == CALL_UPLOAD) { /* a large file takes long to become durable */
             atomic_store(&worker->pulse->limit_ms, worker->settings->limit_task_s * 1000);
         }
         if (may_begin)

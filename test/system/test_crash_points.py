@@ -36,6 +36,7 @@ CLAIMS = ['reservations-collected', 'reservations-taken', 'reservations-committe
 TASKS = ['task-shown', 'task-claimed', 'task-failed', 'task-put-back', 'task-lost']  # tried in test_task_death.py
 MAILS = ['mail-sent']  # tried in test_account_mails.py
 BLOBS = ['blob-written', 'blob-sealed', 'blob-registered', 'blob-renamed', 'blob-published']  # tried in test_attachment_http.py
+PARTS = ['part-created', 'part-durable', 'part-advanced', 'part-attached']  # tried in test_uploads.py
 CLEANER = ['cleaner-taken', 'cleaner-removed', 'cleaner-forgotten', 'cleaner-marked', 'cleaner-noted']  # tried in test_attachment_files.py
 
 PAIR = [('Crash', 'left'), ('Crash', 'right')]
@@ -43,7 +44,7 @@ UNSURE = (502, 503, 504)
 
 
 def test_every_point_is_in_a_test():
-    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, RECOVERY, UNKNOWN, START, MASTER, CLAIM, ALONE, CLAIMS, TASKS, MAILS, BLOBS, CLEANER) for point in group}
+    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, RECOVERY, UNKNOWN, START, MASTER, CLAIM, ALONE, CLAIMS, TASKS, MAILS, BLOBS, PARTS, CLEANER) for point in group}
     assert tried == set(POINTS)
 
 

@@ -1,6 +1,7 @@
 # Unit tests (cmocka): test/unit/test_<module>.c, one line each here.
 if HAVE_CMOCKA
 UNIT_TESTS += test/unit/test_base
+UNIT_TESTS += test/unit/test_blob_part
 UNIT_TESTS += test/unit/test_blob_store
 UNIT_TESTS += test/unit/test_stamp
 UNIT_TESTS += test/unit/test_cache
@@ -254,3 +255,5 @@ test_unit_test_webpush_SOURCES = test/unit/test_webpush.c
 test_unit_test_webpush_LDADD = $(UNIT_LDADD)
 test_unit_test_blob_store_SOURCES = test/unit/test_blob_store.c
 test_unit_test_blob_store_LDADD = $(UNIT_LDADD)
+test_unit_test_blob_part_SOURCES = test/unit/test_blob_part.c test/unit/arena_fixture.h
+test_unit_test_blob_part_LDADD = $(UNIT_LDADD)

@@ -30,7 +30,7 @@ static enum attempt_next settle_trial(struct attempt_commit *commit, enum fault 
     return !is_fine && reply_is_retried(commit->attempts[0]->reply, *fault) ? ATTEMPT_AGAIN : ATTEMPT_END;
 }
 
-static enum fault judge(struct attempt *attempt)
+static enum fault try_commit(struct attempt *attempt)
 {
     bool is_fine = false;
     struct attempt_commit commit = {
@@ -38,7 +38,26 @@ static enum fault judge(struct attempt *attempt)
     return attempt_run(&commit);
 }
 
+enum fault attachment_upload_judge(struct attempt *attempt, struct attachment_upload *upload)
+{
+    struct bytes promised = attempt->call->attachment->promised;
+    if (promised.data && !blob_store_read_digest(promised, &upload->digest))
+        return FAULT_BINTERNAL;
+    if (!attempt->call->attachment->inlet)
+        return FAULT_ABODY;
+    enum fault fault = try_commit(attempt);
+    if (fault)
+        return fault;
+    return store_sealing_refuse(documents_store(attempt->worker_context->documents), attempt->ns,
+                                STATEMENT_BLOB_TOUCH);
+}
+
 /* --- the shares --- */
+
+bool attachment_upload_is_large(int64_t size)
+{
+    return size > SMALL_BYTES;
+}
 
 static int64_t share_of(int64_t setting, int64_t workers, int64_t part)
 {
@@ -46,7 +65,7 @@ static int64_t share_of(int64_t setting, int64_t workers, int64_t part)
     return share > 0 ? share : 1;
 }
 
-static enum fault enter(struct attempt *attempt)
+enum fault attachment_upload_enter(struct attempt *attempt)
 {
     const struct settings *settings = attempt->worker_context->settings;
     const struct reader reader = {settings, attempt->call, attempt->reply};
@@ -64,6 +83,11 @@ static enum fault enter(struct attempt *attempt)
     default:
         return reader_busy(&reader, "limit_uploads", shares.most);
     }
+}
+
+void attachment_upload_leave(struct attempt *attempt)
+{
+    uploads_leave(attempt->worker_context->segment);
 }
 
 /* --- the bytes --- */
@@ -91,19 +115,20 @@ static enum fault check_digest(struct attempt *attempt, const struct blob_digest
     return reply_fault(attempt->call, attempt->reply, FAULT_ADIGEST, NULL, sha, NULL);
 }
 
+enum fault attachment_upload_seal(struct attempt *attempt, struct blob_upload *blob,
+                                  struct attachment_upload *upload)
+{
+    enum fault fault = blob_store_seal(blob, &upload->digest, &upload->size);
+    return fault ? fault : check_digest(attempt, &upload->digest);
+}
+
 /* The order matters: a file is registered before it appears, so that the cleaner finds it
  * (store_blobs.h). */
-static enum fault store(struct attempt *attempt, struct blob_upload *blob)
+enum fault attachment_upload_publish(struct attempt *attempt, struct blob_upload *blob,
+                                     const struct attachment_upload *upload)
 {
-    struct attachment_upload *upload = attempt->kept;
-    enum fault fault = copy(attempt->call->attachment, blob);
-    if (!fault)
-        fault = blob_store_seal(blob, &upload->digest, &upload->size);
-    if (!fault)
-        fault = check_digest(attempt, &upload->digest);
-    if (!fault)
-        fault = store_blobs_touch(documents_store(attempt->worker_context->documents), attempt->ns,
-                                  attempt->call->arena, &upload->digest, upload->size);
+    enum fault fault = store_blobs_touch(documents_store(attempt->worker_context->documents), attempt->ns,
+                                         attempt->call->arena, &upload->digest, upload->size);
     if (fault) {
         blob_store_abandon(blob);
         return fault;
@@ -112,19 +137,37 @@ static enum fault store(struct attempt *attempt, struct blob_upload *blob)
     return blob_store_finish(blob);
 }
 
+static enum fault store(struct attempt *attempt, struct blob_upload *blob)
+{
+    enum fault fault = copy(attempt->call->attachment, blob);
+    if (!fault)
+        fault = attachment_upload_seal(attempt, blob, attempt->kept);
+    if (!fault)
+        return attachment_upload_publish(attempt, blob, attempt->kept);
+    blob_store_abandon(blob);
+    return fault;
+}
+
 static enum fault receive(struct attempt *attempt)
 {
     struct blob_upload *blob;
-    bool is_large = attempt->call->attachment->size > SMALL_BYTES;
-    enum fault fault = is_large ? enter(attempt) : FAULT_NONE;
+    bool is_large = attachment_upload_is_large(attempt->call->attachment->size);
+    enum fault fault = is_large ? attachment_upload_enter(attempt) : FAULT_NONE;
     if (fault)
         return fault;
     fault = blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &blob);
     if (!fault)
         fault = store(attempt, blob);
     if (is_large)
-        uploads_leave(attempt->worker_context->segment);
+        attachment_upload_leave(attempt);
     return fault;
+}
+
+void attachment_upload_restart_clock(struct attempt *attempt)
+{
+    struct call *call = attempt->call;
+    call->deadline_ms = clock_monotonic_ms() + attempt->worker_context->settings->limit_operation_s * 1000;
+    documents_begin_request(attempt->worker_context->documents, call->deadline_ms);
 }
 
 enum fault attachment_upload_receive(struct attempt *attempt)
@@ -132,21 +175,11 @@ enum fault attachment_upload_receive(struct attempt *attempt)
     struct call *call = attempt->call;
     struct attachment_upload *upload = ARENA_NEW(call->arena, struct attachment_upload);
     *upload = (struct attachment_upload){.size = call->attachment->size};
-    if (call->attachment->promised.data &&
-        !blob_store_read_digest(call->attachment->promised, &upload->digest))
-        return FAULT_BINTERNAL;
     attempt->kept = upload;
-    if (!call->attachment->inlet)
-        return FAULT_ABODY;
-    enum fault fault = judge(attempt);
-    if (!fault) /* before anything is on the disk */
-        fault = store_sealing_refuse(documents_store(attempt->worker_context->documents), attempt->ns,
-                                     STATEMENT_BLOB_TOUCH);
+    enum fault fault = attachment_upload_judge(attempt, upload); /* before anything is on the disk */
     if (!fault)
         fault = receive(attempt);
     upload->is_stored = !fault;
-    /* The time of the operation begins when its body is there, as with other bodies. */
-    call->deadline_ms = clock_monotonic_ms() + attempt->worker_context->settings->limit_operation_s * 1000;
-    documents_begin_request(attempt->worker_context->documents, call->deadline_ms);
+    attachment_upload_restart_clock(attempt);
     return fault;
 }

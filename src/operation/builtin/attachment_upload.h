@@ -21,4 +21,21 @@ struct attachment_upload {
  * workers; FAULT_ABODY, XFULL, XSTORE; and what the judgement refuses. */
 MUST_USE enum fault attachment_upload_receive(struct attempt *attempt);
 
+/* --- its steps, for uploads in parts (upload.h) --- */
+
+/* Would the commit of the operation be accepted?  `upload`, which begins `kept`, has the size. */
+MUST_USE enum fault attachment_upload_judge(struct attempt *attempt, struct attachment_upload *upload);
+/* Only files of more bytes count in the shares of the workers. */
+bool attachment_upload_is_large(int64_t size);
+MUST_USE enum fault attachment_upload_enter(struct attempt *attempt);
+void attachment_upload_leave(struct attempt *attempt);
+/* Makes the bytes durable, and sets their digest and size.  The caller ends the upload. */
+MUST_USE enum fault attachment_upload_seal(struct attempt *attempt, struct blob_upload *blob,
+                                           struct attachment_upload *upload);
+/* Gives the sealed file its digest, and ends the upload. */
+MUST_USE enum fault attachment_upload_publish(struct attempt *attempt, struct blob_upload *blob,
+                                              const struct attachment_upload *upload);
+/* The time of an operation begins when its body is there, as with other bodies. */
+void attachment_upload_restart_clock(struct attempt *attempt);
+
 #endif

@@ -8,6 +8,7 @@
 #include "operation/builtin/attachment_upload.h"
 #include "operation/builtin/builtin.h"
 #include "operation/builtin/change.h"
+#include "operation/builtin/upload.h"
 #include "operation/judge.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
@@ -290,5 +291,34 @@ const struct operation builtin_resource[] = {
                               .obeys_rules = true,
                               .work = attachment_delete_work,
                               .afterwork = attachment_delete_afterwork,
+                              .is_bare = true},
+    [RESOURCE_CREATE_UPLOAD] = {.name = "POST",
+                                .right = RIGHT_WRITE,
+                                .obeys_rules = true,
+                                .prepare = upload_create,
+                                .work = upload_work,
+                                .afterwork = upload_afterwork,
+                                .is_bare = true},
+    [RESOURCE_SHOW_UPLOAD] = {.name = "HEAD",
+                              .right = RIGHT_WRITE,
+                              .is_safe = true,
+                              .obeys_rules = true,
+                              .prepare = upload_show,
+                              .work = upload_work,
+                              .afterwork = upload_afterwork,
+                              .is_bare = true},
+    [RESOURCE_APPEND_UPLOAD] = {.name = "PATCH",
+                                .right = RIGHT_WRITE,
+                                .obeys_rules = true,
+                                .prepare = upload_append,
+                                .work = upload_work,
+                                .afterwork = upload_afterwork,
+                                .is_bare = true},
+    [RESOURCE_DROP_UPLOAD] = {.name = "DELETE",
+                              .right = RIGHT_WRITE,
+                              .obeys_rules = true,
+                              .prepare = upload_drop,
+                              .work = upload_work,
+                              .afterwork = upload_afterwork,
                               .is_bare = true},
 };

@@ -1,0 +1,433 @@
+/* blob_part: <database>/part/<id> is the record, <id>.data the file.
+ *
+ * A record is a head of fixed size, smaller than what a disk writes at once, and the caller's note.  It
+ * exists before its file and is removed after it, so no file is without a record.  The lock of a record is
+ * that of its file descriptor, which ends with the process. */
+#include "edge/blob_part.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/crash.h"
+#include "base/log.h"
+#include "edge/blob_store_private.h"
+
+enum { RECORD_MODE = 0600 };
+
+static const char MAGIC[8] = {'s', 't', 'a', 'm', 'p', 'p', '0', '1'};
+
+struct part_record {
+    char magic[sizeof MAGIC];
+    int64_t size, offset;
+    uint32_t note_size;
+    uint8_t has_owner, has_digest, is_complete, unused;
+    char owner[BLOB_PART_OWNER];
+    struct blob_digest digest;
+};
+
+struct blob_part {
+    struct blob_store *store;
+    struct bytes database;
+    char path[BLOB_PATH], data[BLOB_PATH];
+    int fd;
+    struct part_record record;
+    struct blob_part_state state;
+};
+
+/* --- names --- */
+
+static bool is_id(struct bytes id)
+{
+    for (size_t i = 0; i < id.size; i++)
+        if (!memchr("0123456789abcdef", id.data[i], 16))
+            return false;
+    return id.size == BLOB_PART_ID;
+}
+
+static enum fault name_record(struct blob_store *store, struct bytes database, struct bytes id,
+                              char path_r[BLOB_PATH])
+{
+    char inside[BLOB_PART_ID + 8];
+    if (!is_id(id))
+        return FAULT_NUPLOAD;
+    snprintf(inside, sizeof inside, "part/%.*s", (int)id.size, id.data);
+    return blob_store_name_folder(store, database, inside, path_r);
+}
+
+static void name_data(const char *path, char data_r[BLOB_PATH])
+{
+    size_t size = strlen(path);
+    assert(size + sizeof ".data" <= BLOB_PATH); /* name_folder leaves room */
+    memcpy(data_r, path, size);
+    memcpy(data_r + size, ".data", sizeof ".data");
+}
+
+/* --- records --- */
+
+/* False: it is no record, or not yet. */
+static bool read_record(int fd, struct part_record *record_r)
+{
+    return pread(fd, record_r, sizeof *record_r, 0) == (ssize_t)sizeof *record_r &&
+           memcmp(record_r->magic, MAGIC, sizeof MAGIC) == 0 && record_r->note_size <= BLOB_PART_NOTE &&
+           record_r->offset >= 0 && record_r->offset <= record_r->size;
+}
+
+static bool read_state(int fd, const struct part_record *record, struct arena *arena,
+                       struct blob_part_state *state_r)
+{
+    struct stat status;
+    char *note = arena_alloc(arena, record->note_size + 1);
+    if (fstat(fd, &status) != 0 ||
+        pread(fd, note, record->note_size, sizeof *record) != (ssize_t)record->note_size)
+        return false;
+    *state_r = (struct blob_part_state){
+        .size = record->size,
+        .offset = record->offset,
+        .changed_s = (int64_t)status.st_mtime,
+        .owner = record->has_owner ? bytes_of(arena_copy(arena, record->owner, BLOB_PART_OWNER)) : NO_BYTES,
+        .note = {note, record->note_size},
+    };
+    return true;
+}
+
+static enum fault write_record(struct blob_part *part)
+{
+    bool is_done = pwrite(part->fd, &part->record, sizeof part->record, 0) == (ssize_t)sizeof part->record &&
+                   fsync(part->fd) == 0;
+    return is_done ? FAULT_NONE : blob_store_report("write", part->path);
+}
+
+/* --- creating --- */
+
+struct census {
+    const struct blob_part_state *state;
+    int64_t count, bytes, owner_count, owner_bytes, complete;
+    char oldest[BLOB_PART_ID + 1]; /* of those that are complete */
+    time_t oldest_s;
+};
+
+static enum fault count_one(int folder, const char *name, void *context)
+{
+    struct census *census = context;
+    struct part_record record;
+    struct stat status;
+    if (!is_id(bytes_of(name)))
+        return FAULT_NONE;
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool is_record = fd >= 0 && read_record(fd, &record) && fstat(fd, &status) == 0;
+    if (fd >= 0)
+        close(fd);
+    if (!is_record)
+        return FAULT_NONE;
+    if (record.is_complete) {
+        if (!census->complete++ || status.st_mtime < census->oldest_s) {
+            memcpy(census->oldest, name, sizeof census->oldest);
+            census->oldest_s = status.st_mtime;
+        }
+        return FAULT_NONE;
+    }
+    census->count++;
+    census->bytes += record.size;
+    if (census->state->owner.data && record.has_owner &&
+        memcmp(record.owner, census->state->owner.data, BLOB_PART_OWNER) == 0) {
+        census->owner_count++;
+        census->owner_bytes += record.size;
+    }
+    return FAULT_NONE;
+}
+
+static bool fits(const struct census *census, const struct blob_part_limits *limits,
+                 enum blob_part_limit *limit_r)
+{
+    int64_t size = census->state->size;
+    if (census->state->owner.data && census->owner_count >= limits->owner_most)
+        *limit_r = BLOB_PART_OWNER_MOST;
+    else if (census->state->owner.data && size > limits->owner_most_bytes - census->owner_bytes)
+        *limit_r = BLOB_PART_OWNER_BYTES;
+    else if (census->count >= limits->most)
+        *limit_r = BLOB_PART_MOST;
+    else if (size > limits->most_bytes - census->bytes)
+        *limit_r = BLOB_PART_BYTES;
+    else
+        return true;
+    return false;
+}
+
+/* Opens the folder and locks it against others that create. */
+static enum fault lock_folder(struct blob_store *store, const char *path, int *folder_r)
+{
+    char folder[BLOB_PATH];
+    enum fault fault = blob_store_make_way(store, path);
+    *folder_r = -1;
+    if (fault)
+        return fault;
+    snprintf(folder, sizeof folder, "%s", path);
+    *strrchr(folder, '/') = '\0';
+    *folder_r = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*folder_r >= 0 && flock(*folder_r, LOCK_EX) == 0)
+        return FAULT_NONE;
+    fault = blob_store_report("lock", folder);
+    if (*folder_r >= 0)
+        close(*folder_r);
+    return fault;
+}
+
+static enum fault count_all(int folder, const struct blob_part_limits *limits, const char *path,
+                            struct census *census)
+{
+    char folder_path[BLOB_PATH];
+    snprintf(folder_path, sizeof folder_path, "%s", path);
+    *strrchr(folder_path, '/') = '\0';
+    enum fault fault = blob_store_walk(folder_path, count_one, census);
+    /* What is complete is kept for clients that have lost the answer, as long as there is room. */
+    if (!fault && census->complete >= limits->most && unlinkat(folder, census->oldest, 0) != 0 &&
+        errno != ENOENT)
+        fault = blob_store_report("remove", path);
+    return fault;
+}
+
+static enum fault write_new(const char *path, const struct blob_part_state *state)
+{
+    struct part_record record = {.size = state->size, .note_size = (uint32_t)state->note.size};
+    memcpy(record.magic, MAGIC, sizeof MAGIC);
+    record.has_owner = state->owner.data != NULL;
+    if (record.has_owner)
+        memcpy(record.owner, state->owner.data, BLOB_PART_OWNER);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, RECORD_MODE);
+    bool is_done = fd >= 0 && bytes_write(fd, (struct bytes){(const char *)&record, sizeof record}) &&
+                   bytes_write(fd, state->note) && fsync(fd) == 0;
+    enum fault fault = is_done ? FAULT_NONE : blob_store_report("create", path);
+    if (fd >= 0)
+        close(fd);
+    if (fault)
+        unlink(path);
+    return fault;
+}
+
+enum fault blob_part_create(struct blob_store *store, struct bytes database,
+                            const struct blob_part_state *state, const struct blob_part_limits *limits,
+                            char id_r[BLOB_PART_ID + 1], enum blob_part_limit *limit_r)
+{
+    char path[BLOB_PATH];
+    int folder;
+    struct census census = {.state = state};
+    assert(state->note.size <= BLOB_PART_NOTE &&
+           (!state->owner.data || state->owner.size == BLOB_PART_OWNER));
+    blob_store_make_name(id_r);
+    enum fault fault = name_record(store, database, bytes_of(id_r), path);
+    if (!fault)
+        fault = lock_folder(store, path, &folder);
+    if (fault)
+        return fault;
+    fault = count_all(folder, limits, path, &census);
+    if (!fault && !fits(&census, limits, limit_r))
+        fault = FAULT_XBUSY;
+    if (!fault)
+        fault = write_new(path, state);
+    if (!fault && fsync(folder) != 0)
+        fault = blob_store_report("synchronise", path);
+    close(folder);
+    crash_at(CRASH_PART_CREATED);
+    return fault;
+}
+
+/* --- held by one request --- */
+
+static enum fault open_record(const char *path, int mode, int *fd_r)
+{
+    *fd_r = open(path, mode | O_CLOEXEC | O_NOFOLLOW);
+    if (*fd_r >= 0)
+        return FAULT_NONE;
+    return errno == ENOENT ? FAULT_NUPLOAD : blob_store_report("open", path);
+}
+
+enum fault blob_part_look(struct blob_store *store, struct bytes database, struct bytes id,
+                          struct arena *arena, struct blob_part_state *state_r)
+{
+    char path[BLOB_PATH];
+    int fd;
+    struct part_record record;
+    enum fault fault = name_record(store, database, id, path);
+    if (!fault)
+        fault = open_record(path, O_RDONLY, &fd);
+    if (fault)
+        return fault;
+    if (!read_record(fd, &record) || !read_state(fd, &record, arena, state_r))
+        fault = FAULT_NUPLOAD;
+    close(fd);
+    return fault;
+}
+
+/* A record that was removed before the lock was had is none. */
+static enum fault hold(int fd, const char *path)
+{
+    struct stat status;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK ? FAULT_XLOCKED : blob_store_report("lock", path);
+    return fstat(fd, &status) == 0 && status.st_nlink ? FAULT_NONE : FAULT_NUPLOAD;
+}
+
+enum fault blob_part_open(struct blob_store *store, struct bytes database, struct bytes id,
+                          struct arena *arena, struct blob_part **part_r)
+{
+    struct blob_part *part = ARENA_NEW(arena, struct blob_part);
+    *part = (struct blob_part){.store = store, .database = database, .fd = -1};
+    enum fault fault = name_record(store, database, id, part->path);
+    if (!fault)
+        fault = open_record(part->path, O_RDWR, &part->fd);
+    if (!fault)
+        fault = hold(part->fd, part->path);
+    if (!fault &&
+        (!read_record(part->fd, &part->record) || !read_state(part->fd, &part->record, arena, &part->state)))
+        fault = FAULT_NUPLOAD;
+    if (fault) {
+        blob_part_close(part);
+        return fault;
+    }
+    name_data(part->path, part->data);
+    *part_r = part;
+    return FAULT_NONE;
+}
+
+const struct blob_part_state *blob_part_state(const struct blob_part *part)
+{
+    return &part->state;
+}
+
+struct restoring {
+    int fd;
+    int64_t left;
+    bool is_wrong;
+};
+
+static bool restore_piece(void *context, struct bytes piece)
+{
+    struct restoring *restoring = context;
+    if ((int64_t)piece.size > restoring->left)
+        piece.size = (size_t)restoring->left;
+    restoring->is_wrong = !bytes_write(restoring->fd, piece);
+    restoring->left -= (int64_t)piece.size;
+    return !restoring->is_wrong && restoring->left;
+}
+
+/* The file has its digest already, but no document has it: the bytes before the last part are copied. */
+static enum fault restore(struct blob_part *part, int fd)
+{
+    struct restoring restoring = {.fd = fd, .left = part->record.offset};
+    if (!part->record.has_digest)
+        return FAULT_NUPLOAD;
+    enum fault fault =
+        blob_store_read(part->store, part->database, &part->record.digest, restore_piece, &restoring);
+    if (fault == FAULT_NFILE)
+        return FAULT_NUPLOAD; /* the cleaner was faster */
+    if (!fault && restoring.is_wrong)
+        fault = blob_store_report("write", part->data);
+    return fault;
+}
+
+enum fault blob_part_continue(struct blob_part *part, struct blob_upload **upload_r)
+{
+    struct stat status;
+    enum fault fault = FAULT_NONE;
+    if (chmod(part->data, RECORD_MODE) != 0 && errno != ENOENT) /* it may have been made ready */
+        return blob_store_report("open", part->data);
+    int fd = open(part->data, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, RECORD_MODE);
+    if (fd < 0)
+        return blob_store_report("open", part->data);
+    if (fstat(fd, &status) != 0)
+        fault = blob_store_report("examine", part->data);
+    else if (status.st_size < part->record.offset)
+        fault = ftruncate(fd, 0) == 0 ? restore(part, fd) : blob_store_report("cut", part->data);
+    if (!fault && (ftruncate(fd, part->record.offset) != 0 || lseek(fd, 0, SEEK_END) < 0))
+        fault = blob_store_report("cut", part->data);
+    if (fault) {
+        close(fd);
+        return fault;
+    }
+    *upload_r = blob_store_continue(part->store, part->database, part->data, fd, part->record.offset);
+    return FAULT_NONE;
+}
+
+enum fault blob_part_advance(struct blob_part *part, int64_t offset)
+{
+    crash_at(CRASH_PART_DURABLE);
+    part->record.offset = part->state.offset = offset;
+    enum fault fault = write_record(part);
+    crash_at(CRASH_PART_ADVANCED);
+    return fault;
+}
+
+enum fault blob_part_note_digest(struct blob_part *part, const struct blob_digest *digest)
+{
+    part->record.digest = *digest;
+    part->record.has_digest = 1;
+    return write_record(part);
+}
+
+enum fault blob_part_complete(struct blob_part *part)
+{
+    part->record.offset = part->state.offset = part->record.size;
+    part->record.is_complete = 1;
+    enum fault fault = write_record(part);
+    if (!fault && unlink(part->data) != 0 && errno != ENOENT)
+        fault = blob_store_report("remove", part->data);
+    return fault;
+}
+
+enum fault blob_part_remove(struct blob_part *part)
+{
+    if (unlink(part->data) != 0 && errno != ENOENT)
+        return blob_store_report("remove", part->data);
+    return unlink(part->path) == 0 || errno == ENOENT ? FAULT_NONE : blob_store_report("remove", part->path);
+}
+
+void blob_part_close(struct blob_part *part)
+{
+    if (part && part->fd >= 0)
+        close(part->fd);
+    if (part)
+        part->fd = -1;
+}
+
+/* --- sweeps --- */
+
+struct part_clearing {
+    int64_t age_s, removed;
+};
+
+static enum fault clear_one(int folder, const char *name, void *context)
+{
+    struct part_clearing *clearing = context;
+    struct stat status;
+    char data[BLOB_PART_ID + sizeof ".data"];
+    enum fault fault = FAULT_NONE;
+    if (!is_id(bytes_of(name)))
+        return FAULT_NONE;
+    int fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    bool is_old = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &status) == 0 &&
+                  blob_store_age(&status) >= clearing->age_s;
+    snprintf(data, sizeof data, "%s.data", name);
+    if (is_old && ((unlinkat(folder, data, 0) != 0 && errno != ENOENT) || unlinkat(folder, name, 0) != 0))
+        fault = errno == ENOENT ? FAULT_NONE : blob_store_report("remove", name);
+    else if (is_old)
+        clearing->removed++;
+    if (fd >= 0)
+        close(fd);
+    return fault;
+}
+
+enum fault blob_part_clear(struct blob_store *store, struct bytes database, int64_t age_s, int64_t *removed_r)
+{
+    struct part_clearing clearing = {.age_s = age_s};
+    char path[BLOB_PATH];
+    enum fault fault = blob_store_name_folder(store, database, "part", path);
+    if (!fault)
+        fault = blob_store_walk(path, clear_one, &clearing);
+    *removed_r = clearing.removed;
+    return fault;
+}

@@ -1,0 +1,35 @@
+/* blob_store_private: what the files of this folder about the store share: names, folders, sweeps. */
+#ifndef STAMPD_EDGE_BLOB_STORE_PRIVATE_H
+#define STAMPD_EDGE_BLOB_STORE_PRIVATE_H
+
+#include "edge/blob_store.h"
+
+enum { BLOB_PATH = 4096, BLOB_NAME = 32 /* digits of a name that cannot be guessed */ };
+
+struct blob_store {
+    char *directory;
+    int64_t group;
+};
+
+/* Logs the cause, which errno has, and returns the fault. */
+enum fault blob_store_report(const char *what, const char *path);
+
+/* The folder of a database, or `inside` it. */
+enum fault blob_store_name_folder(const struct blob_store *store, struct bytes database, const char *inside,
+                                  char path_r[BLOB_PATH]);
+void blob_store_make_name(char name_r[BLOB_NAME + 1]);
+enum fault blob_store_make_way(const struct blob_store *store, const char *path);
+enum fault blob_store_synchronise_folder(const char *path);
+
+/* Called for an entry of a folder. */
+typedef enum fault blob_store_visitor(int folder, const char *name, void *context);
+enum fault blob_store_walk(const char *path, blob_store_visitor *found, void *context);
+
+struct stat;
+int64_t blob_store_age(const struct stat *status);
+
+/* An upload into an open file that has `size` bytes, which it takes over. */
+struct blob_upload *blob_store_continue(struct blob_store *store, struct bytes database, const char *path,
+                                        int fd, int64_t size) __attribute__((returns_nonnull));
+
+#endif

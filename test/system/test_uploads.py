@@ -1,0 +1,267 @@
+"""Resumable uploads by the tus protocol: parts, offsets that survive deaths, one writer at a time, limits of number and bytes, expiry, and rights
+that are judged when an upload is created, continued and attached."""
+import base64
+import fcntl
+import hashlib
+import os
+import time
+
+import pytest
+
+from stack import PATIENCE_S, Problem, refused, wait_until
+from test_accounts import OPEN, PASSWORD
+from test_attachments import RULES
+
+STACK = {'workers': 4, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'few': 'open', 'team': 'closed'},
+         'settings': {'limit_blob_bytes': 64 << 20, 'restart_young_ms': 0, 'keep_interval_s': 1, 'limit_client_connections': 0, 'limit_client_requests': 0,
+                      'exempt_clients': ''}}
+TYPE = 'application/offset+octet-stream'
+POINTS = ['part-created', 'part-durable', 'part-advanced', 'blob-written', 'blob-sealed', 'blob-registered', 'blob-renamed', 'blob-published', 'commit-queued',
+          'commit-answered', 'part-attached', 'reply-composed']
+
+
+def digest(content):
+    return f'sha-256=:{base64.b64encode(hashlib.sha256(content).digest()).decode()}:'
+
+
+def metadata(**values):
+    return ','.join(f'{name} {base64.b64encode(value.encode()).decode()}' for name, value in values.items())
+
+
+def send(stack, method, path, content=None, as_=None, version='1.0.0', ns='lab', **headers):
+    named = {name.replace('_', '-'): str(value) for name, value in headers.items()}
+    if version:
+        named['Tus-Resumable'] = version
+    if as_:
+        named['Authorization'] = f'Bearer {as_}'
+    url = path if path.startswith('/') else f'/{ns}/{path}'
+    return stack.http.request(method, stack.url + url, data=content, headers=named, timeout=PATIENCE_S)
+
+
+def checked(answer, status):
+    if answer.status_code != status:
+        raise Problem(answer)
+    assert answer.headers['Tus-Resumable'] == '1.0.0'
+    return answer
+
+
+def create(stack, doc, length, key='a', content=None, filetype='text/plain', **more):
+    if content is not None:
+        more['Content_Type'] = TYPE
+    return checked(send(stack, 'POST', 'upload', content, Upload_Length=length,
+                        Upload_Metadata=metadata(**{'class': doc.split('/')[0], 'id': doc.split('/')[1], 'key': key, 'filetype': filetype}), **more), 201)
+
+
+def patch(stack, path, offset, content, **more):
+    return send(stack, 'PATCH', path, content, Upload_Offset=offset, Content_Type=TYPE, **more)
+
+
+def offset(stack, path, **more):
+    answer = checked(send(stack, 'HEAD', path, **more), 200)
+    assert answer.headers['Cache-Control'] == 'no-store'
+    return int(answer.headers['Upload-Offset'])
+
+
+def fetch(stack, doc, key='a', ns='lab', as_=None):
+    return send(stack, 'GET', f'doc/{doc}/file/{key}', ns=ns, as_=as_)
+
+
+def records(stack, ns='lab'):
+    return sorted(path.name for path in (stack.path / f'files/stampd_{ns}/part').glob('*'))
+
+
+def new_document(stack, ns='lab', **more):
+    new_document.number = getattr(new_document, 'number', 0) + 1
+    stack.put(ns, {'c': 'Note', 'id': f'u{new_document.number}', 'items': [{'c': 'Main', 'j': {}}]}, **more)
+    return f'Note/u{new_document.number}'
+
+
+@pytest.fixture
+def doc(stack):
+    return new_document(stack)
+
+
+# --- the protocol ---
+
+def test_parts_become_an_attachment(stack, doc):
+    content = os.urandom(3 << 20)
+    made = create(stack, doc, len(content), 'big', filetype='image/png', Repr_Digest=digest(content))
+    path = made.headers['Location']
+    assert made.headers['Upload-Offset'] == '0' and made.headers['Upload-Expires'].endswith('GMT') and path.startswith('/lab/upload/')
+    at = 0
+    for size in (1, 600000, 1 << 20):
+        answer = checked(patch(stack, path, at, content[at:at + size]), 204)
+        at += size
+        assert answer.headers['Upload-Offset'] == str(at) and not answer.content and offset(stack, path) == at
+    assert fetch(stack, doc, 'big').status_code == 404
+    last = checked(patch(stack, path, at, content[at:]), 204)
+    assert last.headers['Upload-Offset'] == str(len(content)) and 'Upload-Expires' not in last.headers
+    got = fetch(stack, doc, 'big')
+    assert got.content == content and got.headers['Content-Type'] == 'image/png'
+    head = checked(send(stack, 'HEAD', path), 200)  # a client that has lost the answer finds it complete
+    assert head.headers['Upload-Offset'] == head.headers['Upload-Length'] == str(len(content)) and 'class' in head.headers['Upload-Metadata']
+    assert checked(patch(stack, path, len(content), b''), 204).headers['Upload-Offset'] == str(len(content))
+    assert records(stack) == [path.rpartition('/')[2]]  # without bytes
+    checked(send(stack, 'DELETE', path), 204)
+    assert fetch(stack, doc, 'big').status_code == 200 and not records(stack)
+
+
+def test_a_creation_may_bring_bytes(stack, doc):
+    path = create(stack, doc, 6, content=b'abc').headers['Location']
+    assert offset(stack, path) == 3
+    checked(patch(stack, path, 3, b'def'), 204)
+    assert fetch(stack, doc).content == b'abcdef'
+    whole = create(stack, doc, 5, 'b', content=b'whole')
+    assert whole.headers['Upload-Offset'] == '5' and fetch(stack, doc, 'b').content == b'whole'
+    assert create(stack, doc, 0, 'c').headers['Upload-Offset'] == '0' and fetch(stack, doc, 'c').content == b''
+
+
+def test_what_the_server_can_do(stack):
+    answer = send(stack, 'OPTIONS', 'upload', version=None)
+    assert answer.status_code == 204 and answer.headers['Tus-Version'] == '1.0.0' and answer.headers['Tus-Max-Size'] == str(64 << 20)
+    assert answer.headers['Tus-Extension'] == 'creation,creation-with-upload,expiration,termination' and answer.headers['Allow'] == 'POST, OPTIONS'
+    assert send(stack, 'OPTIONS', 'upload/x').headers['Allow'] == 'HEAD, PATCH, DELETE, OPTIONS'
+
+
+def test_wrong_requests(stack, doc):
+    meta = metadata(**{'class': 'Note', 'id': doc.split('/')[1], 'filename': 'a'})
+    path = create(stack, doc, 10).headers['Location']
+    for version in (None, '0.2.2'):
+        answer = send(stack, 'PATCH', path, b'x', version=version, Upload_Offset=0, Content_Type=TYPE)
+        assert answer.status_code == 412 and answer.headers['Tus-Version'] == '1.0.0'
+    assert send(stack, 'POST', 'upload', Upload_Metadata=meta).json()['args'] == ['Upload-Length']
+    for length in ('-1', 'x', '', '9' * 30):
+        assert send(stack, 'POST', 'upload', Upload_Metadata=meta, Upload_Length=length).status_code == 400
+    assert send(stack, 'POST', 'upload', Upload_Metadata=meta, Upload_Length=(64 << 20) + 1).status_code == 413
+    for wrong in ('', 'class', 'class !!!!', meta + ',' + meta, metadata(id='a', key='b'), metadata(**{'class': 'Note', 'id': 'a\0b', 'key': 'k'}),
+                  metadata(**{'class': 'Note', 'id': 'a', 'key': 'k', 'filetype': 'none'}), meta + ',x ' + 'A' * 5000):
+        assert send(stack, 'POST', 'upload', Upload_Metadata=wrong, Upload_Length=5).json()['args'] == ['Upload-Metadata'], wrong
+    assert send(stack, 'POST', 'upload', b'x', Upload_Metadata=meta, Upload_Length=5, Content_Type='text/plain').status_code == 415
+    assert send(stack, 'PATCH', path, b'x', Upload_Offset=0, Content_Type='text/plain').status_code == 415
+    assert send(stack, 'PATCH', path, b'x', Content_Type=TYPE).status_code == 400
+    assert send(stack, 'PUT', path, b'x').status_code == 405 and send(stack, 'GET', 'upload').status_code == 405
+    problem = refused('AOFFSET', lambda: checked(patch(stack, path, 3, b'x'), 204), status=409)
+    assert problem.body['args'] == ['0']
+    assert patch(stack, path, 0, b'x' * 11).status_code == 413 and offset(stack, path) == 0
+    for absent in ('0' * 32, 'x', '..%2f..', '0' * 33):
+        for method in ('HEAD', 'DELETE', 'PATCH'):
+            assert send(stack, method, f'upload/{absent}', Upload_Offset=0, Content_Type=TYPE).status_code == 404
+    checked(send(stack, 'DELETE', path), 204)
+    refused('NUPLOAD', lambda: checked(patch(stack, path, 0, b'x'), 204), status=404)
+    refused('NDOCUMENT', create, stack, 'Note/absent', 5, status=404)
+    refused('SCLOSED', lambda: create(stack, doc, 5, ns='demo'), status=401)
+
+
+def test_other_bytes_than_promised_are_worth_nothing(stack, doc):
+    path = create(stack, doc, 4, Repr_Digest=digest(b'good')).headers['Location']
+    refused('ADIGEST', lambda: checked(patch(stack, path, 0, b'evil'), 204), status=400)
+    assert send(stack, 'HEAD', path).status_code == 404 and fetch(stack, doc).status_code == 404
+
+
+def test_one_request_at_a_time_continues_an_upload(stack, doc):
+    path = create(stack, doc, 4).headers['Location']
+    with open(stack.path / 'files/stampd_lab/part' / path.rpartition('/')[2]) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        refused('XLOCKED', lambda: checked(patch(stack, path, 0, b'ab'), 204), status=423)
+        assert send(stack, 'DELETE', path).status_code == 423 and offset(stack, path) == 0
+    checked(patch(stack, path, 0, b'abcd'), 204)
+    assert fetch(stack, doc).content == b'abcd'
+
+
+# --- deaths ---
+
+def test_offsets_are_exact_wherever_a_worker_dies(stack, doc):
+    """A client that goes on from the offset that HEAD names ends with its file, whichever step was the last of a worker."""
+    content = os.urandom(900)
+    stack.set(debug_die_at='\n    '.join(POINTS))
+    try:
+        path, at = None, 0
+        for _ in range(200):
+            if not path:
+                answer = send(stack, 'POST', 'upload', Upload_Length=len(content), Upload_Metadata=metadata(**{'class': 'Note', 'id': doc.split('/')[1], 'key': 'a'}))
+                path = answer.headers.get('Location')
+                continue
+            head = send(stack, 'HEAD', path)
+            if head.status_code != 200:
+                assert head.status_code in (502, 503, 504)
+                continue
+            at = int(head.headers['Upload-Offset'])
+            assert at in (0, 300, 600, 900)
+            if at == 900:
+                break
+            answer = patch(stack, path, at, content[at:at + 300])
+            assert answer.status_code in (204, 502, 503, 504), answer.text
+    finally:
+        stack.set(debug_die_at='')
+    assert at == 900 and fetch(stack, doc).content == content
+    log = stack.log()
+    assert all(f'died at {point}' in log for point in POINTS)
+    stack.stampctl('check-config')
+
+
+def test_bytes_behind_the_offset_are_cut_off(stack, doc):
+    path = create(stack, doc, 6, content=b'abc').headers['Location']
+    data = stack.path / 'files/stampd_lab/part' / (path.rpartition('/')[2] + '.data')
+    with open(data, 'ab') as file:
+        file.write(b'XXXXXXXX')  # written, and not made durable
+    assert offset(stack, path) == 3
+    checked(patch(stack, path, 3, b'def'), 204)
+    assert fetch(stack, doc).content == b'abcdef'
+
+
+# --- limits ---
+
+def test_incomplete_uploads_are_limited(stack):
+    doc = new_document(stack, 'few')
+    stack.set(limit_client_partial_uploads=3, limit_client_partial_bytes=5000, limit_partial_uploads=4, limit_partial_bytes=100000)
+    try:
+        made = [create(stack, doc, 100, f'k{number}', ns='few').headers['Location'] for number in range(3)]
+        assert refused('XBUSY', create, stack, doc, 1, 'more', ns='few', status=429).body['args'] == ['limit_client_partial_uploads', '3']
+        checked(patch(stack, made[0], 0, b'x' * 100), 204)  # complete: it does not count
+        assert refused('XBUSY', create, stack, doc, 4801, 'more', ns='few', status=429).body['args'] == ['limit_client_partial_bytes', '5000']
+        create(stack, doc, 4800, 'more', ns='few')
+        create(stack, doc, 100, 'administrator', ns='few', as_=stack.key)
+        assert refused('XBUSY', create, stack, doc, 1, 'more', ns='few', as_=stack.key, status=429).body['args'] == ['limit_partial_uploads', '4']
+        checked(send(stack, 'DELETE', made[1]), 204)
+        assert refused('XBUSY', create, stack, doc, 100000, 'more', ns='few', as_=stack.key, status=429).body['args'] == ['limit_partial_bytes', '100000']
+    finally:
+        stack.set(limit_client_partial_uploads=20, limit_client_partial_bytes=17179869184, limit_partial_uploads=1000, limit_partial_bytes=68719476736)
+
+
+def test_uploads_expire(stack, doc):
+    old, young = (create(stack, doc, 6, content=b'abc').headers['Location'] for _ in range(2))
+    folder = stack.path / 'files/stampd_lab/part'
+    name = old.rpartition('/')[2]
+    long_ago = time.time() - 2 * 86400
+    os.utime(folder / name, (long_ago, long_ago))
+    wait_until(lambda: send(stack, 'HEAD', old).status_code == 404, what='the end of the upload')
+    assert not (folder / f'{name}.data').exists() and offset(stack, young) == 3
+    checked(send(stack, 'DELETE', young), 204)
+
+
+# --- rights ---
+
+@pytest.fixture(scope='module')
+def team(stack):
+    stack.op('z', 'ns', {'set': {'ns': 'team', 'access': 'rules', 'accounts': OPEN, 'rules': RULES}}, admin=True)
+    return [stack.op('team', 'register', {'name': name, 'password': PASSWORD})['out'] for name in ('ann', 'bob')]
+
+
+def test_rights_are_judged_at_each_step(stack, team):
+    (ann, bob), (ann_id, bob_id) = ([made[name] for made in team] for name in ('token', 'account'))
+    stack.put('team', {'c': 'Note', 'id': 'of-ann', 'items': [{'c': 'Main', 'j': {'owner': ann_id}}]}, admin=True)
+    for key, status in ((bob, (403, 404)), (None, (401, 404))):
+        with pytest.raises(Problem) as problem:
+            create(stack, 'Note/of-ann', 6, ns='team', as_=key)
+        assert problem.value.status in status
+    path = create(stack, 'Note/of-ann', 6, ns='team', as_=ann, content=b'abc').headers['Location']
+    for method in ('HEAD', 'DELETE', 'PATCH'):
+        for key, status in ((bob, 404), (None, 401)):
+            assert send(stack, method, path, b'def' if method == 'PATCH' else None, as_=key, Upload_Offset=3, Content_Type=TYPE).status_code in (status, 404)
+    stack.put('team', {'c': 'Note', 'id': 'of-ann', 'items': [{'c': 'Main', 'j': {'owner': bob_id}}]}, admin=True)
+    assert patch(stack, path, 3, b'def', as_=ann).status_code in (403, 404)  # she has lost the document
+    assert stack.get('team', ('Note', 'of-ann'), admin=True)['items'][0]['c'] == 'Main'
+    stack.put('team', {'c': 'Note', 'id': 'of-ann', 'items': [{'c': 'Main', 'j': {'owner': ann_id}}]}, admin=True)
+    checked(patch(stack, path, 3, b'def', as_=ann), 204)
+    assert fetch(stack, 'Note/of-ann', ns='team', as_=ann).content == b'abcdef'
+    assert send(stack, 'HEAD', path, as_=bob).status_code == 404

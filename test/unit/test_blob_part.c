@@ -1,0 +1,201 @@
+/* test_blob_part: uploads in parts: offsets, one holder, limits, what a crash leaves; their metadata. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena_fixture.h"
+#include "edge/blob_part.h"
+#include "model/upload_metadata.h"
+
+static char room[] = "/tmp/test_blob_part.XXXXXX";
+static const struct bytes database = BYTES("one");
+static const struct blob_part_limits wide = {100, 1000000, 100, 1000000};
+static struct blob_store *store;
+static char id[BLOB_PART_ID + 1];
+
+static int begin(void **state)
+{
+    char folder[sizeof room + 16];
+    assert_non_null(mkdtemp(room));
+    snprintf(folder, sizeof folder, "%s/files", room);
+    store = blob_store_open(folder, BLOB_NO_GROUP);
+    return arena_set_up(state);
+}
+
+static int end(void **state)
+{
+    assert_int_equal(blob_store_remove_database(store, database), FAULT_NONE);
+    blob_store_close(store);
+    return arena_tear_down(state);
+}
+
+static enum fault create(int64_t size, struct bytes owner, const struct blob_part_limits *limits,
+                         enum blob_part_limit *limit_r)
+{
+    const struct blob_part_state state = {.size = size, .owner = owner, .note = BYTES("a note")};
+    return blob_part_create(store, database, &state, limits, id, limit_r);
+}
+
+static struct blob_part *created(int64_t size)
+{
+    enum blob_part_limit limit;
+    struct blob_part *part;
+    assert_int_equal(create(size, NO_BYTES, &wide, &limit), FAULT_NONE);
+    assert_int_equal(blob_part_open(store, database, bytes_of(id), arena, &part), FAULT_NONE);
+    return part;
+}
+
+static struct blob_upload *continued(struct blob_part *part, const char *text)
+{
+    struct blob_upload *upload;
+    assert_int_equal(blob_part_continue(part, &upload), FAULT_NONE);
+    assert_int_equal(blob_store_write(upload, bytes_of(text)), FAULT_NONE);
+    return upload;
+}
+
+static void add(struct blob_part *part, const char *text)
+{
+    int64_t offset = blob_part_state(part)->offset + (int64_t)strlen(text);
+    assert_int_equal(blob_store_suspend(continued(part, text)), FAULT_NONE);
+    assert_int_equal(blob_part_advance(part, offset), FAULT_NONE);
+}
+
+static struct blob_digest sealed(struct blob_upload *upload, int64_t expected)
+{
+    struct blob_digest digest;
+    int64_t size;
+    assert_int_equal(blob_store_seal(upload, &digest, &size), FAULT_NONE);
+    assert_int_equal(size, expected);
+    return digest;
+}
+
+static void assert_abc(const struct blob_digest *digest)
+{
+    char text[BLOB_HEX + 1];
+    blob_store_write_digest(digest, text);
+    assert_string_equal(text, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+static void parts_become_a_file(void **state UNUSED)
+{
+    struct blob_part *part = created(3);
+    struct blob_part_state seen;
+    int64_t size;
+    add(part, "a");
+    blob_store_abandon(continued(part, "xyz")); /* it was not advanced: cut off */
+    add(part, "b");
+    struct blob_upload *upload = continued(part, "c");
+    struct blob_digest digest = sealed(upload, 3);
+    assert_abc(&digest);
+    blob_store_abandon(upload);
+    upload = continued(part, "c"); /* although it was made ready */
+    (void)sealed(upload, 3);
+    assert_int_equal(blob_part_note_digest(part, &digest), FAULT_NONE);
+    assert_int_equal(blob_store_finish(upload), FAULT_NONE);
+    assert_int_equal(blob_store_measure(store, database, &digest, &size), FAULT_NONE);
+    assert_int_equal(size, 3);
+    upload = continued(part, "c"); /* no document has it: the last part comes again */
+    digest = sealed(upload, 3);
+    assert_abc(&digest);
+    assert_int_equal(blob_store_finish(upload), FAULT_NONE);
+    assert_int_equal(blob_part_complete(part), FAULT_NONE);
+    blob_part_close(part);
+    assert_int_equal(blob_part_look(store, database, bytes_of(id), arena, &seen), FAULT_NONE);
+    assert_int_equal(seen.offset, 3);
+    assert_true(bytes_equal(seen.note, BYTES("a note")));
+}
+
+static void one_holds_it(void **state UNUSED)
+{
+    struct blob_part *part = created(3), *other;
+    struct blob_part_state seen;
+    assert_int_equal(blob_part_open(store, database, bytes_of(id), arena, &other), FAULT_XLOCKED);
+    assert_int_equal(blob_part_look(store, database, bytes_of(id), arena, &seen), FAULT_NONE);
+    assert_int_equal(blob_part_remove(part), FAULT_NONE);
+    blob_part_close(part);
+    assert_int_equal(blob_part_open(store, database, bytes_of(id), arena, &other), FAULT_NUPLOAD);
+    assert_int_equal(blob_part_open(store, database, BYTES("../../etc/passwd"), arena, &other),
+                     FAULT_NUPLOAD);
+}
+
+static void limits_hold(void **state UNUSED)
+{
+    char ann[BLOB_PART_OWNER + 1], bob[BLOB_PART_OWNER + 1];
+    enum blob_part_limit limit;
+    struct blob_part *part;
+    int64_t removed;
+    assert_int_equal(blob_part_clear(store, database, INT64_MIN, &removed), FAULT_NONE);
+    memset(ann, 'a', sizeof ann);
+    memset(bob, 'b', sizeof bob);
+    struct bytes a = {ann, BLOB_PART_OWNER}, b = {bob, BLOB_PART_OWNER};
+    const struct blob_part_limits limits = {3, 100, 2, 50};
+    assert_int_equal(create(51, a, &limits, &limit), FAULT_XBUSY);
+    assert_int_equal(limit, BLOB_PART_OWNER_BYTES);
+    assert_int_equal(create(25, a, &limits, &limit), FAULT_NONE);
+    assert_int_equal(create(25, a, &limits, &limit), FAULT_NONE);
+    assert_int_equal(create(0, a, &limits, &limit), FAULT_XBUSY);
+    assert_int_equal(limit, BLOB_PART_OWNER_MOST);
+    assert_int_equal(create(51, NO_BYTES, &limits, &limit), FAULT_XBUSY);
+    assert_int_equal(limit, BLOB_PART_BYTES);
+    assert_int_equal(create(50, b, &limits, &limit), FAULT_NONE);
+    const char *third = arena_copy(arena, id, BLOB_PART_ID);
+    assert_int_equal(create(0, b, &limits, &limit), FAULT_XBUSY);
+    assert_int_equal(limit, BLOB_PART_MOST);
+    assert_int_equal(blob_part_open(store, database, bytes_of(third), arena, &part), FAULT_NONE);
+    assert_int_equal(blob_part_clear(store, database, INT64_MIN, &removed), FAULT_NONE);
+    assert_int_equal(removed, 2); /* the third is held */
+    assert_int_equal(blob_part_complete(part), FAULT_NONE);
+    blob_part_close(part);
+    assert_int_equal(create(50, b, &limits, &limit), FAULT_NONE); /* what is complete does not count */
+    assert_int_equal(blob_part_clear(store, database, 3600, &removed), FAULT_NONE);
+    assert_int_equal(removed, 0);
+    assert_int_equal(blob_part_clear(store, database, INT64_MIN, &removed), FAULT_NONE);
+    assert_int_equal(removed, 2);
+}
+
+static void metadata(void **state UNUSED)
+{
+    struct upload_metadata read;
+    static const char *const wrong[] = {
+        "",                                         /* nothing is named */
+        "class Tm90ZQ==,id bjE=",                   /* no key */
+        "class Tm90ZQ==,id bjE=,key ",              /* empty */
+        "class Tm90ZQ==,id bjE=,key",               /* no value */
+        "class Tm90ZQ==,id bjE=,key YQ",            /* no padding */
+        "class Tm90ZQ==,id bjE=,key YR==",          /* another text has the same bytes */
+        "class Tm90ZQ==,id bjE=,key YQ==,key YQ==", /* twice */
+        "class Tm90ZQ==,id bjE=,key AA==",          /* NUL */
+        "class Tm90ZQ==,id bjE=,key /w==",          /* not UTF-8 */
+        "class Tm90ZQ==,id bjE=,key _w==",          /* another alphabet */
+        "class Tm90ZQ==,id bjE=,key YQ==,filetype YQ==",
+        "class Tm90ZQ==,id bjE=,key YQ==,x \x01",
+    };
+    assert_true(upload_metadata_read(
+        arena, BYTES("x,class Tm90ZQ==,id bjE=, filename YQ==,filetype YS9i,y !!"), &read));
+    assert_true(bytes_equal(read.class, BYTES("Note")) && bytes_equal(read.id, BYTES("n1")) &&
+                bytes_equal(read.key, BYTES("a")) && bytes_equal(read.mime, BYTES("a/b")));
+    assert_true(upload_metadata_read(arena, BYTES("class Tm90ZQ==,id bjE=,filename YQ==,key Yg=="), &read));
+    assert_true(bytes_equal(read.key, BYTES("b")) && !read.mime.size);
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        assert_false(upload_metadata_read(arena, bytes_of(wrong[i]), &read));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_become_a_file),
+        cmocka_unit_test(one_holds_it),
+        cmocka_unit_test(limits_hold),
+        cmocka_unit_test(metadata),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
