@@ -81,8 +81,8 @@ def lines_of(stack, words):
     return stack.log().count(words)
 
 
-@pytest.mark.parametrize('how', ['Loop', 'LoopAfter'])
-def test_who_waits_behind_an_endless_loop_is_served(stack, how):
+def wait_behind_a_loop(stack, how):
+    """Did some of the requests wait in a kept connection?  Those that nginx was slow to pass on came to the next worker."""
     worker = keep_connections(stack)
     loops, again = lines_of(stack, 'trial loops'), lines_of(stack, 'had not been begun')
     stack.put('demo', {'c': 'Trial', 'id': 'counter', 'delete': True}, admin=True)
@@ -95,8 +95,13 @@ def test_who_waits_behind_an_endless_loop_is_served(stack, how):
     assert items_of(stack.get('demo', ('Trial', 'counter')))[('Count', None)] == {'n': WAITING}, 'each once'
     assert sorted(answer.json()['out']['work']['n'] for answer in answers) == list(range(1, WAITING + 1))
     assert lines_of(stack, 'trial loops') == loops + 1, 'what ends workers is not handed on to the next one'
-    assert lines_of(stack, 'had not been begun') > again, 'some did wait in a kept connection'
     assert call(stack, 'Started').json()['out']['pid'] != worker
+    return lines_of(stack, 'had not been begun') > again
+
+
+@pytest.mark.parametrize('how', ['Loop', 'LoopAfter'])
+def test_who_waits_behind_an_endless_loop_is_served(stack, how):
+    assert any(wait_behind_a_loop(stack, how) for _ in range(5)), 'some did wait in a kept connection'
 
 
 def test_what_was_begun_is_lost_and_not_done_again(stack):

@@ -32,7 +32,7 @@ def kit():
 def manager(stack):
     for ns in ('lab', 'demo'):
         stack.psql(ns, 'truncate cron, taskqueue, task_history')
-        stack.psql(ns, "select delete_document(class, id) from doc where class = 'Counter'")
+        stack.clear(ns, 'Counter')
     return Manager(stack, 'lab')
 
 

@@ -38,7 +38,7 @@ class Ledger:
         self.manager = Manager(stack, 'lab')
         self.expected = {}
         stack.psql('lab', 'truncate taskqueue, task_history')
-        stack.psql('lab', "select delete_document(class, id) from doc where class = 'Counter'")
+        stack.clear('lab', 'Counter')
 
     def plan(self, *tasks):
         """Each is an operation, a counter, how often it counts there, and more of its param."""

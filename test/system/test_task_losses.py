@@ -26,7 +26,7 @@ def kit():
 @pytest.fixture
 def manager(stack):
     stack.psql('lab', 'truncate taskqueue, task_history')
-    stack.psql('lab', "select delete_document(class, id) from doc where class = 'Counter'")
+    stack.clear('lab', 'Counter')
     return Manager(stack, 'lab')
 
 

@@ -26,7 +26,7 @@ def kit():
 @pytest.fixture
 def manager(stack):
     stack.psql('demo', 'truncate taskqueue, task_history')
-    stack.psql('demo', "select delete_document(class, id) from doc where class in ('Counter', 'Told')")
+    stack.clear('demo', 'Counter', 'Told')
     return Manager(stack)
 
 
