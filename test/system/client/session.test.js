@@ -183,6 +183,7 @@ test('a collection of more than a page is read in pages, and a page that was los
   }
   let pages = 0
   const session = await opened(test, {
+    live: false,
     async fetch(address, init) {
       if (address.endsWith('/op/collection') && pages++ === 1) throw new TypeError('lost')
       return fetch(address, init)
@@ -196,6 +197,23 @@ test('a collection of more than a page is read in pages, and a page that was los
   assert.deepEqual(members.get().map(one => one.id), ids)
   assert.ok(sizes.includes(500), 'the first page is shown while others come')
   assert.ok(pages < 8)
+})
+
+test('what has changed before the connection for live events began is not missed', { skip }, async test => {
+  const id = fresh()
+  let isFirst = true
+  const session = await opened(test, {
+    async fetch(address, init) {
+      if (address.endsWith('/live') && isFirst) {
+        isFirst = false
+        await until(session.doc('Note', id), one => one.known)
+        await session.sync()
+        await put(note(id, line('1', 'meanwhile')))
+      }
+      return fetch(address, init)
+    }
+  })
+  await until(session.doc('Note', id), one => one.exists)
 })
 
 test('a collection that is not declared is refused, and all else goes on', { skip }, async test => {
