@@ -201,6 +201,8 @@ def test_documents_that_are_cached_are_none(trusted):
     documents = [{'c': 'Kept', 'id': f'k{n}', 'items': [{'c': 'Line', 'j': n}]} for n in range(200)]
     for first in range(0, len(documents), 32):
         trusted.op('lab', 'put', {'docs': documents[first:first + 32]}, admin=True)
+    # When it begins to listen, all copies are verified once more.
+    wait_until(lambda: 'relay listens database=stampd_lab' in trusted.log().rpartition('ready version=')[2], what='the relay')
     with Client(trusted, ATTACKER) as client:
         held = client.op('lab', 'sync', syncs=[{'c': 'Kept', 'id': document['id']} for document in documents]).json['syncs']
         held = [{'c': 'Kept', **{name: one[name] for name in ('id', 'v', 'ct', 'dt')}} for one in held]

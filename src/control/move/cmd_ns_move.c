@@ -39,7 +39,10 @@ static bool run(struct control *control, const struct move_words *words, const c
     };
     if (words->is_abandoned)
         return mover_abandon(control, &options);
-    return control_load_settings(&to) && mover_run(control, &to, &options);
+    bool is_moved = control_load_settings(&to) && mover_run(control, &to, &options);
+    if (to.has_settings)
+        settings_free(&to.settings);
+    return is_moved;
 }
 
 int cmd_ns_move(struct control *control, int argc, char **argv)
