@@ -259,7 +259,9 @@ def test_rights_are_judged_at_each_step(stack, team):
         for key, status in ((bob, 404), (None, 401)):
             assert send(stack, method, path, b'def' if method == 'PATCH' else None, as_=key, Upload_Offset=3, Content_Type=TYPE).status_code in (status, 404)
     stack.put('team', {'c': 'Note', 'id': 'of-ann', 'items': [{'c': 'Main', 'j': {'owner': bob_id}}]}, admin=True)
-    assert patch(stack, path, 3, b'def', as_=ann).status_code in (403, 404)  # she has lost the document
+    for part in (b'd', b'def'):  # she has lost the document: neither a part nor the last one is taken
+        assert patch(stack, path, 3, part, as_=ann).status_code in (403, 404)
+    assert offset(stack, path, as_=ann) == 3
     assert stack.get('team', ('Note', 'of-ann'), admin=True)['items'][0]['c'] == 'Main'
     stack.put('team', {'c': 'Note', 'id': 'of-ann', 'items': [{'c': 'Main', 'j': {'owner': ann_id}}]}, admin=True)
     checked(patch(stack, path, 3, b'def', as_=ann), 204)
