@@ -413,9 +413,18 @@ class Stack:
         return self.op(ns, 'put', {'docs': list(documents)}, **more)['out']['v']
 
     def clear(self, ns, *classes):
-        """Deletes all documents of these classes, by the server: what psql deletes reaches the copies of workers a moment later."""
-        for c, id_ in self.psql(ns, 'select class, id from doc where class = any(%s) and ctime <> 0', (list(classes),)):
-            self.put(ns, {'c': c, 'id': id_, 'delete': True}, admin=True)
+        """Deletes all documents of these classes, by the server: what psql deletes reaches the copies of workers a moment later.
+        Waits for a database that has just come back."""
+        def delete():
+            try:
+                for c, id_ in self.psql(ns, 'select class, id from doc where class = any(%s) and ctime <> 0', (list(classes),)):
+                    self.put(ns, {'c': c, 'id': id_, 'delete': True}, admin=True)
+            except Problem as problem:
+                if problem.code not in ('XAWAY', 'XUNKNOWN'):
+                    raise
+                return False
+            return True
+        wait_until(delete, what='the deletion of documents')
 
     def ping(self, ns=None):
         return self.request('GET', f'/{ns}/ping' if ns else '/ping')
