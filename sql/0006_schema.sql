@@ -119,7 +119,7 @@ end $$;
 comment on function stampd.export_item(text, text, text, text) is
   'Brings side tables and collections of a document to the content of an item; whoever writes one by SQL calls it behind.';
 
-create function stampd.export_wipe(class text, id text) returns void language plpgsql volatile as $$
+create function stampd.side_wipe(class text, id text) returns void language plpgsql volatile as $$
 declare
   wipe record;
 begin
@@ -127,6 +127,12 @@ begin
       where p.pronamespace = 'stampd'::regnamespace and p.proname ~ ('^x_' || class || '_[A-Z][A-Za-z0-9]*_wipe$') loop
     execute format('select stampd.%I($1)', wipe.proname) using array[id];
   end loop;
+end $$;
+comment on function stampd.side_wipe(text, text) is 'Removes a document from all side tables of its class.';
+
+create function stampd.export_wipe(class text, id text) returns void language plpgsql volatile as $$
+begin
+  perform stampd.side_wipe(class, id);
   perform stampd.member_write(class, array[id]);
   perform stampd.owned_write(array[class], array[id], 0, null);
 end $$;
@@ -137,7 +143,7 @@ declare
   written record;
 begin
   for written in select i.iclass, array_agg(i.key) as keys from stampd.item i
-      where i.class = of_class and i.id = of_id and i.version = of_version group by i.iclass loop
+      where i.class = of_class and i.id = of_id and (of_version is null or i.version = of_version) group by i.iclass loop
     if to_regprocedure(format('stampd.%I(text[],text[])', 'x_' || of_class || '_' || written.iclass || '_write')) is not null then
       execute format('select stampd.%I($1, $2)', 'x_' || of_class || '_' || written.iclass || '_write')
         using array_fill(of_id, array[cardinality(written.keys)]), written.keys;
@@ -147,7 +153,7 @@ begin
   perform stampd.owned_write(array[of_class], array[of_id], 0, null);
 end $$;
 comment on function stampd.export_items(text, text, bigint) is
-  'Brings side tables and collections of a document to its items of that version.';
+  'Brings side tables and collections of a document to its items of that version; null: to all of them.';
 
 create function stampd.fill_next(of_class text, of_iclass text, batch int, changes boolean) returns text[]
   language plpgsql volatile set search_path = stampd, pg_temp set plan_cache_mode = force_generic_plan

@@ -202,31 +202,17 @@ comment on function stampd.import_document(text, text, text[], text[], text[], b
 create function stampd.restore_document(of_class text, of_id text, of_version bigint, of_ctime bigint, of_dtime bigint, of_v1 bigint, of_v2 bigint,
     iclasses text[], keys text[], versions bigint[], stamps bigint[], contents text[], raws boolean[]) returns void
   language plpgsql volatile set search_path = stampd, pg_temp set stampd.worker = 'on' set stampd.rewrites = 'on' as $$
-declare
-  wipe    record;
-  written record;
 begin
   perform check_isolation();
   insert into doc as d (class, id, version, ctime, dtime, v1, v2) values (of_class, of_id, of_version, of_ctime, of_dtime, of_v1, of_v2)
     on conflict on constraint doc_pkey do update
       set version = excluded.version, ctime = excluded.ctime, dtime = excluded.dtime, v1 = excluded.v1, v2 = excluded.v2;
-  for wipe in select p.proname from pg_catalog.pg_proc p
-      where p.pronamespace = 'stampd'::regnamespace and p.proname ~ ('^x_' || of_class || '_[A-Z][A-Za-z0-9]*_wipe$') loop
-    execute format('select stampd.%I($1)', wipe.proname) using array[of_id];
-  end loop;
+  perform side_wipe(of_class, of_id);
   delete from item i where i.class = of_class and i.id = of_id;
   insert into item (class, id, iclass, key, version, vop, content, raw)
     select of_class, of_id, n.iclass, n.key, n.version, n.vop, n.content, n.raw
       from unnest(iclasses, keys, versions, stamps, contents, raws) n(iclass, key, version, vop, content, raw);
-  for written in select i.iclass, array_agg(i.key) as keys from item i
-      where i.class = of_class and i.id = of_id and i.content is not null and not i.raw group by i.iclass loop
-    if to_regprocedure(format('stampd.%I(text[],text[])', 'x_' || of_class || '_' || written.iclass || '_write')) is not null then
-      execute format('select stampd.%I($1, $2)', 'x_' || of_class || '_' || written.iclass || '_write')
-        using array_fill(of_id, array[cardinality(written.keys)]), written.keys;
-    end if;
-  end loop;
-  perform member_write(of_class, array[of_id]);
-  perform owned_write(array[of_class], array[of_id], 0, null);
+  perform export_items(of_class, of_id, null);
 end $$;
 comment on function stampd.restore_document(text, text, bigint, bigint, bigint, bigint, bigint, text[], text[], bigint[], bigint[], text[], boolean[]) is
   'Makes the rows of a document exactly these, versions included, and side tables and collections what follows from them.  Nobody else '
