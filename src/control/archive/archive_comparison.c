@@ -163,7 +163,7 @@ bool archive_comparison_run(struct control *control, const struct ns_target *tar
     compared.arena = arena_create("document of the namespace");
     compared.scratch = arena_create("document of the archive");
     bool is_done = archive_rows_open(control, &snapshot, &all, &compared.rows) && take_row(&compared) &&
-                   archive_reader_open(control->arena, path, contents, &reader) &&
+                   archive_reader_open(path, contents, &reader) &&
                    compare_members(&compared, control, reader, bytes_of(target->conf->database));
     archive_reader_close(reader);
     archive_rows_close(compared.rows);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "base/log.h"
 #include "control/archive/archive_line.h"
 #include "control/archive/archive_writer.h"
@@ -103,8 +104,8 @@ static bool open_reader(const char *path, struct bytes key, const struct archive
     return reader->tarball != NULL || complain(reader, strerror(ENOMEM));
 }
 
-bool archive_reader_open(struct arena *arena UNUSED, const char *path,
-                         const struct archive_contents *contents, struct archive_reader **reader_r)
+bool archive_reader_open(const char *path, const struct archive_contents *contents,
+                         struct archive_reader **reader_r)
 {
     return open_reader(path, contents->key, contents, reader_r);
 }
@@ -232,6 +233,28 @@ bool archive_reader_next(struct archive_reader *reader, struct bytes *name_r, st
                complain(reader, "it has changed since it was verified");
     }
     return check_member(reader, *name_r, builder_bytes(bytes_r));
+}
+
+bool archive_reader_each(const char *path, const struct archive_contents *contents,
+                         archive_reader_taker *take, void *context)
+{
+    struct archive_reader *reader;
+    struct builder bytes = {0};
+    struct bytes name;
+    bool is_right = archive_reader_open(path, contents, &reader);
+    while (is_right && (is_right = archive_reader_next(reader, &name, &bytes)) && name.data)
+        is_right = take(context, reader, name, builder_bytes(&bytes));
+    archive_reader_close(reader);
+    builder_free(&bytes);
+    return is_right;
+}
+
+const char *archive_identity(struct arena *arena, const struct archive_contents *contents)
+{
+    char *hex = ARENA_ROOM(arena, char, CRYPTO_SHA256_HEX + 1);
+    hex_write(contents->identity, CRYPTO_SHA256, hex);
+    hex[CRYPTO_SHA256_HEX] = '\0';
+    return hex;
 }
 
 /* --- the first pass --- */

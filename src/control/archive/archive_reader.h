@@ -43,8 +43,8 @@ MUST_USE bool archive_verify(struct arena *arena, const char *path, struct bytes
 
 struct archive_reader;
 /* For the second pass.  On failure reports why. */
-MUST_USE bool archive_reader_open(struct arena *arena, const char *path,
-                                  const struct archive_contents *contents, struct archive_reader **reader_r);
+MUST_USE bool archive_reader_open(const char *path, const struct archive_contents *contents,
+                                  struct archive_reader **reader_r);
 /* Reads the next member whole into `bytes_r`, which is emptied first; `name_r` NULL: there are no more.  Of a
  * file nothing is read: archive_reader_take does, or the next call, which checks it.  On failure reports why.
  */
@@ -56,6 +56,16 @@ MUST_USE bool archive_reader_take(struct archive_reader *reader,
                                   bool (*take)(void *context, struct bytes piece), void *context);
 int64_t archive_reader_file_size(const struct archive_reader *reader); /* of that file; 0: it is none */
 void archive_reader_close(struct archive_reader *reader);              /* NULL is allowed */
+
+/* A second pass over all members: `take` returns false when it has failed and reported why.  On failure
+ * reports why. */
+typedef bool archive_reader_taker(void *context, struct archive_reader *reader, struct bytes name,
+                                  struct bytes bytes);
+MUST_USE bool archive_reader_each(const char *path, const struct archive_contents *contents,
+                                  archive_reader_taker *take, void *context);
+
+/* The identity of the archive in hexadecimal. */
+const char *archive_identity(struct arena *arena, const struct archive_contents *contents);
 
 /* Is it a member with documents? */
 bool archive_reader_has_documents(struct bytes name);

@@ -8,10 +8,11 @@
 #include "control/ns_keys.h"
 
 struct replacing {
-    struct control *control;
     struct pg *pg;
     struct arena *arena; /* of a document */
     struct data_keys *keys;
+    struct archive_batch *batch;
+    void (*change)(void *, struct archive_document *); /* of the pass */
     bool has_failed;
 };
 
@@ -101,52 +102,48 @@ static void replace(void *context, struct archive_document *document)
     run(replacing, header, &statements[1], &params);
 }
 
+static bool take_documents(void *context, struct archive_reader *reader UNUSED, struct bytes name,
+                           struct bytes lines)
+{
+    struct replacing *replacing = context;
+    if (!archive_reader_has_documents(name))
+        return true;
+    if (!archive_batch_read(replacing->batch, lines, false))
+        return false;
+    archive_batch_each(replacing->batch, replacing->change, replacing);
+    return !replacing->has_failed;
+}
+
 static bool pass(struct replacing *replacing, const char *path, const struct archive_contents *contents,
                  void (*change)(void *, struct archive_document *))
 {
-    struct archive_reader *reader;
-    struct builder bytes = {0};
-    struct bytes name;
-    struct archive_batch *batch = archive_batch_create(replacing->control, replacing->pg, true);
-    bool is_right = archive_reader_open(replacing->control->arena, path, contents, &reader);
-    while (is_right && (is_right = archive_reader_next(reader, &name, &bytes)) && name.data) {
-        if (!archive_reader_has_documents(name))
-            continue;
-        is_right = archive_batch_read(batch, builder_bytes(&bytes), false);
-        if (is_right)
-            archive_batch_each(batch, change, replacing);
-        is_right = is_right && !replacing->has_failed;
-    }
-    archive_reader_close(reader);
-    archive_batch_destroy(batch);
-    builder_free(&bytes);
-    return is_right;
+    replacing->change = change;
+    return archive_reader_each(path, contents, take_documents, replacing);
+}
+
+static bool take_file(void *context, struct archive_reader *reader, struct bytes name,
+                      struct bytes bytes UNUSED)
+{
+    struct blob_digest digest;
+    return !archive_files_read_name(name, &digest) || importer_files_store(context, reader, name);
 }
 
 bool archive_replace_files(struct control *control, const struct ns_target *target, const char *path,
                            const struct archive_contents *contents)
 {
-    struct archive_reader *reader;
-    struct blob_digest digest;
-    struct builder bytes = {0};
-    struct bytes name;
     if (!importer_files_check(control, target, contents))
         return false;
     struct importer_files *files = importer_files_open(control, target);
-    bool is_right = archive_reader_open(control->arena, path, contents, &reader);
-    while (is_right && (is_right = archive_reader_next(reader, &name, &bytes)) && name.data)
-        if (archive_files_read_name(name, &digest))
-            is_right = importer_files_store(files, reader, name);
-    archive_reader_close(reader);
+    bool is_right = archive_reader_each(path, contents, take_file, files);
     importer_files_close(files);
-    builder_free(&bytes);
     return is_right;
 }
 
 bool archive_replace_run(struct control *control, struct pg *pg, const char *path,
                          const struct archive_contents *contents)
 {
-    struct replacing replacing = {.control = control, .pg = pg, .arena = arena_create("replaced")};
+    struct replacing replacing = {
+        .pg = pg, .arena = arena_create("replaced"), .batch = archive_batch_create(control, pg, true)};
     bool is_done = ns_keys_read(control, pg, &replacing.keys);
     if (is_done && pg_prepare(pg, statements, COUNT_OF(statements)) != FAULT_NONE) {
         message_print("storing documents: %s", pg_message(pg));
@@ -155,6 +152,7 @@ bool archive_replace_run(struct control *control, struct pg *pg, const char *pat
     is_done = is_done && pass(&replacing, path, contents, free_values) &&
               pass(&replacing, path, contents, replace) &&
               control_execute(pg, "storing documents", "deallocate all");
+    archive_batch_destroy(replacing.batch);
     arena_destroy(replacing.arena);
     return is_done;
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hex.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
 
@@ -122,15 +121,13 @@ bool import_progress_end(struct pg *pg)
 
 static const char follows[] = "follows ";
 
-bool import_progress_follow(struct control *control, struct pg *pg, const unsigned char *identity)
+bool import_progress_follow(struct control *control, struct pg *pg, const struct archive_contents *contents)
 {
-    char hex[CRYPTO_SHA256_HEX + 1];
     struct pg_params params;
     struct pg_result *row;
-    hex_write(identity, CRYPTO_SHA256, hex);
-    hex[CRYPTO_SHA256_HEX] = '\0';
+    const char *identity = archive_identity(control->arena, contents);
     pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(arena_printf(control->arena, "%s%s", follows, hex)));
+    pg_params_add_text(&params, bytes_of(arena_printf(control->arena, "%s%s", follows, identity)));
     return control_query(control, pg, "recording the progress",
                          "update stampd.import_progress set identity = $1::text", &params, &row);
 }

@@ -2,7 +2,7 @@
 #ifndef STAMPD_CONTROL_ARCHIVE_IMPORT_PROGRESS_H
 #define STAMPD_CONTROL_ARCHIVE_IMPORT_PROGRESS_H
 
-#include "control/archive/archive_sum.h"
+#include "control/archive/archive_reader.h"
 #include "control/ns_registry.h"
 
 enum { IMPORT_VERIFIED = -1 };
@@ -33,8 +33,9 @@ MUST_USE bool import_progress_end(struct pg *pg);
 
 /* --- a namespace that follows another one (control/move) --- */
 
-/* Records that the namespace is what the archive of this identity has. */
-MUST_USE bool import_progress_follow(struct control *control, struct pg *pg, const unsigned char *identity);
+/* Records that the namespace is what this archive has. */
+MUST_USE bool import_progress_follow(struct control *control, struct pg *pg,
+                                     const struct archive_contents *contents);
 /* The identity, in hexadecimal, of the archive that the record names so; NULL: it is of an import, or there
  * is none. */
 const char *import_progress_followed(const struct import_progress *progress);

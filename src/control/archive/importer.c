@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hex.h"
 #include "control/archive/archive_batch.h"
 #include "control/archive/archive_configuration.h"
 #include "control/archive/archive_merge.h"
@@ -28,17 +27,17 @@ struct import {
     struct importer_files *files;
     struct builder transformed;
     struct progress progress;
+    int64_t number, size; /* of the members with documents so far; of the bytes, files included */
 };
 
 /* --- beginning --- */
 
 static const char *identify(struct import *import)
 {
-    char archive[CRYPTO_SHA256_HEX + 1], command[CRYPTO_SHA256_HEX + 1];
-    hex_write(import->contents.identity, CRYPTO_SHA256, archive);
-    archive[CRYPTO_SHA256_HEX] = '\0';
+    struct arena *arena = import->control->arena;
+    char command[CRYPTO_SHA256_HEX + 1];
     crypto_sha256_hex(bytes_of(import->options->transform ? import->options->transform : ""), command);
-    return arena_printf(import->control->arena, "%s %s%s", archive, command,
+    return arena_printf(arena, "%s %s%s", archive_identity(arena, &import->contents), command,
                         import->options->keeps_configuration ? " documents" : "");
 }
 
@@ -120,14 +119,25 @@ static bool import_member(struct import *import, struct bytes lines)
                                   : restore(import, import->target.pg));
 }
 
-static bool take_member(struct import *import, struct archive_reader *reader, struct bytes name,
-                        struct bytes lines, int64_t *number)
+static bool take_documents(struct import *import, struct bytes lines)
 {
+    import->size += (int64_t)lines.size;
+    return import->number++ < import->done.members || import_member(import, lines);
+}
+
+static bool take_member(void *context, struct archive_reader *reader, struct bytes name, struct bytes bytes)
+{
+    struct import *import = context;
     struct blob_digest digest;
-    if (archive_files_read_name(name, &digest))
-        return importer_files_store(import->files, reader, name);
-    return !archive_reader_has_documents(name) || (*number)++ < import->done.members ||
-           import_member(import, lines);
+    bool is_right = true;
+    if (archive_files_read_name(name, &digest)) {
+        is_right = importer_files_store(import->files, reader, name);
+        import->size += archive_reader_file_size(reader);
+    } else if (archive_reader_has_documents(name)) {
+        is_right = take_documents(import, bytes);
+    }
+    progress_show(&import->progress, import->done.sum.documents, import->size);
+    return is_right;
 }
 
 /* Members before those that are done are read again, to check them. */
@@ -135,29 +145,17 @@ static bool import_documents(struct import *import)
 {
     if (import->done.members == IMPORT_VERIFIED)
         return true;
-    struct archive_reader *reader;
-    struct builder bytes = {0};
-    struct bytes name;
-    int64_t number = 0, size = 0;
-    bool is_right =
-        archive_reader_open(import->control->arena, import->options->path, &import->contents, &reader);
     progress_start(&import->progress, 0, import->contents.document_bytes + import->contents.files.bytes);
     import->batch = archive_batch_create(import->control, import->target.pg, true);
     import->files = importer_files_open(import->control, &import->target);
-    while (is_right && (is_right = archive_reader_next(reader, &name, &bytes)) && name.data) {
-        is_right = take_member(import, reader, name, builder_bytes(&bytes), &number);
-        size += archive_reader_has_documents(name) ? (int64_t)bytes.size : archive_reader_file_size(reader);
-        progress_show(&import->progress, import->done.sum.documents, size);
-    }
+    bool is_right = archive_reader_each(import->options->path, &import->contents, take_member, import);
     progress_clear(&import->progress);
     if (is_right && import->contents.files.count)
         printf("files: %lld of %zu stored, the others were there\n",
                (long long)importer_files_stored(import->files), import->contents.files.count);
     importer_files_close(import->files);
     archive_batch_destroy(import->batch);
-    archive_reader_close(reader);
     builder_free(&import->transformed);
-    builder_free(&bytes);
     return is_right;
 }
 
@@ -226,8 +224,7 @@ static bool store_configuration(struct import *import)
     /* the state was set meanwhile, by another session */
     if (!ns_registry_connect(import->control, import->options->code, &import->target))
         return false;
-    bool is_right =
-        archive_reader_open(import->control->arena, import->options->path, &import->contents, &reader);
+    bool is_right = archive_reader_open(import->options->path, &import->contents, &reader);
     while (is_right && (is_right = archive_reader_next(reader, &name, &bytes)) && name.data) {
         if (archive_reader_has_documents(name))
             break;
@@ -254,7 +251,7 @@ static bool finish(struct import *import)
         return import_progress_end(pg);
     if (import->options->stays_off)
         return control_execute(pg, "analysing the tables", "analyze stampd.doc; analyze stampd.item") &&
-               import_progress_follow(import->control, pg, import->contents.identity);
+               import_progress_follow(import->control, pg, &import->contents);
     return control_execute(pg, "analysing the tables", "analyze stampd.doc; analyze stampd.item") &&
            control_execute(pg, "notifying the servers", "select pg_notify('stampd', 'all')") &&
            (import->done.state >= NS_OFF || set_state(import, import->done.state)) && import_progress_end(pg);
@@ -278,12 +275,13 @@ bool importer_run(struct control *control, const struct importer_options *option
         !close_namespace(&import) || !import_documents(&import) || !verify(&import) ||
         !raise_floor(&import) || !store_configuration(&import) || !apply_schema(&import) || !finish(&import))
         return false;
+    if (options->stays_off)
+        return true;
     if (options->is_merge)
         printf("%s: %lld documents changed\n", options->code, (long long)import.done.sum.documents);
-    else if (!options->stays_off)
+    else
         printf("%s: imported\n", options->code);
-    if (!options->stays_off)
-        advise(&import);
+    advise(&import);
     return true;
 }
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/hex.h"
 #include "control/archive/archive_replace.h"
 #include "control/archive/exporter.h"
 #include "control/archive/importer.h"
@@ -68,12 +67,8 @@ static bool export(struct move *move, const char *since, const char *path, int64
 static bool has_identity(struct arena *arena, const char *path, const char *wanted)
 {
     struct archive_contents contents;
-    char hex[CRYPTO_SHA256_HEX + 1];
-    if (!is_there(path) || !archive_verify(arena, path, NO_BYTES, false, &contents))
-        return false;
-    hex_write(contents.identity, CRYPTO_SHA256, hex);
-    hex[CRYPTO_SHA256_HEX] = '\0';
-    return strcmp(hex, wanted) == 0;
+    return is_there(path) && archive_verify(arena, path, NO_BYTES, false, &contents) &&
+           strcmp(archive_identity(arena, &contents), wanted) == 0;
 }
 
 /* --- all documents --- */
@@ -113,9 +108,10 @@ static enum stage find_stage(struct move *move)
         if (has_identity(move->to->arena, paths[i], followed) &&
             (i == 0 || rename(move->next, move->base) == 0))
             return STAGE_COPIED;
-    message_print("%s has not the archive that %s was copied from: name the folder of the first run, or drop "
-                  "the namespace there and begin again",
-                  move->options->folder, move->options->code);
+    message_print(
+        "%s does not have the archive that %s was copied from: name the folder of the first run, or drop "
+        "the namespace there and begin again",
+        move->options->folder, move->options->code);
     return STAGE_WRONG;
 }
 
@@ -132,7 +128,7 @@ static bool apply(struct move *move)
         archive_replace_files(&control, &target, move->next, &contents) &&
         control_execute(target.pg, "storing documents", "begin; set local statement_timeout = 0") &&
         archive_replace_run(&control, target.pg, move->next, &contents) &&
-        import_progress_follow(&control, target.pg, contents.identity) &&
+        import_progress_follow(&control, target.pg, &contents) &&
         control_execute(target.pg, "storing documents", "commit");
     arena_destroy(control.arena);
     if (is_done && rename(move->next, move->base) != 0) {
@@ -155,10 +151,13 @@ static bool catch_up_once(struct move *move, int64_t *spent_ms_r)
 
 static bool catch_up(struct move *move)
 {
-    int64_t spent_ms = CALM_MS + 1;
-    for (int round = 0; round < ROUNDS_MOST && spent_ms > CALM_MS; round++)
+    int64_t spent_ms;
+    for (int round = 0; round < ROUNDS_MOST; round++) {
         if (!catch_up_once(move, &spent_ms))
             return false;
+        if (spent_ms <= CALM_MS)
+            break;
+    }
     return true;
 }
 
