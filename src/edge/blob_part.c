@@ -396,13 +396,9 @@ void blob_part_close(struct blob_part *part)
 
 /* --- sweeps --- */
 
-struct part_clearing {
-    int64_t age_s, removed;
-};
-
 static enum fault clear_one(int folder, const char *name, void *context)
 {
-    struct part_clearing *clearing = context;
+    struct blob_clearing *clearing = context;
     struct stat status;
     char data[BLOB_PART_ID + sizeof ".data"];
     enum fault fault = FAULT_NONE;
@@ -423,11 +419,5 @@ static enum fault clear_one(int folder, const char *name, void *context)
 
 enum fault blob_part_clear(struct blob_store *store, struct bytes database, int64_t age_s, int64_t *removed_r)
 {
-    struct part_clearing clearing = {.age_s = age_s};
-    char path[BLOB_PATH];
-    enum fault fault = blob_store_name_folder(store, database, "part", path);
-    if (!fault)
-        fault = blob_store_walk(path, clear_one, &clearing);
-    *removed_r = clearing.removed;
-    return fault;
+    return blob_store_clear_folder(store, database, "part", age_s, clear_one, removed_r);
 }

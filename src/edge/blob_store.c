@@ -506,13 +506,9 @@ enum fault blob_store_list(struct blob_store *store, struct bytes database, int 
     return fault;
 }
 
-struct clearing {
-    int64_t age_s, removed;
-};
-
 static enum fault clear_one(int folder, const char *name, void *context)
 {
-    struct clearing *clearing = context;
+    struct blob_clearing *clearing = context;
     struct stat status;
     if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
         blob_store_age(&status) < clearing->age_s)
@@ -524,16 +520,22 @@ static enum fault clear_one(int folder, const char *name, void *context)
     return FAULT_NONE;
 }
 
+enum fault blob_store_clear_folder(const struct blob_store *store, struct bytes database, const char *inside,
+                                   int64_t age_s, blob_store_visitor *clear, int64_t *removed_r)
+{
+    struct blob_clearing clearing = {.age_s = age_s};
+    char path[BLOB_PATH];
+    enum fault fault = blob_store_name_folder(store, database, inside, path);
+    if (!fault)
+        fault = blob_store_walk(path, clear, &clearing);
+    *removed_r = clearing.removed;
+    return fault;
+}
+
 enum fault blob_store_clear(struct blob_store *store, struct bytes database, int64_t age_s,
                             int64_t *removed_r)
 {
-    struct clearing clearing = {.age_s = age_s};
-    char path[BLOB_PATH];
-    enum fault fault = blob_store_name_folder(store, database, "new", path);
-    if (!fault)
-        fault = blob_store_walk(path, clear_one, &clearing);
-    *removed_r = clearing.removed;
-    return fault;
+    return blob_store_clear_folder(store, database, "new", age_s, clear_one, removed_r);
 }
 
 /* Symbolic links are not followed: the caller may be root, the owner of the folder is not. */
@@ -544,7 +546,7 @@ static int open_plain_folder(int parent, const char *name)
 
 static enum fault remove_folder(int parent, const char *name, void *context UNUSED)
 {
-    struct clearing all = {.age_s = INT64_MIN};
+    struct blob_clearing all = {.age_s = INT64_MIN};
     enum fault fault = walk_open(open_plain_folder(parent, name), name, clear_one, &all);
     if (!fault && unlinkat(parent, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
         fault = blob_store_report("remove", name);

@@ -25,6 +25,14 @@ enum fault blob_store_synchronise_folder(const char *path);
 typedef enum fault blob_store_visitor(int folder, const char *name, void *context);
 enum fault blob_store_walk(const char *path, blob_store_visitor *found, void *context);
 
+/* A sweep over a folder of a database, such as "new": `clear`, whose context is a blob_clearing, removes
+ * what is old enough, and counts it. */
+struct blob_clearing {
+    int64_t age_s, removed;
+};
+enum fault blob_store_clear_folder(const struct blob_store *store, struct bytes database, const char *inside,
+                                   int64_t age_s, blob_store_visitor *clear, int64_t *removed_r);
+
 struct stat;
 int64_t blob_store_age(const struct stat *status);
 
