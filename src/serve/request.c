@@ -305,14 +305,19 @@ static enum fault read_age(struct bytes age, struct call *call, struct resource 
 
 /* --- attachments --- */
 
-static enum fault read_attachment(const struct request_source *source, struct call *call, struct reply *reply)
+static struct request_attachment_headers body_headers(const struct request_source *source)
 {
-    const struct request_attachment_headers headers = {
+    return (struct request_attachment_headers){
         .content_type = parameter(source, "CONTENT_TYPE"),
         .content_length = parameter(source, "CONTENT_LENGTH"),
         .content_digest = parameter(source, "HTTP_CONTENT_DIGEST"),
         .repr_digest = parameter(source, "HTTP_REPR_DIGEST"),
     };
+}
+
+static enum fault read_attachment(const struct request_source *source, struct call *call, struct reply *reply)
+{
+    const struct request_attachment_headers headers = body_headers(source);
     struct attachment_request *attachment = ARENA_NEW(call->arena, struct attachment_request);
     call->attachment = attachment;
     enum fault fault = request_attachment_read(call, &headers, attachment, reply);
@@ -328,10 +333,7 @@ static enum fault read_upload(const struct request_source *source, struct call *
         .length = parameter(source, "HTTP_UPLOAD_LENGTH"),
         .offset = parameter(source, "HTTP_UPLOAD_OFFSET"),
         .metadata = parameter(source, "HTTP_UPLOAD_METADATA"),
-        .content_type = parameter(source, "CONTENT_TYPE"),
-        .content_length = parameter(source, "CONTENT_LENGTH"),
-        .content_digest = parameter(source, "HTTP_CONTENT_DIGEST"),
-        .repr_digest = parameter(source, "HTTP_REPR_DIGEST"),
+        .body = body_headers(source),
     };
     struct attachment_request *attachment = ARENA_NEW(call->arena, struct attachment_request);
     call->attachment = attachment;

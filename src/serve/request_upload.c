@@ -2,7 +2,6 @@
 #include "serve/request_upload.h"
 
 #include "model/upload_metadata.h"
-#include "serve/request_attachment.h"
 
 enum { OTHER_VERSION = 412 };
 
@@ -56,8 +55,8 @@ static enum fault read_new(struct call *call, const struct request_upload_header
     resource->id = metadata.id;
     attachment->key = metadata.key;
     attachment->mime = metadata.mime;
-    return request_attachment_read_promise(call, headers->content_digest, headers->repr_digest, attachment,
-                                           reply);
+    return request_attachment_read_promise(call, headers->body.content_digest, headers->body.repr_digest,
+                                           attachment, reply);
 }
 
 static enum fault read_part(struct call *call, const struct request_upload_headers *headers,
@@ -66,9 +65,9 @@ static enum fault read_part(struct call *call, const struct request_upload_heade
 {
     bool is_create = !call->path_count;
     upload->has_bytes =
-        bytes_equal(bytes_trim(headers->content_type), BYTES("application/offset+octet-stream"));
-    if (headers->content_length.size &&
-        (!bytes_to_i64(headers->content_length, &attachment->size) || attachment->size < 0))
+        bytes_equal(bytes_trim(headers->body.content_type), BYTES("application/offset+octet-stream"));
+    if (headers->body.content_length.size &&
+        (!bytes_to_i64(headers->body.content_length, &attachment->size) || attachment->size < 0))
         return reply_fault(call, reply, FAULT_ABODY, NULL, NULL);
     if (!upload->has_bytes && (!is_create || attachment->size))
         return reply_fault(call, reply, FAULT_ATYPE, "application/offset+octet-stream is expected.", "body",

@@ -4,6 +4,7 @@
 #define STAMPD_SERVE_REQUEST_UPLOAD_H
 
 #include "operation/reply.h"
+#include "serve/request_attachment.h"
 #include "serve/response.h"
 
 /* Is what follows the code of the namespace such a path?  Sets the route and the path: the name, or nothing.
@@ -14,7 +15,8 @@ bool request_upload_find_act(struct bytes method, const struct call *call, enum 
 
 /* What the headers of the request have; empty: absent. */
 struct request_upload_headers {
-    struct bytes version, length, offset, metadata, content_type, content_length, content_digest, repr_digest;
+    struct bytes version, length, offset, metadata;
+    struct request_attachment_headers body;
 };
 /* FAULT_AARG, ATYPE, ABODY: a header is wrong, with status 412 for another version of the protocol; recorded
  * in the reply. */
