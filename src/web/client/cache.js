@@ -1,4 +1,4 @@
-/* cache.js: the volatile cache: copies, collections and waiting changes, over a store that may last; who is to be called. */
+/* cache.js: the volatile cache: copies, collections and waiting changes, over a store that may last, and their subscribers. */
 import { keyOf } from './copy.js'
 import { isEqual, show } from './edit.js'
 import { Snapshot } from './snapshot.js'

@@ -1,4 +1,4 @@
-/* store_file.js: a store in a file, for programs in Node: a log of batches, written anew when it is opened. */
+/* store_file.js: a store in a file, for programs in Node: a log of batches, which is compacted when it is opened. */
 import { open, readFile, rename } from 'node:fs/promises'
 
 /** @typedef {import('./types.js').Store} Store */
