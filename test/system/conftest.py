@@ -47,6 +47,12 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
+@pytest.fixture(scope='module')
+def spares(request):
+    """The codes in SPARE of the test file: namespaces that tests take, one after the other, each for itself."""
+    return iter(request.module.SPARE)
+
+
 def ends_of_logs(stack):
     for part in ('stampd', 'nginx', 'postgres'):
         lines = stack.log(part).splitlines()[-LOG_LINES:]

@@ -12,8 +12,8 @@ from test_attachment_http import fetch, files, sha, store
 from test_attachments import assert_exact
 from test_export import peak_kb
 
-EMPTY = [f'empty{number}' for number in range(9)]
-STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'many': 'open', 'large': 'open', **dict.fromkeys(EMPTY, 'open')},
+SPARE = [f'empty{number}' for number in range(9)]
+STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'many': 'open', 'large': 'open', **dict.fromkeys(SPARE, 'open')},
          'settings': {'limit_blob_bytes': 256 << 20, 'limit_client_connections': 0, 'limit_client_requests': 0}}
 ONE, TWO, GONE = b'one' * 1000, random.Random(13).randbytes(300000), b'gone'
 MANY = 60
@@ -63,14 +63,9 @@ def many(stack):
         store(stack, f'Note/n{number}/file/f', bytes([number]) * 5000, ns='many')
 
 
-@pytest.fixture(scope='module')
-def empties():
-    return iter(EMPTY)
-
-
 @pytest.fixture
-def empty(stack, empties):
-    ns = next(empties)
+def empty(stack, spares):
+    ns = next(spares)
     yield ns
     assert_exact(stack, ns)
 
@@ -126,9 +121,9 @@ def test_files_that_are_there_are_not_written_again(stack, lab, export, empty):
     del lab
 
 
-def test_an_increment_leaves_out_what_the_archive_before_it_has(stack, lab, export, empty, empties):
+def test_an_increment_leaves_out_what_the_archive_before_it_has(stack, lab, export, empty, spares):
     """A document that has changed, with a file of the base; one with a new file; and the next increment."""
-    first, new, other = export(name='first'), b'new' * 500, next(empties)
+    first, new, other = export(name='first'), b'new' * 500, next(spares)
     stack.put('lab', note('a', {'c': 'Main', 'k': 'x', 'j': 1}))
     stack.put('lab', note('e'))
     store(stack, 'Note/e/file/new', new)

@@ -8,8 +8,8 @@ import pytest
 import archives
 from stack import Problem, run_program, wait_until
 
-EMPTY = [f'empty{number}' for number in range(9)]
-STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'open', 'many': 'open', **dict.fromkeys(EMPTY, 'open')}}
+SPARE = [f'empty{number}' for number in range(9)]
+STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'open', 'many': 'open', **dict.fromkeys(SPARE, 'open')}}
 SCHEMA = {'classes': {
     'Person': {'items': {'Main': {'singleton': True, 'fields': {'age': 'int', 'name': 'string'}}}, 'unique': {'name': {'key': ['Main.name']}},
                'collections': {'team': {'key': ['Main.team'], 'mutable': True}}},
@@ -62,15 +62,10 @@ def many(stack, tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope='module')
-def empties():
-    return iter(EMPTY)
-
-
 @pytest.fixture
-def empty(empties):
+def empty(spares):
     """The code of a namespace without documents, of this test only."""
-    return next(empties)
+    return next(spares)
 
 
 def state(stack, code):

@@ -9,19 +9,15 @@ import pytest
 import archives
 from stack import SOURCE, run_program, wait_until
 
-STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open', **{f'empty{number}': 'open' for number in range(5)}}}
+SPARE = [f'empty{number}' for number in range(5)]
+STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open', **dict.fromkeys(SPARE, 'open')}}
 PAGE = SOURCE / 'doc/how-to/move-your-data-in.md'
 NOTHING = (set(), set())
 
 
-@pytest.fixture(scope='module')
-def empties():
-    return iter(f'empty{number}' for number in range(5))
-
-
 @pytest.fixture
-def empty(empties):
-    return next(empties)
+def empty(spares):
+    return next(spares)
 
 
 def csv(tmp_path, text, **mapping):

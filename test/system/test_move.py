@@ -12,8 +12,8 @@ from history import History
 from stack import Stack, refused, run_program, wait_until
 from test_attachment_http import fetch, store
 
-OWN = [f'own{number}' for number in range(7)]  # of one test each
-STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', **dict.fromkeys(OWN, 'open')}}
+SPARE = [f'own{number}' for number in range(7)]  # of one test each
+STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', **dict.fromkeys(SPARE, 'open')}}
 SCHEMA = {'classes': {'Person': {
     'items': {'Main': {'singleton': True, 'fields': {'age': 'int'}}}, 'unique': {'name': {'key': ['Main.name']}},
     'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}}}
@@ -26,14 +26,9 @@ def there():
         yield site
 
 
-@pytest.fixture(scope='module')
-def codes():
-    return iter(OWN)
-
-
 @pytest.fixture
-def own(codes):
-    return next(codes)
+def own(spares):
+    return next(spares)
 
 
 def words(stack, there, folder, ns, *more):

@@ -30,15 +30,11 @@ def server(stack):
 @pytest.fixture
 def team(server):
     """Nothing is stored, and each account may have 1,000 bytes."""
-    clear(server)
+    server.clear('team', 'Note', 'Free')
     configure(server, rules=RULES, quotas={'account': {'bytes': MOST}})
     yield server
     assert_exact(server)
     configure(server, rules=RULES, quotas=None)
-
-
-def clear(stack):
-    stack.psql('team', "select delete_document(class, id) from doc where class in ('Note', 'Free') and ctime <> 0")
 
 
 def configure(stack, **members):
@@ -172,7 +168,7 @@ def team_spaces(stack, id_):
 def test_what_was_there_before(server):
     ann = Account(server)
     configure(server, rules=RULES, quotas=None)
-    clear(server)
+    server.clear('team', 'Note', 'Free')
     ann.put(*(ann.note(f'n{i}', 100) for i in range(9)))
     wait_until(lambda: server.psql('team', 'select (select count(*) from owner_property) + (select count(*) from owned)'
                                            ' + (select count(*) from account_bytes)') == [(0,)], what='nothing is counted without the quota')

@@ -6,8 +6,8 @@ import pytest
 from stack import give
 from test_attachment_http import sha, store
 
-NAMESPACES = [f'n{number}' for number in range(6)]
-STACK = {'workers': 2, 'namespaces': {'z': 'closed', **dict.fromkeys(NAMESPACES, 'open')}, 'settings': {'keep_interval_s': 0}}
+SPARE = [f'n{number}' for number in range(6)]
+STACK = {'workers': 2, 'namespaces': {'z': 'closed', **dict.fromkeys(SPARE, 'open')}, 'settings': {'keep_interval_s': 0}}
 ONE, TWO = b'one' * 1000, b'two' * 100000
 
 
@@ -15,15 +15,10 @@ def note(id_, *items):
     return {'c': 'Note', 'id': id_, 'items': [{'c': 'Main', 'j': id_}, *items]}
 
 
-@pytest.fixture(scope='module')
-def names():
-    return iter(NAMESPACES)
-
-
 @pytest.fixture
-def ns(stack, names):
+def ns(stack, spares):
     """A namespace with documents, deleted ones, raw items, and two files, one of them no longer attached."""
-    code = next(names)
+    code = next(spares)
     stack.put(code, note('a'), note('b\x1b[2J\x7f\u009b'), note('gone'), {'c': 'Other', 'id': 'o', 'items': [{'c': 'Text', 's': 'raw\n'}]})
     store(stack, 'Note/a/file/one', ONE, ns=code)
     store(stack, 'Note/a/file/two', TWO, ns=code)
@@ -85,9 +80,9 @@ def test_rows_that_do_not_fit(stack, altered, change, back, problem):
 
 
 @pytest.fixture(scope='module')
-def altered(stack, names):
+def altered(stack, spares):
     """As `ns`, of several tests."""
-    code = next(names)
+    code = next(spares)
     stack.put(code, note('a'))
     store(stack, 'Note/a/file/one', ONE, ns=code)
     store(stack, 'Note/a/file/two', TWO, ns=code)
