@@ -7,7 +7,9 @@ acknowledged end of a right, and nothing is missing in one that began after an a
     read    "account", "session" (null: nobody has signed in), "right", "refused" (the credential), "seen": {document: null or what was
             shown: {"v", "main", "members", "secret", "n"}; what a path does not show is absent}
     write   the same with "document", "allowed", "version"
-    live    "account", "session", "events": [[document, version]…], from "start" (of the connection) to "end" (it arrived)
+    live    "account", "session", "events": [[document, version]…], from "start" (of the connection) to "end" (it arrived);
+            "since": the first of the connections that continue each other began, or, with hosts = many, as much earlier as a
+            notification may be late
     missed  "words": at the end, a listener does not have what it may read
 """
 from bisect import bisect_right
@@ -187,9 +189,9 @@ class RightsChecker:
                 self.complain('an event was sent that disclosed', f'{document}@{version}, of a hidden item, to {line.account}', line, commit)
 
     def has_other_team(self, document, line):
-        """Has the account joined or left a team, or changed its role in one?"""
+        """Has the account joined or left a team, or changed its role in one, so late that this listener has perhaps not been sent it?"""
         return document.startswith('Duty/') and any(
-            fact.startswith('member:Crew/') and fact.endswith(f':{line.account}') and len(self.facts.possible(fact, line.start, line.end)) > 1
+            fact.startswith('member:Crew/') and fact.endswith(f':{line.account}') and len(self.facts.possible(fact, line.since, line.end)) > 1
             for fact in list(self.facts.rows))
 
 

@@ -260,8 +260,8 @@ def session_of(token):
 class RightsCampaign:
     """To `run` like a Campaign (campaign.py): what it does goes on in threads of the leading process."""
 
-    def __init__(self, stacks, folder, seed, sent_s=SENT_S):
-        self.seed, self.folder, self.sent_s = f'{seed}-{NS}', folder / NS, sent_s
+    def __init__(self, stacks, folder, seed, sent_s=SENT_S, is_apart=False):
+        self.seed, self.folder, self.sent_s, self.is_apart = f'{seed}-{NS}', folder / NS, sent_s, is_apart
         self.folder.mkdir()
         self.stack, self.key = stacks[0], stacks[0].key
         self.servers = [(one.url, str(one.path / 'etc/certificate.pem')) for one in stacks]

@@ -7,6 +7,7 @@ import time
 from urllib.parse import quote, urlsplit
 
 from callers import split
+from extras import LATE_S
 from hands import NS, Hand
 from live_reader import LiveReader
 
@@ -18,7 +19,7 @@ class RightsListener(LiveReader, Hand):
         super().__init__(campaign, f'live{number}')
         self.place = number
         self.account = self.last = None
-        self.held, self.is_ending, self.begun = {}, False, 0
+        self.held, self.is_ending, self.begun, self.since = {}, False, 0, 0
         self.counts = {'events': 0, 'connections': 0, 'resumed': 0, 'looks at all': 0, 'ended': 0}
         self.thread = threading.Thread(target=self.live, daemon=True)
         self.thread.start()
@@ -33,6 +34,8 @@ class RightsListener(LiveReader, Hand):
             self.account, self.held, self.last = account, {}, None
         (self.session, self.token), host = self.dice.choice(sessions), urlsplit(url)
         self.begun = time.monotonic_ns()
+        if not self.last:
+            self.since = self.begun
         connection = http.client.HTTPSConnection(host.hostname, host.port, timeout=SILENCE_S, context=ssl.create_default_context(cafile=certificate))
         try:
             headers = {**self.bearer(), **({'Last-Event-ID': self.last} if self.last else {})}
@@ -56,7 +59,8 @@ class RightsListener(LiveReader, Hand):
         """False: the connection is of no use any more."""
         self.counts['events'] += 1
         if name == 'change':
-            self.note('live', self.begun, account=self.account.id, session=self.session, events=data['changed'])
+            late = LATE_S * 10 ** 9 if self.campaign.is_apart else 0
+            self.note('live', self.begun, since=self.since - late, account=self.account.id, session=self.session, events=data['changed'])
             for document, version in data['changed']:
                 self.held[document] = max(version, self.held.get(document, 0))
             return all(version for _, version in data['changed']) or self.look()  # another team
@@ -64,7 +68,9 @@ class RightsListener(LiveReader, Hand):
         self.counts['ended'] += name == 'closed'
         if name == 'reset' or (name == 'ready' and not data['resumed']):
             self.counts['looks at all'] += 1
-            return self.look()
+            if not self.look():
+                return False
+            self.since = self.begun
         return name != 'closed'
 
     def look(self):

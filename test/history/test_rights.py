@@ -41,6 +41,9 @@ class History:
     def shows(self, document, start, shown=None, **more):
         return self.read(start, seen={document: shown if shown is not None else {'v': 1}}, **more)
 
+    def live(self, start, end, event, since=None):
+        return self.add('live', start, end, account='ann', session='1', since=start if since is None else since, events=[event])
+
     def hides(self, document, start, **more):
         return self.read(start, seen={document: None}, **more)
 
@@ -153,28 +156,30 @@ class Rights(unittest.TestCase):
 
     def test_live_events(self):
         def history(arrives, began=120, fact='member:Club/1:ann', **change):
-            return History().change(fact, change.get('value'), 100).change('main:Club/1', {'n': 1}, began, document='Club/1', version=7).add(
-                'live', 50, arrives, account='ann', session='1', events=[['Club/1', 7]]).kinds()
+            return History().change(fact, change.get('value'), 100).change('main:Club/1', {'n': 1}, began, document='Club/1', version=7).live(
+                50, arrives, ['Club/1', 7]).kinds()
         self.assertEqual(history(200), ['an event was sent that disclosed'])
         self.assertEqual(history(200, fact='session:1', value=False), ['an event was sent that disclosed'])
         self.assertEqual(history(200, began=85), [])   # it may have been sent before
         self.assertEqual(history(200, began=105), [])  # at the same time
-        self.assertEqual(History().change('secret:Own/1', {'secret': 1}, 100, document='Own/1', version=7).add(
-            'live', 50, 200, account='ann', session='1', events=[['Own/1', 7]]).kinds(), ['an event was sent that disclosed'])
+        self.assertEqual(History().change('secret:Own/1', {'secret': 1}, 100, document='Own/1', version=7).live(
+            50, 200, ['Own/1', 7]).kinds(), ['an event was sent that disclosed'])
         self.assertEqual(History().add('missed', 10, words='Own/1').kinds(), ['a listener missed a change'])
 
     def test_an_event_of_an_unknown_commit(self):
         """It was judged at some time of the connection."""
         def history(arrives):
-            return History().change('member:Club/1:ann', None, 100).add('live', 111, arrives, account='ann', session='1', events=[['Club/1', 0]]).kinds()
+            return History().change('member:Club/1:ann', None, 100).live(111, arrives, ['Club/1', 0]).kinds()
         self.assertEqual(history(150), ['an event was sent that disclosed'])
-        self.assertEqual(History().change('member:Club/1:ann', None, 100).add('live', 90, 150, account='ann', session='1', events=[['Club/1', 0]]).kinds(), [])
+        self.assertEqual(History().change('member:Club/1:ann', None, 100).live(90, 150, ['Club/1', 0]).kinds(), [])
 
     def test_an_event_of_a_team(self):
         """Who joins or leaves a team gets one for each document that may depend on it; nobody else does."""
-        def history(fact, document='Duty/9'):
-            return History().change(fact, 'hand', 100).add('live', 50, 200, account='ann', session='1', events=[[document, 0]]).kinds()
+        def history(fact, document='Duty/9', start=50, since=50):
+            return History().change(fact, 'hand', 100).live(start, 200, [document, 0], since=since).kinds()
         self.assertEqual(history('member:Crew/1:ann'), [])
+        self.assertEqual(history('member:Crew/1:ann', start=150), [])  # the client has connected again
+        self.assertEqual(history('member:Crew/1:ann', start=150, since=150), ['an event was sent that disclosed'])
         self.assertEqual(history('member:Crew/1:bob'), ['an event was sent that disclosed'])
         self.assertEqual(history('member:Crew/1:ann', 'Desk/1'), ['an event was sent that disclosed'])
 
