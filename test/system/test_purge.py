@@ -17,6 +17,8 @@ STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'busy': 'ope
 CARD = {'items': {'Main': {'singleton': True, 'fields': {'team': 'string'}}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}},
         'unique': {'mail': {'key': ['Main.mail']}}}
 LONG_AGO = 200101000000000
+LOOKS = 12  # more than workers
+LIMIT = 32  # documents of a request
 
 
 def doc(class_, id_, **content):
@@ -29,10 +31,19 @@ def purge(stack):
 
 
 def age(stack, ns, where):
-    """As if these documents had been written long ago; servers are notified by the trigger."""
+    """As if these documents had been written long ago; returns when each worker knows it, by the triggers."""
     stack.psql(ns, f'update item set version = {LONG_AGO}, vop = {LONG_AGO} where {where}')
     stack.psql(ns, f'update doc set version = {LONG_AGO}, ctime = {LONG_AGO}, dtime = {LONG_AGO} where {where}')
-    return set(stack.psql(ns, f'select class, id from doc where {where}'))
+    aged = stack.psql(ns, f'select class, id from doc where {where}')
+    wait_until(lambda: all(document['v'] == LONG_AGO for document in look(stack, ns, aged)), what='what psql has written')
+    return set(aged)
+
+
+def look(stack, ns, names):
+    """These documents, several times each: every worker is asked."""
+    for _ in range(LOOKS):
+        for start in range(0, len(names), LIMIT):
+            yield from stack.get(ns, *names[start:start + LIMIT])
 
 
 def living(stack, ns):
@@ -115,10 +126,8 @@ def test_what_changes_between_list_and_deletion_stays(stack, purge):
     assert living(stack, 'held') == {('Note', 'n07'), ('Note', 'n11')}
     assert 'held: 27 of 30 documents deleted' in out and 'held: 3 documents were changed or deleted by others' in out
 
-    def is_known():  # to all workers: psql has written it
-        documents = [stack.get('held', ('Note', name)) for _ in range(12) for name in ('n07', 'n11')]
-        return all(document['v'] and document['items'][0]['j'] == {'a': word} for document, word in zip(documents, ['new', 'again'] * 12))
-    wait_until(is_known, what='what psql has written')
+    wait_until(lambda: all(document['v'] and document['items'][0]['j'] == {'a': word} for document, word in zip(
+        look(stack, 'held', [('Note', 'n07'), ('Note', 'n11')]), ['new', 'again'] * LOOKS, strict=True)), what='what psql has written')
     assert 'held: 2 of 2' in purge('--yes', ns='held').out
 
 
