@@ -24,8 +24,9 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md doc/README.md \
 	doc/reference/passkeys.md \
 	doc/reference/protocol.md doc/reference/push.md doc/reference/quotas.md doc/reference/resources.md doc/reference/schema.md \
 	doc/reference/rules.md doc/reference/subscriptions.md \
+	doc/explanation/encryption.md doc/explanation/sight.md doc/how-to/administer-in-a-browser.md doc/reference/attachments.md \
 	doc/reference/tasks.md doc/reference/validation.md doc/tutorial/list.py doc/tutorial/queue.md doc/tutorial/shopping-list.md \
-	doc/bench/ratios.svg doc/bench/latency.svg
+	doc/bench/ratios.svg doc/bench/latency.svg doc/images/console-namespaces.png doc/images/console-server.png
 EXTRA_DIST += HACKING.md src/document/README.md src/live/README.md src/operation/README.md \
 	src/segment/README.md src/store/README.md test/unit/README.md
 

@@ -1,5 +1,5 @@
 # packages.sh: what must be installed.  The lists are beside this file: packages.run (to build and run),
-# packages.test (to test as well), packages.bench (to measure as well); one Debian package a line.
+# packages.test (to test as well), packages.bench (to measure as well), packages.web (to build pages); one Debian package a line.
 
 PACKAGE_LISTS=$(dirname "${BASH_SOURCE[0]}")
 SUDO=(sudo -n)
@@ -102,6 +102,12 @@ packages_install() {
     trap - EXIT
     services_disable $missing
     packages_unlock
+}
+
+# packages_install_web: Node and npm, from Debian unless there are others; ends with 1 when they cannot be installed.
+packages_install_web() {
+    if command -v node >/dev/null && command -v npm >/dev/null; then return 0; fi
+    (packages_install web)
 }
 
 # services_disable PACKAGES...: those just installed do not start with the machine either.

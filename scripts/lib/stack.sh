@@ -381,6 +381,7 @@ nginx_configure() {
         --folder "$STACK/run/nginx" --access-log "${STACK_ACCESS_LOG:-off}" --error-log "$STACK/log/nginx.log" \
         --certificate "$STACK/etc/certificate.pem" --key "$STACK/etc/certificate.key" --output "$STACK/etc/nginx.conf"
     [ "$IS_ROOT" = no ] || set -- "$@" --user "$NGINX_USER"
+    [ ! -e "$STACK/console/index.html" ] || set -- "$@" --console "$STACK/console"
     STAMPD_NGINX=$SOURCE/nginx stampctl nginx --config "$STACK/etc/stampd.conf" "$@" >"$STACK/log/nginx.configure.log" 2>&1 ||
         stack_why "$STACK/log/nginx.configure.log" "nginx's configuration could not be written"
 }

@@ -140,6 +140,7 @@ static bool are_plain(const struct control *control, const struct nginx_options 
         {"--user", options->user},
         {"--acme", options->site.acme},
         {"--root", options->site.root},
+        {"--console", options->site.console},
         {"--include", options->site.include},
     };
     for (size_t i = 0; i < COUNT_OF(others); i++)
@@ -187,6 +188,7 @@ static void complete(struct control *control, struct nginx_options *options)
         site->http = (struct option_words){{"80"}, 1};
     site->acme = site->acme ? absolute(arena, site->acme) : NULL;
     site->root = site->root ? absolute(arena, site->root) : NULL;
+    site->console = site->console ? absolute(arena, site->console) : NULL;
     site->is_proxied = *control->settings.trusted_proxies &&
                        strcmp(control->settings.client_address_header, "proxy_protocol") == 0;
     options->certificate = absolute(arena, options->certificate);

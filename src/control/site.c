@@ -62,9 +62,43 @@ const char *site_stray(const struct site *site)
     return site->root ? "rewrite ^(.*)$ /@files$1 last;" : "return 404;";
 }
 
+/* The page has no scripts, styles or requests but those of its own origin, and no page contains it. */
+static void add_console(struct arena *arena, const struct site *site, struct builder *builder)
+{
+    builder_printf(builder,
+                   "\n        # The administrator's page.\n"
+                   "        location = /console {\n"
+                   "            return 308 /console/;\n"
+                   "        }\n"
+                   "        location ^~ /console/ {\n"
+                   "%s"
+                   "            add_header X-Request-Id $stampd_request_id always;\n"
+                   "            add_header Content-Security-Policy \"default-src 'none'; script-src 'self'; "
+                   "style-src 'self'; "
+                   "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors "
+                   "'none'\" always;\n"
+                   "            add_header Cross-Origin-Opener-Policy same-origin always;\n"
+                   "            add_header Referrer-Policy no-referrer always;\n"
+                   "            add_header X-Content-Type-Options nosniff always;\n"
+                   "            add_header Cache-Control no-cache;\n"
+                   "            log_not_found off;\n"
+                   "            alias %s/;\n"
+                   "            index index.html;\n"
+                   "            gzip_types text/css text/javascript;\n"
+                   "            types {\n"
+                   "                text/html html;\n"
+                   "                text/css css;\n"
+                   "                text/javascript js;\n"
+                   "            }\n"
+                   "        }",
+                   site_hsts(arena, site, "            "), site->console);
+}
+
 const char *site_locations(struct arena *arena, const struct site *site)
 {
     struct builder builder = {0};
+    if (site->console)
+        add_console(arena, site, &builder);
     if (site->root)
         builder_printf(&builder,
                        "\n        # Files of the application, for every address that is no namespace's.\n"

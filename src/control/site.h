@@ -6,10 +6,10 @@
 #include "control/control.h"
 
 struct site {
-    struct option_words listen, http, names; /* addresses and ports; a port alone means all addresses */
-    const char *acme, *root, *include;       /* NULL: none */
-    int64_t hsts_s;                          /* 0: none */
-    bool is_proxied;                         /* connections begin with a PROXY protocol header */
+    struct option_words listen, http, names;     /* addresses and ports; a port alone means all addresses */
+    const char *acme, *root, *console, *include; /* NULL: none */
+    int64_t hsts_s;                              /* 0: none */
+    bool is_proxied;                             /* connections begin with a PROXY protocol header */
 };
 
 /* The options of the site. */
@@ -38,6 +38,10 @@ struct site {
          .argument = "FOLDER",                                                                               \
          .help = "Serve files from FOLDER at every path that is not a namespace's.",                         \
          .text = &(site)->root},                                                                             \
+        {.name = "console",                                                                                  \
+         .argument = "FOLDER",                                                                               \
+         .help = "Serve the administrator's page in FOLDER at /console/ (default: it is not served).",       \
+         .text = &(site)->console},                                                                          \
         {.name = "include",                                                                                  \
          .argument = "FILES",                                                                                \
          .help = "Include your own directives for the public server, as /etc/nginx/stampd.d/*.conf.",        \

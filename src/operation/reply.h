@@ -93,8 +93,9 @@ enum fault reply_wrong_argument(struct call *call, struct reply *reply, const ch
 
 /* Is it valid in a header as the type of an answer? */
 bool reply_is_mime(struct bytes mime);
-#define MIME_JSON  "application/json"
-#define MIME_LINES "application/x-ndjson" /* one JSON text per line */
+#define MIME_JSON    "application/json"
+#define MIME_METRICS "text/plain; version=0.0.4; charset=utf-8"
+#define MIME_LINES   "application/x-ndjson" /* one JSON text per line */
 
 /* Records an exception of the application under its own code, which is copied; returns FAULT_RAISED. */
 enum fault reply_raise(struct call *call, struct reply *reply, const char *code, const char *detail);

@@ -16,6 +16,7 @@
 #include "segment/stored.h"
 #include "segment/streams.h"
 #include "segment/uploads.h"
+#include "serve/instance.h"
 #include "serve/latency.h"
 #include "serve/task_metrics.h"
 #include "operation/reply.h"
@@ -157,8 +158,10 @@ static void add_stored(struct builder *out, const struct segment *segment)
             builder_printf(out, "stampd_stored_bytes{ns=\"%s\"} %lld\n", code, (long long)bytes);
 }
 
-static void write_metrics(struct segment *segment, const struct instance *instance, struct builder *out)
+void probe_write_metrics(const struct worker_context *worker_context, struct builder *out)
 {
+    struct segment *segment = worker_context->segment;
+    const struct instance *instance = worker_context->instance;
     struct sums sums = {0};
     int64_t now_ms = clock_monotonic_ms();
     for (int i = 0; i < instance_entry_count(instance); i++)
@@ -205,8 +208,7 @@ static void write_metrics(struct segment *segment, const struct instance *instan
     task_metrics_write(segment, out);
 }
 
-int probe_answer(struct worker_context *worker_context, const struct instance *instance, struct call *call,
-                 struct reply *reply)
+int probe_answer(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
     reply->mime = "text/plain; charset=utf-8";
     switch (call->route) {
@@ -214,8 +216,8 @@ int probe_answer(struct worker_context *worker_context, const struct instance *i
         documents_begin_request(worker_context->documents, call->deadline_ms);
         return answer_ready(worker_context, reply);
     case CALL_METRICS:
-        reply->mime = "text/plain; version=0.0.4; charset=utf-8";
-        write_metrics(worker_context->segment, instance, reply->body);
+        reply->mime = MIME_METRICS;
+        probe_write_metrics(worker_context, reply->body);
         return 200;
     default:
         builder_add_text(reply->body, "live\n");

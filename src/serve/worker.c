@@ -111,6 +111,8 @@ static void open_worker(struct worker *worker, int wake)
         .verified_tokens = verified_tokens_create(),
         .blobs =
             blob_store_open(heritage->settings->blob_directory, identity_socket_group(heritage->settings)),
+        .instance = heritage->instance,
+        .write_metrics = probe_write_metrics,
     };
     worker->recycle_at = choose_recycling(heritage->settings->recycle_requests);
     worker->fcgi = fcgi_open(
@@ -139,8 +141,7 @@ static void run_call(struct worker *worker, struct request *request, struct repl
     case CALL_LIVE:
     case CALL_READY:
     case CALL_METRICS:
-        reply->status =
-            probe_answer(&worker->worker_context, worker->heritage->instance, &request->call, reply);
+        reply->status = probe_answer(&worker->worker_context, &request->call, reply);
         break;
     case CALL_OPTIONS:
         reply->status = 204;

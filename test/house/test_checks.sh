@@ -484,6 +484,8 @@ plant 'upward import' check-web '^src/web/client/fault.js:2: upward import: faul
     'insert src/web/client/fault.js 1 "import { open } from \"./session.js\""'
 plant 'import of a library' check-web 'the library depends on nothing' \
     'insert src/web/client/fault.js 1 "import { openDB } from \"idb\""'
+plant 'import of another library in the console' check-web '^src/web/console/words.js:2: idb: the console depends on Preact and uPlot alone' \
+    'mkdir src/web/console && printf "/* words.js: x. */\nimport { openDB } from \"idb\"\n" >src/web/console/words.js'
 plant 'import of Node' check-web 'import modules of Node' \
     'insert src/web/client/fault.js 1 "import fs from \"node:fs\""'
 plant 'module without rank' check-web '^src/web/client/attic.js:1: attic has no rank' \

@@ -96,8 +96,8 @@ class Browser:
             raise BrowserError(f'{method}: {answer["error"]}')
         return answer['result']
 
-    def open(self, address):
-        return Tab(self, address)
+    def open(self, address, **more):
+        return Tab(self, address, **more)
 
     def kill(self):
         """All processes at once, as when the machine is switched off."""
@@ -112,20 +112,20 @@ class Browser:
 
 
 class Tab:
-    def __init__(self, browser, address):
+    def __init__(self, browser, address, **more):
         self.browser = browser
         self.target = browser.call('Target.createTarget', url='about:blank')['targetId']
         self.session = browser.call('Target.attachToTarget', targetId=self.target, flatten=True)['sessionId']
         self.call('Page.enable')
         self.call('Network.enable')
-        self.go(address)
+        self.go(address, **more)
 
     def call(self, method, **parameters):
         return self.browser.call(method, self.session, **parameters)
 
-    def go(self, address):
+    def go(self, address, is_ready='window.isReady === true'):
         self.call('Page.navigate', url=address)
-        self.until('document.readyState === "complete" && window.isReady === true')
+        self.until(f'document.readyState === "complete" && Boolean({is_ready})')
 
     def run(self, script):
         """The value of an expression, which may be a promise."""

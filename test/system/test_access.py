@@ -17,7 +17,7 @@ SESSION = 'a-session-of-the-administrator'
 SCHEMA = {'Secret': {'open': True, 'items': {'Main': {'singleton': True, 'fields': {'word': 'string'}}},
                      'collections': {'all': {'key': ['Main.team'], 'mutable': True}}}}
 THERE, NOT_THERE = 'one', 'two'
-SILENT = {'pushkey', 'volumes', 'Text', 'GroupReport'}  # no push key, sums for administrators alone, no synchronisations, no such group
+SILENT = {'pushkey', 'volumes', 'metrics', 'Text', 'GroupReport'}  # no push key, numbers for administrators alone, no synchronisations, no such group
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -60,7 +60,7 @@ def params(operation, id_):
         'sync': [{}], 'pushkey': [{}],
         'subs': [{}, {'defs': [f'Secret/{id_}']}],
         'task': [{'op': 'put', 'param': {'docs': [name]}}, {'op': 'Rule'}, {'op': 'NoSuchOperation'}],
-        'tasks': [{'list': {}}, {'backlog': True}], 'volumes': [{}],
+        'tasks': [{'list': {}}, {'backlog': True}], 'volumes': [{}], 'metrics': [{}],
         'GroupReport': [{'group': id_}], 'JoinGroup': [{'group': id_, 'asso': id_, 'member': '1', 'title': 'x'}],
     }
     return known.get(operation, [{'docs': [name], 'c': 'Secret', 'class': 'Secret', 'id': id_, 'group': id_, 'asso': id_, 'member': '1'}])
@@ -110,7 +110,7 @@ def may_read(ns):
 
 def test_the_list_is_of_all_operations(secrets):
     names = {operation['name'] for operation in listed(secrets)}
-    assert {'get', 'put', 'ns', 'sync', 'list', 'find', 'collection', 'subs', 'task', 'tasks', 'push', 'pushkey', 'copy', 'volumes', 'Hello', 'Look', 'Rule',
+    assert {'get', 'put', 'ns', 'sync', 'list', 'find', 'collection', 'subs', 'task', 'tasks', 'push', 'pushkey', 'copy', 'volumes', 'metrics', 'Hello', 'Look', 'Rule',
             'GroupReport', 'GET', 'PUT', 'PATCH', 'DELETE'} <= names
     for name in names - {'GET', 'PUT', 'PATCH', 'DELETE'}:
         assert secrets.request('POST', f'/lab/op/{name}', json={'param': {}}, admin=True).text.count('NOPERATION') == 0

@@ -12,6 +12,6 @@ extern const struct operation builtin_resource[];
 extern const struct operation builtin_collection, builtin_copy, builtin_find, builtin_get, builtin_list,
     builtin_put, builtin_subs, builtin_sync;
 extern const struct operation builtin_files, builtin_ns, builtin_push, builtin_pushkey;
-extern const struct operation builtin_task, builtin_tasks, builtin_volumes;
+extern const struct operation builtin_metrics, builtin_task, builtin_tasks, builtin_volumes;
 
 #endif

@@ -1,0 +1,182 @@
+/* accounts.jsx: the accounts of a namespace: roles, sessions, invitations and service keys.  A secret is shown once. */
+import { useState } from 'preact/hooks'
+import { Badge, Confirmed, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
+import { call } from './server.js'
+import { place } from './words.js'
+
+const PAGE = 100
+
+const rolesOf = (text) => text.split(/[\s,]+/).filter(Boolean)
+
+const administer = (ns, param) => call(ns, 'accounts', param)
+
+/* A token or key that the server does not return again. */
+function Secret({ what, value }) {
+  if (!value) return null
+  return (
+    <div role="status" class="secret">
+      <p>{what} It is shown only once.</p>
+      <code>{value}</code>
+    </div>
+  )
+}
+
+function Sessions({ ns, account, changed }) {
+  const { run, refusal, isBusy } = useAction()
+  const revoke = (more) => run(async () => {
+    await administer(ns, { revoke: { account: account.account, ...more } })
+    changed()
+  })
+  const row = (one) => (
+    <tr key={one.session}>
+      <th scope="row">{one.device ?? one.session}</th>
+      <td>{one.service ? 'service key' : 'session'}</td>
+      <td><Time stamp={one.created} /></td>
+      <td><Time stamp={one.expires} /></td>
+      <td><button type="button" disabled={isBusy} onClick={() => revoke({ session: one.session })}>Revoke</button></td>
+    </tr>
+  )
+  return (
+    <>
+      <h2>Sessions and service keys</h2>
+      <Table caption="Sessions" heads={['Device', 'Kind', 'Begun', 'Ends', 'Action']} rows={(account.sessions ?? []).map(row)} empty="Nobody is signed in." />
+      {account.sessions?.length > 0 && <Confirmed label="Revoke all" question="End all sessions and service keys of this account?" action={() => revoke({})} disabled={isBusy} />}
+      <Refused refusal={refusal} />
+    </>
+  )
+}
+
+function Editor({ ns, account, changed }) {
+  const [roles, setRoles] = useState((account.roles ?? []).join(' '))
+  const { run, refusal, isBusy } = useAction()
+  const set = (members) => run(async () => {
+    await administer(ns, { set: { account: account.account, ...members } })
+    changed()
+  })
+  const remove = () => run(async () => {
+    await administer(ns, { delete: account.account })
+    location.hash = place('ns', ns, 'accounts')
+  })
+  return (
+    <>
+      <p>
+        {account.disabled && <Badge kind="bad">disabled</Badge>} {account.name ?? 'without a name'}
+        {account.address && <>, {account.address}{account.confirmed ? '' : ' (not confirmed)'}</>}, created <Time stamp={account.created} />
+      </p>
+      <Form class="row" action={() => set({ roles: rolesOf(roles) })}>
+        <TextField label="Roles" hint="Separated by blanks." value={roles} set={setRoles} />
+        <button disabled={isBusy}>Save the roles</button>
+      </Form>
+      <div class="row">
+        <button type="button" disabled={isBusy} onClick={() => set({ disabled: !account.disabled })}>{account.disabled ? 'Enable' : 'Disable'}</button>
+        <Confirmed label="Delete" question="Delete this account with what the rules declare as belonging to it?" action={remove} disabled={isBusy} />
+      </div>
+      <Refused refusal={refusal} />
+    </>
+  )
+}
+
+function Account({ ns, id }) {
+  const found = useRead(() => administer(ns, { get: id }), [ns, id])
+  return (
+    <>
+      <p class="trail"><a href={place('ns', ns, 'accounts')}>Accounts</a> › <code>{id}</code></p>
+      <Read of={found}>
+        {(account) => (
+          <>
+            <Editor ns={ns} account={account} changed={found.again} />
+            <Sessions ns={ns} account={account} changed={found.again} />
+          </>
+        )}
+      </Read>
+    </>
+  )
+}
+
+function Find({ ns }) {
+  const [name, setName] = useState('')
+  const { run, refusal, isBusy } = useAction()
+  const find = () => run(async () => {
+    const account = await administer(ns, { find: name.trim() })
+    location.hash = place('ns', ns, 'accounts', account.account)
+  })
+  return (
+    <Form class="row" action={find}>
+      <TextField label="Name" value={name} set={setName} required />
+      <button disabled={isBusy}>Find</button>
+      <Refused refusal={refusal} />
+    </Form>
+  )
+}
+
+function Make({ ns, changed }) {
+  const [form, setForm] = useState({ name: '', password: '', roles: '' })
+  const [secret, setSecret] = useState({})
+  const { run, refusal, isBusy } = useAction()
+  const set = (name) => (value) => setForm({ ...form, [name]: value })
+  const create = () => run(async () => {
+    const account = await administer(ns, { create: { name: form.name, password: form.password, roles: rolesOf(form.roles) } })
+    changed()
+    location.hash = place('ns', ns, 'accounts', account.account)
+  })
+  const invite = () => run(async () => {
+    const { invitation } = await administer(ns, { invite: { roles: rolesOf(form.roles) } })
+    setSecret({ what: 'The invitation was made.', value: invitation })
+  })
+  const makeKey = () => run(async () => {
+    const { key } = await administer(ns, { key: { label: form.name, roles: rolesOf(form.roles) } })
+    setSecret({ what: 'The service key was made.', value: key })
+    changed()
+  })
+  return (
+    <details>
+      <summary>New account, invitation or service key</summary>
+      <Form class="sheet" action={create}>
+        <TextField label="Name or label" hint="The name of the account, or the label of the service key." value={form.name} set={set('name')} required />
+        <TextField label="Password" type="password" autocomplete="new-password" value={form.password} set={set('password')} required minLength={8} />
+        <TextField label="Roles" hint="Separated by blanks." value={form.roles} set={set('roles')} />
+        <div class="row">
+          <button class="main" disabled={isBusy}>Create the account</button>
+          <button type="button" disabled={isBusy} onClick={invite}>Make an invitation</button>
+          <button type="button" disabled={isBusy || !form.name} onClick={makeKey}>Make a service key</button>
+        </div>
+        <Secret {...secret} />
+        <Refused refusal={refusal} />
+      </Form>
+    </details>
+  )
+}
+
+function List({ ns }) {
+  const accounts = useRead(() => call(ns, 'list', { c: 'Account', limit: PAGE }), [ns])
+  const row = (one) => (
+    <tr key={one.id}>
+      <th scope="row"><a href={place('ns', ns, 'accounts', one.id)}><code>{one.id}</code></a></th>
+      <td><Time stamp={one.ct} /></td>
+      <td><Time stamp={one.v} /></td>
+    </tr>
+  )
+  return (
+    <>
+      <Read of={accounts}>
+        {(page) => (
+          <>
+            <Table caption="Accounts" heads={['Account', 'Created', 'Changed']} rows={page.docs.map(row)} empty="There are no accounts." />
+            {page.cursor && <p class="hint">The first {PAGE} are shown; find others by their name.</p>}
+          </>
+        )}
+      </Read>
+      <Make ns={ns} changed={accounts.again} />
+    </>
+  )
+}
+
+export function Accounts({ ns, id }) {
+  if (id) return <Account key={id} ns={ns} id={id} />
+  return (
+    <>
+      <Find ns={ns} />
+      <List ns={ns} />
+    </>
+  )
+}

@@ -1,0 +1,127 @@
+/* document.jsx: one document: its versions and items, which can be edited.  A change is refused when another client was faster. */
+import { useState } from 'preact/hooks'
+import { Badge, Confirmed, Field, Form, Read, Refused, TextField, Time, useAction, useRead } from './parts.jsx'
+import { call } from './server.js'
+import { bytes, place } from './words.js'
+
+const nameOf = ({ c, k = '' }) => `${c}/${k}`
+
+/* An item as text: JSON, or raw. */
+function textOf(item) {
+  return 's' in item ? item.s : JSON.stringify(item.j, null, 2)
+}
+
+function Attachment({ ns, class_, id, item }) {
+  const { type, size, sha } = item.j ?? {}
+  if (item.c !== 'P' || !sha) return null
+  return <p class="hint">File of {bytes(size)}, {type}. <code>{place(ns, 'doc', class_, id, 'file', item.k).slice(1)}</code></p>
+}
+
+function Item({ ns, class_, id, item, draft, set }) {
+  const isRaw = 's' in item
+  const text = draft === undefined ? textOf(item) : draft
+  const rows = Math.min(20, Math.max(2, (text ?? '').split('\n').length))
+  const label = (
+    <>
+      {item.c}{item.k !== undefined && <> / {item.k}</>} {isRaw && <Badge kind="quiet">raw text</Badge>} {item.isNew && <Badge kind="quiet">new</Badge>}
+    </>
+  )
+  if (draft === null) {
+    return (
+      <div class="item">
+        <p><s>{label}</s> will be removed. <button type="button" onClick={() => set(undefined)}>Keep</button></p>
+      </div>
+    )
+  }
+  return (
+    <div class="item">
+      <Field label={label}>
+        {(field) => <textarea id={field} rows={rows} spellcheck={false} value={text} onInput={(event) => set(event.currentTarget.value)} />}
+      </Field>
+      <Attachment ns={ns} class_={class_} id={id} item={item} />
+      <p class="hint">{item.v ? <>Changed <Time stamp={item.v} /></> : 'Not stored yet'} <button type="button" onClick={() => set(null)}>Remove</button></p>
+    </div>
+  )
+}
+
+/* The items of `put` for what was edited; throws when a text is not JSON. */
+function changesOf(items, drafts) {
+  return Object.entries(drafts).filter(([, draft]) => draft !== undefined).flatMap(([name, draft]) => {
+    const item = items.find((one) => nameOf(one) === name)
+    const address = { c: item.c, ...(item.k !== undefined && { k: item.k }) }
+    if (draft === null) return item.isNew ? [] : [{ ...address, del: true }]
+    if ('s' in item) return [{ ...address, s: draft }]
+    try {
+      return [{ ...address, j: JSON.parse(draft) }]
+    } catch (error) {
+      throw new Error(`${name}: ${error.message}`)
+    }
+  })
+}
+
+function NewItem({ add }) {
+  const [form, setForm] = useState({ c: '', k: '', isRaw: false })
+  return (
+    <Form class="row" action={() => { add(form); setForm({ ...form, k: '' }) }}>
+      <TextField label="Class of the item" value={form.c} set={(c) => setForm({ ...form, c })} required />
+      <TextField label="Key" hint="Empty: the only one of its class." value={form.k} set={(k) => setForm({ ...form, k })} />
+      <label class="check"><input type="checkbox" checked={form.isRaw} onChange={(event) => setForm({ ...form, isRaw: event.currentTarget.checked })} /> raw text</label>
+      <button>Add an item</button>
+    </Form>
+  )
+}
+
+function Editor({ ns, class_, id, document, saved }) {
+  const [added, setAdded] = useState([])
+  const [drafts, setDrafts] = useState({})
+  const { run, refusal, isBusy } = useAction()
+  const items = [...document.items, ...added]
+  const isChanged = Object.values(drafts).some((draft) => draft !== undefined)
+  const add = ({ c, k, isRaw }) => {
+    const item = { c, ...(k && { k }), ...(isRaw ? { s: '' } : { j: {} }), isNew: true }
+    if (items.some((one) => nameOf(one) === nameOf(item))) return
+    setAdded([...added, item])
+    setDrafts({ ...drafts, [nameOf(item)]: textOf(item) })
+  }
+  const put = (change) => run(async () => {
+    await call(ns, 'put', { docs: [{ c: class_, id, if: document.v, ...change() }] })
+    saved()
+  })
+  return (
+    <>
+      <p>
+        {document.v === 0 ? 'This document does not exist yet.' : <>Changed <Time stamp={document.v} />, created <Time stamp={document.ct} />.</>}
+        {document.w && <> <Badge kind="warn">partly hidden</Badge></>}
+      </p>
+      <Form action={() => put(() => ({ items: changesOf(items, drafts) }))}>
+        {items.map((item) => (
+          <Item key={nameOf(item)} ns={ns} class_={class_} id={id} item={item} draft={drafts[nameOf(item)]} set={(draft) => setDrafts({ ...drafts, [nameOf(item)]: draft })} />
+        ))}
+        <Refused refusal={refusal} />
+        <div class="row">
+          <button class="main" disabled={isBusy || (document.v !== 0 && !isChanged)}>{document.v === 0 ? 'Create' : 'Save'}</button>
+          <button type="button" onClick={saved}>{isChanged ? 'Discard and read again' : 'Read again'}</button>
+          {document.v !== 0 && (
+            <Confirmed label="Delete" question={`Delete the document ${class_} ${id} with all its items?`} action={() => put(() => ({ delete: true }))} disabled={isBusy} />
+          )}
+        </div>
+      </Form>
+      <NewItem add={add} />
+    </>
+  )
+}
+
+export function Document({ ns, class_, id }) {
+  const [edition, setEdition] = useState(0)
+  const document = useRead(async () => (await call(ns, 'get', { docs: [{ c: class_, id }] })).docs[0], [ns, class_, id, edition])
+  return (
+    <>
+      <p class="trail">
+        <a href={place('ns', ns, 'documents')}>Classes</a> › <a href={place('ns', ns, 'documents', class_)}>{class_}</a> › {id}
+      </p>
+      <Read of={document}>
+        {(value) => <Editor key={`${edition} ${value.v}`} ns={ns} class_={class_} id={id} document={value} saved={() => setEdition(edition + 1)} />}
+      </Read>
+    </>
+  )
+}

@@ -1,0 +1,135 @@
+/* documents.jsx: the classes of a namespace, and the documents of one: by the beginning of their id, or by what an item contains. */
+import { useState } from 'preact/hooks'
+import { ChoiceField, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
+import { call } from './server.js'
+import { place } from './words.js'
+
+const PAGE = 100
+const TESTS = [['eq', 'equal to'], ['sw', 'starts with'], ['lt', 'less than'], ['le', 'at most'], ['ge', 'at least'], ['gt', 'greater than']]
+
+function Classes({ ns }) {
+  const [name, setName] = useState('')
+  const classes = useRead(() => call(ns, 'list'), [ns])
+  const go = () => { location.hash = place('ns', ns, 'documents', name.trim()) }
+  return (
+    <>
+      <Read of={classes}>
+        {({ classes: names }) => (names.length
+          ? <ul class="names">{names.map((one) => <li key={one}><a href={place('ns', ns, 'documents', one)}>{one}</a></li>)}</ul>
+          : <p class="quiet">There are no documents yet.</p>)}
+      </Read>
+      <Form action={go} class="row">
+        <TextField label="Another class" value={name} set={setName} required />
+        <button>Show</button>
+      </Form>
+    </>
+  )
+}
+
+/* Pages of a list or of a search; `read(cursor)` returns {rows, cursor}. */
+function Pages({ read, inputs, row, heads, caption }) {
+  const [more, setMore] = useState({ rows: [], cursor: null })
+  const { run, refusal, isBusy } = useAction()
+  const first = useRead(async () => {
+    const page = await read()
+    setMore({ rows: [], cursor: page.cursor })
+    return page
+  }, inputs)
+  const next = () => run(async () => {
+    const page = await read(more.cursor)
+    setMore({ rows: [...more.rows, ...page.rows], cursor: page.cursor })
+  })
+  return (
+    <Read of={first}>
+      {(page) => (
+        <>
+          <Table caption={caption} heads={heads} rows={[...page.rows, ...more.rows].map(row)} empty="Nothing was found." />
+          <Refused refusal={refusal} />
+          {more.cursor && <button type="button" disabled={isBusy} onClick={next}>More</button>}
+        </>
+      )}
+    </Read>
+  )
+}
+
+function List({ ns, class_ }) {
+  const [prefix, setPrefix] = useState('')
+  const read = async (cursor) => {
+    const page = await call(ns, 'list', { c: class_, limit: PAGE, ...(prefix && { prefix }), ...(cursor && { cursor }) })
+    return { rows: page.docs, cursor: page.cursor }
+  }
+  const row = (one) => (
+    <tr key={one.id}>
+      <th scope="row"><a href={place('ns', ns, 'documents', class_, one.id)}>{one.id}</a></th>
+      <td><Time stamp={one.v} /></td>
+      <td><Time stamp={one.ct} /></td>
+    </tr>
+  )
+  return (
+    <>
+      <TextField label="Beginning of the id" value={prefix} set={setPrefix} />
+      <Pages read={read} inputs={[ns, class_, prefix]} row={row} heads={['Id', 'Changed', 'Created']} caption={`Documents of ${class_}`} />
+    </>
+  )
+}
+
+/* A number is compared as a number: the type of the field is in the schema, which the server knows. */
+function valueOf(text) {
+  return /^-?(0|[1-9]\d*)(\.\d+)?$/.test(text) ? Number(text) : text
+}
+
+function Search({ ns, class_ }) {
+  const [form, setForm] = useState({ item: 'Main', field: '', test: 'eq', value: '', kind: 'text' })
+  const [asked, setAsked] = useState(null)
+  const set = (name) => (value) => setForm({ ...form, [name]: value })
+  const read = async (cursor) => {
+    const { item, field, test, value, kind } = asked
+    const where = field ? [{ f: field, t: test, v1: kind === 'number' ? valueOf(value) : value }] : []
+    const page = await call(ns, 'find', { c: class_, i: item, where, want: 'items', limit: PAGE, ...(cursor && { cursor }) })
+    return { rows: page.items, cursor: page.cursor }
+  }
+  const row = (one) => (
+    <tr key={`${one.id} ${one.k}`}>
+      <th scope="row"><a href={place('ns', ns, 'documents', class_, one.id)}>{one.id}</a></th>
+      <td>{one.k}</td>
+      <td class="wide"><code>{JSON.stringify(one.j)}</code></td>
+    </tr>
+  )
+  return (
+    <>
+      <Form action={() => setAsked({ ...form })} class="row">
+        <TextField label="Class of the items" value={form.item} set={set('item')} required />
+        <TextField label="Field" value={form.field} set={set('field')} />
+        <ChoiceField label="Test" value={form.test} set={set('test')} choices={TESTS} />
+        <TextField label="Value" value={form.value} set={set('value')} />
+        <ChoiceField label="Compared as" value={form.kind} set={set('kind')} choices={[['text', 'text'], ['number', 'number']]} />
+        <button>Search</button>
+      </Form>
+      {asked && <Pages read={read} inputs={[ns, class_, asked]} row={row} heads={['Id', 'Key', 'Content']} caption={`Found in ${class_}`} />}
+    </>
+  )
+}
+
+function Class({ ns, class_ }) {
+  const [id, setId] = useState('')
+  return (
+    <>
+      <p class="trail"><a href={place('ns', ns, 'documents')}>Classes</a> › {class_}</p>
+      <List ns={ns} class_={class_} />
+      <details>
+        <summary>Search by content</summary>
+        <p class="hint">Only fields that the schema declares can be searched.</p>
+        <Search ns={ns} class_={class_} />
+      </details>
+      <details>
+        <summary>New document</summary>
+        <Form action={() => { location.hash = place('ns', ns, 'documents', class_, id) }} class="row">
+          <TextField label="Id" value={id} set={setId} required />
+          <button>Edit</button>
+        </Form>
+      </details>
+    </>
+  )
+}
+
+export const Documents = ({ ns, class_ }) => (class_ ? <Class ns={ns} class_={class_} /> : <Classes ns={ns} />)

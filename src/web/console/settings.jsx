@@ -1,0 +1,87 @@
+/* settings.jsx: the configuration of a namespace: state, message, label, access, origins, rules, quotas. */
+import { useState } from 'preact/hooks'
+import { ChoiceField, Field, Form, Read, Refused, TextField, useAction, useRead } from './parts.jsx'
+import { call } from './server.js'
+import { STATES } from './words.js'
+
+const ACCESS = ['closed', 'read', 'open', 'rules']
+const TEXTS = { rules: 'Access rules (JSON)', quotas: 'Quotas (JSON)', options: 'Options for clients (JSON)' }
+
+const write = (value) => (value === undefined ? '' : JSON.stringify(value, null, 2))
+
+function draftOf(configuration) {
+  const { state = 0, message = '', label = '', access = 'closed', origins = [] } = configuration
+  const texts = Object.fromEntries(Object.keys(TEXTS).map((name) => [name, write(configuration[name])]))
+  return { state: String(state), message, label, access, origins: origins.join(' '), ...texts }
+}
+
+/* The members of `set` that differ; throws when a text is not JSON. */
+function changesOf(draft, configuration) {
+  const former = draftOf(configuration)
+  const changes = {}
+  const values = {
+    state: Number, message: (text) => text || null, label: (text) => text || null, access: (text) => text,
+    origins: (text) => (text.trim() ? text.trim().split(/\s+/) : null),
+  }
+  for (const name of Object.keys(draft)) {
+    if (draft[name] === former[name]) continue
+    if (values[name]) changes[name] = values[name](draft[name])
+    else if (!draft[name].trim()) changes[name] = null
+    else {
+      try {
+        changes[name] = JSON.parse(draft[name])
+      } catch (error) {
+        throw new Error(`${TEXTS[name]}: ${error.message}`)
+      }
+    }
+  }
+  return changes
+}
+
+function Editor({ ns, configuration, saved }) {
+  const [draft, setDraft] = useState(draftOf(configuration))
+  const { run, refusal, isBusy } = useAction()
+  const set = (name) => (value) => setDraft({ ...draft, [name]: value })
+  const save = () => run(async () => {
+    const changes = changesOf(draft, configuration)
+    if (!Object.keys(changes).length) return
+    const out = await call('z', 'ns', { set: { ns, if: configuration.v, ...changes } })
+    saved(out.warnings ?? [])
+  })
+  return (
+    <Form action={save} class="sheet">
+      <ChoiceField label="State" value={draft.state} set={set('state')} choices={STATES.map((words, state) => [String(state), words])} />
+      <TextField label="Message" hint="What clients are told while the namespace is not on." value={draft.message} set={set('message')} />
+      <TextField label="Label" value={draft.label} set={set('label')} />
+      <ChoiceField label="Access" value={draft.access} set={set('access')} choices={ACCESS.map((word) => [word, word])} />
+      <TextField label="Origins" hint="Of pages that may use the namespace, separated by blanks." value={draft.origins} set={set('origins')} />
+      {Object.entries(TEXTS).map(([name, label]) => (
+        <Field key={name} label={label}>
+          {(id) => <textarea id={id} rows={draft[name] ? 12 : 2} spellcheck={false} value={draft[name]} onInput={(event) => set(name)(event.currentTarget.value)} />}
+        </Field>
+      ))}
+      <Refused refusal={refusal} />
+      <button class="main" disabled={isBusy}>Save</button>
+    </Form>
+  )
+}
+
+export function Settings({ ns }) {
+  const configuration = useRead(() => call('z', 'ns', { get: ns }), [ns])
+  const [warnings, setWarnings] = useState(null)
+  const saved = (found) => {
+    setWarnings(found)
+    configuration.again()
+  }
+  return (
+    <>
+      {warnings && (
+        <div role="status">
+          <p>Saved.</p>
+          {warnings.map((warning) => <p key={warning} class="warning">{warning}</p>)}
+        </div>
+      )}
+      <Read of={configuration}>{(value) => <Editor key={value.v} ns={ns} configuration={value} saved={saved} />}</Read>
+    </>
+  )
+}

@@ -1,0 +1,160 @@
+/* tasks.jsx: the tasks of a namespace: what waits, what failed, and what an administrator does about it. */
+import { useState } from 'preact/hooks'
+import { Badge, Confirmed, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
+import { call } from './server.js'
+import { number, place, stampOf } from './words.js'
+
+const PAGE = 100
+const KINDS = { waiting: 'quiet', running: 'good', parked: 'bad', held: 'warn' }
+
+const State = ({ task }) => <Badge kind={KINDS[task.state] ?? 'quiet'}>{task.state}</Badge>
+
+const Outcome = ({ attempt }) => (attempt.exc ? <Badge kind="bad">{attempt.exc}</Badge> : <Badge kind="good">done</Badge>)
+
+function Backlog({ ns }) {
+  const backlog = useRead(() => call(ns, 'tasks', { backlog: true }), [ns])
+  const row = (one) => (
+    <tr key={one.qn}>
+      <th scope="row">{one.qn}</th>
+      {['due', 'later', 'running', 'parked', 'failing'].map((name) => <td key={name}>{number(one[name])}</td>)}
+      <td><Time stamp={one.oldest} /></td>
+    </tr>
+  )
+  return (
+    <Read of={backlog}>
+      {({ queues }) => <Table caption="Queues" heads={['Queue', 'Due', 'Later', 'Running', 'Parked', 'Failing', 'Oldest due']} rows={queues.map(row)} empty="No tasks are waiting." />}
+    </Read>
+  )
+}
+
+function Actions({ ns, task, done }) {
+  const [start, setStart] = useState('')
+  const [result, setResult] = useState('')
+  const { run, refusal, isBusy } = useAction()
+  const act = (param) => run(async () => {
+    const out = await call(ns, 'tasks', param)
+    setResult(out.result)
+    done()
+  })
+  return (
+    <>
+      <div class="row">
+        <button type="button" disabled={isBusy} onClick={() => act({ run: task.id })}>Run now</button>
+        <button type="button" disabled={isBusy} onClick={() => act({ hold: task.id })}>Hold</button>
+        <Confirmed label="Drop" question={`Delete the task ${task.id}?`} action={() => act({ drop: task.id })} disabled={isBusy} />
+      </div>
+      <Form class="row" action={() => act({ move: { id: task.id, startat: stampOf(new Date(start)) } })}>
+        <TextField label="Start at" type="datetime-local" step="1" value={start} set={setStart} required />
+        <button disabled={isBusy}>Move</button>
+      </Form>
+      {result && <p role="status">{result}</p>}
+      <Refused refusal={refusal} />
+    </>
+  )
+}
+
+function Attempts({ attempts }) {
+  const row = (one, index) => (
+    <tr key={index}>
+      <td><Time stamp={one.stoptime} /></td>
+      <td>{one.opname ?? one.op}</td>
+      <td>{one.retry}</td>
+      <td><Outcome attempt={one} /></td>
+      <td class="wide">{one.report}</td>
+    </tr>
+  )
+  return <Table caption="Attempts" heads={['End', 'Operation', 'Attempt', 'Result', 'Report']} rows={attempts.map(row)} empty="There were no attempts." />
+}
+
+function Task({ ns, id }) {
+  const found = useRead(() => call(ns, 'tasks', { show: id }), [ns, id])
+  return (
+    <>
+      <p class="trail"><a href={place('ns', ns, 'tasks')}>Tasks</a> › {id}</p>
+      <Read of={found}>
+        {({ task, attempts }) => (
+          <>
+            {task ? (
+              <>
+                <p><State task={task} /> {task.op}</p>
+                <dl>
+                  {Object.entries(task).map(([name, value]) => (
+                    <div key={name}>
+                      <dt>{name}</dt>
+                      <dd>{['startat', 'starttime', 'created', 'parked', 'latest'].includes(name) ? <Time stamp={value} /> : <code>{JSON.stringify(value)}</code>}</dd>
+                    </div>
+                  ))}
+                </dl>
+                <Actions ns={ns} task={task} done={found.again} />
+              </>
+            ) : <p>This task is done or was dropped.</p>}
+            <h2>Attempts</h2>
+            <Attempts attempts={attempts} />
+          </>
+        )}
+      </Read>
+    </>
+  )
+}
+
+function Waiting({ ns }) {
+  const [filter, setFilter] = useState({ op: '', info: '', retry: '' })
+  const set = (name) => (value) => setFilter({ ...filter, [name]: value })
+  const tasks = useRead(() => call(ns, 'tasks', { list: {
+    limit: PAGE, ...(filter.op && { op: filter.op }), ...(filter.info && { info: filter.info }), ...(filter.retry && { retry: Number(filter.retry) }),
+  } }), [ns, filter])
+  const row = (task) => (
+    <tr key={task.id}>
+      <th scope="row"><a href={place('ns', ns, 'tasks', task.id)}>{task.id}</a></th>
+      <td>{task.op}</td>
+      <td><State task={task} /></td>
+      <td><Time stamp={task.startat} /></td>
+      <td>{task.retry}</td>
+      <td>{task.exc}</td>
+      <td class="wide">{task.info}</td>
+    </tr>
+  )
+  return (
+    <>
+      <div class="row">
+        <TextField label="Operation" value={filter.op} set={set('op')} />
+        <TextField label="Beginning of the information" value={filter.info} set={set('info')} />
+        <TextField label="Least number of failures" type="number" min="0" value={filter.retry} set={set('retry')} />
+        <button type="button" onClick={tasks.again}>Read again</button>
+      </div>
+      <Read of={tasks}>
+        {(page) => (
+          <>
+            <Table caption="Tasks" heads={['Id', 'Operation', 'State', 'Start', 'Failures', 'Last fault', 'Information']} rows={page.tasks.map(row)} empty="There are no such tasks." />
+            {page.cursor && <p class="hint">The first {PAGE} are shown.</p>}
+          </>
+        )}
+      </Read>
+    </>
+  )
+}
+
+function History({ ns }) {
+  const [onlyFailures, setOnly] = useState(true)
+  const history = useRead(() => call(ns, 'tasks', { history: { limit: PAGE, ...(onlyFailures && { failures: true }) } }), [ns, onlyFailures])
+  return (
+    <>
+      <label class="check"><input type="checkbox" checked={onlyFailures} onChange={(event) => setOnly(event.currentTarget.checked)} /> failures only</label>
+      <Read of={history}>{({ attempts }) => <Attempts attempts={attempts} />}</Read>
+    </>
+  )
+}
+
+export function Tasks({ ns, id }) {
+  if (id) return <Task ns={ns} id={id} />
+  return (
+    <>
+      <h2>Queues</h2>
+      <Backlog ns={ns} />
+      <h2>Tasks</h2>
+      <Waiting ns={ns} />
+      <h2>History</h2>
+      <History ns={ns} />
+    </>
+  )
+}
