@@ -81,8 +81,10 @@ static void add_judged(struct builder *builder, const struct settings *settings)
     snprintf(limit, sizeof limit, "\"limit_anonymous_body_bytes\",\"%lld\",\"$content_length\"",
              (long long)settings_anonymous_body(settings));
     const struct refusal judged[] = {
+        {400, "", FAULT_AUTF8, NULL, "", false},
         {403, "", FAULT_SKEY, NULL, "\"Authorization\"", false},
         {404, "", FAULT_NNAMESPACE, NULL, "\"$stampd_ns\"", false},
+        {404, "", FAULT_NPATH, NULL, "", false},
         {405, "", FAULT_AMETHOD, NULL, "\"$request_method\"", false},
         {413, "", FAULT_ALIMIT, "A larger body needs a key in the header Authorization.", limit, false},
         {410, "", FAULT_OGONE, NULL, "", false},

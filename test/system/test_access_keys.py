@@ -4,6 +4,7 @@ import socket
 import ssl
 
 import pytest
+import requests
 
 from fastcgi import Connection
 from stack import PATIENCE_S, Problem, wait_until
@@ -215,3 +216,26 @@ def test_a_worker_judges_before_it_reads(entry):
                 assert json.loads(answer.body)['args'][:2] == ['limit_anonymous_body_bytes', '262144']
     with pytest.raises(Problem):
         entry.op('shut', 'get')
+
+
+WRONG = ['/lab/doc/Note/a/file', '/lab/doc/Note', '/lab/doc/Note/a/b', '/lab/doc/Note/a/file/k/x', '/lab/doc/Note/a/file/sha/x', '/lab/doc/note/a/file/k',
+         '/lab/doc/Note/%zz/file/k', '/lab/doc/Note/%ff/file/k', '/lab/doc/Note/../file/k', '/lab/doc/Note//file/k', '/lab/doc/Note/' + 'a' * 300 + '/file/k',
+         '/lab/doc/Note/a/file/' + 'a' * 300, '/lab/upload/x/y', '/lab/upload/x', '/lab/upload/', '/lab/upload/' + '0' * 32, '/lab/op/', '/lab/op/nothing',
+         '/lab/op/%zz', '/lab/op/put/a/%ff', '/lab/doc/', '/none/doc/Note/a/file/k', '/none/op/put', '/lab/doc/Note/a?age=1', '/lab/doc/Note/a/file/k?x=1',
+         '/lab/doc/Note/a/file/k?admin=x', '/lab/op/put?admin=x', '/lab/op/put?lang=%ff']
+
+
+@pytest.mark.parametrize('method', ['POST', 'PUT', 'PATCH', 'DELETE'])
+@pytest.mark.parametrize('path', WRONG)
+def test_a_wrong_address_is_refused_alike_with_a_large_body(entry, path, method):
+    """nginx asks a worker before it accepts a large body; what it says then is what a small body is told."""
+    def send(size):
+        url = f'{entry.url}{path}'
+        prepared = requests.Request(method, 'https://x/', data=b'x' * size, headers={'Content-Type': 'application/octet-stream', 'Tus-Resumable': '1.0.0'}).prepare()
+        prepared.url = url  # as it is
+        answer = entry.http.send(prepared, timeout=PATIENCE_S, verify=False)
+        return answer.status_code, answer.json()['code']
+    small = send(10)
+    large = send(LARGE)
+    assert large == small or large == (413, 'ALIMIT'), (small, large)
+    assert large[0] < 500, large

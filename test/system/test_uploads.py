@@ -3,6 +3,7 @@ that are judged when an upload is created, continued and attached."""
 import base64
 import fcntl
 import hashlib
+import json
 import os
 import time
 
@@ -267,3 +268,28 @@ def test_rights_are_judged_at_each_step(stack, team):
     checked(patch(stack, path, 3, b'def', as_=ann), 204)
     assert fetch(stack, 'Note/of-ann', ns='team', as_=ann).content == b'abcdef'
     assert send(stack, 'HEAD', path, as_=bob).status_code == 404
+
+
+def test_the_account_that_has_sent_a_file_attaches_it_by_its_digest(stack, team):
+    """By any way of sending; nobody else, though it knows the digest."""
+    (ann, bob), (ann_id, bob_id) = ([made[name] for made in team] for name in ('token', 'account'))
+    for id_, owner in (('sent', ann_id), ('again', ann_id), ('his', bob_id)):
+        stack.put('team', {'c': 'Note', 'id': id_, 'items': [{'c': 'Main', 'j': {'owner': owner}}]}, admin=True)
+
+    def attach(id_, content, key):
+        item = {'c': 'P', 'k': 'f', 'sha': hashlib.sha256(content).hexdigest()}
+        return send(stack, 'POST', 'op/put', json.dumps({'param': {'docs': [{'c': 'Note', 'id': id_, 'items': [item]}]}}), ns='team', as_=key, version='',
+                    Content_Type='application/json')
+    for content, way in ((b'by tus', 'upload'), (b'by PUT', 'doc')):
+        assert attach('again', content, ann).status_code == 404
+        if way == 'upload':
+            path = create(stack, 'Note/sent', len(content), ns='team', as_=ann).headers['Location']
+            checked(patch(stack, path, 0, content, as_=ann), 204)
+        else:
+            assert send(stack, 'PUT', 'doc/Note/sent/file/a', content, ns='team', as_=ann, version='', Content_Type='text/plain').status_code == 200
+        assert attach('his', content, bob).status_code == 404
+        assert attach('again', content, ann).status_code == 200
+        assert fetch(stack, 'Note/again', key='f', ns='team', as_=ann).content == content
+    stack.psql('team', 'update blob_claim set until = 1')
+    stack.put('team', {'c': 'Note', 'id': 'third', 'items': [{'c': 'Main', 'j': {'owner': ann_id}}]}, admin=True)
+    assert attach('third', b'by tus', ann).status_code == 404

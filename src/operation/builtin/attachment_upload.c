@@ -122,6 +122,16 @@ enum fault attachment_upload_seal(struct attempt *attempt, struct blob_upload *b
     return fault ? fault : check_digest(attempt, &upload->digest);
 }
 
+/* Where rules decide, the account that has sent a file may attach it by its digest, too. */
+static enum fault claim(struct attempt *attempt, const struct attachment_upload *upload)
+{
+    const struct call *call = attempt->call;
+    if (!call->rules || !call->caller.account.size)
+        return FAULT_NONE;
+    return store_blobs_claim(documents_store(attempt->worker_context->documents), attempt->ns, call->arena,
+                             &upload->digest, call->caller.account);
+}
+
 /* The order matters: a file is registered before it appears, so that the cleaner finds it
  * (store_blobs.h). */
 enum fault attachment_upload_publish(struct attempt *attempt, struct blob_upload *blob,
@@ -134,7 +144,8 @@ enum fault attachment_upload_publish(struct attempt *attempt, struct blob_upload
         return fault;
     }
     crash_at(CRASH_BLOB_REGISTERED);
-    return blob_store_finish(blob);
+    fault = blob_store_finish(blob);
+    return fault ? fault : claim(attempt, upload);
 }
 
 static enum fault store(struct attempt *attempt, struct blob_upload *blob)
