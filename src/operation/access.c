@@ -328,6 +328,13 @@ enum fault access_check(struct call *call, struct reply *reply, const struct ope
     return check_beside(call, reply, operation);
 }
 
+enum fault access_renew(struct worker_context *worker_context, struct call *call, struct reply *reply,
+                        const struct operation *operation)
+{
+    enum fault fault = access_enter(worker_context, call, reply);
+    return fault ? fault : access_check(call, reply, operation);
+}
+
 enum fault access_check_tasks(struct call *call, struct reply *reply)
 {
     return call->is_read_only ? refuse_change(call, reply) : FAULT_NONE;

@@ -83,6 +83,10 @@ MUST_USE enum fault access_check_method(struct worker_context *worker_context, s
  * beside it: synchronisations, a session; FAULT_OREADONLY: it may change something.  Recorded in the reply.
  */
 MUST_USE enum fault access_check(struct call *call, struct reply *reply, const struct operation *operation);
+/* After a body that may have taken longer than an operation: judges the call as one that begins now. Recorded
+ * in the reply, as access_enter and access_check do. */
+MUST_USE enum fault access_renew(struct worker_context *worker_context, struct call *call,
+                                 struct reply *reply, const struct operation *operation);
 /* Could this call change something?  Not only documents: tasks and subscriptions too. */
 bool access_may_change(const struct call *call, const struct operation *operation);
 /* The fault for an unknown operation: a caller that may not read gets the same fault as for a closed one.

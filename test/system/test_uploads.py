@@ -1,5 +1,5 @@
 """Resumable uploads by the tus protocol: parts, offsets that survive deaths, one writer at a time, limits of number and bytes, expiry, and rights
-that are judged when an upload is created, continued and attached."""
+that are judged when an upload is created, continued and attached, also by a body that takes longer than an operation."""
 import base64
 import fcntl
 import hashlib
@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from fastcgi import RECORD_BYTES, STDIN, Connection, record
 from stack import PATIENCE_S, Problem, refused, wait_until
 from test_accounts import OPEN, PASSWORD
 from test_attachments import RULES
@@ -293,3 +294,63 @@ def test_the_account_that_has_sent_a_file_attaches_it_by_its_digest(stack, team)
     stack.psql('team', 'update blob_claim set until = 1')
     stack.put('team', {'c': 'Note', 'id': 'third', 'items': [{'c': 'Main', 'j': {'owner': ann_id}}]}, admin=True)
     assert attach('third', b'by tus', ann).status_code == 404
+
+
+def administer(stack, ns, operation, **param):
+    """By another worker than the one that receives the bytes."""
+    with Connection(stack.path / 'run/stampd/worker-1.sock', timeout=PATIENCE_S) as worker:
+        answer = worker.ask(f'/{ns}/op/{operation}', method='POST', body=json.dumps({'admin': stack.key, 'param': param}).encode(), CONTENT_TYPE='application/json',
+                            STAMPD_NS=ns, STAMPD_DATABASE=f'stampd_{ns}')
+    assert answer.status == 200, answer.body
+
+
+ENDS = {
+    'its account': ('SKEY', lambda stack, person: administer(stack, 'team', 'accounts', delete=person['account'])),
+    'its session': ('SKEY', lambda stack, person: administer(stack, 'team', 'accounts', revoke={'account': person['account']})),
+    'its right': ('SRULE', lambda stack, person: administer(stack, 'z', 'ns', set={'ns': 'team', 'rules': {**RULES, 'Note': {**RULES['Note'], 'update': []}}})),
+    'writing': ('OREADONLY', lambda stack, person: administer(stack, 'z', 'ns', set={'ns': 'team', 'state': 1})),
+    'nothing': (None, lambda stack, person: None),
+}
+
+
+@pytest.mark.parametrize('way', ['PUT', 'PATCH'])
+@pytest.mark.parametrize('what', ENDS)
+def test_what_ends_while_the_bytes_arrive_is_refused(stack, team, what, way):
+    """A body of many GB takes longer than an operation may, and than the walk that removes what a deleted account leaves waits."""
+    code, end = ENDS[what]
+    name = f'{way}-{what}'.replace(' ', '-')
+    person = stack.op('team', 'register', {'name': name, 'password': PASSWORD})['out']
+    stack.put('team', {'c': 'Note', 'id': name, 'items': [{'c': 'Main', 'j': {'owner': person['account']}}]}, admin=True)
+    content = os.urandom(4 << 20)
+    pieces = [record(STDIN, content[start:start + RECORD_BYTES]) for start in range(0, len(content), RECORD_BYTES)]
+    uri, more = f'/team/doc/Note/{name}/file/a', {}
+    if way == 'PATCH':
+        uri = create(stack, f'Note/{name}', len(content), ns='team', as_=person['token']).headers['Location']
+        more = {'CONTENT_TYPE': TYPE, 'HTTP_TUS_RESUMABLE': '1.0.0', 'HTTP_UPLOAD_OFFSET': '0'}
+    before = unfinished(stack)
+    try:
+        with Connection(stack.path / 'run/stampd/worker-0.sock', timeout=PATIENCE_S) as worker:
+            worker.socket.sendall(worker.head(uri, way, len(content), STAMPD_NS='team', STAMPD_DATABASE='stampd_team', HTTP_AUTHORIZATION=f'Bearer {person["token"]}', **more)
+                                  + b''.join(pieces[:64]))
+            wait_until(lambda: has_begun(stack, uri, way, before), what='the first bytes in the store')
+            end(stack, person)
+            worker.socket.sendall(b''.join(pieces[64:]) + record(STDIN, b''))
+            answer = worker.receive()
+    finally:
+        stack.op('z', 'ns', {'set': {'ns': 'team', 'rules': RULES, 'state': None}}, admin=True)
+    attached = [item['k'] for item in stack.get('team', ('Note', name), admin=True)['items'] if item['c'] == 'P']
+    if code:
+        assert json.loads(answer.body)['code'] == code and attached == []
+    else:
+        assert answer.status in (200, 201, 204) and attached == ['a']
+
+
+def unfinished(stack):
+    return set((stack.path / 'files/stampd_team/new').glob('*'))
+
+
+def has_begun(stack, uri, way, before):
+    """Has the store bytes of this request's body?"""
+    folder = stack.path / 'files/stampd_team'
+    paths = unfinished(stack) - before if way == 'PUT' else [folder / 'part' / (uri.rpartition('/')[2] + '.data')]
+    return any(path.stat().st_size for path in paths)

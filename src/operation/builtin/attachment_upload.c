@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/crash.h"
+#include "operation/access.h"
 #include "operation/reader.h"
 #include "operation/worker_context.h"
 #include "segment/uploads.h"
@@ -174,11 +175,13 @@ static enum fault receive(struct attempt *attempt)
     return fault;
 }
 
-void attachment_upload_restart_clock(struct attempt *attempt)
+enum fault attachment_upload_begin_commit(struct attempt *attempt, enum fault fault)
 {
+    struct worker_context *worker_context = attempt->worker_context;
     struct call *call = attempt->call;
-    call->deadline_ms = clock_monotonic_ms() + attempt->worker_context->settings->limit_operation_s * 1000;
-    documents_begin_request(attempt->worker_context->documents, call->deadline_ms);
+    call->deadline_ms = clock_monotonic_ms() + worker_context->settings->limit_operation_s * 1000;
+    documents_begin_request(worker_context->documents, call->deadline_ms);
+    return fault ? fault : access_renew(worker_context, call, attempt->reply, attempt->operation);
 }
 
 enum fault attachment_upload_receive(struct attempt *attempt)
@@ -191,6 +194,5 @@ enum fault attachment_upload_receive(struct attempt *attempt)
     if (!fault)
         fault = receive(attempt);
     upload->is_stored = !fault;
-    attachment_upload_restart_clock(attempt);
-    return fault;
+    return attachment_upload_begin_commit(attempt, fault);
 }

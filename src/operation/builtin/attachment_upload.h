@@ -35,7 +35,9 @@ MUST_USE enum fault attachment_upload_seal(struct attempt *attempt, struct blob_
 /* Gives the sealed file its digest, and ends the upload. */
 MUST_USE enum fault attachment_upload_publish(struct attempt *attempt, struct blob_upload *blob,
                                               const struct attachment_upload *upload);
-/* The time of an operation begins when its body is there, as with other bodies. */
-void attachment_upload_restart_clock(struct attempt *attempt);
+/* The time of an operation begins when its body is there, as with other bodies, and so does its access: the
+ * account, its session or a right may have ended while the body was received.  `fault`: what receiving has
+ * refused, which is returned. */
+MUST_USE enum fault attachment_upload_begin_commit(struct attempt *attempt, enum fault fault);
 
 #endif

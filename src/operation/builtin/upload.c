@@ -255,9 +255,7 @@ static struct kept_upload *begin(struct attempt *attempt, int64_t size)
 /* The upload is there, and has had its part of the body. */
 static enum fault continue_upload(struct attempt *attempt, struct blob_part *part)
 {
-    enum fault fault = take(attempt, part);
-    attachment_upload_restart_clock(attempt);
-    return fault;
+    return attachment_upload_begin_commit(attempt, take(attempt, part));
 }
 
 enum fault upload_create(struct attempt *attempt)
