@@ -25,7 +25,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md doc/README.md \
 	doc/reference/protocol.md doc/reference/push.md doc/reference/quotas.md doc/reference/resources.md doc/reference/schema.md \
 	doc/reference/rules.md doc/reference/subscriptions.md \
 	doc/explanation/encryption.md doc/explanation/sight.md doc/how-to/administer-in-a-browser.md doc/reference/attachments.md \
-	doc/reference/tasks.md doc/reference/validation.md doc/tutorial/list.py doc/tutorial/queue.md doc/tutorial/shopping-list.md \
+	doc/reference/tasks.md doc/reference/validation.md doc/tutorial/list.py doc/tutorial/queue.md doc/tutorial/shopping-list.md doc/tutorial/todo.md \
 	doc/bench/ratios.svg doc/bench/latency.svg doc/images/console-namespaces.png doc/images/console-server.png
 EXTRA_DIST += HACKING.md src/document/README.md src/live/README.md src/operation/README.md \
 	src/segment/README.md src/store/README.md test/unit/README.md
@@ -33,6 +33,10 @@ EXTRA_DIST += HACKING.md src/document/README.md src/live/README.md src/operation
 # A module, described and built: modules.md
 exampledir = $(docdir)/doc/examples/asso
 dist_example_DATA = doc/examples/asso/Makefile doc/examples/asso/README.md doc/examples/asso/asso.c
+
+# A page on the client library: the tutorial todo.md
+todoexampledir = $(docdir)/doc/examples/todo
+dist_todoexample_DATA = doc/examples/todo/rules.json doc/examples/todo/todo.html doc/examples/todo/todo.js
 
 dist_pkgdata_DATA = doc/stampd.conf.sample
 dist_pkgdata_SCRIPTS = scripts/run-due-tasks

@@ -10,7 +10,7 @@
 #   STACK_DATABASE folder of PostgreSQL's socket (its own)
 #   STACK_COPIES   yes: stampd runs from a copy in the stack, which its user can start anew when it cannot enter the build
 #
-# In it: etc (settings, certificate), pg (the cluster), run (sockets and pids), log.
+# In it: etc (settings, certificate), pg (the cluster), run (sockets and pids), log; www (pages at /) and console, where they are.
 # Started by root, each part has the user of its own that it would have in production; else all run as the caller.
 # PostgreSQL knows who asks by the owner of the asking process (peer): there is no password anywhere.
 
@@ -382,6 +382,7 @@ nginx_configure() {
         --certificate "$STACK/etc/certificate.pem" --key "$STACK/etc/certificate.key" --output "$STACK/etc/nginx.conf"
     [ "$IS_ROOT" = no ] || set -- "$@" --user "$NGINX_USER"
     [ ! -e "$STACK/console/index.html" ] || set -- "$@" --console "$STACK/console"
+    [ ! -d "$STACK/www" ] || set -- "$@" --root "$STACK/www"
     STAMPD_NGINX=$SOURCE/nginx stampctl nginx --config "$STACK/etc/stampd.conf" "$@" >"$STACK/log/nginx.configure.log" 2>&1 ||
         stack_why "$STACK/log/nginx.configure.log" "nginx's configuration could not be written"
 }

@@ -9,6 +9,7 @@ import pytest
 
 import browser as browsers
 from browser import Browser
+from hands import BY_LABEL, Hands
 from stack import PATIENCE_S, SOURCE, wait_until
 from web import build_web, install_packages
 
@@ -18,10 +19,6 @@ STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'team': 'rul
 PAGE_MOST = 100 * 1024  # bytes of all files of the page, compressed
 # Watches what the policy has prevented, from the beginning of each page.
 WATCH = "window.prevented = []; addEventListener('securitypolicyviolation', (event) => prevented.push(`${event.violatedDirective} ${event.blockedURI}`))"
-# An expression: the element that has this text, or this label, among those that are matched.
-WORDS = "one.textContent.trim().replace(/\\s+/g, ' ')"
-BY_TEXT = f'[...document.querySelectorAll({{selector}})].find((one) => {WORDS} === {{text}})'
-BY_LABEL = f'[...document.querySelectorAll("label")].find((one) => {WORDS} === {{text}})?.control'
 
 
 @pytest.fixture(scope='module')
@@ -46,33 +43,14 @@ def browser():
         yield browser
 
 
-class Desk:
+class Desk(Hands):
     """What an administrator does with a tab."""
 
     def __init__(self, browser, address):
         self.address = address
-        self.tab = browser.open('about:blank', is_ready='true')
+        super().__init__(browser.open('about:blank', is_ready='true'))
         self.tab.call('Page.addScriptToEvaluateOnNewDocument', source=WATCH)
         self.tab.go(address, is_ready='document.querySelector("h1")')
-
-    def element(self, text, selector='button, a, summary'):
-        return BY_TEXT.format(selector=json.dumps(selector), text=json.dumps(text))
-
-    def click(self, text, selector='button, a, summary'):
-        element = self.element(text, selector)
-        self.tab.until(f'{element} && !{element}.disabled')
-        self.tab.run(f'{element}.click()')
-
-    def fill(self, label, value):
-        """As typed: the page sees the event of each element."""
-        element = BY_LABEL.format(text=json.dumps(label))
-        self.tab.until(f'Boolean({element})')
-        self.tab.run(f'''(() => {{
-            const one = {element}
-            const kind = {{ INPUT: HTMLInputElement, TEXTAREA: HTMLTextAreaElement, SELECT: HTMLSelectElement }}[one.tagName]
-            Object.getOwnPropertyDescriptor(kind.prototype, 'value').set.call(one, {json.dumps(value)})
-            one.dispatchEvent(new Event(one.tagName === 'SELECT' ? 'change' : 'input', {{ bubbles: true }}))
-        }})()''')
 
     def sign_in(self, key):
         self.fill("Administrator's key", key)
@@ -80,10 +58,6 @@ class Desk:
 
     def go(self, *parts):
         self.tab.run(f'location.hash = {json.dumps("#/" + "/".join(parts))}')
-
-    def shows(self, text, selector='main'):
-        """Waits until the text is part of the page."""
-        self.tab.until(f'[...document.querySelectorAll({json.dumps(selector)})].some((one) => one.innerText.includes({json.dumps(text)}))')
 
     def value(self, label):
         return self.tab.run(BY_LABEL.format(text=json.dumps(label)) + '?.value')

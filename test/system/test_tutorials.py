@@ -1,5 +1,7 @@
 """The tutorials, typed from top to bottom: each command of doc/tutorial is run as it stands there, and prints what stands
-behind it.  A block `sh terminal` runs beside the others, and what is shown of it later is awaited; `…` stands for any text."""
+behind it.  A block `sh terminal` runs beside the others, and what is shown of it later is awaited; `…` stands for any text.  A block
+`browser NAME` has the steps of a person with a browser, as hands.py does them."""
+import contextlib
 import os
 import re
 import signal
@@ -8,8 +10,11 @@ import time
 
 import pytest
 
-from stack import BUILD, SOURCE, Stack
+import browser as browsers
+from hands import People
 from replay import DEMONSTRATION, learn
+from stack import BUILD, SOURCE, Stack
+from web import build_web
 
 pytestmark = pytest.mark.once
 
@@ -57,23 +62,40 @@ def wrong_answer(told, printed, stamps):
 
 
 @pytest.fixture
-def place(tmp_path):
+def place(tmp_path, monkeypatch):
     """A folder that looks like that of the sources, with the demonstration's programs in it; and its server."""
+    monkeypatch.setenv('STACK_RELOAD', 'yes')
     with Stack('tutorial', workers=3) as stack:
         stack.step('queue', 'start')
-        (tmp_path / 'doc').symlink_to(SOURCE / 'doc')
+        (stack.path / 'www').mkdir()
+        stack.step('nginx', 'refresh')
+        for name in ('doc', 'scripts', 'src'):
+            (tmp_path / name).symlink_to(SOURCE / name)
         home = tmp_path / 'var/demo'
         home.mkdir(parents=True)
+        (home / 'state').symlink_to(stack.path)
+        (home / 'admin.key').symlink_to(stack.key_file)
         (home / 'stampctl').write_text(f"#!/bin/sh\nexec '{BUILD}/src/stampctl' -c '{stack.path}/etc/stampd.conf' \"$@\"\n")
         (home / 'stampctl').chmod(0o755)
         environment = {**os.environ, 'PGUSER': 'postgres', 'STAMPD_SQL': str(SOURCE / 'sql'), 'PYTHONUNBUFFERED': '1'}
         yield tmp_path, environment, stack
 
 
+@pytest.fixture
+def start_browser():
+    with contextlib.ExitStack() as ends:
+        yield lambda: ends.enter_context(contextlib.closing(browsers.Browser()))
+
+
 @pytest.mark.parametrize('page', PAGES)
-def test_a_tutorial_can_be_typed(page, place):
+def test_a_tutorial_can_be_typed(page, place, start_browser):
     folder, environment, stack = place
     text = (SOURCE / 'doc/tutorial' / page).read_text().replace(DEMONSTRATION, stack.url)
+    if '```browser' in text:
+        if not browsers.PROGRAM:
+            pytest.skip('there is no Chromium (Debian: chromium)')
+        build_web('client', folder / 'var/web/client')  # skips where that cannot be built
+    people = People(start_browser)
     shell, beside, printed, stamps, ran = Shell(folder, environment), [], '', {}, 0
     try:
         for match in BLOCK_OF_TUTORIAL.finditer(text):
@@ -87,6 +109,9 @@ def test_a_tutorial_can_be_typed(page, place):
             elif kind == 'sh' and not block.startswith('scripts/demo'):
                 assert not re.search(r'(?<!\d)\d{15}(?!\d)', block), f"{where}: a stamp of somebody else's server cannot be typed"
                 printed, ran = shell.run(block), ran + 1
+            elif kind == 'browser':
+                for line in block.splitlines():
+                    people.do(more.strip(), line)
             elif kind == 'json':
                 wrong = wrong_answer(block, printed, stamps)
                 assert not wrong, f'{where}: {wrong}'

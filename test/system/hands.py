@@ -1,0 +1,83 @@
+"""What a person does with a page: fills in, presses, reads.  Elements are found by what they are called on the screen."""
+import json
+
+# An expression: the element that has this text, or this label, among those that are matched.
+WORDS = "one.textContent.trim().replace(/\\s+/g, ' ')"
+BY_TEXT = f'[...document.querySelectorAll({{selector}})].find((one) => ({WORDS} === {{text}} || one.ariaLabel === {{text}}) && !one.closest("[hidden]"))'
+BY_LABEL = f'[...document.querySelectorAll("label")].find((one) => {WORDS} === {{text}} && !one.closest("[hidden]"))?.control'
+
+
+class Hands:
+    def __init__(self, tab):
+        self.tab = tab
+
+    def element(self, text, selector='button, a, summary'):
+        return BY_TEXT.format(selector=json.dumps(selector), text=json.dumps(text))
+
+    def click(self, text, selector='button, a, summary'):
+        element = self.element(text, selector)
+        self.tab.until(f'{element} && !{element}.disabled')
+        self.tab.run(f'{element}.click()')
+
+    def fill(self, label, value):
+        """As typed: the page sees the event of each element."""
+        element = BY_LABEL.format(text=json.dumps(label))
+        self.tab.until(f'Boolean({element})')
+        self.tab.run(f'''(() => {{
+            const one = {element}
+            const kind = {{ INPUT: HTMLInputElement, TEXTAREA: HTMLTextAreaElement, SELECT: HTMLSelectElement }}[one.tagName]
+            Object.getOwnPropertyDescriptor(kind.prototype, 'value').set.call(one, {json.dumps(value)})
+            one.dispatchEvent(new Event(one.tagName === 'SELECT' ? 'change' : 'input', {{ bubbles: true }}))
+        }})()''')
+
+    def shows(self, text, selector='main'):
+        """Waits until the text is part of the page."""
+        self.tab.until(f'[...document.querySelectorAll({json.dumps(selector)})].some((one) => one.innerText.includes({json.dumps(text)}))')
+
+    def misses(self, text, selector='main'):
+        self.tab.until(f'![...document.querySelectorAll({json.dumps(selector)})].some((one) => one.innerText.includes({json.dumps(text)}))')
+
+
+class People:
+    """Each has a browser of its own, and does what the lines of a block `browser NAME` say, one after the other."""
+
+    def __init__(self, start):
+        self.start, self.hands = start, {}
+
+    def __getitem__(self, name):
+        if name not in self.hands:
+            self.hands[name] = Hands(self.start().open('about:blank', is_ready='true'))
+        return self.hands[name]
+
+    def seen(self, words):
+        """What another one has on the screen, or the words themselves."""
+        for name, hands in self.hands.items():
+            if words == f"{name}'s address":
+                return hands.tab.run('location.href')
+            if words == f"{name}'s account":
+                return hands.tab.run('document.getElementById("account").textContent')
+        return words
+
+    def do(self, name, line):
+        hands, (what, words) = self[name], line.split(' ', 1)
+        if what == 'open':
+            hands.tab.call('Page.navigate', url='about:blank')
+            hands.tab.go(self.seen(words), is_ready='location.href !== "about:blank"')
+        elif what == 'fill':
+            label, value = words.split(': ', 1)
+            hands.fill(label, self.seen(value))
+        elif what == 'press':
+            hands.click(words)
+        elif what == 'tick':
+            hands.tab.until(f'Boolean({BY_LABEL.format(text=json.dumps(words))})')
+            hands.tab.run(f'{BY_LABEL.format(text=json.dumps(words))}.click()')
+        elif what == 'see' and words.startswith('ticked '):
+            hands.tab.until(f'{BY_LABEL.format(text=json.dumps(words.removeprefix("ticked ")))}.checked')
+        elif what == 'see':
+            hands.shows(words, 'body')
+        elif what == 'miss':
+            hands.misses(words, 'body')
+        elif what == 'go':
+            hands.tab.network({'online': True, 'offline': False}[words])
+        else:
+            raise AssertionError(f'{line}: there is no such step')
