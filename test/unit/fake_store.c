@@ -425,6 +425,12 @@ enum fault store_blobs_touch(struct store *store UNUSED, int ns UNUSED, struct a
     return FAULT_NONE;
 }
 
+enum fault store_blobs_claim(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                             const struct blob_digest *digest UNUSED, struct bytes account UNUSED)
+{
+    return FAULT_NATTACHMENT;
+}
+
 enum fault store_blobs_find_reference(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                                       struct bytes class UNUSED, struct bytes id UNUSED,
                                       const struct blob_digest *digest UNUSED,
