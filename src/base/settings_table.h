@@ -22,7 +22,7 @@ CHOICE(debug_core, "off", "off on", "For tests of stampd, never in production: o
 TEXT(debug_die_at, "", "For tests of stampd, never in production: steps of commit, recovery and start at which a process is killed, as STEP[:PASSAGE[:DEATHS]], separated by blanks; empty: none.")
 CHOICE(debug_push_local, "off", "off on", "For tests of stampd, never in production: on: push services may be on the loopback, and without encryption.")
 NUMBER(dhop_future_ms, 5000, 0, 86400000, "ms", "A session's stamp of an operation (dhop), and the time in an Idempotency-Key, may be this far in the future.")
-NUMBER(dhop_past_s, 86400, 1, 315360000, "s", "A session's stamp of an operation (dhop) may be this old.")
+NUMBER(dhop_past_s, 7776000, 1, 315360000, "s", "A session's stamp of an operation (dhop) may be this old.")
 NUMBER(drain_s, 30, 1, 3600, "s", "A stopping worker may serve the connections that nginx keeps for this long.")
 TEXT(exempt_clients, "", "Addresses and networks of clients without limits per client, separated by blanks: application servers, queue managers of other hosts.")
 CHOICE(fault_status, "http", "http few", "http: operations answer faults with HTTP's statuses; few: with 404 for what does not exist and 400 for nearly everything else.")

@@ -14,6 +14,11 @@
 
 enum { KEY_BYTES_MAX = 255, ANSWER_DEPTH_MOST = 1000 };
 
+static const char *stamp_text(struct arena *arena, int64_t stamp)
+{
+    return arena_printf(arena, "%015" PRId64, stamp);
+}
+
 /* --- dhop --- */
 
 enum fault idempotency_read_dhop(struct worker_context *worker_context, struct call *call,
@@ -29,10 +34,9 @@ enum fault idempotency_read_dhop(struct worker_context *worker_context, struct c
     int64_t least = stamp_add_ms(now, -1000 * settings->dhop_past_s);
     int64_t most = stamp_add_ms(now, settings->dhop_future_ms);
     if (given < least || given > most) {
-        enum fault fault =
-            reply_fault(call, reply, FAULT_ADHOP, NULL, arena_printf(call->arena, "%015" PRId64, given),
-                        arena_printf(call->arena, "%015" PRId64, least),
-                        arena_printf(call->arena, "%015" PRId64, most), NULL);
+        enum fault fault = reply_fault(call, reply, FAULT_ADHOP, NULL, stamp_text(call->arena, given),
+                                       stamp_text(call->arena, least), stamp_text(call->arena, most),
+                                       stamp_text(call->arena, now), NULL);
         reply->at = "/dhop";
         return fault;
     }
@@ -71,11 +75,6 @@ static int64_t stamp_of_key(struct bytes key)
     return is_seven ? stamp_from_epoch_ms(ms) : 0;
 }
 
-static const char *stamp_text(struct arena *arena, int64_t stamp)
-{
-    return arena_printf(arena, "%015" PRId64, stamp);
-}
-
 static enum fault check_future(const struct settings *settings, struct call *call, struct reply *reply,
                                const struct idempotency *idempotency)
 {
@@ -83,7 +82,7 @@ static enum fault check_future(const struct settings *settings, struct call *cal
     if (idempotency->made <= most)
         return FAULT_NONE;
     return reply_fault(call, reply, FAULT_AKEYAHEAD, NULL, stamp_text(call->arena, idempotency->made),
-                       stamp_text(call->arena, most), NULL);
+                       stamp_text(call->arena, most), stamp_text(call->arena, idempotency->now), NULL);
 }
 
 /* A client whose clock was ahead when it made the key may have been answered this long before its time. */
@@ -95,7 +94,8 @@ enum fault idempotency_check_age(struct attempt *attempt, const struct idempoten
     if (!idempotency->made || idempotency->made >= least)
         return FAULT_NONE;
     return reply_fault(attempt->call, attempt->reply, FAULT_AKEYOLD, NULL,
-                       stamp_text(arena, idempotency->made), stamp_text(arena, least), NULL);
+                       stamp_text(arena, idempotency->made), stamp_text(arena, least),
+                       stamp_text(arena, idempotency->now), NULL);
 }
 
 static bool is_key(struct bytes key)

@@ -223,8 +223,8 @@ def test_a_key_that_was_forgotten_overwrites_nothing(short, name, how):
         assert is_replayed(answer) or (answer.status_code, code_of(answer)) == (422, 'AKEYOLD'), answer.text
     assert answers[-1].json()['phase'] == 0
     assert stack.get('lab', name)['v'] == theirs
-    at, least = map(int, answers[-1].json()['args'])
-    assert at < least < stamp_of(1)
+    at, least, now = map(int, answers[-1].json()['args'])
+    assert at < least < now < stamp_at(60)
 
 
 def test_a_key_without_time_is_done_again_when_it_was_forgotten(short, name):
@@ -243,6 +243,7 @@ def test_the_time_of_a_key_is_judged(stack, name, seconds, code, status):
         assert answer.status_code == status
         if code:
             assert code_of(answer) == code and answer.json()['phase'] == 0
+            assert stamp_at(-60) < int(answer.json()['args'][-1]) < stamp_at(60)  # by which a client sets its clock
             assert stack.get('lab', name)['v'] == 0 and kept(stack, key) == []
     assert send(stack, key, {'c': name[0], 'id': name[1]}, operation='get').ok  # who only reads pays no heed
 
@@ -442,13 +443,15 @@ def stamp_at(seconds):
 def test_dhop_is_neither_in_the_future_nor_too_old(stack, name):
     assert stack.put('lab', doc(name, 1), dhop=stamp_at(-10))
     assert stack.put('lab', doc(name, 2), dhop=str(stamp_at(-3600)))
-    for seconds in (3600, -90000):
+    assert stack.put('lab', doc(name, 2), dhop=stamp_at(-60 * 86400))  # of an outbox that has waited
+    for seconds in (3600, -91 * 86400):
         with pytest.raises(Problem) as refused:
             stack.put('lab', doc(name, 3), dhop=stamp_at(seconds))
         assert refused.value.code == 'ADHOP'
-        given, least, most = map(int, refused.value.body['args'])
+        given, least, most, now = map(int, refused.value.body['args'])
         assert given == stamp_at(seconds) // 10**7 * 10**7 + given % 10**7
         assert not least <= given <= most
+        assert least < stamp_at(-60) < now < stamp_at(60) and now < most
     with pytest.raises(Problem) as refused:
         stack.put('lab', doc(name, 3), dhop='yesterday')
     assert (refused.value.code, refused.value.body['args']) == ('AARG', ['dhop'])

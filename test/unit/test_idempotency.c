@@ -230,10 +230,15 @@ static void keys_may_carry_their_time(void **state UNUSED)
 {
     assert_int_equal(put("a", "1", key_made_at(-101, '7', '8')), FAULT_AKEYOLD);
     assert_int_equal(reply.phase, PHASE_BEFORE);
-    assert_int_equal(reply.argument_count, 2);
+    assert_int_equal(reply.argument_count, 3);
     assert_true(atoll(reply.arguments[0]) < atoll(reply.arguments[1]));
+    assert_true(atoll(reply.arguments[1]) < atoll(reply.arguments[2]));
+    assert_true(atoll(reply.arguments[2]) <= stamp_now());
     assert_int_equal(put("a", "1", key_made_at(-96, '7', 'b')), FAULT_AKEYOLD); /* the tolerance of clocks */
+    int64_t before = stamp_now();
     assert_int_equal(put("a", "1", key_made_at(60, '7', 'B')), FAULT_AKEYAHEAD);
+    assert_int_equal(reply.argument_count, 3);
+    assert_true(atoll(reply.arguments[2]) >= before && atoll(reply.arguments[2]) <= stamp_now());
     assert_int_equal(fake.commits, 0);
     /* others have no time */
     assert_int_equal(put("a", "1", key_made_at(-101, '4', '8')), FAULT_NONE);
@@ -433,8 +438,9 @@ static void a_stamp_is_neither_in_the_future_nor_too_old(void **state UNUSED)
     assert_int_equal(run_at(stamp_add_ms(now, 4000)), FAULT_NONE);
     assert_int_equal(run_at(stamp_add_ms(now, -3590 * 1000)), FAULT_NONE);
     assert_int_equal(run_at(stamp_add_ms(now, 600 * 1000)), FAULT_ADHOP);
-    assert_int_equal(reply.argument_count, 3);
+    assert_int_equal(reply.argument_count, 4);
     assert_true(atoll(reply.arguments[0]) == stamp_add_ms(now, 600 * 1000));
+    assert_true(atoll(reply.arguments[3]) >= now && atoll(reply.arguments[3]) <= stamp_now());
     assert_true(atoll(reply.arguments[1]) < now && atoll(reply.arguments[2]) > now);
     assert_int_equal(run_at(stamp_add_ms(now, -3601 * 1000)), FAULT_ADHOP);
     static const char *const wrong[] = {"", "0", "soon", "261321000000000", "2611210000000001"};
