@@ -10,9 +10,9 @@ import { delayOf } from '../../../src/web/client/loop.js'
 import { keyOfTime, stampOf, timeOf } from '../../../src/web/client/stamp.js'
 import '../../../src/web/client/node.js'
 
-const { cases } = JSON.parse(readFileSync(new URL('../../vectors/sync.json', import.meta.url), 'utf8'))
+const casesOf = name => JSON.parse(readFileSync(new URL(`../../vectors/${name}.json`, import.meta.url), 'utf8')).cases
 
-for (const { name, copy, answer, holds, sends, again } of cases) {
+for (const { name, copy, answer, holds, sends, again } of casesOf('sync')) {
   test(`vector: ${name}`, () => {
     const before = JSON.stringify(copy)
     const next = applySync(copy, answer)
@@ -48,14 +48,9 @@ test('a key is a UUID of version 7 with its time, and no two are the same', () =
   assert.equal(parseInt(keys[0].replaceAll('-', '').slice(0, 12), 16), 1790000000123)
 })
 
-test('a document of a collection replaces an older copy, and never a newer one', () => {
-  const copy = copyOf(10, item('1', 10))
-  assert.equal(compare(undefined, { ...copy, v: 1 }), 'take')
-  assert.equal(compare(copy, { ...copy, v: 11 }), 'take')
-  assert.equal(compare(copy, copy), 'keep')
-  assert.equal(compare(copy, { ...copy, v: 9 }), 'ask')
-  assert.equal(compare(copy, { ...copy, w: 'other' }), 'ask', 'seen otherwise')
-})
+for (const vector of casesOf('collection')) {
+  test(`vector of a collection: ${vector.name}`, () => assert.equal(compare(vector.copy ?? undefined, vector.document), vector.do))
+}
 
 test('local changes are shown over the copy, in their order', () => {
   const copy = copyOf(10, item('1', 10), item('2', 10))
