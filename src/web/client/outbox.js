@@ -9,8 +9,12 @@ import { keyOfTime, stampOf } from './stamp.js'
 
 /** @typedef {import('./types.js').Entry} Entry @typedef {import('./types.js').Edit} Edit */
 
-const DHOP_MOST_MS = 23 * 3600_000 // the server refuses a stamp of more than a day
+const DHOPS_MOST = 2               // refused stamps of one change: by this clock, by the server's
 const TRIES_MOST = 8               // of what may be the cause of the crash that is its answer
+const OF_CLOCKS = new Set(['ADHOP', 'AKEYAHEAD', 'AKEYOLD']) // their last argument is the server's time
+
+/** Of `write`: its argument is made of its edits; that of `send` is the caller's. @param {Entry} entry */
+const isWrite = entry => entry.param === undefined
 
 export class Outbox {
   /** @param {import('./cache.js').Cache} cache @param {import('./transport.js').Transport} transport @param {import('./sync.js').Syncer} syncer
@@ -23,8 +27,10 @@ export class Outbox {
     this.commit = commit
     this.settled = settled
     this.conflict = conflict
-    /** @type {Set<string>} entries whose stamp of the user's action the server has refused */
-    this.undated = new Set()
+    /** @type {Map<string, number>} how often the server has refused the stamp of the user's action, by entry */
+    this.undated = new Map()
+    /** @type {string | undefined} the last key that was made, until it was sent: nothing was done under it */
+    this.freshKey = undefined
   }
 
   /** @returns {Entry | undefined} */
@@ -51,7 +57,7 @@ export class Outbox {
   async prepare(entry) {
     let param = entry.param
     let edits = entry.edits
-    if (entry.op === 'put') {
+    if (isWrite(entry)) {
       const unknown = edits.map(edit => keyOf(edit.c, edit.id)).filter(key => !this.cache.copies.has(key))
       await this.syncer.readDocuments(unknown)
       const rebased = []
@@ -60,7 +66,18 @@ export class Outbox {
       if (!edits.length) return null
       param = JSON.stringify({ docs: edits.map(edit => putOf(edit, this.copyOf(edit).v)) })
     }
-    return this.store({ ...entry, edits, sent: { key: keyOfTime(this.transport.now()), param: param ?? '{}', tries: 0 } })
+    return this.store({ ...entry, edits, sent: { key: this.newKey(), param: param ?? '{}', tries: 0 } })
+  }
+
+  newKey() {
+    this.freshKey = keyOfTime(this.transport.now())
+    return this.freshKey
+  }
+
+  /** @param {Entry} entry @param {NonNullable<Entry['sent']>} sent */
+  async renewKey(entry, sent) {
+    await this.store({ ...entry, sent: { ...sent, key: this.newKey() } })
+    return true
   }
 
   /** @param {Entry} entry */
@@ -80,14 +97,24 @@ export class Outbox {
   }
 
   /** @param {Entry} entry */
+  undatedOf(entry) {
+    return this.undated.get(entry.id) ?? 0
+  }
+
+  /** @param {Entry} entry */
   async send(entry) {
     const { key, param } = /** @type {NonNullable<Entry['sent']>} */ (entry.sent)
     const held = this.syncer.held(this.keysOf(entry))
     const at = entry.at + this.transport.ahead
-    const isDated = !this.undated.has(entry.id) && this.transport.now() - at < DHOP_MOST_MS
+    const isDated = this.undatedOf(entry) < DHOPS_MOST
     const dhop = isDated ? `,"dhop":${stampOf(at)}` : ''
     const syncs = held.length ? `,"syncs":${JSON.stringify(held.map(headerOf))}` : ''
-    const answer = await this.transport.operate(entry.op, `{"param":${param}${dhop}${syncs}}`, key)
+    const isFresh = this.freshKey === key
+    this.freshKey = undefined
+    const answer = await this.transport.operate(entry.op, `{"param":${param}${dhop}${syncs}}`, key).catch(fault => {
+      if (isFresh && OF_CLOCKS.has(fault.code)) this.freshKey = key
+      throw fault
+    })
     const { copies, later } = held.length ? this.syncer.take(held, answer.syncs) : { copies: [], later: [] }
     if (later.length) { // until then the entry stays: it shows what the copies lack
       await this.commit({ copies })
@@ -131,26 +158,23 @@ export class Outbox {
   /** After a fault: true if something was done about it, so that the loop goes on. @param {Entry} entry @param {Fault} fault */
   async recover(entry, fault) {
     const { sent, ...unsent } = entry
-    if (sent && entry.op === 'put' && fault.code === 'AVERSION') {
+    if (OF_CLOCKS.has(fault.code)) this.transport.setClock(Number(fault.args.at(-1)))
+    if (sent && isWrite(entry) && fault.code === 'AVERSION') {
       await this.syncer.readDocuments(this.keysOf(entry))
       await this.store(unsent)
       return true
     }
-    if (sent && entry.op === 'put' && fault.code === 'AKEYOLD') {
+    const isOfWrongClock = fault.code === 'AKEYAHEAD' || (fault.code === 'AKEYOLD' && sent?.key === this.freshKey)
+    if (sent && isOfWrongClock) return this.renewKey(entry, sent)
+    if (sent && isWrite(entry) && fault.code === 'AKEYOLD') {
       await this.syncer.readDocuments(this.keysOf(entry))
       const copies = entry.edits.map(edit => this.copyOf(edit))
       if (entry.edits.every((edit, i) => isDone(edit, copies[i]))) await this.end(entry, null, Math.max(...copies.map(copy => copy.v)))
-      else await this.store({ ...entry, sent: { ...sent, key: keyOfTime(this.transport.now()) } })
+      else await this.renewKey(entry, sent)
       return true
     }
-    if (sent && fault.code === 'AKEYAHEAD') {
-      await this.transport.readClock()
-      await this.store({ ...entry, sent: { ...sent, key: keyOfTime(this.transport.now()) } })
-      return true
-    }
-    if (fault.code === 'ADHOP' && !this.undated.has(entry.id)) {
-      this.undated.add(entry.id)
-      await this.transport.readClock()
+    if (fault.code === 'ADHOP' && this.undatedOf(entry) < DHOPS_MOST) {
+      this.undated.set(entry.id, this.undatedOf(entry) + 1)
       return true
     }
     if (fault.kind === 'refused') {

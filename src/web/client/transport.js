@@ -83,11 +83,10 @@ export class Transport {
     }
   }
 
-  /** Learns the server's time. */
-  async readClock() {
-    const response = await this.request('/ping', { method: 'GET' })
-    const { t } = await response.json().catch(error => { throw lost(error) })
-    this.ahead = timeOf(t) - Date.now()
+  /** The server's time is this stamp now. @param {number} stamp */
+  setClock(stamp) {
+    const ahead = timeOf(stamp) - Date.now()
+    if (Number.isFinite(ahead)) this.ahead = ahead
   }
 
   close() {

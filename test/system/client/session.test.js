@@ -247,6 +247,15 @@ test('an operation of the application waits in the outbox, with what it will cha
   await done
 })
 
+test('a put of the caller is sent as it is', { skip }, async test => {
+  const id = fresh()
+  const session = await opened(test)
+  const out = await session.send('put', { docs: [note(id, line('1', 'sent'))] })
+  assert.equal(out.docs[0].id, id)
+  assert.deepEqual(contents(await get('Note', id)), { 'Line.1': 'sent' })
+  await refused('AVERSION', session.send('put', { docs: [{ ...note(id, line('1', 'late')), if: 0 }] }))
+})
+
 test('a key that the server refuses for its time is made anew, by its clock', { skip }, async test => {
   const id = fresh()
   const session = await opened(test)
@@ -256,8 +265,11 @@ test('a key that the server refuses for its time is made anew, by its clock', { 
   await session.doc('Note', id).change(note => note.set('Line', '1', 'ahead'))
   Date.now = () => now() - 50 * 3600_000
   await session.doc('Note', id).change(note => note.set('Line', '2', 'behind'))
+  await session.send('put', { docs: [note(id, line('3', 'not judged by its copies'))] })
+  Date.now = () => now() - 200 * 86400_000
+  await session.send('put', { docs: [note(id, line('4', 'dated anew'))] })
   Date.now = now
-  assert.deepEqual(contents(await get('Note', id)), { 'Line.1': 'ahead', 'Line.2': 'behind' })
+  assert.deepEqual(contents(await get('Note', id)), { 'Line.1': 'ahead', 'Line.2': 'behind', 'Line.3': 'not judged by its copies', 'Line.4': 'dated anew' })
 })
 
 test('a subscription to the same document twice is followed until the last one ends', { skip }, async test => {
