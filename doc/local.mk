@@ -18,7 +18,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md doc/README.md \
 	doc/explanation/unique-in-all-namespaces.md doc/explanation/why-nothing-is-missed.md \
 	doc/explanation/why-tasks-happen-once.md doc/how-to/administer-tasks.md doc/how-to/back-up-and-restore.md doc/how-to/build-a-web-application.md doc/how-to/control-access.md doc/how-to/follow-changes-in-a-browser.md doc/how-to/keep-a-collection.md \
 	doc/how-to/model-data.md doc/how-to/move-a-namespace.md doc/how-to/move-your-data-in.md doc/how-to/operating.md doc/how-to/release.md doc/how-to/sign-in-by-passkey.md doc/how-to/task-does-not-run.md \
-	doc/how-to/validate-contents.md doc/how-to/wake-closed-browsers.md doc/how-to/write-a-module.md \
+	doc/how-to/validate-contents.md doc/how-to/wake-closed-browsers.md doc/how-to/write-a-client.md doc/how-to/write-a-module.md \
 	doc/reference/accounts.md doc/reference/archives.md doc/reference/architecture.md doc/reference/collections.md doc/reference/copies.md doc/reference/faults.md \
 	doc/reference/glossary.md doc/reference/import-csv.md doc/reference/live.md doc/reference/log-messages.md doc/reference/modules.md \
 	doc/reference/passkeys.md \
@@ -37,6 +37,10 @@ dist_example_DATA = doc/examples/asso/Makefile doc/examples/asso/README.md doc/e
 # A page on the client library: the tutorial todo.md
 todoexampledir = $(docdir)/doc/examples/todo
 dist_todoexample_DATA = doc/examples/todo/rules.json doc/examples/todo/todo.html doc/examples/todo/todo.js
+
+# A client, described and built: write-a-client.md
+exampleclientdir = $(docdir)/doc/examples/client
+dist_exampleclient_DATA = doc/examples/client/README.md doc/examples/client/stampd_client.py
 
 dist_pkgdata_DATA = doc/stampd.conf.sample
 dist_pkgdata_SCRIPTS = scripts/run-due-tasks
