@@ -334,7 +334,7 @@ def test_a_converted_account_keeps_what_it_owns(team):
 
 
 def test_only_the_server_plans_the_walk(team):
-    for operation in ('accountclean', 'accountend'):
+    for operation in ('accountclean', 'accountend', 'accountsweep'):
         refused('NOPERATION', team.op, 'team', operation, {}, admin=True)
         refused('NOPERATION', team.op, 'team', 'task', {'op': operation, 'param': {}}, admin=True)
         refused('SCLOSED', team.op, 'team', operation)
@@ -345,8 +345,11 @@ def test_only_the_server_plans_the_walk(team):
 @pytest.fixture
 def bounded(team):
     configure(team, session_days=1, anonymous_days=2)
+    sweep(team, 2)
     yield team
+    CLOCK.set(0)
     configure(team)
+    sweep(team, 0)
 
 
 def configure(stack, **accounts):
@@ -421,11 +424,74 @@ def test_the_configuration_of_then_decides(bounded):
 def test_service_keys_do_not_end(bounded):
     """Their accounts have no name: nothing plans their end, and a task that were there would keep them."""
     key = bounded.op('team', 'accounts', {'key': {'label': 'a script'}}, admin=True)['out']['account']
-    assert ends(bounded) == {}
+    assert key not in ends(bounded)
     Person(bounded, name=None)
     bounded.psql('team', "update taskqueue set param = jsonb_build_object('account', %s::text)::text where opname = 'accountend'", (key,))
     look(bounded, 10)
     assert exists(bounded, key) and ends(bounded) == {}
+
+
+def recorded(stack):
+    """By which number of days all accounts were visited."""
+    rows = stack.psql('team', "select content from item join doc using (class, id) where class = 'Ticket' and id = 'ends' and iclass = 'Days' and ctime <> 0")
+    return int(rows[0][0]) if rows else 0
+
+
+def sweep(stack, days, meanwhile=lambda: None):
+    """Has scans and their tasks come to this number."""
+    wait_until(lambda: settle(stack) or meanwhile() or recorded(stack) == days, what=f'a visit by {days} days')
+    assert not stack.psql('team', "select exc from taskqueue where opname in ('accountend', 'accountsweep') and startat >= %s", (PARKED,))
+
+
+def test_accounts_that_were_there_before_end_too(team):
+    """Those whose last session began while nothing bounded them; with another number of days they have another end."""
+    configure(team, session_days=1)
+    sweep(team, 0)
+    people = [Person(team, name=None) for _ in range(40)]
+    named, confirmed = Person(team), Person(team, name=None)
+    confirmed.ask('account', {'set': {'address': 'eve@example.org'}})
+    team.op('team', 'accounts', {'set': {'account': confirmed.id, 'confirmed': True}}, admin=True)
+    key = team.op('team', 'accounts', {'key': {'label': 'a script'}}, admin=True)['out']['account']
+    put(team, *owned('Bag', 'ann', people[0].id))
+    mine = {person.id for person in people}
+
+    def planned():
+        return {id_: days for id_, days in ends(team).items() if id_ in mine}
+
+    assert planned() == {}
+    try:
+        for days in (2, 9, 5):
+            configure(team, session_days=1, anonymous_days=days)
+            sweep(team, days)
+            assert planned() == dict.fromkeys(mine, days + 1)
+            assert not {named.id, confirmed.id, key} & set(ends(team))
+        look(team, 6.01)
+        assert not any(exists(team, id_) for id_ in mine) and documents(team) == {}
+        assert all(exists(team, id_) for id_ in (named.id, confirmed.id, key))
+    finally:
+        CLOCK.set(0)
+        configure(team)
+    sweep(team, 0)
+
+
+def test_a_visit_of_all_accounts_survives_the_death_of_workers(team):
+    configure(team, session_days=1)
+    sweep(team, 0)
+    mine = {Person(team, name=None).id for _ in range(40)}
+    deaths = []
+    try:
+        configure(team, session_days=1, anonymous_days=3)
+
+        def kill():
+            if len(deaths) < 3:
+                deaths.append(team.kill_worker())
+
+        queue = Manager(team, 'team')
+        queue.work(threads=2, until=lambda: len(deaths) == 3 and recorded(team) == 3, meanwhile=kill)
+        assert {id_: days for id_, days in ends(team).items() if id_ in mine} == dict.fromkeys(mine, 4)
+    finally:
+        configure(team)
+    sweep(team, 0)
 
 
 def test_the_ends_of_many_survive_the_death_of_workers(bounded):

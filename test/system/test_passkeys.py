@@ -12,7 +12,7 @@ from authenticator import ALGORITHMS, BACKED_UP, MAY_BACKUP, PRESENT, VERIFIED, 
 from clock import Clock
 from door_client import Client
 from manager import Manager
-from stack import Problem, comparable, process_state, refused
+from stack import Problem, comparable, process_state, refused, wait_until
 
 CLOCK = Clock()
 ATTEMPTS = 20
@@ -256,9 +256,16 @@ def test_a_login_by_passkey_is_a_use_of_an_anonymous_account(team):
     configure(team, 'club', accounts={**OPEN, 'session_days': 1, 'anonymous_days': 2, 'passkeys': PASSKEYS})
     keys = dict(alone(team, 'club') for _ in range(2))
     idle, used = keys
+    queue = Manager(team, 'club')
+
+    def is_visited():
+        for taskid in queue.due():
+            queue.post(taskid)
+        return team.psql('club', "select 1 from doc where class = 'Ticket' and id = 'ends' and ctime <> 0")
+
+    wait_until(is_visited, what='the visit of all accounts, which plans their ends')
     CLOCK.set(2 * 1440)
     passkey(team, ns='club', login=used.get(options(team, 'login', ns='club')))
-    queue = Manager(team, 'club')
 
     def ended(minutes):
         CLOCK.set(minutes)

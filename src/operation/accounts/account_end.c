@@ -7,7 +7,6 @@
 #include "operation/accounts/account_change.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/accounts.h"
-#include "operation/configurations.h"
 #include "operation/tasks/task_request.h"
 
 #define DAY_MS INT64_C(86400000)
@@ -61,18 +60,6 @@ enum fault account_end_plan(struct attempt *attempt, const struct draft *draft, 
 
 /* --- the task `accountend`, param {"account":id} --- */
 
-/* That of the namespace as it is now: a task has none. */
-static enum fault find_accounts(struct attempt *attempt)
-{
-    const struct configuration *own, *z;
-    enum fault fault = configurations_find(attempt->worker_context, attempt->call, &own, &z);
-    if (fault)
-        return fault;
-    configurations_hold(own, attempt->call->arena);
-    attempt->call->accounts = own->conf.accounts;
-    return FAULT_NONE;
-}
-
 static enum fault settle(struct attempt *attempt, struct draft *draft, struct bytes id)
 {
     struct account account;
@@ -95,7 +82,7 @@ static enum fault accountend_work(struct attempt *attempt)
     if (!fault)
         fault = reader_check_length(&reader, attempt->call->param, "account", id);
     if (!fault)
-        fault = find_accounts(attempt);
+        fault = account_gate_find_accounts(attempt);
     if (!fault)
         fault = transaction_fetch(attempt->transaction, account_gate_name(id), &draft);
     return fault || !draft_exists(draft) ? fault : settle(attempt, draft, id);

@@ -2,6 +2,7 @@
 #include "operation/accounts/account_gate.h"
 
 #include "base/clock.h"
+#include "operation/configurations.h"
 #include "segment/limiter.h"
 
 enum { MINUTE_MS = 60000, HOUR_MS = 60 * MINUTE_MS };
@@ -22,6 +23,18 @@ struct reader account_gate_reader(struct attempt *attempt)
 static enum fault refuse(struct attempt *attempt, const char *detail)
 {
     return reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED, detail, attempt->operation->name, NULL);
+}
+
+enum fault account_gate_find_accounts(struct attempt *attempt)
+{
+    const struct configuration *own, *z;
+    struct call *call = attempt->call;
+    enum fault fault = configurations_find(attempt->worker_context, call, &own, &z);
+    if (fault)
+        return fault;
+    configurations_hold(own, call->arena);
+    call->accounts = own->conf.accounts;
+    return FAULT_NONE;
 }
 
 enum fault account_gate_check(struct attempt *attempt)

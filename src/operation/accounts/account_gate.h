@@ -17,6 +17,8 @@ struct account_kept *account_gate_kept(struct attempt *attempt);
 
 struct reader account_gate_reader(struct attempt *attempt);
 
+/* The call of a task has no configuration: sets its accounts, those of the namespace as they are now. */
+MUST_USE enum fault account_gate_find_accounts(struct attempt *attempt);
 /* FAULT_SCLOSED: the namespace has no accounts. */
 MUST_USE enum fault account_gate_check(struct attempt *attempt);
 /* The same, and fetches the caller's account; FAULT_SCLOSED also: nobody has signed in, or by a service key.

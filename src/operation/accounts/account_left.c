@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "model/rules_left.h"
 #include "model/stamp.h"
+#include "operation/accounts/account_walk.h"
 #include "operation/accounts/accounts.h"
 #include "operation/configurations.h"
 #include "operation/tasks/task_request.h"
@@ -15,12 +16,9 @@
 #define PREFIX "left "
 
 enum {
-    LEFT_MOST = 1000,     /* accounts that a walk serves */
-    PAGE = 100,           /* documents */
-    PAGES_MOST = 8,       /* of a cycle that changes nothing */
-    PAGE_BYTES = 8 << 20, /* of memory for a page */
-    CHANGES_MOST = 32,    /* of a cycle */
-    MARGIN_MS = 2000      /* beyond limit_operation_s */
+    LEFT_MOST = 1000, /* accounts that a walk serves */
+    PAGES_MOST = 8,   /* of a cycle that changes nothing */
+    MARGIN_MS = 2000  /* beyond limit_operation_s */
 };
 
 /* --- the commit that deletes an account --- */
@@ -93,41 +91,24 @@ static bool is_gone(void *context, struct bytes account)
 
 /* --- its checkpoint --- */
 
-static struct bytes text_of(const struct json *root, const char *name)
-{
-    const struct json *text = json_member(root, name);
-    return text && text->kind == JSON_STRING ? text->value : BYTES("");
-}
-
-static int64_t number_of(const struct json *root, const char *name)
-{
-    const struct json *number = json_member(root, name);
-    int64_t value;
-    return number && json_is_i64(number, &value) ? value : 0;
-}
-
 /* The one that the task continues, or a new one. */
 static struct account_walk read_walk(const struct attempt *attempt)
 {
-    static const struct json_limits limits = {.depth = 2, .tree_depth = 2, .nodes = 16};
-    const struct task *task = attempt->call->task;
-    struct json *root;
-    struct json_problem problem;
-    if (!task || !task->checkpoint.data ||
-        json_read(attempt->call->arena, task->checkpoint, &limits, &root, &problem))
+    const struct json *root = account_walk_read(attempt);
+    if (!root)
         return (struct account_walk){.until = stamp_add_ms(stamp_now(), -settle_ms(attempt)),
                                      .rules = -1,
                                      .last = BYTES(""),
                                      .class = BYTES(""),
                                      .id = BYTES("")};
     const struct json *is_over = json_member(root, "over");
-    return (struct account_walk){.until = number_of(root, "until"),
-                                 .rules = number_of(root, "rules"),
-                                 .last = text_of(root, "last"),
-                                 .class = text_of(root, "class"),
-                                 .id = text_of(root, "id"),
-                                 .deleted = number_of(root, "deleted"),
-                                 .changed = number_of(root, "changed"),
+    return (struct account_walk){.until = account_walk_number(root, "until"),
+                                 .rules = account_walk_number(root, "rules"),
+                                 .last = account_walk_text(root, "last"),
+                                 .class = account_walk_text(root, "class"),
+                                 .id = account_walk_text(root, "id"),
+                                 .deleted = account_walk_number(root, "deleted"),
+                                 .changed = account_walk_number(root, "changed"),
                                  .is_over = is_over && is_over->kind == JSON_TRUE};
 }
 
@@ -144,10 +125,7 @@ static void keep_walk(struct attempt *attempt, const struct account_walk *walk)
     builder_add_text(&text, ",\"id\":");
     json_add_string(&text, walk->id);
     builder_add_text(&text, "}");
-    transaction_set_checkpoint(
-        attempt->transaction,
-        (struct bytes){arena_copy(attempt->call->arena, text.data, text.size), text.size});
-    builder_free(&text);
+    account_walk_keep(attempt, &text);
 }
 
 /* --- the accounts that it serves --- */
@@ -194,12 +172,6 @@ static enum fault read_accounts(struct attempt *attempt, struct account_walk *wa
 
 /* --- a page of documents --- */
 
-static int64_t most_changes(const struct attempt *attempt)
-{
-    int64_t most = attempt->worker_context->settings->limit_documents;
-    return most < CHANGES_MOST ? most : CHANGES_MOST;
-}
-
 /* Changes or deletes the document as it is now; the commit is refused if it changes meanwhile. */
 static enum fault settle(struct attempt *attempt, struct account_walk *walk, const struct rules_left *left,
                          struct document_name name)
@@ -216,20 +188,20 @@ static enum fault settle(struct attempt *attempt, struct account_walk *walk, con
 
 /* Visits documents of the page up to the last that this cycle has room for. */
 static enum fault visit_documents(struct attempt *attempt, struct account_walk *walk,
-                                  const struct rules_left *left, const struct document_name *names,
-                                  size_t count, size_t *visited_r, int64_t *settled)
+                                  const struct rules_left *left, const struct account_page *page,
+                                  size_t *visited_r, int64_t *settled)
 {
-    const struct document **documents = ARENA_ROOM(attempt->call->arena, const struct document *, count);
+    const struct document **documents;
     *visited_r = 0;
-    enum fault fault = transaction_newest(attempt->transaction, names, count, PAGE_BYTES, documents);
-    for (size_t i = 0; !fault && i < count && documents[i]; i++) {
+    enum fault fault = account_walk_load(attempt, page, &documents);
+    for (size_t i = 0; !fault && i < page->count && documents[i]; i++) {
         if (rules_left_find(left, attempt->call->arena, documents[i])) {
-            if (*settled == most_changes(attempt))
+            if (*settled == account_walk_most(attempt))
                 return FAULT_NONE;
-            fault = settle(attempt, walk, left, names[i]);
+            fault = settle(attempt, walk, left, page->names[i]);
             ++*settled;
         }
-        walk->id = names[i].id;
+        walk->id = page->names[i].id;
         *visited_r = i + 1;
     }
     return fault;
@@ -238,26 +210,15 @@ static enum fault visit_documents(struct attempt *attempt, struct account_walk *
 static enum fault visit_page(struct attempt *attempt, struct account_walk *walk,
                              const struct rules_left *left, int64_t *settled)
 {
-    const struct list_query query = {.class = walk->class,
-                                     .prefix = BYTES(""),
-                                     .cursor = walk->id,
-                                     .minute = clock_present_minute(),
-                                     .limit = PAGE};
-    struct header *headers;
-    struct bytes more;
-    size_t count, visited;
-    enum fault fault = store_list(documents_store(attempt->worker_context->documents), attempt->ns,
-                                  attempt->call->arena, &query, &headers, &count, &more);
-    if (fault)
+    struct account_page page;
+    size_t visited;
+    enum fault fault = account_walk_list(attempt, walk->class, walk->id, &page);
+    if (!fault)
+        fault = visit_documents(attempt, walk, left, &page, &visited, settled);
+    if (fault || visited < page.count)
         return fault;
-    struct document_name *names = ARENA_ROOM(attempt->call->arena, struct document_name, count);
-    for (size_t i = 0; i < count; i++)
-        names[i] = (struct document_name){walk->class, headers[i].id};
-    fault = visit_documents(attempt, walk, left, names, count, &visited, settled);
-    if (fault || visited < count)
-        return fault;
-    walk->id = more.data ? more : BYTES("");
-    if (more.data)
+    walk->id = page.more.data ? page.more : BYTES("");
+    if (page.more.data)
         return FAULT_NONE;
     struct bytes next = rules_left_next_class(left->rules, walk->class);
     walk->is_over = !next.data;
@@ -290,7 +251,7 @@ static enum fault visit(struct attempt *attempt, struct account_walk *walk, cons
 static enum fault forget(struct attempt *attempt, const struct account_walk *walk, size_t *count_r)
 {
     enum fault fault = FAULT_NONE;
-    size_t most = (size_t)most_changes(attempt);
+    size_t most = (size_t)account_walk_most(attempt);
     *count_r = walk->count < most ? walk->count : most;
     for (size_t i = 0; i < *count_r && !fault; i++) {
         struct draft *draft;

@@ -21,8 +21,9 @@ extern const struct operation accounts_account, accounts_accounts, accounts_conf
 /* Tasks that only the server schedules: accountmail {"kind","name","address","account"} sends a mail,
  * ticketend {"ticket"} deletes a ticket that has expired,
  * accountclean {} settles what deleted accounts have left (account_left.h), accountend {"account"} deletes an
- * anonymous account that is not used (account_end.h). */
+ * anonymous account that is not used (account_end.h), accountsweep {} plans the ends of those that were there
+ * before (account_sweep.c). */
 extern const struct operation accounts_accountmail, accounts_ticketend, accounts_accountclean,
-    accounts_accountend;
+    accounts_accountend, accounts_accountsweep;
 
 #endif

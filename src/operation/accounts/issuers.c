@@ -8,7 +8,6 @@
 #include "model/stamp.h"
 #include "operation/accounts/account_gate.h"
 #include "operation/accounts/issuer_fetch.h"
-#include "operation/configurations.h"
 #include "operation/issuer_keys.h"
 #include "operation/tasks/task_issuers.h"
 
@@ -147,26 +146,12 @@ static enum fault fetch(struct attempt *attempt, const struct issuer *issuer)
     return record(attempt, issuer, fetched, state);
 }
 
-/* The call of a task has none. */
-static enum fault find_accounts(struct attempt *attempt)
-{
-    const struct configuration *own, *z;
-    struct call *call = attempt->call;
-    enum fault fault =
-        attempt->fence ? configurations_find(attempt->worker_context, call, &own, &z) : FAULT_NONE;
-    if (fault || !attempt->fence)
-        return fault;
-    configurations_hold(own, call->arena);
-    call->accounts = own->conf.accounts;
-    return FAULT_NONE;
-}
-
 static enum fault issuers_work(struct attempt *attempt)
 {
     const struct reader reader = account_gate_reader(attempt);
     const struct json *param = attempt->call->param;
     struct bytes name;
-    enum fault fault = find_accounts(attempt);
+    enum fault fault = attempt->fence ? account_gate_find_accounts(attempt) : FAULT_NONE;
     if (!fault)
         fault = account_gate_check(attempt);
     if (!fault)

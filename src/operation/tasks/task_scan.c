@@ -17,6 +17,7 @@
 #include "operation/tasks/task_backlog.h"
 #include "operation/tasks/task_cron.h"
 #include "operation/tasks/task_issuers.h"
+#include "operation/tasks/task_sweep.h"
 #include "operation/tasks/task_owner.h"
 #include "operation/tasks/task_run.h"
 #include "operation/reply.h"
@@ -286,6 +287,8 @@ static enum fault follow_rules(const struct task_scan *scan)
     enum fault fault = task_cron(scan->worker_context, scan->call, scan->ns);
     if (!fault)
         fault = task_issuers(scan->worker_context, scan->call, scan->ns);
+    if (!fault)
+        fault = task_sweep(scan->worker_context, scan->call, scan->ns);
     if (!fault || fault == FAULT_XAWAY)
         return fault;
     log_warning("periodic tasks are not planned code=%s", fault_code(fault));
