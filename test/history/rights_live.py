@@ -1,5 +1,5 @@
 """Listeners of a rights campaign: each holds the versions of the documents that its account may read, by nothing but live events and the
-reads that these lead to."""
+reads that these lead to, and nothing of the others: a departure that is not sent leaves one behind."""
 import http.client
 import ssl
 import threading
@@ -61,9 +61,8 @@ class RightsListener(LiveReader, Hand):
         if name == 'change':
             late = LATE_S * 10 ** 9 if self.campaign.is_apart else 0
             self.note('live', self.begun, since=self.since - late, account=self.account.id, session=self.session, events=data['changed'])
-            for document, version in data['changed']:
-                self.held[document] = max(version, self.held.get(document, 0))
-            return all(version for _, version in data['changed']) or self.look()  # another team
+            is_another_team = not all(version for _, version in data['changed'])
+            return self.look() if is_another_team else self.look([document for document, _ in data['changed']])
         self.counts['resumed'] += name == 'ready' and data['resumed']
         self.counts['ended'] += name == 'closed'
         if name == 'reset' or (name == 'ready' and not data['resumed']):
@@ -73,24 +72,24 @@ class RightsListener(LiveReader, Hand):
             self.since = self.begun
         return name != 'closed'
 
-    def look(self):
-        """Reads everything."""
-        documents = self.campaign.documents
+    def look(self, documents=None):
+        """Reads these, or everything; what is not there for its account is held as 0."""
+        documents = documents or self.campaign.documents
         answer = self.operate(NS, 'get', {'docs': [split(one) for one in documents]}, self.bearer())
         if answer.result != 'ok' or not answer.body:
             return False
-        self.held = {document: one['v'] for document, one in zip(documents, answer.body['out']['docs'], strict=True)}
+        self.held.update((document, one['v']) for document, one in zip(documents, answer.body['out']['docs'], strict=True))
         return True
 
     def differs(self):
-        """What it does not have of what its account may read, when nothing changes any more; None: it has everything."""
+        """What it does not have of what its account may read, or has of what the account may not, when nothing changes any more; None: nothing."""
         account = self.campaign.accounts[self.place]
         documents = self.campaign.documents
         answer = self.operate(NS, 'get', {'docs': [split(one) for one in documents]}, {'Authorization': f'Bearer {next(iter(account.sessions.values()))}'})
         if answer.result != 'ok' or not answer.body or account is not self.account:
             return f'{account.id} was not answered, or does not listen'
         for document, one in zip(documents, answer.body['out']['docs'], strict=True):
-            if one['v'] and self.held.get(document) != one['v']:
+            if self.held.get(document, 0) != one['v']:
                 return f'{document} is at {one["v"]}, held is {self.held.get(document)} by {account.id}'
         return None
 
