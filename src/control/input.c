@@ -13,7 +13,7 @@ enum { READ_SIZE = 256 << 10, LINE_MAX_BYTES = 1 << 30 };
 bool input_open(struct input *input, const char *path, int stop_fd)
 {
     struct stat status;
-    *input = (struct input){.stop_fd = stop_fd};
+    *input = (struct input){.stop_fd = stop_fd, .line_most = LINE_MAX_BYTES};
     input->fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     if (input->fd < 0 || fstat(input->fd, &status) != 0)
         return false;
@@ -63,10 +63,6 @@ static enum input_result read_more(struct input *input, bool may_wait)
         input->searched -= input->start;
         input->start = 0;
     }
-    if (input->buffer.size > LINE_MAX_BYTES) {
-        errno = EFBIG;
-        return INPUT_FAILED;
-    }
     ssize_t got = read(input->fd, builder_reserve(&input->buffer, READ_SIZE), READ_SIZE);
     if (got < 0)
         return errno == EINTR || errno == EAGAIN ? INPUT_LINE : INPUT_FAILED;
@@ -83,6 +79,10 @@ enum input_result input_next(struct input *input, bool may_wait, struct bytes *t
         const char *end = left ? memchr(data + input->searched, '\n', left) : NULL;
         input->searched = end ? (size_t)(end - data) : input->buffer.size;
         bool is_last = !end && input->is_ended && input->buffer.size > input->start;
+        if (input->searched - input->start > input->line_most) {
+            errno = EFBIG;
+            return INPUT_FAILED;
+        }
         if (end || is_last) {
             *text_r = (struct bytes){data + input->start, input->searched - input->start};
             input->start = input->searched = input->searched + (end ? 1 : 0);

@@ -6,11 +6,12 @@
 
 struct input {
     int fd;
-    int stop_fd;    /* readable: stop reading; -1: none */
-    bool is_ended;  /* fd is read to its end */
-    int64_t size;   /* of a file, else 0 */
-    int64_t line;   /* number of the last line returned, from 1 */
-    int64_t offset; /* of the byte after it */
+    int stop_fd;      /* readable: stop reading; -1: none */
+    bool is_ended;    /* fd is read to its end */
+    size_t line_most; /* bytes of a line; less than those of input_open by the caller */
+    int64_t size;     /* of a file, else 0 */
+    int64_t line;     /* number of the last line returned, from 1 */
+    int64_t offset;   /* of the byte after it */
     struct builder buffer;
     size_t start;    /* of what is not returned yet, in the buffer */
     size_t searched; /* up to where there is no newline after start */

@@ -27,7 +27,7 @@ static void check_again(struct arena *arena, const struct csv_record *record)
         }
         builder_add_text(&text, "\"");
     }
-    assert(!csv_record_is_open(builder_bytes(&text)));
+    assert(!csv_record_is_open(builder_bytes(&text), ',', false));
     bool is_good = csv_record_read(arena, builder_bytes(&text), ',', &again, &why);
     assert(is_good && again.count == record->count);
     for (size_t i = 0; i < record->count; i++)
@@ -54,15 +54,22 @@ static void check_line(struct arena *arena, struct bytes line)
 
 static void check(struct arena *arena, struct bytes rest)
 {
+    static const struct settings settings = {.limit_content_bytes = 1024,
+                                             .limit_depth = 32,
+                                             .limit_document_bytes = 4096,
+                                             .limit_items = 100,
+                                             .limit_name_bytes = 255};
     struct bytes mapping_text = bytes_cut(&rest, '\n'), header_text = bytes_cut(&rest, '\n');
     struct csv_record header, record;
     struct builder lines = {0};
     const char *why = NULL;
-    if (csv_record_read(arena, rest, ',', &record, &why))
+    bool is_good = csv_record_read(arena, rest, ',', &record, &why);
+    assert(!is_good || !csv_record_is_open(rest, ',', false));
+    if (is_good)
         check_again(arena, &record);
     else
         assert(why && *why);
-    struct csv_mapping *mapping = csv_mapping_read(arena, mapping_text, NULL, NULL, &why);
+    struct csv_mapping *mapping = csv_mapping_read(arena, &settings, mapping_text, NULL, NULL, &why);
     if (!mapping) {
         assert(why && *why);
         return;

@@ -9,8 +9,8 @@ import pytest
 import archives
 from stack import SOURCE, run_program, wait_until
 
-SPARE = [f'empty{number}' for number in range(5)]
-STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open', **dict.fromkeys(SPARE, 'open')}}
+SPARE = [f'empty{number}' for number in range(12)]
+STACK = {'workers': 2, 'settings': {'limit_depth': 8, 'limit_content_bytes': 4096, 'limit_items': 100, 'limit_document_bytes': 65536}, 'namespaces': {'z': 'closed', 'lab': 'open', **dict.fromkeys(SPARE, 'open')}}
 PAGE = SOURCE / 'doc/how-to/move-your-data-in.md'
 NOTHING = (set(), set())
 
@@ -67,7 +67,7 @@ def test_types_and_items_of_a_mapping(stack, empty, tmp_path):
 
 ROWS = [('1,2,3', 'expected 2 fields, as in the header, not 3'), ('x', 'expected 2 fields'), (',1', 'expected as the id'), ('i' * 256 + ',1', 'expected as the id'),
         ('x,01', 'expected a number, not "01"'), ('x,"1"2', 'expected a separator'), ('x,a"b"', 'a quote inside'), ('x,\x00', 'NUL'), ('x,1 ', 'expected a number'),
-        ('x,"1"""', 'expected a number'), ('x,"[1]"', 'expected a number'), ('x,true', 'expected a number'), ('x,\udcff', 'UTF-8'), ('x,"never closed', 'not closed')]
+        ('x,"1"""', 'expected a number'), ('x,"[1]"', 'expected a number'), ('x,true', 'expected a number'), ('x,\udcff', 'UTF-8'), ('x,5" disk', 'a quote inside'), ('5" disk,1', 'a quote inside'), ('x,"never closed', 'not closed')]
 
 
 def test_wrong_rows_have_the_numbers_of_their_lines(stack, empty, tmp_path):
@@ -85,6 +85,48 @@ def test_wrong_rows_have_the_numbers_of_their_lines(stack, empty, tmp_path):
     assert f'1 rows: 1 documents written, 0 unchanged; {len(ROWS)} wrong rows left out' in done.text and list(stored(stack, empty)) == ['a\nb']
     words = csv(tmp_path, 'id,n\n' + 'x,y\n' * 30, columns={'n': {'type': 'number'}})
     assert 'and 10 more' in stack.admin('import-csv', empty, *words, status=1).error
+
+
+def test_a_stray_quote_spoils_one_row(stack, empty, tmp_path):
+    words = csv(tmp_path, 'id,n\n1,5" disk\n2,b\n3,6" disk\n4,d\n"5"x,"e\n6,f\n')
+    done = stack.admin('import-csv', empty, *words, '--skip-wrong', status=1)
+    assert re.findall(r'rows.csv:(\d+): (?:a quote inside|expected a separator)', done.error) == ['2', '4', '6'] and set(stored(stack, empty)) == {'2', '4', '6'}
+
+
+def test_a_wrong_row_says_where_it_ends(stack, empty, tmp_path):
+    """A quote at the beginning of a field opens it: what stands behind it, up to the next one, is of this row."""
+    words = csv(tmp_path, 'id,n\n1,"abc\n2,def\n3,"ghi"\n4,x\n')
+    done = stack.admin('import-csv', empty, *words, '--skip-wrong', status=1)
+    assert 'rows.csv:2: expected a separator after the quote that ends a field (the row goes on to line 4)' in done.error
+    assert '1 wrong' in done.text and set(stored(stack, empty)) == {'4'}
+
+
+DEEP = '[' * 8 + ']' * 8
+WIDE = ','.join(f'c{number}' for number in range(101))
+
+
+@pytest.mark.parametrize('header, row, columns, what', [
+    ('a', 'x' * 4100, {'a': {}}, 'limit_content_bytes'),
+    ('a,b', f'{"x" * 3000},{"y" * 3000}', {'a': {}, 'b': {}}, 'limit_content_bytes'),
+    ('a', DEEP, {'a': {'type': 'json'}}, 'expected a JSON text'),
+    (WIDE, ',' * 100, {f'c{number}': {'item': f'Cell/{number}'} for number in range(101)}, 'limit_items'),
+    (WIDE, ','.join(['z' * 1000] * 101), {f'c{number}': {'item': f'Cell/{number % 50}'} for number in range(101)}, 'limit_document_bytes')])
+def test_what_the_server_would_refuse_is_found_first(stack, empty, tmp_path, header, row, columns, what):
+    few = ','.join(['1'] * len(columns))
+    words = csv(tmp_path, f'id,{header}\n' + ''.join(f'{number},{few}\n' for number in range(600 if len(columns) < 3 else 0)) + f'last,{row}\n', columns=columns)
+    done = stack.admin('import-csv', empty, *words, status=1)
+    assert what in done.error and '1 wrong; nothing was stored' in done.error and archives.rows(stack, empty) == NOTHING
+
+
+def test_long_lines_are_refused(stack, tmp_path):
+    most = 16 << 20
+    words = csv(tmp_path, b'id,a\n1,2\n3,' + b'x' * most + b'\n')
+    assert 'rows.csv:3: a line of more than 16 MB' in stack.admin('import-csv', 'lab', *words, status=1).error
+    words = csv(tmp_path, b'id,a\n1,2\n3,"' + (b'x' * 1023 + b'\n') * (most >> 10))
+    assert 'rows.csv:3: a quoted field is not closed within 16 MB' in stack.admin('import-csv', 'lab', *words, status=1).error
+    words = csv(tmp_path, b'id,a\n1,2\n' + b',' * (1 << 20) + b'\n')
+    assert 'rows.csv:3: more than 4096 fields' in stack.admin('import-csv', 'lab', *words, status=1).error
+    assert archives.rows(stack, 'lab') == NOTHING
 
 
 @pytest.mark.parametrize('mapping, what', [
@@ -135,7 +177,8 @@ def test_a_refused_row_names_its_document(stack, empty, tmp_path):
     assert 'Row/s: ' in stack.admin('import-csv', empty, *words, status=1).error
     assert len(stored(stack, empty)) == 500
     (tmp_path / 'other').write_text('id,a\n1,2\n')
-    assert 'was interrupted' in stack.admin('import-csv', empty, tmp_path / 'other', '--class', 'Row', status=1).error
+    refused = stack.admin('import-csv', empty, tmp_path / 'other', '--class', 'Row', status=1).error
+    assert 'was interrupted' in refused and f'what it has stored stays, with import --abandon {empty}' in refused
     stack.psql(empty, "select delete_document('Row', 'r0001')")
     done = stack.admin('import-csv', empty, *words)
     assert 'going on' in done.text and '601 rows: 601 documents written' in done.text

@@ -54,7 +54,9 @@ int control_import(struct control *control, int argc, char **argv)
          .help = "Pass the lines of documents through COMMAND, run by the shell for each piece.",
          .text = &options.transform},
         ARCHIVE_KEY_LINE(&key_path),
-        {.name = "abandon", .help = "Remove what an interrupted import has stored.", .flag = &is_abandoned},
+        {.name = "abandon",
+         .help = "Give up an interrupted import; what it restored is removed, what it merged stays.",
+         .flag = &is_abandoned},
     };
     char **words;
     int count;

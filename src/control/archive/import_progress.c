@@ -65,8 +65,10 @@ enum import_beginning import_progress_take(struct control *control, struct pg *p
                    ? IMPORT_NEW
                    : IMPORT_REFUSED;
     if (strcmp(former.identity, progress->identity) != 0 || former.is_merge != progress->is_merge) {
-        message_print("an import of another archive, or with other options, was interrupted: complete it, or "
-                      "remove what it has stored with import --abandon %s",
+        message_print("an import of another archive or file, or with other options, was interrupted: "
+                      "complete it, or %s "
+                      "with import --abandon %s",
+                      former.is_merge ? "give it up; what it has stored stays," : "remove what it has stored",
                       code);
         return IMPORT_REFUSED;
     }

@@ -39,7 +39,12 @@ static void report(struct csv_import *import, const char *problem)
     if (import->stores || import->wrong > PROBLEMS_SHOWN)
         return;
     progress_clear(&import->progress);
-    message_print("%s:%lld: %s", import->options->path, (long long)import->reader.line, problem);
+    long long line = import->reader.line, last = import->reader.input.line;
+    if (last > line)
+        message_print("%s:%lld: %s (the row goes on to line %lld)", import->options->path, line, problem,
+                      last);
+    else
+        message_print("%s:%lld: %s", import->options->path, line, problem);
 }
 
 static bool store(struct csv_import *import)
@@ -117,8 +122,8 @@ static bool pass(struct csv_import *import)
     const char *problem;
     import->rows = import->wrong = 0;
     import->arena = arena_create("mapping");
-    import->mapping =
-        csv_mapping_read(import->arena, import->mapping_text, options->class, options->id, &problem);
+    import->mapping = csv_mapping_read(import->arena, &import->control->settings, import->mapping_text,
+                                       options->class, options->id, &problem);
     bool is_open = import->mapping &&
                    csv_reader_open(&import->reader, options->path, csv_mapping_separator(import->mapping));
     if (!import->mapping)

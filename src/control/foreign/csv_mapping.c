@@ -4,9 +4,10 @@
 #include "base/names.h"
 #include "control/archive/archive_line.h"
 #include "edge/json.h"
+#include "model/document.h"
 #include "model/item.h"
 
-enum { COLUMNS_MOST = 4096, ID_MOST = 255, SHOWN = 60 };
+enum { SHOWN = 60 };
 
 enum csv_type { CSV_STRING, CSV_NUMBER, CSV_BOOLEAN, CSV_JSON };
 static const char *const types[] = {"string", "number", "boolean", "json"};
@@ -17,11 +18,13 @@ struct csv_column {
     struct bytes field;
     enum csv_type type;
     size_t index;    /* in the record */
+    size_t next;     /* column of the same item, in the mapping; 0: none */
     bool is_written; /* with a column before it, of the same item */
 };
 
 struct csv_mapping {
     struct arena *arena;
+    const struct settings *settings;
     struct bytes class, id, item, null; /* id: a column; NO_BYTES: the first.  null NO_BYTES: none */
     char separator;
     const struct json *listed; /* columns; NULL: all but the id */
@@ -53,7 +56,7 @@ static const char *check_members(struct arena *arena, const struct json *object,
 
 static const char *read_text(struct csv_mapping *mapping, struct bytes text)
 {
-    static const struct json_limits limits = {.depth = 4, .tree_depth = 4, .nodes = 5 * COLUMNS_MOST};
+    static const struct json_limits limits = {.depth = 4, .tree_depth = 4, .nodes = 5 * CSV_FIELDS_MOST};
     struct json_problem problem;
     struct json *root;
     struct bytes separator = BYTES(",");
@@ -79,11 +82,12 @@ static const char *read_text(struct csv_mapping *mapping, struct bytes text)
     return NULL;
 }
 
-struct csv_mapping *csv_mapping_read(struct arena *arena, struct bytes text, const char *class,
-                                     const char *id, const char **problem_r)
+struct csv_mapping *csv_mapping_read(struct arena *arena, const struct settings *settings, struct bytes text,
+                                     const char *class, const char *id, const char **problem_r)
 {
     struct csv_mapping *mapping = ARENA_ARRAY(arena, struct csv_mapping, 1);
-    *mapping = (struct csv_mapping){.arena = arena, .separator = ',', .item = BYTES("Main")};
+    *mapping =
+        (struct csv_mapping){.arena = arena, .settings = settings, .separator = ',', .item = BYTES("Main")};
     *problem_r = text.data ? read_text(mapping, text) : NULL;
     if (class)
         mapping->class = bytes_of(class);
@@ -116,12 +120,12 @@ static size_t find(const struct csv_record *header, struct bytes name)
 }
 
 /* "Class" of a singleton, or "Class/key". */
-static bool set_item(struct csv_column *column, struct bytes item)
+static bool set_item(struct csv_column *column, struct bytes item, int64_t key_most)
 {
     column->class = bytes_cut(&item, '/');
     column->key = item.data ? item : BYTES("");
     return item_is_class_name(column->class) && !item_is_reserved(column->class) &&
-           column->key.size <= ID_MOST;
+           (int64_t)column->key.size <= key_most;
 }
 
 static bool set_type(struct csv_column *column, struct bytes name)
@@ -138,6 +142,7 @@ static const char *set_column(struct csv_mapping *mapping, const struct csv_reco
                               const struct json *listed, struct bytes name)
 {
     struct csv_column *column = &mapping->columns[mapping->count++];
+    struct csv_column *last = NULL; /* of the same item */
     struct bytes item = mapping->item, type = BYTES("string");
     *column = (struct csv_column){.name = name, .field = name, .index = find(header, name)};
     if (column->index == header->count)
@@ -155,16 +160,19 @@ static const char *set_column(struct csv_mapping *mapping, const struct csv_reco
     }
     if (!set_type(column, type))
         return complain(mapping->arena, name, "expected as \"type\" string, number, boolean or json");
-    if (!set_item(column, item))
+    if (!set_item(column, item, mapping->settings->limit_name_bytes))
         return complain(mapping->arena, name, "expected as \"item\" a class of items, or class/key");
     for (size_t i = 0; i + 1 < mapping->count; i++) {
         const struct csv_column *other = &mapping->columns[i];
         if (item_compare(other->class, other->key, column->class, column->key) != 0)
             continue;
         column->is_written = true;
+        last = &mapping->columns[i];
         if (bytes_equal(other->field, column->field))
             return complain(mapping->arena, name, "another column becomes this field of the item");
     }
+    if (last)
+        last->next = mapping->count - 1;
     return NULL;
 }
 
@@ -191,8 +199,6 @@ bool csv_mapping_bind(struct csv_mapping *mapping, const struct csv_record *head
     mapping->width = header->count;
     mapping->id_index = mapping->id.data ? find(header, mapping->id) : 0;
     *problem_r = NULL;
-    if (header->count > COLUMNS_MOST)
-        *problem_r = "more than 4096 columns";
     for (size_t i = 0; i < header->count && !*problem_r; i++)
         if (find(header, header->fields[i]) != i)
             *problem_r = complain(mapping->arena, header->fields[i], "it stands twice in the header");
@@ -209,9 +215,10 @@ bool csv_mapping_bind(struct csv_mapping *mapping, const struct csv_record *head
 /* --- writing --- */
 
 /* Is it one JSON text of this type, without blanks around it? */
-static bool is_json(struct arena *arena, struct bytes text, enum csv_type type)
+static bool is_json(const struct csv_mapping *mapping, struct arena *arena, struct bytes text,
+                    enum csv_type type)
 {
-    static const struct json_limits limits = {.depth = 64, .tree_depth = 0};
+    const struct json_limits limits = {.depth = (int)mapping->settings->limit_depth - 1, .tree_depth = 0};
     struct json_problem problem;
     struct json *root;
     return json_read(arena, text, &limits, &root, &problem) == FAULT_NONE &&
@@ -230,7 +237,7 @@ static const char *add_value(const struct csv_mapping *mapping, struct arena *ar
         builder_add_text(json, "true");
     else if (type == CSV_BOOLEAN && (is_zero || bytes_equal(text, BYTES("false"))))
         builder_add_text(json, "false");
-    else if (type != CSV_BOOLEAN && is_json(arena, text, type))
+    else if (type != CSV_BOOLEAN && is_json(mapping, arena, text, type))
         builder_add_bytes(json, text);
     else
         return arena_printf(arena, "expected %s, not \"%.*s\"",
@@ -245,12 +252,10 @@ static const char *add_value(const struct csv_mapping *mapping, struct arena *ar
 static const char *compose(const struct csv_mapping *mapping, struct arena *arena, size_t first,
                            const struct csv_record *record, struct builder *json)
 {
-    const struct csv_column *item = &mapping->columns[first];
     builder_add_text(json, "{");
-    for (size_t i = first; i < mapping->count; i++) {
+    for (size_t i = first, next = 1; next; i = next) {
         const struct csv_column *column = &mapping->columns[i];
-        if (item_compare(item->class, item->key, column->class, column->key) != 0)
-            continue;
+        next = column->next;
         if (i != first)
             builder_add_text(json, ",");
         json_add_string(json, column->field);
@@ -263,12 +268,28 @@ static const char *compose(const struct csv_mapping *mapping, struct arena *aren
     return NULL;
 }
 
+/* What the server would refuse from a client. */
+static const char *check_limits(const struct csv_mapping *mapping, struct arena *arena, int64_t count,
+                                int64_t largest, int64_t cost)
+{
+    const struct settings *settings = mapping->settings;
+    if (largest > settings->limit_content_bytes)
+        return arena_printf(arena, "an item of %lld bytes, more than limit_content_bytes",
+                            (long long)largest);
+    if (count > settings->limit_items)
+        return arena_printf(arena, "%lld items, more than limit_items", (long long)count);
+    if (cost > settings->limit_document_bytes)
+        return arena_printf(arena, "a document of %lld bytes, more than limit_document_bytes",
+                            (long long)cost);
+    return NULL;
+}
+
 static const char *add_items(const struct csv_mapping *mapping, struct arena *arena,
                              const struct csv_record *record, int64_t number, struct builder *lines)
 {
     struct builder json = {0};
     const char *problem = NULL;
-    bool is_first = true;
+    int64_t count = 0, largest = 0, cost = 0;
     for (size_t i = 0; i < mapping->count && !problem; i++) {
         const struct csv_column *column = &mapping->columns[i];
         if (column->is_written)
@@ -277,12 +298,15 @@ static const char *add_items(const struct csv_mapping *mapping, struct arena *ar
         problem = compose(mapping, arena, i, record, &json);
         const struct archive_item item = {column->class, column->key,          number,
                                           number,        builder_bytes(&json), false};
+        const struct item stored = {.iclass = item.class, .key = item.key, .content = item.content};
         if (!problem)
-            archive_line_add_item(lines, &item, is_first);
-        is_first = false;
+            archive_line_add_item(lines, &item, count == 0);
+        count++;
+        cost += document_item_cost(&stored);
+        largest = (int64_t)json.size > largest ? (int64_t)json.size : largest;
     }
     builder_free(&json);
-    return problem;
+    return problem ? problem : check_limits(mapping, arena, count, largest, cost);
 }
 
 bool csv_mapping_write(const struct csv_mapping *mapping, struct arena *arena,
@@ -297,10 +321,11 @@ bool csv_mapping_write(const struct csv_mapping *mapping, struct arena *arena,
     }
     const struct archive_header header = {mapping->class, record->fields[mapping->id_index], number, number,
                                           number};
-    *problem_r =
-        header.id.size && header.id.size <= ID_MOST ? NULL : "expected as the id a text of 1 to 255 bytes";
-    if (*problem_r)
+    int64_t most = mapping->settings->limit_name_bytes;
+    if (!header.id.size || (int64_t)header.id.size > most) {
+        *problem_r = arena_printf(arena, "expected as the id a text of 1 to %lld bytes", (long long)most);
         return false;
+    }
     archive_line_begin(lines, &header);
     *problem_r = add_items(mapping, arena, record, number, lines);
     archive_line_end(lines, &header);

@@ -6,14 +6,16 @@
 #define STAMPD_CONTROL_FOREIGN_CSV_MAPPING_H
 
 #include "base/builder.h"
+#include "base/settings.h"
 #include "control/foreign/csv_record.h"
 
 struct csv_mapping;
 
-/* Reads the text, NO_BYTES: none; `class` and `id`, a column, replace its members where not NULL.  NULL:
- * `problem_r`, in the arena, says why. */
-MUST_USE struct csv_mapping *csv_mapping_read(struct arena *arena, struct bytes text, const char *class,
-                                              const char *id, const char **problem_r);
+/* Reads the text, NO_BYTES: none; `class` and `id`, a column, replace its members where not NULL.  Documents
+ * are within the limits of the settings.  NULL: `problem_r`, in the arena, says why. */
+MUST_USE struct csv_mapping *csv_mapping_read(struct arena *arena, const struct settings *settings,
+                                              struct bytes text, const char *class, const char *id,
+                                              const char **problem_r);
 char csv_mapping_separator(const struct csv_mapping *mapping);
 /* Finds the columns in the header, whose texts must live as long as the mapping.  False: as above. */
 MUST_USE bool csv_mapping_bind(struct csv_mapping *mapping, const struct csv_record *header,

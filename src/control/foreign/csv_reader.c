@@ -12,8 +12,10 @@ bool csv_reader_open(struct csv_reader *reader, const char *path, char separator
 {
     *reader =
         (struct csv_reader){.separator = separator, .digest = digest_create(), .arena = arena_create("csv")};
-    if (input_open(&reader->input, path, -1) && reader->input.size)
+    if (input_open(&reader->input, path, -1) && reader->input.size) {
+        reader->input.line_most = RECORD_MOST;
         return true;
+    }
     message_print("%s: %s", path,
                   reader->input.fd < 0 ? strerror(errno) : "expected a file that is not empty");
     csv_reader_close(reader);
@@ -34,7 +36,7 @@ static enum csv_event next_line(struct csv_reader *reader, struct bytes *line_r,
     if (result == INPUT_END)
         return CSV_END;
     if (result != INPUT_LINE) {
-        *problem_r = strerror(errno);
+        *problem_r = errno == EFBIG ? "a line of more than 16 MB" : strerror(errno);
         return CSV_FAILED;
     }
     digest_add(reader->digest, *line_r);
@@ -58,7 +60,7 @@ static enum csv_event join(struct csv_reader *reader, struct bytes *text, const 
             break;
         builder_add_text(&reader->text, "\n");
         builder_add_bytes(&reader->text, line);
-        is_open = !csv_record_is_open(line);
+        is_open = csv_record_is_open(line, reader->separator, true);
         if (reader->text.size > RECORD_MOST) {
             *problem_r = "a quoted field is not closed within 16 MB";
             event = CSV_FAILED;
@@ -75,9 +77,9 @@ enum csv_event csv_reader_next(struct csv_reader *reader, struct csv_record *rec
     arena_reset(reader->arena);
     do {
         event = next_line(reader, &text, problem_r);
-        reader->line = reader->input.line;
+        reader->line = reader->input.line + (event == CSV_FAILED);
     } while (event == CSV_RECORD && (!text.size || bytes_equal(text, BYTES("\r"))));
-    if (event == CSV_RECORD && csv_record_is_open(text))
+    if (event == CSV_RECORD && csv_record_is_open(text, reader->separator, false))
         event = join(reader, &text, problem_r);
     if (event != CSV_RECORD)
         return event;

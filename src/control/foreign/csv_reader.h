@@ -15,7 +15,7 @@ struct csv_reader {
     struct digest *digest;
     struct arena *arena; /* of one record */
     struct builder text; /* of a record of several lines */
-    int64_t line;        /* at which the last record begins */
+    int64_t line;        /* at which the last record begins; it ends at input.line */
 };
 
 enum csv_event { CSV_RECORD, CSV_WRONG, CSV_END, CSV_FAILED };

@@ -7,12 +7,36 @@ struct record_scan {
     char separator;
 };
 
-bool csv_record_is_open(struct bytes text)
+/* After a field without quotes, or after the end of one with quotes, which ends at `at`.  NULL: the line ends
+ * there, or the record is wrong. */
+static const char *next_field(const char *at, const char *end, char separator)
 {
-    bool is_open = false;
-    for (const char *at = text.data, *end = text.data + text.size;
-         at < end && (at = memchr(at, '"', (size_t)(end - at))); at++)
-        is_open = !is_open;
+    const char *next = at < end ? memchr(at, separator, (size_t)(end - at)) : NULL;
+    return next && !memchr(at, '"', (size_t)(next - at)) ? next + 1 : NULL;
+}
+
+bool csv_record_is_open(struct bytes line, char separator, bool is_open)
+{
+    const char *at = line.data, *end = at + line.size;
+    if (!line.size || !memchr(at, '"', line.size))
+        return is_open;
+    while (at && at < end) {
+        if (!is_open && *at != '"') {
+            at = next_field(at, end, separator);
+            continue;
+        }
+        at += !is_open;
+        is_open = true;
+        at = at < end ? memchr(at, '"', (size_t)(end - at)) : NULL;
+        if (!at)
+            break;
+        if (at + 1 < end && at[1] == '"') {
+            at += 2;
+            continue;
+        }
+        is_open = false;
+        at = at + 1 < end && at[1] == separator ? at + 2 : NULL;
+    }
     return is_open;
 }
 
@@ -22,31 +46,37 @@ static void skip(struct bytes *rest, size_t count)
     rest->size -= count;
 }
 
+/* The text with one quote for two. */
+static struct bytes join_quotes(struct arena *arena, struct bytes text, size_t doubled)
+{
+    char *copy = arena_alloc(arena, text.size - doubled);
+    size_t size = 0;
+    for (size_t at = 0; at < text.size; at++) {
+        copy[size++] = text.data[at];
+        at += text.data[at] == '"';
+    }
+    return (struct bytes){copy, size};
+}
+
 /* The text after its first quote, up to the quote that ends it. */
 static bool take_quoted(struct record_scan *scan, struct bytes *field_r)
 {
-    char *copy = NULL;
-    size_t size = 0, at = 0;
     const struct bytes rest = scan->rest;
-    for (; at < rest.size; at++) {
-        if (rest.data[at] == '"') {
-            if (at + 1 == rest.size || rest.data[at + 1] != '"')
-                break;
-            if (!copy) {
-                copy = arena_alloc(scan->arena, rest.size);
-                memcpy(copy, rest.data, at);
-            }
-            at++;
+    size_t at = 0, doubled = 0;
+    const char *quote;
+    while (at < rest.size && (quote = memchr(rest.data + at, '"', rest.size - at))) {
+        at = (size_t)(quote - rest.data);
+        if (at + 1 == rest.size || quote[1] != '"') {
+            *field_r = (struct bytes){rest.data, at};
+            if (doubled)
+                *field_r = join_quotes(scan->arena, *field_r, doubled);
+            skip(&scan->rest, at + 1);
+            return true;
         }
-        if (copy)
-            copy[size] = rest.data[at];
-        size++;
+        doubled++;
+        at += 2;
     }
-    *field_r = (struct bytes){copy ? copy : rest.data, size};
-    if (at == rest.size)
-        return false;
-    skip(&scan->rest, at + 1);
-    return true;
+    return false;
 }
 
 static const char *take_field(struct record_scan *scan, struct bytes *field_r)
@@ -79,6 +109,10 @@ bool csv_record_read(struct arena *arena, struct bytes text, char separator, str
     else if (text.size && memchr(text.data, '\0', text.size))
         *problem_r = "a NUL character";
     while (!*problem_r) {
+        if (record_r->count == CSV_FIELDS_MOST) {
+            *problem_r = "more than 4096 fields";
+            break;
+        }
         ARENA_GROW(arena, record_r->fields, record_r->count, room);
         *problem_r = take_field(&scan, &record_r->fields[record_r->count++]);
         if (*problem_r || !scan.rest.size)

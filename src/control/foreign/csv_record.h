@@ -10,8 +10,11 @@ struct csv_record {
     size_t count;
 };
 
-/* Does a quoted field go on after the end of the text, so that the record continues in the next line? */
-bool csv_record_is_open(struct bytes text);
+enum { CSV_FIELDS_MOST = 4096 };
+
+/* Does a quoted field go on after the end of this line, so that the record continues in the next one?
+ * `is_open`: one goes on at its beginning.  A record that is wrong ends with the line that shows it. */
+bool csv_record_is_open(struct bytes line, char separator, bool is_open);
 /* Reads a record without the newline at its end.  False: `problem_r`, static, says why. */
 MUST_USE bool csv_record_read(struct arena *arena, struct bytes text, char separator,
                               struct csv_record *record_r, const char **problem_r);
