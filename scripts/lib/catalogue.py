@@ -81,7 +81,7 @@ def relations(fields):
 
 
 def status(fields):
-    content = {'version': fields['Version']}
+    content = {'archive': 'debian', 'version': fields['Version']}
     content.update((name, fields[field]) for name, field in STATUS_TEXTS if fields.get(field))
     content.update((name, int(fields[field])) for name, field in STATUS_NUMBERS if fields.get(field, '').isdigit())
     description = fields.get('Description') or fields.get('Description-en')

@@ -50,16 +50,16 @@ def test_a_document_for_each_package():
     assert [(document['c'], document['id']) for document in documents] == [('Package', 'a'), ('Package', 'b')]
     status, *relations = documents[0]['items']
     assert status == {'c': 'Sta', 'j': {
-        'version': '1.0-2', 'section': 'utils', 'maintainer': 'Zoé <z@example.org>', 'architecture': 'amd64',
+        'archive': 'debian', 'version': '1.0-2', 'section': 'utils', 'maintainer': 'Zoé <z@example.org>', 'architecture': 'amd64',
         'installed_size': 12, 'size': 345, 'description': 'the first line', 'depends': ['b', 'c', 'd', 'dpkg', 'libx']}}
     assert {item['k']: item['j'] for item in relations} == {
         'b': {'version': '(>= 1.0), (<< 2)'}, 'c': {'qualifier': 'any', 'alternative': True},
         'd': {'version': '(= 3)', 'alternative': True}, 'libx': {}, 'dpkg': {'version': '(>= 1.15.6~)', 'pre': True}}
-    assert documents[1]['items'] == [{'c': 'Sta', 'j': {'version': '1'}}]
+    assert documents[1]['items'] == [{'c': 'Sta', 'j': {'archive': 'debian', 'version': '1'}}]
 
 
 def test_the_highest_version_wins():
-    assert convert(TEXT)[0]['items'] == [{'c': 'Sta', 'j': {'version': '1.0-10', 'description': 'higher'}}]
+    assert convert(TEXT)[0]['items'] == [{'c': 'Sta', 'j': {'archive': 'debian', 'version': '1.0-10', 'description': 'higher'}}]
 
 
 def test_limit_and_first():

@@ -1,0 +1,55 @@
+/* main.js: the sample application: Debian's packages, and lists of them that accounts share. */
+import { open } from './stampd-client/index.js'
+import { addButtons, openTeam, showList, showLists } from './lists.js'
+import { loadNames } from './names.js'
+import { showFound, showPackage } from './packages.js'
+import { $, h } from './page.js'
+
+const session = await open({ ns: 'demo', name: 'catalogue' })
+const team = await openTeam((fault) => say(`This was not saved: ${fault.message}`))
+const say = (text) => { $('state').textContent = text }
+let names = [], loading = '', end
+
+const find = () => showFound(session, names).catch(() => {}) // without a network there are no descriptions
+
+loadNames(session, (now, isAll) => {
+  names = now
+  loading = isAll ? '' : `${now.length.toLocaleString('en')} packages loaded…`
+  $('search').placeholder = isAll ? `Search ${now.length.toLocaleString('en')} packages` : 'Search packages'
+  tell()
+  find()
+}).catch((fault) => { if (!names.length) say(fault.message) })
+
+function tell() {
+  const { online, pending, fault } = team.status.get()
+  const isOffline = !online && fault?.code === 'NETWORK'
+  say(fault?.code === 'SKEY' ? 'Your session has ended. Sign out, and in again.' : isOffline ? `Offline. Changes to be sent: ${pending}` : loading)
+}
+
+function show() {
+  end?.()
+  const [what, id] = location.hash.slice(1).split('/').map(decodeURIComponent)
+  document.body.dataset.page = what || 'search'
+  if (what === 'package') {
+    const [row, endRow] = addButtons(team, id), endPackage = showPackage(session, id, row)
+    end = () => { endRow(); endPackage() }
+  } else if (what === 'lists') end = showLists(team)
+  else {
+    $('page').replaceChildren(h('p', { className: 'quiet' }, 'Choose a package.'))
+    end = what === 'list' ? showList(team, id) : undefined
+  }
+  if (what) $('page').focus()
+}
+
+$('search').oninput = () => {
+  if (location.hash && matchMedia('(max-width: 48rem)').matches) history.pushState(null, '', '#'), show()
+  find()
+}
+$('search').form.onsubmit = (event) => event.preventDefault()
+addEventListener('keydown', (event) => {
+  if (event.key === '/' && !/INPUT|TEXTAREA/.test(document.activeElement.tagName)) event.preventDefault(), $('search').focus()
+})
+addEventListener('hashchange', show)
+addEventListener('popstate', show)
+team.status.subscribe(tell)
+show()

@@ -1,0 +1,188 @@
+"""The sample application in Chromium: packages, and lists that accounts share; what the page may do."""
+import contextlib
+import gzip
+import json
+import shutil
+
+import pytest
+
+import browser as browsers
+from browser import Browser
+from hands import Hands
+from stack import PATIENCE_S, SOURCE, wait_until
+from web import build_web
+
+pytestmark = [pytest.mark.once, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
+
+STACK = {'workers': 4, 'namespaces': {'z': 'closed', 'demo': 'read', 'team': 'rules'}}
+LIBRARY = SOURCE / 'scripts/lib'
+LINES_MOST = 300
+PAGE_MOST = 20 * 1024  # bytes of all files, compressed
+PASSWORD = 'correct horse battery'
+WATCH = "window.prevented = []; addEventListener('securitypolicyviolation', (event) => prevented.push(`${event.violatedDirective} ${event.blockedURI}`))"
+
+
+def package(name, *depends):
+    about = {'archive': 'debian', 'version': '1.0', 'section': 'utils', 'description': f'About {name}', 'size': 2048, **({'depends': list(depends)} if depends else {})}
+    return {'c': 'Package', 'id': name, 'items': [{'c': 'Sta', 'j': about}, *({'c': 'Dep', 'k': one, 'j': {}} for one in depends)]}
+
+
+@pytest.fixture(scope='module')
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('catalogue')
+    build_web('catalogue', folder)
+    return folder / 'dist'
+
+
+@pytest.fixture(scope='module')
+def address(stack, built):
+    """As scripts/demo does it, with few packages."""
+    stack.admin('schema', 'set', 'demo', str(LIBRARY / 'catalogue-schema.json'))
+    stack.admin('schema', 'apply', 'demo')
+    stack.admin('ns', 'accounts', 'team', '{"registration":"open","anonymous":true}')
+    stack.admin('rules', 'set', 'team', str(LIBRARY / 'team-rules.json'))
+    put(stack, package('libc6'), package('bash', 'libc6'), package('bash-doc'), package('abash'), package('zsh', 'libc6'))
+    shutil.copytree(built, stack.path / 'www')
+    stack.step('nginx', 'refresh')
+    wait_until(lambda: stack.http.get(f'{stack.url}/', timeout=PATIENCE_S).status_code == 200, what='the page')
+    return f'{stack.url}/'
+
+
+def put(stack, *documents):
+    stack.op('demo', 'put', {'docs': list(documents)}, admin=True)
+
+
+class Guest(Hands):
+    def __init__(self, browser, address):
+        super().__init__(browser.open('about:blank', is_ready='true'))
+        self.address = address
+        self.tab.call('Page.addScriptToEvaluateOnNewDocument', source=WATCH)
+        self.visit()
+
+    def visit(self):
+        self.tab.go(self.address, is_ready='document.querySelector("#found li")')
+
+    def go(self, place):
+        self.tab.run(f'location.hash = {json.dumps(place)}')
+
+    def search(self, words):
+        self.tab.run(f'''(() => {{ const one = document.getElementById('search'); one.value = {json.dumps(words)}
+            one.dispatchEvent(new Event('input', {{ bubbles: true }})) }})()''')
+
+    def found(self):
+        return self.tab.run("[...document.querySelectorAll('#found li a')].map((one) => one.textContent)")
+
+    def until_found(self, *names):
+        wait_until(lambda: self.found() == list(names), what=f'{names}')
+
+    def register(self, name):
+        self.go('lists')
+        self.fill('Name', name)
+        self.fill('Password', PASSWORD)
+        self.click('Create an account')
+        self.shows('Your account')
+        return self.tab.run("document.getElementById('account').textContent")
+
+    def entries(self):
+        return self.tab.run("[...document.querySelectorAll('#entries li a')].map((one) => one.textContent)")
+
+    def until_entries(self, *names):
+        wait_until(lambda: self.entries() == list(names), what=f'{names}')
+
+
+@pytest.fixture
+def meet(address):
+    """Guests, each with a browser of its own; the policy of the page has prevented nothing."""
+    guests = []
+    with contextlib.ExitStack() as ends:
+        def come():
+            guests.append(Guest(ends.enter_context(contextlib.closing(Browser())), address))
+            return guests[-1]
+        yield come
+        for guest in guests:
+            assert guest.tab.run('prevented') == []
+
+
+def test_the_application_is_small(built):
+    sources = SOURCE / 'src/web/catalogue'
+    assert sum(len(path.read_text().splitlines()) for path in sources.glob('*.js')) <= LINES_MOST
+    assert {path.name for path in built.iterdir()} == {'index.html', 'catalogue.js', 'catalogue.css'}
+    assert sum(len(gzip.compress(path.read_bytes())) for path in built.iterdir()) < PAGE_MOST
+
+
+def test_the_page_runs_no_scripts_of_others(meet):
+    guest = meet()
+    guest.tab.run("void document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.isIn = true' }))")
+    guest.tab.until('prevented.length === 1')
+    assert not guest.tab.run('Boolean(window.isIn)')
+    guest.tab.run('prevented.length = 0')
+
+
+def test_packages_are_found_while_one_types(stack, meet):
+    guest = meet()
+    guest.until_found('abash', 'bash', 'bash-doc', 'libc6', 'zsh')
+    guest.search('bash')
+    guest.until_found('bash', 'bash-doc', 'abash')
+    guest.shows('About bash-doc', '#found')
+    guest.search('nothing of this name')
+    guest.shows('No package has this name.', '#found')
+
+
+def test_a_package_has_its_dependents_and_follows_the_server(stack, meet):
+    guest = meet()
+    guest.go('package/libc6')
+    guest.shows('bash')
+    guest.shows('zsh')
+    guest.go('package/bash')
+    guest.shows('About bash')
+    later = package('bash', 'libc6')
+    later['items'][0]['j']['description'] = 'Another text'
+    put(stack, later)
+    guest.shows('Another text')
+
+
+def test_another_visit_brings_what_has_changed(stack, meet):
+    guest = meet()
+    guest.tab.until("localStorage.getItem('names') !== null")
+    put(stack, package('yash'))
+    stack.op('demo', 'put', {'docs': [{'c': 'Package', 'id': 'abash', 'delete': True}]}, admin=True)
+    guest.visit()
+    guest.until_found('bash', 'bash-doc', 'libc6', 'yash', 'zsh')
+    put(stack, package('abash'))
+    stack.op('demo', 'put', {'docs': [{'c': 'Package', 'id': 'yash', 'delete': True}]}, admin=True)
+
+
+def test_a_list_is_shared_and_edited_without_a_network(meet):
+    ann, bob = meet(), meet()
+    ann.register('ann')
+    account = bob.register('bob')
+    ann.fill('New list', 'Shells')
+    ann.click('Create')
+    ann.shows('Invite account')
+    place = ann.tab.run('location.hash')
+    bob.go(place)
+    bob.shows('This list is not shared with you')
+    ann.fill('Invite account', account)
+    ann.click('Invite')
+    bob.shows('Shells')
+    bob.go('package/zsh')
+    bob.click('Add to Shells')
+    ann.until_entries('zsh')
+
+    bob.tab.network(False)
+    bob.go('package/bash')
+    bob.click('Add to Shells')
+    bob.shows('Offline. Changes to be sent: 1', '#state')
+    ann.click('Remove zsh')
+    bob.tab.network(True)
+    ann.until_entries('bash')
+    bob.go(place)
+    bob.until_entries('bash')
+    bob.go('lists')
+    bob.shows('Shells')
+
+
+def test_a_package_that_is_not_there(meet):
+    guest = meet()
+    guest.go('package/none')
+    guest.shows('There is no such package.')
