@@ -54,7 +54,7 @@ void live_accounts_query(struct live_audience *audience, struct pg_params *param
     }
     for (size_t i = 0; i < count; i++) /* until the query is sent, a listener may disconnect */
         names[i].id.data = arena_copy(params->arena, names[i].id.data, names[i].id.size);
-    live_snapshot_query(params, names, count, INT64_MAX);
+    live_snapshot_query(params, names, count, INT64_MAX, false);
 }
 
 /* The names in the order of the query: changes meanwhile have not moved them. */

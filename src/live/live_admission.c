@@ -4,6 +4,7 @@
 #include "live/live_audience_private.h"
 #include "live/live_listener.h"
 #include "live/live_opening.h"
+#include "operation/filters.h"
 #include "operation/quota.h"
 #include "segment/metrics.h"
 #include "segment/refusals.h"
@@ -99,11 +100,15 @@ static bool settle_caller(struct live_listener *listener)
     return true;
 }
 
-/* A collection groups documents by what may be hidden in them. */
-static const struct definition *find_collection(const struct live_question *question)
+/* A collection of a class with a filter: which documents have left it for the caller is not recorded. */
+static const struct definition *find_filtered(const struct live_listener *listener)
 {
+    const struct live_question *question = &listener->opening->question;
+    const struct filters *filters =
+        live_access_filters(listener->audience->access, listener->is_administrator);
     for (size_t i = 0; i < question->count; i++)
-        if (question->definitions[i].collection.data)
+        if (question->definitions[i].collection.data &&
+            filters_cover(filters, question->definitions[i].class))
             return &question->definitions[i];
     return NULL;
 }
@@ -111,11 +116,10 @@ static const struct definition *find_collection(const struct live_question *ques
 static void admit_ruled(struct live_listener *listener)
 {
     const struct live_question *question = &listener->opening->question;
-    const struct definition *collection = find_collection(question);
+    const struct definition *collection = find_filtered(listener);
     if (collection) {
-        live_listener_refuse(
-            listener, FAULT_AARG, collection->text,
-            "Under access rules, and where filters of modules apply, definitions are Class or Class/id.");
+        live_listener_refuse(listener, FAULT_AARG, collection->text,
+                             "A filter of a module applies to this class: listen to the class.");
         return;
     }
     listener->audience->admitted_count++;

@@ -204,15 +204,16 @@ static void match_listener(struct live_catch_up *catch_up, struct live_listener 
     int64_t version;
     for (int row = 0; row < pg_rows(result); row++)
         if (judge(result, row, live_listener_last(listener), known, &version)) {
-            if (is_ruled)
+            if (is_ruled && pg_get_i64(result, row, KIND) != LIVE_ROW_OF_COLLECTION)
                 look_at(catch_up, listener, result, row);
-            else
+            else if (!is_ruled)
                 live_listener_match(listener, (size_t)pg_get_i64(result, row, PLACE), version);
         }
     if (is_ruled)
         live_listener_await(listener, live_ruled_received(catch_up->ruled));
-    for (size_t i = 0; i < question->count; i++) /* changes of whole classes are not recorded */
-        if (!question->definitions[i].id.data && !question->definitions[i].collection.data)
+    for (size_t i = 0; i < question->count;
+         i++) /* changes of whole classes are not recorded, nor what was seen */
+        if (!question->definitions[i].id.data && (is_ruled || !question->definitions[i].collection.data))
             live_listener_match(listener, i, 0);
 }
 

@@ -146,7 +146,7 @@ int64_t live_follow_sight(struct live_listener *listener)
 static void add_teams_of(const struct rules *rules, const struct rules_caller *caller, struct arena *arena,
                          struct bytes class, struct bytes *classes, struct bytes *principals, size_t *count)
 {
-    const struct rules_sight of = rules_sight_find(rules, caller, arena, class, RULES_READ, NULL, 0);
+    const struct rules_sight of = rules_sight_find(rules, caller, arena, class, RULES_LIST, NULL, 0);
     for (size_t i = 0; i < of.team_watched_count && *count < TEAMS_MOST; i++) {
         classes[*count] = of.team_class;
         principals[(*count)++] = of.team_watched[i];

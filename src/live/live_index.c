@@ -14,7 +14,7 @@ struct live_topic {
     struct live_topic *next; /* in the bucket */
     uint64_t hash;
     struct live_mark *marks;
-    size_t uses;                  /* for a topic that only counts */
+    struct live_mark *members;    /* of a class: definitions of its collections */
     struct definition definition; /* its texts follow the key */
     size_t key_size;
     char key[];
@@ -123,28 +123,64 @@ static struct live_topic *find_or_add(struct live_index *index, struct bytes key
 
 static void drop_unused(struct live_index *index, struct live_topic *topic)
 {
-    if (topic->marks || topic->uses)
+    if (topic->marks || topic->members)
         return;
     *find(index, (struct bytes){topic->key, topic->key_size}, topic->hash) = topic->next;
     free(topic);
     index->topic_count--;
 }
 
-/* A topic without listeners counts the listeners to collections of a class.  Its key is that of a document
- * without an id, which no definition has. */
-static struct live_topic *find_count(struct live_index *index, struct bytes class)
+/* The topic of the collections of a class has no listeners of its own.  Its key is that of a document without
+ * an id, which no definition has. */
+static struct bytes key_of_members(struct builder *key, struct bytes class)
 {
-    struct bytes key = live_key_of_document(&index->key, class, BYTES(""));
-    return find_or_add(index, key, &(struct definition){.class = class});
+    return live_key_of_document(key, class, BYTES(""));
+}
+
+static struct live_topic *find_members(const struct live_index *index, struct bytes class)
+{
+    struct builder room = {0};
+    struct bytes key = key_of_members(&room, class);
+    struct live_topic *topic = *find(index, key, hash_of(index, key));
+    builder_free(&room);
+    return topic;
 }
 
 bool live_index_has_members_of(const struct live_index *index, struct bytes class)
 {
-    struct builder room = {0};
-    struct bytes key = live_key_of_document(&room, class, BYTES(""));
-    bool has = *find(index, key, hash_of(index, key)) != NULL;
-    builder_free(&room);
-    return has;
+    return find_members(index, class) != NULL;
+}
+
+void live_index_each_member(const struct live_index *index, struct bytes class,
+                            void (*see)(void *context, struct live_mark *mark), void *context)
+{
+    struct live_topic *topic = find_members(index, class);
+    for (struct live_mark *mark = topic ? topic->members : NULL; mark; mark = mark->next_member)
+        see(context, mark);
+}
+
+const struct definition *live_index_definition(const struct live_mark *mark)
+{
+    return &mark->topic->definition;
+}
+
+static void add_member(struct live_index *index, struct live_mark *mark, struct bytes class)
+{
+    struct live_topic *topic =
+        find_or_add(index, key_of_members(&index->key, class), &(struct definition){.class = class});
+    mark->next_member = topic->members;
+    mark->member_back = &topic->members;
+    if (mark->next_member)
+        mark->next_member->member_back = &mark->next_member;
+    topic->members = mark;
+}
+
+static void remove_member(struct live_index *index, struct live_mark *mark)
+{
+    *mark->member_back = mark->next_member;
+    if (mark->next_member)
+        mark->next_member->member_back = mark->member_back;
+    drop_unused(index, find_members(index, mark->topic->definition.class));
 }
 
 void live_index_each(const struct live_index *index,
@@ -180,7 +216,7 @@ void live_index_add(struct live_index *index, struct live_feed *feed, const stru
         mark->back = &topic->marks;
         topic->marks = mark;
         if (definitions[i].collection.data)
-            find_count(index, definitions[i].class)->uses++;
+            add_member(index, mark, definitions[i].class);
     }
     feed->bytes = count * (sizeof(struct live_mark) + sizeof(struct live_topic)) + texts + keys;
 }
@@ -204,11 +240,8 @@ void live_index_remove(struct live_index *index, struct live_feed *feed)
         *mark->back = mark->next;
         if (mark->next)
             mark->next->back = mark->back;
-        if (mark->topic->definition.collection.data) {
-            struct live_topic *counted = find_count(index, mark->topic->definition.class);
-            counted->uses--;
-            drop_unused(index, counted);
-        }
+        if (mark->topic->definition.collection.data)
+            remove_member(index, mark);
         drop_unused(index, mark->topic);
     }
     free(feed->marks);

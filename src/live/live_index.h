@@ -12,8 +12,9 @@ struct live_topic;
 /* A definition of a listener. */
 struct live_mark {
     struct live_topic *topic;
-    struct live_mark *next, **back; /* in the topic */
-    struct live_mark *next_changed; /* of its listener */
+    struct live_mark *next, **back;               /* in the topic */
+    struct live_mark *next_member, **member_back; /* of a collection: among those of its class */
+    struct live_mark *next_changed;               /* of its listener */
     struct live_feed *owner;
     int64_t version; /* to be sent */
     bool is_changed;
@@ -59,6 +60,10 @@ struct live_mark *live_index_take_changed(struct live_feed *feed);
 
 /* Are there listeners to collections of the class? */
 bool live_index_has_members_of(const struct live_index *index, struct bytes class);
+/* Calls `see` with each definition of a collection of the class; it may be matched. */
+void live_index_each_member(const struct live_index *index, struct bytes class,
+                            void (*see)(void *context, struct live_mark *mark), void *context);
+const struct definition *live_index_definition(const struct live_mark *mark);
 
 /* Calls `see` with one definition of each topic; `see` must not change the index. */
 void live_index_each(const struct live_index *index,

@@ -3,11 +3,8 @@
  * A listener in a namespace with the access "rules", or in which filters of modules apply
  * (operation/filters.h), receives an event only of a document that its caller may read, judged on the
  * snapshot whose version the event has.  A change that somebody listens to is held in a queue until the
- * document has been loaded; then the document is judged for each listener that its definitions match.  A team
- * on which a decision depends is loaded with the document in a second query, so that both are of one instant.
- *
- * Of a document of which something is hidden, the caller knows another version (model/view.h): that is the
- * version of the event, and a change that it cannot see is none.
+ * document has been loaded; then it is judged (live_judge.h).  A team on which a decision depends is loaded
+ * with the document in a second query, so that both are of one instant.
  *
  * The queue is bounded.  When there is no room, all listeners under rules receive `reset`, which depends on
  * no document. */

@@ -3,10 +3,16 @@
 
 #include <string.h>
 
-static struct rules_sight find_sight(const struct live_sight *sight, struct bytes class)
+static struct rules_sight find_sight(const struct live_sight *sight)
 {
     static const struct bytes none[1];
-    return rules_sight_find(sight->rules, sight->caller, sight->arena, class, RULES_READ, none, 0);
+    return rules_sight_find(sight->rules, sight->caller, sight->arena, sight->class, sight->right,
+                            sight->item_count ? sight->items : none, sight->item_count);
+}
+
+enum rules_reach live_sight_reach(const struct live_sight *sight)
+{
+    return find_sight(sight).reach;
 }
 
 static bool is_recent(const struct live_sight *sight, const struct live_principal *principal)
@@ -54,7 +60,7 @@ int64_t live_sight_lost(const struct live_sight *sight)
     int64_t lost = LIVE_SIGHT_KEPT;
     if (!sight->loaded->principal_count && document_exists(sight->loaded->document))
         return lost;
-    const struct rules_sight of = find_sight(sight, sight->class);
+    const struct rules_sight of = find_sight(sight);
     if (of.reach == RULES_REACH_ALL)
         return find_deletion(sight);
     for (size_t i = 0; i < sight->loaded->principal_count && of.reach == RULES_REACH_SOME; i++) {
@@ -73,8 +79,7 @@ bool live_sight_has_moved(const struct live_sight *sight)
 {
     if (!sight->loaded->principal_count)
         return false;
-    const struct rules_sight of =
-        rules_sight_find(sight->rules, sight->caller, sight->arena, sight->class, RULES_READ, NULL, 0);
+    const struct rules_sight of = find_sight(sight);
     for (size_t i = 0; i < sight->loaded->principal_count; i++) {
         const struct live_principal *one = &sight->loaded->principals[i];
         if (is_recent(sight, one) &&
@@ -100,7 +105,7 @@ bool live_sight_has_other_team(const struct live_sight *sight, struct bytes depe
         if (!is_recent(sight, one) || !is_named(sight, one))
             continue;
         const struct rules_sight of =
-            rules_sight_find(sight->rules, sight->caller, sight->arena, dependent_class, RULES_READ, NULL, 0);
+            rules_sight_find(sight->rules, sight->caller, sight->arena, dependent_class, RULES_LIST, NULL, 0);
         if (of.team_class.data && bytes_equal(of.team_class, sight->class) &&
             rules_sight_contains(of.team_watched, of.team_watched_count, one->name))
             return true;

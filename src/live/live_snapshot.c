@@ -15,6 +15,7 @@ enum { LOAD_BYTES = 4 << 20 }; /* of documents in one result */
 enum { PLACE, VERSION, CTIME, DTIME, ICLASS, KEY, CONTENT, RAW };
 enum { NUMBER = VERSION, VOP = CTIME, WRITER = DTIME, BUILDING = CONTENT };
 enum { FOLLOWED = CTIME, SINCE = DTIME, GAINED = CTIME, PRINCIPAL = KEY, IS_LOST = RAW };
+enum { COLLECTION = KEY, VALUE = CONTENT, HAS_LEFT = RAW };
 
 struct live_snapshot {
     const char *database;
@@ -83,7 +84,7 @@ int64_t live_snapshot_followed(const struct live_snapshot *snapshot)
 }
 
 void live_snapshot_query(struct pg_params *params, const struct document_name *names, size_t count,
-                         int64_t since)
+                         int64_t since, bool with_members)
 {
     struct bytes *classes = ARENA_ROOM(params->arena, struct bytes, count);
     struct bytes *ids = ARENA_ROOM(params->arena, struct bytes, count);
@@ -96,6 +97,7 @@ void live_snapshot_query(struct pg_params *params, const struct document_name *n
     pg_params_add_i64(params, LOAD_BYTES);
     pg_params_add_text(params, bytes_of(arena_printf(params->arena, "%" PRId64, since)));
     pg_params_add_i64(params, LIVE_PRINCIPALS_MOST + 1);
+    pg_params_add_text(params, with_members ? BYTES("t") : BYTES("f"));
 }
 
 struct snapshot_loading {
@@ -118,6 +120,8 @@ struct rows {
     size_t count;
     struct live_principal *principals;
     size_t principal_count;
+    struct live_member *members;
+    size_t member_count;
 };
 
 static void release(void *document)
@@ -174,7 +178,10 @@ static struct document *build_whole(const struct snapshot_loading *loading, stru
 static struct live_loaded build(const struct snapshot_loading *loading, struct rows *rows)
 {
     bool is_old = is_rewriting(loading->building, rows->header.class);
-    struct live_loaded loaded = {.principals = rows->principals, .principal_count = rows->principal_count};
+    struct live_loaded loaded = {.principals = rows->principals,
+                                 .principal_count = rows->principal_count,
+                                 .members = rows->members,
+                                 .member_count = rows->member_count};
     if (!is_readable(loading, rows, is_old)) {
         bool is_deleted = !rows->header.ctime && rows->header.version > 0 && rows->header.version < STAMP_MAX;
         rows->header = (struct header){.class = rows->header.class,
@@ -208,50 +215,95 @@ static void read_item(const struct pg_result *result, int row, struct written_it
     written_r->writer = (uint32_t)pg_get_i64(result, row, WRITER);
 }
 
-/* Headers, and how many items each document has; -1: which row is that of the schema is not known. */
+enum row_kind { ROW_OF_SCHEMA, ROW_OF_HEADER, ROW_OF_PRINCIPAL, ROW_OF_MEMBER, ROW_OF_ITEM };
+
+static enum row_kind kind_of(const struct pg_result *result, int row)
+{
+    if (!pg_get_i64(result, row, PLACE))
+        return ROW_OF_SCHEMA;
+    if (!pg_is_null(result, row, ICLASS))
+        return ROW_OF_ITEM;
+    if (pg_is_null(result, row, KEY))
+        return ROW_OF_HEADER;
+    return pg_is_null(result, row, CONTENT) ? ROW_OF_PRINCIPAL : ROW_OF_MEMBER;
+}
+
+/* Headers, and how many others each document has; -1: which row is that of the schema is not known. */
 static int read_headers(struct snapshot_loading *loading, struct rows *rows)
 {
     const struct pg_result *result = loading->result;
     int schema = -1;
     for (int row = 0; row < pg_rows(result); row++) {
         int64_t place = pg_get_i64(result, row, PLACE);
-        if (!place)
+        struct rows *of = place ? &rows[place - 1] : NULL;
+        switch (kind_of(result, row)) {
+        case ROW_OF_SCHEMA:
             schema = row;
-        else if (!pg_is_null(result, row, ICLASS))
-            rows[place - 1].count++;
-        else if (!pg_is_null(result, row, PRINCIPAL))
-            rows[place - 1].principal_count++;
-        else {
-            rows[place - 1].has_header = true;
-            rows[place - 1].header.version = pg_get_i64(result, row, VERSION);
-            rows[place - 1].header.ctime = pg_get_i64(result, row, CTIME);
-            rows[place - 1].header.dtime = pg_get_i64(result, row, DTIME);
+            break;
+        case ROW_OF_HEADER:
+            of->has_header = true;
+            of->header.version = pg_get_i64(result, row, VERSION);
+            of->header.ctime = pg_get_i64(result, row, CTIME);
+            of->header.dtime = pg_get_i64(result, row, DTIME);
+            break;
+        case ROW_OF_PRINCIPAL:
+            of->principal_count++;
+            break;
+        case ROW_OF_MEMBER:
+            of->member_count++;
+            break;
+        case ROW_OF_ITEM:
+            of->count++;
+            break;
         }
     }
     return schema;
 }
 
+static struct live_principal read_principal(const struct pg_result *result, int row)
+{
+    return (struct live_principal){.name = pg_get_text(result, row, PRINCIPAL),
+                                   .version = pg_get_i64(result, row, VERSION),
+                                   .gained = pg_get_i64(result, row, GAINED),
+                                   .writer = (uint32_t)pg_get_i64(result, row, WRITER),
+                                   .is_lost = pg_get_bool(result, row, IS_LOST)};
+}
+
+static struct live_member read_member(const struct pg_result *result, int row)
+{
+    return (struct live_member){.collection = pg_get_text(result, row, COLLECTION),
+                                .value = pg_get_text(result, row, VALUE),
+                                .version = pg_get_i64(result, row, VERSION),
+                                .writer = (uint32_t)pg_get_i64(result, row, WRITER),
+                                .has_left = pg_get_bool(result, row, HAS_LEFT)};
+}
+
 static void read_items(const struct snapshot_loading *loading, struct rows *rows, size_t count)
 {
+    const struct pg_result *result = loading->result;
     for (size_t i = 0; i < count; i++) {
         rows[i].items = ARENA_ROOM(loading->arena, struct written_item, rows[i].count + 1);
-        rows[i].count = 0;
         rows[i].principals = ARENA_ROOM(loading->arena, struct live_principal, rows[i].principal_count + 1);
-        rows[i].principal_count = 0;
+        rows[i].members = ARENA_ROOM(loading->arena, struct live_member, rows[i].member_count + 1);
+        rows[i].count = rows[i].principal_count = rows[i].member_count = 0;
     }
-    for (int row = 0; row < pg_rows(loading->result); row++) {
-        int64_t place = pg_get_i64(loading->result, row, PLACE);
+    for (int row = 0; row < pg_rows(result); row++) {
+        int64_t place = pg_get_i64(result, row, PLACE);
         struct rows *of = place ? &rows[place - 1] : NULL;
-        if (of && !pg_is_null(loading->result, row, ICLASS))
-            read_item(loading->result, row, &of->items[of->count++]);
-        else if (of && !pg_is_null(loading->result, row, PRINCIPAL))
-            of->principals[of->principal_count++] =
-                (struct live_principal){.name = pg_get_text(loading->result, row, PRINCIPAL),
-                                        .version = pg_get_i64(loading->result, row, VERSION),
-                                        .gained = pg_get_i64(loading->result, row, GAINED),
-                                        .writer = (uint32_t)pg_get_i64(loading->result, row, WRITER),
-                                        .is_lost = pg_get_bool(loading->result, row, IS_LOST)};
+        enum row_kind kind = kind_of(result, row);
+        if (kind == ROW_OF_ITEM)
+            read_item(result, row, &of->items[of->count++]);
+        else if (kind == ROW_OF_PRINCIPAL)
+            of->principals[of->principal_count++] = read_principal(result, row);
+        else if (kind == ROW_OF_MEMBER)
+            of->members[of->member_count++] = read_member(result, row);
     }
+}
+
+const struct schema_collection *live_snapshot_collection(const struct live_snapshot *snapshot,
+                                                         struct bytes class, struct bytes name)
+{
+    return snapshot->schema ? schema_find_collection(schema_find_class(snapshot->schema, class), name) : NULL;
 }
 
 bool live_snapshot_take(struct live_snapshot *snapshot, const struct pg_result *result, struct arena *arena,

@@ -31,10 +31,11 @@ STATEMENT(SCHEMA, "live_schema", 0, "select number, content from schema where on
 /* The documents $1 class[], $2 id[], in order, as far as they have at most $3 bytes together, the first five
  * whatever their size.  Place 0: the schema, and whether the rules are followed; a row of place n without a
  * class of items: the header of document n, or with a key one of up to $5 principals that it has lost or
- * gained in the transaction $4 or a later one; the others: its items, removed ones too, with the transaction
- * that wrote each. */
+ * gained in the transaction $4 or a later one, or, if $6, with a key and a content the name and a value of a
+ * collection in which it was written then, or which it has left; the others: its items, removed ones too,
+ * with the transaction that wrote each. */
 STATEMENT(
-    LOAD, "live_load", 5,
+    LOAD, "live_load", 6,
     "with named as materialized (select u.n, u.class, u.id, d.version, d.ctime, d.dtime,"
     " (sum(coalesce(d.v1, 0)) over (order by u.n))::bigint as bytes"
     " from unnest($1::text[], $2::text[]) with ordinality u(class, id, n)"
@@ -48,6 +49,11 @@ STATEMENT(
     " select m.n, g.version, g.gained, g.xid::text::bigint, null, g.principal, null, g.is_lost from named m"
     " cross join lateral (select s.* from sight s where s.class = m.class and s.id = m.id"
     " and s.xid >= $4::text::xid8 limit $5) g where m.n <= 5 or m.bytes <= $3"
+    " union all"
+    " select m.n, g.version, 0, g.xid::text::bigint, null, c.name, g.value, g.has_left from named m"
+    " join collection c on $6 and c.class = m.class cross join lateral (select b.* from member b"
+    " where b.collection = c.number and b.id = m.id and b.xid >= $4::text::xid8 limit $5) g"
+    " where m.n <= 5 or m.bytes <= $3"
     " union all"
     " select m.n, i.version, i.vop, i.xmin::text::bigint, i.iclass, i.key, i.content, i.raw from named m"
     " join item i on i.class = m.class and i.id = m.id where m.ctime > 0 and (m.n <= 5 or m.bytes <= $3)")

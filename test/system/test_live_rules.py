@@ -451,11 +451,11 @@ def test_credentials(world):
     listener.close()
 
 
-def test_collections_are_refused(world):
+def test_collections_that_are_not_declared_are_refused(world):
     for name in (None, 'ann'):
         with pytest.raises(Problem) as problem:
             world.listen(name, 'Note/owned@x')
-        assert (problem.value.code, problem.value.status) == ('AARG', 400)
+        assert (problem.value.code, problem.value.status) == ('NCOLLECTION', 404)
 
 
 def test_the_administrator_hears_everything(world):
