@@ -10,7 +10,7 @@
 
 enum {
     PAGE_MOST = 256,           /* documents of a class that are read together */
-    ROWS_MOST = 4096,          /* of all collections */
+    ROWS_MOST = 512,           /* of all collections */
     ROWS_LEAST = 4,            /* of each */
     PAGE_BYTES_MOST = 8 << 20, /* memory of documents that are judged together */
 };
