@@ -43,6 +43,7 @@ static int run(struct control *control, int argc, char **argv)
         {"purge", "Delete documents by class, id and age.", control_purge},
         {"export", "Write a namespace into an archive.", control_export},
         {"import", "Bring the documents of an archive into a namespace.", control_import},
+        {"import-couchdb", "Store the documents of a CouchDB database.", control_import_couchdb},
         {"import-csv", "Store the rows of a CSV file as documents.", control_import_csv},
         {"verify", "Check an archive or a namespace.", control_verify},
         {"backup", "Back up the cluster; list and check backups.", control_backup},

@@ -165,6 +165,8 @@ def test_archives_move_documents_in_and_out(vault, tmp_path):
     assert 'encrypted' in vault.admin('import', 'vault', tmp_path / 'first', '--merge', status=1).error
     (tmp_path / 'rows.csv').write_text('id,word\n1,one\n')
     assert 'encrypted' in vault.admin('import-csv', 'vault', tmp_path / 'rows.csv', '--class', 'Word', '--id', 'id', status=1).error
+    (tmp_path / 'all.json').write_text('{"rows":[{"id":"a","doc":{"_id":"a"}}]}')
+    assert 'encrypted' in vault.admin('import-couchdb', 'vault', tmp_path / 'all.json', '--class', 'Word', status=1).error
 
 
 def ids(stack, ns):

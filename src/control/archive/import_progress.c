@@ -61,7 +61,8 @@ enum import_beginning import_progress_take(struct control *control, struct pg *p
     if (!import_progress_lock(control, pg) || !import_progress_read(control, pg, &is_there, &former))
         return IMPORT_REFUSED;
     if (!is_there)
-        return !progress->is_merge || ns_keys_refuse(control, pg, "import --merge, import-csv")
+        return !progress->is_merge ||
+                       ns_keys_refuse(control, pg, "import --merge, import-csv, import-couchdb")
                    ? IMPORT_NEW
                    : IMPORT_REFUSED;
     if (strcmp(former.identity, progress->identity) != 0 || former.is_merge != progress->is_merge) {

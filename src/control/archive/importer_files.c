@@ -150,29 +150,57 @@ static bool take_piece(void *context, struct bytes piece)
            complain(taking->files, "a file of an attachment cannot be written");
 }
 
-static bool store(struct importer_files *files, struct archive_reader *reader)
+/* Seals, registers and names what was written. */
+static bool finish(struct importer_files *files, struct blob_upload *upload)
 {
-    struct taking taking = {files, NULL};
     struct blob_digest digest;
     int64_t size;
-    if (blob_store_begin(files->store, bytes_of(files->database), &taking.upload))
-        return complain(files, "a file of an attachment cannot be created");
-    if (!archive_reader_take(reader, take_piece, &taking)) {
-        blob_store_abandon(taking.upload);
-        return false;
-    }
-    if (blob_store_seal(taking.upload, &digest, &size)) {
-        blob_store_abandon(taking.upload);
+    if (blob_store_seal(upload, &digest, &size)) {
+        blob_store_abandon(upload);
         return complain(files, "a file of an attachment cannot be written");
     }
     if (!touch(files, &digest, size)) {
-        blob_store_abandon(taking.upload);
+        blob_store_abandon(upload);
         return false;
     }
-    if (blob_store_finish(taking.upload))
+    if (blob_store_finish(upload))
         return complain(files, "a file of an attachment cannot be named");
     files->stored++;
     return true;
+}
+
+static bool begin(struct importer_files *files, struct taking *taking)
+{
+    *taking = (struct taking){files, NULL};
+    return !blob_store_begin(files->store, bytes_of(files->database), &taking->upload) ||
+           complain(files, "a file of an attachment cannot be created");
+}
+
+static bool store(struct importer_files *files, struct archive_reader *reader)
+{
+    struct taking taking;
+    if (!begin(files, &taking))
+        return false;
+    if (archive_reader_take(reader, take_piece, &taking))
+        return finish(files, taking.upload);
+    blob_store_abandon(taking.upload);
+    return false;
+}
+
+bool importer_files_put(struct importer_files *files, struct bytes bytes, const struct blob_digest *digest)
+{
+    struct taking taking;
+    bool is_there;
+    if (!find(files, digest, (int64_t)bytes.size, &is_there))
+        return false;
+    if (is_there)
+        return true;
+    if (!begin(files, &taking))
+        return false;
+    if (take_piece(&taking, bytes))
+        return finish(files, taking.upload);
+    blob_store_abandon(taking.upload);
+    return false;
 }
 
 bool importer_files_store(struct importer_files *files, struct archive_reader *reader, struct bytes name)

@@ -20,6 +20,9 @@ struct importer_files *importer_files_open(struct control *control, const struct
 /* Stores the file that the reader has just returned.  On failure reports why. */
 MUST_USE bool importer_files_store(struct importer_files *files, struct archive_reader *reader,
                                    struct bytes name);
+/* The same of bytes in memory, with their digest. */
+MUST_USE bool importer_files_put(struct importer_files *files, struct bytes bytes,
+                                 const struct blob_digest *digest);
 int64_t importer_files_stored(const struct importer_files *files); /* those that were there not counted */
 void importer_files_close(struct importer_files *files);           /* NULL is allowed */
 

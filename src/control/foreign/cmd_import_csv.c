@@ -1,5 +1,5 @@
 /* cmd_import_csv: `stampctl import-csv`: options. */
-#include "control/foreign/csv_import.h"
+#include "control/foreign/csv_source.h"
 
 #include <string.h>
 
@@ -20,18 +20,20 @@ int control_import_csv(struct control *control, int argc, char **argv)
         "items of their row; a file can be imported again.  After an interruption run the same command "
         "again:\n"
         "it continues.\n"};
-    struct csv_import_options options = {0};
+    struct foreign_import_options options = {0};
+    struct csv_source csv;
+    const char *class = NULL, *id = NULL;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
         {.name = "class",
          .argument = "NAME",
          .help = "The class of the documents, if the mapping has none.",
-         .text = &options.class},
+         .text = &class},
         {.name = "id",
          .argument = "COLUMN",
          .help = "The column with the ids of documents (default: the first).",
-         .text = &options.id},
+         .text = &id},
         {.name = "mapping",
          .argument = "FILE",
          .help = "Which columns become which fields, and their types, as JSON.",
@@ -56,6 +58,8 @@ int control_import_csv(struct control *control, int argc, char **argv)
         message_print("import-csv: the rows are read twice, to check them first; expected a file");
         return CONTROL_WRONG;
     }
-    return control_load_settings(control) && csv_import_run(control, &options) ? CONTROL_DONE
-                                                                               : CONTROL_FAILED;
+    csv_source_init(&csv, control->arena, class, id);
+    return control_load_settings(control) && foreign_import_run(control, &options, &csv.source)
+               ? CONTROL_DONE
+               : CONTROL_FAILED;
 }

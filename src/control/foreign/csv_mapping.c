@@ -1,10 +1,7 @@
 /* csv_mapping: read once, bound to a header once, applied to each record. */
 #include "control/foreign/csv_mapping.h"
 
-#include "base/names.h"
-#include "control/archive/archive_line.h"
-#include "edge/json.h"
-#include "model/document.h"
+#include "control/foreign/foreign_mapping.h"
 #include "model/item.h"
 
 enum { SHOWN = 60 };
@@ -34,26 +31,6 @@ struct csv_mapping {
 
 /* --- reading --- */
 
-static bool is_text(const struct json *value, struct bytes *text_r)
-{
-    if (value && value->kind == JSON_STRING)
-        *text_r = value->value;
-    return !value || value->kind == JSON_STRING;
-}
-
-static const char *check_members(struct arena *arena, const struct json *object, const char *known)
-{
-    struct builder words = {0};
-    for (const struct json *member = object->first; member; member = member->next)
-        if (!names_have(known, member->name)) {
-            names_explain(known, "member", member->name, &words);
-            const char *problem = arena_copy(arena, words.data, words.size);
-            builder_free(&words);
-            return problem;
-        }
-    return NULL;
-}
-
 static const char *read_text(struct csv_mapping *mapping, struct bytes text)
 {
     static const struct json_limits limits = {.depth = 4, .tree_depth = 4, .nodes = 5 * CSV_FIELDS_MOST};
@@ -64,15 +41,16 @@ static const char *read_text(struct csv_mapping *mapping, struct bytes text)
         return arena_printf(mapping->arena, "%s, at byte %zu", problem.what, problem.offset + 1);
     if (root->kind != JSON_OBJECT)
         return "expected an object";
-    const char *unknown = check_members(mapping->arena, root, "class id item separator null columns");
+    const char *unknown =
+        foreign_mapping_unknown(mapping->arena, root, "class id item separator null columns");
     if (unknown)
         return unknown;
     mapping->listed = json_member(root, "columns");
-    if (!is_text(json_member(root, "class"), &mapping->class) ||
-        !is_text(json_member(root, "id"), &mapping->id) ||
-        !is_text(json_member(root, "item"), &mapping->item) ||
-        !is_text(json_member(root, "separator"), &separator) ||
-        !is_text(json_member(root, "null"), &mapping->null))
+    if (!foreign_mapping_text(json_member(root, "class"), &mapping->class) ||
+        !foreign_mapping_text(json_member(root, "id"), &mapping->id) ||
+        !foreign_mapping_text(json_member(root, "item"), &mapping->item) ||
+        !foreign_mapping_text(json_member(root, "separator"), &separator) ||
+        !foreign_mapping_text(json_member(root, "null"), &mapping->null))
         return "expected texts as \"class\", \"id\", \"item\", \"separator\" and \"null\"";
     if (mapping->listed && mapping->listed->kind != JSON_OBJECT)
         return "expected an object as \"columns\"";
@@ -119,15 +97,6 @@ static size_t find(const struct csv_record *header, struct bytes name)
     return i;
 }
 
-/* "Class" of a singleton, or "Class/key". */
-static bool set_item(struct csv_column *column, struct bytes item, int64_t key_most)
-{
-    column->class = bytes_cut(&item, '/');
-    column->key = item.data ? item : BYTES("");
-    return item_is_class_name(column->class) && !item_is_reserved(column->class) &&
-           (int64_t)column->key.size <= key_most;
-}
-
 static bool set_type(struct csv_column *column, struct bytes name)
 {
     for (size_t i = 0; i < COUNT_OF(types); i++)
@@ -149,18 +118,18 @@ static const char *set_column(struct csv_mapping *mapping, const struct csv_reco
         return complain(mapping->arena, name, "it is not in the header");
     if (listed) {
         const char *unknown = listed->kind == JSON_OBJECT
-                                  ? check_members(mapping->arena, listed, "item field type")
+                                  ? foreign_mapping_unknown(mapping->arena, listed, "item field type")
                                   : "expected an object {\"item\",\"field\",\"type\"}";
         if (unknown)
             return complain(mapping->arena, name, unknown);
-        if (!is_text(json_member(listed, "item"), &item) ||
-            !is_text(json_member(listed, "field"), &column->field) ||
-            !is_text(json_member(listed, "type"), &type))
+        if (!foreign_mapping_text(json_member(listed, "item"), &item) ||
+            !foreign_mapping_text(json_member(listed, "field"), &column->field) ||
+            !foreign_mapping_text(json_member(listed, "type"), &type))
             return complain(mapping->arena, name, "expected texts as \"item\", \"field\" and \"type\"");
     }
     if (!set_type(column, type))
         return complain(mapping->arena, name, "expected as \"type\" string, number, boolean or json");
-    if (!set_item(column, item, mapping->settings->limit_name_bytes))
+    if (!foreign_mapping_item(item, mapping->settings, &column->class, &column->key))
         return complain(mapping->arena, name, "expected as \"item\" a class of items, or class/key");
     for (size_t i = 0; i + 1 < mapping->count; i++) {
         const struct csv_column *other = &mapping->columns[i];
@@ -268,28 +237,12 @@ static const char *compose(const struct csv_mapping *mapping, struct arena *aren
     return NULL;
 }
 
-/* What the server would refuse from a client. */
-static const char *check_limits(const struct csv_mapping *mapping, struct arena *arena, int64_t count,
-                                int64_t largest, int64_t cost)
-{
-    const struct settings *settings = mapping->settings;
-    if (largest > settings->limit_content_bytes)
-        return arena_printf(arena, "an item of %lld bytes, more than limit_content_bytes",
-                            (long long)largest);
-    if (count > settings->limit_items)
-        return arena_printf(arena, "%lld items, more than limit_items", (long long)count);
-    if (cost > settings->limit_document_bytes)
-        return arena_printf(arena, "a document of %lld bytes, more than limit_document_bytes",
-                            (long long)cost);
-    return NULL;
-}
-
 static const char *add_items(const struct csv_mapping *mapping, struct arena *arena,
                              const struct csv_record *record, int64_t number, struct builder *lines)
 {
     struct builder json = {0};
     const char *problem = NULL;
-    int64_t count = 0, largest = 0, cost = 0;
+    struct foreign_size size = {0};
     for (size_t i = 0; i < mapping->count && !problem; i++) {
         const struct csv_column *column = &mapping->columns[i];
         if (column->is_written)
@@ -298,15 +251,12 @@ static const char *add_items(const struct csv_mapping *mapping, struct arena *ar
         problem = compose(mapping, arena, i, record, &json);
         const struct archive_item item = {column->class, column->key,          number,
                                           number,        builder_bytes(&json), false};
-        const struct item stored = {.iclass = item.class, .key = item.key, .content = item.content};
         if (!problem)
-            archive_line_add_item(lines, &item, count == 0);
-        count++;
-        cost += document_item_cost(&stored);
-        largest = (int64_t)json.size > largest ? (int64_t)json.size : largest;
+            archive_line_add_item(lines, &item, size.items == 0);
+        foreign_mapping_count(&size, &item);
     }
     builder_free(&json);
-    return problem ? problem : check_limits(mapping, arena, count, largest, cost);
+    return problem ? problem : foreign_mapping_over(arena, mapping->settings, &size);
 }
 
 bool csv_mapping_write(const struct csv_mapping *mapping, struct arena *arena,
@@ -321,11 +271,9 @@ bool csv_mapping_write(const struct csv_mapping *mapping, struct arena *arena,
     }
     const struct archive_header header = {mapping->class, record->fields[mapping->id_index], number, number,
                                           number};
-    int64_t most = mapping->settings->limit_name_bytes;
-    if (!header.id.size || (int64_t)header.id.size > most) {
-        *problem_r = arena_printf(arena, "expected as the id a text of 1 to %lld bytes", (long long)most);
+    *problem_r = foreign_mapping_wrong_id(arena, mapping->settings, header.id);
+    if (*problem_r)
         return false;
-    }
     archive_line_begin(lines, &header);
     *problem_r = add_items(mapping, arena, record, number, lines);
     archive_line_end(lines, &header);

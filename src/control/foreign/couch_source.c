@@ -1,0 +1,61 @@
+/* couch_source: rows of the reader, written by the mapping. */
+#include "control/foreign/couch_source.h"
+
+#include "control/message.h"
+
+static struct couch_source *of(struct foreign_source *source)
+{
+    return (struct couch_source *)source;
+}
+
+static bool open_couch(struct foreign_source *source, struct control *control, struct arena *arena)
+{
+    struct couch_source *couch = of(source);
+    const char *problem;
+    source->line = source->last_line = 0;
+    couch->mapping =
+        couch_mapping_read(arena, &control->settings, source->mapping_text, couch->class, &problem);
+    if (!couch->mapping)
+        message_print("%s: %s", source->mapping_path ? source->mapping_path : "import-couchdb", problem);
+    if (!couch->mapping || !couch_reader_open(&couch->reader, source->path))
+        return false;
+    source->size = couch->reader.size;
+    couch->arena = arena_create("couch");
+    return true;
+}
+
+static enum foreign_event next_row(struct foreign_source *source, struct importer_files *files,
+                                   int64_t number, struct builder *lines, const char **problem_r)
+{
+    struct couch_source *couch = of(source);
+    struct bytes row;
+    arena_reset(couch->arena);
+    enum couch_event event = couch_reader_next(&couch->reader, &row, problem_r);
+    source->line = ++source->last_line;
+    source->offset = couch->reader.offset;
+    if (event == COUCH_END)
+        couch_reader_digest(&couch->reader, source->digest);
+    if (event != COUCH_ROW)
+        return event == COUCH_END ? FOREIGN_END : FOREIGN_FAILED;
+    *problem_r = NULL;
+    return couch_mapping_write(couch->mapping, couch->arena, row, number, files, lines, problem_r);
+}
+
+static void close_couch(struct foreign_source *source)
+{
+    couch_reader_close(&of(source)->reader);
+    arena_destroy(of(source)->arena);
+}
+
+void couch_source_init(struct couch_source *couch, struct arena *arena, const char *class)
+{
+    static const struct foreign_calls calls = {.kind = "couchdb",
+                                               .unit = "documents",
+                                               .attaches = true,
+                                               .open = open_couch,
+                                               .next = next_row,
+                                               .close = close_couch};
+    *couch = (struct couch_source){.class = class};
+    couch->source.calls = &calls;
+    couch->source.options = arena_printf(arena, "%s\n", class ? class : "");
+}

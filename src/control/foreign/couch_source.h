@@ -1,0 +1,17 @@
+/* couch_source: the documents of a database of CouchDB, as its _all_docs returns them (import-couchdb.md). */
+#ifndef STAMPD_CONTROL_FOREIGN_COUCH_SOURCE_H
+#define STAMPD_CONTROL_FOREIGN_COUCH_SOURCE_H
+
+#include "control/foreign/couch_mapping.h"
+#include "control/foreign/couch_reader.h"
+
+struct couch_source {
+    struct foreign_source source; /* the first member */
+    const char *class;            /* NULL: that of the mapping */
+    struct couch_reader reader;
+    struct couch_mapping *mapping; /* of this pass */
+    struct arena *arena;           /* of one row */
+};
+void couch_source_init(struct couch_source *couch, struct arena *arena, const char *class);
+
+#endif

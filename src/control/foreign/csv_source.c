@@ -1,0 +1,80 @@
+/* csv_source: records of the reader, written by the mapping. */
+#include "control/foreign/csv_source.h"
+
+#include "control/message.h"
+
+static struct csv_source *of(struct foreign_source *source)
+{
+    return (struct csv_source *)source;
+}
+
+static void take_place(struct csv_source *csv)
+{
+    csv->source.line = csv->reader.line;
+    csv->source.last_line = csv->reader.input.line;
+    csv->source.offset = csv->reader.input.offset;
+}
+
+static bool read_header(struct csv_source *csv, struct arena *arena)
+{
+    struct csv_record header;
+    const char *problem = "expected a header, the names of the columns";
+    if (csv_reader_next(&csv->reader, &header, &problem) == CSV_RECORD) {
+        for (size_t i = 0; i < header.count; i++)
+            header.fields[i] = (struct bytes){arena_copy(arena, header.fields[i].data, header.fields[i].size),
+                                              header.fields[i].size};
+        if (csv_mapping_bind(csv->mapping, &header, &problem))
+            return true;
+    }
+    message_print("%s:%lld: %s", csv->source.path, (long long)csv->reader.line, problem);
+    return false;
+}
+
+static bool open_csv(struct foreign_source *source, struct control *control, struct arena *arena)
+{
+    struct csv_source *csv = of(source);
+    const char *problem;
+    csv->mapping =
+        csv_mapping_read(arena, &control->settings, source->mapping_text, csv->class, csv->id, &problem);
+    if (!csv->mapping) {
+        message_print("%s: %s", source->mapping_path ? source->mapping_path : "import-csv", problem);
+        return false;
+    }
+    if (!csv_reader_open(&csv->reader, source->path, csv_mapping_separator(csv->mapping)))
+        return false;
+    source->size = csv->reader.input.size;
+    if (read_header(csv, arena))
+        return true;
+    csv_reader_close(&csv->reader);
+    return false;
+}
+
+static enum foreign_event next_row(struct foreign_source *source, struct importer_files *files UNUSED,
+                                   int64_t number, struct builder *lines, const char **problem_r)
+{
+    struct csv_source *csv = of(source);
+    struct csv_record record;
+    enum csv_event event = csv_reader_next(&csv->reader, &record, problem_r);
+    take_place(csv);
+    if (event == CSV_END)
+        csv_reader_digest(&csv->reader, source->digest);
+    if (event != CSV_RECORD)
+        return event == CSV_END ? FOREIGN_END : event == CSV_WRONG ? FOREIGN_WRONG : FOREIGN_FAILED;
+    return csv_mapping_write(csv->mapping, csv->reader.arena, &record, number, lines, problem_r)
+               ? FOREIGN_DOCUMENT
+               : FOREIGN_WRONG;
+}
+
+static void close_csv(struct foreign_source *source)
+{
+    csv_reader_close(&of(source)->reader);
+}
+
+void csv_source_init(struct csv_source *csv, struct arena *arena, const char *class, const char *id)
+{
+    static const struct foreign_calls calls = {
+        .kind = "csv", .unit = "rows", .open = open_csv, .next = next_row, .close = close_csv};
+    *csv = (struct csv_source){.class = class, .id = id};
+    csv->source.calls = &calls;
+    csv->source.options = arena_printf(arena, "%s\n%s\n", class ? class : "", id ? id : "");
+}

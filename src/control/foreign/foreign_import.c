@@ -1,0 +1,202 @@
+/* foreign_import: the two passes over the file. */
+#include "control/foreign/foreign_import.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "control/archive/archive_merge.h"
+#include "control/message.h"
+#include "control/ns_keys.h"
+#include "control/progress.h"
+
+enum { BATCH_DOCUMENTS = 500, BATCH_BYTES = 1 << 20, PROBLEMS_SHOWN = 20 };
+
+struct foreign_import {
+    struct control *control;
+    const struct foreign_import_options *options;
+    struct foreign_source *source;
+    struct progress progress;
+    int64_t right, wrong, left_out; /* of this pass */
+    /* while storing */
+    bool stores;
+    struct ns_target target;
+    struct import_progress done; /* members: documents stored */
+    struct archive_batch *batch;
+    struct importer_files *files; /* NULL: the source has none */
+    struct builder lines;
+    int64_t batch_count;
+};
+
+/* --- documents --- */
+
+static void report(struct foreign_import *import, const char *problem)
+{
+    const struct foreign_source *source = import->source;
+    progress_clear(&import->progress);
+    if (source->last_line > source->line)
+        message_print("%s:%lld: %s (the row goes on to line %lld)", source->path, (long long)source->line,
+                      problem, (long long)source->last_line);
+    else
+        message_print("%s:%lld: %s", source->path, (long long)source->line, problem);
+}
+
+static bool store(struct foreign_import *import)
+{
+    if (!import->batch_count)
+        return true;
+    import->done.members += import->batch_count;
+    import->batch_count = 0;
+    bool is_stored = archive_batch_read(import->batch, builder_bytes(&import->lines), false) &&
+                     archive_merge_run(import->target.pg, import->batch, false, &import->done);
+    builder_clear(&import->lines, 2 * BATCH_BYTES);
+    return is_stored;
+}
+
+/* Documents that an interrupted import has stored are only checked. */
+static bool is_to_be_stored(const struct foreign_import *import)
+{
+    return import->stores && import->right >= import->done.members + import->batch_count;
+}
+
+static bool keep(struct foreign_import *import, size_t before, bool is_stored)
+{
+    import->right++;
+    if (!is_stored) {
+        import->lines.size = before;
+        return true;
+    }
+    import->batch_count++;
+    return (import->batch_count < BATCH_DOCUMENTS && import->lines.size < BATCH_BYTES) || store(import);
+}
+
+static bool read_all(struct foreign_import *import)
+{
+    struct foreign_source *source = import->source;
+    enum foreign_event event;
+    progress_start(&import->progress, 0, source->size);
+    do {
+        const char *problem = NULL;
+        size_t before = import->lines.size;
+        bool is_stored = is_to_be_stored(import);
+        event = source->calls->next(source, is_stored ? import->files : NULL, import->right + 1,
+                                    &import->lines, &problem);
+        if (event == FOREIGN_DOCUMENT && !keep(import, before, is_stored))
+            return false;
+        import->left_out += event == FOREIGN_LEFT_OUT;
+        import->wrong += event == FOREIGN_WRONG;
+        if (problem && (event == FOREIGN_FAILED ||
+                        (event == FOREIGN_WRONG && !import->stores && import->wrong <= PROBLEMS_SHOWN)))
+            report(import, problem);
+        progress_show(&import->progress, import->right, source->offset);
+    } while (event != FOREIGN_END && event != FOREIGN_FAILED);
+    return event == FOREIGN_END;
+}
+
+/* One pass over the file. */
+static bool pass(struct foreign_import *import)
+{
+    struct foreign_source *source = import->source;
+    struct arena *arena = arena_create("mapping");
+    import->right = import->wrong = import->left_out = 0;
+    bool is_open = source->calls->open(source, import->control, arena);
+    bool is_read = is_open && read_all(import);
+    progress_clear(&import->progress);
+    if (is_open)
+        source->calls->close(source);
+    arena_destroy(arena);
+    return is_read;
+}
+
+/* --- the passes --- */
+
+/* The first pass; false: the import ends here. */
+static bool check(struct foreign_import *import)
+{
+    const char *path = import->options->path;
+    if (!pass(import))
+        return false;
+    if (import->wrong > PROBLEMS_SHOWN)
+        message_print("%s: and %lld more", path, (long long)import->wrong - PROBLEMS_SHOWN);
+    if (import->options->is_dry_run || !import->wrong || import->options->skips_wrong)
+        return true;
+    message_print(
+        "%s: %lld %s are right, %lld wrong; nothing was stored (--skip-wrong leaves out the wrong ones)",
+        path, (long long)import->right, import->source->calls->unit, (long long)import->wrong);
+    return false;
+}
+
+/* The same file, with the same options. */
+static const char *identify(struct foreign_import *import)
+{
+    const struct foreign_source *source = import->source;
+    char hex[CRYPTO_SHA256_HEX + 1];
+    struct builder text = {0};
+    builder_printf(&text, "%s", source->options);
+    builder_add_bytes(&text, source->mapping_text);
+    crypto_sha256_hex(builder_bytes(&text), hex);
+    builder_free(&text);
+    return arena_printf(import->control->arena, "%s %s %s", source->calls->kind, source->digest, hex);
+}
+
+static bool begin(struct foreign_import *import)
+{
+    const struct foreign_source *source = import->source;
+    const char *code = import->options->code;
+    if (!ns_registry_connect(import->control, code, &import->target))
+        return false;
+    import->done = (struct import_progress){
+        .identity = identify(import), .is_merge = true, .state = import->target.conf->state};
+    enum import_beginning beginning =
+        source->calls->attaches && !ns_keys_refuse(import->control, import->target.pg, "attachments")
+            ? IMPORT_REFUSED
+            : import_progress_take(import->control, import->target.pg, code, &import->done);
+    return beginning == IMPORT_RESUMED ||
+           (beginning == IMPORT_NEW &&
+            import_progress_begin(import->control, import->target.pg, &import->done));
+}
+
+static bool store_all(struct foreign_import *import)
+{
+    struct foreign_source *source = import->source;
+    char digest[CRYPTO_SHA256_HEX + 1];
+    memcpy(digest, source->digest, sizeof digest);
+    import->stores = true;
+    import->batch = archive_batch_create(import->control, import->target.pg, source->calls->attaches);
+    import->files = source->calls->attaches ? importer_files_open(import->control, &import->target) : NULL;
+    bool is_stored = pass(import) && store(import);
+    importer_files_close(import->files);
+    archive_batch_destroy(import->batch);
+    if (is_stored && strcmp(digest, source->digest) != 0) {
+        message_print("%s was altered while it was imported", source->path);
+        return false;
+    }
+    return is_stored && import_progress_end(import->target.pg);
+}
+
+static void sum_up(const struct foreign_import *import)
+{
+    const char *unit = import->source->calls->unit;
+    int64_t written = import->done.sum.documents;
+    if (import->options->is_dry_run)
+        printf("%s: %lld %s are right, %lld wrong; nothing was stored\n", import->options->path,
+               (long long)import->right, unit, (long long)import->wrong);
+    else
+        printf("%s: %lld %s: %lld documents written, %lld unchanged; %lld wrong %s left out\n",
+               import->options->code, (long long)import->right, unit, (long long)written,
+               (long long)(import->right - written), (long long)import->wrong, unit);
+}
+
+bool foreign_import_run(struct control *control, const struct foreign_import_options *options,
+                        struct foreign_source *source)
+{
+    struct foreign_import import = {.control = control, .options = options, .source = source};
+    source->path = options->path;
+    source->mapping_path = options->mapping;
+    if (options->mapping && !control_read_file(control->arena, options->mapping, &source->mapping_text))
+        return false;
+    bool is_done = check(&import) && (options->is_dry_run || (begin(&import) && store_all(&import)));
+    builder_free(&import.lines);
+    if (is_done)
+        sum_up(&import);
+    return is_done && !import.wrong;
+}

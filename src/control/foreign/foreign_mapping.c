@@ -1,0 +1,66 @@
+/* foreign_mapping: checks of names and sizes. */
+#include "control/foreign/foreign_mapping.h"
+
+#include "base/names.h"
+#include "model/document.h"
+#include "model/item.h"
+
+bool foreign_mapping_text(const struct json *value, struct bytes *text_r)
+{
+    if (value && value->kind == JSON_STRING)
+        *text_r = value->value;
+    return !value || value->kind == JSON_STRING;
+}
+
+const char *foreign_mapping_unknown(struct arena *arena, const struct json *object, const char *known)
+{
+    struct builder words = {0};
+    for (const struct json *member = object->first; member; member = member->next)
+        if (!names_have(known, member->name)) {
+            names_explain(known, "member", member->name, &words);
+            const char *problem = arena_copy(arena, words.data, words.size);
+            builder_free(&words);
+            return problem;
+        }
+    return NULL;
+}
+
+bool foreign_mapping_item(struct bytes text, const struct settings *settings, struct bytes *class_r,
+                          struct bytes *key_r)
+{
+    *class_r = bytes_cut(&text, '/');
+    *key_r = text.data ? text : BYTES("");
+    return item_is_class_name(*class_r) && !item_is_reserved(*class_r) &&
+           (int64_t)key_r->size <= settings->limit_name_bytes;
+}
+
+void foreign_mapping_count(struct foreign_size *size, const struct archive_item *item)
+{
+    const struct item stored = {.iclass = item->class, .key = item->key, .content = item->content};
+    int64_t bytes = (int64_t)item->content.size;
+    size->items++;
+    size->cost += document_item_cost(&stored);
+    size->largest = bytes > size->largest ? bytes : size->largest;
+}
+
+const char *foreign_mapping_over(struct arena *arena, const struct settings *settings,
+                                 const struct foreign_size *size)
+{
+    if (size->largest > settings->limit_content_bytes)
+        return arena_printf(arena, "an item of %lld bytes, more than limit_content_bytes",
+                            (long long)size->largest);
+    if (size->items > settings->limit_items)
+        return arena_printf(arena, "%lld items, more than limit_items", (long long)size->items);
+    if (size->cost > settings->limit_document_bytes)
+        return arena_printf(arena, "a document of %lld bytes, more than limit_document_bytes",
+                            (long long)size->cost);
+    return NULL;
+}
+
+const char *foreign_mapping_wrong_id(struct arena *arena, const struct settings *settings, struct bytes id)
+{
+    int64_t most = settings->limit_name_bytes;
+    return id.size && (int64_t)id.size <= most
+               ? NULL
+               : arena_printf(arena, "expected as the id a text of 1 to %lld bytes", (long long)most);
+}
