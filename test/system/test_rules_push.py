@@ -188,6 +188,19 @@ def test_a_change_of_what_is_hidden_wakes_nobody(full, service):
     assert sleeper.woken() == [('Part', version), ('Part/p', version)], 'neither the first nor the hidden version'
 
 
+def test_the_first_document_among_many_is_found(full, service):
+    """The last ones are read first, 512 members at once."""
+    ann, nobody = (Sleeper(full, service, caller, 'Own/all@red') for caller in ('ann', 'nobody'))
+    names = [f'y{place:03}' for place in range(640)]
+    for start in range(0, 640, 32):
+        written = write(full, *(shared('Own', name, ACCOUNTS['bob' if start or name != names[0] else 'ann']) for name in names[start:start + 32]))
+        version = version if start else written
+    assert ann.woken() == [('Own/all@red', version)] and nobody.woken() == []
+    for start in range(0, 640, 32):
+        write(full, *({'c': 'Own', 'id': name, 'delete': True} for name in names[start:start + 32]))
+    assert ann.woken() == []
+
+
 @pytest.mark.parametrize('count', [5, 60, 600])
 def test_one_document_among_many_is_found(full, service, count):
     """Few are noted with the match; of more, the class and the collection are read."""
