@@ -48,7 +48,7 @@ static enum fault load_team(void *context, struct bytes class, struct bytes id,
     return team ? FAULT_NONE : FAULT_STALE;
 }
 
-/* Who is not trusted reads everything once it is. */
+/* A client whose account is in doubt is sent a reset once it is not. */
 static bool is_trusted(const struct live_listener *listener)
 {
     return listener->trust == LIVE_TRUSTED && !(listener->caller && live_caller_is_over(listener->caller));

@@ -228,7 +228,7 @@ WRONG = ['/lab/doc/Note/a/file', '/lab/doc/Note', '/lab/doc/Note/a/b', '/lab/doc
 @pytest.mark.parametrize('method', ['POST', 'PUT', 'PATCH', 'DELETE'])
 @pytest.mark.parametrize('path', WRONG)
 def test_a_wrong_address_is_refused_alike_with_a_large_body(entry, path, method):
-    """nginx asks a worker before it accepts a large body; what it says then is what a small body is told."""
+    """nginx asks a worker before it accepts a large body; the refusal is that of a small one."""
     def send(size):
         url = f'{entry.url}{path}'
         prepared = requests.Request(method, 'https://x/', data=b'x' * size, headers={'Content-Type': 'application/octet-stream', 'Tus-Resumable': '1.0.0'}).prepare()

@@ -1,5 +1,5 @@
-"""Live events of collections under access rules: whoever reads a collection again when its definition is named, and only then, holds what it may
-list; nobody gets an event because of documents that it may not know of."""
+"""Live events of collections under access rules: a client that reads a collection again when its definition is named, and only then, holds what
+it may list; no event is sent because of documents that the caller may not know of."""
 import json
 import random
 
