@@ -177,6 +177,8 @@ declare
 begin
   if json_typeof(cron_set.param::json) <> 'object' then
     raise exception 'param is a JSON object' using errcode = '22023';
+  elsif cron_set.param <> '{}' and exists (select from data_key) then
+    raise exception 'a periodic task of an encrypted namespace has no argument' using errcode = '22023';
   end if;
   lock table cron in share row exclusive mode;
   select * into held from cron c where c.name = rule;

@@ -30,9 +30,10 @@ begin
     end if;
     alter table item add constraint encrypted_namespace check (content is null or content like '~%');
     alter table taskqueue add constraint encrypted_namespace
-      check ((param = '' or param like '~%') and (checkpoint is null or checkpoint = '' or checkpoint like '~%'));
+      check ((param like '~%' or (cron is not null and param = '{}')) and (checkpoint is null or checkpoint like '~%'));
+    alter table cron add constraint encrypted_namespace check (param = '{}');
     alter table idempotency add constraint encrypted_namespace
-      check (octet_length(answer) = 0 or get_byte(answer, 0) = ascii('~'));
+      check (substring(answer for 1) = '~'::bytea);
     -- What the database would have to read contents for.
     foreach refused in array array['subscription', 'blob', 'collection', 'unique_property', 'expiry_property', 'copy_due',
                                    'owner_property', 'sight_place', 'schema_fill'] loop

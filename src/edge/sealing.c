@@ -116,6 +116,13 @@ void sealing_derive(int64_t id, const unsigned char secret[SEALING_KEY], struct 
     crypto_derive(BYTES(""), key, BYTES("stampd names"), keys_r->names, sizeof keys_r->names);
 }
 
+struct sealing_place sealing_place_copy(struct arena *arena, const struct bytes *parts, size_t count)
+{
+    struct bytes *copy = ARENA_ROOM(arena, struct bytes, count);
+    memcpy(copy, parts, count * sizeof *copy);
+    return (struct sealing_place){copy, count};
+}
+
 /* Each part after its size, so that no two places have the same bytes. */
 static struct bytes write_place(struct arena *arena, struct sealing_place place)
 {

@@ -22,6 +22,9 @@ struct sealing_place {
     size_t count;
 };
 
+/* A place with a copy of the list of its parts, in the arena. */
+struct sealing_place sealing_place_copy(struct arena *arena, const struct bytes *parts, size_t count);
+
 void sealing_derive(int64_t id, const unsigned char secret[SEALING_KEY], struct sealing_keys *keys_r);
 
 /* XAES-256-GCM: writes text.size + SEALING_TAG bytes.  Never use a key and nonce twice. */

@@ -26,7 +26,7 @@ enum {
 struct task {
     struct bytes id;
     struct bytes operation;
-    struct bytes param; /* JSON object */
+    struct bytes param; /* JSON object; NO_BYTES: the stored row was altered */
     struct bytes info;
     struct bytes resource, domain; /* NO_BYTES: none */
     struct bytes checkpoint;       /* JSON; NO_BYTES: none */

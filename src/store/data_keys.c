@@ -120,19 +120,14 @@ bool data_keys_open_item(const struct data_keys *keys, struct arena *arena, stru
 
 /* --- other texts --- */
 
-struct bytes data_keys_seal_text(const struct data_keys *keys, struct arena *arena, const char *kind,
-                                 struct bytes name, struct bytes text)
+struct bytes data_keys_seal_text(const struct data_keys *keys, struct arena *arena,
+                                 struct sealing_place place, struct bytes text)
 {
-    const struct bytes parts[] = {bytes_of(kind), name};
-    if (!keys->count || !text.size)
-        return text;
-    return sealing_seal(arena, newest(keys), (struct sealing_place){parts, COUNT_OF(parts)}, text);
+    return keys->count ? sealing_seal(arena, newest(keys), place, text) : text;
 }
 
-bool data_keys_open_text(const struct data_keys *keys, struct arena *arena, const char *kind,
-                         struct bytes name, struct bytes *text)
+bool data_keys_open_text(const struct data_keys *keys, struct arena *arena, struct sealing_place place,
+                         struct bytes *text)
 {
-    const struct bytes parts[] = {bytes_of(kind), name};
-    return !keys->count || !text->size ||
-           open_text(keys, arena, (struct sealing_place){parts, COUNT_OF(parts)}, text);
+    return !keys->count || !text->data || open_text(keys, arena, place, text);
 }

@@ -33,10 +33,11 @@ struct bytes data_keys_seal_content(const struct data_keys *keys, struct arena *
 MUST_USE bool data_keys_open_item(const struct data_keys *keys, struct arena *arena, struct item_place *place,
                                   struct bytes *content);
 
-/* A text of another kind, that belongs to a name. */
-struct bytes data_keys_seal_text(const struct data_keys *keys, struct arena *arena, const char *kind,
-                                 struct bytes name, struct bytes text);
-MUST_USE bool data_keys_open_text(const struct data_keys *keys, struct arena *arena, const char *kind,
-                                  struct bytes name, struct bytes *text);
+/* Another text; the first part of its place is its kind.  One without data stays so, an empty one is sealed.
+ */
+struct bytes data_keys_seal_text(const struct data_keys *keys, struct arena *arena,
+                                 struct sealing_place place, struct bytes text);
+MUST_USE bool data_keys_open_text(const struct data_keys *keys, struct arena *arena,
+                                  struct sealing_place place, struct bytes *text);
 
 #endif

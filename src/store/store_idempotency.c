@@ -11,13 +11,18 @@
 /* Columns of IDEMPOTENCY_FIND. */
 enum { DIGEST, MIME, ANSWER, VERSION, VERSIONS_AFTER };
 
-/* What an answer is sealed as. */
-#define KIND "answer"
-
 /* Answers stored before this time are too old. */
 static int64_t oldest(const struct store *store, int64_t now)
 {
     return stamp_add_ms(now, -1000 * store_settings(store)->idempotency_s);
+}
+
+/* What an answer is sealed for: its row, whose key is that of one account. */
+static struct sealing_place place_of(struct arena *arena, const struct idempotency *idempotency)
+{
+    const struct bytes parts[] = {BYTES("answer"), idempotency->account, idempotency->key,
+                                  idempotency->digest, idempotency->mime};
+    return sealing_place_copy(arena, parts, COUNT_OF(parts));
 }
 
 int64_t store_idempotency_purge_s(const struct settings *settings)
@@ -44,7 +49,7 @@ enum fault store_idempotency_find(struct store *store, int ns, struct arena *are
     idempotency->version = pg_get_i64(row, 0, VERSION);
     idempotency->versions_after = pg_get_text(row, 0, VERSIONS_AFTER);
     *found_r = true;
-    return store_sealing_open_text(store, ns, arena, KIND, idempotency->key, &idempotency->answer);
+    return store_sealing_open_text(store, ns, arena, place_of(arena, idempotency), &idempotency->answer);
 }
 
 /* --- parts of a commit --------------------------------------------------------------------------- */
@@ -59,8 +64,8 @@ static enum fault plan_answer(struct commit_run *run)
     pg_params_add_text(params, idempotency->key);
     pg_params_add_text(params, idempotency->digest);
     pg_params_add_text(params, idempotency->mime);
-    pg_params_add_text(params, data_keys_seal_text(store_sealing_keys(run->store, run->ns), run->arena, KIND,
-                                                   idempotency->key, idempotency->answer));
+    pg_params_add_text(params, data_keys_seal_text(store_sealing_keys(run->store, run->ns), run->arena,
+                                                   place_of(run->arena, idempotency), idempotency->answer));
     pg_params_add_i64(params, idempotency->version);
     pg_params_add_i64(params, stamp_now());
     pg_params_add_i64(params, oldest(run->store, idempotency->now));

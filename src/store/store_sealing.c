@@ -81,14 +81,15 @@ enum fault store_sealing_open_item(struct store *store, int ns, struct arena *ar
     return FAULT_NONE;
 }
 
-enum fault store_sealing_open_text(struct store *store, int ns, struct arena *arena, const char *kind,
-                                   struct bytes name, struct bytes *text)
+enum fault store_sealing_open_text(struct store *store, int ns, struct arena *arena,
+                                   struct sealing_place place, struct bytes *text)
 {
     if (!store_sealing_keys(store, ns)->count)
         return FAULT_NONE;
     enum fault fault = know_key(store, ns, *text);
-    if (fault || data_keys_open_text(store_sealing_keys(store, ns), arena, kind, name, text))
+    if (fault || data_keys_open_text(store_sealing_keys(store, ns), arena, place, text))
         return fault;
+    const char *kind = arena_copy(arena, place.parts[0].data, place.parts[0].size);
     log_often(LOG_LEVEL_ERROR, kind, "a text cannot be decrypted: it was altered, or is of another place: %s",
               kind);
     return FAULT_BCONTENT;

@@ -15,8 +15,9 @@ MUST_USE enum fault store_sealing_renew(struct store *store, int ns);
 /* Opens the content and key of an item as it was stored.  FAULT_BCONTENT: altered, or of another place. */
 MUST_USE enum fault store_sealing_open_item(struct store *store, int ns, struct arena *arena,
                                             const struct header *header, struct item *item);
+/* The same of another text; the first part of its place is its kind. */
 MUST_USE enum fault store_sealing_open_text(struct store *store, int ns, struct arena *arena,
-                                            const char *kind, struct bytes name, struct bytes *text);
+                                            struct sealing_place place, struct bytes *text);
 
 /* Whether the namespace is encrypted and the statement would store, or compare in the database, what must be
  * encrypted. */

@@ -8,6 +8,21 @@
 #include "edge/json.h"
 #include "store/store_commit.h"
 
+/* --- what texts are sealed for --- */
+
+struct sealing_place store_task_param_place(struct arena *arena, const struct task *task)
+{
+    const struct bytes parts[] = {BYTES("task"), task->operation, task->resource.data ? NO_BYTES : task->id,
+                                  task->resource};
+    return sealing_place_copy(arena, parts, COUNT_OF(parts));
+}
+
+struct sealing_place store_task_checkpoint_place(struct arena *arena, struct bytes id)
+{
+    const struct bytes parts[] = {BYTES("checkpoint"), id};
+    return sealing_place_copy(arena, parts, COUNT_OF(parts));
+}
+
 /* --- parameters --- */
 
 /* A periodic task is alone in its commit, which makes it wait for its next time.  An attempt may have begun
@@ -45,8 +60,9 @@ static void add_end(struct pg_params *params, const struct data_keys *keys, cons
         pg_params_add_text(params, fences->id);
         pg_params_add_i32(params, (int32_t)fences->attempt);
         pg_params_add_i64(params, fences->claim);
-        pg_params_add_text(
-            params, data_keys_seal_text(keys, arena, STORE_TASK_CHECKPOINT, fences->id, commit->checkpoint));
+        pg_params_add_text(params,
+                           data_keys_seal_text(keys, arena, store_task_checkpoint_place(arena, fences->id),
+                                               commit->checkpoint));
         return;
     }
     if (count == 1) {
@@ -186,8 +202,7 @@ static enum fault plan_task_quota(struct commit_run *run)
 
 const struct commit_part commit_part_task_quota = {.plan = plan_task_quota};
 
-/* The new tasks as they are stored.  A task that takes the place of another gets its id, so the operation is
- * the name. */
+/* The new tasks as they are stored. */
 static const struct task *seal(const struct commit_run *run)
 {
     const struct data_keys *keys = store_sealing_keys(run->store, run->ns);
@@ -197,8 +212,8 @@ static const struct task *seal(const struct commit_run *run)
     struct task *sealed = ARENA_ARRAY(run->arena, struct task, commit->task_count);
     for (size_t i = 0; i < commit->task_count; i++) {
         sealed[i] = commit->tasks[i];
-        sealed[i].param =
-            data_keys_seal_text(keys, run->arena, STORE_TASK_PARAM, sealed[i].operation, sealed[i].param);
+        sealed[i].param = data_keys_seal_text(
+            keys, run->arena, store_task_param_place(run->arena, &sealed[i]), sealed[i].param);
     }
     return sealed;
 }

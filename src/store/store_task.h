@@ -3,12 +3,14 @@
 #define STAMPD_STORE_STORE_TASK_H
 
 #include "edge/pg.h"
+#include "edge/sealing.h"
 #include "model/task.h"
 
-/* What a task is sealed as in an encrypted namespace (data_keys.h): its argument under the name of its
- * operation, its checkpoint under its id. */
-#define STORE_TASK_PARAM      "task"
-#define STORE_TASK_CHECKPOINT "checkpoint"
+/* What the argument and the checkpoint of a task are sealed for in an encrypted namespace (data_keys.h).  A
+ * task for a resource that takes the place of a waiting one gets its id when it is stored, so the argument
+ * belongs to the resource then. */
+struct sealing_place store_task_param_place(struct arena *arena, const struct task *task);
+struct sealing_place store_task_checkpoint_place(struct arena *arena, struct bytes id);
 
 /* A row with the columns of TASK_DUE. */
 struct task store_task_read_due(const struct pg_result *rows, int row);

@@ -6,6 +6,7 @@
 #include "store/store_sealing.h"
 #include "store/store_task.h"
 #include "edge/pg_pipeline.h"
+#include "base/log.h"
 
 /* --- claims --- */
 
@@ -62,13 +63,29 @@ static struct task read_claimed(const struct pg_result *rows, int row, int64_t c
     };
 }
 
+/* A rule cannot have an argument in an encrypted namespace: its task has an empty one, in clear. */
+static bool is_of_rule(const struct task *task)
+{
+    return task->period.data && bytes_equal(task->param, BYTES("{}"));
+}
+
+/* One that was altered has no argument. */
 static enum fault open_task(struct store *store, int ns, struct arena *arena, struct task *task)
 {
     enum fault fault =
-        store_sealing_open_text(store, ns, arena, STORE_TASK_PARAM, task->operation, &task->param);
-    return fault ? fault
-                 : store_sealing_open_text(store, ns, arena, STORE_TASK_CHECKPOINT, task->id,
-                                           &task->checkpoint);
+        is_of_rule(task)
+            ? FAULT_NONE
+            : store_sealing_open_text(store, ns, arena, store_task_param_place(arena, task), &task->param);
+    if (!fault)
+        fault = store_sealing_open_text(store, ns, arena, store_task_checkpoint_place(arena, task->id),
+                                        &task->checkpoint);
+    if (!fault && task->step && !task->checkpoint.data && store_sealing_keys(store, ns)->count) {
+        log_often(LOG_LEVEL_ERROR, "", "a task has lost its checkpoint: it was altered");
+        fault = FAULT_BCONTENT;
+    }
+    if (fault == FAULT_BCONTENT)
+        task->param = NO_BYTES;
+    return fault == FAULT_BCONTENT ? FAULT_NONE : fault;
 }
 
 /* Why it could not be claimed, from the row after the claim. */

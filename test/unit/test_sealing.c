@@ -95,20 +95,34 @@ static void an_item_opens_at_its_place_only(void **state UNUSED)
     data_keys_free(&keys);
 }
 
+static const struct bytes task_parts[] = {{"task", 4}, {"op", 2}};
+static const struct sealing_place of_task = {task_parts, COUNT_OF(task_parts)};
+
+static void an_empty_text_is_sealed_and_none_is_not(void **state UNUSED)
+{
+    struct data_keys keys = keys_of(1);
+    struct bytes text = data_keys_seal_text(&keys, arena, of_task, BYTES("")), none = NO_BYTES;
+    assert_true(text.size && data_keys_open_text(&keys, arena, of_task, &text));
+    assert_true(text.data && !text.size);
+    assert_null(data_keys_seal_text(&keys, arena, of_task, none).data);
+    assert_true(data_keys_open_text(&keys, arena, of_task, &none));
+    data_keys_free(&keys);
+}
+
 static void an_altered_text_never_opens(void **state UNUSED)
 {
     struct data_keys keys = keys_of(1);
-    struct bytes sealed = data_keys_seal_text(&keys, arena, "task", BYTES("op"), BYTES("secret"));
+    struct bytes sealed = data_keys_seal_text(&keys, arena, of_task, BYTES("secret"));
     for (size_t i = 0; i < sealed.size; i++) {
         char *altered = arena_copy(arena, sealed.data, sealed.size);
         altered[i] = altered[i] == 'A' ? 'B' : 'A';
         struct bytes text = {altered, sealed.size};
-        assert_false(data_keys_open_text(&keys, arena, "task", BYTES("op"), &text));
+        assert_false(data_keys_open_text(&keys, arena, of_task, &text));
         text = (struct bytes){sealed.data, i};
-        assert_true(!i || !data_keys_open_text(&keys, arena, "task", BYTES("op"), &text));
+        assert_false(data_keys_open_text(&keys, arena, of_task, &text));
     }
     struct bytes clear = BYTES("secret");
-    assert_false(data_keys_open_text(&keys, arena, "task", BYTES("op"), &clear));
+    assert_false(data_keys_open_text(&keys, arena, of_task, &clear));
     data_keys_free(&keys);
 }
 
@@ -119,11 +133,11 @@ static void keys_of_items_stay_the_same_and_contents_never(void **state UNUSED)
         bytes_equal(data_keys_seal_key(&one, arena, &place), data_keys_seal_key(&two, arena, &place)));
     assert_false(bytes_equal(data_keys_seal_content(&one, arena, &place, BYTES("1")),
                              data_keys_seal_content(&one, arena, &place, BYTES("1"))));
-    struct bytes old = data_keys_seal_text(&one, arena, "task", BYTES("op"), BYTES("secret"));
-    struct bytes fresh = data_keys_seal_text(&two, arena, "task", BYTES("op"), BYTES("secret"));
-    assert_true(data_keys_open_text(&two, arena, "task", BYTES("op"), &old));
+    struct bytes old = data_keys_seal_text(&one, arena, of_task, BYTES("secret"));
+    struct bytes fresh = data_keys_seal_text(&two, arena, of_task, BYTES("secret"));
+    assert_true(data_keys_open_text(&two, arena, of_task, &old));
     assert_true(bytes_equal(old, BYTES("secret")));
-    assert_false(data_keys_open_text(&one, arena, "task", BYTES("op"), &fresh));
+    assert_false(data_keys_open_text(&one, arena, of_task, &fresh));
     data_keys_free(&one);
     data_keys_free(&two);
 }
@@ -143,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_examples_of_the_specification),
         cmocka_unit_test(an_item_opens_at_its_place_only),
+        cmocka_unit_test(an_empty_text_is_sealed_and_none_is_not),
         cmocka_unit_test(an_altered_text_never_opens),
         cmocka_unit_test(keys_of_items_stay_the_same_and_contents_never),
         cmocka_unit_test(without_keys_everything_stays_clear),

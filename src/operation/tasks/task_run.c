@@ -408,7 +408,7 @@ static void run_together(struct run *run, struct attempt **attempts, size_t coun
 
 /* --- a request --- */
 
-/* Parses `param`; FAULT_NONE when the task can be run. */
+/* Parses `param`, which a task that was altered does not have; FAULT_NONE when the task can be run. */
 static enum fault read_param(struct run *run, struct work *work)
 {
     const struct settings *settings = run->worker_context->settings;
@@ -416,6 +416,10 @@ static enum fault read_param(struct run *run, struct work *work)
         .depth = (int)settings->limit_depth, .tree_depth = CALL_PARAM_TREE, .nodes = CALL_PARAM_NODES};
     struct json_problem problem = {0};
     struct json *param;
+    if (!work->task->param.data) {
+        reply_fault(&work->call, &work->outcome->reply, FAULT_BCONTENT, NULL, "param", NULL);
+        return FAULT_BCONTENT;
+    }
     enum fault fault = json_read(run->call->arena, work->task->param, &limits, &param, &problem);
     if (!fault && param->kind != JSON_OBJECT)
         fault = FAULT_AARG;
