@@ -20,7 +20,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md doc/README.md \
 	doc/how-to/model-data.md doc/how-to/move-a-namespace.md doc/how-to/move-your-data-in.md doc/how-to/operating.md doc/how-to/release.md doc/how-to/sign-in-by-passkey.md doc/how-to/task-does-not-run.md \
 	doc/how-to/validate-contents.md doc/how-to/wake-closed-browsers.md doc/how-to/write-a-client.md doc/how-to/write-a-module.md \
 	doc/reference/accounts.md doc/reference/archives.md doc/reference/architecture.md doc/reference/collections.md doc/reference/copies.md doc/reference/faults.md \
-	doc/reference/glossary.md doc/reference/import-couchdb.md doc/reference/import-csv.md doc/reference/live.md doc/reference/log-messages.md doc/reference/modules.md \
+	doc/reference/glossary.md doc/reference/import-couchdb.md doc/reference/import-csv.md doc/reference/live.md doc/reference/log-messages.md doc/reference/modules.md doc/reference/object-stores.md \
 	doc/reference/passkeys.md \
 	doc/reference/protocol.md doc/reference/push.md doc/reference/quotas.md doc/reference/resources.md doc/reference/schema.md \
 	doc/reference/rules.md doc/reference/subscriptions.md \

@@ -46,6 +46,7 @@ static int run(struct control *control, int argc, char **argv)
         {"import-couchdb", "Store the documents of a CouchDB database.", control_import_couchdb},
         {"import-csv", "Store the rows of a CSV file as documents.", control_import_csv},
         {"verify", "Check an archive or a namespace.", control_verify},
+        {"files", "Copy files of attachments to an object store, and back.", control_files},
         {"backup", "Back up the cluster; list and check backups.", control_backup},
         {"restore", "Make a data directory from a backup, as of any time.", control_restore},
         {"cron", "Set, list and drop periodic tasks.", control_cron},

@@ -10,6 +10,28 @@
 
 enum { SECRET_MAX = 1000 };
 
+static bool is_open(const struct stat *status)
+{
+    return (status->st_mode & (S_IROTH | S_IWOTH)) != 0;
+}
+
+static void report_open(const char *setting, const char *path, char *problem, size_t problem_size)
+{
+    snprintf(problem, problem_size, "%s = %s: any user may read or write it", setting, path);
+}
+
+bool secret_is_closed(const char *setting, const char *path, char *problem, size_t problem_size)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        snprintf(problem, problem_size, "%s = %s: %m", setting, path);
+    else if (is_open(&status))
+        report_open(setting, path, problem, problem_size);
+    else
+        return true;
+    return false;
+}
+
 bool secret_read(struct secret *secret, const char *setting, const char *path, char *problem,
                  size_t problem_size)
 {
@@ -27,8 +49,8 @@ bool secret_read(struct secret *secret, const char *setting, const char *path, c
     bool is_read = fgets(line, sizeof line, file) != NULL;
     fclose(file);
     line[strcspn(line, " \t\r\n")] = '\0';
-    if (status.st_mode & (S_IROTH | S_IWOTH))
-        snprintf(problem, problem_size, "%s = %s: any user may read or write it", setting, path);
+    if (is_open(&status))
+        report_open(setting, path, problem, problem_size);
     else if (!is_read || !*line || strlen(line) > SECRET_MAX)
         snprintf(problem, problem_size, "%s = %s: its first line is no key", setting, path);
     else if (!(secret->text = strdup(line)))

@@ -13,6 +13,8 @@ struct secret {
  * `problem`, which names the setting. */
 MUST_USE bool secret_read(struct secret *secret, const char *setting, const char *path, char *problem,
                           size_t problem_size);
+/* Is it a file that other users may neither read nor write?  Else false with one line in `problem`. */
+MUST_USE bool secret_is_closed(const char *setting, const char *path, char *problem, size_t problem_size);
 void secret_erase(struct secret *secret);
 
 /* The key of a header `Authorization: Bearer KEY` (RFC 6750), a slice of the header, empty when no key

@@ -15,7 +15,8 @@ void progress_start(struct progress *progress, int64_t offset, int64_t size)
                                   .start_ms = now_ms,
                                   .shown_ms = now_ms,
                                   .start_offset = offset,
-                                  .size = size};
+                                  .size = size,
+                                  .unit = "lines"};
 }
 
 static size_t add_bar(int percent, char *text)
@@ -43,8 +44,8 @@ void progress_compose(const struct progress *progress, int64_t now_ms, int64_t l
             used = add_bar(percent, text);
         used += (size_t)snprintf(text + used, text_size - used, "%3d %%  ", percent);
     }
-    used += (size_t)snprintf(text + used, text_size - used, "%lld lines  %lld/s", (long long)lines,
-                             (long long)(lines * 1000 / spent_ms));
+    used += (size_t)snprintf(text + used, text_size - used, "%lld %s  %lld/s", (long long)lines,
+                             progress->unit, (long long)(lines * 1000 / spent_ms));
     if (progress->size > 0 && done > 0 && left > 0) {
         int64_t left_s = (int64_t)((double)spent_ms * (double)left / (double)done / 1000 + 0.5);
         snprintf(text + used, text_size - used, "  %lld:%02lld left", (long long)(left_s / 60),

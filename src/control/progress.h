@@ -11,6 +11,7 @@ struct progress {
     int64_t shown_ms;     /* last display */
     int64_t start_offset; /* bytes done before this run */
     int64_t size;         /* bytes in total; 0: unknown */
+    const char *unit;     /* what is counted; "lines" at the start */
 };
 
 void progress_start(struct progress *progress, int64_t offset, int64_t size);

@@ -148,6 +148,7 @@ static void set_request(struct place *place, const struct http_request *request)
         curl_easy_setopt(place->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.size);
     } else {
         curl_easy_setopt(place->easy, CURLOPT_HTTPGET, 1L);
+        curl_easy_setopt(place->easy, CURLOPT_NOBODY, strcmp(request->method, "HEAD") == 0 ? 1L : 0L);
     }
     curl_easy_setopt(place->easy, CURLOPT_CUSTOMREQUEST, request->method);
     curl_easy_setopt(place->easy, CURLOPT_HTTPHEADER, place->headers);
@@ -169,18 +170,28 @@ void http_send(struct http *http, const struct http_request *request)
     http_begin(http, place->easy);
 }
 
+/* Of the last answer; "" when it has none. */
+static const char *find_header(CURL *easy, const char *name)
+{
+    struct curl_header *header;
+    return curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK ? header->value : "";
+}
+
 static void give_result(struct http *http, struct place *place, CURLcode code, struct http_result *result_r)
 {
     long status = 0;
-    curl_off_t retry_after_s = 0;
+    curl_off_t retry_after_s = 0, length = -1;
     curl_easy_getinfo(place->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(place->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
+    curl_easy_getinfo(place->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     place->is_busy = false;
     http->in_flight--;
     *result_r = (struct http_result){.owner = place->owner,
                                      .is_too_large = place->is_too_large,
                                      .is_out_of_reach = place->is_out_of_reach,
                                      .retry_after_s = (int64_t)retry_after_s,
+                                     .length = (int64_t)length,
+                                     .etag = find_header(place->easy, "ETag"),
                                      .problem = "",
                                      .reason = "",
                                      .body = builder_bytes(&place->answer)};

@@ -29,7 +29,7 @@ struct http_options {
 };
 
 struct http_request {
-    const char *method; /* "GET", "POST" */
+    const char *method; /* "GET", "HEAD", "POST", … */
     const char *url;
     const char *content_type;   /* of the body; NULL: no body */
     struct bytes body;          /* borrowed until the result is received */
@@ -44,6 +44,8 @@ struct http_result {
     bool is_too_large;     /* failed because the answer is larger than answer_most */
     bool is_out_of_reach;  /* failed because the client may not connect to the server */
     int64_t retry_after_s; /* value of the header Retry-After; 0: none */
+    int64_t length;        /* Content-Length of the answer; -1: none */
+    const char *etag;      /* ETag of the answer; "": none.  Valid as long as the body */
     int refusal;           /* of a mail that was not accepted: the server's reply of 500 or more; 0: none */
     const char *problem;   /* "" when there is a status */
     const char *reason;    /* a short form that names no server; "" when there is a status */

@@ -126,17 +126,23 @@ static void check_push_key(struct settings_check *check)
     const char *path = check->settings->push_key_file;
     struct curve_key key;
     char problem[PROBLEM_BYTES];
-    struct stat status;
     if (!*path)
         return;
-    bool is_good = push_key_read(path, &key, problem, sizeof problem);
+    bool is_good = push_key_read(path, &key, problem, sizeof problem) &&
+                   secret_is_closed("push_key_file", path, problem, sizeof problem);
     explicit_bzero(&key, sizeof key);
-    if (is_good && stat(path, &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH))) {
-        is_good = false;
-        snprintf(problem, sizeof problem, "push_key_file = %s: any user may read or write it", path);
-    }
     report(check, is_good ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "%s%s",
            is_good ? "push_key_file = " : problem, is_good ? path : "");
+}
+
+/* The server does not read it, so its user may lack access to the folder. */
+static void check_object_stores(struct settings_check *check)
+{
+    const char *path = check->settings->object_stores_file;
+    char problem[PROBLEM_BYTES];
+    if (*path && access(path, F_OK) == 0 &&
+        !secret_is_closed("object_stores_file", path, problem, sizeof problem))
+        report(check, SETTINGS_CHECK_WRONG, "%s", problem);
 }
 
 static void check_file(struct settings_check *check, const char *setting, const char *path)
@@ -166,6 +172,7 @@ static void check_files(struct settings_check *check)
     check_owner(check, "queue_key_file", settings->queue_key_file);
     check_owner(check, "mail_password_file", settings->mail_password_file);
     check_push_key(check);
+    check_object_stores(check);
     check_file(check, "queue_ca_file", settings->queue_ca_file);
     check_file(check, "mail_ca_file", settings->mail_ca_file);
 }

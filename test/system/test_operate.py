@@ -84,6 +84,8 @@ def test_the_trial_finds_secrets_that_all_can_read(settings, tmp_path):
     assert loose.returncode == 1 and 'any user may read' in loose.stderr
     other = settings.test(queue_key_file=tmp_path / 'good', queue_key_sha256='0' * 64)
     assert other.returncode == 1 and 'is the digest of another key' in other.stderr
+    stores = settings.test(object_stores_file=tmp_path / 'loose')
+    assert stores.returncode == 1 and f'object_stores_file = {tmp_path}/loose: any user may read' in stores.stderr
     settings.conf.touch()
     settings.conf.chmod(0o644)
     password = settings.test(database='host=/run/postgresql user=stampd password=hunter2')

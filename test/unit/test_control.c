@@ -237,7 +237,7 @@ static void patience_waits_longer_each_time_and_ends(void **state UNUSED)
 
 static void progress_texts(void **state UNUSED)
 {
-    struct progress progress = {.start_ms = 1000, .start_offset = 100, .size = 1100};
+    struct progress progress = {.start_ms = 1000, .start_offset = 100, .size = 1100, .unit = "lines"};
     char text[160];
     progress_compose(&progress, 3000, 500, 600, text, sizeof text);
     assert_string_equal(text, " 54 %  500 lines  250/s  0:02 left");

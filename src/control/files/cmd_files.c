@@ -1,0 +1,420 @@
+/* cmd_files: `stampctl files check, copy, fetch, verify`: the files of attachments, and their copies in an
+ * object store, as <prefix><database>/<digest>. */
+#include "control/control.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "control/files/files_walk.h"
+#include "control/files/object_stores.h"
+#include "control/message.h"
+#include "edge/digest.h"
+
+enum { TIMEOUT_S = 60, TIMEOUT_MOST_S = 3600, CHECK_BYTES = 64, RANDOM_BYTES = 16 };
+enum { NAME_BYTES = 160 };
+
+struct files_run {
+    struct files_listing walk;
+    struct blob_store *blobs;
+    struct object_store *store; /* NULL: none */
+    const char *store_name;
+    int64_t done, done_bytes, skipped, wrong;
+};
+
+/* --- one file --- */
+
+static void name_object(const struct files_run *run, const struct files_entry *entry, char name_r[NAME_BYTES])
+{
+    snprintf(name_r, NAME_BYTES, "%s/%s", run->walk.target.conf->database, entry->sha);
+}
+
+static bool report_store(const struct files_run *run, const char *name)
+{
+    message_print("%s: %s: %s", run->store_name, name, object_store_problem(run->store));
+    return false;
+}
+
+/* Counts the file; the command continues with the others. */
+static bool report_wrong(struct files_run *run, const struct files_entry *entry, const char *where,
+                         const char *problem)
+{
+    progress_clear(&run->walk.progress);
+    message_print("%s: %s: %s", where, entry->sha, problem);
+    run->wrong++;
+    return true;
+}
+
+/* A file that no document refers to any more may be missing. */
+static bool report_missing(struct files_run *run, const struct files_entry *entry, const char *where)
+{
+    bool is_used;
+    return files_walk_is_used(&run->walk, entry, &is_used) &&
+           (!is_used || report_wrong(run, entry, where, "missing or truncated"));
+}
+
+static bool measure_local(struct files_run *run, const struct files_entry *entry, int64_t *size_r)
+{
+    return blob_store_measure(run->blobs, bytes_of(run->walk.target.conf->database), &entry->digest,
+                              size_r) == FAULT_NONE;
+}
+
+/* --- copy --- */
+
+/* The bytes are sent to the store and hashed in one pass. */
+struct copying {
+    struct object_upload *upload;
+    struct digest *digest;
+    bool is_taken;
+};
+
+static bool copy_piece(void *context, struct bytes piece)
+{
+    struct copying *copying = context;
+    digest_add(copying->digest, piece);
+    copying->is_taken = object_store_write(copying->upload, piece);
+    return copying->is_taken;
+}
+
+/* A damaged file is not copied. */
+static bool upload(struct files_run *run, const struct files_entry *entry, const char *name)
+{
+    struct copying copying = {object_store_begin(run->store, name, entry->size), digest_create(), true};
+    char sha[CRYPTO_SHA256_HEX + 1];
+    enum fault fault = blob_store_read(run->blobs, bytes_of(run->walk.target.conf->database), &entry->digest,
+                                       copy_piece, &copying);
+    digest_end_hex(copying.digest, sha);
+    digest_destroy(copying.digest);
+    bool is_right = !fault && copying.is_taken && strcmp(sha, entry->sha) == 0;
+    if (is_right) {
+        if (!object_store_finish(copying.upload))
+            return report_store(run, name);
+        run->done++;
+        run->done_bytes += entry->size;
+        return true;
+    }
+    object_store_abandon(copying.upload);
+    if (!fault && !copying.is_taken)
+        return report_store(run, name);
+    return fault == FAULT_NFILE ? report_missing(run, entry, "copy")
+           : fault              ? false
+                                : report_wrong(run, entry, "copy", "the bytes do not match the digest");
+}
+
+static bool copy_one(void *context, const struct files_entry *entry)
+{
+    struct files_run *run = context;
+    char name[NAME_BYTES];
+    int64_t there, here;
+    name_object(run, entry, name);
+    if (!object_store_measure(run->store, name, &there))
+        return report_store(run, name);
+    if (there == entry->size) {
+        run->skipped++;
+        return true;
+    }
+    if (!measure_local(run, entry, &here))
+        return false;
+    if (here != entry->size)
+        return report_missing(run, entry, "copy");
+    return upload(run, entry, name);
+}
+
+/* --- fetch --- */
+
+struct fetching {
+    struct blob_upload *upload;
+    enum fault fault;
+};
+
+static bool fetch_piece(void *context, struct bytes piece)
+{
+    struct fetching *fetching = context;
+    fetching->fault = blob_store_write(fetching->upload, piece);
+    return !fetching->fault;
+}
+
+/* The file appears only if its bytes have the digest. */
+static bool download(struct files_run *run, const struct files_entry *entry, const char *name)
+{
+    struct fetching fetching = {NULL, FAULT_NONE};
+    struct blob_digest digest;
+    int64_t size;
+    if (blob_store_begin(run->blobs, bytes_of(run->walk.target.conf->database), &fetching.upload))
+        return false;
+    bool is_read = object_store_read(run->store, name, entry->size, fetch_piece, &fetching);
+    if (!is_read || fetching.fault || blob_store_seal(fetching.upload, &digest, &size)) {
+        blob_store_abandon(fetching.upload);
+        return is_read ? false : report_store(run, name);
+    }
+    if (memcmp(digest.bytes, entry->digest.bytes, BLOB_DIGEST) != 0) {
+        blob_store_abandon(fetching.upload);
+        return report_wrong(run, entry, run->store_name, "the bytes do not match the digest");
+    }
+    if (blob_store_finish(fetching.upload))
+        return false;
+    run->done++;
+    run->done_bytes += size;
+    return true;
+}
+
+static bool fetch_one(void *context, const struct files_entry *entry)
+{
+    struct files_run *run = context;
+    char name[NAME_BYTES];
+    int64_t there, here;
+    name_object(run, entry, name);
+    if (!measure_local(run, entry, &here))
+        return false;
+    if (here == entry->size) {
+        run->skipped++;
+        return true;
+    }
+    if (!object_store_measure(run->store, name, &there))
+        return report_store(run, name);
+    if (there != entry->size)
+        return report_missing(run, entry, run->store_name);
+    return download(run, entry, name);
+}
+
+/* --- verify --- */
+
+static bool hash_piece(void *context, struct bytes piece)
+{
+    digest_add(context, piece);
+    return true;
+}
+
+static bool verify_one(void *context, const struct files_entry *entry)
+{
+    struct files_run *run = context;
+    const char *where = run->store ? run->store_name : "verify";
+    char name[NAME_BYTES], sha[CRYPTO_SHA256_HEX + 1];
+    int64_t size;
+    name_object(run, entry, name);
+    if (run->store && !object_store_measure(run->store, name, &size))
+        return report_store(run, name);
+    if (!run->store && !measure_local(run, entry, &size))
+        return false;
+    if (size != entry->size)
+        return report_missing(run, entry, where);
+    struct digest *digest = digest_create();
+    bool is_read = run->store ? object_store_read(run->store, name, size, hash_piece, digest)
+                              : !blob_store_read(run->blobs, bytes_of(run->walk.target.conf->database),
+                                                 &entry->digest, hash_piece, digest);
+    digest_end_hex(digest, sha);
+    digest_destroy(digest);
+    if (!is_read)
+        return run->store ? report_store(run, name) : false;
+    run->done++;
+    run->done_bytes += size;
+    return strcmp(sha, entry->sha) == 0 ||
+           report_wrong(run, entry, where, "the bytes do not match the digest");
+}
+
+/* --- the commands --- */
+
+static bool open_store(struct control *control, const char *name, int64_t timeout_s,
+                       struct object_store **store_r)
+{
+    struct object_store_place *place = ARENA_NEW(control->arena, struct object_store_place);
+    *store_r = NULL;
+    if (!object_stores_read(control, name, place))
+        return false;
+    place->timeout_s = timeout_s;
+    *store_r = object_store_open(place);
+    return true;
+}
+
+/* Files that root writes belong to the server's user, as the directory does. */
+static bool become_owner(const char *directory, int64_t *group_r)
+{
+    struct stat status;
+    *group_r = BLOB_NO_GROUP;
+    bool is_fine = stat(directory, &status) == 0;
+    if (is_fine) {
+        *group_r = status.st_gid;
+        is_fine = geteuid() != 0 ||
+                  (setgroups(0, NULL) == 0 && setgid(status.st_gid) == 0 && setuid(status.st_uid) == 0);
+    }
+    if (!is_fine)
+        message_print("blob_directory = %s: %m", directory);
+    return is_fine;
+}
+
+static bool run_all(struct files_run *run, bool (*visit)(void *context, const struct files_entry *entry),
+                    const char *done)
+{
+    bool is_done = files_walk_run(&run->walk, visit, run);
+    printf("%s: %lld files %s, %lld bytes", run->walk.target.conf->code, (long long)run->done, done,
+           (long long)run->done_bytes);
+    if (run->skipped)
+        printf("; %lld already there", (long long)run->skipped);
+    if (run->wrong)
+        printf("; %lld are missing or damaged", (long long)run->wrong);
+    printf("%s\n", is_done ? "" : "; not finished: run the command again");
+    return is_done && !run->wrong;
+}
+
+struct files_command {
+    struct command command;
+    bool (*visit)(void *context, const struct files_entry *entry);
+    const char *done;
+    bool is_writer;
+};
+
+static int work(struct control *control, const struct files_command *files, int argc, char **argv)
+{
+    struct files_run run = {.store = NULL};
+    int64_t timeout_s = TIMEOUT_S, group = BLOB_NO_GROUP;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control),
+        {.name = "timeout",
+         .argument = "SECONDS",
+         .help = "Wait so long for an answer of the store (default: 60).",
+         .number = &timeout_s,
+         .least = 1,
+         .most = TIMEOUT_MOST_S},
+    };
+    char **words;
+    int status;
+    if (!control_begin(control, &files->command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    const char *directory = control->settings.blob_directory;
+    run.store_name = words[1];
+    bool is_fine = (!words[1] || open_store(control, words[1], timeout_s, &run.store)) &&
+                   files_walk_open(&run.walk, control, words[0]) &&
+                   (!files->is_writer || become_owner(directory, &group));
+    if (is_fine) {
+        run.blobs = blob_store_open(directory, group);
+        is_fine = run_all(&run, files->visit, files->done);
+        blob_store_close(run.blobs);
+    }
+    if (run.store)
+        object_store_close(run.store);
+    return is_fine ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+static int files_copy(struct control *control, int argc, char **argv)
+{
+    static const struct files_command files = {
+        .command = {"files copy", "CODE STORE", 2, 2, "Copy the files of a namespace to an object store.",
+                    "Files that the store has, with their size, are not copied again.\n"},
+        .visit = copy_one,
+        .done = "copied",
+    };
+    return work(control, &files, argc, argv);
+}
+
+static int files_fetch(struct control *control, int argc, char **argv)
+{
+    static const struct files_command files = {
+        .command = {"files fetch", "CODE STORE", 2, 2,
+                    "Fetch the files that are missing here from an object store.",
+                    "A file whose bytes have another digest is refused.\n"},
+        .visit = fetch_one,
+        .done = "fetched",
+        .is_writer = true,
+    };
+    return work(control, &files, argc, argv);
+}
+
+static int files_verify(struct control *control, int argc, char **argv)
+{
+    static const struct files_command files = {
+        .command = {"files verify", "CODE [STORE]", 1, 2,
+                    "Read all files of a namespace, here or in an object store, and check their digests.",
+                    NULL},
+        .visit = verify_one,
+        .done = "read",
+    };
+    return work(control, &files, argc, argv);
+}
+
+/* --- check --- */
+
+struct check_answer {
+    struct bytes expected;
+    bool is_same;
+};
+
+static bool compare(void *context, struct bytes piece)
+{
+    struct check_answer *comparison = context;
+    comparison->is_same = bytes_equal(piece, comparison->expected);
+    return true;
+}
+
+/* Sends each request that the other commands send, for an object of its own. */
+static bool try_store(struct object_store *store, const char *name, const char **problem_r)
+{
+    char text[2 * CHECK_BYTES];
+    unsigned char random[CHECK_BYTES];
+    struct check_answer comparison = {{text, sizeof text}, false};
+    int64_t size;
+    crypto_random(random, sizeof random);
+    hex_write(random, sizeof random, text);
+    struct object_upload *upload = object_store_begin(store, name, sizeof text);
+    *problem_r = "it cannot be written";
+    if (!object_store_write(upload, comparison.expected)) {
+        object_store_abandon(upload);
+        return false;
+    }
+    if (!object_store_finish(upload))
+        return false;
+    *problem_r = "it cannot be read";
+    if (!object_store_measure(store, name, &size) ||
+        !object_store_read(store, name, sizeof text, compare, &comparison))
+        return false;
+    *problem_r = "it cannot be removed";
+    if (!object_store_remove(store, name) || !object_store_measure(store, name, &size))
+        return false;
+    *problem_r = comparison.is_same && size < 0
+                     ? NULL
+                     : "it does not return what was written, or still has what was removed";
+    return true;
+}
+
+static int files_check(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "files check", "STORE", 1, 1, "Write, read and remove an object of an object store.", NULL};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control)};
+    unsigned char random[RANDOM_BYTES];
+    char name[NAME_BYTES] = "stampd-check/", **words;
+    const char *problem;
+    int status;
+    struct object_store *store;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    if (!open_store(control, words[0], TIMEOUT_S, &store))
+        return CONTROL_FAILED;
+    crypto_random(random, sizeof random);
+    hex_write(random, sizeof random, name + strlen(name));
+    bool is_answered = try_store(store, name, &problem);
+    if (!is_answered)
+        message_print("%s: %s: %s", words[0], problem, object_store_problem(store));
+    else if (problem)
+        message_print("%s: %s", words[0], problem);
+    else
+        printf("%s: objects can be written, read and removed\n", words[0]);
+    object_store_close(store);
+    return is_answered && !problem ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+int control_files(struct control *control, int argc, char **argv)
+{
+    static const struct choice choices[] = {
+        {"check", "Try an object store.", files_check},
+        {"copy", "Copy files to an object store.", files_copy},
+        {"fetch", "Fetch missing files from an object store.", files_fetch},
+        {"verify", "Check files by their digests.", files_verify},
+    };
+    return options_choose("files", "Copy files of attachments to an object store, and back.\n", choices,
+                          COUNT_OF(choices), control, argc, argv);
+}
