@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/crash.h"
@@ -19,11 +20,11 @@
 
 enum { RECORD_MODE = 0600 };
 
-static const char MAGIC[8] = {'s', 't', 'a', 'm', 'p', 'p', '0', '1'};
+static const char MAGIC[8] = {'s', 't', 'a', 'm', 'p', 'p', '0', '2'};
 
 struct part_record {
     char magic[sizeof MAGIC];
-    int64_t size, offset;
+    int64_t size, offset, created_s;
     uint32_t note_size;
     uint8_t has_owner, has_digest, is_complete, unused;
     char owner[BLOB_PART_OWNER];
@@ -88,6 +89,7 @@ static bool read_state(int fd, const struct part_record *record, struct arena *a
     *state_r = (struct blob_part_state){
         .size = record->size,
         .offset = record->offset,
+        .created_s = record->created_s,
         .changed_s = (int64_t)status.st_mtime,
         .owner = record->has_owner ? bytes_of(arena_copy(arena, record->owner, BLOB_PART_OWNER)) : NO_BYTES,
         .note = {note, record->note_size},
@@ -193,7 +195,8 @@ static enum fault count_all(int folder, const struct blob_part_limits *limits, c
 
 static enum fault write_new(const char *path, const struct blob_part_state *state)
 {
-    struct part_record record = {.size = state->size, .note_size = (uint32_t)state->note.size};
+    struct part_record record = {
+        .size = state->size, .created_s = (int64_t)time(NULL), .note_size = (uint32_t)state->note.size};
     memcpy(record.magic, MAGIC, sizeof MAGIC);
     record.has_owner = state->owner.data != NULL;
     if (record.has_owner)
@@ -396,17 +399,26 @@ void blob_part_close(struct blob_part *part)
 
 /* --- sweeps --- */
 
+/* Whoever sends a byte now and then does not keep an upload without an end. */
+static bool is_over(int fd, int64_t age_s)
+{
+    struct part_record record;
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return false;
+    return blob_store_age(&status) >= age_s ||
+           (read_record(fd, &record) && (int64_t)time(NULL) - record.created_s >= BLOB_PART_AGES * age_s);
+}
+
 static enum fault clear_one(int folder, const char *name, void *context)
 {
     struct blob_clearing *clearing = context;
-    struct stat status;
     char data[BLOB_PART_ID + sizeof ".data"];
     enum fault fault = FAULT_NONE;
     if (!is_id(bytes_of(name)))
         return FAULT_NONE;
     int fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    bool is_old = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &status) == 0 &&
-                  blob_store_age(&status) >= clearing->age_s;
+    bool is_old = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_over(fd, clearing->age_s);
     snprintf(data, sizeof data, "%s.data", name);
     if (is_old && ((unlinkat(folder, data, 0) != 0 && errno != ENOENT) || unlinkat(folder, name, 0) != 0))
         fault = errno == ENOENT ? FAULT_NONE : blob_store_report("remove", name);

@@ -1,10 +1,12 @@
 """Resumable uploads by the tus protocol: parts, offsets that survive deaths, one writer at a time, limits of number and bytes, expiry, and rights
 that are judged when an upload is created, continued and attached, also by a body that takes longer than an operation."""
 import base64
+import email.utils
 import fcntl
 import hashlib
 import json
 import os
+import struct
 import time
 
 import pytest
@@ -239,6 +241,24 @@ def test_uploads_expire(stack, doc):
     wait_until(lambda: send(stack, 'HEAD', old).status_code == 404, what='the end of the upload')
     assert not (folder / f'{name}.data').exists() and offset(stack, young) == 3
     checked(send(stack, 'DELETE', young), 204)
+
+
+def test_a_part_now_and_then_keeps_no_upload_without_an_end(stack, doc):
+    """Seven times `blob_unused_hours` after its creation it ends, however recently a part came."""
+    path = create(stack, doc, 6, content=b'abc').headers['Location']
+    record = stack.path / 'files/stampd_lab/part' / path.rpartition('/')[2]
+    hours = 24 * 7
+
+    def age(seconds):
+        content = bytearray(record.read_bytes())
+        content[24:32] = struct.pack('=q', int(time.time()) - seconds)  # behind the magic number, the size and the offset
+        record.write_bytes(content)
+    age(hours * 3600 - 7200)
+    until = email.utils.parsedate_to_datetime(checked(send(stack, 'HEAD', path), 200).headers['Upload-Expires']).timestamp()
+    assert 3600 < until - time.time() <= 7200
+    checked(patch(stack, path, 3, b'd'), 204)
+    age(hours * 3600 + 1)
+    wait_until(lambda: send(stack, 'HEAD', path).status_code == 404, what='the end of the upload')
 
 
 # --- rights ---

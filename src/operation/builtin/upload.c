@@ -101,11 +101,12 @@ static struct reply_upload *answer(struct attempt *attempt, int status, int64_t 
     return head;
 }
 
-static void add_expiry(const struct attempt *attempt, struct reply_upload *head, int64_t changed_s)
+static void add_expiry(const struct attempt *attempt, struct reply_upload *head, int64_t created_s,
+                       int64_t changed_s)
 {
-    head->expires =
-        date_of(attempt->call->arena,
-                changed_s + attempt->worker_context->settings->blob_unused_hours * SECONDS_OF_HOUR);
+    int64_t age_s = attempt->worker_context->settings->blob_unused_hours * SECONDS_OF_HOUR;
+    int64_t idle_s = changed_s + age_s, most_s = created_s + BLOB_PART_AGES * age_s;
+    head->expires = date_of(attempt->call->arena, idle_s < most_s ? idle_s : most_s);
 }
 
 static enum fault refuse(struct attempt *attempt, enum fault fault)
@@ -290,7 +291,7 @@ enum fault upload_create(struct attempt *attempt)
     struct reply_upload *head = answer(attempt, STATUS_CREATED, upload->is_part ? state.offset : state.size);
     head->location = arena_printf(call->arena, "/%.*s/upload/%s", (int)call->ns.size, call->ns.data, id);
     if (upload->is_part)
-        add_expiry(attempt, head, state.changed_s);
+        add_expiry(attempt, head, state.created_s, state.changed_s);
     return FAULT_NONE;
 }
 
@@ -344,7 +345,7 @@ static enum fault append(struct attempt *attempt, struct blob_part *part)
     struct reply_upload *head =
         answer(attempt, STATUS_NO_CONTENT, upload->is_part ? state->offset : state->size);
     if (upload->is_part)
-        add_expiry(attempt, head, time(NULL));
+        add_expiry(attempt, head, state->created_s, time(NULL));
     return FAULT_NONE;
 }
 
@@ -379,7 +380,7 @@ enum fault upload_show(struct attempt *attempt)
     head->length = state.size;
     head->metadata = arena_copy(call->arena, metadata.data, metadata.size);
     if (state.offset < state.size)
-        add_expiry(attempt, head, state.changed_s);
+        add_expiry(attempt, head, state.created_s, state.changed_s);
     return FAULT_NONE;
 }
 
