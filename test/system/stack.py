@@ -43,7 +43,7 @@ def give(path):
 
 
 # Long, since the machine may be busy: what never comes true fails, all else goes on at once.
-PATIENCE_S = 30
+PATIENCE_S = 240
 
 SANITIZER = re.compile(r'(Address|Leak|UndefinedBehavior)Sanitizer|runtime error:|Assertion .* failed')
 

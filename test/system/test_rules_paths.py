@@ -222,7 +222,7 @@ def beside():
         'a file, HEAD': ('res', 'HEAD', 'res/hidden-a', None, {'If-None-Match': '"1"'}),
         'tasks': ('od', 'POST', 'od', {'op': 'put', 'param': {}}, {}),
         'a task': ('od', 'GET', 'od/1', None, {}),
-        'a listener to a collection': ('live', 'GET', 'live?def=Shut/all@red', None, {}),
+        'a listener to a collection that is not declared': ('live', 'GET', 'live?def=Shut/none@red', None, {}),
         'a listener to nothing': ('live', 'GET', 'live', None, {}),
         'a listener with an id': ('live', 'GET', 'live?def=Shut/hidden-a', None, {'Last-Event-ID': 'AAAA'}),
     }.items()
