@@ -128,7 +128,7 @@ static bool is_visible(const struct live_judgement *judgement, const struct docu
         return view->version >= change->version;
     for (size_t i = 0; i < loaded->document->item_count; i++) {
         const struct item *item = &loaded->document->items[i];
-        if (loaded->writers[i] - (uint32_t)change->since < UINT32_C(1) << 31 &&
+        if (live_snapshot_is_recent(0, loaded->writers[i], 0, change->since) &&
             view_shows(view, item->iclass) && document_find_item(shown, item->iclass, item->key))
             return true;
     }
@@ -154,6 +154,13 @@ static void add_event(struct live_judgement *judgement, struct live_mark *mark, 
 {
     ARENA_GROW(judgement->of->scratch, judgement->events, judgement->event_count, judgement->event_room);
     judgement->events[judgement->event_count++] = (struct live_event){mark, version};
+}
+
+/* `lost`: of live_sight_lost. */
+static void add_loss(struct live_judgement *judgement, struct live_mark *mark, int64_t lost)
+{
+    if (lost != LIVE_SIGHT_KEPT)
+        add_event(judgement, mark, lost);
 }
 
 /* What a filter hid before is not recorded, so of its classes no departure is sent. */
@@ -182,9 +189,7 @@ static void judge_mark(void *context, struct live_mark *mark)
     bool is_read = may(judgement, listener, RULES_READ, &document, &view);
     const struct live_sight sight = sight_of(judgement, listener);
     if (!is_read) {
-        int64_t lost = find_loss(judgement, listener, &sight);
-        if (lost != LIVE_SIGHT_KEPT)
-            add_event(judgement, mark, lost);
+        add_loss(judgement, mark, find_loss(judgement, listener, &sight));
         return;
     }
     view_take(&view, document, judgement->of->scratch);
@@ -240,9 +245,7 @@ static void judge_moved(struct live_judgement *judgement, struct live_mark *mark
             return;
         }
     }
-    int64_t lost = live_sight_lost(&lost_by);
-    if (lost != LIVE_SIGHT_KEPT)
-        add_event(judgement, mark, lost);
+    add_loss(judgement, mark, live_sight_lost(&lost_by));
 }
 
 /* The document was written in this collection, or has left it. */
@@ -251,15 +254,12 @@ static void judge_written(struct live_judgement *judgement, struct live_mark *ma
 {
     const struct document *document = judgement->of->loaded[judgement->change->place].document;
     struct view view = {0};
-    int64_t lost = LIVE_SIGHT_KEPT;
     if (may_list_in(judgement, listener, sight, &document, &view)) {
         if (is_visible(judgement, document, &view))
             add_event(judgement, mark, view_version(&view, document));
     } else if (live_sight_reach(sight) == RULES_REACH_ALL) {
-        lost = live_sight_lost(sight);
+        add_loss(judgement, mark, live_sight_lost(sight));
     }
-    if (lost != LIVE_SIGHT_KEPT)
-        add_event(judgement, mark, lost);
 }
 
 static void judge_member(void *context, struct live_mark *mark)
@@ -286,25 +286,20 @@ static void judge_member(void *context, struct live_mark *mark)
         judge_written(judgement, mark, listener, &sight);
 }
 
-static bool is_recent(const struct live_change *change, const struct live_member *member)
-{
-    if (change->version)
-        return member->version >= change->version;
-    return member->writer - (uint32_t)change->since < UINT32_C(1) << 31;
-}
-
 static void judge_members(struct live_judgement *judgement)
 {
     struct live_judging *of = judgement->of;
     struct live_index *index = of->audience->ruled_index;
-    const struct live_loaded *loaded = &judgement->of->loaded[judgement->change->place];
-    const struct bytes class = judgement->change->class;
+    const struct live_change *change = judgement->change;
+    const struct live_loaded *loaded = &of->loaded[change->place];
+    const struct bytes class = change->class;
     judgement->member = NULL;
     if (loaded->principal_count)
         live_index_each_member(index, class, judge_member, judgement);
     for (size_t i = 0; i < loaded->member_count; i++) {
         judgement->member = &loaded->members[i];
-        if (is_recent(judgement->change, judgement->member))
+        if (live_snapshot_is_recent(judgement->member->version, judgement->member->writer, change->version,
+                                    change->since))
             live_index_each_mark(
                 index,
                 live_key_of_member(of->key, class, judgement->member->collection, judgement->member->value),
@@ -322,7 +317,7 @@ static void judge_team(struct live_judgement *judgement)
     const struct rules *rules = live_access_rules(audience->access, false);
     struct bytes class;
     if (!rules || !rules_sight_is_team(rules, judgement->change->class) ||
-        !judgement->of->loaded[judgement->change->place].principal_count)
+        !of->loaded[judgement->change->place].principal_count)
         return;
     for (struct live_listener *one = audience->listeners; one; one = one->next) {
         size_t position = 0;

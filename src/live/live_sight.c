@@ -17,9 +17,7 @@ enum rules_reach live_sight_reach(const struct live_sight *sight)
 
 static bool is_recent(const struct live_sight *sight, const struct live_principal *principal)
 {
-    if (sight->version)
-        return principal->version >= sight->version;
-    return principal->writer - (uint32_t)sight->since < UINT32_C(1) << 31;
+    return live_snapshot_is_recent(principal->version, principal->writer, sight->version, sight->since);
 }
 
 static bool is_team(struct bytes principal)

@@ -32,6 +32,14 @@ struct live_member {
     bool has_left;
 };
 
+/* Was a row written by a change: of this version or a later one, or, where the version is 0, unknown, in the
+ * transaction `since` or a later one?  `writer`: the last 32 bits of its transaction. */
+static inline bool live_snapshot_is_recent(int64_t row_version, uint32_t writer, int64_t version,
+                                           int64_t since)
+{
+    return version ? row_version >= version : writer - (uint32_t)since < UINT32_C(1) << 31;
+}
+
 struct live_loaded {
     const struct document *document; /* NULL: it was not loaded */
     const uint32_t *writers;         /* of its items, in order: the transactions, by their last 32 bits */
