@@ -3,11 +3,9 @@
 #include "operation/tasks/task_issuers.h"
 
 #include "base/clock.h"
-#include "document/transaction.h"
 #include "operation/issuer_keys.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_request.h"
-#include "operation/tasks/task_wakeup.h"
 
 /* One task at a time for each issuer: further ones are merged with it. */
 static enum fault request(struct attempt *attempt, const struct issuer *issuer, struct bytes id)
@@ -45,27 +43,20 @@ static enum fault add_due(struct attempt *attempt, const struct issuer *issuer, 
     return request(attempt, issuer, names[0].id);
 }
 
+static enum fault add_all(struct attempt *attempt, bool *is_any_r)
+{
+    const struct issuers *issuers = attempt->call->accounts.issuers;
+    enum fault fault = FAULT_NONE;
+    for (size_t i = 0; i < issuers->count && !fault; i++)
+        fault = add_due(attempt, &issuers->list[i], is_any_r);
+    return fault;
+}
+
 enum fault task_issuers(struct worker_context *worker_context, struct call *call, int ns)
 {
-    const struct issuers *issuers = call->accounts.issuers;
     struct attempt attempt = {.operation = registry_find(BYTES(TASK_ISSUERS_OPERATION)),
                               .worker_context = worker_context,
                               .call = call,
                               .ns = ns};
-    bool is_any = false;
-    int64_t version;
-    if (!issuers || !attempt.operation)
-        return FAULT_NONE;
-    enum fault fault =
-        transaction_begin(worker_context->documents, ns, call->arena, false, &attempt.transaction);
-    if (fault)
-        return fault;
-    for (size_t i = 0; i < issuers->count && !fault; i++)
-        fault = add_due(&attempt, &issuers->list[i], &is_any);
-    if (!fault && is_any)
-        fault = transaction_validate(attempt.transaction, &version);
-    if (!fault && is_any)
-        task_wakeup_commit(worker_context, ns, call->ns, attempt.transaction);
-    transaction_end(attempt.transaction);
-    return fault;
+    return call->accounts.issuers && attempt.operation ? task_request_commit(&attempt, add_all) : FAULT_NONE;
 }

@@ -4,6 +4,7 @@
 #include "base/schedule.h"
 #include "document/transaction.h"
 #include "operation/tasks/task_caller.h"
+#include "operation/tasks/task_wakeup.h"
 
 static enum fault over(struct task_excess *excess, const char *limit, int64_t most, size_t value)
 {
@@ -65,4 +66,23 @@ enum fault task_request_add(struct attempt *attempt, const struct task_request *
     };
     transaction_schedule(attempt->transaction, &task);
     return FAULT_NONE;
+}
+
+enum fault task_request_commit(struct attempt *attempt,
+                               enum fault (*add)(struct attempt *attempt, bool *is_any_r))
+{
+    const struct call *call = attempt->call;
+    bool is_any = false;
+    int64_t version;
+    enum fault fault = transaction_begin(attempt->worker_context->documents, attempt->ns, call->arena, false,
+                                         &attempt->transaction);
+    if (fault)
+        return fault;
+    fault = add(attempt, &is_any);
+    if (!fault && is_any)
+        fault = transaction_validate(attempt->transaction, &version);
+    if (!fault && is_any)
+        task_wakeup_commit(attempt->worker_context, attempt->ns, call->ns, attempt->transaction);
+    transaction_end(attempt->transaction);
+    return fault;
 }

@@ -25,6 +25,11 @@ struct task_excess {
     int64_t most, value;
 };
 
+/* For scans: what `add` schedules, in a commit of its own; wakes the managers.  Nothing is written unless
+ * `add` sets is_any_r. */
+MUST_USE enum fault task_request_commit(struct attempt *attempt,
+                                        enum fault (*add)(struct attempt *attempt, bool *is_any_r));
+
 /* Schedules it in the attempt's transaction.  FAULT_ALIMIT: over the limit in `excess_r`. */
 MUST_USE enum fault task_request_add(struct attempt *attempt, const struct task_request *request,
                                      struct task_excess *excess_r);

@@ -1,10 +1,8 @@
 /* task_sweep: the document is read from the cache, so a scan with nothing to do costs no query. */
 #include "operation/tasks/task_sweep.h"
 
-#include "document/transaction.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_request.h"
-#include "operation/tasks/task_wakeup.h"
 
 struct document_name task_sweep_name(void)
 {
@@ -30,14 +28,10 @@ static enum fault is_due(struct worker_context *worker_context, struct call *cal
     return FAULT_NONE;
 }
 
-enum fault task_sweep(struct worker_context *worker_context, struct call *call, int ns)
+static enum fault add(struct attempt *attempt, bool *is_any_r)
 {
-    struct attempt attempt = {.operation = registry_find(BYTES(TASK_SWEEP_OPERATION)),
-                              .worker_context = worker_context,
-                              .call = call,
-                              .ns = ns};
     const struct task_request request = {
-        .operation = attempt.operation,
+        .operation = attempt->operation,
         .resource = BYTES(TASK_SWEEP_OPERATION),
         .domain = BYTES(TASK_SWEEP_OPERATION),
         .longest_ms = 1, /* a task that waits keeps its start, else scans would postpone it */
@@ -45,21 +39,19 @@ enum fault task_sweep(struct worker_context *worker_context, struct call *call, 
         .is_of_server = true,
     };
     struct task_excess excess;
+    *is_any_r = true;
+    return task_request_add(attempt, &request, &excess);
+}
+
+enum fault task_sweep(struct worker_context *worker_context, struct call *call, int ns)
+{
+    struct attempt attempt = {.operation = registry_find(BYTES(TASK_SWEEP_OPERATION)),
+                              .worker_context = worker_context,
+                              .call = call,
+                              .ns = ns};
     bool is_wanted = false;
-    int64_t version;
     if (!call->accounts.is_on || !attempt.operation)
         return FAULT_NONE;
     enum fault fault = is_due(worker_context, call, ns, &is_wanted);
-    if (fault || !is_wanted)
-        return fault;
-    fault = transaction_begin(worker_context->documents, ns, call->arena, false, &attempt.transaction);
-    if (fault)
-        return fault;
-    fault = task_request_add(&attempt, &request, &excess);
-    if (!fault)
-        fault = transaction_validate(attempt.transaction, &version);
-    if (!fault)
-        task_wakeup_commit(worker_context, ns, call->ns, attempt.transaction);
-    transaction_end(attempt.transaction);
-    return fault;
+    return fault || !is_wanted ? fault : task_request_commit(&attempt, add);
 }
