@@ -2,16 +2,17 @@
  * for administrators, in the namespace z.  param {} → the text, which is not JSON. */
 #include "operation/builtin/builtin.h"
 
+#include "operation/builtin/of_z.h"
 #include "operation/reader.h"
 
 static enum fault metrics_work(struct attempt *attempt)
 {
     const struct worker_context *context = attempt->worker_context;
     const struct reader reader = {context->settings, attempt->call, attempt->reply};
-    if (!bytes_equal(attempt->call->ns, BYTES("z")))
-        return reply_wrong_argument(attempt->call, attempt->reply, "path",
-                                    "Metrics are those of the server: call it in the namespace z.");
-    enum fault fault = reader_members(&reader, attempt->call->param, "");
+    enum fault fault =
+        of_z_check_place(&reader, "Metrics are those of the server: call it in the namespace z.");
+    if (!fault)
+        fault = reader_members(&reader, attempt->call->param, "");
     if (fault)
         return fault;
     if (!context->write_metrics)

@@ -3,13 +3,20 @@
 
 #include "model/namespace.h"
 
+enum fault of_z_check_place(const struct reader *reader, const char *elsewhere)
+{
+    return bytes_equal(reader->call->ns, BYTES("z"))
+               ? FAULT_NONE
+               : reply_wrong_argument(reader->call, reader->reply, "path", elsewhere);
+}
+
 enum fault of_z_check(const struct reader *reader, const char *members, const char *elsewhere,
                       const char *expected)
 {
     const struct json *param = reader->call->param;
-    if (!bytes_equal(reader->call->ns, BYTES("z")))
-        return reply_wrong_argument(reader->call, reader->reply, "path", elsewhere);
-    enum fault fault = reader_members(reader, param, members);
+    enum fault fault = of_z_check_place(reader, elsewhere);
+    if (!fault)
+        fault = reader_members(reader, param, members);
     if (!fault && (!param || !param->first || param->first->next))
         fault = reader_wrong_value(reader, NULL, "param", expected);
     return fault;

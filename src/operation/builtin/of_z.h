@@ -4,7 +4,9 @@
 
 #include "operation/reader.h"
 
-/* Checks that the call goes to z and that `param` has one member, one of `members`, separated by blanks.
+/* Checks that the call goes to z.  `elsewhere`: the sentence that refuses another namespace. */
+MUST_USE enum fault of_z_check_place(const struct reader *reader, const char *elsewhere);
+/* The same, and that `param` has one member, one of `members`, separated by blanks.
  * `elsewhere`: the sentence that refuses another namespace; `expected`: the one that refuses another param.
  */
 MUST_USE enum fault of_z_check(const struct reader *reader, const char *members, const char *elsewhere,
