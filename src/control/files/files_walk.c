@@ -35,9 +35,10 @@ static bool read_page(struct files_listing *walk, struct arena *arena, const cha
     struct pg_params params;
     pg_params_start(&params, arena);
     pg_params_add_text(&params, bytes_of(last));
+    pg_params_add_i64(&params, PAGE);
     return control_query(walk->control, walk->target.pg, walk->target.conf->code,
                          "select encode(b.digest, 'hex'), b.size from stampd.blob b where b.digest > "
-                         "decode($1, 'hex') and " USED " order by b.digest limit 5000",
+                         "decode($1, 'hex') and " USED " order by b.digest limit $2",
                          &params, rows_r);
 }
 

@@ -1,10 +1,6 @@
 /* cmd_import_couchdb: `stampctl import-couchdb`: options. */
 #include "control/foreign/couch_source.h"
 
-#include <string.h>
-
-#include "control/message.h"
-
 int control_import_couchdb(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
@@ -41,12 +37,8 @@ int control_import_couchdb(struct control *control, int argc, char **argv)
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
-    options.code = words[0];
-    options.path = words[1];
-    if (strcmp(words[0], "z") == 0) {
-        message_print("import-couchdb: z has the configurations of the other namespaces");
+    if (!foreign_import_take(&options, command.name, words))
         return CONTROL_WRONG;
-    }
     couch_source_init(&couch, control->arena, class);
     return control_load_settings(control) && foreign_import_run(control, &options, &couch.source)
                ? CONTROL_DONE

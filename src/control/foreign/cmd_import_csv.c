@@ -48,12 +48,8 @@ int control_import_csv(struct control *control, int argc, char **argv)
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
-    options.code = words[0];
-    options.path = words[1];
-    if (strcmp(words[0], "z") == 0) {
-        message_print("import-csv: z has the configurations of the other namespaces");
+    if (!foreign_import_take(&options, command.name, words))
         return CONTROL_WRONG;
-    }
     if (strcmp(words[1], "-") == 0) {
         message_print("import-csv: the rows are read twice, to check them first; expected a file");
         return CONTROL_WRONG;

@@ -186,6 +186,16 @@ static void sum_up(const struct foreign_import *import)
                (long long)(import->right - written), (long long)import->wrong, unit);
 }
 
+bool foreign_import_take(struct foreign_import_options *options, const char *command, char **words)
+{
+    options->code = words[0];
+    options->path = words[1];
+    if (strcmp(words[0], "z") != 0)
+        return true;
+    message_print("%s: z has the configurations of the other namespaces", command);
+    return false;
+}
+
 bool foreign_import_run(struct control *control, const struct foreign_import_options *options,
                         struct foreign_source *source)
 {

@@ -42,6 +42,8 @@ struct foreign_source {
     char digest[CRYPTO_SHA256_HEX + 1]; /* at FOREIGN_END: of the file */
 };
 
+/* Takes CODE and FILE from the words of `command`.  False: they cannot be imported, which is reported. */
+MUST_USE bool foreign_import_take(struct foreign_import_options *options, const char *command, char **words);
 /* Continues an interrupted import of the same file.  Reports what it does, and on failure why; wrong
  * documents that are left out are a failure. */
 MUST_USE bool foreign_import_run(struct control *control, const struct foreign_import_options *options,
