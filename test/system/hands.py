@@ -6,6 +6,9 @@ WORDS = "one.textContent.trim().replace(/\\s+/g, ' ')"
 BY_TEXT = f'[...document.querySelectorAll({{selector}})].find((one) => ({WORDS} === {{text}} || one.ariaLabel === {{text}}) && !one.closest("[hidden]"))'
 BY_LABEL = f'[...document.querySelectorAll("label")].find((one) => {WORDS} === {{text}} && !one.closest("[hidden]"))?.control'
 
+# Watches what the policy has prevented, from the beginning of each page.
+WATCH = "window.prevented = []; addEventListener('securitypolicyviolation', (event) => prevented.push(`${event.violatedDirective} ${event.blockedURI}`))"
+
 
 class Hands:
     def __init__(self, tab):

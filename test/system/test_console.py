@@ -9,32 +9,25 @@ import pytest
 
 import browser as browsers
 from browser import Browser
-from hands import BY_LABEL, Hands
+from hands import BY_LABEL, WATCH, Hands
 from stack import PATIENCE_S, SOURCE, wait_until
-from web import build_web, install_packages
+from web import built_page, install_packages, serve_page
 
 pytestmark = [pytest.mark.once, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
 
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'team': 'rules'}}
 PAGE_MOST = 100 * 1024  # bytes of all files of the page, compressed
-# Watches what the policy has prevented, from the beginning of each page.
-WATCH = "window.prevented = []; addEventListener('securitypolicyviolation', (event) => prevented.push(`${event.violatedDirective} ${event.blockedURI}`))"
 
 
 @pytest.fixture(scope='module')
 def built(tmp_path_factory):
-    folder = tmp_path_factory.mktemp('console')
-    build_web('console', folder)
-    return folder / 'dist'
+    return built_page('console', tmp_path_factory)
 
 
 @pytest.fixture(scope='module')
 def address(stack, built):
     assert stack.http.get(f'{stack.url}/console/', timeout=PATIENCE_S).status_code == 404  # without the option there is no page
-    shutil.copytree(built, stack.path / 'console')
-    stack.step('nginx', 'refresh')
-    wait_until(lambda: stack.http.get(f'{stack.url}/console/', timeout=PATIENCE_S).status_code == 200, what='the page')
-    return f'{stack.url}/console/'
+    return serve_page(stack, built, 'console', '/console/')
 
 
 @pytest.fixture(scope='module')

@@ -2,15 +2,14 @@
 import contextlib
 import gzip
 import json
-import shutil
 
 import pytest
 
 import browser as browsers
 from browser import Browser
-from hands import Hands
-from stack import PATIENCE_S, SOURCE, wait_until
-from web import build_web
+from hands import WATCH, Hands
+from stack import SOURCE, wait_until
+from web import built_page, serve_page
 
 pytestmark = [pytest.mark.once, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
 
@@ -19,7 +18,6 @@ LIBRARY = SOURCE / 'scripts/lib'
 LINES_MOST = 300
 PAGE_MOST = 20 * 1024  # bytes of all files, compressed
 PASSWORD = 'correct horse battery'
-WATCH = "window.prevented = []; addEventListener('securitypolicyviolation', (event) => prevented.push(`${event.violatedDirective} ${event.blockedURI}`))"
 
 
 def package(name, *depends):
@@ -29,9 +27,7 @@ def package(name, *depends):
 
 @pytest.fixture(scope='module')
 def built(tmp_path_factory):
-    folder = tmp_path_factory.mktemp('catalogue')
-    build_web('catalogue', folder)
-    return folder / 'dist'
+    return built_page('catalogue', tmp_path_factory)
 
 
 @pytest.fixture(scope='module')
@@ -42,10 +38,7 @@ def address(stack, built):
     stack.admin('ns', 'accounts', 'team', '{"registration":"open","anonymous":true}')
     stack.admin('rules', 'set', 'team', str(LIBRARY / 'team-rules.json'))
     put(stack, package('libc6'), package('bash', 'libc6'), package('bash-doc'), package('abash'), package('zsh', 'libc6'))
-    shutil.copytree(built, stack.path / 'www')
-    stack.step('nginx', 'refresh')
-    wait_until(lambda: stack.http.get(f'{stack.url}/', timeout=PATIENCE_S).status_code == 200, what='the page')
-    return f'{stack.url}/'
+    return serve_page(stack, built, 'www', '/')
 
 
 def put(stack, *documents):

@@ -1,9 +1,10 @@
 """Packages of npm that tests build or use; the tests are skipped where there is no npm, or no registry."""
+import shutil
 import subprocess
 
 import pytest
 
-from stack import PATIENCE_S, SOURCE
+from stack import PATIENCE_S, SOURCE, wait_until
 
 
 def run(*words):
@@ -21,3 +22,18 @@ def build_web(package, folder):
 def install_packages(folder):
     """What the lock file in the folder names."""
     run(SOURCE / 'scripts/npm-install', folder)
+
+
+def built_page(package, tmp_path_factory):
+    """The folder with what is served."""
+    folder = tmp_path_factory.mktemp(package)
+    build_web(package, folder)
+    return folder / 'dist'
+
+
+def serve_page(stack, built, place, path):
+    """As scripts/demo does it; returns the address."""
+    shutil.copytree(built, stack.path / place)
+    stack.step('nginx', 'refresh')
+    wait_until(lambda: stack.http.get(f'{stack.url}{path}', timeout=PATIENCE_S).status_code == 200, what='the page')
+    return f'{stack.url}{path}'
