@@ -399,7 +399,7 @@ void blob_part_close(struct blob_part *part)
 
 /* --- sweeps --- */
 
-/* Whoever sends a byte now and then does not keep an upload without an end. */
+/* Parts now and then do not keep an upload without an end. */
 static bool is_over(int fd, int64_t age_s)
 {
     struct part_record record;
