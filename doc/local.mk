@@ -1,5 +1,5 @@
 # Manual pages, documents, the sample of the settings and the systemd unit.
-dist_man_MANS = doc/stampctl.1 doc/stampd.conf.5 doc/stampd.8 doc/stamp-queue.8
+dist_man_MANS = doc/stampctl.1 doc/stampd.conf.5 doc/stampd.8 doc/stamp-queue.8 doc/stamp-journal.8 doc/stamp-forward.8 doc/stamp-spool.1 doc/stampd_spool.3 doc/stampd_journal.3
 
 # The installed pages name the address of bug reports when the build has one (configure --with-bug-address).
 install-data-hook: report-bugs
@@ -16,16 +16,16 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md doc/README.md \
 	doc/explanation/arguments.md doc/explanation/commit.md doc/explanation/costs.md doc/explanation/freshness.md \
 	doc/explanation/not-for-you-if.md doc/explanation/performance.md doc/explanation/reliability.md doc/explanation/shared-segment.md \
 	doc/explanation/unique-in-all-namespaces.md doc/explanation/why-nothing-is-missed.md \
-	doc/explanation/why-tasks-happen-once.md doc/how-to/administer-tasks.md doc/how-to/back-up-and-restore.md doc/how-to/build-a-web-application.md doc/how-to/control-access.md doc/how-to/follow-changes-in-a-browser.md doc/how-to/keep-a-collection.md \
+	doc/explanation/why-tasks-happen-once.md doc/how-to/administer-tasks.md doc/how-to/back-up-and-restore.md doc/how-to/build-a-web-application.md doc/how-to/control-access.md doc/how-to/follow-changes-in-a-browser.md doc/how-to/hand-over-requests-durably.md doc/how-to/keep-a-collection.md \
 	doc/how-to/model-data.md doc/how-to/move-a-namespace.md doc/how-to/move-your-data-in.md doc/how-to/operating.md doc/how-to/release.md doc/how-to/sign-in-by-passkey.md doc/how-to/task-does-not-run.md \
 	doc/how-to/validate-contents.md doc/how-to/wake-closed-browsers.md doc/how-to/write-a-client.md doc/how-to/write-a-module.md \
 	doc/reference/accounts.md doc/reference/archives.md doc/reference/architecture.md doc/reference/collections.md doc/reference/copies.md doc/reference/faults.md \
-	doc/reference/glossary.md doc/reference/import-couchdb.md doc/reference/import-csv.md doc/reference/live.md doc/reference/log-messages.md doc/reference/modules.md doc/reference/object-stores.md \
+	doc/reference/glossary.md doc/reference/import-couchdb.md doc/reference/import-csv.md doc/reference/import-firestore.md doc/reference/live.md doc/reference/log-messages.md doc/reference/modules.md doc/reference/object-stores.md \
 	doc/reference/passkeys.md \
-	doc/reference/protocol.md doc/reference/push.md doc/reference/quotas.md doc/reference/resources.md doc/reference/schema.md \
-	doc/reference/rules.md doc/reference/subscriptions.md \
+	doc/reference/protocol.md doc/reference/push.md doc/reference/quotas.md doc/reference/records.md doc/reference/journal-protocol.md doc/reference/resources.md doc/reference/schema.md \
+	doc/reference/rules.md doc/reference/spool.md doc/reference/subscriptions.md \
 	doc/explanation/encryption.md doc/explanation/sight.md doc/how-to/administer-in-a-browser.md doc/reference/attachments.md \
-	doc/reference/tasks.md doc/reference/validation.md doc/tutorial/list.py doc/tutorial/queue.md doc/tutorial/shopping-list.md doc/tutorial/todo.md \
+	doc/reference/tasks.md doc/reference/validation.md doc/reference/workers.md doc/tutorial/list.py doc/tutorial/queue.md doc/tutorial/shopping-list.md doc/tutorial/todo.md \
 	doc/bench/ratios.svg doc/bench/latency.svg doc/images/console-namespaces.png doc/images/console-server.png
 EXTRA_DIST += HACKING.md src/document/README.md src/live/README.md src/operation/README.md \
 	src/segment/README.md src/store/README.md test/unit/README.md
@@ -33,6 +33,10 @@ EXTRA_DIST += HACKING.md src/document/README.md src/live/README.md src/operation
 # A module, described and built: modules.md
 exampledir = $(docdir)/doc/examples/asso
 dist_example_DATA = doc/examples/asso/Makefile doc/examples/asso/README.md doc/examples/asso/asso.c
+
+# External workers: workers.md
+workerexampledir = $(docdir)/doc/examples/worker
+dist_workerexample_SCRIPTS = doc/examples/worker/worker.py doc/examples/worker/worker.sh
 
 # A page on the client library: the tutorial todo.md
 todoexampledir = $(docdir)/doc/examples/todo
@@ -42,23 +46,48 @@ dist_todoexample_DATA = doc/examples/todo/rules.json doc/examples/todo/todo.html
 exampleclientdir = $(docdir)/doc/examples/client
 dist_exampleclient_DATA = doc/examples/client/README.md doc/examples/client/stampd_client.py
 
+# The client library in React and in Svelte
+exampleframeworksdir = $(docdir)/doc/examples/frameworks
+dist_exampleframeworks_DATA = doc/examples/frameworks/README.md doc/examples/frameworks/List.svelte doc/examples/frameworks/build.js \
+	doc/examples/frameworks/list.js doc/examples/frameworks/list.jsx doc/examples/frameworks/package.json \
+	doc/examples/frameworks/package-lock.json doc/examples/frameworks/stores.js
+
+# A generated client
+exampleopenapidir = $(docdir)/doc/examples/openapi
+dist_exampleopenapi_DATA = doc/examples/openapi/README.md doc/examples/openapi/package.json doc/examples/openapi/package-lock.json \
+	doc/examples/openapi/notes.ts doc/examples/openapi/tsconfig.json
+
+# Replication of RxDB
+examplerxdbdir = $(docdir)/doc/examples/rxdb
+dist_examplerxdb_DATA = doc/examples/rxdb/README.md doc/examples/rxdb/package.json doc/examples/rxdb/package-lock.json \
+	doc/examples/rxdb/replication.js
+
 dist_pkgdata_DATA = doc/stampd.conf.sample
 dist_pkgdata_SCRIPTS = scripts/run-due-tasks
 
 if INSTALL_UNIT
-systemdsystemunit_DATA = doc/stampd.service doc/stamp-queue.service doc/stampd-backup@.service
+systemdsystemunit_DATA = doc/stampd.service doc/stamp-forward.service doc/stamp-journal.service doc/stamp-queue.service doc/stampd-backup@.service doc/stampd-schema.service
 endif
-CLEANFILES += doc/stampd.service doc/stamp-queue.service doc/stampd-backup@.service
-EXTRA_DIST += doc/stampd.service.in doc/stamp-queue.service.in doc/stampd-backup@.service.in
+CLEANFILES += doc/stamp-forward.service doc/stamp-journal.service doc/stampd.service doc/stamp-queue.service doc/stampd-backup@.service doc/stampd-schema.service
+EXTRA_DIST += doc/stamp-forward.service.in doc/stamp-journal.service.in doc/stampd.service.in doc/stamp-queue.service.in doc/stampd-backup@.service.in doc/stampd-schema.service.in
 doc/stampd.service: doc/stampd.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]sbindir[@],$(sbindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \
 		$(srcdir)/doc/stampd.service.in >$@.new && mv $@.new $@
+doc/stamp-forward.service: doc/stamp-forward.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]sbindir[@],$(sbindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \
+		$(srcdir)/doc/stamp-forward.service.in >$@.new && mv $@.new $@
+doc/stamp-journal.service: doc/stamp-journal.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]sbindir[@],$(sbindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \
+		$(srcdir)/doc/stamp-journal.service.in >$@.new && mv $@.new $@
 doc/stamp-queue.service: doc/stamp-queue.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]sbindir[@],$(sbindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \
 		$(srcdir)/doc/stamp-queue.service.in >$@.new && mv $@.new $@
 doc/stampd-backup@.service: doc/stampd-backup@.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]bindir[@],$(bindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \
 		'$(srcdir)/doc/stampd-backup@.service.in' >$@.new && mv $@.new $@
+doc/stampd-schema.service: doc/stampd-schema.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) doc && sed -e 's,[@]bindir[@],$(bindir),g' -e 's,[@]sysconfdir[@],$(sysconfdir),g' \
+		$(srcdir)/doc/stampd-schema.service.in >$@.new && mv $@.new $@
 
 # The sample says what the settings table says, the page of faults what theirs does; check-settings fails when not.
 .PHONY: update-sample update-faults

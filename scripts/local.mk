@@ -1,6 +1,6 @@
 # What the house demands of its files: run by make check, on any tree, in git or not.
 HOUSE_CHECKS += scripts/check-layers scripts/check-settings scripts/check-style scripts/check-docs scripts/check-refusals scripts/check-names scripts/check-web \
-	test/house/test_checks.sh test/house/test_completion.sh test/house/test_manuals.sh
+	test/house/test_checks.sh test/house/test_completion.sh test/house/test_release_pages.sh test/house/test_manuals.sh
 EXTRA_DIST += $(HOUSE_CHECKS) test/house/test_hardening.sh scripts/c-text.awk scripts/list-files scripts/source-map scripts/check-dist \
 	.clang-format .editorconfig CONTRIBUTING.md
 
@@ -11,7 +11,25 @@ dist-hook:
 		$(MKDIR_P) "$(abs_builddir)/$(distdir)/$${file%/*}" && \
 		cp -p "$$file" "$(abs_builddir)/$(distdir)/$$file" || exit 1; \
 	done
+	@$(srcdir)/scripts/dist-web $(srcdir) $(distdir)/web $(abs_builddir)/web
 	@$(srcdir)/scripts/check-dist $(srcdir) $(distdir)
+
+# The pages and the client library, where they were built: from a release always, from a checkout by scripts/build-web PACKAGE BUILD/web/PACKAGE.
+webdir = $(pkgdatadir)/web
+install-data-local:
+	@for page in client console catalogue; do \
+		from=$(srcdir)/web/$$page; \
+		[ -d "$$from" ] || from=web/$$page/dist; \
+		if [ -d "$$from" ]; then \
+			$(MKDIR_P) "$(DESTDIR)$(webdir)/$$page" && $(INSTALL_DATA) "$$from"/* "$(DESTDIR)$(webdir)/$$page" || exit 1; \
+		else \
+			echo "$$page is not installed: it was not built (scripts/build-web, which needs npm)"; \
+		fi; \
+	done
+uninstall-local:
+	rm -rf "$(DESTDIR)$(webdir)"
+clean-local:
+	rm -rf web web.log
 
 # test_hardening asks what configure has chosen; a build with the sanitizers is not hardened.
 if HARDENED

@@ -202,6 +202,47 @@ create trigger notify_truncation after truncate on stampd.doc
   for each statement execute function stampd.notify_truncation();
 comment on trigger notify_truncation on stampd.doc is 'Notifies all servers of a TRUNCATE, of doc and item together.';
 
+-- --- servers acknowledge what was changed here ---
+
+create sequence stampd.question_number;
+comment on sequence stampd.question_number is 'Numbers of the questions of stampctl whether all servers obey what was committed before.';
+create table stampd.server (
+  name    text collate "C" primary key,
+  pid     int not null,
+  started timestamptz not null,
+  obeys   bigint not null
+);
+comment on table stampd.server is 'The servers that listen to changes of this database; each keeps its own row.';
+comment on column stampd.server.name is 'Host, and process id of the master.';
+comment on column stampd.server.pid is 'Process of PostgreSQL that serves its relay.';
+comment on column stampd.server.started is 'When that process began.';
+comment on column stampd.server.obeys is 'The last question that it has answered: it serves nothing that is older than what was committed before.';
+grant select, insert, update, delete on stampd.server to stampd;
+grant select on sequence stampd.question_number to stampd;
+
+create function stampd.servers_ask() returns bigint language plpgsql volatile set search_path = stampd, pg_temp as $$
+declare
+  number constant bigint := nextval('question_number');
+begin
+  perform pg_notify('stampd_obey', number::text);
+  return number;
+end $$;
+comment on function stampd.servers_ask() is
+  'Asks all servers whether they obey what was committed before; a transaction of its own.  Returns the number of the question.';
+
+create function stampd.servers_missing(question bigint) returns table (name text, is_connected boolean)
+  language sql volatile set search_path = stampd, pg_temp as $$
+  select s.name, exists (select from pg_stat_activity a where a.pid = s.pid and a.backend_start = s.started)
+    from server s where s.obeys < question order by s.name
+$$;
+comment on function stampd.servers_missing(bigint) is
+  'The servers that have not answered the question, and whether they are connected: a server that connects obeys all that was committed before.';
+
+create function stampd.servers_forget() returns void language sql volatile set search_path = stampd, pg_temp as $$
+  delete from server s where not exists (select from pg_stat_activity a where a.pid = s.pid and a.backend_start = s.started)
+$$;
+comment on function stampd.servers_forget() is 'Removes the servers that are not connected: those that have died.';
+
 -- --- administrators' functions ---
 
 create function stampd.lock_document(class text, id text) returns stampd.doc

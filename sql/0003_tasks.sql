@@ -37,7 +37,11 @@ create table stampd.taskqueue (
   of_client  boolean not null default false,
   latest     bigint,
   parked     bigint,
-  reported   smallint not null default 0
+  reported   smallint not null default 0,
+  expires    bigint,
+  progress   text,
+  key        text collate "C",
+  trace      text collate "C"
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 10000);
 comment on table stampd.taskqueue is
@@ -71,6 +75,10 @@ comment on column stampd.taskqueue.credential is 'What the account had signed in
 comment on column stampd.taskqueue.of_client is
   'A client requested it: it runs with the rights that the account, or anybody, has then; false: with all rights.';
 comment on column stampd.taskqueue.latest is 'Behind this start no later request for its resource moves it; null: no bound.';
+comment on column stampd.taskqueue.expires is 'Stamp at which the claim of an external worker ends; null: none has claimed it.';
+comment on column stampd.taskqueue.progress is 'What the external worker, or the module at its last checkpoint, says about the progress of the attempt.';
+comment on column stampd.taskqueue.key is 'By which limits of its operation count it; null: none.';
+comment on column stampd.taskqueue.trace is 'The header traceparent of the request that created it; null: it had none.';
 comment on column stampd.taskqueue.parked is 'Stamp at which it was parked by its last failure, of one that is parked; null: never.';
 comment on column stampd.taskqueue.reported is '1: its failures were reported to the administrators; 0: not since the first, or since it was parked.';
 
@@ -81,7 +89,13 @@ create index taskqueue_domain on stampd.taskqueue (domain, priority, startat, nu
   where starttime is null and domain is not null and startat < 991231235959999 and not strict;
 create index taskqueue_strict on stampd.taskqueue (domain, number) where strict;
 create index taskqueue_domain_due on stampd.taskqueue (startat, domain)
-  where starttime is null and domain is not null and startat < 991231235959999;
+  where starttime is null and domain is not null and startat < 991231235959999 and qn < 16;
+-- Of external workers: by start, from domain to domain, and claims by their ends.
+create index taskqueue_taken_due on stampd.taskqueue (qn, startat, domain)
+  where starttime is null and domain is not null and startat < 991231235959999 and qn >= 16;
+create index taskqueue_taken_domain on stampd.taskqueue (qn, domain, startat)
+  where starttime is null and domain is not null and startat < 991231235959999 and qn >= 16;
+create index taskqueue_expires on stampd.taskqueue (qn, expires) where expires is not null;
 -- Rules that the database itself keeps.
 create unique index taskqueue_resource on stampd.taskqueue (opname, resource)
   where starttime is null and resource is not null;
@@ -115,7 +129,19 @@ create table stampd.task_history (
   starttime bigint not null,
   stoptime  bigint not null,
   exc       text,
-  report    text
+  report    text,
+  result    text,
+  owner     text collate "C",
+  param     text,
+  resource  text collate "C",
+  domain    text collate "C",
+  key       text collate "C",
+  priority  smallint,
+  batch     smallint,
+  strict    boolean,
+  of_client boolean,
+  credential text collate "C",
+  trace     text collate "C"
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 comment on table stampd.task_history is 'Attempts at tasks that have ended, in the order of their ends; purged after task_history_s.';
 comment on column stampd.task_history.retry is 'Which attempt it was, from 0.';
@@ -124,6 +150,11 @@ comment on column stampd.task_history.startat is 'Before which it was not to sta
 comment on column stampd.task_history.starttime is 'Stamp of the claim.';
 comment on column stampd.task_history.stoptime is 'Stamp of the end.';
 comment on column stampd.task_history.exc is 'Code of the exception; LOST; MORE: time was up between two cycles, it goes on; DROPPED; null: done.';
+comment on column stampd.task_history.result is 'JSON: the answer of the operation, or what the external worker left at its end; null: none.';
+comment on column stampd.task_history.owner is 'Who requested the task: an account, or # and the hashed address of a limited client; null: others.';
+comment on column stampd.task_history.param is 'Of an attempt with which the task has gone: its argument, as it was stored, unless it is too large; for task_redrive.';
+comment on column stampd.task_history.resource is 'This, domain, key, priority, batch, strict, of_client and credential: of the task that has gone; priority null: it has not.';
+comment on column stampd.task_history.trace is 'The header traceparent of the request that created the task; null: it had none.';
 create index task_history_task on stampd.task_history (taskid);
 create index task_history_info on stampd.task_history (info, number) where info <> '';
 create index task_history_failed on stampd.task_history (number) where exc is not null;
@@ -133,11 +164,23 @@ create table stampd.task_operation (
   opname      text collate "C" primary key,
   qn          smallint not null,
   batch       smallint not null,
-  param_bytes int not null
+  param_bytes int not null,
+  kept_bytes  int not null default 0
 );
 comment on table stampd.task_operation is
-  'The operations of the server that scanned last, for task_create: their queue, how many share a commit, the largest param.';
+  'The operations of the server that scanned last, for task_create: their queue, how many share a commit, the largest param, and the largest that the history keeps.';
 grant select, insert, update, delete on stampd.task_operation to stampd;
+
+create function stampd.task_kept(of_opname text, param text) returns text
+  language plpgsql stable set search_path = stampd, pg_temp as $$
+begin
+  -- Of the server's own operations none is kept; one that is not declared any more is as any other.
+  return case when octet_length(param) <= coalesce((select o.kept_bytes from task_operation o where o.opname = of_opname),
+                                                   (select o.kept_bytes from task_operation o where o.opname = 'put'), 0)
+                   and (param like '~%' or not exists (select from data_key)) then param end;
+end $$;
+comment on function stampd.task_kept(text, text) is
+  'The argument of a task for the history; null: it is not kept.  What is encrypted stays so.';
 
 -- --- starts in the past ---
 --
@@ -179,16 +222,17 @@ comment on trigger task_moved_early on stampd.taskqueue is 'For scans: doc/expla
 --
 -- The plans are index scans whatever the statistics are: a queue fills and empties faster than it is analysed.
 
-create function stampd.task_next(of_domain text, before bigint) returns text
+create function stampd.task_next(of_domain text, before bigint, stopped text[] default null) returns text
   language plpgsql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
 declare
   level smallint := -1;
   head  taskqueue; -- the first of those with strict order, whatever its state
   free  taskqueue;
+  paused constant text[] := coalesce(stopped, task_stopped(before));
 begin
   select * into head from taskqueue t where t.strict and t.domain = of_domain order by t.number limit 1;
-  if head.starttime is not null or head.startat > before then
+  if head.starttime is not null or head.startat > before or task_is_paused(paused, head.qn, head.opname, head.key) then
     head := null;
   end if;
   loop
@@ -200,7 +244,7 @@ begin
     end if;
     select * into free from taskqueue t
       where t.starttime is null and t.domain = of_domain and t.startat < 991231235959999 and not t.strict
-        and t.priority = level and t.startat <= before
+        and t.priority = level and t.startat <= before and not task_is_paused(paused, t.qn, t.opname, t.key)
       order by t.startat, t.number limit 1;
     if found then
       return case when (head.priority, head.startat, head.number) < (free.priority, free.startat, free.number) then head.taskid
@@ -208,18 +252,18 @@ begin
     end if;
   end loop;
 end $$;
-comment on function stampd.task_next(text, bigint) is
+comment on function stampd.task_next(text, bigint, text[]) is
   'The task of a domain whose turn it is: of those that may start at `before`, the first by priority, start, creation; of those '
-  'with strict order only the first created can be it.';
+  'with strict order only the first created can be it, and none that is paused (`stopped`; null: task_stopped is called).';
 create type stampd.task_due as (
-  taskid text, opname text, qn smallint, priority smallint, startat bigint, retry int, batch smallint, domain text);
-create function stampd.tasks_due_of_domains(most int, before bigint, since bigint) returns setof stampd.task_due
+  taskid text, opname text, qn smallint, priority smallint, startat bigint, retry int, batch smallint, domain text, key text);
+create function stampd.tasks_due_of_domains(most int, before bigint, since bigint, paused text[]) returns setof stampd.task_due
   language plpgsql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
 declare
   first_due constant text[] := array(
     select t.domain from taskqueue t
-      where t.starttime is null and t.domain is not null and t.startat < 991231235959999
+      where t.starttime is null and t.domain is not null and t.startat < 991231235959999 and t.qn < 16
         and t.startat <= before and t.startat >= since
       order by t.startat limit 1000);
   is_whole constant boolean := cardinality(first_due) < 1000;
@@ -238,14 +282,15 @@ begin
       name := (select min(d.domain) from (
         (select t.domain from taskqueue t
            where t.starttime is null and t.domain is not null and t.startat < 991231235959999 and not t.strict and t.domain > name
+             and t.qn < 16
            order by t.domain limit 1)
         union all
-        (select t.domain from taskqueue t where t.strict and t.domain > name order by t.domain limit 1)) d);
+        (select t.domain from taskqueue t where t.strict and t.domain > name and t.qn < 16 order by t.domain limit 1)) d);
     end if;
     exit when name is null;
     continue when exists (select from taskqueue t where t.starttime is not null and t.domain = name);
-    select t.taskid, t.opname, t.qn, t.priority, t.startat, t.retry, 1::smallint, t.domain into chosen
-      from taskqueue t where t.taskid = task_next(name, before);
+    select t.taskid, t.opname, t.qn, t.priority, t.startat, t.retry, 1::smallint, t.domain, t.key into chosen
+      from taskqueue t where t.taskid = task_next(name, before, paused) and t.qn < 16;
     if found then
       given := given + 1;
       return next chosen;
@@ -272,7 +317,7 @@ comment on function stampd.task_levels(bigint) is
   'The queues and priorities in which tasks without a domain wait, with starts from `since` on, by one step along the index for each.  '
   'PostgreSQL makes it a part of the query that calls it, whose settings of the planner hold.';
 
-create function stampd.tasks_due(most int default 1000, before bigint default null, since bigint default 0)
+create function stampd.tasks_due_unlimited(most int, before bigint, since bigint, paused text[])
   returns setof stampd.task_due
   language plpgsql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
@@ -285,19 +330,19 @@ begin
   -- that wait for their turns there may be many.
   if since > 0 then
     early := array(
-      select row(t.taskid, t.opname, t.qn, t.priority, t.startat, t.retry, t.batch, t.domain)::task_due from taskqueue t
+      select row(t.taskid, t.opname, t.qn, t.priority, t.startat, t.retry, t.batch, t.domain, t.key)::task_due from taskqueue t
         where t.starttime is null and t.startat >= since and t.startat <= until and t.startat < 991231235959999
         order by t.startat, t.number limit few + 1);
     if cardinality(early) <= few then
       return query
       with due as (
-        select e.* from unnest(early) e where e.domain is null
+        select e.* from unnest(early) e where e.domain is null and e.qn < 16 and not task_is_paused(paused, e.qn, e.opname, e.key)
         union all
-        select o.* from tasks_due_of_domains(most, until, since) o
+        select o.* from tasks_due_of_domains(most, until, since, paused) o
       ), ranked as (
         select d.*, row_number() over (partition by d.qn order by d.priority, d.startat) as rank from due d
       )
-      select r.taskid, r.opname, r.qn, r.priority, r.startat, r.retry, r.batch, r.domain from ranked r
+      select r.taskid, r.opname, r.qn, r.priority, r.startat, r.retry, r.batch, r.domain, r.key from ranked r
         where r.rank <= most order by r.qn, r.priority, r.startat;
       return;
     end if;
@@ -305,22 +350,33 @@ begin
   -- Many wait: along each queue and priority.
   return query
   with due as (
-    select d.* from task_levels(since) p cross join lateral (
-      select t.taskid, t.opname, t.qn, t.priority, t.startat, t.retry, t.batch, t.domain from taskqueue t
+    select d.* from (select l.* from task_levels(since) l where l.qn < 16 and 'queue ' || l.qn <> all (paused)) p cross join lateral (
+      select t.taskid, t.opname, t.qn, t.priority, t.startat, t.retry, t.batch, t.domain, t.key from taskqueue t
         where t.starttime is null and t.domain is null and t.startat < 991231235959999
           and t.qn = p.qn and t.priority = p.priority and t.startat >= since and t.startat <= until
+          and not task_is_paused(paused, t.qn, t.opname, t.key)
         order by t.startat, t.number limit most) d
     union all
-    select o.* from tasks_due_of_domains(most, until, since) o
+    select o.* from tasks_due_of_domains(most, until, since, paused) o
   ), ranked as (
     select d.*, row_number() over (partition by d.qn order by d.priority, d.startat) as rank from due d
   )
-  select r.taskid, r.opname, r.qn, r.priority, r.startat, r.retry, r.batch, r.domain from ranked r
+  select r.taskid, r.opname, r.qn, r.priority, r.startat, r.retry, r.batch, r.domain, r.key from ranked r
     where r.rank <= most order by r.qn, r.priority, r.startat;
+end $$;
+create function stampd.tasks_due(most int default 1000, before bigint default null, since bigint default 0)
+  returns setof stampd.task_due
+  language plpgsql stable set search_path = stampd, pg_temp as $$
+begin
+  if exists (select from task_limit) then
+    return query select d.* from tasks_due_limited(most, coalesce(before, stamp_now()), since) d;
+  else
+    return query select d.* from tasks_due_unlimited(most, before, since, task_stopped()) d;
+  end if;
 end $$;
 comment on function stampd.tasks_due(int, bigint, bigint) is
   'Tasks that may start at the stamp `before` (null: now), in the order queue, priority, start: at most `most` a queue, of each '
-  'domain the one whose turn it is; those with starts before `since` are left out.  Locks nothing.';
+  'domain the one whose turn it is; those with starts before `since` are left out, what is paused, what limits (task_limit) let start later, and the queues of external workers.  Locks nothing.';
 
 create function stampd.tasks_running() returns setof stampd.taskqueue
   language sql stable set search_path = stampd, pg_temp
@@ -370,8 +426,11 @@ create function stampd.task_expire(older_than_stamp bigint, most int default 100
         order by t.parked limit most for update skip locked))
     returning *
   ), noted as (
-    insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, exc, report)
-      select g.taskid, g.opname, g.info, g.qn, g.retry, g.step, g.startat, g.parked, stamp_now(), 'EXPIRED', g.report from gone g
+    insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, exc, report, owner,
+        param, resource, domain, key, priority, batch, strict, of_client, credential, trace)
+      select g.taskid, g.opname, g.info, g.qn, g.retry, g.step, g.startat, g.parked, stamp_now(), 'EXPIRED', g.report,
+        coalesce(g.account, '#' || g.requester), task_kept(g.opname, g.param), g.resource, g.domain, g.key, g.priority, g.batch, g.strict, g.of_client,
+        g.credential, g.trace from gone g
   ) select count(*) from gone
 $$;
 comment on function stampd.task_expire(bigint, int) is
@@ -389,11 +448,12 @@ declare
 begin
   select * into held from taskqueue t
     where t.taskid = id and t.starttime = started and t.retry = attempt for update;
-  if not found then
-    return null;
+  if not found or (code = 'LOST' and held.expires > stopped) then
+    return null; -- it ended, or its external worker has extended the claim
   end if;
-  insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, exc, report)
-    values (id, held.opname, held.info, held.qn, held.retry, held.step, held.startat, started, stopped, code, words);
+  insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, exc, report, owner, trace)
+    values (id, held.opname, held.info, held.qn, held.retry, held.step, held.startat, started, stopped, code, words,
+            coalesce(held.account, '#' || held.requester), held.trace);
   loop
     if held.resource is not null then
       -- Another waits for the same resource, with a newer param: it does this one's work, not sooner than this would.
@@ -409,7 +469,7 @@ begin
     end if;
     begin
       update taskqueue t
-        set starttime = null, holder = null, startat = again,
+        set starttime = null, holder = null, expires = null, progress = null, startat = again,
             retry = t.retry + is_failure::int,
             exc = case when is_failure then code end, report = case when is_failure then words end,
             parked = case when again = 991231235959999 then stopped end,
@@ -426,7 +486,7 @@ comment on function stampd.task_put_back(text, bigint, int, bigint, boolean, tex
 
 -- --- tasks of clients ---
 
-create function stampd.task_admit(client bigint, most_of_client int, most int, of_account text, quotas bigint[]) returns int
+create function stampd.task_admit(client bigint, most_of_client int, most int, of_account text, quotas bigint[], creating int) returns int
   language plpgsql volatile set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
 declare
@@ -438,61 +498,61 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('stampd tasks of clients', 0));
   if client <> 0 then
     select count(*) into counted from (select from taskqueue t where t.requester is not null and t.requester = client limit enough) c;
-    if counted >= most_of_client then
+    if counted + creating > most_of_client then
       perform fail('ST026', json_build_array('limit_client_tasks', most_of_client::text)::text);
-    elsif quotas[1] > 0 and counted >= quotas[1] then
+    elsif quotas[1] > 0 and counted + creating > quotas[1] then
       perform fail('ST026', json_build_array('quotas.address.tasks_waiting', quotas[1]::text)::text);
     end if;
   end if;
   if of_account <> '' and quotas[2] > 0 and
-     (select count(*) from (select from taskqueue t where t.account is not null and t.account = of_account limit quotas[2]) c) >= quotas[2] then
+     (select count(*) from (select from taskqueue t where t.account is not null and t.account = of_account limit quotas[2]) c) + creating > quotas[2] then
     perform fail('ST026', json_build_array('quotas.account.tasks_waiting', quotas[2]::text)::text);
   end if;
   select count(*) into counted from (select from taskqueue t where t.requester is not null limit enough_of_all) a;
-  if client <> 0 and counted >= most then
+  if client <> 0 and counted + creating > most then
     perform fail('ST026', json_build_array('limit_tasks_waiting', most::text)::text);
   elsif quotas[3] > 0 then
     select counted + count(*) into counted from (
       select from taskqueue t where t.account is not null and t.requester is null limit quotas[3]) a;
-    if counted >= quotas[3] then
+    if counted + creating > quotas[3] then
       perform fail('ST026', json_build_array('quotas.namespace.tasks_waiting', quotas[3]::text)::text);
     end if;
   end if;
   return 0;
 end $$;
-comment on function stampd.task_admit(bigint, int, int, text, bigint[]) is
-  'For workers, in the commit that creates a task for a client (0: of an address that is not counted) or an account (empty: none): ST026 if '
-  'the client, the account or all together have requested so many already; `quotas`: of the address, the account, the namespace, 0: no '
+comment on function stampd.task_admit(bigint, int, int, text, bigint[], int) is
+  'For workers, in the commit that creates tasks (`creating`) for a client (0: of an address that is not counted) or an account (empty: none): ST026 if '
+  'the client, the account or all together would have requested more; `quotas`: of the address, the account, the namespace, 0: no '
   'limit; the detail is JSON [limit, its value].  Such commits go one at a time until their end, so that the limits are exact.';
 
 -- --- what scans bring ---
 
-create function stampd.task_operations(names text[], queues int[], batches int[], bytes int) returns void
+create function stampd.task_operations(names text[], queues int[], batches int[], bytes int, keeps int[] default '{}') returns void
   language plpgsql volatile set search_path = stampd, pg_temp
   set enable_seqscan = on set enable_sort = on set enable_hashagg = on set enable_indexscan = off set enable_indexonlyscan = off
   set enable_bitmapscan = off set jit = off as $$
 declare
   declared constant text[] := array(
     select w.words from (
-      select concat_ws(' ', d.name, d.qn, d.batch, bytes) as words from unnest(names, queues, batches) d(name, qn, batch)) w
+      select concat_ws(' ', d.name, d.qn, d.batch, bytes, coalesce(d.kept, 0)) as words from unnest(names, queues, batches, keeps) d(name, qn, batch, kept)) w
       order by w.words collate "C");
 begin
   -- Nearly always everything is as declared, and nothing is locked.
   if declared is distinct from array(
-      select w.words from (select concat_ws(' ', o.opname, o.qn, o.batch, o.param_bytes) as words from task_operation o) w
+      select w.words from (select concat_ws(' ', o.opname, o.qn, o.batch, o.param_bytes, o.kept_bytes) as words from task_operation o) w
         order by w.words collate "C") then
     lock table task_operation in share row exclusive mode;
     delete from task_operation o where o.opname <> all (names);
-    insert into task_operation (opname, qn, batch, param_bytes)
-      select d.name, d.qn, d.batch, bytes from unnest(names, queues, batches) d(name, qn, batch)
-      on conflict (opname) do update set qn = excluded.qn, batch = excluded.batch, param_bytes = excluded.param_bytes;
+    insert into task_operation (opname, qn, batch, param_bytes, kept_bytes)
+      select d.name, d.qn, d.batch, bytes, coalesce(d.kept, 0) from unnest(names, queues, batches, keeps) d(name, qn, batch, kept)
+      on conflict (opname) do update set qn = excluded.qn, batch = excluded.batch, param_bytes = excluded.param_bytes, kept_bytes = excluded.kept_bytes;
   end if;
 end $$;
-comment on function stampd.task_operations(text[], int[], int[], int) is 'For workers: what they declare, for task_create.';
+comment on function stampd.task_operations(text[], int[], int[], int, int[]) is 'For workers: what they declare, for task_create.';
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.task_next(text, bigint), stampd.tasks_due_of_domains(int, bigint, bigint),
-  stampd.task_levels(bigint), stampd.tasks_due(int, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_unreported(int, int),
+grant execute on function stampd.task_next(text, bigint, text[]), stampd.tasks_due_of_domains(int, bigint, bigint, text[]),
+  stampd.task_levels(bigint), stampd.tasks_due_unlimited(int, bigint, bigint, text[]), stampd.tasks_due(int, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_unreported(int, int),
   stampd.task_reported(text, int), stampd.task_expire(bigint, int),
-  stampd.task_put_back(text, bigint, int, bigint, boolean, text, text, bigint), stampd.task_admit(bigint, int, int, text, bigint[]),
-  stampd.task_operations(text[], int[], int[], int) to stampd;
+  stampd.task_put_back(text, bigint, int, bigint, boolean, text, text, bigint), stampd.task_admit(bigint, int, int, text, bigint[], int),
+  stampd.task_operations(text[], int[], int[], int, int[]), stampd.task_kept(text, text) to stampd;

@@ -65,7 +65,7 @@ end $$;
 
 create function stampd.task_create(opname text, param text default '{}', startat bigint default null, info text default '',
                                    qn int default null, priority int default 20, resource text default null,
-                                   domain text default null, batch int default null, strict boolean default false) returns text
+                                   domain text default null, batch int default null, strict boolean default false, key text default null) returns text
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -77,9 +77,9 @@ begin
   select * into declared from task_operation o where o.opname = task_create.opname;
   if task_create.opname !~ '^[A-Za-z][A-Za-z0-9_.-]{0,31}$' then
     raise exception 'not a name of an operation: %', task_create.opname using errcode = '22023';
-  elsif task_create.qn not between 0 and 15 or task_create.priority not between 0 and 255
+  elsif task_create.qn not between 0 and 31 or task_create.priority not between 0 and 255
         or task_create.batch not between 1 and 1000 then
-    raise exception 'qn is 0 to 15, priority 0 to 255, batch 1 to 1000' using errcode = '22023';
+    raise exception 'qn is 0 to 31, priority 0 to 255, batch 1 to 1000' using errcode = '22023';
   elsif start >= 991231235959999 or not stamp_is_valid(start) then
     raise exception 'startat is no stamp (yymmddhhmmssmmm, UTC) before the end of the century: %', start using errcode = '22023';
   elsif task_create.strict and task_create.domain is null then
@@ -87,15 +87,15 @@ begin
   end if;
   perform task_check_param(task_create.param, coalesce(declared.param_bytes, 65536)),
     task_check_text('info', task_create.info, 272), task_check_text('resource', task_create.resource, 272),
-    task_check_text('domain', task_create.domain, 255); -- 272: the name of a document with its class
-  insert into taskqueue as t (taskid, opname, param, info, startat, qn, priority, resource, domain, batch, created, strict)
+    task_check_text('domain', task_create.domain, 255), task_check_text('key', task_create.key, 255); -- 272: the name of a document with its class
+  insert into taskqueue as t (taskid, opname, param, info, startat, qn, priority, resource, domain, batch, created, strict, key)
     values (substr(translate(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 1, 40), task_create.opname,
             task_create.param, coalesce(task_create.info, ''), start, coalesce(task_create.qn, declared.qn, 0),
             coalesce(task_create.priority, 20), task_create.resource, task_create.domain,
             case when task_create.domain is null then coalesce(task_create.batch, declared.batch, 1) else 1 end, made,
-            coalesce(task_create.strict, false))
+            coalesce(task_create.strict, false), task_create.key)
     on conflict (opname, resource) where starttime is null and resource is not null do update
-      set param = excluded.param, info = excluded.info, account = null, credential = null, of_client = false, priority = least(t.priority, excluded.priority),
+      set param = excluded.param, info = excluded.info, key = excluded.key, account = null, credential = null, trace = null, of_client = false, priority = least(t.priority, excluded.priority),
           startat = case when t.startat < 991231235959999 or t.exc = 'HELD'
                          then greatest(t.startat, least(excluded.startat, coalesce(t.latest, excluded.startat)))
                          else excluded.startat end,
@@ -106,7 +106,7 @@ begin
   perform task_notify(start);
   return kept;
 end $$;
-comment on function stampd.task_create(text, text, bigint, text, int, int, text, text, int, boolean) is
+comment on function stampd.task_create(text, text, bigint, text, int, int, text, text, int, boolean, text) is
   'A new task; startat null: at once; qn and batch null: as the server declares the operation.  When one of the operation waits for '
   'the resource already, that one takes the new param, the later start and the smaller priority.  Returns the taskid.';
 
@@ -157,24 +157,36 @@ end $$;
 comment on function stampd.task_hold(text) is
   'Parks a task that waits, until task_move or task_run.  False: there is no such task, or it runs.';
 
-create function stampd.task_drop(taskid text) returns boolean
+create function stampd.task_end_without(taskid text, owner text, code text) returns boolean
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
   held taskqueue;
 begin
-  delete from taskqueue t where t.taskid = task_drop.taskid returning t.* into held;
+  delete from taskqueue t where t.taskid = task_end_without.taskid
+      and (task_end_without.owner is null or coalesce(t.account, '#' || t.requester) = task_end_without.owner)
+    returning t.* into held;
   if not found then
     return false;
   end if;
-  insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, exc, report)
+  insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, exc, report, owner,
+      param, resource, domain, key, priority, batch, strict, of_client, credential, trace)
     values (held.taskid, held.opname, held.info, held.qn, held.retry, held.step, held.startat, coalesce(held.starttime, stamp_now()),
-            stamp_now(), 'DROPPED', held.report);
+            stamp_now(), task_end_without.code, held.report, coalesce(held.account, '#' || held.requester),
+            case when held.cron is null then task_kept(held.opname, held.param) end, held.resource, held.domain, held.key,
+            case when held.cron is null then held.priority end, held.batch, held."strict", held.of_client, held.credential, held.trace);
   if held.domain is not null then
     perform task_notify(0); -- another may have waited behind it
   end if;
   return true;
 end $$;
+comment on function stampd.task_end_without(text, text, text) is
+  'Deletes a task, of the owner if one is named, and records the code.  False: there is none.';
+
+create function stampd.task_drop(taskid text) returns boolean
+  language sql volatile set search_path = stampd, pg_temp as $$
+  select task_end_without($1, null, 'DROPPED')
+$$;
 comment on function stampd.task_drop(text) is
   'Deletes a task.  One that runs will not commit what it does.  False: there is no such task.';
 
@@ -182,7 +194,7 @@ create function stampd.task_purge_history(older_than_stamp bigint, batch int def
   language sql volatile set search_path = stampd, pg_temp as $$
   with gone as (
     delete from task_history where ctid = any (array(
-      select f.ctid from (select h.ctid, h.stoptime from task_history h order by h.number limit batch) f
+      select f.ctid from (select h.ctid, h.stoptime from task_history h order by h.number limit task_purge_history.batch) f
         where f.stoptime < older_than_stamp))
     returning 1
   ) select count(*) from gone
@@ -204,13 +216,20 @@ comment on function stampd.task_state(stampd.taskqueue) is
 
 create function stampd.task_list(opname text default null, info text default null, retry int default 0, since bigint default 0,
                                  until bigint default 991231235959999, most int default 100,
-                                 after_start bigint default -1, after_number bigint default 0)
+                                 after_start bigint default -1, after_number bigint default 0,
+                                 states text[] default null, exc text default null, domain text default null)
   returns setof stampd.taskqueue
   language plpgsql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
 declare
   -- Behind all texts that begin so.
   info_end constant text := task_list.info || repeat(chr(1114111), 64);
+  -- What the states say of the start of a task that does not run.
+  first_start constant bigint := case when states <@ '{parked,held,running}' then greatest(since, 991231235959999) else since end;
+  last_start  constant bigint := case when states <@ '{waiting,running}' then least(until, 991231235959998) else until end;
+  -- The index is entered at one place: behind the page before, or at the first start.
+  low_start   constant bigint := greatest(after_start, first_start - 1);
+  low_number  constant bigint := case when after_start >= first_start then after_number else 9223372036854775807 end;
 begin
   if task_list.info <> '' then
     return query select f.* from (
@@ -218,6 +237,8 @@ begin
         where t.info <> '' and t.info >= task_list.info and t.info < info_end and starts_with(t.info, task_list.info)
         offset 0) f
       where (task_list.opname is null or f.opname = task_list.opname) and f.retry >= task_list.retry
+        and (states is null or task_state(f) = any (states)) and (task_list.exc is null or f.exc = task_list.exc)
+        and (task_list.domain is null or f.domain = task_list.domain)
         and f.startat between since and until and (f.startat, f.number) > (after_start, after_number)
       order by f.startat, f.number limit most;
   elsif task_list.retry > 0 then
@@ -227,25 +248,66 @@ begin
       select t.* from taskqueue t where t.starttime is not null and t.retry >= task_list.retry
       offset 0) f
       where (task_list.opname is null or f.opname = task_list.opname)
+        and (states is null or task_state(f) = any (states)) and (task_list.exc is null or f.exc = task_list.exc)
+        and (task_list.domain is null or f.domain = task_list.domain)
         and f.startat between since and until and (f.startat, f.number) > (after_start, after_number)
       order by f.startat, f.number limit most;
   else
     return query select f.* from (
       (select t.* from taskqueue t
-         where t.starttime is null and (t.startat, t.number) > (after_start, after_number)
-           and t.startat between since and until
+         where t.starttime is null and (t.startat, t.number) > (low_start, low_number) and t.startat <= last_start
            and (task_list.opname is null or t.opname = task_list.opname)
+           and (states is null or task_state(t) = any (states)) and (task_list.exc is null or t.exc = task_list.exc)
+           and (task_list.domain is null or t.domain = task_list.domain)
          order by t.startat, t.number limit most)
       union all
       (select t.* from taskqueue t where t.starttime is not null
          and (task_list.opname is null or t.opname = task_list.opname)
+           and (states is null or task_state(t) = any (states)) and (task_list.exc is null or t.exc = task_list.exc)
+           and (task_list.domain is null or t.domain = task_list.domain)
          and t.startat between since and until and (t.startat, t.number) > (after_start, after_number))) f
       order by f.startat, f.number limit most;
   end if;
 end $$;
-comment on function stampd.task_list(text, text, int, bigint, bigint, int, bigint, bigint) is
+comment on function stampd.task_list(text, text, int, bigint, bigint, int, bigint, bigint, text[], text, text) is
   'Tasks in the order of their starts, at most `most`: of the operation, whose info begins so, that failed at least `retry` times, '
-  'with starts from `since` to `until`; null: all.  The next page begins behind the startat and the number of the last.';
+  'with starts from `since` to `until`, of one of the states (task_state), whose last attempt ended with `exc`, of the domain; null: all.  The next page begins behind the startat and the number of the last.';
+
+create function stampd.task_do(deed text, dry boolean, opname text default null, info text default null, retry int default 0,
+                               since bigint default 0, until bigint default 991231235959999, states text[] default null,
+                               exc text default null, domain text default null, most int default 1000)
+  returns table (matched bigint, done bigint)
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+declare
+  -- Of whom the deed would change something: whoever repeats it comes to an end.
+  touched constant text[] := case deed when 'hold' then '{waiting,parked}' when 'run' then '{waiting,parked,held}'
+                                       when 'drop' then '{waiting,running,parked,held}' end;
+  wanted constant text[] := case when states is null then touched
+                                 else array(select s from unnest(states) s where s = any (touched)) end;
+  names text[];
+  one   text;
+begin
+  if touched is null then
+    raise exception 'a deed is run, hold or drop' using errcode = '22023';
+  end if;
+  names := array(select t.taskid from task_list(
+    task_do.opname, task_do.info, task_do.retry, case when deed = 'run' then greatest(since, stamp_now() + 1) else since end, until,
+    least(most, 1000), states => wanted, exc => task_do.exc, domain => task_do.domain) t);
+  matched := cardinality(names);
+  done := 0;
+  if not dry then
+    -- Without waiting for others: what is locked is found by the next call.
+    for one in select t.taskid from taskqueue t where t.taskid = any (names) order by t.taskid for update skip locked loop
+      done := done + case when deed = 'run' then (task_run(one) is not null)::int when deed = 'hold' then task_hold(one)::int
+                          else task_drop(one)::int end;
+    end loop;
+  end if;
+  return next;
+end $$;
+comment on function stampd.task_do(text, boolean, text, text, int, bigint, bigint, text[], text, text, int) is
+  'Runs, holds or drops the tasks that task_list would list, at most `most` (1,000); `dry`: only counts them.  Those of which it would change '
+  'nothing are left out: call again until none is matched.';
 
 create function stampd.task_attempts(taskid text default null, opname text default null, info text default null,
                                      failures boolean default false, since bigint default 0,
@@ -256,7 +318,7 @@ create function stampd.task_attempts(taskid text default null, opname text defau
 declare
   info_end constant text := task_attempts.info || repeat(chr(1114111), 64);
   behind constant bigint := coalesce(before_number, 9223372036854775807);
-  ends constant text[] := '{MORE,DROPPED,EXPIRED}'; -- that are no failures
+  ends constant text[] := '{MORE,DROPPED,CANCELLED,EXPIRED}'; -- that are no failures
 begin
   if task_attempts.taskid is not null then
     return query select h.* from (select t.* from task_history t where t.taskid = task_attempts.taskid offset 0) h
@@ -289,6 +351,83 @@ end $$;
 comment on function stampd.task_attempts(text, text, text, boolean, bigint, bigint, int, bigint) is
   'Attempts that have ended, the newest first, at most `most`: at the task, of the operation, whose info begins so, failures and '
   'losses only, that ended from `since` to `until`; null: all.  The next page begins before the number of the last.';
+
+create function stampd.task_redrive(dry boolean, taskid text default null, opname text default null, info text default null, exc text default null,
+                                    since bigint default 0, until bigint default null, most int default 1000, after bigint default 0)
+  returns table (matched bigint, done bigint, last bigint)
+  language plpgsql volatile set search_path = stampd, pg_temp
+  set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+  numbers bigint[];
+  present constant bigint := stamp_now();
+  info_end constant text := task_redrive.info || repeat(chr(1114111), 64); -- behind all texts that begin so
+  most_read constant int := 10000; -- rows of one call
+  is_of_info constant boolean := task_redrive.info <> '' and most_read >= (
+    select count(*) from (
+      select from task_history t
+        where t.info <> '' and t.info >= task_redrive.info and t.info < info_end and t.number > after
+        limit most_read + 1) c);
+  to_number bigint; -- as far as this call reads; null: to the end
+begin
+  if after > 0 and until is null then
+    raise exception 'a further call has the `until` of the first' using errcode = '22023';
+  end if;
+  if task_redrive.taskid is not null then
+    numbers := array(select h.number from (select t.* from task_history t where t.taskid = task_redrive.taskid offset 0) h
+      where h.priority is not null order by h.number desc limit 1);
+  elsif is_of_info then
+    numbers := array(select h.number from (
+        select t.* from task_history t
+          where t.info <> '' and t.info >= task_redrive.info and t.info < info_end and starts_with(t.info, task_redrive.info) and t.number > after
+          offset 0) h
+      where h.priority is not null and h.stoptime between since and coalesce(until, present)
+        and (task_redrive.opname is null or h.opname = task_redrive.opname)
+        and (task_redrive.exc is null or coalesce(h.exc, 'DONE') = task_redrive.exc)
+      order by h.number limit least(most, 1000));
+  elsif task_redrive.exc <> 'DONE' then
+    to_number := (select h.number from task_history h where h.exc is not null and h.number > after order by h.number offset most_read - 1 limit 1);
+    numbers := array(select h.number from task_history h
+      where h.exc is not null and h.number > after and h.number <= coalesce(to_number, 9223372036854775807)
+        and h.exc = task_redrive.exc and h.priority is not null and h.stoptime between since and coalesce(until, present)
+        and (task_redrive.opname is null or h.opname = task_redrive.opname)
+        and (task_redrive.info is null or starts_with(h.info, task_redrive.info))
+      order by h.number limit least(most, 1000));
+  else
+    to_number := (select h.number from task_history h where h.number > after order by h.number offset most_read - 1 limit 1);
+    numbers := array(select h.number from task_history h
+      where h.number > after and h.number <= coalesce(to_number, 9223372036854775807)
+        and h.priority is not null and h.stoptime between since and coalesce(until, present)
+        and (task_redrive.opname is null or h.opname = task_redrive.opname)
+        and (task_redrive.info is null or starts_with(h.info, task_redrive.info))
+        and (task_redrive.exc is null or h.exc is null)
+      order by h.number limit least(most, 1000));
+  end if;
+  matched := cardinality(numbers);
+  last := coalesce(case when matched = least(most, 1000) and matched > 0 then numbers[matched] else to_number end, 0);
+  done := 0;
+  if not task_redrive.dry then
+    insert into taskqueue (taskid, opname, param, info, startat, qn, priority, batch, resource, domain, key, created, strict, requester, account,
+                           credential, of_client, trace)
+      select p.taskid, p.opname, p.param, p.info, present, p.qn, p.priority, p.batch, p.resource, p.domain, p.key, present, p.strict,
+          case when p.owner like '#%' then substr(p.owner, 2)::bigint end, case when p.owner not like '#%' then p.owner end,
+          p.credential, p.of_client, p.trace
+        from (select distinct on (h.taskid) h.* from task_history h where h.number = any (numbers) and h.param is not null
+              order by h.taskid, h.number desc) p
+        order by p.resource collate "C", p.opname collate "C", p.number -- as TASK_MAKE, so that neither waits in a circle
+      on conflict do nothing;
+    get diagnostics done = row_count;
+    if done > 0 then
+      perform task_notify(0);
+    end if;
+  end if;
+  return next;
+end $$;
+comment on function stampd.task_redrive(boolean, text, text, text, text, bigint, bigint, int, bigint) is
+  'Lets tasks that have ended run again, under their names, at most `most` (1,000): one, or those of the operation, whose info begins so, whose end '
+  'was exc (DONE: a success), from `since` to `until`; `dry`: only counts.  Left out are those whose argument was not kept, that wait or run, or '
+  'for whose resource another waits.  `last`: call again with it, as `after`, and an `until`, for those behind; 0: there are none.  A call '
+  'reads at most 10,000 rows: it may match few though there are more.';
 
 create function stampd.task_backlog(most int default 10000)
   returns table (qn smallint, due bigint, later bigint, running bigint, parked bigint, failing bigint, oldest bigint)
@@ -336,8 +475,10 @@ comment on function stampd.task_backlog(int) is
   'of all that have a domain.';
 
 revoke execute on all functions in schema stampd from public;
+grant execute on function stampd.task_redrive(boolean, text, text, text, text, bigint, bigint, int, bigint) to stampd;
 grant execute on function stampd.task_notify(bigint), stampd.task_check_text(text, text, int), stampd.task_check_param(text, int),
-  stampd.task_create(text, text, bigint, text, int, int, text, text, int, boolean), stampd.task_move(text, bigint),
-  stampd.task_run(text), stampd.task_hold(text), stampd.task_drop(text), stampd.task_purge_history(bigint, int),
-  stampd.task_state(stampd.taskqueue), stampd.task_list(text, text, int, bigint, bigint, int, bigint, bigint),
+  stampd.task_create(text, text, bigint, text, int, int, text, text, int, boolean, text), stampd.task_move(text, bigint),
+  stampd.task_run(text), stampd.task_hold(text), stampd.task_drop(text), stampd.task_end_without(text, text, text), stampd.task_purge_history(bigint, int),
+  stampd.task_state(stampd.taskqueue), stampd.task_list(text, text, int, bigint, bigint, int, bigint, bigint, text[], text, text),
+  stampd.task_do(text, boolean, text, text, int, bigint, bigint, text[], text, text, int),
   stampd.task_attempts(text, text, text, boolean, bigint, bigint, int, bigint), stampd.task_backlog(int) to stampd;

@@ -7,7 +7,7 @@
 create table stampd.cron (
   name    text collate "C" primary key check (name ~ '^[A-Za-z][A-Za-z0-9_.-]{0,63}$'),
   opname  text collate "C" not null check (opname ~ '^[A-Za-z][A-Za-z0-9_.-]{0,31}$'),
-  period  text collate "C" not null check (period ~ ('^((Y((0[13578]|1[02])(0[1-9]|[12]\d|3[01])|(0[469]|11)(0[1-9]|[12]\d|30)'
+  period  text collate "C" not null check (period ~ '^[0-9A-Za-z*,/-]+( [0-9A-Za-z*,/-]+){4}$' or period ~ ('^((Y((0[13578]|1[02])(0[1-9]|[12]\d|3[01])|(0[469]|11)(0[1-9]|[12]\d|30)'
             || '|02(0[1-9]|1\d|2[0-8]))|M(0[1-9]|[12]\d|3[01])|W[1-7]|D)([01]\d|2[0-3])|H)[0-5]\d$')),
   param   text not null default '{}',
   info    text collate "C" not null default '',
@@ -20,7 +20,7 @@ create table stampd.cron (
 comment on table stampd.cron is 'Rules of periodic tasks.  Do not write it by hand: use the functions cron_….';
 comment on column stampd.cron.name is 'Name of the rule; that of the operation when a module declares it.';
 comment on column stampd.cron.opname is 'The operation to run.';
-comment on column stampd.cron.period is 'When: Ymmddhhmm, Mddhhmm, Wdhhmm, Dhhmm or Hmm, in the time zone of the server.';
+comment on column stampd.cron.period is 'When: Ymmddhhmm, Mddhhmm, Wdhhmm, Dhhmm or Hmm, or five fields of crontab(5), in the time zone of the server.';
 comment on column stampd.cron.param is 'Argument of the operation: a JSON object.';
 comment on column stampd.cron.info is 'Words by which administrators find its task.';
 comment on column stampd.cron.module is 'The module that declares it; null: an administrator.';
@@ -131,7 +131,8 @@ comment on function stampd.cron_plan(text, text, text, bigint, int, text) is
   'For workers: makes the task of a rule, or plans it anew, for the time `next`.  One that is due stays due, one that an '
   'administrator holds stays held.  Returns the taskid; null: it runs, all is as wanted, or the rule is not as seen any more.';
 
-create function stampd.cron_end(id text, started bigint, attempt int, stopped bigint, next bigint, plan text) returns boolean
+create function stampd.cron_end(id text, started bigint, attempt int, stopped bigint, next bigint, plan text, result text)
+  returns boolean
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 declare
   rule cron;
@@ -143,21 +144,21 @@ begin
   if not found then
     return false;
   end if;
-  insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime)
-    values (id, held.opname, held.info, held.qn, held.retry, held.step + 1, held.startat, started, stopped);
+  insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, result)
+    values (id, held.opname, held.info, held.qn, held.retry, held.step + 1, held.startat, started, stopped, cron_end.result);
   if rule.name is null then
     delete from taskqueue t where t.taskid = id;
   else
     update taskqueue t
       set opname = rule.opname, param = rule.param, info = rule.info, startat = next, starttime = null, holder = null, retry = 0,
-          step = 0, checkpoint = null, exc = null, report = null, created = stopped,
+          expires = null, progress = null, step = 0, checkpoint = null, exc = null, report = null, created = stopped,
           -- For another operation than the one that ran, a scan chooses the queue.
           plan = case when held.opname = rule.opname then cron_end.plan else '' end
       where t.taskid = id;
   end if;
   return true;
 end $$;
-comment on function stampd.cron_end(text, bigint, int, bigint, bigint, text) is
+comment on function stampd.cron_end(text, bigint, int, bigint, bigint, text, text) is
   'For workers, in the commit of a periodic task: ends the attempt, and lets the task wait for `next`; when its rule has gone, it '
   'goes too.  False: it is not this attempt''s any more.';
 
@@ -242,5 +243,5 @@ create trigger cron_notify after insert or update or delete on stampd.cron for e
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.cron_follow(text[], text[], text[]), stampd.cron_scan(text, text[], text[], text[]),
-  stampd.cron_plan(text, text, text, bigint, int, text), stampd.cron_end(text, bigint, int, bigint, bigint, text),
+  stampd.cron_plan(text, text, text, bigint, int, text), stampd.cron_end(text, bigint, int, bigint, bigint, text, text),
   stampd.cron_notify() to stampd;

@@ -98,10 +98,14 @@ create function stampd.export_doubles(value json) returns double precision[] lan
     select v from (select stampd.export_double(e) as v from stampd.export_elements(value) e) o where v is not null) end
 $$;
 
+-- In an encrypted namespace the workers put behind an encrypted content what the database may read of it (src/model/shown.h).
 create function stampd.export_object(content text) returns json language sql immutable parallel safe as $$
-  select case when json_typeof(content::json) = 'object' then content::json else '{}'::json end
+  select case when starts_with(content, '~')
+    then case when strpos(content, '{') > 0 then substr(content, strpos(content, '{'))::json else '{}'::json end
+    when json_typeof(content::json) = 'object' then content::json else '{}'::json end
 $$;
-comment on function stampd.export_object(text) is 'The content as an object; an empty one when it is none.';
+comment on function stampd.export_object(text) is
+  'The content as an object; an empty one when it is none.  Of an encrypted content the members that are shown.';
 
 -- --- side tables, for administrators' functions ---
 -- stampctl schema apply makes, for each side table "x_Class_Item", functions "x_Class_Item_write"(ids, keys), which brings

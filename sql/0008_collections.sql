@@ -32,6 +32,7 @@ create table stampd.member (
   xid        xid8 not null,
   has_left   boolean not null,
   until      bigint,
+  was_here   boolean not null default false,
   primary key (collection, id, value)
 ) with (fillfactor = 90);
 comment on table stampd.member is 'Documents in collections, and those that have left them.';
@@ -41,6 +42,7 @@ comment on column stampd.member.version is 'Version of the document when it last
 comment on column stampd.member.xid is 'The transaction that wrote the row.';
 comment on column stampd.member.has_left is 'The document is here no more, or is no more; kept so that clients with a copy get it.';
 comment on column stampd.member.until is 'The end of the document; null: it has none.';
+comment on column stampd.member.was_here is 'It was a member before the transaction that wrote the row.';
 -- Synchronisation: what one collection has seen since a transaction.
 create index member_changed on stampd.member (collection, value, xid, id);
 -- Those that have ended since a synchronisation.
@@ -134,7 +136,7 @@ comment on function stampd.property_text(json) is
   'The value by which a document is a member, or which no other may have: the characters of a string, a number or a truth value as it is '
   'written; of more than 255 bytes a hash, which has 256 bytes, so it is no value itself.  Null: there is none.';
 
-create function stampd.property_json(class text, id text, property text) returns json
+create function stampd.property_json(class text, id text, property text, is_compared boolean default false) returns json
   language plpgsql stable set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -143,9 +145,11 @@ begin
   select i.content into content from item i
     where i.class = property_json.class and i.id = property_json.id
       and i.iclass = split_part(property_json.property, '.', 1) and i.key = '' and i.content is not null and not i.raw;
-  return export_object(content) -> substr(property, strpos(property, '.') + 1);
+  return export_object(content) -> ((case when is_compared and starts_with(content, '~') then '~' else '' end)
+                                    || substr(property, strpos(property, '.') + 1));
 end $$;
-comment on function stampd.property_json(text, text, text) is 'The member Item.member of a document; null: there is none.';
+comment on function stampd.property_json(text, text, text, boolean) is
+  'The member Item.member of a document; null: there is none.  In an encrypted namespace, of a value that is only compared, its hash.';
 
 create function stampd.property_joined(class text, id text, keys text[]) returns text
   language plpgsql stable set search_path = stampd, pg_temp as $$
@@ -154,7 +158,7 @@ declare
   joined text := '';
 begin
   for nth in 1 .. cardinality(keys) loop
-    value := property_text(property_json(class, id, keys[nth]));
+    value := property_text(property_json(class, id, keys[nth], true));
     if value is null then
       return null;
     end if;
@@ -175,7 +179,7 @@ create function stampd.member_values(of_class text, ids text[]) returns table (c
     cross join lateral (
       select stampd.property_joined(of_class, d.id, c.keys) as value where not c.is_list
       union
-      select stampd.property_text(e) from stampd.export_elements(stampd.property_json(of_class, d.id, c.keys[1])) e where c.is_list
+      select stampd.property_text(e) from stampd.export_elements(stampd.property_json(of_class, d.id, c.keys[1], true)) e where c.is_list
     ) v where v.value is not null
 $$;
 comment on function stampd.member_values(text, text[]) is 'In which collections these documents are, by their present contents.';
@@ -202,9 +206,11 @@ begin
         from present p left join expiry e on ends_here and e.class = of_class and e.id = p.id
         where not exists (select from too_long)
       on conflict (collection, id, value) do update
-        set version = excluded.version, xid = excluded.xid, has_left = false, until = excluded.until
+        set version = excluded.version, xid = excluded.xid, has_left = false, until = excluded.until,
+            was_here = case when member.xid = excluded.xid then member.was_here else not member.has_left end
   ), gone as (
-    update member m set has_left = true, version = d.version, xid = pg_current_xact_id(), until = null
+    update member m set has_left = true, version = d.version, xid = pg_current_xact_id(), until = null,
+                        was_here = m.xid <> pg_current_xact_id() or m.was_here
       from collection c, doc d
       where c.class = of_class and m.collection = c.number and m.id = any (ids) and not m.has_left
         and d.class = of_class and d.id = m.id
@@ -288,6 +294,6 @@ create trigger renew_epoch after truncate on stampd.doc
   for each statement execute function stampd.renew_epoch();
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.property_text(json), stampd.property_json(text, text, text),
+grant execute on function stampd.property_text(json), stampd.property_json(text, text, text, boolean),
   stampd.property_joined(text, text, text[]), stampd.member_values(text, text[]), stampd.member_write(text, text[], bigint)
   to stampd;

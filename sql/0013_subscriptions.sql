@@ -57,12 +57,18 @@ create table stampd.subscription_matched (
   key     text collate "C" not null,
   version bigint not null,
   id      text collate "C" not null default '',
-  primary key (session, taken, key, id)
+  kind    int not null default 0,
+  xid     xid8 not null default pg_current_xact_id(),
+  primary key (session, taken, key, id, kind)
 );
 comment on table stampd.subscription_matched is 'Definitions that matched a commit and are not sent yet.';
 comment on column stampd.subscription_matched.taken is 'The transaction in which a task has taken it to send it; 0: none has.';
 comment on column stampd.subscription_matched.id is
   'Of a class or collection, where access rules decide: a document that was written; empty: any.';
+comment on column stampd.subscription_matched.key is 'Of the definition; w: the sight of the account itself may have changed, by its roles or in a team.';
+comment on column stampd.subscription_matched.kind is
+  '0: written; 1: of a collection, the document was a member, and its relation to the account has ended by this commit.';
+comment on column stampd.subscription_matched.xid is 'The transaction of that commit.';
 comment on column stampd.subscription_matched.version is 'Version of the first commit that it matched since it was last sent.';
 
 grant select, insert, update, delete on stampd.subscription, stampd.subscription_definition, stampd.subscription_matched to stampd;
@@ -149,45 +155,97 @@ comment on function stampd.subscription_lock(boolean) is
 
 -- --- what a commit matches ---
 
-create function stampd.subscription_keys(classes text[], ids text[]) returns table (key text, version bigint, written text)
+create function stampd.subscription_keys(classes text[], ids text[]) returns table (key text, version bigint, written text, departed text)
   language plpgsql stable set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 begin
   return query
     with written as materialized (
-      select d.class, d.id, d.version from unnest(classes, ids) u(class, id) join doc d on d.class = u.class and d.id = u.id
+      select d.class, d.id, d.version,
+             exists (select from sight s where s.class = d.class and s.id = d.id and s.lost = pg_current_xact_id()) as is_lost
+        from unnest(classes, ids) u(class, id) join doc d on d.class = u.class and d.id = u.id
     )
-    select t.key, max(t.version), case when count(t.id) between 1 and 8 then json_agg(t.id)::text end from (
-      select 'c' || w.class || '/@' as key, w.version, w.id from written w
+    select t.key, max(t.version), case when count(t.id) between 1 and 8 then json_agg(t.id)::text end,
+        case when count(t.departed) between 1 and 8 then (json_agg(t.departed) filter (where t.departed is not null))::text
+             when count(t.departed) > 8 then '[""]' end from (
+      select 'c' || w.class || '/@' as key, w.version, w.id, null as departed from written w
       union all
-      select 'd' || w.class || '/@' || w.id, w.version, null from written w
+      select 'd' || w.class || '/@' || w.id, w.version, null, null from written w
       union all
-      select 'm' || w.class || '/' || c.name || '@' || m.value, w.version, m.id
+      select 'm' || w.class || '/' || c.name || '@' || m.value, w.version, m.id, case when w.is_lost and m.was_here then m.id end
         from written w join collection c on c.class = w.class
         join member m on m.collection = c.number and m.id = w.id and m.xid = pg_current_xact_id()
     ) t group by t.key order by t.key collate "C";
 end $$;
 comment on function stampd.subscription_keys(text[], text[]) is
   'The keys that the present transaction can match, which has written or deleted these documents; of a class or a '
-  'collection with the ids, a JSON array, unless they are many.';
+  'collection with the ids, a JSON array, unless they are many; of a collection also with those that were members before and have '
+  'lost a principal, an empty id in place of many.';
 
-create function stampd.subscription_wake(keys text[], versions bigint[], lists text[], own text, minute bigint, start bigint, queue int)
+create function stampd.subscription_relation_ends(account text, of_class text, of_id text) returns boolean
+  language plpgsql stable set search_path = stampd, pg_temp as $$
+begin
+  return exists (
+    select from sight s where s.class = of_class and s.id = of_id and s.lost = pg_current_xact_id()
+      and (s.principal in ('o:' || account, 'm:' || account) or starts_with(s.principal, 'r:' || octet_length(account) || ':' || account || ':')
+           or (s.principal like 't:%' and exists (
+             select from sight_place p join item i on i.class = p.class and i.id = substr(s.principal, 3) and i.iclass = p.iclass and i.key = account
+               where p.is_of_team and p.kind = 'members' and i.content is not null))));
+end $$;
+comment on function stampd.subscription_relation_ends(text, text, text) is
+  'Has the present transaction taken a principal of the account, or of a team in which it is, from the document?';
+
+create function stampd.subscription_sights(classes text[], ids text[]) returns table (account text, version bigint)
+  language plpgsql stable set search_path = stampd, pg_temp as $$
+#variable_conflict use_column
+begin
+  return query
+    select r.account, max(r.version) from (
+      select i.id as account, i.version from unnest(classes, ids) u(class, id) join doc d on d.class = u.class and d.id = u.id
+        join item i on i.class = d.class and i.id = d.id and i.iclass = 'Roles' and i.version = d.version
+        where u.class = 'Account'
+      union all
+      select case s.principal ~ '^m:' when true then substr(s.principal, 3) else
+               convert_from(substring(convert_to(s.principal, 'UTF8') from 4 + length(split_part(s.principal, ':', 2))
+                                                                    for split_part(s.principal, ':', 2)::int), 'UTF8') end, s.version
+        from unnest(classes, ids) u(class, id) join sight s on s.class = u.class and s.id = u.id and s.xid = pg_current_xact_id()
+        where s.principal ~ '^[mr]:' and exists (select from sight_place p where p.class = u.class and p.is_of_team)
+    ) r group by r.account;
+end $$;
+comment on function stampd.subscription_sights(text[], text[]) is
+  'The accounts whose sight of other documents the present transaction may have changed, which has written these: by their roles, or as '
+  'members of teams.';
+
+create function stampd.subscription_wake(keys text[], versions bigint[], lists text[], departed text[], classes text[], ids text[], own text,
+    minute bigint, start bigint, queue int)
   returns table (taskid text, startat bigint) language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
   sessions text[];
 begin
   with woken as materialized (
-    select f.session, k.key, k.version, case when s.by_rules then k.list end as list from unnest(keys, versions, lists) k(key, version, list)
+    select f.session, k.key, 0 as kind, k.version, case when s.by_rules then k.list end as list
+      from unnest(keys, versions, lists) k(key, version, list)
       join subscription_definition f on f.key = k.key join subscription s on s.session = f.session
       where s.endpoint is not null and s.until > minute and s.session is distinct from own
+    union all
+    select f.session, k.key, 1, k.version, l.list from unnest(keys, versions, departed) k(key, version, departed)
+      join subscription_definition f on f.key = k.key join subscription s on s.session = f.session
+      cross join lateral (
+        select json_agg(j.id)::text as list from json_array_elements_text(k.departed::json) j(id)
+          where j.id = '' or subscription_relation_ends(s.account, substr(split_part(k.key, '/', 1), 2), j.id)) l
+      where k.departed is not null and l.list is not null and s.account <> '' and s.by_rules
+        and s.endpoint is not null and s.until > minute and s.session is distinct from own
+    union all
+    select s.session, 'w', 0, a.version, null from subscription_sights(classes, ids) a join subscription s on s.account = a.account
+      where s.account <> '' and s.by_rules and s.endpoint is not null and s.until > minute and s.session is distinct from own
   ), noted as (
-    insert into subscription_matched (session, key, id, version) select w.session, w.key, coalesce(i.id, ''), w.version from woken w
+    insert into subscription_matched (session, key, id, kind, version) select w.session, w.key, coalesce(i.id, ''), w.kind, w.version from woken w
       left join lateral (
         select j.id from json_array_elements_text(w.list::json) j(id)
           where (select count(*) from (select from subscription_matched m where m.session = w.session and m.taken = 0 and m.key = w.key
-                                         limit 32) c) < 32) i on true
-      order by w.session, w.key, i.id on conflict (session, taken, key, id) do nothing
+                                         and m.kind = w.kind limit 32) c) < 32) i on true
+      order by w.session, w.key, i.id, w.kind on conflict (session, taken, key, id, kind) do nothing
   )
   select array_agg(distinct w.session order by w.session) into sessions from woken w;
   if sessions is null then
@@ -211,7 +269,7 @@ begin
     update taskqueue t set startat = start, retry = 0, exc = null, report = null
       from parked p where t.taskid = p.taskid returning t.taskid, t.startat;
 end $$;
-comment on function stampd.subscription_wake(text[], bigint[], text[], text, bigint, bigint, int) is
+comment on function stampd.subscription_wake(text[], bigint[], text[], text[], text[], text[], text, bigint, bigint, int) is
   'Notes what matched for sessions that are to be woken, all but one, makes the tasks that do not wait yet and starts those that were parked.';
 
 create function stampd.subscription_is_of(held stampd.subscription, of_account text, by_rules boolean) returns boolean language sql immutable as $$
@@ -229,13 +287,15 @@ declare
   keys     text[];
   versions bigint[];
   lists    text[];
+  departed text[];
   since    bigint;
 begin
   if wakes then
     perform subscription_lock(false);
     perform set_config('stampd.matched', 'on', true);
   end if;
-  select array_agg(k.key), array_agg(k.version), array_agg(k.written) into keys, versions, lists from subscription_keys(classes, ids) k;
+  select array_agg(k.key), array_agg(k.version), array_agg(k.written), array_agg(k.departed) into keys, versions, lists, departed
+    from subscription_keys(classes, ids) k;
   if own is not null then
     select coalesce(s.trial_from, minute) into since from subscription s
       where s.session = own and s.until > minute and subscription_is_of(s, of_account, subscription_match.by_rules);
@@ -251,7 +311,8 @@ begin
     end if;
   end if;
   if wakes then
-    return query select 'task', w.taskid, w.startat from subscription_wake(keys, versions, lists, own, minute, start, queue) w;
+    return query select 'task', w.taskid, w.startat
+      from subscription_wake(keys, versions, lists, departed, classes, ids, own, minute, start, queue) w;
   end if;
 end $$;
 comment on function stampd.subscription_match(text[], text[], text, boolean, bigint, bigint, int, text, boolean) is
@@ -264,6 +325,7 @@ declare
   keys     text[];
   versions bigint[];
   lists    text[];
+  departed text[];
   queue    int;
 begin
   if current_setting('stampd.matched', true) = 'on' or not (select s.wakes from schema s where s.one) then
@@ -271,9 +333,10 @@ begin
   end if;
   perform subscription_lock(false);
   select o.qn into queue from task_operation o where o.opname = 'push';
-  select array_agg(k.key), array_agg(k.version), array_agg(k.written) into keys, versions, lists
+  select array_agg(k.key), array_agg(k.version), array_agg(k.written), array_agg(k.departed) into keys, versions, lists, departed
     from subscription_keys(array[new.class], array[new.id]) k;
-  perform subscription_wake(keys, versions, lists, null, present_minute(), stamp_now(), coalesce(queue, 3));
+  perform subscription_wake(keys, versions, lists, departed, array[new.class], array[new.id], null, present_minute(), stamp_now(),
+                            coalesce(queue, 3));
   if found then
     perform task_notify(0);
   end if;
@@ -480,7 +543,8 @@ comment on function stampd.purge_subscriptions(int) is
 
 -- --- the task `push` ---
 
-create function stampd.subscription_take(of_session text) returns table (taken bigint, def text, version bigint, id text)
+create function stampd.subscription_take(of_session text)
+  returns table (taken bigint, def text, version bigint, id text, kind int, xid bigint)
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -489,15 +553,16 @@ begin
   perform subscription_lock(true);
   present := pg_current_xact_id()::text::bigint;
   update subscription_matched t set taken = present where t.session = of_session and t.taken = 0;
-  delete from subscription_matched t where t.session = of_session and t.taken <> 0
+  delete from subscription_matched t where t.session = of_session and t.taken <> 0 and t.key <> 'w'
     and not exists (select from subscription_definition f where f.key = t.key and f.session = of_session); -- the session has dropped it
-  return query select present, f.def, min(t.version), t.id from subscription_matched t
-    join subscription_definition f on f.key = t.key and f.session = t.session where t.session = of_session group by f.def, t.id
-    order by f.def collate "C", t.id;
+  return query select present, f.def, min(t.version), t.id, case t.key when 'w' then 2 else t.kind end, min(t.xid)::text::bigint
+    from subscription_matched t join subscription_definition f on f.session = t.session and (f.key = t.key or t.key = 'w')
+    where t.session = of_session group by f.def, t.id, case t.key when 'w' then 2 else t.kind end
+    order by f.def collate "C", t.id, 5;
 end $$;
 comment on function stampd.subscription_take(text) is
   'Takes what was noted for the session, by a task that was claimed before: a commit that did not create another one is among it.  With '
-  'what was taken before and not marked as sent.';
+  'what was taken before and not marked as sent.  kind 2: the sight of the account itself may have changed; then all its definitions.';
 
 create function stampd.subscription_sent(of_session text, of_taken bigint) returns void
   language sql volatile set search_path = stampd, pg_temp as $$
@@ -519,7 +584,8 @@ comment on function stampd.wake_sessions(boolean) is
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.subscription_lock(boolean), stampd.subscription_keys(text[], text[]),
-  stampd.subscription_wake(text[], bigint[], text[], text, bigint, bigint, int),
+  stampd.subscription_relation_ends(text, text, text), stampd.subscription_sights(text[], text[]),
+  stampd.subscription_wake(text[], bigint[], text[], text[], text[], text[], text, bigint, bigint, int),
   stampd.subscription_is_of(stampd.subscription, text, boolean),
   stampd.subscription_match(text[], text[], text, boolean, bigint, bigint, int, text, boolean), stampd.subscription_client(text),
   stampd.subscription_return(text, bigint), stampd.subscription_show(text, bigint),

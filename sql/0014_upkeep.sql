@@ -109,12 +109,13 @@ begin
     on conflict (class, iclass) do update set after = '', done = 0;
   update unique_property u set is_ready = false where u.is_global;
   -- Numbers of transactions are those of another cluster: what was taken and not sent is taken once more.
-  insert into subscription_matched (session, key, id, version)
-    select t.session, t.key, t.id, min(t.version) from subscription_matched t where t.taken <> 0 group by t.session, t.key, t.id
-    on conflict (session, taken, key, id) do update set version = least(subscription_matched.version, excluded.version);
+  insert into subscription_matched (session, key, id, kind, version)
+    select t.session, t.key, t.id, t.kind, min(t.version) from subscription_matched t where t.taken <> 0 group by t.session, t.key, t.id, t.kind
+    on conflict (session, taken, key, id, kind) do update set version = least(subscription_matched.version, excluded.version);
   delete from subscription_matched t where t.taken <> 0;
   update namespace set floor = present, epoch = (random() * 9007199254740991)::bigint,
     restored = coalesce(current_setting('stampd.restored', true), '') where one;
+  perform servers_forget(); -- those that were there at the time of the backup
   perform pg_notify('stampd', 'all');
   return present;
 end $$;
@@ -139,6 +140,18 @@ comment on column stampd.import_progress.identity is 'Digest of the archive, and
 comment on column stampd.import_progress.state is 'The state that the namespace had, and gets again at the end.';
 comment on column stampd.import_progress.members is 'How many members of the archive are done.';
 comment on column stampd.import_progress.sum is 'What the documents imported so far amount to: JSON.';
+
+create table stampd.import_source (
+  source    text collate "C" primary key,
+  position  text not null,
+  documents bigint not null default 0,
+  moved     timestamptz not null default now()
+);
+comment on table stampd.import_source is
+  'Where documents are brought in from, again and again, and how far: each transaction that stores some moves its row.';
+comment on column stampd.import_source.source is 'Address of the database, and a digest of how its documents are mapped.';
+comment on column stampd.import_source.position is 'JSON (src/control/foreign/couch_position.h).';
+comment on column stampd.import_source.documents is 'How many were read so far.';
 
 create function stampd.import_document(class text, id text, iclasses text[], keys text[], contents text[], raws boolean[], attaches boolean default false)
   returns bigint

@@ -243,6 +243,15 @@ $$;
 comment on function stampd.sight_since(text, text[], text, text[]) is
   'Those of the documents that have one of the principals now, with the version since which they have had it.';
 
+create function stampd.sight_had(of_class text, ids text[], versions bigint[], principals text[]) returns setof bigint
+  language sql stable rows 10 set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+  select u.n - 1 from unnest(ids, versions) with ordinality u(id, version, n)
+    where exists (select from stampd.sight s where s.class = of_class and s.id = u.id and s.principal = any (principals)
+      and s.lost_version >= u.version and coalesce(s.gained, 0) < u.version)
+$$;
+comment on function stampd.sight_had(text, text[], bigint[], text[]) is
+  'Which of the documents, by their places from 0, had one of the principals at these versions and have lost it since.';
+
 -- --- upkeep ---
 
 create function stampd.purge_sights(older_than_stamp bigint, batch int default 1000) returns bigint
@@ -285,4 +294,5 @@ create trigger empty_sight after truncate on stampd.doc
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.sight_principals(text, text, text, text, boolean), stampd.sight_declare(bigint, json),
   stampd.sight_changes(text, xid8, text, text[], text, text, text[], text[], bigint),
-  stampd.sight_written(text, text[], text[], bigint, text[], text, text, text), stampd.sight_since(text, text[], text, text[]) to stampd;
+  stampd.sight_written(text, text[], text[], bigint, text[], text, text, text), stampd.sight_since(text, text[], text, text[]),
+  stampd.sight_had(text, text[], bigint[], text[]) to stampd;

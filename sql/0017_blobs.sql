@@ -3,17 +3,30 @@
 -- The bytes lie in a store outside the database.  A file is registered here before it gets its name there, and removed there before its
 -- row is deleted here, so no file that anything refers to can be missing, and what is left over after a crash is found.  A trigger on
 -- the items P keeps the references in step, whatever program or function writes the items.
+--
+-- In an encrypted namespace a file has a keyed hash of its SHA-256 as its name, which stands for the digest here, its size is that on the
+-- disk, and the type is encrypted: workers show all three behind the encrypted content (src/store/store_shown.c).
 
 create table stampd.blob (
   digest   bytea primary key check (octet_length(digest) = 32),
   size     bigint not null,
   touched  bigint not null,
-  removing boolean not null default false
+  removing boolean not null default false,
+  store    text collate "C",
+  object   text collate "C",
+  head     bytea check (octet_length(head) = 80),
+  check ((store is null) = (object is null)),
+  check (store is not null or head is null)
 ) with (fillfactor = 80);
 comment on table stampd.blob is 'A file that lies in the store, or is about to.';
 comment on column stampd.blob.touched is 'Stamp of the last upload.';
 comment on column stampd.blob.removing is 'A cleaner will remove it: nothing may refer to it, unless it is uploaded again.';
+comment on column stampd.blob.store is 'The object store that has the file, whole and checked; null: the directory has it.';
+comment on column stampd.blob.object is 'Its name there.';
+comment on column stampd.blob.head is 'In an encrypted namespace the header of the object: which data key, its salt, its check.';
 create index blob_removing on stampd.blob (digest) where removing;
+create index blob_here on stampd.blob (digest) where store is null;
+create index blob_stored on stampd.blob (store, digest) where store is not null;
 grant select, insert, update, delete on stampd.blob to stampd;
 
 create table stampd.blob_ref (
@@ -74,8 +87,8 @@ comment on function stampd.blob_claim(text, text, bigint) is
 
 create function stampd.blob_follow() returns trigger language plpgsql set search_path = stampd, pg_temp as $$
 declare
-  was   constant bytea := case when tg_op <> 'INSERT' then decode(old.content::json ->> 'sha', 'hex') end;
-  given constant json := case when tg_op <> 'DELETE' then new.content::json end;
+  was   constant bytea := case when tg_op <> 'INSERT' and old.content is not null then decode(export_object(old.content) ->> 'sha', 'hex') end;
+  given constant json := case when tg_op <> 'DELETE' and new.content is not null then export_object(new.content) end;
   has   constant bytea := decode(given ->> 'sha', 'hex');
 begin
   if was is distinct from has and was is not null then
@@ -102,16 +115,6 @@ create trigger blob_given after insert or update on stampd.item
   for each row when (new.iclass = 'P') execute function stampd.blob_follow();
 create trigger blob_taken after delete on stampd.item
   for each row when (old.iclass = 'P') execute function stampd.blob_follow();
-
--- --- volumes ---
-
-create function stampd.volumes() returns table (class text, documents bigint, v1 bigint, v2 bigint)
-  language sql stable set search_path = stampd, pg_temp as $$
-  select d.class, count(*), coalesce(sum(d.v1), 0)::bigint, coalesce(sum(d.v2), 0)::bigint from doc d where d.ctime <> 0
-    group by grouping sets ((), (d.class))
-$$;
-comment on function stampd.volumes() is
-  'The documents of each class and the sums of their v1 and v2, at one instant; the row without a class has those of the namespace.';
 
 -- --- the cleaner (src/serve/cleaner.h) ---
 
@@ -150,13 +153,13 @@ declare
   digests bytea[];
 begin
   select array_agg(l.digest) into digests from (
-    select b.digest from blob b where b.removing order by b.digest limit batch for update skip locked) l;
+    select b.digest from blob b where b.removing and b.store is null order by b.digest limit batch for update skip locked) l;
   update blob b set removing = false where b.digest = any (digests) and blob_is_used(b.digest);
   return query select encode(b.digest, 'hex') from blob b where b.digest = any (digests) and b.removing order by b.digest;
 end $$;
 comment on function stampd.blob_take(int) is
   'Locks up to `batch` marked files until the end of the transaction, which removes them from the store, and returns their digests.  '
-  'One that something refers to, which no program of the server does, is unmarked.';
+  'One that something refers to, which no program of the server does, is unmarked.  One that an object store has waits for the mover.';
 
 create function stampd.blob_forget(digests text[]) returns bigint
   language plpgsql volatile set search_path = stampd, pg_temp as $$
@@ -204,7 +207,156 @@ end $$;
 comment on function stampd.purge_references(bigint, int) is
   'Deletes references to files that ended before the stamp, and claims that have ended.  Returns how many; call again until 0.';
 
+-- --- object stores (src/serve/mover.h, doc/reference/object-stores.md) ---
+--
+-- A file that is uploaded lies in the directory.  The mover copies it to the store of the namespace, reads the copy back, and only then
+-- notes it in the row of the file; later the directory may lose it.  The name of an object is used once: so whoever removes one that is no
+-- longer noted, however late, removes no other copy.
+
+create table stampd.blob_place (
+  one   boolean primary key default true check (one),
+  store text collate "C" not null default ''
+);
+comment on table stampd.blob_place is 'Where the files of the namespace belong.';
+comment on column stampd.blob_place.store is 'Name of an object store of the site; empty: the directory.';
+insert into stampd.blob_place default values;
+grant select on stampd.blob_place to stampd;
+
+create table stampd.blob_left (
+  store  text collate "C" not null,
+  object text collate "C" not null,
+  since  bigint not null,
+  primary key (store, object)
+);
+comment on table stampd.blob_left is 'Objects to be removed: no file is read from them, or not yet.';
+create index blob_left_since on stampd.blob_left (since);
+grant select, insert, update, delete on stampd.blob_left to stampd;
+
+create function stampd.blob_place_set(of_store text) returns void
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+begin
+  update blob_place p set store = of_store where p.one;
+end $$;
+comment on function stampd.blob_place_set(text) is
+  'From now on the files of the namespace belong in this object store; empty: in the directory.  The mover of the server moves them.';
+
+create function stampd.blob_place_counts() returns table (store text, files bigint, bytes bigint)
+  language sql stable set search_path = stampd, pg_temp as $$
+  select coalesce(b.store, ''), count(*), coalesce(sum(b.size), 0)::bigint from blob b group by 1 order by 1
+$$;
+comment on function stampd.blob_place_counts() is 'How many files each object store has, and the directory, which is ''''.';
+
+create function stampd.blob_to_send(last text, batch int) returns table (digest text, size bigint, store text, object text)
+  language sql stable set search_path = stampd, pg_temp as $$
+  select encode(b.digest, 'hex'), b.size, p.store, '' from blob_place p cross join blob b
+    where p.store <> '' and b.store is null and not b.removing and b.digest > decode(last, 'hex') order by b.digest limit batch
+$$;
+comment on function stampd.blob_to_send(text, int) is
+  'Files of the directory that belong in an object store, and which, in the order of their digests, after this one.';
+
+create function stampd.blob_to_bring(last text, batch int) returns table (digest text, size bigint, store text, object text)
+  language sql stable set search_path = stampd, pg_temp as $$
+  select encode(f.digest, 'hex'), f.size, f.store, f.object from (
+    select b.* from blob_place p cross join blob b where b.store is not null and b.store < p.store and not b.removing
+    union all
+    select b.* from blob_place p cross join blob b where b.store is not null and b.store > p.store and not b.removing) f
+    where f.digest > decode(last, 'hex') order by f.digest limit batch
+$$;
+comment on function stampd.blob_to_bring(text, int) is
+  'Files of object stores in which they do not belong any more, in the order of their digests, after this one.';
+
+create function stampd.blob_object_begin(of_store text, of_object text) returns void
+  language sql volatile set search_path = stampd, pg_temp as $$
+  insert into blob_left (store, object, since) values (of_store, of_object, stamp_now())
+$$;
+comment on function stampd.blob_object_begin(text, text) is 'Before an object is written: if it is not noted, it is removed.';
+
+create function stampd.blob_object_note(of_digest text, of_store text, of_object text, of_head text) returns boolean
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+begin
+  update blob b set store = of_store, object = of_object, head = decode(nullif(of_head, ''), 'hex')
+    where b.digest = decode(of_digest, 'hex') and b.store is null and not b.removing
+      and exists (select from blob_left l where l.store = of_store and l.object = of_object);
+  if not found then
+    return false;
+  end if;
+  delete from blob_left l where l.store = of_store and l.object = of_object;
+  if not found then
+    raise exception 'the object is being removed' using errcode = '40001';
+  end if;
+  return true;
+end $$;
+comment on function stampd.blob_object_note(text, text, text, text) is
+  'The object is whole and checked: it has the file from now on.  False: the file is being removed, or has one already.';
+
+create function stampd.blob_object_release(of_digest text, of_object text) returns boolean
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+declare
+  from_store text;
+begin
+  select b.store into from_store from blob b where b.digest = decode(of_digest, 'hex') and b.object = of_object for update;
+  if from_store is null then
+    return false;
+  end if;
+  insert into blob_left (store, object, since) values (from_store, of_object, stamp_now());
+  update blob b set store = null, object = null, head = null where b.digest = decode(of_digest, 'hex');
+  return true;
+end $$;
+comment on function stampd.blob_object_release(text, text) is
+  'The directory has the file again, durably: its object is removed after a time.  False: the file has another object, or none.';
+
+create function stampd.blob_objects_release(batch int) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp set plan_cache_mode = force_generic_plan
+  set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+declare
+  digests  bytea[];
+  released bigint;
+begin
+  -- An upload waits for these rows, or has unmarked them: what refers to one of them is visible to the next statement.
+  select array_agg(l.digest) into digests from (
+    select b.digest from blob b where b.removing and b.store is not null order by b.digest limit batch for update skip locked) l;
+  update blob b set removing = false where b.digest = any (digests) and blob_is_used(b.digest);
+  insert into blob_left (store, object, since)
+    select b.store, b.object, stamp_now() from blob b where b.digest = any (digests) and b.removing;
+  update blob b set store = null, object = null, head = null where b.digest = any (digests) and b.removing;
+  get diagnostics released = row_count;
+  return released;
+end $$;
+comment on function stampd.blob_objects_release(int) is
+  'Gives up the objects of up to `batch` files that the cleaner has marked, which then removes them.  Returns how many.';
+
+create function stampd.blob_objects_left(age_s bigint, batch int) returns table (store text, object text)
+  language sql volatile set search_path = stampd, pg_temp as $$
+  select l.store, l.object from stampd.blob_left l where l.since < stamp_of(now() - make_interval(secs => age_s)) order by l.since limit batch
+$$;
+comment on function stampd.blob_objects_left(bigint, int) is 'Objects to be removed, since so many seconds.';
+
+create function stampd.blob_objects_forget(of_store text, of_object text) returns void
+  language sql volatile set search_path = stampd, pg_temp as $$
+  delete from blob_left l where l.store = of_store and l.object = of_object
+$$;
+comment on function stampd.blob_objects_forget(text, text) is 'The object is removed.';
+
+create function stampd.blob_away(digests text[]) returns setof text
+  language sql stable set search_path = stampd, pg_temp as $$
+  select d.digest from unnest(digests) d(digest) where exists (
+    select from blob b where b.digest = decode(d.digest, 'hex') and b.store is not null and not b.removing)
+$$;
+comment on function stampd.blob_away(text[]) is 'Those of the files that an object store has.';
+
+create function stampd.blob_lock_away(of_digest text) returns boolean
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+begin
+  perform from blob b where b.digest = decode(of_digest, 'hex') and b.store is not null for update;
+  return found;
+end $$;
+comment on function stampd.blob_lock_away(text) is
+  'Has an object store the file?  Then it has it until the end of the transaction, in which the directory may lose it.';
+
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.volumes(), stampd.blob_is_used(bytea), stampd.blob_mark(int, int, bigint), stampd.blob_take(int), stampd.blob_forget(text[]),
+grant execute on function stampd.blob_place_counts(), stampd.blob_to_send(text, int), stampd.blob_to_bring(text, int), stampd.blob_object_begin(text, text),
+  stampd.blob_object_note(text, text, text, text), stampd.blob_object_release(text, text), stampd.blob_objects_release(int),
+  stampd.blob_objects_left(bigint, int), stampd.blob_objects_forget(text, text), stampd.blob_away(text[]), stampd.blob_lock_away(text) to stampd;
+grant execute on function stampd.blob_is_used(bytea), stampd.blob_mark(int, int, bigint), stampd.blob_take(int), stampd.blob_forget(text[]),
   stampd.blob_note(text[], bigint[]) to stampd;
 grant execute on function stampd.blob_touch(text, bigint), stampd.blob_claim(text, text, bigint), stampd.blob_follow() to stampd;

@@ -61,7 +61,7 @@
 /* The server refuses at start a module built for another major version, or for a higher minor one.  Within a
  * major version, the interface only grows: minor versions add. */
 #define STAMPD_ABI_MAJOR 1
-#define STAMPD_ABI_MINOR 9
+#define STAMPD_ABI_MINOR 12
 #define STAMPD_ABI       (STAMPD_ABI_MAJOR * 1000 + STAMPD_ABI_MINOR)
 
 #if defined(__GNUC__)
@@ -83,8 +83,7 @@ struct stampd_document; /* a document as seen by one try */
 struct stampd_json;     /* a JSON value that was read */
 struct stampd_writer;   /* a JSON text being written */
 
-/* Text or bytes with their length; not necessarily NUL-terminated.  `data` NULL: absent, which differs from
- * empty. */
+/* Text or bytes with their length; not necessarily NUL-terminated.  `data` NULL: absent, not empty. */
 struct stampd_bytes {
     const char *data;
     size_t size;
@@ -104,18 +103,18 @@ enum stampd_access {
 
 /* Properties of an operation when it is run as a task (below).  All zero: the defaults. */
 struct stampd_task_class {
-    unsigned queue; /* 0 to 15; the setting task_queues overrides it */
-    unsigned
-        seconds; /* time limit of an attempt, all its cycles together; 0, or more than limit_task_s: that */
-    unsigned batch;            /* most of its tasks that may share a request and a commit, up to 1000; 0: 1 */
-    bool never_retry;          /* after its first failure it is parked */
+    unsigned queue;   /* 0 to 15; the setting task_queues overrides it */
+    unsigned seconds; /* of an attempt, all its cycles together; 0, or more than limit_task_s: that */
+    unsigned batch;   /* most of its tasks that may share a request and a commit, up to 1000; 0: 1 */
+    bool never_retry; /* after its first failure it is parked */
     bool clients_may_schedule; /* whoever may run it may schedule it with the operation `task`, without the
                                   administrator's key; it then has neither account nor key */
     /* Runs it again and again, in each namespace, with an empty param: Ymmddhhmm, Mddhhmm, Wdhhmm (1:
-     * Monday), Dhhmm or Hmm, in the time zone of the server (setting zone); NULL: not periodic.  A run begins
-     * only when the one before has ended.  Administrators view, change and stop it with `stampctl cron`. */
+     * Monday), Dhhmm, Hmm or five fields of crontab(5), in the setting zone; NULL: not periodic.  A run
+     * begins when the one before has ended.  Administrators change and stop it with `stampctl cron`. */
     const char *period;
-    const void *reserved[3];
+    const char *retries; /* delays (tasks.md, "Failures"); NULL: setting task_retries; since 1.10 */
+    const void *reserved[2];
 };
 
 /* Flags of an operation. */
@@ -181,6 +180,7 @@ struct stampd_search {
     const char *name;   /* a letter, then up to 31 letters, digits, '_', '-', '.' */
     const char *sql;    /* without a semicolon; $1, $2… stand for arguments, which are texts: $1::int */
     unsigned arguments; /* how many; up to 16 */
+    bool is_judged;     /* leaves out rows that the caller may not be shown: modules.md; since 1.9 */
     const void *reserved[4];
 };
 
@@ -448,8 +448,7 @@ void stampd_delete(struct stampd_document *document);
  * whose members are the columns.  They are not validated with the documents of the operation: fetch and check
  * again what you want to change.  `arguments` are texts; NULL: SQL's null.  NULL after a failure: more than
  * 1,000 rows or 16 MiB (ALIMIT), longer than statement_timeout_ms or than the operation may take (XTIME), an
- * argument that does not convert to its type in the SQL (AARG), SQL that fails or tries to write (XDATABASE;
- * the reason is logged). */
+ * argument of another type (AARG), SQL that fails or tries to write (XDATABASE; the reason is logged). */
 const struct stampd_json *stampd_run_search(struct stampd_call *call, const char *name,
                                             const char *const *arguments, size_t count);
 
@@ -564,18 +563,16 @@ struct stampd_task {
     /* "strict": in its domain it starts only after all tasks created before it with strict order, even while
      * one of those waits for its next try or is parked; NULL: as above. */
     const char *order;
-    /* With a resource: later requests for it delay the start at most this long after that of the first; 0: no
-     * limit, so that it may never start. */
+    /* With a resource: later requests delay the start at most so long after the first; 0: without limit. */
     int64_t longest_wait_s;
-    const void *reserved[2];
+    const char *key; /* by which limits count it (tasks.md); NULL: none; since 1.11 */
+    const void *reserved[1];
 };
 
-/* Schedules a task; at most limit_tasks in one operation.  Texts are not copied: they must live as long as
- * the request. */
+/* Schedules a task; at most limit_tasks in one operation.  Its texts must live as long as the request. */
 void stampd_schedule(struct stampd_call *call, const struct stampd_task *task);
 
-/* Does this call run a task?  Then it has no key and no afterwork, and its result is discarded.  Otherwise
- * the functions below return 0 or NULL. */
+/* Does this call run a task?  Then it has no key and no afterwork.  Otherwise these return 0 or NULL. */
 bool stampd_is_task(const struct stampd_call *call);
 const char *stampd_task_id(const struct stampd_call *call);
 const char *stampd_task_info(const struct stampd_call *call);
@@ -589,6 +586,8 @@ unsigned stampd_task_step(const struct stampd_call *call);  /* commits that it h
  * checkpoint.  NULL: the first cycle.  Setting one outside a task is BMODULE. */
 const struct stampd_json *stampd_checkpoint(struct stampd_call *call);
 void stampd_set_checkpoint(struct stampd_call *call, struct stampd_writer *writer);
+/* The commit with the checkpoint stores this text, cut after 500 bytes, as the progress of the task. */
+void stampd_set_progress(struct stampd_call *call, const char *text);
 
 /* If this try fails, its task is parked at once, without another attempt. */
 void stampd_never_retry(struct stampd_call *call);

@@ -2,8 +2,8 @@
 """Debian's package catalogue as documents.
 
 Reads what `apt-cache dumpavail` prints on standard input, writes one document a line as stampctl load takes them:
-class Package, id = name, the singleton Sta with what is known of the package, the names of those it depends on among
-it, and an item Dep for each of those.  Of several versions of a package the highest is kept.
+class Package, id = name, the singleton Sta with what is known of the package, the names of those it depends on and the
+words of its name and description among it, and an item Dep for each of those.  Of several versions of a package the highest is kept.
 """
 import argparse
 import json
@@ -14,6 +14,7 @@ STATUS_TEXTS = (('section', 'Section'), ('maintainer', 'Maintainer'), ('architec
                 ('priority', 'Priority'), ('homepage', 'Homepage'), ('source', 'Source'))
 STATUS_NUMBERS = (('installed_size', 'Installed-Size'), ('size', 'Size'))
 RELATION = re.compile(r'([A-Za-z0-9][A-Za-z0-9+.-]*)(?::([a-z0-9-]+))?\s*(?:(\([^)]*\)))?')
+WORD = re.compile(r'[^\W_]+')
 NOT_DIGITS_THEN_DIGITS = re.compile(r'([^0-9]*)([0-9]*)')
 
 
@@ -93,6 +94,7 @@ def status(fields):
 def document(name, fields):
     found = sorted(relations(fields).items())
     known = status(fields)
+    known['words'] = sorted(set(WORD.findall(f'{name} {known.get("description", "")}'.lower())))
     if found:
         known['depends'] = [package for package, _ in found]
     items = [{'c': 'Sta', 'j': known}]

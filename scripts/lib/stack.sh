@@ -450,6 +450,19 @@ queue_stop() {
     [ "${1:-}" = kill ] || rm -f "$STACK/run/stampd/qm.sock"
 }
 
+# --- stampctl schema watch, where a stack has it ---
+
+schema_start() {
+    local file=$STACK/run/schema.pid log=$STACK/log/schema.log
+    if process_runs "$file"; then return 0; fi
+    process_stop "$file" stampctl || fail "a former stampctl schema watch does not end: $(process_session "$file" stampctl)"
+    : >>"$log"
+    process_start "$file" "$log" / "$ME" "$STACK_BUILD/src/stampctl" schema watch --config "$STACK/etc/stampd.conf" \
+        --admin-conninfo "host=$STACK/run/postgres user=postgres" || stack_why "$log" "stampctl schema watch does not start"
+}
+
+schema_stop() { process_stop "$STACK/run/schema.pid" stampctl TERM:10; }
+
 # --- all of it ---
 
 # stack_start KEY_FILE [CODE=ACCESS...]: starts what does not run yet; the namespaces are made when missing.
@@ -479,7 +492,7 @@ stack_instance() {
 # Nothing of it is left running; false, with a line, when something does not end.
 stack_stop() {
     local part left=0
-    for part in queue nginx stampd postgres; do
+    for part in schema queue nginx stampd postgres; do
         "${part}_stop" || { echo "$SCRIPT_NAME: $part does not end" >&2; left=1; }
     done
     return "$left"

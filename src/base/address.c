@@ -127,6 +127,11 @@ uint64_t address_client(struct bytes text)
     return network ? network : 1; /* ::1 */
 }
 
+uint64_t address_site(uint64_t client)
+{
+    return client >> 32 == 0xffff ? client : client & ~UINT64_C(0xffff);
+}
+
 bool address_is_network(struct bytes text)
 {
     char copy[TEXT_MOST];

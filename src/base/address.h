@@ -19,6 +19,9 @@ bool address_is_loopback(const struct sockaddr *address);
  * of an IPv6 address, the smallest network that a customer gets.  Different clients have different numbers.
  * 0: not an address. */
 uint64_t address_client(struct bytes text);
+/* The site of such a client: the first 48 bits of an IPv6 address, the largest network that a customer
+ * usually gets; of an IPv4 address the client itself. */
+uint64_t address_site(uint64_t client);
 /* Is it an IPv4 or IPv6 address, or a network as ADDRESS/BITS? */
 bool address_is_network(struct bytes text);
 

@@ -1,10 +1,21 @@
 /* base64: encodes three bytes as four letters of six bits; a rest of one or two bytes as two or three
- * letters. */
+ * letters.  A letter is decoded by a table. */
 #include "base/base64.h"
 
-static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+static const char url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+static const char standard[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-void base64_add(struct builder *builder, struct bytes bytes)
+/* The letters that both alphabets have: 1 + the six bits; 0: no letter. */
+enum { NO_LETTER = 0, LETTERS = 62 };
+#define ROW(from, first) [from] = 1 + (first)
+#define FIVE(c, n)                                                                                           \
+    ROW(c, n), ROW((c) + 1, (n) + 1), ROW((c) + 2, (n) + 2), ROW((c) + 3, (n) + 3), ROW((c) + 4, (n) + 4)
+#define ALPHABET(c, n)                                                                                       \
+    FIVE(c, n), FIVE((c) + 5, (n) + 5), FIVE((c) + 10, (n) + 10), FIVE((c) + 15, (n) + 15),                  \
+        FIVE((c) + 20, (n) + 20), ROW((c) + 25, (n) + 25)
+static const unsigned char values[256] = {ALPHABET('A', 0), ALPHABET('a', 26), FIVE('0', 52), FIVE('5', 57)};
+
+static void add(struct builder *builder, struct bytes bytes, const char *letters)
 {
     const unsigned char *byte = (const unsigned char *)bytes.data;
     unsigned held = 0, bits = 0;
@@ -19,21 +30,30 @@ void base64_add(struct builder *builder, struct bytes bytes)
     builder->size += (size_t)(out - start);
 }
 
-bool base64_read(struct bytes text, void *bytes_r, size_t size)
+void base64_add(struct builder *builder, struct bytes bytes)
 {
-    unsigned char *out = bytes_r;
+    add(builder, bytes, url);
+}
+
+void base64_add_standard(struct builder *builder, struct bytes bytes)
+{
+    add(builder, bytes, standard);
+    for (size_t rest = bytes.size % 3; rest && rest < 3; rest++)
+        builder_add_text(builder, "=");
+}
+
+static bool decode(struct bytes text, unsigned char *out, const char *letters)
+{
     unsigned held = 0, bits = 0;
-    size_t count = size / 3 * 4 + (size % 3 ? size % 3 + 1 : 0), padding = (4 - count % 4) % 4;
-    if (text.size == count + padding) /* padding is complete or absent */
-        for (; text.size > count && text.data[text.size - 1] == '='; text.size--)
-            ;
-    if (text.size != count)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        const char *letter = memchr(letters, text.data[i], sizeof letters - 1);
-        if (!letter)
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned value = values[(unsigned char)text.data[i]];
+        if (value == NO_LETTER && text.data[i] == letters[LETTERS])
+            value = 1 + LETTERS;
+        else if (value == NO_LETTER && text.data[i] == letters[LETTERS + 1])
+            value = 1 + LETTERS + 1;
+        if (value == NO_LETTER)
             return false;
-        held = (held << 6 | (unsigned)(letter - letters)) & 0xffff;
+        held = (held << 6 | (value - 1)) & 0xffff;
         bits += 6;
         if (bits >= 8) {
             bits -= 8;
@@ -43,7 +63,33 @@ bool base64_read(struct bytes text, void *bytes_r, size_t size)
     return !(held & ((1U << bits) - 1));
 }
 
+static bool read_text(struct bytes text, void *bytes_r, size_t size, const char *letters)
+{
+    size_t count = size / 3 * 4 + (size % 3 ? size % 3 + 1 : 0), padding = (4 - count % 4) % 4;
+    if (text.size == count + padding) /* padding is complete or absent */
+        for (; text.size > count && text.data[text.size - 1] == '='; text.size--)
+            ;
+    return text.size == count && decode(text, bytes_r, letters);
+}
+
+bool base64_read(struct bytes text, void *bytes_r, size_t size)
+{
+    return read_text(text, bytes_r, size, url);
+}
+
+bool base64_read_standard(struct bytes text, void *bytes_r, size_t size)
+{
+    return read_text(text, bytes_r, size, standard);
+}
+
 bool base64_read_strict(struct bytes text, void *bytes_r, size_t size)
 {
     return text.size && text.data[text.size - 1] != '=' && base64_read(text, bytes_r, size);
+}
+
+size_t base64_size(struct bytes text)
+{
+    for (int padding = 0; padding < 2 && text.size && text.data[text.size - 1] == '='; padding++)
+        text.size--;
+    return text.size / 4 * 3 + (text.size % 4 ? text.size % 4 - 1 : 0);
 }

@@ -1,6 +1,7 @@
 /* bytes: UTF-8 check, integers, writing to files. */
 #include "base/bytes.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -127,4 +128,42 @@ bool bytes_write(int fd, struct bytes text)
         text.size -= (size_t)put;
     }
     return true;
+}
+
+bool bytes_write_at(int fd, struct bytes text, int64_t at)
+{
+    for (size_t done = 0; done < text.size;) {
+        ssize_t size = pwrite(fd, text.data + done, text.size - done, (off_t)at + (off_t)done);
+        if (size < 0 && errno != EINTR)
+            return false;
+        done += size > 0 ? (size_t)size : 0;
+    }
+    return true;
+}
+
+ssize_t bytes_read_at(int fd, unsigned char *data_r, size_t size, int64_t at)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t part = pread(fd, data_r + done, size - done, (off_t)at + (off_t)done);
+        if (part == 0)
+            break;
+        if (part < 0 && errno != EINTR)
+            return -1;
+        done += part > 0 ? (size_t)part : 0;
+    }
+    return (ssize_t)done;
+}
+
+void bytes_put_u64(unsigned char data_r[8], uint64_t number)
+{
+    uint64_t wire = htobe64(number);
+    memcpy(data_r, &wire, sizeof wire);
+}
+
+uint64_t bytes_get_u64(const unsigned char data[8])
+{
+    uint64_t wire;
+    memcpy(&wire, data, sizeof wire);
+    return be64toh(wire);
 }

@@ -5,6 +5,7 @@
 #include "base/base.h"
 
 #include <string.h>
+#include <sys/types.h>
 
 struct bytes {
     const char *data; /* NULL: no text at all, not the same as an empty one */
@@ -45,5 +46,14 @@ bool bytes_to_i64(struct bytes text, int64_t *value_r);
 
 /* Writes the whole text to the file; on failure returns false and sets errno. */
 MUST_USE bool bytes_write(int fd, struct bytes text);
+/* The same from this place of the file on; its position stays. */
+MUST_USE bool bytes_write_at(int fd, struct bytes text, int64_t at);
+/* Reads so many bytes from this place on; its position stays.  Returns fewer at the end of the file, -1 on
+ * failure, with errno. */
+MUST_USE ssize_t bytes_read_at(int fd, unsigned char *data_r, size_t size, int64_t at);
+
+/* A number as 8 bytes, the most significant first. */
+void bytes_put_u64(unsigned char data_r[8], uint64_t number);
+uint64_t bytes_get_u64(const unsigned char data[8]);
 
 #endif

@@ -33,6 +33,7 @@ POINT(TASK_SHOWN, "task-shown", "task_run: the claim is shown in the slot, nothi
 POINT(TASK_CLAIMED, "task-claimed", "task_run: it is claimed, nothing was done")
 POINT(TASK_FAILED, "task-failed", "task_run: the attempt has failed, nothing was written of that")
 POINT(TASK_PUT_BACK, "task-put-back", "task_run: it waits again")
+POINT(TASK_TAKEN, "task-taken", "take: tasks are claimed for an external worker, which was not answered")
 POINT(TASK_LOST, "task-lost", "task_scan: an attempt is known to be lost, nothing was written of that")
 POINT(MAIL_SENT, "mail-sent", "mailing: the mail server has accepted a mail, its ticket is not written")
 /* the file of an attachment: blob_store.h */
@@ -41,6 +42,9 @@ POINT(BLOB_SEALED, "blob-sealed", "blob_store_seal: they are durable, under no d
 POINT(BLOB_REGISTERED, "blob-registered", "attachment_upload: the database has its row, no file has the digest")
 POINT(BLOB_RENAMED, "blob-renamed", "blob_store_finish: the file has its digest, the folder is not synchronised")
 POINT(BLOB_PUBLISHED, "blob-published", "blob_store_finish: it is durable under its digest, no document has it")
+/* a file that is encrypted again: blob_reseal.h */
+POINT(BLOB_FORMER, "blob-former", "blob_reseal_finish: the former file has its second name")
+POINT(BLOB_REPLACED, "blob-replaced", "blob_reseal_finish: the new one has its place, the folder is not synchronised")
 /* an upload in parts: blob_part.h */
 POINT(PART_CREATED, "part-created", "blob_part_create: its record is durable, the client does not know it")
 POINT(PART_DURABLE, "part-durable", "blob_part_advance: the bytes of a part are durable, the offset is the former one")
@@ -52,6 +56,18 @@ POINT(CLEANER_REMOVED, "cleaner-removed", "cleaner: one more file is removed, it
 POINT(CLEANER_FORGOTTEN, "cleaner-forgotten", "cleaner: the rows of removed files are deleted")
 POINT(CLEANER_MARKED, "cleaner-marked", "cleaner: files are marked, none is removed")
 POINT(CLEANER_NOTED, "cleaner-noted", "cleaner: files without rows have got theirs, marked")
+/* the mover of files: mover.h */
+POINT(MOVER_BEGUN, "mover-begun", "mover: the name of an object is noted as one to be removed, nothing is written")
+POINT(MOVER_WRITTEN, "mover-written", "mover_file: an object is written, not checked")
+POINT(MOVER_NOTED, "mover-noted", "mover: an object has a file, the directory has it too")
+POINT(MOVER_LEAVING, "mover-leaving", "mover: a file of the directory is leaving")
+POINT(MOVER_DROPPED, "mover-dropped", "mover: the directory has lost a file, whose row is locked")
+POINT(MOVER_BROUGHT, "mover-brought", "mover: the directory has a file again, its object is noted")
+POINT(MOVER_RELEASED, "mover-released", "mover: objects of files that nothing refers to are noted as to be removed")
+POINT(MOVER_REMOVED, "mover-removed", "mover: an object is removed, and noted as to be removed")
+/* a change of records: undo.h; tried in test/unit/test_records_death.c */
+POINT(RECORDS_NOTED, "records-noted", "undo_note: one more word is noted, and has its former value")
+POINT(RECORDS_DONE, "records-done", "undo_commit: the change has happened, its lock is held")
 /* open(ns) */
 POINT(SESSION_CONNECTED, "session-connected", "session_open: connected, nothing was asked")
 POINT(SESSION_ENDED_OTHERS, "session-ended-others", "session_open: the sessions in the way were told to end")

@@ -18,7 +18,9 @@ static const char *program_name = "stampd";
 static enum log_level wanted_level = LOG_LEVEL_INFO;
 static bool use_syslog;
 static bool is_journal; /* standard error is read by systemd, which takes <N> for the priority */
-static const char *request_id;
+static const char *request_id, *trace;
+enum { IDS_MOST = 152 }; /* bytes that both take in a line, with their labels */
+static void (*listener)(enum log_level level, const char *text, size_t size);
 
 static const char *const level_words[] = {"error", "warning", "info", "debug"};
 static const int syslog_levels[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
@@ -33,6 +35,12 @@ static bool is_read_by_journal(void)
     struct stat status;
     return named && sscanf(named, "%ju:%ju%c", &device, &inode, &more) == 2 &&
            fstat(STDERR_FILENO, &status) == 0 && device == status.st_dev && inode == status.st_ino;
+}
+
+void log_close(void)
+{
+    if (use_syslog)
+        closelog(); /* the next line opens it again */
 }
 
 void log_open(const char *program, enum log_level level, bool to_syslog)
@@ -55,6 +63,27 @@ void log_set_request_id(const char *id)
     request_id = id;
 }
 
+void log_set_trace(const char *new_trace)
+{
+    trace = new_trace;
+}
+
+void log_set_listener(void (*new_listener)(enum log_level level, const char *text, size_t size))
+{
+    listener = new_listener;
+}
+
+/* Adds it to what the line has; nothing if there is no room. */
+static size_t add_id(char *line, size_t used, size_t size, const char *label, const char *id)
+{
+    size_t label_size = strlen(label), id_size = id ? strnlen(id, 64) : 0;
+    if (!id || label_size + id_size >= size - used)
+        return used;
+    memcpy(line + used, label, label_size);
+    memcpy(line + used + label_size, id, id_size);
+    return used + label_size + id_size;
+}
+
 static void emit(enum log_level level, const char *format, va_list arguments)
 {
     if (level > wanted_level)
@@ -74,21 +103,18 @@ static void emit(enum log_level level, const char *format, va_list arguments)
             (size_t)snprintf(line + used, sizeof line - used, ".%03ldZ %s[%d] %s: ", now.tv_nsec / 1000000,
                              program_name, (int)getpid(), level_words[level]);
     }
-    int wrote = vsnprintf(line + used, sizeof line - used - 80, format, arguments);
+    const size_t start = used;
+    int wrote = vsnprintf(line + used, sizeof line - used - IDS_MOST, format, arguments);
     if (wrote > 0)
-        used += (size_t)wrote < sizeof line - used - 80 ? (size_t)wrote : sizeof line - used - 81;
-    if (request_id) {
-        static const char label[] = " request=";
-        size_t id_size = strnlen(request_id, 64);
-        if (sizeof label + id_size < sizeof line - used) {
-            memcpy(line + used, label, sizeof label - 1);
-            memcpy(line + used + sizeof label - 1, request_id, id_size);
-            used += sizeof label - 1 + id_size;
-        }
-    }
+        used +=
+            (size_t)wrote < sizeof line - used - IDS_MOST ? (size_t)wrote : sizeof line - used - IDS_MOST - 1;
+    used = add_id(line, used, sizeof line, " request=", request_id);
+    used = add_id(line, used, sizeof line, " trace=", trace);
     for (size_t i = 0; i < used; i++) /* input from a client must not forge a second line */
         if ((unsigned char)line[i] < ' ')
             line[i] = ' ';
+    if (listener)
+        listener(level, line + start, used - start);
     if (use_syslog) {
         line[used] = '\0';
         syslog(syslog_levels[level], "%s", line);
@@ -161,8 +187,8 @@ static void write_at(enum log_level level, const char *format, ...)
 
 void log_flush(int64_t now_ms)
 {
-    const char *present_id = request_id;
-    request_id = NULL; /* the lines were of many requests */
+    const char *present_id = request_id, *present_trace = trace;
+    request_id = trace = NULL; /* the lines were of many requests */
     for (size_t i = 0; i < COUNT_OF(often); i++) {
         if (!often[i].format || now_ms < often[i].until_ms)
             continue;
@@ -172,6 +198,7 @@ void log_flush(int64_t now_ms)
         often[i].format = NULL;
     }
     request_id = present_id;
+    trace = present_trace;
 }
 
 void log_often(enum log_level level, const char *kind, const char *format, ...)

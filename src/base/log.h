@@ -10,9 +10,16 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 /* `program` is kept, not copied.  Lines for systemd's journal (JOURNAL_STREAM) begin with their priority, <3>
  * to <7>.  Before this call lines go to standard error at level info. */
 void log_open(const char *program, enum log_level level, bool to_syslog);
+/* Before a child closes its descriptors: the next line opens the log again. */
+void log_close(void);
 void log_set_level(enum log_level level);
+/* Calls this with each line that is written, without the time and the program; the text is valid during the
+ * call only.  NULL: nobody.  The listener must not log. */
+void log_set_listener(void (*listener)(enum log_level level, const char *text, size_t size));
 /* Adds this id to every log line until it is set to NULL; kept, not copied. */
 void log_set_request_id(const char *id);
+/* What the lines that follow have as trace=: the trace of the task that is run; NULL: nothing. */
+void log_set_trace(const char *trace);
 
 void log_error(const char *format, ...) PRINTF_LIKE(1, 2);
 void log_warning(const char *format, ...) PRINTF_LIKE(1, 2);

@@ -1,9 +1,7 @@
-/* settings: the ini file, read by inih.  Lines that inih would alter silently (a line cut at its maximum
- * length, a comment in the middle of a value, a section) are refused before inih reads them. */
+/* settings: each pair of the file is one of the table. */
 #include "base/settings.h"
 
 #include <errno.h>
-#include <ini.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "base/pairs.h"
 #include "base/schedule.h"
 
 enum setting {
@@ -28,12 +27,7 @@ enum setting {
 
 struct settings_reader {
     struct settings *settings;
-    FILE *file;
-    char *line; /* the current line, unchanged */
-    size_t capacity;
-    int number;        /* of the line */
-    bool has_name;     /* a setting precedes */
-    bool is_continued; /* the line continues the previous value */
+    bool is_continued; /* the value continues the previous one */
     bool is_given[SETTING_COUNT];
     char *problem;
     size_t problem_size;
@@ -154,12 +148,11 @@ static bool continue_text(char **field, const char *value)
     return true;
 }
 
-/* inih's handler: one name with its value, or with the next line of its value. */
-static int take_pair(void *context, const char *section, const char *name, const char *value)
+static bool take_pair(void *context, const struct named_value *pair)
 {
     struct settings_reader *reader = context;
-    (void)section; /* always empty: lines that begin a section are refused earlier */
-    reader->has_name = true;
+    const char *name = pair->name, *value = pair->value;
+    reader->is_continued = pair->is_continued;
 #define TEXT(field, standard, description)                                                                   \
     if (strcmp(name, #field) == 0)                                                                           \
         return reader->is_continued                                                                          \
@@ -179,43 +172,6 @@ static int take_pair(void *context, const char *section, const char *name, const
 #undef NUMBER
     return *name ? refuse(reader, "%s: there is no such setting", name)
                  : refuse(reader, "expected name = value");
-}
-
-/* Would inih read the line unchanged? */
-static bool is_plain(struct settings_reader *reader, size_t size, size_t most)
-{
-    const char *line = reader->line, *start = line + strspn(line, " \t\r\n");
-    if (memchr(line, '\0', size))
-        return refuse(reader, "a NUL byte: this is no text file");
-    if (*start == '\0' || *start == '#' || *start == ';')
-        return size <= most || refuse(reader, "a line of more than %zu bytes", most);
-    if (*start == '[')
-        return refuse(reader, "%.*s: the file has no sections", (int)strcspn(start, "\r\n"), start);
-    if (size > most)
-        return refuse(reader, "a line of more than %zu bytes; a value may go on in indented lines", most);
-    const char *comment = strchr(start, ';');
-    while (comment && comment[-1] != ' ' && comment[-1] != '\t')
-        comment = strchr(comment + 1, ';');
-    return !comment || refuse(reader, "a blank and a semicolon in a value, which would end it");
-}
-
-/* inih's reader: returns the next line, or the end after the first error. */
-static char *next_line(char *buffer, int size, void *context)
-{
-    struct settings_reader *reader = context;
-    if (*reader->problem)
-        return NULL;
-    ssize_t length = getline(&reader->line, &reader->capacity, reader->file);
-    if (length < 0) {
-        if (ferror(reader->file))
-            refuse(reader, "%s", strerror(errno));
-        return NULL;
-    }
-    reader->number++;
-    if (!is_plain(reader, (size_t)length, (size_t)size - 1))
-        return NULL;
-    reader->is_continued = reader->has_name && (*reader->line == ' ' || *reader->line == '\t');
-    return memcpy(buffer, reader->line, (size_t)length + 1);
 }
 
 /* The longest path made in run_directory, `/worker-127.sock`, must fit into a socket's address (108 bytes).
@@ -348,9 +304,12 @@ static bool check_tasks(struct settings_reader *reader)
     if (!schedule_is_queues(settings->task_queues))
         return refuse(reader, "task_queues = %s: expected Name=number, numbers from 0 to %d",
                       settings->task_queues, SCHEDULE_QUEUES - 1);
-    if (!schedule_is_retries(settings->task_retries))
+    if (!schedule_is_retries(bytes_of(settings->task_retries)))
         return refuse(reader, "task_retries = %s: expected up to %d numbers of minutes, up to %d",
                       settings->task_retries, SCHEDULE_RETRIES_MAX, SCHEDULE_MINUTES_MAX);
+    if (!schedule_is_retries_of(settings->task_retries_of))
+        return refuse(reader, "task_retries_of = %s: expected Name=delays, separated by commas, at most %d",
+                      settings->task_retries_of, SCHEDULE_RETRIES_MAX);
     return check_manager(reader) && check_push(reader);
 }
 
@@ -369,6 +328,9 @@ static bool check_whole(struct settings_reader *reader)
                       settings->run_directory, RUN_DIRECTORY_MAX);
     if (*settings->segment && *settings->segment != '/')
         return refuse(reader, "segment = %s: expected an absolute path", settings->segment);
+    if (*settings->site_key_command && (*settings->site_key_command != '/' || *settings->site_key_file))
+        return refuse(reader, "site_key_command = %s: expected an absolute path, and no site_key_file",
+                      settings->site_key_command);
     if (settings->limit_answer_bytes <= settings->limit_document_bytes)
         return refuse(reader, "limit_answer_bytes = %lld: expected more than limit_document_bytes, %lld",
                       (long long)settings->limit_answer_bytes, (long long)settings->limit_document_bytes);
@@ -378,35 +340,16 @@ static bool check_whole(struct settings_reader *reader)
     return check_clients(reader) && check_tasks(reader);
 }
 
-static bool read_file(struct settings_reader *reader, const char *path)
-{
-    reader->file = fopen(path, "re");
-    if (!reader->file)
-        return refuse(reader, "%s", strerror(errno));
-    int wrong = ini_parse_stream(next_line, reader, take_pair, reader);
-    if (wrong && (!*reader->problem || wrong < reader->number)) { /* no pair: only inih has the line */
-        reader->number = wrong;
-        refuse(reader, "expected name = value");
-    }
-    fclose(reader->file);
-    free(reader->line);
-    return !*reader->problem;
-}
-
 bool settings_load(struct settings *settings, const char *path, char *problem, size_t problem_size)
 {
     char detail[512] = "";
     struct settings_reader reader = {.settings = settings, .problem = detail, .problem_size = sizeof detail};
+    struct pairs pairs = {take_pair, &reader, detail, sizeof detail, .has_sections = false};
     set_defaults(settings);
-    bool good = read_file(&reader, path);
-    if (good) {
-        reader.number = 0;
-        good = check_whole(&reader);
-    }
-    if (good)
+    if (pairs_read(&pairs, path) && check_whole(&reader))
         return true;
-    if (reader.number)
-        snprintf(problem, problem_size, "%s:%d: %s", path, reader.number, detail);
+    if (pairs.number)
+        snprintf(problem, problem_size, "%s:%d: %s", path, pairs.number, detail);
     else
         snprintf(problem, problem_size, "%s: %s", path, detail);
     settings_free(settings);

@@ -40,6 +40,25 @@ int stop_open(void)
     return descriptor;
 }
 
+static void NORETURN end_at_once(int number UNUSED)
+{
+    _exit(0);
+}
+
+void stop_end_at_once(void)
+{
+    struct sigaction action = {.sa_handler = end_at_once};
+    sigset_t mask;
+    fill_mask(&mask);
+    sigdelset(&mask, SIGTERM);
+    sigdelset(&mask, SIGQUIT);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGQUIT, &action, NULL);
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, NULL);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
 int stop_next(void)
 {
     struct signalfd_siginfo info;

@@ -11,6 +11,9 @@
 /* Blocks the signals, restores their default action (SIGPIPE is ignored), and forgets earlier stop requests.
  * Returns a descriptor that is readable when a signal is pending; the module owns it. */
 int stop_open(void);
+/* From now on SIGTERM and SIGQUIT end the process at once, with status 0; for one whose work can be cut off
+ * anywhere.  Other signals stay blocked. */
+void stop_end_at_once(void);
 /* The next pending signal, 0 when there is none.  Does not wait. */
 int stop_next(void);
 /* Does the signal end a command: SIGINT, SIGTERM, SIGHUP or SIGQUIT? */

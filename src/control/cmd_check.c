@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "control/directive.h"
+#include "control/folder_reach.h"
 #include "control/migrations.h"
 #include "control/homes.h"
 #include "control/map.h"
@@ -174,7 +175,9 @@ static bool check_database(struct check *check, const char *code, const char *da
                     code);
     struct data_keys *keys;
     if (!ns_keys_read(check->control, *pg_r, &keys))
-        return find(check, false, "namespace %s: its data keys cannot be used: see site_key_file", code);
+        return find(check, false,
+                    "namespace %s: its data keys cannot be used: see site_key_file and site_key_command",
+                    code);
     return find(check, true, "namespace %s: database %s, schema %d%s", code, database, number,
                 keys->count ? ", encrypted" : "");
 }
@@ -449,6 +452,23 @@ static bool is_in_group(const struct passwd *user, const struct group *group)
     return is_member;
 }
 
+/* nginx itself reads the files of attachments. */
+static void check_files(struct check *check, const struct passwd *user, bool is_certain)
+{
+    const char *folder = check->control->settings.blob_directory;
+    const char *obstacle = folder_reach_obstacle(check->control->arena, user, folder);
+    if (!obstacle)
+        return;
+    if (is_certain)
+        find(check, false,
+             "nginx: its user %s cannot enter %s: it cannot send the files in blob_directory = %s",
+             user->pw_name, obstacle, folder);
+    else
+        warn(check,
+             "nginx: the user %s of /etc/nginx/nginx.conf cannot enter %s, on the way to the files in %s",
+             user->pw_name, obstacle, folder);
+}
+
 /* The sockets of workers admit the members of socket_group.  If the file is a part of nginx's configuration,
  * the usual main one is asked, which may not be that of this nginx. */
 static void check_user(struct check *check, struct bytes text)
@@ -471,6 +491,8 @@ static void check_user(struct check *check, struct bytes text)
     else
         warn(check, "nginx: the user %s of /etc/nginx/nginx.conf is not in socket_group %s", name,
              of_sockets);
+    if (user)
+        check_files(check, user, is_here);
 }
 
 static void check_nginx(struct check *check, const char *path, const char *map_file)

@@ -15,7 +15,7 @@
 
 enum { NAME_MOST = 64, OPERATION_MOST = 32, INFO_MOST = 255 };
 
-#define PERIODS "Ymmddhhmm, Mddhhmm, Wdhhmm (1 is Monday), Dhhmm or Hmm"
+#define PERIODS "Ymmddhhmm, Mddhhmm, Wdhhmm (1 is Monday), Dhhmm, Hmm, or the fields of crontab(5)"
 
 /* --- common parts --- */
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "control/homes.h"
+#include "control/nginx_objects.h"
 #include "control/nginx_refusals.h"
 #include "control/map.h"
 #include "control/message.h"
@@ -206,10 +207,13 @@ static bool fill(struct control *control, const struct nginx_options *options, s
     struct arena *arena = control->arena;
     const struct settings *settings = &control->settings;
     int64_t connections = CONNECTIONS + 2 * settings->live_connections;
+    const char *objects = nginx_objects(control, &options->site);
+    if (!objects)
+        return false;
     const struct template_value values[] = {
         {"ACCESS_LOG", strcmp(options->access_log, "off") == 0
-                           ? "off"
-                           : arena_printf(arena, "%s stampd", options->access_log)},
+                           ? ""
+                           : arena_printf(arena, "    access_log %s stampd;\n", options->access_log)},
         {"ANONYMOUS_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_anonymous_body(settings))},
         {"ANSWER_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_answer_bytes)},
         {"BLOB_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_blob_bytes)},
@@ -236,6 +240,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"HTTP", site_http(arena, &options->site)},
         {"LISTEN", site_listen(arena, &options->site)},
         {"LOCATIONS", site_locations(arena, &options->site)},
+        {"OBJECT_STORES", objects},
         {"PID", options->pid},
         {"STRAY", site_stray(&options->site)},
         {"LIVE_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_live_body(settings))},

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "control/ns_keys.h"
 #include "control/migrations.h"
 #include "control/ns_database.h"
 #include "control/ns_purge.h"
 #include "control/record.h"
+#include "control/servers.h"
 #include "control/schema/schema_wait.h"
 #include "model/schema.h"
 #include "edge/json.h"
@@ -132,7 +132,7 @@ static bool renew(struct control *control, struct pg *pg, const struct namespace
     if (!control_query(control, pg, conf->database, "select stampd.after_restore()", NULL, &result))
         return false;
     printf("%s: all documents are of version %lld now\n", conf->code, (long long)pg_get_i64(result, 0, 0));
-    return control_execute(pg, conf->database, "vacuum analyze");
+    return servers_await(control, pg) && control_execute(pg, conf->database, "vacuum analyze");
 }
 
 static int ns_restored(struct control *control, int argc, char **argv)
@@ -252,7 +252,8 @@ static bool change(struct control *control, const char *code, const struct setti
         message_print("accounts: %s", refusal);
         return false;
     }
-    return bytes_equal(text, conf->text) || ns_registry_store(control, registry.z, code, text);
+    return (bytes_equal(text, conf->text) || ns_registry_store(control, registry.z, code, text)) &&
+           servers_await(control, registry.z);
 }
 
 bool cmd_ns_set(struct control *control, const char *code, const char *member, struct bytes value)
@@ -305,12 +306,6 @@ static int ns_access(struct control *control, int argc, char **argv)
     if (!namespace_is_access(words[1])) {
         message_print("%s: \"%s\": expected %s", command.name, words[1], command.arguments);
         return CONTROL_WRONG;
-    }
-    if (strcmp(words[1], "rules") == 0) {
-        struct ns_target target;
-        if (!ns_registry_connect(control, words[0], &target) ||
-            !ns_keys_refuse(control, target.pg, "access rules"))
-            return CONTROL_FAILED;
     }
     const struct setting setting = {"access", json_of(control->arena, words[1])};
     return change(control, words[0], &setting, 1) ? CONTROL_DONE : CONTROL_FAILED;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/files/stored_files.h"
 #include "control/map.h"
 #include "control/message.h"
 #include "control/migrations.h"
@@ -247,9 +248,8 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
         message_print("ns create: --access %s: expected closed, read, open or rules", creation.access);
         return CONTROL_WRONG;
     }
-    if (creation.is_encrypted &&
-        (is_z(creation.code) || (creation.access && strcmp(creation.access, "rules") == 0))) {
-        message_print("ns create: --encrypted: neither z nor a namespace with access rules can be encrypted");
+    if (creation.is_encrypted && is_z(creation.code)) {
+        message_print("ns create: --encrypted: z cannot be encrypted");
         return CONTROL_WRONG;
     }
     if (!control_load_settings(control) || !create(&creation, &map))
@@ -307,8 +307,13 @@ static bool drop(struct control *control, const char *code, const struct map_opt
                       code);
         return false;
     }
+    bool is_there;
     if (!map_write(control, map, confs, count, code) ||
-        !ns_database_execute(maintenance, "drop database if exists ", database, " with (force)"))
+        !ns_database_exists(control, maintenance, database, &is_there))
+        return false;
+    if (is_there && !is_z(code))
+        stored_files_remove_objects(control, database);
+    if (!ns_database_execute(maintenance, "drop database if exists ", database, " with (force)"))
         return false;
     printf("%s: dropped the database %s\n", code, database);
     if (!remove_files(control, database))

@@ -3,9 +3,11 @@
 
 #include <stdio.h>
 
+#include "control/files/files_reseal.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
 #include "control/record.h"
+#include "control/schema/schema_plan.h"
 
 static bool print_keys(struct control *control, struct pg *pg, bool is_json)
 {
@@ -31,6 +33,16 @@ static bool print_keys(struct control *control, struct pg *pg, bool is_json)
     return true;
 }
 
+static bool reseal(struct control *control, const struct ns_target *target)
+{
+    struct pg *pg = target->pg;
+    struct schema_plan plan;
+    struct data_keys *keys;
+    return ns_keys_read(control, pg, &keys) && schema_plan_read_applied(control, pg, &plan) &&
+           ns_keys_reseal(control, pg, keys, plan.applied, NO_BYTES) &&
+           files_reseal_run(control, target, keys);
+}
+
 int cmd_ns_keys(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
@@ -42,12 +54,17 @@ int cmd_ns_keys(struct control *control, int argc, char **argv)
         "Running servers begin to use a new data key at once; what was written before stays readable under\n"
         "its own.  After a change of the site key, with the former one in site_key_former_file, --wrap "
         "wraps\n"
-        "all data keys under the present one; then the former one is no longer needed.\n"};
-    bool is_new = false, is_wrap = false, is_json = false;
+        "all data keys under the present one; then the former one is no longer needed.  --reseal works "
+        "while\n"
+        "the servers do; interrupted, it is run again.\n"};
+    bool is_new = false, is_wrap = false, is_again = false, is_json = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
         {.name = "new", .help = "Add a data key, for what is written from now on.", .flag = &is_new},
+        {.name = "reseal",
+         .help = "Encrypt all items and files that are not under the newest data key again.",
+         .flag = &is_again},
         {.name = "wrap", .help = "Wrap all data keys under the site key.", .flag = &is_wrap},
         RECORD_JSON_LINE(&is_json),
     };
@@ -66,7 +83,7 @@ int cmd_ns_keys(struct control *control, int argc, char **argv)
         return CONTROL_FAILED;
     }
     if ((is_wrap && !ns_keys_wrap(control, target.pg)) || (is_new && !ns_keys_add(control, target.pg)) ||
-        !print_keys(control, target.pg, is_json))
+        (is_again && !reseal(control, &target)) || !print_keys(control, target.pg, is_json))
         return CONTROL_FAILED;
     return CONTROL_DONE;
 }

@@ -2,10 +2,12 @@
 #include "control/cmd_ns.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "control/migrations.h"
 #include "control/ns_database.h"
 #include "control/record.h"
+#include "records/records.h"
 
 static bool read_size(struct control *control, struct pg *pg, const char *database, int64_t *size_r)
 {
@@ -41,21 +43,51 @@ static bool read_inside(struct control *control, const char *database, int *sche
     return true;
 }
 
-/* A namespace of the list; `size` -1: its database is missing or cannot be read. */
+/* A namespace of the list; `size` -1: its database is missing or cannot be read; `records` -1: they cannot
+ * be read. */
 struct listed {
-    int64_t size, documents;
+    int64_t size, documents, records, records_bytes;
     int schema;
 };
 
+/* What the namespaces of this host have. */
+struct uses {
+    struct records_use of[RECORDS_SPACES_MOST];
+    size_t count;
+    bool is_known;
+};
+
+/* Not known: the file is that of another user. */
+static void read_uses(struct control *control, struct uses *uses_r)
+{
+    const char *path = arena_printf(control->arena, "%s/records", control->settings.run_directory);
+    uses_r->count = 0;
+    uses_r->is_known = !control->settings.records_mb || records_peek(path, uses_r->of, &uses_r->count);
+}
+
+static void find_use(const struct uses *uses, const char *code, struct listed *listed)
+{
+    listed->records = listed->records_bytes = uses->is_known ? 0 : -1;
+    for (size_t i = 0; i < uses->count; i++)
+        if (strcmp(uses->of[i].ns, code) == 0) {
+            listed->records = (int64_t)uses->of[i].records;
+            listed->records_bytes = (int64_t)uses->of[i].bytes;
+        }
+}
+
 static void print_listed(const struct namespace_conf *conf, const struct listed *listed)
 {
+    printf("%-16s  %-24s  ", conf->code, conf->database);
     if (listed->size >= 0)
-        printf("%-16s  %-24s  %10.1f  %12lld  %6d  %-6s  %-8s  %s\n", conf->code, conf->database,
-               (double)listed->size / 1e6, (long long)listed->documents, listed->schema, conf->access,
-               namespace_state_word(conf->state), conf->message);
+        printf("%10.1f  %12lld  %6d  ", (double)listed->size / 1e6, (long long)listed->documents,
+               listed->schema);
     else
-        printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %-8s  %s\n", conf->code, conf->database, "missing", "-",
-               "-", conf->access, namespace_state_word(conf->state), conf->message);
+        printf("%10s  %12s  %6s  ", "missing", "-", "-");
+    if (listed->records >= 0)
+        printf("%10lld  %10.1f  ", (long long)listed->records, (double)listed->records_bytes / 1e6);
+    else
+        printf("%10s  %10s  ", "-", "-");
+    printf("%-6s  %-8s  %s\n", conf->access, namespace_state_word(conf->state), conf->message);
 }
 
 static void write_listed(const struct namespace_conf *conf, const struct listed *listed)
@@ -68,6 +100,10 @@ static void write_listed(const struct namespace_conf *conf, const struct listed 
         record_add_i64(&record, "bytes", listed->size);
         record_add_i64(&record, "documents", listed->documents);
         record_add_i64(&record, "schema", listed->schema);
+    }
+    if (listed->records >= 0) {
+        record_add_i64(&record, "records", listed->records);
+        record_add_i64(&record, "records_bytes", listed->records_bytes);
     }
     record_add_word(&record, "access", conf->access);
     record_add_word(&record, "state", namespace_state_word(conf->state));
@@ -83,10 +119,12 @@ static bool list(struct control *control, bool is_json)
     if (!ns_registry_open(control, &z) || !ns_registry_read(control, z, &confs, &count) ||
         !ns_database_open(control, &maintenance))
         return false;
+    struct uses *uses = ARENA_NEW(control->arena, struct uses);
     bool is_whole = true;
+    read_uses(control, uses);
     if (!is_json)
-        printf("%-16s  %-24s  %10s  %12s  %6s  %-6s  %-8s  %s\n", "CODE", "DATABASE", "SIZE MB", "DOCUMENTS",
-               "SCHEMA", "ACCESS", "STATE", "MESSAGE");
+        printf("%-16s  %-24s  %10s  %12s  %6s  %10s  %10s  %-6s  %-8s  %s\n", "CODE", "DATABASE", "SIZE MB",
+               "DOCUMENTS", "SCHEMA", "RECORDS", "RECORDS MB", "ACCESS", "STATE", "MESSAGE");
     for (size_t i = 0; i < count; i++) {
         const struct namespace_conf *conf = &confs[i];
         struct listed listed = {0};
@@ -94,6 +132,7 @@ static bool list(struct control *control, bool is_json)
             return false;
         if (listed.size >= 0 && !read_inside(control, conf->database, &listed.schema, &listed.documents))
             listed.size = -1;
+        find_use(uses, conf->code, &listed);
         is_whole = is_whole && listed.size >= 0;
         (is_json ? write_listed : print_listed)(conf, &listed);
     }
@@ -103,7 +142,11 @@ static bool list(struct control *control, bool is_json)
 int cmd_ns_list(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
-        "ns list", "", 0, 0, "List the namespaces: database, size, estimated number of documents, schema.",
+        "ns list",
+        "",
+        0,
+        0,
+        "List the namespaces: database, size, estimated number of documents, schema, records.",
         NULL};
     bool is_json = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),

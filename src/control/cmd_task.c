@@ -1,4 +1,4 @@
-/* cmd_task: `stampctl task list, show, history, backlog, run, move, hold, drop`: tasks.md,
+/* cmd_task: `stampctl task list, show, history, backlog, run, move, hold, drop, pause, resume`: tasks.md,
  * "Administration".
  */
 #include "control/control.h"
@@ -8,47 +8,16 @@
 #include <string.h>
 
 #include "control/message.h"
+#include "control/cmd_task_limit.h"
+#include "control/cmd_task_pause.h"
+#include "control/cmd_task_redrive.h"
 #include "control/ns_registry.h"
+#include "control/task_session.h"
 #include "store/statements.h"
 #include "store/task_rows.h"
 #include "operation/tasks/task_wakeup.h"
 
 enum { LIMIT_MOST = 100000, TASKS_MOST = 1000, SHOWN_ATTEMPTS = 20, BACKLOG_MOST = 10000 };
-
-/* A running command, connected to the database of a namespace. */
-struct task_session {
-    struct control *control;
-    const char *code;
-    struct pg *pg;
-    char **words; /* after the code */
-    int count;
-    bool as_json;
-};
-
-/* Options, settings, the namespace's database.  False: `status_r` is the exit status. */
-static bool begin(struct task_session *session, const struct command *command,
-                  const struct option_line *lines, size_t line_count, int argc, char **argv, int *status_r)
-{
-    char **words;
-    struct ns_target target;
-    if (!control_begin(session->control, command, lines, line_count, argc, argv, &words, status_r))
-        return false;
-    session->code = words[0];
-    session->words = words + 1;
-    while (session->words[session->count])
-        session->count++;
-    if (!ns_registry_connect(session->control, session->code, &target))
-        return false;
-    session->pg = target.pg;
-    return true;
-}
-
-static bool query(const struct task_session *session, enum statement statement,
-                  const struct pg_params *params, struct pg_result **rows_r)
-{
-    return control_query(session->control, session->pg, session->code, statements[statement].sql, params,
-                         rows_r);
-}
 
 static void put(struct builder *text)
 {
@@ -57,21 +26,10 @@ static void put(struct builder *text)
     builder_free(text);
 }
 
-/* A text as a column, "" for null; drops characters that must not reach a terminal. */
-static const char *word(const struct task_session *session, const struct pg_result *rows, int row, int column)
-{
-    struct bytes text = pg_get_text(rows, row, column);
-    char *copy = arena_copy(session->control->arena, text.data ? text.data : "", text.size);
-    for (char *at = copy; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == '\x7f')
-            *at = ' ';
-    return copy;
-}
-
 /* --- list, history: by filters --- */
 
 struct words {
-    const char *operation, *info, *id;
+    const char *operation, *info, *id, *state, *code, *domain;
 };
 
 static struct bytes optional(const char *text)
@@ -79,15 +37,40 @@ static struct bytes optional(const char *text)
     return text ? bytes_of(text) : NO_BYTES;
 }
 
+/* Those of tasks, not of attempts. */
+static bool read_filter(const struct command *command, const struct words *words, struct task_filter *filter)
+{
+    filter->operation = optional(words->operation);
+    filter->info = optional(words->info);
+    filter->id = optional(words->id);
+    filter->states = optional(words->state);
+    filter->code = optional(words->code);
+    filter->domain = optional(words->domain);
+    if (!words->state || task_rows_is_state(filter->states))
+        return true;
+    message_print("%s: --state %s: expected waiting, running, parked or held", command->name, words->state);
+    return false;
+}
+
 /* clang-format off */
-#define FILTER_LINES(words, filter, session, what)                                                              \
-    {.name = "op", .argument = "NAME", .help = "List only those of this operation.", .text = &(words)->operation},      \
-    {.name = "info", .argument = "TEXT", .help = "List only those whose info begins with TEXT.",                         \
+#define TASK_LINES(words, filter)                                                                               \
+    {.name = "retry", .argument = "N", .help = "Only tasks that have failed at least N times.",                     \
+     .number = &(filter)->retry, .most = INT32_MAX},                                                             \
+    {.name = "state", .argument = "STATE", .help = "Only those that are waiting, running, parked or held.",          \
+     .text = &(words)->state},                                                                                   \
+    {.name = "exc", .argument = "CODE", .help = "Only those whose last attempt ended with this code.",              \
+     .text = &(words)->code},                                                                                    \
+    {.name = "domain", .argument = "NAME", .help = "Only those of this domain.", .text = &(words)->domain}
+#define BASE_LINES(words, filter, what)                                                              \
+    {.name = "op", .argument = "NAME", .help = "Only those of this operation.", .text = &(words)->operation},           \
+    {.name = "info", .argument = "TEXT", .help = "Only those whose info begins with TEXT.",                         \
      .text = &(words)->info},                                                                                \
-    {.name = "from", .argument = "STAMP", .help = "List only " what " from this stamp on.",                        \
+    {.name = "from", .argument = "STAMP", .help = "Only " what " from this stamp on.",                        \
      .number = &(filter)->since, .most = STAMP_MAX},                                                         \
-    {.name = "to", .argument = "STAMP", .help = "List only " what " up to this stamp.",                            \
-     .number = &(filter)->until, .most = STAMP_MAX},                                                         \
+    {.name = "to", .argument = "STAMP", .help = "Only " what " up to this stamp.",                            \
+     .number = &(filter)->until, .most = STAMP_MAX}
+#define FILTER_LINES(words, filter, session, what)                                                              \
+    BASE_LINES(words, filter, what),                                                                            \
     {.name = "limit", .argument = "N", .help = "List at most N (default: 100).",                            \
      .number = &(filter)->limit, .least = 1, .most = LIMIT_MOST},                                            \
     {.name = "json", .help = "Print each as JSON, with all its columns.", .flag = &(session)->as_json},              \
@@ -106,57 +89,99 @@ static int print_rest(const struct pg_result *rows, const struct task_filter *fi
 static void print_task(const struct task_session *session, const struct pg_result *rows, int row)
 {
     printf("%-24s  %-7s  %2" PRId64 "  %5" PRId64 "  %015" PRId64 "  %-16s  %-10s  %s\n",
-           word(session, rows, row, TASK_ID), word(session, rows, row, TASK_STATE),
+           task_session_word(session, rows, row, TASK_ID), task_session_word(session, rows, row, TASK_STATE),
            pg_get_i64(rows, row, TASK_QUEUE), pg_get_i64(rows, row, TASK_RETRY),
-           pg_get_i64(rows, row, TASK_START), word(session, rows, row, TASK_OPERATION),
-           pg_is_null(rows, row, TASK_CODE) ? "-" : word(session, rows, row, TASK_CODE),
-           word(session, rows, row, TASK_INFO));
+           pg_get_i64(rows, row, TASK_START), task_session_word(session, rows, row, TASK_OPERATION),
+           pg_is_null(rows, row, TASK_CODE) ? "-" : task_session_word(session, rows, row, TASK_CODE),
+           task_session_word(session, rows, row, TASK_INFO));
+}
+
+static bool list_one(const struct task_session *session, const struct task_filter *filter, bool with_code,
+                     struct pg_result **rows_r)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, session->control->arena);
+    task_rows_add_filter(&params, filter);
+    if (!task_session_query(session, STATEMENT_TASK_LIST, &params, &rows))
+        return false;
+    for (int row = 0; row < pg_rows(rows); row++) {
+        struct builder text = {0};
+        if (session->as_json && with_code)
+            builder_printf(&text, "{\"ns\":\"%s\",\"task\":", session->code);
+        if (session->as_json) {
+            task_rows_write_task(&text, session->control->arena, rows, row);
+            builder_printf(&text, "%s\n", with_code ? "}" : "");
+            put(&text);
+        } else {
+            if (with_code)
+                printf("%-16s  ", session->code);
+            print_task(session, rows, row);
+        }
+    }
+    *rows_r = rows;
+    return true;
+}
+
+/* Those of all namespaces, each with at most `limit`. */
+static int list_all(struct task_session *session, const struct task_filter *filter)
+{
+    struct pg *z;
+    struct namespace_conf *confs;
+    size_t count;
+    bool is_good = true;
+    if (!ns_registry_open(session->control, &z) || !ns_registry_read(session->control, z, &confs, &count))
+        return CONTROL_FAILED;
+    for (size_t i = 0; i < count; i++) {
+        struct ns_target target;
+        struct pg_result *rows;
+        session->code = confs[i].code;
+        if (!ns_registry_connect(session->control, session->code, &target)) {
+            is_good = false;
+            continue;
+        }
+        session->pg = target.pg;
+        is_good = list_one(session, filter, true, &rows) && is_good;
+        if (is_good && pg_rows(rows) >= filter->limit)
+            message_print("%s: these are the first %" PRId64 ", there may be more: --limit", session->code,
+                          filter->limit);
+    }
+    return is_good ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 static int task_list(struct control *control, int argc, char **argv)
 {
     static const struct command command = {"task list",
-                                           "CODE",
-                                           1,
+                                           "CODE|--all",
+                                           0,
                                            1,
                                            "List the tasks of a namespace in the order of their starts.",
                                            "A task that is parked or held has the start 991231235959999.\n"};
     struct task_session session = {.control = control};
     struct task_filter filter = TASK_FILTER_ALL;
     struct words words = {0};
+    bool is_all = false;
     const struct option_line lines[] = {
-        {.name = "retry",
-         .argument = "N",
-         .help = "List only tasks that have failed at least N times.",
-         .number = &filter.retry,
-         .most = INT32_MAX},
+        {.name = "all", .help = "List those of all namespaces.", .flag = &is_all},
+        TASK_LINES(&words, &filter),
         FILTER_LINES(&words, &filter, &session, "starts"),
     };
     int status;
-    struct pg_params params;
     struct pg_result *rows;
-    if (!begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
+    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
-    filter.operation = optional(words.operation);
-    filter.info = optional(words.info);
-    pg_params_start(&params, control->arena);
-    task_rows_add_filter(&params, &filter);
-    if (!query(&session, STATEMENT_TASK_LIST, &params, &rows))
-        return CONTROL_FAILED;
-    if (!session.as_json)
-        printf("%-24s  %-7s  %2s  %5s  %-15s  %-16s  %-10s  %s\n", "ID", "STATE", "QN", "RETRY", "START",
-               "OPERATION", "EXC", "INFO");
-    for (int row = 0; row < pg_rows(rows); row++) {
-        struct builder text = {0};
-        if (session.as_json) {
-            task_rows_write_task(&text, control->arena, rows, row);
-            builder_add_text(&text, "\n");
-            put(&text);
-        } else {
-            print_task(&session, rows, row);
-        }
+    if (is_all == (session.code != NULL)) {
+        message_print("task list: either the code of a namespace or --all is expected");
+        return CONTROL_WRONG;
     }
-    return print_rest(rows, &filter);
+    if (!read_filter(&command, &words, &filter))
+        return CONTROL_WRONG;
+    if (!session.as_json)
+        printf("%s%-24s  %-7s  %2s  %5s  %-15s  %-16s  %-10s  %s\n", is_all ? "NAMESPACE         " : "", "ID",
+               "STATE", "QN", "RETRY", "START", "OPERATION", "EXC", "INFO");
+    if (is_all)
+        return list_all(&session, &filter);
+    return list_one(&session, &filter, false, &rows) ? print_rest(rows, &filter) : CONTROL_FAILED;
 }
 
 static void print_attempts(const struct task_session *session, const struct pg_result *rows)
@@ -168,11 +193,12 @@ static void print_attempts(const struct task_session *session, const struct pg_r
         struct builder text = {0};
         if (!session->as_json) {
             printf("%015" PRId64 "  %-24s  %-16s  %2" PRId64 "  %5" PRId64 "  %-10s  %s\n",
-                   pg_get_i64(rows, row, ATTEMPT_STOP), word(session, rows, row, ATTEMPT_ID),
-                   word(session, rows, row, ATTEMPT_OPERATION), pg_get_i64(rows, row, ATTEMPT_QUEUE),
-                   pg_get_i64(rows, row, ATTEMPT_RETRY),
-                   pg_is_null(rows, row, ATTEMPT_CODE) ? "done" : word(session, rows, row, ATTEMPT_CODE),
-                   word(session, rows, row, ATTEMPT_INFO));
+                   pg_get_i64(rows, row, ATTEMPT_STOP), task_session_word(session, rows, row, ATTEMPT_ID),
+                   task_session_word(session, rows, row, ATTEMPT_OPERATION),
+                   pg_get_i64(rows, row, ATTEMPT_QUEUE), pg_get_i64(rows, row, ATTEMPT_RETRY),
+                   pg_is_null(rows, row, ATTEMPT_CODE) ? "done"
+                                                       : task_session_word(session, rows, row, ATTEMPT_CODE),
+                   task_session_word(session, rows, row, ATTEMPT_INFO));
             continue;
         }
         task_rows_write_attempt(&text, session->control->arena, rows, row);
@@ -187,7 +213,7 @@ static bool find_attempts(const struct task_session *session, const struct task_
     struct pg_params params;
     pg_params_start(&params, session->control->arena);
     task_rows_add_attempt_filter(&params, filter);
-    return query(session, STATEMENT_TASK_ATTEMPTS, &params, rows_r);
+    return task_session_query(session, STATEMENT_TASK_ATTEMPTS, &params, rows_r);
 }
 
 static int task_history(struct control *control, int argc, char **argv)
@@ -213,11 +239,9 @@ static int task_history(struct control *control, int argc, char **argv)
     };
     int status;
     struct pg_result *rows;
-    if (!begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
+    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
-    filter.operation = optional(words.operation);
-    filter.info = optional(words.info);
-    filter.id = optional(words.id);
+    (void)read_filter(&command, &words, &filter);
     if (!find_attempts(&session, &filter, &rows))
         return CONTROL_FAILED;
     print_attempts(&session, rows);
@@ -246,13 +270,14 @@ static int task_show(struct control *control, int argc, char **argv)
     struct pg_result *rows, *attempts;
     struct builder text = {0};
     int status;
-    if (!begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
+    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
     filter.id = bytes_of(session.words[0]);
     filter.limit = SHOWN_ATTEMPTS;
     pg_params_start(&params, control->arena);
     pg_params_add_text(&params, filter.id);
-    if (!query(&session, STATEMENT_TASK_SHOW, &params, &rows) || !find_attempts(&session, &filter, &attempts))
+    if (!task_session_query(&session, STATEMENT_TASK_SHOW, &params, &rows) ||
+        !find_attempts(&session, &filter, &attempts))
         return CONTROL_FAILED;
     if (!pg_rows(rows) && !pg_rows(attempts)) {
         message_print("task show: %s: there is no such task", session.words[0]);
@@ -291,11 +316,11 @@ static int task_backlog(struct control *control, int argc, char **argv)
     struct pg_params params;
     struct pg_result *rows;
     int status;
-    if (!begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
+    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
     pg_params_start(&params, control->arena);
     pg_params_add_i32(&params, BACKLOG_MOST);
-    if (!query(&session, STATEMENT_TASK_BACKLOG, &params, &rows))
+    if (!task_session_query(&session, STATEMENT_TASK_BACKLOG, &params, &rows))
         return CONTROL_FAILED;
     if (!session.as_json)
         printf("%2s  %9s  %9s  %9s  %9s  %9s  %s\n", "QN", "DUE", "LATER", "RUNNING", "PARKED", "FAILING",
@@ -314,7 +339,7 @@ static int task_backlog(struct control *control, int argc, char **argv)
         builder_add_text(&text, "\n");
         put(&text);
     }
-    return CONTROL_DONE;
+    return cmd_task_pause_print(&session) && cmd_task_limit_print(&session) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* --- run, move, hold, drop --- */
@@ -329,7 +354,7 @@ static bool do_deed(const struct task_session *session, const char *id, enum sta
     pg_params_add_text(&params, bytes_of(id));
     if (statement == STATEMENT_TASK_MOVE)
         pg_params_add_i64(&params, start);
-    if (!query(session, statement, &params, &row))
+    if (!task_session_query(session, statement, &params, &row))
         return false;
     if (pg_is_null(row, 0, DEED_RESULT)) {
         message_print("%s: %s", id, pg_get_bool(row, 0, DEED_IS_THERE) ? "it runs" : "there is no such task");
@@ -341,15 +366,62 @@ static bool do_deed(const struct task_session *session, const char *id, enum sta
     return true;
 }
 
+/* What a filter finds, in bounded steps. */
+static int do_all(const struct task_session *session, const char *deed, const char *words, bool is_dry,
+                  struct task_filter *filter)
+{
+    enum { STEP = 1000 };
+    int64_t done = 0, limit = filter->limit, found = 0;
+    do {
+        struct pg_params params;
+        struct pg_result *row;
+        filter->limit = is_dry || limit - done > STEP ? STEP : limit - done;
+        pg_params_start(&params, session->control->arena);
+        task_rows_add_deed(&params, deed, is_dry, filter);
+        if (!task_session_query(session, STATEMENT_TASK_DO, &params, &row))
+            return CONTROL_FAILED;
+        found = pg_get_i64(row, 0, TASK_DO_FOUND);
+        done += is_dry ? found : pg_get_i64(row, 0, TASK_DO_DONE);
+        if (!pg_get_i64(row, 0, TASK_DO_DONE))
+            break;
+    } while (found == STEP && done < limit);
+    printf("%" PRId64 " tasks%s: %s\n", done, is_dry && found == STEP ? " or more" : "",
+           is_dry ? "found, nothing was done" : words);
+    if (!is_dry && strcmp(deed, "hold") != 0)
+        task_wakeup_ns(&session->control->settings, bytes_of(session->code), stamp_now());
+    return CONTROL_DONE;
+}
+
 static int do_deeds(struct control *control, const struct command *command, int argc, char **argv,
                     enum statement statement, const char *done)
 {
     struct task_session session = {.control = control};
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    struct task_filter filter = TASK_FILTER_ALL;
+    struct words words = {0};
+    bool is_dry = false, is_done = true;
+    filter.limit = INT32_MAX;
+    const struct option_line lines[] = {
+        {.name = "dry-run", .help = "Only count the tasks that the filter finds.", .flag = &is_dry},
+        TASK_LINES(&words, &filter),
+        BASE_LINES(&words, &filter, "starts"),
+        {.name = "limit",
+         .argument = "N",
+         .help = "At most N of them (default: all).",
+         .number = &filter.limit,
+         .least = 1,
+         .most = INT32_MAX},
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control),
+    };
     int status;
-    bool is_done = true;
-    if (!begin(&session, command, lines, COUNT_OF(lines), argc, argv, &status))
+    if (!task_session_begin(&session, command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
+    if (!read_filter(command, &words, &filter))
+        return CONTROL_WRONG;
+    if (!task_session_has_choice(&session, command, &filter, is_dry))
+        return CONTROL_WRONG;
+    if (!session.count)
+        return do_all(&session, strchr(command->name, ' ') + 1, done, is_dry, &filter);
     for (int i = 0; i < session.count; i++)
         is_done = do_deed(&session, session.words[i], statement, stamp_now(), done) && is_done;
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
@@ -359,8 +431,8 @@ static int task_run(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
         "task run",
-        "CODE ID...",
-        2,
+        "CODE [ID...]",
+        1,
         1 + TASKS_MOST,
         "Start tasks as soon as possible.",
         "A task that was parked or held starts over, as if it had never failed.\n"};
@@ -380,7 +452,7 @@ static int task_move(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     int status;
     int64_t start;
-    if (!begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
+    if (!task_session_begin(&session, &command, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
     if (!bytes_to_i64(bytes_of(session.words[1]), &start) || !stamp_is_valid(start) || start >= TASK_PARKED) {
         message_print("task move: %s: expected a stamp, yymmddhhmmssmmm", session.words[1]);
@@ -393,8 +465,8 @@ static int task_move(struct control *control, int argc, char **argv)
 static int task_hold(struct control *control, int argc, char **argv)
 {
     static const struct command command = {"task hold",
-                                           "CODE ID...",
-                                           2,
+                                           "CODE [ID...]",
+                                           1,
                                            1 + TASKS_MOST,
                                            "Park tasks until `task run` or `task move`.",
                                            "A running task continues, and is not held.\n"};
@@ -404,8 +476,8 @@ static int task_hold(struct control *control, int argc, char **argv)
 static int task_drop(struct control *control, int argc, char **argv)
 {
     static const struct command command = {"task drop",
-                                           "CODE ID...",
-                                           2,
+                                           "CODE [ID...]",
+                                           1,
                                            1 + TASKS_MOST,
                                            "Delete tasks; their history records it.",
                                            "A running task will not be committed.\n"};
@@ -423,6 +495,10 @@ int control_task(struct control *control, int argc, char **argv)
         {"move", "Move the start of a task.", task_move},
         {"hold", "Park tasks.", task_hold},
         {"drop", "Delete tasks.", task_drop},
+        {"redrive", "Let tasks that have ended run again.", cmd_task_redrive},
+        {"pause", "Begin no more tasks of a queue or an operation.", cmd_task_pause_set},
+        {"resume", "End such a pause.", cmd_task_pause_end},
+        {"limit", "Limit the tasks of a queue, an operation or its keys.", cmd_task_limit},
     };
     static const char details[] = "Administer tasks: operations that run later.\n";
     return options_choose("task", details, choices, COUNT_OF(choices), control, argc, argv);

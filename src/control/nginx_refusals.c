@@ -88,6 +88,7 @@ static void add_judged(struct builder *builder, const struct settings *settings)
         {405, "", FAULT_AMETHOD, NULL, "\"$request_method\"", false},
         {413, "", FAULT_ALIMIT, "A larger body needs a key in the header Authorization.", limit, false},
         {410, "", FAULT_OGONE, NULL, "", false},
+        {429, "", FAULT_XBUSY, NULL, "", false},
         {503, "", FAULT_OOFF, NULL, "", false},
         {503, "", FAULT_OREADONLY, NULL, "", false},
         {503, "", FAULT_XAWAY, NULL, "", false},

@@ -1,9 +1,13 @@
 /* ns_keys: reads and adds the rows of the table data_key. */
 #include "control/ns_keys.h"
 
+#include <stdio.h>
+
+#include "base/clock.h"
 #include "control/message.h"
 #include "edge/crypto.h"
 #include "edge/site_key.h"
+#include "store/resealing.h"
 
 bool ns_keys_load_site(struct control *control)
 {
@@ -115,4 +119,35 @@ bool ns_keys_wrap(struct control *control, struct pg *pg)
     }
     explicit_bzero(secret, sizeof secret);
     return is_done && control_execute(pg, "wrapping the data keys", "commit");
+}
+
+enum { RESEAL_BATCH = 100, RESEAL_PAUSE_MS = 20, REPORT_EVERY_MS = 5000 };
+
+bool ns_keys_reseal(struct control *control, struct pg *pg, const struct data_keys *keys,
+                    const struct schema *schema, struct bytes class)
+{
+    static const char what[] = "encrypting the documents again";
+    struct resealing resealing = {.keys = keys, .schema = schema, .only = class, .kept = control->arena};
+    struct arena *arena = arena_create("resealing");
+    int64_t reported_ms = clock_monotonic_ms();
+    enum fault fault = resealing_prepare(pg);
+    while (!fault && !resealing.is_done) {
+        fault = resealing_run(&resealing, pg, arena, RESEAL_BATCH);
+        if (fault == FAULT_STALE) { /* a lock was not available in time: retry */
+            fault = FAULT_NONE;
+            clock_sleep_ms(RESEAL_PAUSE_MS);
+        }
+        if (clock_monotonic_ms() - reported_ms >= REPORT_EVERY_MS) {
+            reported_ms = clock_monotonic_ms();
+            fprintf(stderr, "  %lld documents\n", (long long)resealing.documents);
+        }
+        arena_reset(arena);
+    }
+    arena_destroy(arena);
+    if (fault)
+        message_print("%s: %s", what, resealing.problem ? resealing.problem : pg_message(pg));
+    else
+        printf("items encrypted again: %lld, of %lld documents\n", (long long)resealing.items,
+               (long long)resealing.documents);
+    return !fault && control_execute(pg, what, "deallocate all");
 }

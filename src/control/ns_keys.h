@@ -3,6 +3,7 @@
 #define STAMPD_CONTROL_NS_KEYS_H
 
 #include "control/control.h"
+#include "model/schema.h"
 #include "store/data_keys.h"
 
 /* Reads the site key of the settings; on failure reports why. */
@@ -14,6 +15,11 @@ MUST_USE bool ns_keys_read(struct control *control, struct pg *pg, struct data_k
 MUST_USE bool ns_keys_add(struct control *control, struct pg *pg);
 /* Wraps all data keys under the present site key.  On failure reports why. */
 MUST_USE bool ns_keys_wrap(struct control *control, struct pg *pg);
+/* Seals items again that are not under the newest data key, or show another part than the schema asks for
+ * (store/resealing.h); of one class, or of all when it is empty.  Prints how many.  On failure reports why.
+ */
+MUST_USE bool ns_keys_reseal(struct control *control, struct pg *pg, const struct data_keys *keys,
+                             const struct schema *schema, struct bytes class);
 /* Reports that the command `what` has no use in an encrypted namespace; true: it is not encrypted. */
 MUST_USE bool ns_keys_refuse(struct control *control, struct pg *pg, const char *what);
 

@@ -101,9 +101,15 @@ const char *site_locations(struct arena *arena, const struct site *site)
         add_console(arena, site, &builder);
     if (site->root)
         builder_printf(&builder,
-                       "\n        # Files of the application, for every address that is no namespace's.\n"
+                       "\n        # Files of the application, for every address that is no namespace's.  "
+                       "Other sites put them into no frame; what else\n"
+                       "        # a page forbids is in the page.\n"
                        "        location ^~ /@files/ {\n"
                        "            internal;\n"
+                       "%s"
+                       "            add_header X-Request-Id $stampd_request_id always;\n"
+                       "            add_header Content-Security-Policy \"frame-ancestors 'self'\" always;\n"
+                       "            add_header X-Content-Type-Options nosniff always;\n"
                        "            log_not_found off;\n"
                        "            alias %s/;\n"
                        "            index index.html;\n"
@@ -126,7 +132,7 @@ const char *site_locations(struct arena *arena, const struct site *site)
                        "                image/x-icon ico;\n"
                        "            }\n"
                        "        }",
-                       site->root);
+                       site_hsts(arena, site, "            "), site->root);
     if (site->include)
         builder_printf(&builder, "\n        include %s;", site->include);
     return finish(arena, &builder);

@@ -9,6 +9,7 @@
 #include "document/documents_private.h"
 #include "segment/metrics.h"
 #include "segment/namespaces.h"
+#include "segment/notification.h"
 #include "segment/shared_cache.h"
 #include "segment/slots.h"
 #include "store/store_commit.h"
@@ -399,6 +400,11 @@ enum fault documents_newest(struct documents *documents, int ns, struct arena *a
     return documents_newest_part(documents, ns, arena, names, count, SIZE_MAX, documents_r);
 }
 
+void documents_expect_newer(struct documents *documents, int ns, const struct document_name *name)
+{
+    notification_move(documents->segment, ns, name->class, name->id);
+}
+
 enum fault documents_newest_part(struct documents *documents, int ns, struct arena *arena,
                                  const struct document_name *names, size_t count, size_t bytes_most,
                                  const struct document **documents_r)
@@ -423,6 +429,13 @@ enum fault documents_newest_proven(struct documents *documents, int ns, struct a
         proofs_r[i] = (struct newest_proof){is_valid, found[i].slot, found[i].tag};
     }
     return fault;
+}
+
+struct newest_proof documents_prove_class(const struct documents *documents, int ns, struct bytes class)
+{
+    const uint32_t slot = slots_of_class(documents->segment, ns, class);
+    const struct observation observation = slots_see(documents->segment, slot);
+    return (struct newest_proof){!documents->other_hosts, slot, observation.stamp};
 }
 
 bool documents_is_still_newest(const struct documents *documents, const struct newest_proof *proof)

@@ -47,6 +47,9 @@ MUST_USE enum fault documents_newest(struct documents *documents, int ns, struct
 MUST_USE enum fault documents_newest_part(struct documents *documents, int ns, struct arena *arena,
                                           const struct document_name *names, size_t count, size_t bytes_most,
                                           const struct document **documents_r);
+/* The database has a newer version than documents_newest has returned, by psql, and the notification has not
+ * arrived yet: the next call loads it. */
+void documents_expect_newer(struct documents *documents, int ns, const struct document_name *name);
 
 /* A copy at most `tolerance_s` (1 or more) old, from the cache or loaded; held as those of documents_newest.
  */
@@ -65,6 +68,10 @@ MUST_USE enum fault documents_newest_proven(struct documents *documents, int ns,
                                             const struct document_name *names, size_t count,
                                             const struct document **documents_r,
                                             struct newest_proof *proofs_r);
+/* The same of all documents of a class: of what the caller reads from the database after this call, outside
+ * of a snapshot. */
+MUST_USE struct newest_proof documents_prove_class(const struct documents *documents, int ns,
+                                                   struct bytes class);
 /* Is the document, which the caller has kept, still the newest?  It is if nothing was committed in its slot.
  */
 MUST_USE bool documents_is_still_newest(const struct documents *documents, const struct newest_proof *proof);

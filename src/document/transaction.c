@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "document/documents_private.h"
 #include "model/stamp.h"
+#include "document/commit_slots.h"
 #include "document/transaction_private.h"
 #include "segment/metrics.h"
 #include "segment/slots.h"
@@ -298,6 +299,11 @@ enum fault transaction_newest(struct transaction *transaction, const struct docu
     return fault;
 }
 
+bool transaction_is_in_snapshot(const struct transaction *transaction)
+{
+    return transaction->in_snapshot;
+}
+
 /* --- validation of a read-only operation --- */
 
 /* The stamps do not cover other hosts' commits (hosts = many), and cover those of other programs a moment
@@ -348,9 +354,7 @@ struct transaction_writing {
     struct idempotency idempotency;     /* its answer */
     int64_t written;                    /* version of the commit, 0 when it writes no document */
     struct transaction_entry **entries; /* parallel to commit.documents */
-    uint32_t *slots;                    /* of what is written, no duplicates */
-    uint64_t *own, *moved;              /* parallel to slots: stamps before and at the move */
-    size_t slot_count;
+    struct commit_slots slots;
 };
 
 static int64_t max_i64(int64_t a, int64_t b)
@@ -372,14 +376,6 @@ static int64_t choose_version(const struct transaction *transaction, int64_t now
             version = max_i64(version, stamp_next(header->floor));
     }
     return version;
-}
-
-static void add_slot(struct transaction_writing *writing, uint32_t slot)
-{
-    for (size_t i = 0; i < writing->slot_count; i++)
-        if (writing->slots[i] == slot)
-            return;
-    writing->slots[writing->slot_count++] = slot;
 }
 
 /* --- copies --- */
@@ -410,7 +406,7 @@ static void add_slots_of_copies(struct transaction *transaction, struct transact
     for (size_t i = 0; batch && i < batch->target_count; i++) {
         const struct copy_target *target = &batch->targets[i];
         uint64_t hash = slots_hash(segment, transaction->ns, target->class, target->id);
-        add_slot(writing, slots_index(segment, hash));
+        commit_slots_add(&writing->slots, target->class, slots_index(segment, hash));
     }
     writing->commit.copies = batch;
 }
@@ -429,9 +425,7 @@ static void prepare_writing(struct transaction *transaction, const struct schema
     *writing = (struct transaction_writing){.commit = {.version = choose_version(transaction, now)}};
     writing->commit.documents = ARENA_ARRAY(arena, struct commit_document, count);
     writing->entries = ARENA_ARRAY(arena, struct transaction_entry *, count);
-    writing->slots = ARENA_ARRAY(arena, uint32_t, most);
-    writing->own = ARENA_ARRAY(arena, uint64_t, most);
-    writing->moved = ARENA_ARRAY(arena, uint64_t, most);
+    writing->slots = commit_slots_open(transaction->documents->segment, transaction->ns, arena, most);
     for (size_t i = 0; i < transaction->count; i++) {
         struct transaction_entry *entry = &transaction->entries[i];
         if (!entry->draft)
@@ -444,7 +438,7 @@ static void prepare_writing(struct transaction *transaction, const struct schema
         document->act = draft_act(entry->draft);
         draft_seal(entry->draft, writing->commit.version,
                    max_i64(horizon, draft_forget(entry->draft, tombstones)), &document->rows);
-        add_slot(writing, entry->found.slot);
+        commit_slots_add(&writing->slots, document->base->header.class, entry->found.slot);
         writing->written = writing->commit.version;
     }
     if (transaction->idempotency) {
@@ -452,6 +446,7 @@ static void prepare_writing(struct transaction *transaction, const struct schema
         writing->idempotency.version = writing->written;
         writing->commit.idempotency = &writing->idempotency;
     }
+    writing->commit.spool = transaction->spool;
     add_slots_of_copies(transaction, writing);
     if (schema && copies_exist(schema))
         note_copies(transaction, schema, writing);
@@ -476,12 +471,10 @@ static void keep_written(struct transaction *transaction, const struct transacti
         const struct found *found = &writing->entries[i]->found;
         if (written->act == DRAFT_READ)
             continue;
-        size_t s = 0;
-        while (writing->slots[s] != found->slot)
-            s++;
+        const size_t s = commit_slots_find(&writing->slots, found->slot);
         struct document *document = draft_snapshot(writing->entries[i]->draft, &written->rows);
         documents_keep_written(transaction->documents, transaction->ns, found, document,
-                               writing->moved[s] == writing->own[s], writing->moved[s] + 1);
+                               writing->slots.moved[s] == writing->slots.own[s], writing->slots.moved[s] + 1);
         document_release(document);
     }
 }
@@ -508,9 +501,10 @@ static void settle_unknown(struct transaction *transaction, struct transaction_w
         return;
     }
     crash_at(CRASH_UNKNOWN_CONNECTED);
-    slots_publish(documents->segment, writing->slots, writing->slot_count, NULL); /* as if committed */
+    slots_publish(documents->segment, writing->slots.list, writing->slots.count, NULL); /* as if committed */
+    transaction_note_configurations(transaction, &writing->commit);
     feed_publisher_miss(documents->publisher, transaction->ns);
-    slots_unmark(documents->segment, writing->slots, writing->slot_count);
+    slots_unmark(documents->segment, writing->slots.list, writing->slots.count);
     slots_end(documents->segment);
     crash_at(CRASH_UNKNOWN_SETTLED);
 }
@@ -537,15 +531,16 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     crash_at(CRASH_COMMIT_CONNECTED);
     slots_begin(segment, transaction->ns);
     crash_at(CRASH_COMMIT_BEGUN);
-    slots_mark(segment, writing.slots, writing.slot_count, writing.own);
+    slots_mark(segment, writing.slots.list, writing.slots.count, writing.slots.own);
     crash_at(CRASH_COMMIT_MARKED);
     uint64_t before = atomic_load(&documents->pulse->may_have_changed);
     atomic_store(&documents->pulse->may_have_changed, 1);
     switch (store_commit(documents->store, transaction->ns, transaction->arena, &writing.commit, &fault)) {
     case COMMIT_DONE:
         crash_at(CRASH_COMMIT_ANSWERED);
-        slots_publish(segment, writing.slots, writing.slot_count, writing.moved);
+        slots_publish(segment, writing.slots.list, writing.slots.count, writing.slots.moved);
         crash_at(CRASH_COMMIT_PUBLISHED);
+        transaction_note_configurations(transaction, &writing.commit);
         documents_announce(documents, transaction->ns, transaction->arena, &writing.commit, writing.written);
         keep_written(transaction, &writing);
         crash_at(CRASH_COMMIT_KEPT);
@@ -553,7 +548,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         transaction->next = writing.commit.next;
         transaction->match = writing.commit.match;
         pulse_count(&documents->pulse->commits, 1);
-        stored_add(segment, transaction->ns, transaction_growth(&writing.commit));
+        transaction_count(segment, transaction->ns, &writing.commit);
         fault = FAULT_NONE;
         break;
     case COMMIT_REFUSED:
@@ -568,7 +563,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         settle_unknown(transaction, &writing);
         return FAULT_XUNKNOWN;
     }
-    slots_unmark(segment, writing.slots, writing.slot_count);
+    slots_unmark(segment, writing.slots.list, writing.slots.count);
     crash_at(CRASH_COMMIT_UNMARKED);
     slots_end(segment);
     crash_at(CRASH_COMMIT_ENDED);
@@ -580,7 +575,7 @@ enum fault transaction_validate(struct transaction *transaction, int64_t *versio
     *version_r = 0;
     learn_turns(transaction);
     bool writes = transaction->idempotency || transaction->task_count || transaction->fence_count ||
-                  transaction->copies;
+                  transaction->copies || transaction->spool;
     for (size_t i = 0; i < transaction->count; i++) {
         const struct transaction_entry *entry = &transaction->entries[i];
         if (entry->draft &&

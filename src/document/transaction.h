@@ -33,6 +33,8 @@ void transaction_limit_bytes(struct transaction *transaction, size_t bytes_most)
  * fetched at 0 before stays so. */
 MUST_USE enum fault transaction_read(struct transaction *transaction, struct document_name name,
                                      int64_t tolerance_s, const struct document **document_r);
+/* Is the database read as of an earlier instant? */
+bool transaction_is_in_snapshot(const struct transaction *transaction);
 /* The operation reads the database by statements of its own, and its answer says what the client knows of
  * that state: the validation verifies what was fetched and consulted in the database too, so that none of it
  * is older, also when another program changed it a moment ago. */
@@ -45,11 +47,16 @@ MUST_USE enum fault transaction_newest(struct transaction *transaction, const st
  * idempotency->version is that of the commit. `idempotency` is borrowed until then.  FAULT_STALE of the
  * validation may now mean that an answer is already stored under this name. */
 void transaction_keep(struct transaction *transaction, const struct idempotency *idempotency);
+/* The validation stores the names of these records in its commit.  `batch` is borrowed until then.
+ * FAULT_STALE of the validation may now mean that some are already stored. */
+void transaction_spool(struct transaction *transaction, const struct spool_batch *batch);
 /* The commit creates this task, or merges it with one scheduled before for its resource; the commit then
  * happens even if no document changed. */
 void transaction_schedule(struct transaction *transaction, const struct task *task);
 /* The scheduled tasks; after the validation, with the names and starts assigned to them. */
 const struct task *transaction_tasks(const struct transaction *transaction, size_t *count_r);
+/* Does the commit end tasks? */
+bool transaction_is_fenced(const struct transaction *transaction);
 /* The operations run these tasks: the commit ends them, or is refused with FAULT_FENCED. `fences` is
  * borrowed. */
 void transaction_fence(struct transaction *transaction, struct task_fence *fences, size_t count);

@@ -3,6 +3,8 @@
 #include "document/transaction_private.h"
 
 #include "model/mutation.h"
+#include "records/records_state.h"
+#include "segment/stored.h"
 #include "store/store_commit.h"
 #include "store/store_idempotency.h"
 #include "store/store_schema.h"
@@ -11,6 +13,11 @@
 void transaction_keep(struct transaction *transaction, const struct idempotency *idempotency)
 {
     transaction->idempotency = idempotency;
+}
+
+void transaction_spool(struct transaction *transaction, const struct spool_batch *batch)
+{
+    transaction->spool = batch;
 }
 
 void transaction_require_database(struct transaction *transaction)
@@ -54,6 +61,11 @@ void transaction_fence(struct transaction *transaction, struct task_fence *fence
     transaction->fence_count = count;
 }
 
+bool transaction_is_fenced(const struct transaction *transaction)
+{
+    return transaction->fence_count > 0;
+}
+
 void transaction_set_checkpoint(struct transaction *transaction, struct bytes checkpoint)
 {
     transaction->checkpoint = checkpoint;
@@ -71,14 +83,30 @@ const struct task *transaction_next_task(const struct transaction *transaction)
 
 /* --- bytes --- */
 
-int64_t transaction_growth(const struct commit *commit)
+void transaction_count(struct segment *segment, int ns, const struct commit *commit)
 {
-    int64_t growth = 0;
-    for (size_t i = 0; i < commit->count; i++)
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct header *base = &commit->documents[i].base->header,
+                            *now = &commit->documents[i].rows.header;
         if (commit->documents[i].act != DRAFT_READ)
-            growth += header_bytes(&commit->documents[i].rows.header) -
-                      header_bytes(&commit->documents[i].base->header);
-    return growth;
+            stored_add(
+                segment, ns, base->class,
+                (const int64_t[STORED_KINDS]){header_bytes(now) - header_bytes(base), now->v2 - base->v2});
+    }
+}
+
+/* --- configurations --- */
+
+void transaction_note_configurations(const struct transaction *transaction, const struct commit *commit)
+{
+    struct documents *documents = transaction->documents;
+    struct records *records = documents->segment->records;
+    for (size_t i = 0; records && i < commit->count; i++) {
+        const struct header *header = &commit->documents[i].base->header;
+        if (commit->documents[i].act != DRAFT_READ && bytes_equal(header->class, BYTES("Namespace")) &&
+            transaction->ns == documents_ns(documents, bytes_of(documents->settings->z_database)))
+            records_state_move(records, header->id);
+    }
 }
 
 void transaction_limit_owners(struct transaction *transaction, int64_t most, struct bytes account)

@@ -5,6 +5,7 @@
 #include "document/documents_private.h"
 #include "store/store_commit.h"
 #include "store/store_idempotency.h"
+#include "store/store_spool.h"
 #include "document/transaction.h"
 
 /* A document that the operation requested. */
@@ -26,6 +27,7 @@ struct transaction {
     size_t counted;                        /* of them those that count in limit_documents */
     size_t bytes_most;                     /* memory of those that are loaded together; 0: no limit */
     const struct idempotency *idempotency; /* NULL: no answer is to be stored */
+    const struct spool_batch *spool;       /* records whose names are to be stored; NULL: none */
     struct writer_queue *writer_queue;     /* NULL: no turns are taken */
     struct task *tasks;                    /* to be created */
     size_t task_count, task_capacity;
@@ -48,8 +50,10 @@ struct transaction {
 /* Migrates contents of older releases that are about to be written to the newest. */
 void transaction_mutate(struct transaction *transaction, const struct schema *schema);
 
-/* Bytes of keys, contents and attachments by which the documents that a commit has written have grown. */
-int64_t transaction_growth(const struct commit *commit);
+/* Counts the bytes by which the documents that a commit has written have grown (segment/stored.h). */
+void transaction_count(struct segment *segment, int ns, const struct commit *commit);
+/* Tells the records which configurations may have changed; before anybody learns of the commit. */
+void transaction_note_configurations(const struct transaction *transaction, const struct commit *commit);
 
 /* Checks the contents that are about to be written against the schema: FAULT_ACONTENT, FAULT_ALIMIT;
  * FAULT_STALE: the namespace has another schema now. */

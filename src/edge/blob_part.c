@@ -16,19 +16,21 @@
 
 #include "base/crash.h"
 #include "base/log.h"
+#include "edge/blob_sealed.h"
 #include "edge/blob_store_private.h"
 
 enum { RECORD_MODE = 0600 };
 
-static const char MAGIC[8] = {'s', 't', 'a', 'm', 'p', 'p', '0', '2'};
+static const char MAGIC[8] = {'s', 't', 'a', 'm', 'p', 'p', '0', '3'};
 
 struct part_record {
     char magic[sizeof MAGIC];
     int64_t size, offset, created_s;
+    int64_t stored; /* bytes of the file up to the offset: more than that when they are encrypted */
     uint32_t note_size;
     uint8_t has_owner, has_digest, is_complete, unused;
     char owner[BLOB_PART_OWNER];
-    struct blob_digest digest;
+    struct blob_digest digest; /* the name of the file */
 };
 
 struct blob_part {
@@ -212,17 +214,21 @@ static enum fault write_new(const char *path, const struct blob_part_state *stat
     return fault;
 }
 
-enum fault blob_part_create(struct blob_store *store, struct bytes database,
+void blob_part_draw_id(char id_r[BLOB_PART_ID + 1])
+{
+    blob_store_make_name(id_r);
+}
+
+enum fault blob_part_create(struct blob_store *store, struct bytes database, const char *id,
                             const struct blob_part_state *state, const struct blob_part_limits *limits,
-                            char id_r[BLOB_PART_ID + 1], enum blob_part_limit *limit_r)
+                            enum blob_part_limit *limit_r)
 {
     char path[BLOB_PATH];
     int folder;
     struct census census = {.state = state};
     assert(state->note.size <= BLOB_PART_NOTE &&
            (!state->owner.data || state->owner.size == BLOB_PART_OWNER));
-    blob_store_make_name(id_r);
-    enum fault fault = name_record(store, database, bytes_of(id_r), path);
+    enum fault fault = name_record(store, database, bytes_of(id), path);
     if (!fault)
         fault = lock_folder(store, path, &folder);
     if (fault)
@@ -303,9 +309,9 @@ const struct blob_part_state *blob_part_state(const struct blob_part *part)
 }
 
 struct restoring {
-    int fd;
+    struct blob_upload *upload;
     int64_t left;
-    bool is_wrong;
+    enum fault fault;
 };
 
 static bool restore_piece(void *context, struct bytes piece)
@@ -313,27 +319,54 @@ static bool restore_piece(void *context, struct bytes piece)
     struct restoring *restoring = context;
     if ((int64_t)piece.size > restoring->left)
         piece.size = (size_t)restoring->left;
-    restoring->is_wrong = !bytes_write(restoring->fd, piece);
+    restoring->fault = blob_store_write(restoring->upload, piece);
     restoring->left -= (int64_t)piece.size;
-    return !restoring->is_wrong && restoring->left;
+    return !restoring->fault && restoring->left;
 }
 
-/* The file has its digest already, but no document has it: the bytes before the last part are copied. */
-static enum fault restore(struct blob_part *part, int fd)
+/* Up to where the file is durable: more bytes than the offset when it is encrypted. */
+static enum fault note_stored(struct blob_part *part)
 {
-    struct restoring restoring = {.fd = fd, .left = part->record.offset};
+    struct stat status;
+    if (stat(part->data, &status) != 0)
+        return blob_store_report("examine", part->data);
+    part->record.stored = status.st_size;
+    return write_record(part);
+}
+
+static struct blob_upload *open_upload(struct blob_part *part, int fd, int64_t size,
+                                       const struct sealed_file_keys *keys)
+{
+    return blob_store_continue(part->store, part->database, part->data, fd, size,
+                               bytes_of(strrchr(part->path, '/') + 1), keys);
+}
+
+/* The file has its digest already, but no document has it: the bytes before the last part are copied into the
+ * empty file. */
+static enum fault restore(struct blob_part *part, int fd, const struct sealed_file_keys *keys)
+{
+    struct restoring restoring = {.left = part->record.offset};
+    int own = part->record.has_digest ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (!part->record.has_digest)
         return FAULT_NUPLOAD;
-    enum fault fault =
-        blob_store_read(part->store, part->database, &part->record.digest, restore_piece, &restoring);
+    if (own < 0)
+        return blob_store_report("open", part->data);
+    restoring.upload = open_upload(part, own, 0, keys);
+    enum fault fault = blob_sealed_read_name(part->store, part->database, keys, &part->record.digest,
+                                             restore_piece, &restoring);
     if (fault == FAULT_NFILE)
-        return FAULT_NUPLOAD; /* the cleaner was faster */
-    if (!fault && restoring.is_wrong)
-        fault = blob_store_report("write", part->data);
-    return fault;
+        fault = FAULT_NUPLOAD; /* the cleaner was faster */
+    fault = fault ? fault : restoring.fault;
+    if (fault) {
+        blob_store_abandon(restoring.upload);
+        return fault;
+    }
+    fault = blob_store_suspend(restoring.upload);
+    return fault ? fault : note_stored(part);
 }
 
-enum fault blob_part_continue(struct blob_part *part, struct blob_upload **upload_r)
+enum fault blob_part_continue(struct blob_part *part, const struct sealed_file_keys *keys,
+                              struct blob_upload **upload_r)
 {
     struct stat status;
     enum fault fault = FAULT_NONE;
@@ -344,15 +377,15 @@ enum fault blob_part_continue(struct blob_part *part, struct blob_upload **uploa
         return blob_store_report("open", part->data);
     if (fstat(fd, &status) != 0)
         fault = blob_store_report("examine", part->data);
-    else if (status.st_size < part->record.offset)
-        fault = ftruncate(fd, 0) == 0 ? restore(part, fd) : blob_store_report("cut", part->data);
-    if (!fault && (ftruncate(fd, part->record.offset) != 0 || lseek(fd, 0, SEEK_END) < 0))
+    else if (status.st_size < part->record.stored)
+        fault = ftruncate(fd, 0) == 0 ? restore(part, fd, keys) : blob_store_report("cut", part->data);
+    if (!fault && (ftruncate(fd, part->record.stored) != 0 || lseek(fd, 0, SEEK_END) < 0))
         fault = blob_store_report("cut", part->data);
     if (fault) {
         close(fd);
         return fault;
     }
-    *upload_r = blob_store_continue(part->store, part->database, part->data, fd, part->record.offset);
+    *upload_r = open_upload(part, fd, part->record.offset, keys);
     return FAULT_NONE;
 }
 
@@ -360,14 +393,15 @@ enum fault blob_part_advance(struct blob_part *part, int64_t offset)
 {
     crash_at(CRASH_PART_DURABLE);
     part->record.offset = part->state.offset = offset;
-    enum fault fault = write_record(part);
+    enum fault fault = note_stored(part);
     crash_at(CRASH_PART_ADVANCED);
     return fault;
 }
 
-enum fault blob_part_note_digest(struct blob_part *part, const struct blob_digest *digest)
+enum fault blob_part_note_digest(struct blob_part *part, const struct sealed_file_keys *keys,
+                                 const struct blob_digest *digest)
 {
-    part->record.digest = *digest;
+    part->record.digest = blob_sealed_name(keys, digest);
     part->record.has_digest = 1;
     return write_record(part);
 }

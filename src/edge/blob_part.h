@@ -4,7 +4,10 @@
  * advances after them, so whatever lies behind it is cut off when the upload continues.  One request at a
  * time holds an upload.  The last part does not advance the record: the upload is complete when the caller
  * says so, after its file is attached; until then the last part can be sent again, also when the bytes are
- * in the store under their digest already. */
+ * in the store under their digest already.
+ *
+ * With the keys of an encrypted namespace the bytes are encrypted in frames (sealed_frames.h).  The note is
+ * stored as the caller gives it. */
 #ifndef STAMPD_EDGE_BLOB_PART_H
 #define STAMPD_EDGE_BLOB_PART_H
 
@@ -27,11 +30,13 @@ struct blob_part_limits {
 };
 enum blob_part_limit { BLOB_PART_MOST, BLOB_PART_BYTES, BLOB_PART_OWNER_MOST, BLOB_PART_OWNER_BYTES };
 
+/* An id that cannot be guessed. */
+void blob_part_draw_id(char id_r[BLOB_PART_ID + 1]);
+
 /* FAULT_XBUSY: a limit, which limit_r has. */
-MUST_USE enum fault blob_part_create(struct blob_store *store, struct bytes database,
+MUST_USE enum fault blob_part_create(struct blob_store *store, struct bytes database, const char *id,
                                      const struct blob_part_state *state,
-                                     const struct blob_part_limits *limits, char id_r[BLOB_PART_ID + 1],
-                                     enum blob_part_limit *limit_r);
+                                     const struct blob_part_limits *limits, enum blob_part_limit *limit_r);
 
 /* FAULT_NUPLOAD: there is no such upload.  Its texts are in the arena. */
 MUST_USE enum fault blob_part_look(struct blob_store *store, struct bytes database, struct bytes id,
@@ -44,11 +49,13 @@ MUST_USE enum fault blob_part_open(struct blob_store *store, struct bytes databa
                                    struct arena *arena, struct blob_part **part_r);
 const struct blob_part_state *blob_part_state(const struct blob_part *part);
 /* Opens the file at the offset.  The upload is ended by blob_store_suspend, _finish or _abandon. */
-MUST_USE enum fault blob_part_continue(struct blob_part *part, struct blob_upload **upload_r);
+MUST_USE enum fault blob_part_continue(struct blob_part *part, const struct sealed_file_keys *keys,
+                                       struct blob_upload **upload_r);
 /* The bytes up to the offset are durable. */
 MUST_USE enum fault blob_part_advance(struct blob_part *part, int64_t offset);
 /* Before blob_store_finish: under which digest the bytes are found from then on. */
-MUST_USE enum fault blob_part_note_digest(struct blob_part *part, const struct blob_digest *digest);
+MUST_USE enum fault blob_part_note_digest(struct blob_part *part, const struct sealed_file_keys *keys,
+                                          const struct blob_digest *digest);
 MUST_USE enum fault blob_part_complete(struct blob_part *part);
 MUST_USE enum fault blob_part_remove(struct blob_part *part);
 /* NULL: does nothing. */

@@ -5,13 +5,11 @@
  * mode are set on each descriptor. */
 #include "edge/blob_store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/crash.h"
@@ -19,11 +17,13 @@
 #include "edge/blob_store_private.h"
 #include "edge/crypto.h"
 #include "edge/crypto_private.h"
+#include "edge/sealed_frames.h"
 
 enum {
     DATABASE_BYTES = 63,
     PIECE_BYTES = 256 * 1024,
-    FILE_MODE = 0440, /* it never changes */
+    FILE_MODE = 0440,       /* it never changes */
+    LEAVING_MODE = S_ISVTX, /* beside it: the file is leaving */
     FOLDER_MODE = 0750,
 };
 
@@ -34,8 +34,13 @@ struct blob_upload {
     int fd;
     EVP_MD_CTX *hash;
     int64_t size;
-    struct blob_digest digest; /* valid once it is sealed */
+    struct blob_digest name; /* of the file, valid once it is sealed; in clear it is the digest */
+    int64_t stored;          /* bytes on the disk */
     bool is_sealed;
+    struct sealing_keys *keys; /* copies; NULL: it is written in clear */
+    size_t key_count;
+    struct sealed_file_writer *writer; /* NULL: in clear, or in frames */
+    char part[BLOB_NAME + 1];          /* of one that continues: which it is */
     bool is_kept; /* it continues the file of an unfinished upload, which stays until it is finished */
 };
 
@@ -119,8 +124,8 @@ enum fault blob_store_name_folder(const struct blob_store *store, struct bytes d
     return FAULT_XSTORE;
 }
 
-static enum fault name_file(const struct blob_store *store, struct bytes database,
-                            const struct blob_digest *digest, char path_r[BLOB_PATH])
+enum fault blob_store_name_file(const struct blob_store *store, struct bytes database,
+                                const struct blob_digest *digest, char path_r[BLOB_PATH])
 {
     char text[BLOB_HEX + 1], inside[BLOB_HEX + 4];
     blob_store_write_digest(digest, text);
@@ -208,6 +213,10 @@ static void end_upload(struct blob_upload *upload)
     if (upload->fd >= 0)
         close(upload->fd);
     EVP_MD_CTX_free(upload->hash);
+    sealed_file_destroy(upload->writer);
+    if (upload->keys)
+        explicit_bzero(upload->keys, upload->key_count * sizeof *upload->keys);
+    free(upload->keys);
     free(upload);
 }
 
@@ -216,7 +225,24 @@ static int create(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-static struct blob_upload *make_upload(struct blob_store *store)
+/* Keys of the session may be read again before the upload ends: it has its own. */
+static void copy_keys(struct blob_upload *upload, const struct sealed_file_keys *keys)
+{
+    if (!keys || !keys->count)
+        return;
+    upload->keys = malloc(keys->count * sizeof *upload->keys);
+    if (!upload->keys)
+        log_fatal("out of memory blob upload");
+    memcpy(upload->keys, keys->keys, keys->count * sizeof *upload->keys);
+    upload->key_count = keys->count;
+}
+
+static struct sealed_file_keys keys_of(const struct blob_upload *upload)
+{
+    return (struct sealed_file_keys){upload->keys, upload->key_count};
+}
+
+static struct blob_upload *make_upload(struct blob_store *store, const struct sealed_file_keys *keys)
 {
     struct blob_upload *upload = calloc(1, sizeof *upload);
     if (!upload)
@@ -225,13 +251,15 @@ static struct blob_upload *make_upload(struct blob_store *store)
     upload->fd = -1;
     upload->hash = EVP_MD_CTX_new();
     crypto_must(upload->hash && EVP_DigestInit_ex(upload->hash, EVP_sha256(), NULL) == 1);
+    copy_keys(upload, keys);
     return upload;
 }
 
-enum fault blob_store_begin(struct blob_store *store, struct bytes database, struct blob_upload **upload_r)
+enum fault blob_store_begin(struct blob_store *store, struct bytes database,
+                            const struct sealed_file_keys *keys, struct blob_upload **upload_r)
 {
     char name[BLOB_NAME + 1], inside[sizeof name + 4];
-    struct blob_upload *upload = make_upload(store);
+    struct blob_upload *upload = make_upload(store, keys);
     blob_store_make_name(name);
     snprintf(inside, sizeof inside, "new/%s", name);
     enum fault fault = blob_store_name_folder(store, database, inside, upload->path);
@@ -247,14 +275,20 @@ enum fault blob_store_begin(struct blob_store *store, struct bytes database, str
         end_upload(upload);
         return fault;
     }
+    const struct sealed_file_keys own = keys_of(upload);
+    if (own.count)
+        upload->writer = sealed_file_create(upload->fd, &own);
     *upload_r = upload;
     return FAULT_NONE;
 }
 
 struct blob_upload *blob_store_continue(struct blob_store *store, struct bytes database, const char *path,
-                                        int fd, int64_t size)
+                                        int fd, int64_t size, struct bytes part,
+                                        const struct sealed_file_keys *keys)
 {
-    struct blob_upload *upload = make_upload(store);
+    struct blob_upload *upload = make_upload(store, keys);
+    assert(part.size < sizeof upload->part);
+    memcpy(upload->part, part.data, part.size);
     assert(database.size <= DATABASE_BYTES);
     memcpy(upload->database, database.data, database.size);
     snprintf(upload->path, sizeof upload->path, "%s", path);
@@ -264,10 +298,19 @@ struct blob_upload *blob_store_continue(struct blob_store *store, struct bytes d
     return upload;
 }
 
+static bool write_piece(struct blob_upload *upload, struct bytes piece)
+{
+    const struct sealed_file_keys keys = keys_of(upload);
+    if (upload->writer)
+        return sealed_file_write(upload->writer, piece);
+    return keys.count ? sealed_frames_write(upload->fd, &keys, bytes_of(upload->part), upload->size, piece)
+                      : bytes_write(upload->fd, piece);
+}
+
 enum fault blob_store_write(struct blob_upload *upload, struct bytes piece)
 {
     assert(!upload->is_sealed);
-    if (!bytes_write(upload->fd, piece))
+    if (!write_piece(upload, piece))
         return blob_store_report("write", upload->path);
     if (!upload->is_kept)
         crypto_must(EVP_DigestUpdate(upload->hash, piece.data, piece.size) == 1);
@@ -299,32 +342,113 @@ static bool digest_file(struct blob_upload *upload)
     return true;
 }
 
-enum fault blob_store_seal(struct blob_upload *upload, struct blob_digest *digest_r, int64_t *size_r)
+/* The frames of the parts become a file under a key of its own; they stay until the upload is complete. */
+struct joining {
+    struct blob_upload *whole;
+    enum fault fault;
+};
+
+static bool take_frame(void *context, struct bytes piece)
 {
-    assert(!upload->is_sealed);
-    if (!give(upload->store, upload->fd, FILE_MODE))
-        return blob_store_report("give", upload->path);
-    crash_at(CRASH_BLOB_WRITTEN);
+    struct joining *joining = context;
+    joining->fault = blob_store_write(joining->whole, piece);
+    return !joining->fault;
+}
+
+static enum fault join_frames(struct blob_upload *upload)
+{
+    struct joining joining = {0};
+    const struct sealed_file_keys keys = keys_of(upload);
+    enum fault fault = blob_store_begin(upload->store, bytes_of(upload->database), &keys, &joining.whole);
+    if (fault)
+        return fault;
+    enum sealed_file_state state =
+        sealed_frames_read(upload->fd, &keys, bytes_of(upload->part), upload->size, take_frame, &joining);
+    fault = joining.fault;
+    if (!fault && state != SEALED_FILE_FINE) {
+        fault = state == SEALED_FILE_FAILED ? blob_store_report("read", upload->path) : FAULT_BCONTENT;
+        if (fault == FAULT_BCONTENT)
+            log_error("attachments: an upload in parts was altered: %s", upload->path);
+    }
+    if (fault) {
+        blob_store_abandon(joining.whole);
+        return fault;
+    }
+    struct blob_upload parts = *upload;
+    *upload = *joining.whole;
+    *joining.whole = parts;
+    end_upload(joining.whole);
+    return FAULT_NONE;
+}
+
+static enum fault seal_in_clear(struct blob_upload *upload)
+{
     if (fsync(upload->fd) != 0)
         return blob_store_report("synchronise", upload->path);
     if (upload->is_kept && !digest_file(upload))
         return blob_store_report("read", upload->path);
-    crypto_must(EVP_DigestFinal_ex(upload->hash, upload->digest.bytes, NULL) == 1);
+    crypto_must(EVP_DigestFinal_ex(upload->hash, upload->name.bytes, NULL) == 1);
+    upload->stored = upload->size;
+    return FAULT_NONE;
+}
+
+/* Its digest is known, so is its name, and the header is written. */
+static enum fault seal_encrypted(struct blob_upload *upload, struct blob_digest *digest_r)
+{
+    const struct sealed_file_keys keys = keys_of(upload);
+    crypto_must(EVP_DigestFinal_ex(upload->hash, digest_r->bytes, NULL) == 1);
+    sealed_file_name(&keys, digest_r->bytes, upload->name.bytes);
+    upload->stored = sealed_file_size(upload->size);
+    if (!sealed_file_finish(upload->writer, upload->name.bytes))
+        return blob_store_report("write", upload->path);
+    return fsync(upload->fd) == 0 ? FAULT_NONE : blob_store_report("synchronise", upload->path);
+}
+
+enum fault blob_store_seal(struct blob_upload *upload, struct blob_digest *digest_r, int64_t *size_r)
+{
+    assert(!upload->is_sealed);
+    enum fault fault = upload->is_kept && upload->keys ? join_frames(upload) : FAULT_NONE;
+    if (fault)
+        return fault;
+    if (!give(upload->store, upload->fd, FILE_MODE))
+        return blob_store_report("give", upload->path);
+    crash_at(CRASH_BLOB_WRITTEN);
+    fault = upload->writer ? seal_encrypted(upload, digest_r) : seal_in_clear(upload);
+    if (fault)
+        return fault;
     upload->is_sealed = true;
-    *digest_r = upload->digest;
+    if (!upload->writer)
+        *digest_r = upload->name;
     *size_r = upload->size;
     crash_at(CRASH_BLOB_SEALED);
     return FAULT_NONE;
+}
+
+enum fault blob_store_seal_as(struct blob_upload *upload, const struct blob_digest *name)
+{
+    assert(!upload->is_sealed && !upload->keys && !upload->is_kept);
+    if (!give(upload->store, upload->fd, FILE_MODE))
+        return blob_store_report("give", upload->path);
+    enum fault fault = seal_in_clear(upload);
+    upload->name = *name;
+    upload->is_sealed = !fault;
+    return fault;
+}
+
+bool blob_store_is_staying(const struct stat *status)
+{
+    return S_ISREG(status->st_mode) && !(status->st_mode & LEAVING_MODE);
 }
 
 static enum fault publish(struct blob_upload *upload)
 {
     char path[BLOB_PATH];
     struct stat status;
-    enum fault fault = name_file(upload->store, bytes_of(upload->database), &upload->digest, path);
+    enum fault fault = blob_store_name_file(upload->store, bytes_of(upload->database), &upload->name, path);
     if (fault)
         return fault;
-    bool is_there = stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == upload->size;
+    bool is_there =
+        stat(path, &status) == 0 && blob_store_is_staying(&status) && status.st_size == upload->stored;
     if (is_there && unlink(upload->path) != 0)
         return blob_store_report("remove", upload->path);
     if (!is_there && rename(upload->path, path) != 0) {
@@ -337,6 +461,23 @@ static enum fault publish(struct blob_upload *upload)
     if (fault)
         return fault;
     *strrchr(path, '/') = '\0'; /* also when it is there: another process may have renamed it just now */
+    return blob_store_synchronise_folder(path);
+}
+
+enum fault blob_store_replace(struct blob_upload *upload)
+{
+    char path[BLOB_PATH];
+    assert(upload->is_sealed);
+    enum fault fault = blob_store_name_file(upload->store, bytes_of(upload->database), &upload->name, path);
+    if (!fault && rename(upload->path, path) != 0)
+        fault = blob_store_report("rename", upload->path);
+    if (fault) {
+        blob_store_abandon(upload);
+        return fault;
+    }
+    crash_at(CRASH_BLOB_REPLACED);
+    *strrchr(path, '/') = '\0';
+    end_upload(upload);
     return blob_store_synchronise_folder(path);
 }
 
@@ -370,11 +511,11 @@ enum fault blob_store_measure(struct blob_store *store, struct bytes database,
     char path[BLOB_PATH];
     struct stat status;
     *size_r = -1;
-    enum fault fault = name_file(store, database, digest, path);
+    enum fault fault = blob_store_name_file(store, database, digest, path);
     if (fault)
         return fault;
     if (stat(path, &status) == 0)
-        *size_r = S_ISREG(status.st_mode) ? status.st_size : -1;
+        *size_r = blob_store_is_staying(&status) ? status.st_size : -1;
     else if (errno != ENOENT)
         return blob_store_report("examine", path);
     return FAULT_NONE;
@@ -385,7 +526,7 @@ enum fault blob_store_read(struct blob_store *store, struct bytes database, cons
 {
     static char piece[PIECE_BYTES];
     char path[BLOB_PATH];
-    enum fault fault = name_file(store, database, digest, path);
+    enum fault fault = blob_store_name_file(store, database, digest, path);
     int fd = fault ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fault)
         return fault;
@@ -413,8 +554,19 @@ enum fault blob_store_remove(struct blob_store *store, struct bytes database,
                              const struct blob_digest *digest)
 {
     char path[BLOB_PATH];
-    enum fault fault = name_file(store, database, digest, path);
+    enum fault fault = blob_store_name_file(store, database, digest, path);
     return fault ? fault : remove_path(path);
+}
+
+/* The time of the file becomes that of the mark. */
+enum fault blob_store_leave(struct blob_store *store, struct bytes database, const struct blob_digest *digest)
+{
+    char path[BLOB_PATH];
+    enum fault fault = blob_store_name_file(store, database, digest, path);
+    if (fault)
+        return fault;
+    bool is_done = utimensat(AT_FDCWD, path, NULL, 0) == 0 && chmod(path, FILE_MODE | LEAVING_MODE) == 0;
+    return is_done || errno == ENOENT ? FAULT_NONE : blob_store_report("mark", path);
 }
 
 const char *blob_store_locate(struct arena *arena, struct bytes database, const struct blob_digest *digest)
@@ -422,144 +574,4 @@ const char *blob_store_locate(struct arena *arena, struct bytes database, const 
     char text[BLOB_HEX + 1];
     blob_store_write_digest(digest, text);
     return arena_printf(arena, "/.stampd/files/%.*s/%.2s/%s", (int)database.size, database.data, text, text);
-}
-
-/* --- sweeps --- */
-
-int64_t blob_store_age(const struct stat *status)
-{
-    return (int64_t)time(NULL) - (int64_t)status->st_mtime;
-}
-
-/* Calls `found` for each entry of the folder that was just opened, and closes it; one that does not exist
- * has none. */
-static enum fault walk_open(int fd, const char *path, blob_store_visitor *found, void *context)
-{
-    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!folder && fd < 0)
-        return errno == ENOENT ? FAULT_NONE : blob_store_report("open", path);
-    if (!folder)
-        log_fatal("out of memory folder");
-    enum fault fault = FAULT_NONE;
-    for (;;) {
-        errno = 0;
-        const struct dirent *entry = readdir(folder);
-        if (!entry) {
-            if (errno)
-                fault = blob_store_report("read", path);
-            break;
-        }
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            fault = found(dirfd(folder), entry->d_name, context);
-        if (fault)
-            break;
-    }
-    closedir(folder);
-    return fault;
-}
-
-enum fault blob_store_walk(const char *path, blob_store_visitor *found, void *context)
-{
-    return walk_open(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path, found, context);
-}
-
-struct blob_listing {
-    struct blob_entry *entries;
-    size_t count, room;
-    int shelf;
-};
-
-static enum fault list_one(int folder, const char *name, void *context)
-{
-    struct blob_listing *listing = context;
-    struct blob_entry entry;
-    struct stat status;
-    if (!blob_store_read_digest(bytes_of(name), &entry.digest) || entry.digest.bytes[0] != listing->shelf ||
-        fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
-        return FAULT_NONE;
-    entry.size = status.st_size;
-    entry.age_s = blob_store_age(&status);
-    if (listing->count == listing->room) {
-        listing->room = listing->room ? listing->room * 2 : 64;
-        listing->entries = realloc(listing->entries, listing->room * sizeof entry);
-        if (!listing->entries)
-            log_fatal("out of memory blob list");
-    }
-    listing->entries[listing->count++] = entry;
-    return FAULT_NONE;
-}
-
-enum fault blob_store_list(struct blob_store *store, struct bytes database, int shelf,
-                           struct blob_entry **entries_r, size_t *count_r)
-{
-    struct blob_listing listing = {.shelf = shelf};
-    char path[BLOB_PATH], inside[16];
-    assert(shelf >= 0 && shelf < BLOB_SHELVES);
-    snprintf(inside, sizeof inside, "%02x", shelf);
-    enum fault fault = blob_store_name_folder(store, database, inside, path);
-    if (!fault)
-        fault = blob_store_walk(path, list_one, &listing);
-    if (fault)
-        free(listing.entries);
-    *entries_r = fault ? NULL : listing.entries;
-    *count_r = fault ? 0 : listing.count;
-    return fault;
-}
-
-static enum fault clear_one(int folder, const char *name, void *context)
-{
-    struct blob_clearing *clearing = context;
-    struct stat status;
-    if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
-        blob_store_age(&status) < clearing->age_s)
-        return FAULT_NONE;
-    if (unlinkat(folder, name, 0) == 0)
-        clearing->removed++;
-    else if (errno != ENOENT)
-        return blob_store_report("remove", name);
-    return FAULT_NONE;
-}
-
-enum fault blob_store_clear_folder(const struct blob_store *store, struct bytes database, const char *inside,
-                                   int64_t age_s, blob_store_visitor *clear, int64_t *removed_r)
-{
-    struct blob_clearing clearing = {.age_s = age_s};
-    char path[BLOB_PATH];
-    enum fault fault = blob_store_name_folder(store, database, inside, path);
-    if (!fault)
-        fault = blob_store_walk(path, clear, &clearing);
-    *removed_r = clearing.removed;
-    return fault;
-}
-
-enum fault blob_store_clear(struct blob_store *store, struct bytes database, int64_t age_s,
-                            int64_t *removed_r)
-{
-    return blob_store_clear_folder(store, database, "new", age_s, clear_one, removed_r);
-}
-
-/* Symbolic links are not followed: the caller may be root, the owner of the folder is not. */
-static int open_plain_folder(int parent, const char *name)
-{
-    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-static enum fault remove_folder(int parent, const char *name, void *context UNUSED)
-{
-    struct blob_clearing all = {.age_s = INT64_MIN};
-    enum fault fault = walk_open(open_plain_folder(parent, name), name, clear_one, &all);
-    if (!fault && unlinkat(parent, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
-        fault = blob_store_report("remove", name);
-    return fault;
-}
-
-enum fault blob_store_remove_database(struct blob_store *store, struct bytes database)
-{
-    char path[BLOB_PATH];
-    enum fault fault = blob_store_name_folder(store, database, "", path);
-    if (!fault)
-        fault = walk_open(open_plain_folder(AT_FDCWD, path), path, remove_folder, NULL);
-    if (!fault && rmdir(path) != 0 && errno != ENOENT)
-        fault = blob_store_report("remove", path);
-    return fault;
 }

@@ -4,6 +4,10 @@
  * store can take its place.  A file appears under its digest whole and durable or not at all, and never
  * changes.  What a process that dies leaves unfinished has another name, which blob_store_clear finds.
  *
+ * Of an encrypted namespace a file is encrypted, and its name is a keyed hash of the digest: where such files
+ * are read, measured, listed or removed, their names and sizes on the disk stand for digests and sizes.
+ * blob_sealed.h reads their contents.
+ *
  * Files belong to the process; `group`, nginx's, may read them, and no other user.  The store does not count
  * references: store/store_blobs.h decides what may be removed, and in which order the steps happen.
  *
@@ -17,6 +21,7 @@
 #include "base/base.h"
 #include "base/bytes.h"
 #include "base/fault.h"
+#include "edge/sealed_file.h"
 
 enum { BLOB_DIGEST = 32, BLOB_NO_GROUP = -1 };
 struct blob_digest {
@@ -30,12 +35,17 @@ void blob_store_close(struct blob_store *store);
 
 /* --- one file is written --- */
 struct blob_upload;
+/* With keys the file is encrypted (edge/sealed_file.h); NULL, or none: it is written in clear. */
 MUST_USE enum fault blob_store_begin(struct blob_store *store, struct bytes database,
-                                     struct blob_upload **upload_r);
+                                     const struct sealed_file_keys *keys, struct blob_upload **upload_r);
 MUST_USE enum fault blob_store_write(struct blob_upload *upload, struct bytes piece);
-/* All bytes are written: makes them durable, still under no digest. */
+/* All bytes are written: makes them durable, still under no digest.  Digest and size are those of the bytes
+ * that were written, also when they are encrypted.  FAULT_BCONTENT: encrypted parts were altered. */
 MUST_USE enum fault blob_store_seal(struct blob_upload *upload, struct blob_digest *digest_r,
                                     int64_t *size_r);
+/* The same of an upload without keys whose bytes are those of a finished file of this name, as the caller has
+ * checked. */
+MUST_USE enum fault blob_store_seal_as(struct blob_upload *upload, const struct blob_digest *name);
 /* Gives the sealed file its digest, durably, and ends the upload.  A file that exists already under the
  * digest, with the same size, stays. */
 MUST_USE enum fault blob_store_finish(struct blob_upload *upload);
@@ -45,7 +55,7 @@ MUST_USE enum fault blob_store_suspend(struct blob_upload *upload);
 void blob_store_abandon(struct blob_upload *upload);
 
 /* --- files --- */
-/* size_r -1: there is no such file. */
+/* size_r -1: there is no such file, or it is leaving. */
 MUST_USE enum fault blob_store_measure(struct blob_store *store, struct bytes database,
                                        const struct blob_digest *digest, int64_t *size_r);
 /* Reads the file, in pieces that are valid during the call; `take` returns false to end early.  FAULT_NFILE:
@@ -57,6 +67,12 @@ MUST_USE enum fault blob_store_read(struct blob_store *store, struct bytes datab
 MUST_USE enum fault blob_store_remove(struct blob_store *store, struct bytes database,
                                       const struct blob_digest *digest);
 
+/* The file is going to be removed, since an object store has it: who measures it from now on does not find
+ * it, who has found it can still read it.  Its age begins again.  An upload of the same bytes ends that.  One
+ * that does not exist is no fault. */
+MUST_USE enum fault blob_store_leave(struct blob_store *store, struct bytes database,
+                                     const struct blob_digest *digest);
+
 /* Where nginx finds the file: an address of its configuration that clients cannot reach. */
 const char *blob_store_locate(struct arena *arena, struct bytes database, const struct blob_digest *digest);
 
@@ -66,6 +82,7 @@ enum { BLOB_SHELVES = 256 };
 struct blob_entry {
     struct blob_digest digest;
     int64_t size, age_s; /* since it was written */
+    bool is_leaving;
 };
 /* The files of one part of a database's files, 0 to BLOB_SHELVES - 1: those whose digest begins with this
  * byte, in no order; all parts together are all files.  The caller frees the list. */
@@ -74,6 +91,9 @@ MUST_USE enum fault blob_store_list(struct blob_store *store, struct bytes datab
 /* Removes unfinished files that were last written to `age_s` ago or earlier. */
 MUST_USE enum fault blob_store_clear(struct blob_store *store, struct bytes database, int64_t age_s,
                                      int64_t *removed_r);
+/* The same of files that were encrypted again so long ago (blob_reseal.h). */
+MUST_USE enum fault blob_store_clear_former(struct blob_store *store, struct bytes database, int64_t age_s,
+                                            int64_t *removed_r);
 /* Removes all files of a database that no longer exists, also unfinished ones.  FAULT_XSTORE: its folder has
  * what is not of a store, which stays; symbolic links are not followed. */
 MUST_USE enum fault blob_store_remove_database(struct blob_store *store, struct bytes database);

@@ -33,11 +33,20 @@ struct blob_clearing {
 enum fault blob_store_clear_folder(const struct blob_store *store, struct bytes database, const char *inside,
                                    int64_t age_s, blob_store_visitor *clear, int64_t *removed_r);
 
+/* As blob_store_finish, but the sealed file takes the place of the one that is there. */
+MUST_USE enum fault blob_store_replace(struct blob_upload *upload);
+
 struct stat;
 int64_t blob_store_age(const struct stat *status);
 
-/* An upload into an open file that has `size` bytes, which it takes over. */
+bool blob_store_is_staying(const struct stat *status);
+enum fault blob_store_name_file(const struct blob_store *store, struct bytes database,
+                                const struct blob_digest *digest, char path_r[BLOB_PATH]);
+
+/* An upload into an open file that has `size` bytes, which it takes over; with keys in frames of the upload
+ * `part` (sealed_frames.h). */
 struct blob_upload *blob_store_continue(struct blob_store *store, struct bytes database, const char *path,
-                                        int fd, int64_t size) __attribute__((returns_nonnull));
+                                        int fd, int64_t size, struct bytes part,
+                                        const struct sealed_file_keys *keys) __attribute__((returns_nonnull));
 
 #endif

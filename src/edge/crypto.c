@@ -5,6 +5,7 @@
 
 #include "base/hex.h"
 #include "edge/crypto_private.h"
+#include "edge/gcm_private.h"
 
 void crypto_sha256(struct bytes text, unsigned char digest_r[CRYPTO_SHA256])
 {
@@ -12,6 +13,13 @@ void crypto_sha256(struct bytes text, unsigned char digest_r[CRYPTO_SHA256])
     if (!EVP_Digest(text.data ? text.data : "", text.size, digest_r, &size, EVP_sha256(), NULL) ||
         size != CRYPTO_SHA256)
         log_fatal("SHA-256 is not available");
+}
+
+bool crypto_md5(struct bytes text, unsigned char digest_r[CRYPTO_MD5])
+{
+    unsigned int size = 0;
+    return EVP_Digest(text.data ? text.data : "", text.size, digest_r, &size, EVP_md5(), NULL) &&
+           size == CRYPTO_MD5;
 }
 
 void crypto_sha256_hex(struct bytes text, char hex_r[CRYPTO_SHA256_HEX + 1])
@@ -68,31 +76,15 @@ void crypto_seal(const unsigned char key[CRYPTO_KEY], const unsigned char nonce[
                  struct bytes text, unsigned char *sealed_r)
 {
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
-    int size = 0, rest = 0;
-    assert(text.size <= INT_MAX - CRYPTO_TAG);
-    crypto_must(
-        context && EVP_EncryptInit_ex2(context, EVP_aes_128_gcm(), key, nonce, NULL) == 1 &&
-        EVP_EncryptUpdate(context, sealed_r, &size, (const unsigned char *)text.data, (int)text.size) == 1 &&
-        EVP_EncryptFinal_ex(context, sealed_r + size, &rest) == 1 && (size_t)(size + rest) == text.size &&
-        EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, CRYPTO_TAG, sealed_r + text.size) == 1);
+    gcm_encrypt(context, EVP_aes_128_gcm(), key, nonce, BYTES(""), text, sealed_r);
     EVP_CIPHER_CTX_free(context);
 }
 
 bool crypto_open(const unsigned char key[CRYPTO_KEY], const unsigned char nonce[CRYPTO_NONCE],
                  struct bytes sealed, unsigned char *text_r)
 {
-    unsigned char tag[CRYPTO_TAG];
-    int size = 0, rest = 0;
-    if (sealed.size < CRYPTO_TAG || sealed.size > INT_MAX)
-        return false;
-    size_t text_size = sealed.size - CRYPTO_TAG;
-    memcpy(tag, sealed.data + text_size, sizeof tag);
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
-    crypto_must(
-        context && EVP_DecryptInit_ex2(context, EVP_aes_128_gcm(), key, nonce, NULL) == 1 &&
-        EVP_DecryptUpdate(context, text_r, &size, (const unsigned char *)sealed.data, (int)text_size) == 1 &&
-        EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, CRYPTO_TAG, tag) == 1);
-    bool is_whole = EVP_DecryptFinal_ex(context, text_r + size, &rest) == 1;
+    bool is_whole = gcm_decrypt(context, EVP_aes_128_gcm(), key, nonce, BYTES(""), sealed, text_r);
     EVP_CIPHER_CTX_free(context);
     return is_whole;
 }

@@ -205,7 +205,8 @@ static bool take_line(struct bytes *head, char *name_r, size_t name_size, char *
 }
 
 /* Adds the headers of a CGI head; returns the status and its words. */
-static int add_headers(struct evhttp_request *request, struct bytes head, char *words_r, size_t words_size)
+static int add_headers(struct evhttp_request *request, struct bytes head, bool has_length, char *words_r,
+                       size_t words_size)
 {
     struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
     int64_t status = 200;
@@ -220,8 +221,8 @@ static int add_headers(struct evhttp_request *request, struct bytes head, char *
             size_t size = blank ? strlen(blank + 1) : 0;
             assert(size < words_size);
             memcpy(words_r, blank ? blank + 1 : "", size + 1);
-        } else if (strcmp(name, "Content-Length") != 0 &&
-                   evhttp_add_header(headers, name, value)) { /* evhttp computes it */
+        } else if ((has_length || strcmp(name, "Content-Length") != 0) && /* else evhttp computes it */
+                   evhttp_add_header(headers, name, value)) {
             events_end_without_memory();
         }
     }
@@ -231,7 +232,7 @@ static int add_headers(struct evhttp_request *request, struct bytes head, char *
 void exchange_answer(struct exchange *exchange, struct bytes head, struct bytes body)
 {
     char words[64];
-    int status = add_headers(exchange->request, head, words, sizeof words);
+    int status = add_headers(exchange->request, head, false, words, sizeof words);
     struct evbuffer *text = evbuffer_new();
     if (!text || evbuffer_add(text, body.data, body.size))
         events_end_without_memory();
@@ -248,14 +249,14 @@ static void on_drained(struct evhttp_connection *connection, void *context)
     exchange->owner.drained(exchange->owner.context);
 }
 
-void exchange_begin(struct exchange *exchange, struct bytes head)
+void exchange_begin(struct exchange *exchange, struct bytes head, bool is_sized)
 {
     char words[64];
     struct bufferevent *buffer = evhttp_connection_get_bufferevent(exchange->connection);
     struct timeval stall = events_time(exchange->endpoint->options.stall_ms);
     int bytes = KERNEL_BYTES;
     (void)setsockopt(bufferevent_getfd(buffer), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    int status = add_headers(exchange->request, head, words, sizeof words);
+    int status = add_headers(exchange->request, head, is_sized, words, sizeof words);
     evhttp_send_reply_start(exchange->request, status, words);
     bufferevent_set_timeouts(buffer, NULL, &stall);
 }
@@ -280,4 +281,10 @@ void exchange_end(struct exchange *exchange)
     evhttp_connection_set_closecb(exchange->connection, NULL, NULL);
     evhttp_send_reply_end(exchange->request);
     free(exchange);
+}
+
+void exchange_break(struct exchange *exchange)
+{
+    struct bufferevent *buffer = evhttp_connection_get_bufferevent(exchange->connection);
+    (void)shutdown(bufferevent_getfd(buffer), SHUT_RDWR);
 }

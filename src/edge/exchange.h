@@ -45,11 +45,15 @@ void exchange_own(struct exchange *exchange, const struct exchange_owner *owner)
 /* Sends a whole response and ends the exchange.  `head` is a CGI head:
  * "Status: 404 Not Found\r\nName: value\r\n\r\n". */
 void exchange_answer(struct exchange *exchange, struct bytes head, struct bytes body);
-/* Begins a streamed response. */
-void exchange_begin(struct exchange *exchange, struct bytes head);
+/* Begins a streamed response.  `is_sized`: it has exactly as many bytes as Content-Length in the head says;
+ * otherwise that header is left out. */
+void exchange_begin(struct exchange *exchange, struct bytes head, bool is_sized);
 void exchange_write(struct exchange *exchange, struct bytes text);
 /* Bytes written but not sent yet, those in the kernel not counted. */
 size_t exchange_unsent(const struct exchange *exchange);
+/* The response cannot be completed: the connection is closed, so that the peer notices, and `gone` is called
+ * from the loop. */
+void exchange_break(struct exchange *exchange);
 /* Ends the response and the exchange; data already written still reaches the peer. */
 void exchange_end(struct exchange *exchange);
 

@@ -170,6 +170,18 @@ void http_send(struct http *http, const struct http_request *request)
     http_begin(http, place->easy);
 }
 
+void http_cancel(struct http *http, const void *owner)
+{
+    for (int i = 0; i < http->parallel; i++) {
+        struct place *place = &http->places[i];
+        if (!place->is_busy || place->owner != owner)
+            continue;
+        curl_multi_remove_handle(http->multi, place->easy);
+        place->is_busy = false;
+        http->in_flight--;
+    }
+}
+
 /* Of the last answer; "" when it has none. */
 static const char *find_header(CURL *easy, const char *name)
 {

@@ -142,11 +142,11 @@ static enum step examine(const struct mapping_request *request, int fd, struct m
         return refuse(request, "in use by another release (layout %u, here %u): stop its instances first",
                       head_r->layout, request->layout);
     if (head_r->size != request->size)
-        return refuse(
-            request,
-            "in use with %llu bytes, here %zu: segment_slots and shared_cache_mb must be the same in all "
-            "instances",
-            (unsigned long long)head_r->size, request->size);
+        return refuse(request,
+                      "in use with %llu bytes, here %zu: segment_slots and shared_cache_mb (of records: "
+                      "records_mb) must be the same in all "
+                      "instances",
+                      (unsigned long long)head_r->size, request->size);
     if ((uint64_t)status.st_size != head_r->size)
         return refuse(request, "the file was cut to %lld bytes: stop its instances first",
                       (long long)status.st_size);

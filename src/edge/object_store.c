@@ -378,25 +378,41 @@ bool object_store_measure(struct object_store *store, const char *name, int64_t 
     return result.length >= 0 || fail_with(store, "its answer has no length");
 }
 
-bool object_store_read(struct object_store *store, const char *name, int64_t size,
-                       bool (*take)(void *context, struct bytes piece), void *context)
+bool object_store_read_part(struct object_store *store, const char *name, int64_t from, int64_t size,
+                            int64_t piece, bool (*take)(void *context, struct bytes piece), void *context)
 {
-    bool is_whole = size <= OBJECT_STORE_PIECE, is_wanted = true;
-    for (int64_t from = 0; is_wanted && (from < size || !from); from += OBJECT_STORE_PIECE) {
+    for (int64_t end = from + size; from < end; from += piece) {
         char range[60];
-        int64_t left = size - from, wanted = left < OBJECT_STORE_PIECE ? left : OBJECT_STORE_PIECE;
+        int64_t left = end - from, wanted = left < piece ? left : piece;
         snprintf(range, sizeof range, "bytes=%lld-%lld", (long long)from, (long long)(from + wanted - 1));
-        const struct object_request request = {"GET", name, "", NO_BYTES, is_whole ? NULL : range, wanted};
+        const struct object_request request = {"GET", name, "", NO_BYTES, range, wanted};
         struct http_result result;
         run(store, &request, &result);
-        if (!is_whole && result.status == STATUS_OK)
+        if (result.status == STATUS_OK)
             return fail_with(store, "it ignores ranges");
-        if (result.status != (is_whole ? STATUS_OK : STATUS_PARTIAL))
+        if (result.status != STATUS_PARTIAL)
             return fail(store, &result);
         if ((int64_t)result.body.size != wanted)
             return fail_with(store, "the object has another size than the file");
-        is_wanted = take(context, result.body);
+        if (!take(context, result.body))
+            return true;
     }
+    return true;
+}
+
+bool object_store_read(struct object_store *store, const char *name, int64_t size,
+                       bool (*take)(void *context, struct bytes piece), void *context)
+{
+    const struct object_request request = {"GET", name, "", NO_BYTES, NULL, size};
+    struct http_result result;
+    if (size > OBJECT_STORE_PIECE)
+        return object_store_read_part(store, name, 0, size, OBJECT_STORE_PIECE, take, context);
+    run(store, &request, &result);
+    if (result.status != STATUS_OK)
+        return fail(store, &result);
+    if ((int64_t)result.body.size != size)
+        return fail_with(store, "the object has another size than the file");
+    (void)take(context, result.body);
     return true;
 }
 
@@ -407,4 +423,41 @@ bool object_store_remove(struct object_store *store, const char *name)
     run(store, &request, &result);
     return (result.status >= STATUS_OK && result.status < 300) || result.status == STATUS_ABSENT ||
            fail(store, &result);
+}
+
+/* --- requests that another program sends --- */
+
+const char *object_store_host(const struct object_store_place *place, struct arena *arena)
+{
+    const char *host = strstr(place->endpoint, "://") + strlen("://");
+    return place->is_path_style ? arena_copy(arena, host, strlen(host))
+                                : arena_printf(arena, "%s.%s", place->bucket, host);
+}
+
+void object_store_sign(const struct object_store_place *place, struct arena *arena, const char *method,
+                       const char *name, struct object_store_signed *signed_r)
+{
+    struct object_signature signature = {
+        .method = method,
+        .host = object_store_host(place, arena),
+        .path = arena_printf(arena, "/%s%s%s%s", place->is_path_style ? place->bucket : "",
+                             place->is_path_style ? "/" : "", place->prefix, name),
+        .query = "",
+        .region = place->region,
+        .key_id = place->key_id,
+        .secret_key = place->secret_key,
+        .time_s = clock_wall_ms() / 1000,
+    };
+    char date[OBJECT_SIGNATURE_DATE + 1];
+    struct builder header = {0};
+    crypto_sha256_hex(BYTES(""), signature.body_sha256);
+    object_signature_date(signature.time_s, date);
+    object_signature_add(&header, &signature);
+    *signed_r = (struct object_store_signed){
+        .path = signature.path,
+        .authorization = arena_copy(arena, header.data, header.size),
+        .date = arena_copy(arena, date, OBJECT_SIGNATURE_DATE),
+        .body = arena_copy(arena, signature.body_sha256, CRYPTO_SHA256_HEX),
+    };
+    builder_free(&header);
 }

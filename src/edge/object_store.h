@@ -9,6 +9,7 @@
 #ifndef STAMPD_EDGE_OBJECT_STORE_H
 #define STAMPD_EDGE_OBJECT_STORE_H
 
+#include "base/arena.h"
 #include "base/base.h"
 #include "base/bytes.h"
 
@@ -51,7 +52,23 @@ MUST_USE bool object_store_measure(struct object_store *store, const char *name,
  * early. */
 MUST_USE bool object_store_read(struct object_store *store, const char *name, int64_t size,
                                 bool (*take)(void *context, struct bytes piece), void *context);
+/* The same of a part of an object, in pieces of `piece` bytes at most. */
+MUST_USE bool object_store_read_part(struct object_store *store, const char *name, int64_t from, int64_t size,
+                                     int64_t piece, bool (*take)(void *context, struct bytes piece),
+                                     void *context);
 /* One that does not exist is no failure. */
 MUST_USE bool object_store_remove(struct object_store *store, const char *name);
+
+/* --- requests that another program sends --- */
+/* A request without body, signed; a header Range may be added.  Valid for some minutes. */
+struct object_store_signed {
+    const char *path;                        /* of the URL, with its slash */
+    const char *authorization, *date, *body; /* Authorization, x-amz-date, x-amz-content-sha256 */
+};
+/* In the arena. */
+void object_store_sign(const struct object_store_place *place, struct arena *arena, const char *method,
+                       const char *name, struct object_store_signed *signed_r);
+/* What the header Host of such a request has, and the host of the URL. */
+const char *object_store_host(const struct object_store_place *place, struct arena *arena);
 
 #endif

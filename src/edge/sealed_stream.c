@@ -6,6 +6,7 @@
 
 #include "edge/crypto.h"
 #include "edge/crypto_private.h"
+#include "edge/gcm_private.h"
 
 enum { KEY = 32, SALT = 32, CHECK = 32, VERSION_AT = SEALED_STREAM_MARK - 1 };
 enum { SEALED_CHUNK = SEALED_STREAM_CHUNK + CRYPTO_TAG };
@@ -98,20 +99,15 @@ sealed_stream_create(struct bytes secret, bool (*write)(void *context, struct by
 
 static bool write_chunk(struct sealed_stream_writer *writer, bool is_last)
 {
-    EVP_CIPHER_CTX *context = writer->sealing.context;
     unsigned char nonce[CRYPTO_NONCE];
-    int size = 0, rest = 0;
     if (!next_nonce(&writer->sealing, is_last, nonce))
         return false;
     if (!writer->has_header &&
         !writer->write(writer->context, (struct bytes){(const char *)writer->header, SEALED_STREAM_HEADER}))
         return false;
     writer->has_header = true;
-    crypto_must(
-        EVP_EncryptInit_ex2(context, EVP_aes_256_gcm(), writer->sealing.key, nonce, NULL) == 1 &&
-        EVP_EncryptUpdate(context, writer->sealed, &size, writer->clear, (int)writer->size) == 1 &&
-        EVP_EncryptFinal_ex(context, writer->sealed + size, &rest) == 1 &&
-        EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, CRYPTO_TAG, writer->sealed + writer->size) == 1);
+    gcm_encrypt(writer->sealing.context, EVP_aes_256_gcm(), writer->sealing.key, nonce, BYTES(""),
+                (struct bytes){(const char *)writer->clear, writer->size}, writer->sealed);
     struct bytes bytes = {(const char *)writer->sealed, writer->size + CRYPTO_TAG};
     writer->size = 0;
     return writer->write(writer->context, bytes);
@@ -208,17 +204,11 @@ static bool read_header(struct sealed_stream_reader *reader)
 
 static bool open_chunk(struct sealed_stream_reader *reader, size_t sealed_size, bool is_last)
 {
-    EVP_CIPHER_CTX *context = reader->sealing.context;
     unsigned char nonce[CRYPTO_NONCE];
-    int size = 0, rest = 0;
     if (sealed_size < CRYPTO_TAG || !next_nonce(&reader->sealing, is_last, nonce))
         return refuse(reader, "truncated: its end is missing");
-    size_t clear_size = sealed_size - CRYPTO_TAG;
-    crypto_must(
-        EVP_DecryptInit_ex2(context, EVP_aes_256_gcm(), reader->sealing.key, nonce, NULL) == 1 &&
-        EVP_DecryptUpdate(context, reader->clear, &size, reader->sealed, (int)clear_size) == 1 &&
-        EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, CRYPTO_TAG, reader->sealed + clear_size) == 1);
-    if (EVP_DecryptFinal_ex(context, reader->clear + size, &rest) != 1)
+    if (!gcm_decrypt(reader->sealing.context, EVP_aes_256_gcm(), reader->sealing.key, nonce, BYTES(""),
+                     (struct bytes){(const char *)reader->sealed, sealed_size}, reader->clear))
         return refuse(reader, "damaged: truncated, or not what was encrypted");
     return true;
 }

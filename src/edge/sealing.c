@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/hex.h"
 #include "edge/crypto.h"
 #include "edge/crypto_private.h"
+#include "edge/gcm_private.h"
 
-enum { BLOCK = 16, GCM_NONCE = 12, DIGITS_MOST = 18 };
+enum { BLOCK = 16, DIGITS_MOST = 18 };
 
 static EVP_CIPHER *cipher(const char *name)
 {
@@ -70,16 +72,9 @@ void sealing_encrypt(const unsigned char key[SEALING_KEY], const unsigned char n
                      struct bytes aad, struct bytes text, unsigned char *sealed_r)
 {
     unsigned char derived[SEALING_KEY];
-    int size = 0, rest = 0;
-    assert(text.size <= INT_MAX - SEALING_TAG && aad.size <= INT_MAX);
     derive_message_key(key, nonce, derived);
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
-    crypto_must(
-        context && EVP_EncryptInit_ex2(context, gcm(), derived, nonce + GCM_NONCE, NULL) == 1 &&
-        EVP_EncryptUpdate(context, NULL, &size, (const unsigned char *)aad.data, (int)aad.size) == 1 &&
-        EVP_EncryptUpdate(context, sealed_r, &size, (const unsigned char *)text.data, (int)text.size) == 1 &&
-        EVP_EncryptFinal_ex(context, sealed_r + size, &rest) == 1 && (size_t)(size + rest) == text.size &&
-        EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, SEALING_TAG, sealed_r + text.size) == 1);
+    gcm_encrypt(context, gcm(), derived, nonce + GCM_NONCE, aad, text, sealed_r);
     EVP_CIPHER_CTX_free(context);
     OPENSSL_cleanse(derived, sizeof derived);
 }
@@ -87,20 +82,10 @@ void sealing_encrypt(const unsigned char key[SEALING_KEY], const unsigned char n
 bool sealing_decrypt(const unsigned char key[SEALING_KEY], const unsigned char nonce[SEALING_NONCE],
                      struct bytes aad, struct bytes sealed, unsigned char *text_r)
 {
-    unsigned char derived[SEALING_KEY], tag[SEALING_TAG];
-    int size = 0, rest = 0;
-    if (sealed.size < SEALING_TAG || sealed.size > INT_MAX || aad.size > INT_MAX)
-        return false;
-    size_t text_size = sealed.size - SEALING_TAG;
-    memcpy(tag, sealed.data + text_size, sizeof tag);
+    unsigned char derived[SEALING_KEY];
     derive_message_key(key, nonce, derived);
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
-    crypto_must(
-        context && EVP_DecryptInit_ex2(context, gcm(), derived, nonce + GCM_NONCE, NULL) == 1 &&
-        EVP_DecryptUpdate(context, NULL, &size, (const unsigned char *)aad.data, (int)aad.size) == 1 &&
-        EVP_DecryptUpdate(context, text_r, &size, (const unsigned char *)sealed.data, (int)text_size) == 1 &&
-        EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, SEALING_TAG, tag) == 1);
-    bool is_whole = EVP_DecryptFinal_ex(context, text_r + size, &rest) == 1;
+    bool is_whole = gcm_decrypt(context, gcm(), derived, nonce + GCM_NONCE, aad, sealed, text_r);
     EVP_CIPHER_CTX_free(context);
     OPENSSL_cleanse(derived, sizeof derived);
     return is_whole;
@@ -108,12 +93,22 @@ bool sealing_decrypt(const unsigned char key[SEALING_KEY], const unsigned char n
 
 /* --- texts --- */
 
+const struct sealing_keys *sealing_find(const struct sealing_keys *keys, size_t count, int64_t id)
+{
+    while (count-- > 0) /* mostly it is the last */
+        if (keys[count].id == id)
+            return &keys[count];
+    return NULL;
+}
+
 void sealing_derive(int64_t id, const unsigned char secret[SEALING_KEY], struct sealing_keys *keys_r)
 {
     struct bytes key = {(const char *)secret, SEALING_KEY};
     keys_r->id = id;
     crypto_derive(BYTES(""), key, BYTES("stampd texts"), keys_r->texts, sizeof keys_r->texts);
     crypto_derive(BYTES(""), key, BYTES("stampd names"), keys_r->names, sizeof keys_r->names);
+    crypto_derive(BYTES(""), key, BYTES("stampd values"), keys_r->values, sizeof keys_r->values);
+    crypto_derive(BYTES(""), key, BYTES("stampd files"), keys_r->files, sizeof keys_r->files);
 }
 
 struct sealing_place sealing_place_copy(struct arena *arena, const struct bytes *parts, size_t count)
@@ -260,4 +255,20 @@ bool sealing_open_name(struct arena *arena, const struct sealing_keys *keys, str
     name[size] = '\0';
     *name_r = (struct bytes){(const char *)name, size};
     return is_whole;
+}
+
+/* --- values --- */
+
+struct bytes sealing_hash(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
+                          struct bytes value)
+{
+    unsigned char digest[CRYPTO_SHA256];
+    struct bytes key = {(const char *)keys->values, sizeof keys->values};
+    struct bytes *parts = ARENA_ROOM(arena, struct bytes, place.count + 1);
+    memcpy(parts, place.parts, place.count * sizeof *parts);
+    parts[place.count] = value;
+    crypto_hmac(key, write_place(arena, (struct sealing_place){parts, place.count + 1}), digest);
+    char *hex = ARENA_ROOM(arena, char, 2 * SEALING_HASH + 1);
+    hex_write(digest, SEALING_HASH, hex);
+    return (struct bytes){hex, (size_t)2 * SEALING_HASH};
 }

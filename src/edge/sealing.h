@@ -2,19 +2,20 @@
  *
  * A text is sealed by XAES-256-GCM with a random nonce of 192 bits; a name by AES-256-SIV, so that the same
  * name at the same place is sealed as the same text and can be found.  The place is a list of texts that is
- * authenticated but not stored: at another place, or altered, a sealed text cannot be opened. */
+ * authenticated but not stored: at another place, or altered, a sealed text cannot be opened.  A value is
+ * hashed: it can be compared, and never be opened. */
 #ifndef STAMPD_EDGE_SEALING_H
 #define STAMPD_EDGE_SEALING_H
 
 #include "base/arena.h"
 #include "base/bytes.h"
 
-enum { SEALING_KEY = 32, SEALING_NONCE = 24, SEALING_TAG = 16, SEALING_NAME_KEY = 64 };
+enum { SEALING_KEY = 32, SEALING_NONCE = 24, SEALING_TAG = 16, SEALING_NAME_KEY = 64, SEALING_HASH = 16 };
 
 /* Keys made of one data key. */
 struct sealing_keys {
     int64_t id;
-    unsigned char texts[SEALING_KEY], names[SEALING_NAME_KEY];
+    unsigned char texts[SEALING_KEY], names[SEALING_NAME_KEY], values[SEALING_KEY], files[SEALING_KEY];
 };
 
 struct sealing_place {
@@ -24,6 +25,9 @@ struct sealing_place {
 
 /* A place with a copy of the list of its parts, in the arena. */
 struct sealing_place sealing_place_copy(struct arena *arena, const struct bytes *parts, size_t count);
+
+/* Those of a data key, of a list; NULL: it has none. */
+const struct sealing_keys *sealing_find(const struct sealing_keys *keys, size_t count, int64_t id);
 
 void sealing_derive(int64_t id, const unsigned char secret[SEALING_KEY], struct sealing_keys *keys_r);
 
@@ -48,5 +52,9 @@ struct bytes sealing_seal_name(struct arena *arena, const struct sealing_keys *k
                                struct sealing_place place, struct bytes name);
 MUST_USE bool sealing_open_name(struct arena *arena, const struct sealing_keys *keys,
                                 struct sealing_place place, struct bytes sealed, struct bytes *name_r);
+
+/* The first SEALING_HASH bytes of an HMAC-SHA256 of the place and the value, in hexadecimal, in the arena. */
+struct bytes sealing_hash(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
+                          struct bytes value);
 
 #endif

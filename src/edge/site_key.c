@@ -1,4 +1,5 @@
-/* site_key: 64 hexadecimal digits on the first line of a file that nobody but its owner and group may use. */
+/* site_key: 64 hexadecimal digits on the first line of a file that nobody but its owner and group may use, or
+ * that a program prints. */
 #include "edge/site_key.h"
 
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 #include "base/hex.h"
 #include "base/secret.h"
 #include "edge/crypto.h"
+#include "edge/site_key_command.h"
 
 struct site_key {
     bool is_set;
@@ -54,25 +56,18 @@ static bool read_digits(const char *text, unsigned char secret_r[SEALING_KEY])
     return is_key;
 }
 
-static bool load(struct site_key *key, const char *setting, const char *path, char *problem,
-                 size_t problem_size)
+/* Takes the secret, and erases it. */
+static bool take(struct site_key *key, const char *setting, const char *source, struct secret *line,
+                 char *problem, size_t problem_size)
 {
-    char buffer[PATH_BYTES], digest[CRYPTO_SHA256_HEX + 1];
+    char digest[CRYPTO_SHA256_HEX + 1];
     unsigned char secret[SEALING_KEY], marked[CRYPTO_SHA256];
-    struct secret line;
-    *key = (struct site_key){0};
-    if (!*path)
-        return true;
-    path = expand(path, buffer);
-    if (!is_owned(setting, path, problem, problem_size) ||
-        !secret_read(&line, setting, path, problem, problem_size))
-        return false;
-    key->is_set = read_digits(line.text, secret);
-    secret_erase(&line);
+    key->is_set = read_digits(line->text, secret);
+    secret_erase(line);
     if (!key->is_set) {
         snprintf(problem, problem_size,
                  "%s = %s: its first line is no site key of 64 hexadecimal digits (stampctl key new --site)",
-                 setting, path);
+                 setting, source);
         return false;
     }
     sealing_derive(1, secret, &key->keys);
@@ -83,11 +78,37 @@ static bool load(struct site_key *key, const char *setting, const char *path, ch
     return true;
 }
 
+static bool load_file(struct site_key *key, const char *setting, const char *path, char *problem,
+                      size_t problem_size)
+{
+    char buffer[PATH_BYTES];
+    struct secret line;
+    *key = (struct site_key){0};
+    if (!*path)
+        return true;
+    path = expand(path, buffer);
+    return is_owned(setting, path, problem, problem_size) &&
+           secret_read(&line, setting, path, problem, problem_size) &&
+           take(key, setting, path, &line, problem, problem_size);
+}
+
+static bool load_command(struct site_key *key, const char *command, char *problem, size_t problem_size)
+{
+    struct secret line;
+    *key = (struct site_key){0};
+    return site_key_command_run(command, &line, problem, problem_size) &&
+           take(key, "site_key_command", command, &line, problem, problem_size);
+}
+
 bool site_key_load(const struct settings *settings, char *problem, size_t problem_size)
 {
-    return load(&site_keys[PRESENT], "site_key_file", settings->site_key_file, problem, problem_size) &&
-           load(&site_keys[FORMER], "site_key_former_file", settings->site_key_former_file, problem,
-                problem_size);
+    struct site_key *present = &site_keys[PRESENT];
+    bool is_loaded =
+        *settings->site_key_command
+            ? load_command(present, settings->site_key_command, problem, problem_size)
+            : load_file(present, "site_key_file", settings->site_key_file, problem, problem_size);
+    return is_loaded && load_file(&site_keys[FORMER], "site_key_former_file", settings->site_key_former_file,
+                                  problem, problem_size);
 }
 
 const char *site_key_mark(void)
@@ -125,5 +146,20 @@ bool site_key_unwrap(struct arena *arena, struct bytes mark, struct bytes databa
         memcpy(secret_r, secret.data, SEALING_KEY);
         return true;
     }
+    return false;
+}
+
+struct bytes site_key_seal(struct arena *arena, struct bytes kind, struct bytes text)
+{
+    assert(site_keys[PRESENT].is_set);
+    return sealing_seal(arena, &site_keys[PRESENT].keys, sealing_place_copy(arena, &kind, 1), text);
+}
+
+bool site_key_open(struct arena *arena, struct bytes kind, struct bytes sealed, struct bytes *text_r)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        if (site_keys[i].is_set &&
+            sealing_open(arena, &site_keys[i].keys, sealing_place_copy(arena, &kind, 1), sealed, text_r))
+            return true;
     return false;
 }

@@ -8,8 +8,8 @@
 
 enum { SITE_KEY_MARK = 16 };
 
-/* Reads site_key_file and site_key_former_file; none is no error.  On failure returns false with one line in
- * `problem`. */
+/* Reads site_key_file or what site_key_command prints, and site_key_former_file; none is no error.  On
+ * failure returns false with one line in `problem`. */
 MUST_USE bool site_key_load(const struct settings *settings, char *problem, size_t problem_size);
 /* The first digits of a digest of the present site key, by which a wrong one is recognised; "": none. */
 const char *site_key_mark(void);
@@ -21,5 +21,11 @@ struct bytes site_key_wrap(struct arena *arena, struct bytes database, int64_t i
  * one, or the text was altered. */
 MUST_USE bool site_key_unwrap(struct arena *arena, struct bytes mark, struct bytes database, int64_t id,
                               struct bytes wrapped, unsigned char secret_r[SEALING_KEY]);
+
+/* Other texts, which this server or its successor reads again: sealed under the present site key, for a kind.
+ * Without a site key: none may be sealed, and none can be opened. */
+struct bytes site_key_seal(struct arena *arena, struct bytes kind, struct bytes text);
+MUST_USE bool site_key_open(struct arena *arena, struct bytes kind, struct bytes sealed,
+                            struct bytes *text_r);
 
 #endif

@@ -105,21 +105,19 @@ static void on_signal(void *context)
 
 /* --- the process --- */
 
-/* The number of connections that the limit of descriptors allows. */
+/* The number of connections that the limit of descriptors allows, which the master has raised. */
 static size_t most_connections(const struct settings *settings)
 {
     struct rlimit limit;
     rlim_t wanted = (rlim_t)settings->live_connections + DESCRIPTORS;
     if (getrlimit(RLIMIT_NOFILE, &limit))
         return (size_t)settings->live_connections;
-    limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max >= wanted)
+    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted)
         return (size_t)settings->live_connections;
-    size_t limits = (size_t)limit.rlim_max,
+    size_t limits = (size_t)limit.rlim_cur,
            most = limits - (limits > 2 * DESCRIPTORS ? DESCRIPTORS : limits / 2);
     log_warning("live: %zu connections in place of live_connections = %lld: the limit of open files is %llu",
-                most, (long long)settings->live_connections, (unsigned long long)limit.rlim_max);
+                most, (long long)settings->live_connections, (unsigned long long)limit.rlim_cur);
     return most;
 }
 
@@ -186,9 +184,7 @@ int live_run(const struct heritage *heritage)
     (void)prctl(PR_SET_NAME, "stampd-live"); /* for administrators */
     if (!open_live(&live, heritage))
         return 1;
-    struct message message = {.kind = MESSAGE_READY, .pid = getpid()};
-    if (write(heritage->messages, &message, sizeof message) != sizeof message)
-        log_warning("cannot reach the master: %m");
+    heritage_notify(heritage, MESSAGE_READY);
     log_debug("live serves pipe=%s", feed_subscriber_slot(live.subscriber)->path);
     events_run(live.events);
     close_live(&live);

@@ -147,6 +147,11 @@ enum fault live_access_judge(const struct live_access *access, const struct sett
     return level < LEVEL_READ ? FAULT_SCLOSED : FAULT_NONE;
 }
 
+bool live_access_is_encrypted(const struct live_access *access)
+{
+    return access->conf.is_encrypted;
+}
+
 const struct rules *live_access_rules(const struct live_access *access, bool is_administrator)
 {
     return is_administrator ? NULL : access->rules;

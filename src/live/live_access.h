@@ -47,6 +47,7 @@ MUST_USE enum fault live_access_judge(const struct live_access *access, const st
                                       struct bytes code, struct bytes database, bool is_administrator);
 /* Are the events of such a caller judged, each by itself?  Else all are sent. */
 bool live_access_is_judged(const struct live_access *access, bool is_administrator);
+bool live_access_is_encrypted(const struct live_access *access);
 /* The rules by which they are judged; NULL: none.  Valid until it is read again. */
 const struct rules *live_access_rules(const struct live_access *access, bool is_administrator);
 /* What filters of modules take away beside them; NULL: nothing.  Valid until it is read again. */

@@ -74,16 +74,22 @@ static enum fault count_opening(struct live_listener *listener)
     return fault;
 }
 
+/* False: a quota refuses the connection; it is answered, and the listener freed. */
+static bool may_open(struct live_listener *listener)
+{
+    if (!count_opening(listener))
+        return true;
+    listener->opening->is_settled = true;
+    live_listener_end(listener);
+    return false;
+}
+
 /* The caller is known: counts the connection, or answers and frees the listener. */
 static void wait_for_horizon(struct live_listener *listener)
 {
     listener->state = LIVE_WAITS_FOR_HORIZON;
-    if (count_opening(listener)) {
-        listener->opening->is_settled = true;
-        live_listener_end(listener);
-        return;
-    }
-    live_audience_queue(listener);
+    if (may_open(listener))
+        live_audience_queue(listener);
 }
 
 /* A cookie counts in a namespace with accounts alone.  False: the listener was refused. */
@@ -133,11 +139,26 @@ static void admit_ruled(struct live_listener *listener)
     live_audience_trust(listener, LIVE_DOUBTED);
 }
 
+/* The values of collections are hashed, and only workers have the keys. */
+static bool listens_to_hashes(const struct live_listener *listener)
+{
+    const struct live_question *question = &listener->opening->question;
+    for (size_t i = 0; i < question->count; i++)
+        if (question->definitions[i].collection.data)
+            return live_access_is_encrypted(listener->audience->access);
+    return false;
+}
+
 static void admit(struct live_listener *listener)
 {
     const struct live_access *access = listener->audience->access;
     if (!settle_caller(listener))
         return;
+    if (listens_to_hashes(listener)) {
+        live_listener_refuse(listener, FAULT_OENCRYPTED, NO_BYTES,
+                             "Live events of collections are not available: listen to the class.");
+        return;
+    }
     if (live_access_is_judged(access, listener->is_administrator)) {
         admit_ruled(listener);
         return;
@@ -210,7 +231,9 @@ void live_admission_trust(struct live_listener *listener)
     live_listener_flush(listener);
 }
 
+/* Wrong credentials count as openings: each costs the account's document, or a signature. */
 void live_admission_distrust(struct live_listener *listener)
 {
-    live_listener_refuse_key(listener, LIVE_KEY_IS_WRONG);
+    if (listener->state != LIVE_WAITS_FOR_ACCOUNT || may_open(listener))
+        live_listener_refuse_key(listener, LIVE_KEY_IS_WRONG);
 }

@@ -382,7 +382,7 @@ void live_listener_open(struct live_listener *listener, const struct live_horizo
     struct reply reply = {.body = &none, .mime = "text/event-stream"};
     find_origin(listener);
     response_compose(&opening->form, &reply, &head);
-    exchange_begin(listener->exchange, builder_bytes(&head));
+    exchange_begin(listener->exchange, builder_bytes(&head), false);
     builder_free(&head);
     if (opening->question.session.data)
         listener->session =

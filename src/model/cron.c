@@ -58,6 +58,10 @@ static bool is_within(int number, int least, int most)
 
 bool cron_parse(struct bytes text, struct cron *cron_r)
 {
+    if (memchr(text.data ? text.data : "", ' ', text.size)) {
+        *cron_r = (struct cron){.period = 'F'};
+        return cron_fields_parse(text, &cron_r->fields);
+    }
     if (!has_shape(text))
         return false;
     const char *at = text.data;
@@ -245,9 +249,31 @@ static int64_t next_of_hour(const struct cron *cron, int64_t after)
     return limit; /* impossible: each hour has the minute */
 }
 
+/* In each piece, the first time that matches: the clock may change before it.  `shown`: what a clock that was
+ * set back has shown already.  What it skips is due at the change. */
+static int64_t next_of_fields(const struct cron_fields *fields, int64_t after)
+{
+    int64_t shown = INT64_MIN;
+    for (struct piece piece = {.end = after - WIDEST_S};;) {
+        int64_t ahead = distance(piece.end), first = piece.end > after ? piece.end : after + 1;
+        int64_t from = first + ahead > shown || fields->has_any_hour ? first + ahead : shown;
+        int64_t moment = cron_fields_next(fields, from) - ahead;
+        piece = next_piece(piece.end, moment + 1);
+        if (moment < piece.end)
+            return moment;
+        int64_t end = piece.end + ahead, jump = distance(piece.end) - ahead;
+        shown = end > shown ? end : shown;
+        bool is_skip = piece.end > after && jump > 0 && (!fields->has_any_hour || jump < HOUR_S);
+        if (is_skip && cron_fields_next(fields, end) < end + jump)
+            return piece.end;
+    }
+}
+
 int64_t cron_next_ms(const struct cron *cron, int64_t after_ms)
 {
     int64_t after = after_ms / 1000 - (after_ms % 1000 < 0);
-    int64_t next = cron->period == 'H' ? next_of_hour(cron, after) : next_of_calendar(cron, after);
+    int64_t next = cron->period == 'F'   ? next_of_fields(&cron->fields, after)
+                   : cron->period == 'H' ? next_of_hour(cron, after)
+                                         : next_of_calendar(cron, after);
     return next * 1000;
 }

@@ -5,26 +5,28 @@
  * - Wdhhmm     once a week   W30425     Wednesday, 4:25; 1 is Monday, 7 Sunday
  * - Dhhmm      once a day    D0425      4:25
  * - Hmm        once an hour  H25        25 past
+ * - five fields of crontab(5)           "25 4 * * 1-5" (cron_fields.h)
  *
  * Times are in one zone for the whole process, UTC until cron_set_zone.  At clock changes: a time that the
  * clock skips is due at the change; a time of day that occurs twice is due the first time.  An hourly text is
- * not a time of day: it is due each time the clock shows that minute, about once in each elapsed hour. */
+ * not a time of day: it is due each time the clock shows that minute, about once in each elapsed hour.  So
+ * are five fields whose hour begins with *. */
 #ifndef STAMPD_MODEL_CRON_H
 #define STAMPD_MODEL_CRON_H
 
 #include "base/base.h"
 #include "base/bytes.h"
-
-enum { CRON_TEXT_MAX = 9 };
+#include "model/cron_fields.h"
 
 struct cron {
-    char period;      /* 'Y' 'M' 'W' 'D' 'H' */
+    char period;      /* 'Y' 'M' 'W' 'D' 'H'; 'F': the fields */
     int month, day;   /* Y; day also M; from 1 */
     int weekday;      /* W; from 1, Monday */
     int hour, minute; /* hour: not H */
+    struct cron_fields fields;
 };
 
-/* Exactly 9, 7, 6, 5, 3 characters by period; false: not a valid text. */
+/* Exactly 9, 7, 6, 5, 3 characters by period, or five fields; false: not a valid text. */
 MUST_USE bool cron_parse(struct bytes text, struct cron *cron_r);
 
 /* Sets the zone of this process, as "Europe/Paris"; "" is UTC.  False: the system has no such zone; the

@@ -181,6 +181,16 @@ static bool read_quotas(struct arena *arena, const struct json *value, struct ns
     return quotas_read(arena, value, &conf->quotas);
 }
 
+static bool read_workers(struct arena *arena, const struct json *value, struct ns_conf *conf)
+{
+    return worker_queues_read(arena, value, &conf->workers);
+}
+
+static bool read_records(struct arena *arena, const struct json *value, struct ns_conf *conf)
+{
+    return record_rules_read(arena, value, &conf->records);
+}
+
 static bool read_database(struct arena *arena, const struct json *value, struct ns_conf *conf)
 {
     bool is_one = value->kind == JSON_STRING &&
@@ -329,8 +339,10 @@ static const struct ns_member {
     {"quotas", QUOTAS_EXPECTED, read_quotas},
     {"readers", CODES_EXPECTED, read_readers},
     {"reads", CODES_EXPECTED, read_reads},
+    {"records", RECORD_RULES_EXPECTED, read_records},
     {"state", "An integer is expected: 0 on, 1 read-only, 2 off, 3 gone.", read_state},
     {"theme", "A text of at most 64 bytes is expected.", read_theme},
+    {"workers", WORKER_QUEUES_EXPECTED, read_workers},
     {"database", NULL, read_database}, /* only stampctl changes these */
     {"encrypted", NULL, read_encrypted},
 };
@@ -367,10 +379,6 @@ struct ns_conf namespace_read(struct arena *arena, struct bytes content)
         result.mode = ACCESS_CLOSED;
         result.wrong = result.wrong ? result.wrong : "accounts";
     }
-    if (result.is_encrypted && result.mode == ACCESS_RULES) { /* the database follows rules by contents */
-        result.mode = ACCESS_CLOSED;
-        result.wrong = result.wrong ? result.wrong : "access";
-    }
     return result;
 }
 
@@ -394,9 +402,6 @@ const char *namespace_refuse_change(struct arena *arena, struct bytes before, st
         return "The member cannot be removed while there may be accounts: close the registration.";
     if (json_member(new, "accounts") && access && read_access(arena, access, &conf) && is_public(conf.mode))
         return "A namespace with accounts needs the access rules or closed.";
-    if (json_member(new, "encrypted") && access && read_access(arena, access, &conf) &&
-        conf.mode == ACCESS_RULES)
-        return "An encrypted namespace has no access rules.";
     return NULL;
 }
 

@@ -14,7 +14,9 @@
  * | readers  | codes of namespaces that may read this one | none                         |
  * | options  | object for clients                         | none                         |
  * | quotas   | see model/quotas.h                         | those of z                   |
+ * | records  | see model/record_rules.h                   | nobody has a right           |
  * | accounts | see struct ns_accounts                     | it has no accounts           |
+ * | workers  | see model/worker_queues.h                  | nobody takes tasks           |
  *
  * A namespace reads another one if both name each other so.
  *
@@ -30,7 +32,9 @@
 #include "edge/json.h"
 #include "model/issuer.h"
 #include "model/quotas.h"
+#include "model/record_rules.h"
 #include "model/relying_party.h"
+#include "model/worker_queues.h"
 
 enum {
     NAMESPACE_CODE_MOST = 16,
@@ -77,15 +81,17 @@ struct ns_accounts {
 
 struct ns_conf {
     enum access_mode mode;
-    enum ns_state state;                /* NS_OFF: also if the member is malformed */
-    struct bytes database;              /* empty: no configuration, or none that can be read */
-    bool is_encrypted;                  /* contents are encrypted at rest; never under access rules */
-    struct bytes message;               /* empty: none; so are label and theme */
-    struct bytes label, theme;          /* for clients */
-    struct bytes options;               /* as written; empty: none */
-    const struct json *origins;         /* an array: origins whose pages may read answers; NULL: none */
-    const struct quotas *quotas;        /* NULL: none */
-    const struct json *reads, *readers; /* arrays of codes; NULL: none */
+    enum ns_state state;                 /* NS_OFF: also if the member is malformed */
+    struct bytes database;               /* empty: no configuration, or none that can be read */
+    bool is_encrypted;                   /* contents are encrypted at rest */
+    struct bytes message;                /* empty: none; so are label and theme */
+    struct bytes label, theme;           /* for clients */
+    struct bytes options;                /* as written; empty: none */
+    const struct json *origins;          /* an array: origins whose pages may read answers; NULL: none */
+    const struct quotas *quotas;         /* NULL: none */
+    const struct record_rules *records;  /* NULL: none */
+    const struct json *reads, *readers;  /* arrays of codes; NULL: none */
+    const struct worker_queues *workers; /* NULL: none */
     struct ns_accounts accounts;
     struct bytes accounts_text; /* as written; empty: none */
     int64_t build;     /* of clients: the stamp of the last change that they must notice; 0: none; not
@@ -103,7 +109,8 @@ const char *namespace_refuse_member(struct arena *arena, struct bytes name, cons
  * the member `accounts`; NULL: nothing.  `before` may be NO_BYTES. */
 const char *namespace_refuse_change(struct arena *arena, struct bytes before, struct bytes after);
 /* The names of these members, for messages. */
-#define NAMESPACE_MEMBERS "access accounts label message options origins quotas readers reads state theme"
+#define NAMESPACE_MEMBERS                                                                                    \
+    "access accounts label message options origins quotas readers reads records state theme workers"
 
 /* Is it a code: ^[a-z][a-z0-9]{0,15}$ ?  Reserved ones included. */
 bool namespace_is_code(const char *code);

@@ -1,19 +1,23 @@
 /* quotas: the member of a configuration, read strictly. */
 #include "model/quotas.h"
 
+#include "model/item.h"
+
 static const char *const subjects[QUOTA_SUBJECTS] = {"address", "account", "namespace"};
 static const char *const kinds[QUOTA_KINDS] = {"requests",      "writes", "tasks",
                                                "subscriptions", "live",   "streams"};
-static const char *const numbers[QUOTA_NUMBERS] = {"bytes", "live_open", "streams_open", "tasks_waiting",
-                                                   "subscriptions_held"};
+static const char *const numbers[QUOTA_NUMBERS] = {"bytes",         "live_open",          "streams_open",
+                                                   "tasks_waiting", "subscriptions_held", "file_bytes"};
+static const char *const stored[QUOTA_STORED] = {"bytes", "file_bytes"};
 #define RATES(subject)                                                                                       \
     subject ".requests", subject ".writes", subject ".tasks", subject ".subscriptions", subject ".live",     \
         subject ".streams"
 #define NUMBERS(subject)                                                                                     \
     subject ".bytes", subject ".live_open", subject ".streams_open", subject ".tasks_waiting",               \
-        subject ".subscriptions_held"
-static const char *const names[] = {RATES("address"),   RATES("account"),   RATES("namespace"),
-                                    NUMBERS("address"), NUMBERS("account"), NUMBERS("namespace")};
+        subject ".subscriptions_held", subject ".file_bytes"
+static const char *const names[] = {RATES("address"),   RATES("account"),    RATES("namespace"),
+                                    NUMBERS("address"), NUMBERS("account"),  NUMBERS("namespace"),
+                                    "classes.bytes",    "classes.file_bytes"};
 _Static_assert(COUNT_OF(names) == QUOTAS_ALL, "each quota has its name");
 
 const char *quotas_name(int quota)
@@ -82,11 +86,13 @@ bool quotas_read_rate(struct arena *arena, struct bytes text, struct quota_rate 
 
 /* --- the whole --- */
 
-/* False: there is no such number.  No document belongs to an address. */
+/* False: there is no such number.  No document belongs to an address; files of accounts are not counted
+ * apart. */
 static bool read_number(const struct json *member, size_t subject, struct quotas *quotas)
 {
     size_t number = find_word(numbers, QUOTA_NUMBERS, member->name);
-    if (number == QUOTA_NUMBERS || (number == QUOTA_BYTES && subject == QUOTA_ADDRESS))
+    if (number == QUOTA_NUMBERS || (number == QUOTA_BYTES && subject == QUOTA_ADDRESS) ||
+        (number == QUOTA_FILE_BYTES && subject != QUOTA_NAMESPACE))
         return false;
     int64_t *most = &quotas->numbers[subject][number];
     return json_is_i64(member, most) && *most > 0;
@@ -112,9 +118,33 @@ static bool read_subject(struct arena *arena, const struct json *object, struct 
     return true;
 }
 
+static bool read_class(const struct json *object, struct quota_class *class_r)
+{
+    *class_r = (struct quota_class){.name = object->name};
+    if (object->kind != JSON_OBJECT || !item_is_class_name(object->name))
+        return false;
+    for (const struct json *member = object->first; member; member = member->next) {
+        size_t kind = find_word(stored, QUOTA_STORED, member->name);
+        if (kind == QUOTA_STORED || !json_is_i64(member, &class_r->most[kind]) || class_r->most[kind] <= 0)
+            return false;
+    }
+    return true;
+}
+
+static bool read_classes(const struct json *object, struct quotas *quotas)
+{
+    if (object->kind != JSON_OBJECT)
+        return false;
+    for (const struct json *member = object->first; member; member = member->next)
+        if (quotas->class_count == QUOTAS_CLASSES_MOST ||
+            !read_class(member, &quotas->classes[quotas->class_count++]))
+            return false;
+    return true;
+}
+
 bool quotas_read(struct arena *arena, const struct json *value, const struct quotas **quotas_r)
 {
-    static const struct json_limits limits = {.depth = 2, .tree_depth = 2, .nodes = 64};
+    static const struct json_limits limits = {.depth = 3, .tree_depth = 3, .nodes = 128};
     struct json *object;
     struct json_problem problem;
     struct quotas *quotas = ARENA_NEW(arena, struct quotas);
@@ -122,7 +152,8 @@ bool quotas_read(struct arena *arena, const struct json *value, const struct quo
         json_read(arena, value->text, &limits, &object, &problem))
         return false;
     for (const struct json *member = object->first; member; member = member->next)
-        if (!read_subject(arena, member, quotas))
+        if (bytes_equal(member->name, BYTES("classes")) ? !read_classes(member, quotas)
+                                                        : !read_subject(arena, member, quotas))
             return false;
     quotas->text = value->text;
     *quotas_r = quotas;

@@ -51,6 +51,10 @@ struct rules_caller {
     int64_t version; /* since when the account has its roles: another one whenever they were set */
 };
 
+/* Sets the roles; sorts them in the arena. */
+void rules_caller_set_roles(struct arena *arena, struct rules_caller *caller, const struct bytes *roles,
+                            size_t count);
+
 /* A decision under way. */
 struct rules_question {
     const struct rules *rules;

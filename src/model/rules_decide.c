@@ -54,14 +54,6 @@ const struct rules_item *rules_find_item(const struct rules_class *class, struct
 
 /* --- the caller and one state of the document --- */
 
-static bool has_role(const struct rules_caller *caller, struct bytes role)
-{
-    for (size_t i = 0; i < caller->role_count; i++)
-        if (bytes_equal(caller->roles[i], role))
-            return true;
-    return false;
-}
-
 /* The text at a place; false: there is none. */
 static bool find_text(struct rules_decision *decision, const struct rules_place *place, struct bytes *text_r)
 {
@@ -143,7 +135,7 @@ static bool is_grantee(struct rules_decision *decision, const struct rules_grant
     case RULES_TO_ACCOUNT:
         return true;
     case RULES_TO_ROLE:
-        return has_role(caller, grant->role);
+        return rules_caller_has_role(caller, grant->role);
     case RULES_TO_OWNER:
         return is_owner(decision);
     case RULES_TO_MEMBERS:

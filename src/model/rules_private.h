@@ -139,4 +139,6 @@ bool rules_member_of(struct rules_decision *decision, const struct item *item, s
 /* False also once the decision is broken. */
 bool rules_condition_holds(struct rules_decision *decision, const struct rules_condition *condition);
 
+bool rules_caller_has_role(const struct rules_caller *caller, struct bytes role);
+
 #endif

@@ -28,8 +28,9 @@ static bool read_document_class(struct rules_reader *reader, struct rules_node n
             reader, node,
             "A name of a class of documents is a capital letter, then up to 15 letters and digits.");
     return !rules_is_reserved(name) ||
-           rules_reader_refuse(reader, node,
-                               "Another class is expected: Account, Login and Ticket belong to the server.");
+           rules_reader_refuse(
+               reader, node,
+               "Another class is expected: Account, Issuer, Login and Ticket belong to the server.");
 }
 
 static bool read_name_of_items(struct rules_reader *reader, struct rules_node node, struct bytes *name_r)

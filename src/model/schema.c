@@ -223,6 +223,7 @@ static void add_items(struct builder *text, const struct schema_class *class)
         builder_add_text(text, "{");
         add_flag(text, "singleton", item->is_singleton);
         add_flag(text, "raw", item->is_raw);
+        add_flag(text, "clear", item->is_clear);
         if (item->field_count) {
             add_name(text, BYTES("fields"));
             builder_add_text(text, "{");

@@ -42,6 +42,7 @@ struct schema_copies {
 struct schema_item {
     struct bytes name;
     bool is_singleton, is_raw;
+    bool is_clear;                        /* its fields may be in clear in an encrypted namespace */
     const struct schema_copies *copies;   /* NULL: not copied */
     const struct schema_field *fields;    /* in the order of their names */
     size_t field_count;                   /* 0: no side table */

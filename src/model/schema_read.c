@@ -202,7 +202,7 @@ static bool read_content(struct schema_reader *reader, struct schema_node item_n
 
 static bool read_item(struct schema_reader *reader, struct schema_node node, struct schema_item *item)
 {
-    static const char *const members[] = {"singleton", "raw", "fields", "copies", "content", NULL};
+    static const char *const members[] = {"singleton", "raw", "clear", "fields", "copies", "content", NULL};
     item->name = node.value->name;
     if (!item_is_class_name(item->name))
         return refuse(reader, node.path,
@@ -210,9 +210,10 @@ static bool read_item(struct schema_reader *reader, struct schema_node node, str
     if (item_is_reserved(item->name))
         return refuse(reader, node.path, ITEM_RESERVED);
     return is_object(reader, node,
-                     "An object with singleton, raw, fields, copies and content is expected.") &&
+                     "An object with singleton, raw, clear, fields, copies and content is expected.") &&
            has_only(reader, node, members) && read_flag(reader, node, "singleton", &item->is_singleton) &&
-           read_flag(reader, node, "raw", &item->is_raw) && read_fields(reader, node, item) &&
+           read_flag(reader, node, "raw", &item->is_raw) &&
+           read_flag(reader, node, "clear", &item->is_clear) && read_fields(reader, node, item) &&
            read_copies(reader, node, item) && read_content(reader, node, item);
 }
 

@@ -13,7 +13,9 @@ enum {
     TASK_ID_BYTES = 24,
     TASK_ID_LEAST = 8,
     TASK_ID_MOST = 64,
-    TASK_PRIORITY = 20, /* default */
+    TASK_TRACE_BYTES = 55,
+    TASK_PROGRESS_MOST = 500, /* bytes */
+    TASK_PRIORITY = 20,       /* default */
     TASK_PRIORITY_MOST = 255,
     TASK_BATCH_MOST = 1000,
     TASK_EARLY_MS = 1000, /* a claim that is early by at most this much is accepted */
@@ -42,23 +44,32 @@ struct task {
     struct bytes account;    /* on whose behalf it was requested; NO_BYTES: nobody had signed in */
     struct bytes credential; /* what the account had signed in with: TASK_SESSION…; NO_BYTES: no account */
     bool is_of_client;       /* it runs with the rights of the account, or of anybody; false: with all */
-    int64_t latest;          /* no later request for its resource moves it past this; 0: no limit */
+    int64_t unique_until; /* with a resource: no other is created while it waits or runs, or until this stamp;
+                             0: it is not unique */
+    bool is_limited;      /* of one that is claimed: a limit counts how many run (tasks.md) */
+    struct bytes key;     /* by which limits count it; NO_BYTES: none */
+    struct bytes trace;   /* the header traceparent of the request that created it; NO_BYTES: none */
+    int64_t latest;       /* no later request for its resource moves it past this; 0: no limit */
 };
 
 /* An attempt's fence for its task: the commit succeeds only while the row still belongs to this attempt. */
 struct task_fence {
     struct bytes id;
     int64_t claim, attempt;
-    struct bytes domain; /* NO_BYTES: none */
-    struct bytes period; /* NO_BYTES: not periodic */
-    int64_t start;       /* periodic: the earliest time at which it may start */
-    bool is_lost;        /* out: the row no longer belongs to this attempt */
+    struct bytes domain;   /* NO_BYTES: none */
+    struct bytes period;   /* NO_BYTES: not periodic */
+    int64_t start;         /* periodic: the earliest time at which it may start */
+    struct bytes result;   /* JSON for the history; NO_BYTES: none */
+    struct bytes progress; /* stored with a checkpoint; NO_BYTES: as it was */
+    bool is_lost;          /* out: the row no longer belongs to this attempt */
 };
 
 /* A new id, from the system's random source. */
 struct bytes task_draw_id(struct arena *arena);
 /* Has it the form of a task's id? */
 bool task_is_id(struct bytes id);
+/* Is it a header traceparent of the W3C's Trace Context, version 00? */
+bool task_is_trace(struct bytes text);
 /* A stamp for a claim: the present, but above all earlier claims of this process. */
 int64_t task_claim_stamp(void);
 

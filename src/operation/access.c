@@ -97,10 +97,11 @@ static enum access_level level_needed(const struct operation *operation)
     return LEVEL_EVERYTHING;
 }
 
-/* May the caller run it, as far as its level or the rules that it obeys decide? */
-static bool may_run(const struct call *call, const struct operation *operation)
+bool access_may_run(const struct call *call, const struct operation *operation)
 {
     if (call->rules && operation->obeys_rules)
+        return true;
+    if (operation->is_of_z && is_code_of_z(call->ns) && call->accounts.is_on)
         return true;
     bool may_disclose = operation->right == RIGHT_READ || operation->right == RIGHT_WRITE;
     if (call->filters && may_disclose && !operation->obeys_rules)
@@ -130,18 +131,29 @@ enum fault access_refuse_name(struct call *call, struct reply *reply)
                        arena_copy(call->arena, call->ns.data, call->ns.size), NULL);
 }
 
+/* The administrator's key, or the credential of an administrator. */
+static enum fault check_key(const struct worker_context *worker_context, struct call *call,
+                            struct reply *reply, struct bytes key, const char *where)
+{
+    bool is_right = is_right_key(worker_context, key);
+    enum fault fault = is_right ? FAULT_NONE : caller_is_administrator(worker_context, call, key, &is_right);
+    if (fault || is_right)
+        return fault;
+    return reply_fault(call, reply, FAULT_SKEY, "This is not the administrator's key.", where, NULL);
+}
+
 /* A wrong key is refused, even where none is needed and beside a right one. */
 enum fault access_check_keys(const struct worker_context *worker_context, struct call *call,
                              struct reply *reply, bool *is_there_r)
 {
     bool is_own = call->admin.size && call->admin.data != call->bearer.data;
     *is_there_r = call->bearer.data || is_own;
-    if (call->bearer.data && !is_right_key(worker_context, call->bearer))
-        return reply_fault(call, reply, FAULT_SKEY, "This is not the administrator's key.", "Authorization",
-                           NULL);
-    if (is_own && !is_right_key(worker_context, call->admin))
-        return reply_fault(call, reply, FAULT_SKEY, "This is not the administrator's key.", "admin", NULL);
-    return FAULT_NONE;
+    enum fault fault = FAULT_NONE;
+    if (call->bearer.data)
+        fault = check_key(worker_context, call, reply, call->bearer, "Authorization");
+    if (!fault && is_own)
+        fault = check_key(worker_context, call, reply, call->admin, "admin");
+    return fault;
 }
 
 static bool is_listed(const struct json *origins, struct bytes origin, bool may_be_any)
@@ -185,6 +197,22 @@ const struct filters *access_find_filters(const struct call *call, const struct 
     return may_read ? filters_find(call->arena, call->ns) : NULL;
 }
 
+/* The key of a queue of external workers gives no right but to its tasks: beside it the caller is anonymous.
+ * One that is such a key no more is compared with the administrator's, and refused. */
+static void take_queue_key(struct call *call, const struct worker_queues *workers)
+{
+    char digest[CRYPTO_SHA256_HEX + 1];
+    struct bytes key = call->queue_key.data ? call->queue_key : call->bearer;
+    if (!key.data || (!workers && !call->queue_key.data))
+        return;
+    crypto_sha256_hex(key, digest);
+    call->key_queues = worker_queues_by_key(workers, bytes_of(digest));
+    if (call->key_queues && call->admin.data == key.data)
+        call->admin = NO_BYTES;
+    call->queue_key = call->key_queues ? key : NO_BYTES;
+    call->bearer = call->key_queues ? NO_BYTES : key;
+}
+
 enum fault access_enter(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
     const struct configuration *own, *z;
@@ -202,6 +230,11 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     const struct ns_conf conf = with_those_of_z(own, z);
     if (!access_is_namespace(worker_context->settings, &conf, call->ns, call->database))
         return access_refuse_name(call, reply);
+    take_queue_key(call, own->conf.workers);
+    call->quotas = conf.quotas;
+    bool has_own_quotas = call->quotas && call->quotas == own->conf.quotas;
+    if (call->quotas)
+        configurations_hold(has_own_quotas ? own : z, call->arena);
     fault = access_check_keys(worker_context, call, reply, &has_key);
     if (fault)
         return fault;
@@ -219,11 +252,9 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
         call->filters = access_find_filters(call, call->rules, call->level);
     call->rules_version = call->rules ? own->rules_version : 0;
     call->quotas = has_key ? NULL : conf.quotas;
-    bool has_own_quotas = call->quotas && call->quotas == own->conf.quotas;
-    if (call->rules || has_own_quotas || conf.accounts.issuers)
+    call->workers = own->conf.workers;
+    if (call->rules || conf.accounts.issuers || call->workers)
         configurations_hold(own, call->arena);
-    if (call->quotas && !has_own_quotas)
-        configurations_hold(z, call->arena);
     call->accounts = conf.accounts;
     fault = caller_find(worker_context, call, &call->accounts, has_key, reply);
     if (fault)
@@ -238,6 +269,8 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
 static bool takes_much(const struct call *call, const struct operation *operation)
 {
     if (call->level == LEVEL_EVERYTHING)
+        return true;
+    if (call->key_queues && operation->is_for_workers)
         return true;
     if (operation->right == RIGHT_PUBLIC && operation->application)
         return call->level >= LEVEL_PUBLIC;
@@ -254,7 +287,7 @@ enum fault access_admit(struct worker_context *worker_context, struct call *call
     if (fault && fault != FAULT_OOFF && fault != FAULT_OGONE)
         return fault;
     reply->fault = FAULT_NONE;
-    bool is_allowed = operation ? may_run(call, operation) : call->level >= LEVEL_READ;
+    bool is_allowed = operation ? access_may_run(call, operation) : call->level >= LEVEL_READ;
     bool is_refused = call->is_read_only && operation && !operation->is_safe && !operation->is_look;
     call->barred = fault ? fault : !is_allowed ? FAULT_SCLOSED : is_refused ? FAULT_OREADONLY : FAULT_NONE;
     int64_t most = call->attachment ? settings->limit_blob_bytes : settings->limit_body_bytes;
@@ -321,7 +354,7 @@ static enum fault refuse_change(struct call *call, struct reply *reply)
 
 enum fault access_check(struct call *call, struct reply *reply, const struct operation *operation)
 {
-    if (!may_run(call, operation))
+    if (!access_may_run(call, operation))
         return refuse(call, reply, operation->name);
     if (call->is_read_only && access_may_change(call, operation))
         return refuse_change(call, reply);

@@ -16,6 +16,9 @@
  * | write | | | x | | x |
  * | everything | | | | | x |
  *
+ * The credential of an account of z with the role "administrator", behind "z_", takes the place of the
+ * administrator's key (caller_is_administrator).
+ *
  * With the access "rules", a caller without the key may also run the operations that obey rules
  * (operation.h), synchronise, and listen: what it reads and changes there is decided for each document
  * (judge.h, live_ruled.h).
@@ -79,6 +82,8 @@ MUST_USE enum fault access_admit(struct worker_context *worker_context, struct c
  * of another origin sends it.  Recorded in the reply. */
 MUST_USE enum fault access_check_method(struct worker_context *worker_context, struct call *call,
                                         struct reply *reply, const struct operation *operation);
+/* May the caller, whose level is known, run it, as far as that or the rules that it obeys decide? */
+bool access_may_run(const struct call *call, const struct operation *operation);
 /* FAULT_SCLOSED: the call, whose level is known, may not run the operation, or may not have what it requests
  * beside it: synchronisations, a session; FAULT_OREADONLY: it may change something.  Recorded in the reply.
  */

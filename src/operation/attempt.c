@@ -25,7 +25,7 @@ static void pause_before(int try)
 
 enum fault attempt_answer(enum fault fault)
 {
-    return fault == FAULT_STALE ? FAULT_CONTENTION : fault;
+    return fault == FAULT_STALE ? FAULT_CONTENTION : fault == FAULT_FENCED ? FAULT_ACLAIM : fault;
 }
 
 /* The names in a refusal of the database become the arguments of the fault. */
@@ -161,6 +161,10 @@ static enum fault try_once(struct attempt_commit *commit, bool in_snapshot)
         fault = work(commit, commit->attempts[i]);
         if (fault)
             commit->failed = i;
+        else if (fences) {
+            fences[i].result = commit->attempts[i]->fence->result;
+            fences[i].progress = commit->attempts[i]->fence->progress;
+        }
     }
     if (!fault)
         fault = validate(commit, transaction);

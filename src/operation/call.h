@@ -89,11 +89,13 @@ struct upload_request {
 
 /* An attachment requested as a resource; its document is `resource` of the call. */
 struct attachment_request {
-    struct bytes key, sha; /* one of them: its key, or the digest, 64 digits; the other is NO_BYTES */
-    struct bytes mime;     /* of RESOURCE_STORE_FILE: the content type; empty: none */
-    struct bytes promised; /* its digest by the headers, 64 digits; NO_BYTES: they name none */
-    int64_t size;          /* announced length of the body */
-    struct inlet *inlet;   /* the body */
+    struct bytes key, sha;        /* one of them: its key, or the digest, 64 digits; the other is NO_BYTES */
+    struct bytes mime;            /* of RESOURCE_STORE_FILE: the content type; empty: none */
+    struct bytes range, if_range; /* of a request that reads it; NO_BYTES: none */
+    bool is_head;                 /* its head alone is wanted */
+    struct bytes promised;        /* its digest by the headers, 64 digits; NO_BYTES: they name none */
+    int64_t size;                 /* announced length of the body */
+    struct inlet *inlet;          /* the body */
     const struct upload_request *upload; /* CALL_UPLOAD: the document and the key are known later, except of
                                             one that is created; NULL: another route */
 };
@@ -170,6 +172,9 @@ struct call {
     const struct external_proof *external; /* the credential is a token of a provider; NULL: it is none */
     bool is_by_cookie;                     /* the credential was sent by a browser without the page's doing */
     struct ns_accounts accounts;           /* of the namespace; set by access_enter */
+    const struct worker_queues *workers;   /* of the namespace; NULL: none; set by access_enter */
+    uint32_t key_queues;                   /* bits of those whose key it carries; set by access_enter */
+    struct bytes queue_key;      /* that key, which was `bearer`; NO_BYTES: none; set by access_enter */
     const struct quotas *quotas; /* of the namespace; NULL: none, or the administrator; set by access_enter */
     bool is_read_only;           /* the namespace is; set by access_enter */
     const char
@@ -179,6 +184,7 @@ struct call {
     enum fault barred;  /* why access is refused, unless a key stands in the body; set by route_admit */
     int64_t dhop_stamp; /* dhop, checked before the operation; 0: absent */
     const char *request_id;
+    struct bytes trace;  /* the header traceparent; of a task's run the task's; NO_BYTES: absent or invalid */
     int64_t deadline_ms; /* monotonic */
     const char *misuse;  /* the line of the log about a module's misuse that was written last; NULL: none */
     bool is_visitor;     /* another worker has a session for the namespace, and serves what needs one */

@@ -164,6 +164,33 @@ static enum fault check_token(const struct worker_context *worker_context, struc
     return fault;
 }
 
+enum fault caller_is_administrator(const struct worker_context *worker_context, struct call *call,
+                                   struct bytes text, bool *is_right_r)
+{
+    const struct bytes prefix = BYTES("z_");
+    char digest[CRYPTO_SHA256_HEX + 1];
+    struct account_token token;
+    struct caller_proof proof;
+    const struct document *document;
+    *is_right_r = false;
+    if (text.size < prefix.size || !bytes_equal((struct bytes){text.data, prefix.size}, prefix) ||
+        !account_read_token((struct bytes){text.data + prefix.size, text.size - prefix.size}, &token))
+        return FAULT_NONE;
+    int ns = documents_ns(worker_context->documents, bytes_of(worker_context->settings->z_database));
+    if (ns < 0)
+        return FAULT_NONE;
+    enum fault fault = fetch_account(worker_context, call, ns, token.account, &document);
+    if (fault)
+        return fault;
+    crypto_sha256_hex(token.secret, digest);
+    const struct caller_claim claim = {.is_service = token.is_service, .digest = bytes_of(digest)};
+    if (!caller_is_admitted(call->arena, document, &claim, &proof))
+        return FAULT_NONE;
+    for (size_t i = 0; i < proof.caller.role_count; i++)
+        *is_right_r |= bytes_equal(proof.caller.roles[i], BYTES("administrator"));
+    return FAULT_NONE;
+}
+
 /* The keys of the provider are about to be fetched. */
 static enum fault refuse_for_now(struct call *call, struct reply *reply)
 {

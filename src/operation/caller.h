@@ -22,6 +22,11 @@
 MUST_USE enum fault caller_find(struct worker_context *worker_context, struct call *call,
                                 const struct ns_accounts *accounts, bool has_key, struct reply *reply);
 
+/* Is `text` "z_" and a session or a service key of an account of z that has the role `administrator`?
+ * Reads one document, as caller_find does. */
+MUST_USE enum fault caller_is_administrator(const struct worker_context *worker_context, struct call *call,
+                                            struct bytes text, bool *is_right_r);
+
 /* A session or service key, without its secret. */
 struct caller_claim {
     bool is_service;

@@ -144,6 +144,19 @@ static void explain_reading(struct worker_context *worker_context, struct call *
                           arena_printf(call->arena, "%lld", (long long)value), NULL);
 }
 
+/* A request with a wrong credential is one that its address and the namespace may not send without end. */
+static enum fault count_wrong(struct worker_context *worker_context, struct call *call, struct reply *reply,
+                              enum fault fault)
+{
+    int ns = fault == FAULT_SKEY ? documents_ns(worker_context->documents, call->database) : -1;
+    if (ns < 0)
+        return fault;
+    enum fault refusal = quota_take(worker_context->segment, call, reply, ns, QUOTA_REQUESTS);
+    if (refusal)
+        reply->fault_status = 0;
+    return refusal ? refusal : fault;
+}
+
 enum fault execute_call(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
     const struct operation *operation = find_operation(call);
@@ -152,7 +165,7 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
         call->is_entered && !has_arguments && (!call->admin.data || call->admin.data == call->bearer.data);
     enum fault fault = client_build_check_server(worker_context->settings, call, reply);
     if (!fault && !is_judged)
-        fault = access_enter(worker_context, call, reply);
+        fault = count_wrong(worker_context, call, reply, access_enter(worker_context, call, reply));
     int ns = fault ? -1 : documents_ns(worker_context->documents, call->database);
     if (!fault && ns < 0)
         fault = reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
@@ -188,5 +201,6 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
 
 enum fault execute_admit(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
-    return access_admit(worker_context, call, reply, find_operation(call));
+    enum fault fault = access_admit(worker_context, call, reply, find_operation(call));
+    return count_wrong(worker_context, call, reply, fault);
 }

@@ -6,6 +6,7 @@
 #include "operation/classes.h"
 #include "operation/filters.h"
 #include "operation/judge.h"
+#include "operation/sight.h"
 #include "store/store_subscriptions.h"
 
 enum {
@@ -21,14 +22,15 @@ struct judged_match {
     struct definition definition;
     const struct schema_collection *collection; /* NULL: of a class or document */
     struct member_search search;                /* of a collection */
-    bool is_shut;                               /* nothing, or nothing more, is to be found */
+    bool sees_all; /* the caller sees each document of the class, so each deletion */
+    bool is_shut;  /* nothing, or nothing more, is to be found */
     int64_t version;
 };
 
 /* --- reading --- */
 
-static const struct schema_collection *find_collection(const struct schema *schema,
-                                                       const struct definition *definition)
+const struct schema_collection *judge_matches_find_collection(const struct schema *schema,
+                                                              const struct definition *definition)
 {
     const struct schema_collection *found =
         schema_find_collection(schema_find_class(schema, definition->class), definition->collection);
@@ -57,22 +59,27 @@ static enum fault read_match(struct attempt *attempt, struct judged_match *one)
     struct arena *arena = attempt->call->arena;
     struct definition *definition = &one->definition;
     const struct schema *schema;
-    one->is_shut = !definition_read(arena, one->match->text, definition);
+    one->is_shut = !definition_read(arena, one->match->text, definition) || one->match->kind;
     if (one->is_shut)
         return FAULT_NONE;
     if (is_everybodys(attempt->call, definition->class)) {
         one->version = one->match->version;
         return FAULT_NONE;
     }
-    if (!definition->collection.data)
+    if (!definition->collection.data) {
+        one->sees_all = sight_find(attempt, definition->class, definition->id.data ? RULES_READ : RULES_LIST,
+                                   &definition->class, 0)
+                            .rules.reach == RULES_REACH_ALL;
         return FAULT_NONE;
+    }
     enum fault fault = classes_schema(attempt, &schema);
-    one->collection = fault ? NULL : find_collection(schema, definition);
+    one->collection = fault ? NULL : judge_matches_find_collection(schema, definition);
     one->is_shut = !one->collection;
     if (one->collection)
         one->search = (struct member_search){.class = definition->class,
                                              .collection = definition->collection,
                                              .value = definition->value,
+                                             .value_count = (size_t)definition->value_count,
                                              .keys = write_keys(arena, one->collection),
                                              .id = one->match->id.size ? one->match->id : BYTES(""),
                                              .transaction = BYTES(MEMBER_SEARCH_START),
@@ -81,6 +88,38 @@ static enum fault read_match(struct attempt *attempt, struct judged_match *one)
 }
 
 /* --- documents --- */
+
+static bool expect_newer(struct attempt *attempt, const struct document_name *names, size_t count,
+                         const struct document **documents, int64_t since)
+{
+    bool is_older = false;
+    for (size_t i = 0; i < count && documents[i]; i++) {
+        if (documents[i]->header.version >= since)
+            continue;
+        documents_expect_newer(attempt->worker_context->documents, attempt->ns, &names[i]);
+        is_older = true;
+    }
+    return is_older;
+}
+
+/* As documents_newest_part.  A change by psql can be matched while copies in caches are older. */
+static enum fault load_since(struct attempt *attempt, const struct document_name *names, size_t count,
+                             int64_t since, const struct document **documents_r)
+{
+    struct documents *documents = attempt->worker_context->documents;
+    struct arena *arena = attempt->call->arena;
+    enum fault fault =
+        documents_newest_part(documents, attempt->ns, arena, names, count, PAGE_BYTES_MOST, documents_r);
+    if (fault || !expect_newer(attempt, names, count, documents_r, since))
+        return fault;
+    return documents_newest_part(documents, attempt->ns, arena, names, count, PAGE_BYTES_MOST, documents_r);
+}
+
+static int64_t find_deletion(const struct document *document, int64_t since)
+{
+    bool is_deleted = !document_exists(document) && !document->has_ended && document->header.version >= since;
+    return is_deleted ? document->header.version : 0;
+}
 
 /* The first of them that the caller may know of. */
 static enum fault judge_documents(struct attempt *attempt, const struct judged_match *one,
@@ -92,12 +131,14 @@ static enum fault judge_documents(struct attempt *attempt, const struct judged_m
     size_t done = 0;
     enum fault fault = FAULT_NONE;
     while (done < count && !fault && !*version_r) {
-        fault = documents_newest_part(attempt->worker_context->documents, attempt->ns, attempt->call->arena,
-                                      names + done, count - done, PAGE_BYTES_MOST, documents + done);
-        for (; done < count && !fault && !*version_r && documents[done]; done++)
+        fault = load_since(attempt, names + done, count - done, since, documents + done);
+        for (; done < count && !fault && !*version_r && documents[done]; done++) {
             fault = one->collection
                         ? judge_news_in(attempt, documents[done], one->collection, since, version_r)
                         : judge_news(attempt, documents[done], since, !is_named, version_r);
+            if (!fault && !*version_r && one->sees_all)
+                *version_r = find_deletion(documents[done], since);
+        }
     }
     return fault;
 }

@@ -76,7 +76,7 @@ static void expand(const struct attempt *attempt, const struct matched_definitio
         ARENA_GROW(arena, expanded->matches, expanded->count, expanded->room);
         ARENA_GROW(arena, expanded->places, expanded->count, expanded->place_room);
         expanded->matches[expanded->count] =
-            (struct matched_definition){match->text, match->version, name->id};
+            (struct matched_definition){.text = match->text, .version = match->version, .id = name->id};
         expanded->places[expanded->count++] = place;
     }
 }

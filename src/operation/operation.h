@@ -20,9 +20,11 @@ struct task_traits {
     int batch;       /* most that share a commit; 0: 1 */
     int64_t limit_s; /* 0: limit_task_s */
     bool is_never_retried, may_clients_schedule;
-    bool is_internal;   /* only the server schedules it: for requests and clients it does not exist */
-    const char *period; /* NULL: not periodic */
-    const char *module; /* its module; NULL: built in */
+    bool is_external;    /* external workers take its tasks, from this queue (task_external.h) */
+    bool is_internal;    /* only the server schedules it: for requests and clients it does not exist */
+    const char *period;  /* NULL: not periodic */
+    const char *retries; /* policy of base/schedule.h; NULL: the setting task_retries */
+    const char *module;  /* its module; NULL: built in */
 };
 
 struct operation {
@@ -46,8 +48,10 @@ struct operation {
     bool (*is_look)(const struct call *call);
     bool is_safe;     /* changes nothing at all, not even subscriptions or tasks: GET and HEAD may call it */
     bool obeys_rules; /* may be called where rules decide, since its work applies them (operation/judge.h) */
+    bool is_of_z;     /* anybody may call it in z, if z has accounts: administrators sign in there */
     bool is_secret;   /* neither its param nor its answer is ever stored: no Idempotency-Key is accepted */
-    bool may_grant;   /* its work may grant documents to be synchronised beside it (operation/sync.h) */
+    bool is_for_workers; /* external workers call it, with the key of a queue, too */
+    bool may_grant;      /* its work may grant documents to be synchronised beside it (operation/sync.h) */
     /* The quota that the call uses beside those of requests and writes: its kind (model/quotas.h); -1: none.
      * NULL: none. */
     int (*quota)(const struct call *call);

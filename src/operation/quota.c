@@ -1,6 +1,8 @@
 /* quota: from the call to the counters. */
 #include "operation/quota.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "operation/access.h"
 #include "model/rules.h"
@@ -8,8 +10,12 @@
 #include "segment/refusals.h"
 #include "segment/stored.h"
 #include "segment/streams.h"
+#include "store/store_list.h"
 #include "store/store_owners.h"
 
+enum { MEASURED_MOST = 10000 /* classes */ };
+
+_Static_assert((int)QUOTAS_CLASSES_MOST + 1 <= (int)STORED_SUMS, "each class with a quota has its sum");
 _Static_assert((int)QUOTAS_ALL <= (int)REFUSALS_QUOTAS, "each quota has its counter");
 _Static_assert((int)QUOTAS_ALL <= (int)LIMITER_ATTEMPTS, "the kinds of the limiter differ");
 _Static_assert((int)QUOTA_SUBJECTS == (int)STREAMS_SUBJECTS, "a stream has each subject");
@@ -129,15 +135,21 @@ void quota_end_stream(struct attempt *attempt)
 
 /* --- bytes --- */
 
-static int64_t growth_of(const struct transaction *transaction)
+/* Of all documents, or of those of a class. */
+static void find_growth(const struct transaction *transaction, struct bytes class,
+                        int64_t growth_r[STORED_KINDS])
 {
     const struct draft *draft;
-    int64_t growth = 0;
-    for (size_t position = 0; (draft = transaction_next_draft(transaction, &position));)
-        if (draft_is_changed(draft))
-            growth += (draft_exists(draft) ? draft_volume(draft) + draft_attached(draft) : 0) -
-                      header_bytes(&draft_base(draft)->header);
-    return growth;
+    memset(growth_r, 0, STORED_KINDS * sizeof *growth_r);
+    for (size_t position = 0; (draft = transaction_next_draft(transaction, &position));) {
+        const struct header *base = &draft_base(draft)->header;
+        if (!draft_is_changed(draft) || (class.data && !bytes_equal(base->class, class)))
+            continue;
+        int64_t files = draft_exists(draft) ? draft_attached(draft) : 0;
+        growth_r[STORED_BYTES] +=
+            files + (draft_exists(draft) ? draft_volume(draft) : 0) - header_bytes(base);
+        growth_r[STORED_FILE_BYTES] += files - base->v2;
+    }
 }
 
 static bool changes_documents(const struct transaction *transaction)
@@ -186,20 +198,87 @@ void quota_count_refusal(const struct attempt *attempt, const char *limit)
             refusals_count_quota(attempt->worker_context->segment, attempt->ns, attempt->call->ns, quota);
 }
 
-enum fault quota_check_bytes(struct attempt *attempt)
+/* Volumes are read from a row for each class. */
+static enum fault measure(struct attempt *attempt)
+{
+    struct segment *segment = attempt->worker_context->segment;
+    struct stored_measurement measurement;
+    struct volume *volumes;
+    size_t count;
+    stored_begin(segment, attempt->ns, &measurement);
+    enum fault fault = store_list_volumes(documents_store(attempt->worker_context->documents), attempt->ns,
+                                          attempt->call->arena, MEASURED_MOST, &volumes, &count);
+    if (fault)
+        return fault;
+    struct stored_volume *stored = ARENA_ARRAY(attempt->call->arena, struct stored_volume, count + 1);
+    for (size_t i = 0; i < count; i++)
+        stored[i] = (struct stored_volume){volumes[i].class, {volumes[i].v1 + volumes[i].v2, volumes[i].v2}};
+    stored_end(segment, attempt->ns, &measurement, stored, count);
+    return FAULT_NONE;
+}
+
+/* What a quota limits: the namespace, or a class. */
+struct stored_limit {
+    struct bytes class;         /* NO_BYTES: the namespace */
+    int64_t most[STORED_KINDS]; /* 0: not limited */
+    int quotas[STORED_KINDS];   /* for the counters */
+};
+
+static enum fault refuse_bytes(struct attempt *attempt, const struct stored_limit *limit, int kind,
+                               int64_t sum)
 {
     struct call *call = attempt->call;
+    static const char *const kinds[STORED_KINDS] = {"bytes", "file_bytes"};
+    const char *name = limit->class.data
+                           ? arena_printf(call->arena, "quotas.classes.%.*s.%s", (int)limit->class.size,
+                                          limit->class.data, kinds[kind])
+                           : arena_printf(call->arena, "quotas.namespace.%s", kinds[kind]);
+    refusals_count_quota(attempt->worker_context->segment, attempt->ns, call->ns, limit->quotas[kind]);
+    return reply_fault(call, attempt->reply, FAULT_ALIMIT, NULL, name,
+                       arena_printf(call->arena, "%lld", (long long)limit->most[kind]),
+                       arena_printf(call->arena, "%lld", (long long)sum), NULL);
+}
+
+static enum fault check_limit(struct attempt *attempt, const struct stored_limit *limit)
+{
     struct segment *segment = attempt->worker_context->segment;
-    int64_t stored;
-    int64_t most = call->quotas ? call->quotas->numbers[QUOTA_NAMESPACE][QUOTA_BYTES] : 0;
-    if (!most)
+    int64_t growth[STORED_KINDS], stored[STORED_KINDS];
+    if (!limit->most[STORED_BYTES] && !limit->most[STORED_FILE_BYTES])
         return FAULT_NONE;
-    stored_want(segment, attempt->ns, call->ns);
-    int64_t growth = growth_of(attempt->transaction);
-    if (growth <= 0 || !stored_read(segment, attempt->ns, &stored, NULL) || stored + growth <= most)
+    int sum = stored_want(segment, attempt->ns, attempt->call->ns, limit->class);
+    find_growth(attempt->transaction, limit->class, growth);
+    if (sum < 0 || (growth[STORED_BYTES] <= 0 && growth[STORED_FILE_BYTES] <= 0))
         return FAULT_NONE;
-    refusals_count_quota(segment, attempt->ns, call->ns, quotas_number(QUOTA_NAMESPACE, QUOTA_BYTES));
-    return reply_fault(call, attempt->reply, FAULT_ALIMIT, NULL, "quotas.namespace.bytes",
-                       arena_printf(call->arena, "%lld", (long long)most),
-                       arena_printf(call->arena, "%lld", (long long)(stored + growth)), NULL);
+    enum fault fault = stored_read(segment, attempt->ns, sum, stored) ? FAULT_NONE : measure(attempt);
+    if (fault || !stored_read(segment, attempt->ns, sum, stored))
+        return fault;
+    for (int kind = 0; kind < STORED_KINDS && !fault; kind++)
+        if (limit->most[kind] && growth[kind] > 0 && stored[kind] + growth[kind] > limit->most[kind])
+            fault = refuse_bytes(attempt, limit, kind, stored[kind] + growth[kind]);
+    return fault;
+}
+
+enum fault quota_check_bytes(struct attempt *attempt)
+{
+    const struct quotas *quotas = attempt->call->quotas;
+    if (!quotas)
+        return FAULT_NONE;
+    const struct stored_limit whole = {
+        .class = NO_BYTES,
+        .most = {quotas->numbers[QUOTA_NAMESPACE][QUOTA_BYTES],
+                 quotas->numbers[QUOTA_NAMESPACE][QUOTA_FILE_BYTES]},
+        .quotas = {quotas_number(QUOTA_NAMESPACE, QUOTA_BYTES),
+                   quotas_number(QUOTA_NAMESPACE, QUOTA_FILE_BYTES)},
+    };
+    enum fault fault = check_limit(attempt, &whole);
+    for (size_t i = 0; i < quotas->class_count && !fault; i++) {
+        const struct quota_class *class = &quotas->classes[i];
+        const struct stored_limit limit = {
+            .class = class->name,
+            .most = {class->most[QUOTA_STORED_ALL], class->most[QUOTA_STORED_FILES]},
+            .quotas = {QUOTAS_OF_CLASSES + QUOTA_STORED_ALL, QUOTAS_OF_CLASSES + QUOTA_STORED_FILES},
+        };
+        fault = check_limit(attempt, &limit);
+    }
+    return fault;
 }

@@ -49,8 +49,9 @@ void quota_limit_tasks(struct attempt *attempt);
 /* The commit was refused by the limit that is named. */
 void quota_count_refusal(const struct attempt *attempt, const char *limit);
 
-/* After the work of an operation: may the transaction make the namespace grow?  FAULT_ALIMIT, recorded in the
- * reply with the name of the quota, its value and the sum.  What makes it smaller is always allowed. */
+/* After the work of an operation: may the transaction make the namespace, and its classes, grow?
+ * FAULT_ALIMIT, recorded in the reply with the name of the quota, its value and the sum.  What makes it
+ * smaller is always allowed. */
 MUST_USE enum fault quota_check_bytes(struct attempt *attempt);
 
 #endif

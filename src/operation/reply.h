@@ -39,11 +39,19 @@ struct reply_file {
     int64_t proxy_s;    /* nginx may answer with its copy this long; 0: it keeps none */
 };
 
+/* How nginx requests an object of an object store (edge/object_store.h). */
+struct reply_object {
+    const char *authorization, *date, *body;
+    const char *range; /* "": the whole */
+    int64_t size;
+};
+
 /* The head of an answer whose body nginx sends: the file of an attachment (builtin/attachment.c). */
 struct reply_attachment {
-    const char *location;    /* where nginx finds it; NULL: there is no body */
-    const char *sha;         /* its digest, 64 digits: ETag and digest headers */
-    const char *disposition; /* Content-Disposition; NULL: none */
+    const char *location;              /* where nginx finds it; NULL: there is no body */
+    const struct reply_object *object; /* NULL: in the directory */
+    const char *sha;                   /* its digest, 64 digits: ETag and digest headers */
+    const char *disposition;           /* Content-Disposition; NULL: none */
     bool is_public, is_immutable;
 };
 

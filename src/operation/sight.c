@@ -80,7 +80,8 @@ static bool is_followed(const struct attempt *attempt, const struct store_sight_
     return changes->mark == attempt->call->rules_version && changes->since;
 }
 
-/* A declaration that cannot be made now is made by a later request. */
+/* A declaration that cannot be made now is made by a later request.  In an encrypted namespace none is: the
+ * database does not see owners and members, so answers are complete. */
 static enum fault declare(struct attempt *attempt)
 {
     const struct call *call = attempt->call;
@@ -89,7 +90,7 @@ static enum fault declare(struct attempt *attempt)
     enum fault fault = store_sight_declare(store_of(attempt), attempt->ns, call->arena, call->rules_version,
                                            builder_bytes(&places));
     builder_free(&places);
-    return fault == FAULT_STALE ? FAULT_NONE : fault;
+    return fault == FAULT_STALE || fault == FAULT_OENCRYPTED ? FAULT_NONE : fault;
 }
 
 enum fault sight_follow(struct attempt *attempt, const struct caller_sight *sight)
@@ -118,6 +119,32 @@ enum fault sight_changes(struct attempt *attempt, struct caller_sight *sight, in
     return fault;
 }
 
+enum fault sight_losses(struct attempt *attempt, struct caller_sight *sight, int64_t from, bool *is_known_r)
+{
+    struct store_sight_changes *changes = &sight->changes;
+    sight->from = from;
+    *changes = (struct store_sight_changes){0};
+    *is_known_r = sight->rules.reach != RULES_REACH_MIXED;
+    if (!*is_known_r || !has_principals(sight))
+        return FAULT_NONE;
+    const struct store_sight_query query = query_of(attempt, sight);
+    enum fault fault = store_sight_changes(store_of(attempt), attempt->ns, &query, changes);
+    *is_known_r = is_followed(attempt, changes) && changes->since <= from && changes->floor < from;
+    return fault || is_followed(attempt, changes) ? fault : declare(attempt);
+}
+
+enum fault sight_follow_rules(struct attempt *attempt)
+{
+    const struct rules_sight none = {0};
+    const struct store_sight_query query = {
+        .arena = attempt->call->arena, .class = BYTES(""), .sight = &none};
+    struct store_sight_changes changes;
+    if (!attempt->call->rules || !rules_sight_has_places(attempt->call->rules))
+        return FAULT_NONE;
+    enum fault fault = store_sight_changes(store_of(attempt), attempt->ns, &query, &changes);
+    return fault || is_followed(attempt, &changes) ? fault : declare(attempt);
+}
+
 enum fault sight_was_before(struct attempt *attempt, const struct caller_sight *sight,
                             const struct bytes *ids, const int64_t *versions, size_t count, bool *was_r)
 {
@@ -132,6 +159,18 @@ enum fault sight_was_before(struct attempt *attempt, const struct caller_sight *
     for (size_t i = 0; !fault && i < count; i++)
         was_r[i] = since[i] && since[i] < versions[i];
     return fault;
+}
+
+enum fault sight_was_lost(struct attempt *attempt, const struct caller_sight *sight, const struct bytes *ids,
+                          const int64_t *versions, size_t count, bool *was_r)
+{
+    const struct store_sight_query query = query_of(attempt, sight);
+    for (size_t i = 0; i < count; i++)
+        was_r[i] = false;
+    if (sight->rules.reach != RULES_REACH_SOME)
+        return FAULT_NONE;
+    return store_sight_had(store_of(attempt), attempt->ns, &query, &sight->changes, ids, versions, count,
+                           was_r);
 }
 
 /* --- views --- */

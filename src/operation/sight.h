@@ -33,10 +33,22 @@ MUST_USE enum fault sight_follow(struct attempt *attempt, const struct caller_si
 MUST_USE enum fault sight_changes(struct attempt *attempt, struct caller_sight *sight, int64_t from,
                                   bool *is_known_r);
 
+/* What was lost since the transaction, and whether the caller's memberships in teams have changed, in
+ * sight->changes: for somebody who has no answer that could be complete.  is_known_r false: the rules were
+ * not followed all the time; from now on they are. */
+MUST_USE enum fault sight_losses(struct attempt *attempt, struct caller_sight *sight, int64_t from,
+                                 bool *is_known_r);
+/* For somebody who will ask so later: records what is lost from now on, wherever the rules look. */
+MUST_USE enum fault sight_follow_rules(struct attempt *attempt);
+
 /* Had the caller sight of the documents, which it sees now, before these versions? */
 MUST_USE enum fault sight_was_before(struct attempt *attempt, const struct caller_sight *sight,
                                      const struct bytes *ids, const int64_t *versions, size_t count,
                                      bool *was_r);
+/* Had it sight of the documents at these versions, and has lost it since? */
+MUST_USE enum fault sight_was_lost(struct attempt *attempt, const struct caller_sight *sight,
+                                   const struct bytes *ids, const int64_t *versions, size_t count,
+                                   bool *was_r);
 /* Has anything changed that the caller sees in these documents, which it sees under these views? */
 MUST_USE enum fault sight_was_written(struct attempt *attempt, const struct caller_sight *sight,
                                       const struct document *const *documents, const struct view *views,

@@ -7,10 +7,12 @@
 #include "segment/segment.h"
 
 struct builder;
+struct collection_unchanged;
 struct configurations;
 struct instance;
 struct verified_tokens;
 struct blob_store;
+struct object_stores;
 
 struct worker_context {
     const struct settings *settings;
@@ -18,8 +20,13 @@ struct worker_context {
     struct documents *documents;
     struct configurations *configurations;   /* operation/configurations.h */
     struct verified_tokens *verified_tokens; /* operation/verified_tokens.h */
+    struct collection_unchanged *unchanged;  /* operation/builtin/collection_unchanged.h; NULL: none */
     struct blob_store *blobs;                /* edge/blob_store.h; NULL: the process serves no attachments */
-    const struct instance *instance;         /* serve/instance.h */
+    const struct object_stores *object_stores; /* edge/object_stores.h; NULL: none, or they cannot be read */
+    const struct instance *instance;           /* serve/instance.h */
+    /* Waits for so long, but not longer than until another request, or a signal, waits for this process:
+     * true.  NULL: the process never waits for anything else. */
+    bool (*is_wanted)(const struct worker_context *context, int wait_ms);
     /* Writes the metrics of the instance, in the format of Prometheus; NULL: the process has none. */
     void (*write_metrics)(const struct worker_context *context, struct builder *out);
 };

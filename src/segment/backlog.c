@@ -105,9 +105,21 @@ bool backlog_take(struct backlog *backlog, enum backlog_whom whom, char code_r[B
 {
     if (!(atomic_load(&backlog->wanted) & whom))
         return false;
-    atomic_fetch_and(&backlog->wanted, ~(uint32_t)whom);
     backlog_read_code(backlog, code_r);
-    return *code_r;
+    if (!*code_r)
+        return false;
+    atomic_fetch_and(&backlog->wanted, ~(uint32_t)whom);
+    return true;
+}
+
+void backlog_offer(struct backlog *backlog)
+{
+    atomic_fetch_add(&backlog->offers, 1);
+}
+
+uint64_t backlog_offers(const struct backlog *backlog)
+{
+    return atomic_load(&backlog->offers);
 }
 
 void backlog_write(struct backlog *backlog, struct bytes code,

@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "segment/segment.h"
 
-enum { BACKLOG_QUEUES = 16, BACKLOG_CODE_BYTES = 16, BACKLOG_SCANS = 4 };
+enum { BACKLOG_QUEUES = 32, BACKLOG_CODE_BYTES = 16, BACKLOG_SCANS = 4 };
 
 struct backlog_numbers {
     int64_t due, later, running, parked, failing;
@@ -23,6 +23,7 @@ struct backlog {
     _Atomic uint64_t code[BACKLOG_CODE_BYTES / 8];
     _Atomic uint32_t queues_seen;  /* a bit for each queue that ever had a task */
     _Atomic uint32_t wanted;       /* wake-ups to be sent */
+    _Atomic uint64_t offers;       /* moves when external workers may find another task */
     _Atomic uint64_t lost;         /* wake-ups that a full socket did not take */
     _Atomic uint64_t expired;      /* parked tasks that were deleted */
     _Atomic uint64_t scans, known; /* scans begun; the last that has ended */
@@ -40,8 +41,13 @@ struct backlog {
  * the managers of other hosts. */
 enum backlog_whom { BACKLOG_LOCAL = 1, BACKLOG_REMOTE = 2 };
 void backlog_want(struct backlog *backlog, struct bytes code, enum backlog_whom whom);
-/* Takes the pending wake-up; false: there is none, or the code is not known yet. */
+/* Takes the pending wake-up; false: there is none, or the code is not known yet, and the wake-up stays until
+ * it is. */
 bool backlog_take(struct backlog *backlog, enum backlog_whom whom, char code_r[BACKLOG_CODE_BYTES + 1]);
+
+/* External workers may find another task: requests that wait for one look again. */
+void backlog_offer(struct backlog *backlog);
+uint64_t backlog_offers(const struct backlog *backlog);
 
 /* A scan reads tasks from the start `since`, so that it skips the rows of finished tasks, if the database
  * still has this mark; 0: from the beginning, which happens periodically and whenever nothing is known. Why

@@ -16,7 +16,9 @@
 #include "segment/slots.h"
 #include "segment/stored.h"
 #include "segment/streams.h"
+#include "segment/task_counts.h"
 #include "segment/uploads.h"
+#include "segment/warnings.h"
 #include "segment/writer_queue.h"
 
 static const struct tenant {
@@ -31,10 +33,12 @@ static const struct tenant {
     {losses_size, losses_init, NULL},
     {feed_size, feed_init, NULL},
     {purge_counts_size, purge_counts_init, NULL},
+    {task_counts_size, task_counts_init, NULL},
     {reads_size, reads_init, NULL},
     {hashers_size, hashers_init, NULL},
     {streams_size, streams_init, NULL},
     {uploads_size, uploads_init, NULL},
+    {warnings_size, warnings_init, NULL},
     {refusals_size, refusals_init, NULL},
     {limiter_size, limiter_init, NULL},
     {stored_size, stored_init, NULL},

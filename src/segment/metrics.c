@@ -27,4 +27,13 @@ void metrics_rest(struct segment *segment, int index)
     atomic_store(&pulse->limit_ms, 0);
     atomic_store(&pulse->may_have_changed, 0);
     atomic_store(&pulse->task_claim, 0);
+    atomic_store(&pulse->waits_for_task, 0);
+}
+
+int64_t metrics_waiting(const struct segment *segment)
+{
+    int64_t waiting = 0;
+    for (int i = 0; i < PROCESSES_MOST; i++)
+        waiting += atomic_load(&metrics_pulse(segment, i)->waits_for_task) != 0;
+    return waiting;
 }

@@ -8,6 +8,13 @@
 #include "segment/namespaces.h"
 #include "segment/slots.h"
 
+void notification_move(struct segment *segment, int ns, struct bytes class, struct bytes id)
+{
+    const uint32_t slots[] = {slots_index(segment, slots_hash(segment, ns, class, id)),
+                              slots_of_class(segment, ns, class)};
+    slots_publish(segment, slots, slots[0] == slots[1] ? 1 : 2, NULL);
+}
+
 bool notification_publish(struct segment *segment, int ns, struct bytes payload, struct bytes *class_r,
                           struct bytes *id_r)
 {
@@ -20,8 +27,7 @@ bool notification_publish(struct segment *segment, int ns, struct bytes payload,
         slots_move_all(segment);
         return false;
     }
-    uint32_t slot = slots_index(segment, slots_hash(segment, ns, class, id));
-    slots_publish(segment, &slot, 1, NULL);
+    notification_move(segment, ns, class, id);
     *class_r = class;
     *id_r = id;
     return true;

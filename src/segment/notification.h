@@ -10,5 +10,7 @@
  * False: all stamps; else the document's name, slices of the payload. */
 bool notification_publish(struct segment *segment, int ns, struct bytes payload, struct bytes *class_r,
                           struct bytes *id_r);
+/* The same for a document whose change is known otherwise, before its notification has arrived. */
+void notification_move(struct segment *segment, int ns, struct bytes class, struct bytes id);
 
 #endif

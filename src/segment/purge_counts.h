@@ -25,13 +25,16 @@ enum kept_kind { KEPT_KINDS(KEPT_ENUM) KEPT_COUNT };
 
 enum { KEPT_WORDS = 4 };
 
+/* What the mover of files has done: files sent to object stores, brought back, and attempts that failed. */
+enum moved_kind { MOVED_SENT, MOVED_BROUGHT, MOVED_FAILURES, MOVED_KINDS };
+
 struct purge_counts {
     _Alignas(64) _Atomic uint64_t deleted[8]; /* by kind */
     _Atomic uint64_t rounds;                  /* completed passes over all namespaces */
     _Atomic int64_t round_s;              /* seconds since the epoch: when the last pass ended; 0: none has */
     _Atomic uint64_t may_end[KEPT_WORDS]; /* a bit for each namespace: to be checked each minute */
     _Atomic uint64_t files;               /* of attachments, removed */
-    _Atomic uint64_t reserved[1];
+    _Atomic uint64_t moved[MOVED_KINDS];  /* of files, by kind */
 };
 _Static_assert(KEPT_COUNT <= 8, "each kind has its counter");
 

@@ -53,6 +53,25 @@ const char *refusals_read(const struct segment *segment, int counter, uint64_t *
     return (size_t)counter < COUNT_OF(names) && is_limit(names[counter]) ? names[counter] : NULL;
 }
 
+/* As in nginx/nginx.conf.in. */
+static const int statuses[] = {400, 401, 403, 404, 405, 408, 413, 414, 429, 431, 500, 503};
+_Static_assert(COUNT_OF(statuses) <= REFUSALS_STATUSES, "each status has its counter");
+
+void refusals_count_nginx(struct segment *segment, int64_t status)
+{
+    for (size_t i = 0; i < COUNT_OF(statuses); i++)
+        if (statuses[i] == status)
+            atomic_fetch_add(&segment->refusals->nginx[i], 1);
+}
+
+int refusals_read_nginx(const struct segment *segment, int counter, uint64_t *count_r)
+{
+    if (counter >= (int)COUNT_OF(statuses))
+        return 0;
+    *count_r = atomic_load(&segment->refusals->nginx[counter]);
+    return statuses[counter];
+}
+
 void refusals_count_quota(struct segment *segment, int ns, struct bytes code, int kind)
 {
     struct refusals_of_quotas *of = &segment->refusals->quotas[ns];

@@ -9,7 +9,7 @@
 #include "segment/namespaces.h"
 #include "segment/segment.h"
 
-enum { REFUSALS_MOST = 192, REFUSALS_QUOTAS = 48, REFUSALS_CODE_BYTES = 16 };
+enum { REFUSALS_MOST = 192, REFUSALS_QUOTAS = 48, REFUSALS_CODE_BYTES = 16, REFUSALS_STATUSES = 16 };
 struct refusals_board {
     struct refusals_of_quotas {
         _Alignas(64) _Atomic uint64_t code[REFUSALS_CODE_BYTES / 8];
@@ -17,6 +17,7 @@ struct refusals_board {
     } quotas[NAMESPACES_MOST];
     _Alignas(
         64) _Atomic uint64_t counts[REFUSALS_MOST]; /* in the order of the settings; the last: all others */
+    _Atomic uint64_t nginx[REFUSALS_STATUSES];      /* by status */
 };
 
 /* Counts an answer with this fault, if its first argument, which may be NULL, names a limit. */
@@ -25,6 +26,13 @@ void refusals_count(struct segment *segment, enum fault fault, const char *limit
 /* Name and count of a counter, from 0; NULL: there is no such counter, or it belongs to no limit.
  * REFUSALS_MOST is the end. */
 const char *refusals_read(const struct segment *segment, int counter, uint64_t *count_r);
+
+/* --- nginx --- */
+
+/* Counts an answer of nginx itself; a status that it does not refuse with is ignored. */
+void refusals_count_nginx(struct segment *segment, int64_t status);
+/* The status of a counter, from 0; 0: there is no such counter. */
+int refusals_read_nginx(const struct segment *segment, int counter, uint64_t *count_r);
 
 /* --- quotas --- */
 

@@ -21,12 +21,15 @@ struct process;
 struct pulse;
 struct purge_counts;
 struct reads_board;
+struct records;
 struct refusals_board;
 struct shared_cache;
 struct slot;
 struct stored;
 struct streams_board;
+struct task_counts_board;
 struct uploads_board;
+struct warnings_board;
 
 /* The handle of a process.  Each tenant owns the fields named after it; they are declared here because the
  * checks of every read are inlined. */
@@ -43,15 +46,18 @@ struct segment {
     struct losses *losses;
     struct feed_board *feed;
     struct purge_counts *kept;
+    struct task_counts_board *task_counts;
     struct reads_board *reads;
     struct hashers_board *hashers;
     struct streams_board *streams;
     struct uploads_board *uploads;
+    struct warnings_board *warnings;
     struct refusals_board *refusals;
     struct limiter_board *limiter;
     struct stored *stored;
     uint32_t limiter_lines; /* a power of two */
     struct shared_cache *shared_cache;
+    struct records *records; /* of records/records.h, a memory of their own; NULL: there are none */
     struct mapping mapping;
 };
 

@@ -43,6 +43,11 @@ uint64_t slots_hash(const struct segment *segment, int ns, struct bytes class, s
     return XXH3_64bits_withSeed(id.data, id.size, XXH3_64bits_withSeed(class.data, class.size, seed));
 }
 
+uint32_t slots_of_class(const struct segment *segment, int ns, struct bytes class)
+{
+    return slots_index(segment, slots_hash(segment, ns, class, NO_BYTES)); /* no document has an empty id */
+}
+
 uint64_t slots_hash_text(uint64_t seed, struct bytes text)
 {
     return XXH3_64bits_withSeed(text.data, text.size, seed);

@@ -24,6 +24,10 @@ struct observation {
 /* Hash of a document's name: database (its index), class, id. */
 uint64_t slots_hash(const struct segment *segment, int ns, struct bytes class, struct bytes id);
 
+/* The slot of a class.  Each commit that changes a document of the class marks and moves it with those of its
+ * documents: what was read of many of them is the newest while it stands. */
+uint32_t slots_of_class(const struct segment *segment, int ns, struct bytes class);
+
 /* Of any text; without the seed, colliding texts cannot be chosen. */
 uint64_t slots_hash_text(uint64_t seed, struct bytes text);
 

@@ -9,6 +9,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "edge/blob_part.h"
+#include "edge/blob_reseal.h"
 
 enum { BATCH = 50, SECONDS_OF_HOUR = 3600 };
 
@@ -227,10 +228,12 @@ void cleaner_run(struct cleaner *cleaner, struct pg *pg, const char *database, i
     if (has_rows && remove_marked(&round))
         return;
     visit_shelves(&round, has_rows);
-    int64_t cleared = 0, cleared_parts = 0;
+    int64_t cleared = 0, cleared_parts = 0, former = 0;
     if (blob_store_clear(cleaner->store, round.database, cleaner->unused_s, &cleared))
         cleared = 0; /* logged */
     if (blob_part_clear(cleaner->store, round.database, cleaner->unused_s, &cleared_parts))
         cleared_parts = 0;
-    cleaned_r->cleared = cleared + cleared_parts;
+    if (blob_store_clear_former(cleaner->store, round.database, BLOB_FORMER_S, &former))
+        former = 0;
+    cleaned_r->cleared = cleared + cleared_parts + former;
 }

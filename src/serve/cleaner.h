@@ -18,7 +18,7 @@ void cleaner_destroy(struct cleaner *cleaner);
 struct cleaned {
     int64_t marked, removed; /* files */
     int64_t found;           /* files without a row: they got one, marked */
-    int64_t cleared;         /* unfinished uploads */
+    int64_t cleared;         /* unfinished uploads, and files that were encrypted again */
 };
 /* One round for a database, until the deadline at most; the next one continues.  Calls `pause` between two
  * batches; false: stop. */

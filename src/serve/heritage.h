@@ -3,7 +3,9 @@
 #define STAMPD_SERVE_HERITAGE_H
 
 #include <sys/types.h>
+#include <unistd.h>
 
+#include "base/log.h"
 #include "base/settings.h"
 #include "segment/segment.h"
 #include "serve/in_flight.h"
@@ -28,5 +30,13 @@ struct message {
     enum message_kind kind;
     pid_t pid;
 };
+
+/* By the child itself. */
+static inline void heritage_notify(const struct heritage *heritage, enum message_kind kind)
+{
+    struct message message = {.kind = kind, .pid = getpid()};
+    if (write(heritage->messages, &message, sizeof message) != sizeof message)
+        log_warning("cannot reach the master: %m");
+}
 
 #endif

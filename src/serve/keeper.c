@@ -21,6 +21,7 @@
 
 enum {
     BATCH = 200,
+    FOLD_BATCH = 10000,   /* rows of a few numbers each */
     PAUSE_MS = 20,        /* between two batches, to leave room for other writers */
     NAMESPACE_MS = 5000,  /* for one namespace in a round; the rest waits for the next */
     REWRITING_MS = 60000, /* for one class in a round */
@@ -59,8 +60,8 @@ static const struct pg_statement still = {"still",
                                           "select count(*) from pg_locks where locktype = 'virtualxid' and "
                                           "virtualxid = any (string_to_array($1, ' '))",
                                           1};
-static const struct pg_statement stored = {"stored",
-                                           "select coalesce(sum(v1 + v2), 0)::bigint from stampd.doc", 0};
+static const struct pg_statement stored = {"stored", "select class, v1 + v2, v2 from stampd.volumes()", 0};
+static const struct pg_statement fold = {"volumes_fold", "select stampd.volumes_fold($1::int)", 1};
 static const struct pg_statement uncounted = {
     "uncounted",
     "select s.number from stampd.schema s where s.one and exists (select from stampd.owner_property p where "
@@ -204,18 +205,46 @@ static void rewrite(struct keeper *keeper, struct pg *pg)
     }
 }
 
-/* The bytes that the namespace stores, if they are limited. */
+/* So a reader of volumes has little to add up. */
+static void fold_volumes(struct keeper *keeper, struct pg *pg, int64_t deadline_ms)
+{
+    int64_t folded = FOLD_BATCH;
+    if (pg_prepare(pg, &fold, 1))
+        return;
+    while (folded == FOLD_BATCH && clock_monotonic_ms() < deadline_ms) {
+        struct pg_params params;
+        struct pg_result *row;
+        pg_params_start(&params, keeper->arena);
+        pg_params_add_i32(&params, FOLD_BATCH);
+        if (pg_run(pg, &fold, &params, &row))
+            return;
+        folded = pg_get_i64(row, 0, 0);
+        if (!wait_ms(keeper, folded ? PAUSE_MS : 0))
+            return;
+    }
+}
+
+/* The bytes that the namespace and its classes store, if they are limited. */
 static void measure(struct keeper *keeper, struct pg *pg, const char *database)
 {
+    enum { CLASS, ALL_BYTES, FILE_BYTES };
     int ns = namespaces_find(keeper->segment, bytes_of(database));
+    struct stored_measurement measurement;
     struct pg_params none;
-    struct pg_result *row;
+    struct pg_result *rows;
     if (ns < 0 || !stored_is_wanted(keeper->segment, ns) || pg_prepare(pg, &stored, 1))
         return;
-    int64_t begun = stored_begin(keeper->segment, ns);
+    stored_begin(keeper->segment, ns, &measurement);
     pg_params_start(&none, keeper->arena);
-    if (!pg_run(pg, &stored, &none, &row))
-        stored_end(keeper->segment, ns, begun, pg_get_i64(row, 0, 0));
+    if (pg_run(pg, &stored, &none, &rows))
+        return;
+    size_t count = (size_t)pg_rows(rows);
+    struct stored_volume *volumes = ARENA_ARRAY(keeper->arena, struct stored_volume, count + 1);
+    for (size_t i = 0; i < count; i++)
+        volumes[i] = (struct stored_volume){
+            pg_is_null(rows, (int)i, CLASS) ? NO_BYTES : pg_get_text(rows, (int)i, CLASS),
+            {pg_get_i64(rows, (int)i, ALL_BYTES), pg_get_i64(rows, (int)i, FILE_BYTES)}};
+    stored_end(keeper->segment, ns, &measurement, volumes, count);
 }
 
 /* Counts the documents of accounts that have a quota of bytes and were there before it.  Commits that had
@@ -265,6 +294,8 @@ static void keep_database(struct keeper *keeper, const char *database)
         goes_on = keep_kind(keeper, pg, (enum kept_kind)kind, deadline_ms, &deleted[kind]);
     if (goes_on)
         clean(keeper, pg, database);
+    if (goes_on && pg_is_usable(pg))
+        fold_volumes(keeper, pg, clock_monotonic_ms() + NAMESPACE_MS);
     if (goes_on && pg_is_usable(pg))
         measure(keeper, pg, database);
     if (goes_on)

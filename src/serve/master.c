@@ -21,8 +21,10 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "model/cron.h"
+#include "records/records.h"
 #include "segment/processes.h"
 #include "segment/segment_open.h"
+#include "segment/warnings.h"
 #include "edge/fcgi.h"
 #include "edge/mapping.h"
 #include "operation/module/module.h"
@@ -30,6 +32,7 @@
 #include "base/identity.h"
 #include "serve/handover.h"
 #include "serve/instance.h"
+#include "serve/nginx_counts.h"
 #include "serve/task_metrics.h"
 
 enum {
@@ -49,7 +52,7 @@ struct master {
     struct supervisor *supervisor;
     int *listeners;
     int listener_count;
-    int live_listener; /* -1: none */
+    int live_listener, files_listener; /* -1: none */
     struct in_flight *in_flight;
     int in_flight_memory; /* its descriptor */
     int pid_file;
@@ -148,9 +151,26 @@ static bool open_segment(struct master *master, char *problem)
         snprintf(problem, PROBLEM_BYTES, "segment: the path is too long");
         return false;
     }
-    return segment_open(&master->segment, path, (uint32_t)settings->segment_slots,
-                        (size_t)settings->shared_cache_mb << 20, problem, PROBLEM_BYTES) &&
-           instance_start(settings, master->segment, path, &master->instance, problem, PROBLEM_BYTES);
+    if (!segment_open(&master->segment, path, (uint32_t)settings->segment_slots,
+                      (size_t)settings->shared_cache_mb << 20, problem, PROBLEM_BYTES))
+        return false;
+    warnings_start(master->segment);
+    return instance_start(settings, master->segment, path, &master->instance, problem, PROBLEM_BYTES);
+}
+
+static bool open_records(struct master *master, char *problem)
+{
+    const struct settings *settings = present_settings(master);
+    char path[PATH_MAX];
+    int size = snprintf(path, sizeof path, "%s/records", settings->run_directory);
+    if (!settings->records_mb)
+        return true;
+    if (size < 0 || (size_t)size >= sizeof path) {
+        snprintf(problem, PROBLEM_BYTES, "run_directory: the path is too long");
+        return false;
+    }
+    return records_open(&master->segment->records, path, (size_t)settings->records_mb << 20,
+                        settings->record_tombstone_s, problem, PROBLEM_BYTES);
 }
 
 static bool worker_path(const struct master *master, int position, char path_r[PATH_MAX])
@@ -160,9 +180,9 @@ static bool worker_path(const struct master *master, int position, char path_r[P
     return size > 0 && size < PATH_MAX;
 }
 
-static bool live_path(const struct master *master, char path_r[PATH_MAX])
+static bool socket_path(const struct master *master, const char *name, char path_r[PATH_MAX])
 {
-    int size = snprintf(path_r, PATH_MAX, "%s/live.sock", present_settings(master)->run_directory);
+    int size = snprintf(path_r, PATH_MAX, "%s/%s.sock", present_settings(master)->run_directory, name);
     return size > 0 && size < PATH_MAX;
 }
 
@@ -183,6 +203,16 @@ static bool listen_patiently(const char *name, const char *path, int64_t group, 
     return true;
 }
 
+/* Of a process that has one socket. */
+static bool listen_at(const struct master *master, const char *name, int *listener_r, char *problem)
+{
+    char path[PATH_MAX];
+    if (socket_path(master, name, path))
+        return listen_patiently(name, path, master->identity.socket_group, listener_r, problem);
+    snprintf(problem, PROBLEM_BYTES, "run_directory: the path is too long");
+    return false;
+}
+
 static bool open_listeners(struct master *master, char *problem)
 {
     int count = (int)present_settings(master)->workers;
@@ -201,12 +231,8 @@ static bool open_listeners(struct master *master, char *problem)
             return false;
         master->listener_count++;
     }
-    char path[PATH_MAX];
-    if (!live_path(master, path)) {
-        snprintf(problem, PROBLEM_BYTES, "run_directory: the path is too long");
-        return false;
-    }
-    if (!listen_patiently("live", path, master->identity.socket_group, &master->live_listener, problem))
+    if (!listen_at(master, "live", &master->live_listener, problem) ||
+        !listen_at(master, "files", &master->files_listener, problem))
         return false;
     if (!handover_close_rest() && handover_has_predecessor()) {
         snprintf(problem, PROBLEM_BYTES,
@@ -236,18 +262,26 @@ static bool open_in_flight(struct master *master, char *problem)
     return master->in_flight != NULL;
 }
 
+static void close_listener(const struct master *master, const char *name, bool is_kept, int *listener)
+{
+    char path[PATH_MAX];
+    if (*listener < 0 || !socket_path(master, name, path))
+        return;
+    if (!is_kept)
+        unlink(path);
+    close(*listener);
+    *listener = -1;
+}
+
 /* Removes the paths first, so that no new connections arrive; workers still accept the waiting ones.  The
  * paths stay if another process continues to listen there. */
 static void close_listeners(struct master *master)
 {
-    char live[PATH_MAX];
-    bool is_kept = master->is_succeeded || handover_is_watched();
-    if (master->live_listener >= 0 && live_path(master, live)) {
-        if (!is_kept)
-            unlink(live);
-        close(master->live_listener);
-        master->live_listener = -1;
-    }
+    bool is_kept = master->is_succeeded || handover_is_watched(), is_own = master->live_listener >= 0;
+    close_listener(master, "live", is_kept, &master->live_listener);
+    close_listener(master, "files", is_kept, &master->files_listener);
+    if (is_own && !is_kept)
+        nginx_counts_remove(present_settings(master));
     for (int i = 0; i < master->listener_count; i++) {
         char path[PATH_MAX];
         if (!is_kept && worker_path(master, i, path))
@@ -264,7 +298,7 @@ static bool open_master(struct master *master, char *problem)
         !take_zone(present_settings(master), problem) ||
         !module_load_all(present_settings(master), problem, PROBLEM_BYTES) ||
         !open_in_flight(master, problem) || !open_segment(master, problem) ||
-        !open_listeners(master, problem))
+        !open_records(master, problem) || !open_listeners(master, problem))
         return false;
     raise_descriptors();
     return true;
@@ -278,8 +312,11 @@ static void close_master(struct master *master)
         supervisor_destroy(master->supervisor);
     if (master->instance)
         instance_stop(master->instance);
-    if (master->segment)
-        segment_close(master->segment);
+    if (master->segment) {
+        warnings_stop();
+        records_close(master->segment->records);
+    }
+    segment_close(master->segment);
     remove_pid_file(master);
     if (master->pid_file >= 0)
         close(master->pid_file);
@@ -323,10 +360,13 @@ static void keep_what_is_made(struct settings *next, const struct settings *pres
     keep_text("modules", &next->modules, present->modules);
     keep_text("run_directory", &next->run_directory, present->run_directory);
     keep_text("segment", &next->segment, present->segment);
+    keep_text("site_key_command", &next->site_key_command, present->site_key_command);
     keep_text("site_key_file", &next->site_key_file, present->site_key_file);
     keep_text("site_key_former_file", &next->site_key_former_file, present->site_key_former_file);
     keep_text("socket_group", &next->socket_group, present->socket_group);
     keep_text("user", &next->user, present->user);
+    keep_number("record_tombstone_s", &next->record_tombstone_s, present->record_tombstone_s);
+    keep_number("records_mb", &next->records_mb, present->records_mb);
     keep_number("segment_slots", &next->segment_slots, present->segment_slots);
     keep_number("shared_cache_mb", &next->shared_cache_mb, present->shared_cache_mb);
     keep_number("workers", &next->workers, present->workers);
@@ -382,6 +422,7 @@ static size_t list_handed(const struct master *master, struct handed handed_r[HA
         handed_r[count++].fd = master->listeners[i];
     }
     handed_r[count++] = (struct handed){"live", master->live_listener};
+    handed_r[count++] = (struct handed){"files", master->files_listener};
     handed_r[count++] = (struct handed){"begun", master->in_flight_memory};
     return count;
 }
@@ -513,6 +554,7 @@ int master_run(struct settings *settings, const struct master_options *options)
                             .settings = {*settings},
                             .pid_file = -1,
                             .live_listener = -1,
+                            .files_listener = -1,
                             .in_flight_memory = -1,
                             .successor_ready = -1};
     char problem[PROBLEM_BYTES] = "";
@@ -526,7 +568,7 @@ int master_run(struct settings *settings, const struct master_options *options)
         find_program(&master);
         master.supervisor = supervisor_create(present_settings(&master), master.segment, master.instance,
                                               master.in_flight, master.listeners, master.listener_count,
-                                              master.live_listener, options->live_run);
+                                              master.live_listener, master.files_listener, options->live_run);
         log_info("ready version=%s workers=%d run_directory=%s", PACKAGE_VERSION, master.listener_count,
                  present_settings(&master)->run_directory);
         run(&master, signals);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "model/quotas.h"
+#include "records/records.h"
 #include "segment/feed.h"
 #include "segment/hashers.h"
 #include "segment/limiter.h"
@@ -103,6 +104,14 @@ static void add_kept(struct builder *out, const struct segment *segment)
     add_metric(out, "counter", "files_removed_total",
                "Files of attachments that nothing refers to and that are removed.",
                atomic_load(&segment->kept->files));
+    add_metric(out, "counter", "files_sent_total", "Files of attachments that were moved to an object store.",
+               atomic_load(&segment->kept->moved[MOVED_SENT]));
+    add_metric(out, "counter", "files_brought_total",
+               "Files of attachments that were moved back to the directory.",
+               atomic_load(&segment->kept->moved[MOVED_BROUGHT]));
+    add_metric(out, "counter", "object_store_failures_total",
+               "Attempts to move a file, or to remove an object, that failed.",
+               atomic_load(&segment->kept->moved[MOVED_FAILURES]));
     add_metric(out, "counter", "purge_rounds_total", "Rounds of the keeper through all namespaces.",
                atomic_load(&segment->kept->rounds));
     add_metric(out, "gauge", "purge_round_seconds", "When the last round ended, in seconds since 1970.",
@@ -122,6 +131,17 @@ static void add_refusals(struct builder *out, const struct segment *segment)
             builder_printf(out, "stampd_refused_total{limit=\"%s\"} %llu\n", limit,
                            (unsigned long long)count);
     }
+}
+
+static void add_nginx(struct builder *out, const struct segment *segment)
+{
+    uint64_t count;
+    builder_add_text(out, "# HELP stampd_nginx_refused_total Requests that nginx has refused by itself, by "
+                          "the status of its answer.\n"
+                          "# TYPE stampd_nginx_refused_total counter\n");
+    for (int counter = 0, status; (status = refusals_read_nginx(segment, counter, &count)); counter++)
+        builder_printf(out, "stampd_nginx_refused_total{status=\"%d\"} %llu\n", status,
+                       (unsigned long long)count);
 }
 
 /* Only quotas that have refused something: each namespace could have all of them. */
@@ -148,14 +168,44 @@ static void add_quotas(struct builder *out, const struct segment *segment, int64
 /* Of namespaces whose bytes are limited. */
 static void add_stored(struct builder *out, const struct segment *segment)
 {
+    static const char *const kinds[STORED_KINDS][2] = {
+        {"stored_bytes", "Bytes of all keys, contents and attachments of a namespace."},
+        {"stored_file_bytes", "Bytes of the attachments of a namespace, as often as documents have them."}};
     char code[STORED_CODE_BYTES + 1];
-    int64_t bytes;
-    builder_add_text(
-        out, "# HELP stampd_stored_bytes Bytes of all keys, contents and attachments of a namespace.\n"
-             "# TYPE stampd_stored_bytes gauge\n");
-    for (int ns = 0; ns < namespaces_count(segment); ns++)
-        if (stored_read(segment, ns, &bytes, code))
-            builder_printf(out, "stampd_stored_bytes{ns=\"%s\"} %lld\n", code, (long long)bytes);
+    int64_t bytes[STORED_KINDS];
+    for (int kind = 0; kind < STORED_KINDS; kind++) {
+        builder_printf(out, "# HELP stampd_%s %s\n# TYPE stampd_%s gauge\n", kinds[kind][0], kinds[kind][1],
+                       kinds[kind][0]);
+        for (int ns = 0; ns < namespaces_count(segment); ns++) {
+            if (!stored_read(segment, ns, 0, bytes))
+                continue;
+            stored_code(segment, ns, code);
+            builder_printf(out, "stampd_%s{ns=\"%s\"} %lld\n", kinds[kind][0], code, (long long)bytes[kind]);
+        }
+    }
+}
+
+static void add_records(struct builder *out, struct records *records)
+{
+    struct records_sums sums;
+    struct records_use uses[RECORDS_SPACES_MOST];
+    if (!records)
+        return;
+    records_sum(records, NO_BYTES, &sums);
+    size_t count = records_uses(records, uses);
+    builder_add_text(out, "# HELP stampd_records Records of a namespace, remembered deletions included.\n"
+                          "# TYPE stampd_records gauge\n");
+    for (size_t i = 0; i < count; i++)
+        builder_printf(out, "stampd_records{ns=\"%s\"} %llu\n", uses[i].ns,
+                       (unsigned long long)uses[i].records);
+    builder_add_text(out, "# HELP stampd_records_bytes Bytes of the memory that the records of a namespace "
+                          "take.\n# TYPE stampd_records_bytes gauge\n");
+    for (size_t i = 0; i < count; i++)
+        builder_printf(out, "stampd_records_bytes{ns=\"%s\"} %llu\n", uses[i].ns,
+                       (unsigned long long)uses[i].bytes);
+    add_metric(out, "gauge", "records_capacity_bytes", "Bytes of the memory for records.", sums.capacity);
+    add_metric(out, "counter", "records_refused_total",
+               "Commands for records that ended OUT_OF_MEMORY, of all programs of the host.", sums.refused);
 }
 
 void probe_write_metrics(const struct worker_context *worker_context, struct builder *out)
@@ -196,8 +246,10 @@ void probe_write_metrics(const struct worker_context *worker_context, struct bui
     add_metric(out, "gauge", "uploads_open", "Workers that receive the file of an attachment.",
                (uint64_t)uploads_count(segment));
     add_refusals(out, segment);
+    add_nginx(out, segment);
     add_quotas(out, segment, now_ms);
     add_stored(out, segment);
+    add_records(out, segment->records);
     latency_write(segment, instance, out);
     add_live(out, segment);
     add_kept(out, segment);

@@ -11,6 +11,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "records/records_state.h"
 #include "segment/backlog.h"
 #include "segment/namespaces.h"
 #include "segment/purge_counts.h"
@@ -19,11 +20,15 @@
 #include "store/session.h"
 #include "edge/pg.h"
 #include "operation/tasks/task_wakeup.h"
+#include "serve/acknowledgement.h"
+#include "serve/nginx_counts.h"
+#include "serve/record_states.h"
 #include "serve/remote_wakeups.h"
 
 enum {
     ABSENT_MS = 60000,          /* between two checks for a database that does not exist */
     CHECK_MS = 250,             /* for new namespaces and for connections that are due */
+    STATES_PAUSE_MS = 5000,     /* after configurations that cannot be read */
     REPORT_MS = 1000,           /* between two reports of the databases that it listens to */
     TRUSTED_MS = 10000,         /* validity of a worker's report of an unreachable database */
     STATEMENT_TIMEOUT_MS = 5000 /* only LISTEN is run */
@@ -31,9 +36,10 @@ enum {
 
 /* The connection to one namespace's database. */
 struct relay_session {
-    struct pg *pg;  /* NULL: not connected */
-    int failures;   /* consecutive */
-    bool is_absent; /* the database does not exist: it was dropped, or never was */
+    struct pg *pg;    /* NULL: not connected */
+    int failures;     /* consecutive */
+    bool is_absent;   /* the database does not exist: it was dropped, or never was */
+    bool is_prepared; /* for record_states_read */
     int64_t not_before_ms;
 };
 
@@ -42,7 +48,11 @@ struct relay {
     struct segment *segment;
     struct arena *arena; /* of one batch of notifications */
     struct remote_wakeups *remote_wakeups;
+    struct acknowledgement *acknowledgement;
+    struct nginx_counts *nginx_counts;
     int64_t reported_ms;
+    int z;             /* index of its database; -1: the table of databases is full */
+    int64_t states_ms; /* when the configurations may be read again, after a failure */
     struct relay_session sessions[NAMESPACES_MOST];
 };
 
@@ -54,12 +64,20 @@ static void retry_absent(struct relay *relay)
             relay->sessions[ns].not_before_ms = 0;
 }
 
+/* Before the acknowledgement to stampctl. */
+static void note_configurations(struct relay *relay, int ns, struct bytes class, struct bytes id)
+{
+    if (relay->segment->records && ns == relay->z && (!class.data || bytes_equal(class, BYTES("Namespace"))))
+        records_state_move(relay->segment->records, class.data ? id : NO_BYTES);
+}
+
 static void receive(struct relay *relay, int ns, struct bytes payload)
 {
-    struct bytes class = NO_BYTES, id;
+    struct bytes class = NO_BYTES, id = NO_BYTES;
     crash_at(CRASH_RELAY_RECEIVED);
     if (!notification_publish(relay->segment, ns, payload, &class, &id))
         purge_counts_note_ends(relay->segment->kept, ns, true); /* the schema may have changed */
+    note_configurations(relay, ns, class, id);
     if (class.data && bytes_equal(class, BYTES("Namespace")))
         retry_absent(relay);
 }
@@ -69,6 +87,7 @@ static void want_scan(struct relay *relay, int ns)
 {
     struct backlog *backlog = backlog_of(relay->segment, ns);
     atomic_fetch_or(&backlog->wanted, BACKLOG_LOCAL | BACKLOG_REMOTE);
+    backlog_offer(backlog);
 }
 
 static void put_off(struct relay *relay, int ns)
@@ -89,6 +108,8 @@ static void drain(struct relay *relay, int ns)
     while (pg_next_notification(session->pg, relay->arena, &channel, &payload)) {
         if (bytes_equal(channel, BYTES("stampd_task")))
             want_scan(relay, ns);
+        else if (bytes_equal(channel, BYTES(ACKNOWLEDGEMENT_CHANNEL)))
+            acknowledgement_answer(relay->acknowledgement, session->pg, payload);
         else
             receive(relay, ns, payload);
         arena_reset(relay->arena);
@@ -115,7 +136,8 @@ static void connect(struct relay *relay, int ns)
     options.is_absence_known = session->is_absent;
     enum fault fault = pg_open(&options, &session->pg);
     if (fault ||
-        pg_execute(session->pg, "set application_name = 'stampd relay'; listen stampd; listen stampd_task")) {
+        pg_execute(session->pg, "set application_name = 'stampd relay'; listen stampd; listen stampd_task;"
+                                " listen " ACKNOWLEDGEMENT_CHANNEL)) {
         put_off(relay, ns);
         if (fault == FAULT_ODATABASE)
             session->not_before_ms = clock_monotonic_ms() + ABSENT_MS;
@@ -124,10 +146,13 @@ static void connect(struct relay *relay, int ns)
         session->is_absent = fault == FAULT_ODATABASE;
         return;
     }
-    session->is_absent = false;
+    session->is_absent = session->is_prepared = false;
     namespaces_set_health(relay->segment, ns, true);
     crash_at(CRASH_RELAY_LISTENS);
+    int64_t question = acknowledgement_prepare(relay->acknowledgement, session->pg);
     slots_move_all(relay->segment);
+    note_configurations(relay, ns, NO_BYTES, NO_BYTES);
+    acknowledgement_join(relay->acknowledgement, session->pg, question);
     purge_counts_note_ends(relay->segment->kept, ns, true);
     want_scan(relay, ns);
     session->failures = 0;
@@ -167,33 +192,69 @@ static void report_health(struct relay *relay, int count)
     }
 }
 
+/* For stamp-journal. */
+static void read_states(struct relay *relay)
+{
+    struct records *records = relay->segment->records;
+    struct pg *pg = records && relay->z >= 0 ? relay->sessions[relay->z].pg : NULL;
+    int64_t now_ms = clock_monotonic_ms();
+    if (!pg || now_ms < relay->states_ms || !records_state_is_due(records))
+        return;
+    if (!record_states_read(records, relay->arena, pg, &relay->sessions[relay->z].is_prepared))
+        relay->states_ms = now_ms + STATES_PAUSE_MS;
+    arena_reset(relay->arena);
+    drain(relay, relay->z); /* what arrived meanwhile */
+}
+
+/* After one failure PostgreSQL is away, and the others would only be waited for. */
+static void leave_all(struct relay *relay)
+{
+    bool is_there = true;
+    for (int ns = 0; ns < NAMESPACES_MOST; ns++) {
+        struct pg *pg = relay->sessions[ns].pg;
+        if (is_there && pg && pg_is_usable(pg) && pg_is_alive(pg))
+            is_there = acknowledgement_leave(relay->acknowledgement, pg);
+        pg_close(pg);
+    }
+}
+
 void relay_run(const struct settings *settings, struct segment *segment)
 {
     struct relay relay = {.settings = settings,
                           .segment = segment,
                           .arena = arena_create("relay"),
-                          .remote_wakeups = remote_wakeups_create(settings)};
-    struct pollfd sockets[NAMESPACES_MOST + 1];
+                          .remote_wakeups = remote_wakeups_create(settings),
+                          .acknowledgement = acknowledgement_create(),
+                          .nginx_counts = nginx_counts_open(settings)};
+    enum { COUNTS = NAMESPACES_MOST, SIGNALS, ALL };
+    struct pollfd sockets[ALL];
     (void)prctl(PR_SET_NAME, "stampd-relay"); /* for administrators */
-    sockets[NAMESPACES_MOST] = (struct pollfd){.fd = stop_open(), .events = POLLIN};
+    relay.z = segment->records ? namespaces_find(segment, bytes_of(settings->z_database)) : -1;
+    sockets[SIGNALS] = (struct pollfd){.fd = stop_open(), .events = POLLIN};
+    sockets[COUNTS] = (struct pollfd){.fd = nginx_counts_descriptor(relay.nginx_counts), .events = POLLIN};
     for (int turn = 0; stop_requested() == STOP_NOT;) {
         int count = namespaces_count(segment);
         int wait_ms = connect_due(&relay, count, &turn);
         report_health(&relay, count);
+        read_states(&relay);
         task_wakeup_again(settings, segment);
         log_flush(clock_monotonic_ms());
-        struct pollfd *first = &sockets[NAMESPACES_MOST - count]; /* those in use, then the signals */
+        struct pollfd *first = &sockets[NAMESPACES_MOST - count]; /* those in use, then the others */
         for (int i = 0; i < count; i++)
             first[i] = (struct pollfd){.fd = relay.sessions[i].pg ? pg_socket(relay.sessions[i].pg) : -1,
                                        .events = POLLIN};
-        if (!remote_wakeups_wait(relay.remote_wakeups, segment, wait_ms, first, (size_t)count + 1))
+        if (!remote_wakeups_wait(relay.remote_wakeups, segment, wait_ms, first,
+                                 (size_t)(count + ALL - COUNTS)))
             continue;
+        if (sockets[COUNTS].revents)
+            nginx_counts_receive(relay.nginx_counts, segment);
         for (int i = 0; i < count; i++)
             if (first[i].revents)
                 drain(&relay, i);
     }
-    for (int i = 0; i < NAMESPACES_MOST; i++)
-        pg_close(relay.sessions[i].pg);
+    leave_all(&relay);
+    acknowledgement_destroy(relay.acknowledgement);
+    nginx_counts_close(relay.nginx_counts);
     remote_wakeups_destroy(relay.remote_wakeups);
     arena_destroy(relay.arena);
 }

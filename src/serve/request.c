@@ -111,6 +111,11 @@ static bool find_in_namespace(const struct bytes *pieces, size_t count, struct c
         call->route = CALL_NAMESPACE_PING;
         return true;
     }
+    if (count == 2 && is_piece(pieces[1], "openapi.json")) {
+        call->route = CALL_OPERATION;
+        call->operation = BYTES("openapi");
+        return true;
+    }
     if (count >= 3 && is_piece(pieces[1], "op")) {
         call->route = CALL_OPERATION;
         call->operation = pieces[2];
@@ -322,6 +327,9 @@ static enum fault read_attachment(const struct request_source *source, struct ca
     call->attachment = attachment;
     enum fault fault = request_attachment_read(call, &headers, attachment, reply);
     attachment->inlet = source->inlet;
+    attachment->range = parameter(source, "HTTP_RANGE");
+    attachment->if_range = parameter(source, "HTTP_IF_RANGE");
+    attachment->is_head = bytes_equal(parameter(source, "REQUEST_METHOD"), BYTES("HEAD"));
     return fault;
 }
 
@@ -532,6 +540,7 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
     struct call *call = &request_r->call;
     struct bytes build = parameter(source, "HTTP_X_STAMPD_BUILD");
     struct bytes key = parameter(source, "HTTP_IDEMPOTENCY_KEY");
+    struct bytes trace = parameter(source, "HTTP_TRACEPARENT");
     assert(!body->size);
     read_form(settings, arena, source, request_r);
     *call = (struct call){
@@ -539,6 +548,7 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
         .request_id = request_r->form.request_id,
         .build = build.size ? build : NO_BYTES,
         .idempotency_key = key.size ? key : NO_BYTES,
+        .trace = task_is_trace(trace) ? trace : NO_BYTES,
         .deadline_ms = clock_monotonic_ms() + settings->limit_operation_s * 1000,
         .body_most = settings->limit_body_bytes,
     };

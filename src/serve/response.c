@@ -66,11 +66,18 @@ int response_status(const struct response_form *form, const struct reply *reply)
 
 /* --- the text of a fault --- */
 
-/* Text sent by clients may be returned, but only printable text. */
+/* Text sent by clients may be returned, but only printable text, and so much of it. */
+enum { ECHO_MOST = 4096 };
+
 static struct bytes printable(const char *text)
 {
     struct bytes bytes = bytes_of(text);
-    return bytes_is_utf8(bytes) ? bytes : BYTES("?");
+    if (!bytes_is_utf8(bytes))
+        return BYTES("?");
+    if (bytes.size > ECHO_MOST)
+        for (bytes.size = ECHO_MOST; ((unsigned char)bytes.data[bytes.size] & 0xc0) == 0x80;)
+            bytes.size--; /* a character is whole */
+    return bytes;
 }
 
 static void add_member(struct builder *out, const char *name, struct bytes value)
@@ -133,8 +140,11 @@ static void write_for_people(const struct reply *reply, struct builder *out)
         builder_add_bytes(out, printable(reply->detail));
         builder_add_text(out, "\n");
     }
-    if (reply->at)
-        builder_printf(out, "At %s\n", *reply->at ? reply->at : "the top");
+    if (reply->at) {
+        builder_add_text(out, "At ");
+        builder_add_bytes(out, *reply->at ? printable(reply->at) : BYTES("the top"));
+        builder_add_text(out, "\n");
+    }
     for (int i = 0; i < reply->argument_count; i++) {
         builder_add_text(out, "- ");
         builder_add_bytes(out, printable(reply->arguments[i]));
@@ -225,8 +235,8 @@ static void add_origin(const struct response_form *form, const struct reply *rep
         add_header(head, "Access-Control-Allow-Headers",
                    "Authorization, Content-Digest, Content-Type, Idempotency-Key, If-Match, If-None-Match, "
                    "Last-Event-ID, "
-                   "Repr-Digest, Tus-Resumable, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id, "
-                   "X-Stampd-Build");
+                   "Repr-Digest, Traceparent, Tus-Resumable, Upload-Length, Upload-Metadata, Upload-Offset, "
+                   "X-Request-Id, X-Stampd-Build");
         add_number_header(head, "Access-Control-Max-Age", PREFLIGHT_S);
         return;
     }
@@ -330,6 +340,17 @@ static void add_digest(const char *sha, struct builder *head)
     builder_add_text(head, "=:\r\n");
 }
 
+/* For nginx alone, which does not pass them on. */
+static void add_object(const struct reply_object *object, struct builder *head)
+{
+    add_header(head, "X-Stampd-Object-Authorization", object->authorization);
+    add_header(head, "X-Stampd-Object-Date", object->date);
+    add_header(head, "X-Stampd-Object-Body", object->body);
+    if (*object->range)
+        add_header(head, "X-Stampd-Object-Range", object->range);
+    add_number_header(head, "X-Stampd-Object-Size", object->size);
+}
+
 /* nginx passes these on with the file: /.stampd/files/ in its configuration. */
 static void add_attachment(const struct reply_attachment *attachment, struct builder *head)
 {
@@ -349,6 +370,8 @@ static void add_attachment(const struct reply_attachment *attachment, struct bui
     }
     if (attachment->disposition)
         add_header(head, "Content-Disposition", attachment->disposition);
+    if (attachment->object)
+        add_object(attachment->object, head);
 }
 
 /* What the tus protocol adds; without a result: what the server can do. */

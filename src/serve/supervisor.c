@@ -18,9 +18,12 @@
 #include "segment/losses.h"
 #include "segment/metrics.h"
 #include "segment/processes.h"
+#include "edge/site_key.h"
+#include "serve/decrypter.h"
 #include "serve/relay.h"
 #include "serve/heritage.h"
 #include "serve/keeper.h"
+#include "serve/mover.h"
 #include "serve/request_id.h"
 #include "serve/throttle.h"
 #include "serve/worker.h"
@@ -35,8 +38,9 @@ enum {
     COMPLAIN_MS = 60000,
 };
 
-enum role { ROLE_WORKER, ROLE_RECOVERY, ROLE_RELAY, ROLE_LIVE, ROLE_KEEPER };
-static const char *const role_words[] = {"worker", "recovery process", "relay", "live process", "keeper"};
+enum role { ROLE_WORKER, ROLE_RECOVERY, ROLE_RELAY, ROLE_LIVE, ROLE_KEEPER, ROLE_MOVER, ROLE_DECRYPTER };
+static const char *const role_words[] = {"worker", "recovery process", "relay", "live process", "keeper",
+                                         "mover",  "decrypter"};
 
 struct child {
     pid_t pid;
@@ -58,11 +62,11 @@ struct supervisor {
     struct instance *instance;
     struct in_flight *in_flight;
     const int *listeners;
-    int positions, live_listener;
+    int positions, live_listener, files_listener;
     int (*live_run)(const struct heritage *heritage);
     int messages[2];
     enum stop stopping;
-    struct throttle relay_throttle, live_throttle, keeper_throttle;
+    struct throttle relay_throttle, live_throttle, keeper_throttle, mover_throttle, decrypter_throttle;
     struct throttle *throttles; /* one for each position */
     int64_t complained_ms;
     int count;
@@ -72,7 +76,7 @@ struct supervisor {
 struct supervisor *supervisor_create(const struct settings *settings, struct segment *segment,
                                      struct instance *instance, struct in_flight *in_flight,
                                      const int *listeners, int positions, int live_listener,
-                                     int (*live_run)(const struct heritage *heritage))
+                                     int files_listener, int (*live_run)(const struct heritage *heritage))
 {
     struct supervisor *supervisor = calloc(1, sizeof *supervisor);
     struct throttle *throttles = calloc((size_t)positions, sizeof *throttles);
@@ -87,6 +91,7 @@ struct supervisor *supervisor_create(const struct settings *settings, struct seg
         .listeners = listeners,
         .positions = positions,
         .live_listener = live_listener,
+        .files_listener = files_listener,
         .live_run = live_run,
         .throttles = throttles,
     };
@@ -140,6 +145,10 @@ static void NORETURN live(struct supervisor *supervisor, const struct child *chi
         heritage.listener = supervisor->live_listener;
     else
         close(supervisor->live_listener);
+    if (child->role == ROLE_DECRYPTER)
+        heritage.listener = supervisor->files_listener;
+    else
+        close(supervisor->files_listener);
     close(supervisor->messages[0]);
     if (child->role != ROLE_RECOVERY)
         instance_drop_takeovers(supervisor->instance);
@@ -150,8 +159,12 @@ static void NORETURN live(struct supervisor *supervisor, const struct child *chi
         status = worker_recover(&heritage);
     else if (child->role == ROLE_LIVE)
         status = supervisor->live_run(&heritage);
+    else if (child->role == ROLE_DECRYPTER)
+        status = decrypter_run(&heritage);
     else if (child->role == ROLE_KEEPER)
         keeper_run(supervisor->settings, supervisor->segment);
+    else if (child->role == ROLE_MOVER)
+        mover_run(supervisor->settings, supervisor->segment);
     else
         relay_run(supervisor->settings, supervisor->segment);
     exit(status);
@@ -193,9 +206,11 @@ static struct throttle *throttle_of(struct supervisor *supervisor, const struct 
 {
     if (child->role == ROLE_WORKER)
         return &supervisor->throttles[child->position];
-    return child->role == ROLE_LIVE     ? &supervisor->live_throttle
-           : child->role == ROLE_KEEPER ? &supervisor->keeper_throttle
-                                        : &supervisor->relay_throttle;
+    return child->role == ROLE_LIVE        ? &supervisor->live_throttle
+           : child->role == ROLE_KEEPER    ? &supervisor->keeper_throttle
+           : child->role == ROLE_MOVER     ? &supervisor->mover_throttle
+           : child->role == ROLE_DECRYPTER ? &supervisor->decrypter_throttle
+                                           : &supervisor->relay_throttle;
 }
 
 /* The child died early: its successor may have to wait.  Recovery is never delayed. */
@@ -371,7 +386,8 @@ bool supervisor_is_ready(const struct supervisor *supervisor)
     for (int i = 0; i < supervisor->positions; i++)
         if (!is_served(supervisor, ROLE_WORKER, i))
             return false;
-    return is_served(supervisor, ROLE_LIVE, NO_POSITION);
+    return is_served(supervisor, ROLE_LIVE, NO_POSITION) &&
+           (!*site_key_mark() || is_served(supervisor, ROLE_DECRYPTER, NO_POSITION));
 }
 
 /* A child is ready: the ones that it replaces may stop. */
@@ -417,24 +433,26 @@ static void tend_relay(struct supervisor *supervisor, int64_t now_ms)
         start(supervisor, ROLE_RELAY, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
-static void tend_live(struct supervisor *supervisor, int64_t now_ms)
+/* The live process, the decrypter: a former one serves until its successor is ready. */
+static void tend_successive(struct supervisor *supervisor, enum role role, struct throttle *throttle,
+                            int64_t now_ms)
 {
-    if (!read_posts(supervisor, ROLE_LIVE, NO_POSITION).has_current &&
-        throttle_allows(&supervisor->live_throttle, now_ms))
-        start(supervisor, ROLE_LIVE, NO_POSITION, SEGMENT_NO_INDEX);
+    if (!read_posts(supervisor, role, NO_POSITION).has_current && throttle_allows(throttle, now_ms))
+        start(supervisor, role, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
-/* An outdated keeper stops at once: no process depends on it. */
-static void tend_keeper(struct supervisor *supervisor, int64_t now_ms)
+/* The keeper, the mover.  An outdated one stops at once: no process depends on it. */
+static void tend_single(struct supervisor *supervisor, enum role role, bool is_wanted,
+                        struct throttle *throttle, int64_t now_ms)
 {
     for (int i = 0; i < supervisor->count; i++) {
         struct child *child = &supervisor->children[i];
-        if (child->role == ROLE_KEEPER && child->is_outdated && child->stopping_as == STOP_NOT)
+        if (child->role == role && child->is_outdated && child->stopping_as == STOP_NOT)
             request_stop(child, STOP_DRAIN);
     }
-    if (!read_posts(supervisor, ROLE_KEEPER, NO_POSITION).has_current &&
-        throttle_allows(&supervisor->keeper_throttle, now_ms))
-        start(supervisor, ROLE_KEEPER, NO_POSITION, SEGMENT_NO_INDEX);
+    if (is_wanted && !read_posts(supervisor, role, NO_POSITION).has_current &&
+        throttle_allows(throttle, now_ms))
+        start(supervisor, role, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
 static void tend_recoveries(struct supervisor *supervisor)
@@ -451,8 +469,12 @@ void supervisor_tend(struct supervisor *supervisor)
         tend_recoveries(supervisor);
         tend_workers(supervisor, now_ms);
         tend_relay(supervisor, now_ms);
-        tend_live(supervisor, now_ms);
-        tend_keeper(supervisor, now_ms);
+        tend_successive(supervisor, ROLE_LIVE, &supervisor->live_throttle, now_ms);
+        if (*site_key_mark()) /* without one no namespace is encrypted */
+            tend_successive(supervisor, ROLE_DECRYPTER, &supervisor->decrypter_throttle, now_ms);
+        tend_single(supervisor, ROLE_KEEPER, true, &supervisor->keeper_throttle, now_ms);
+        tend_single(supervisor, ROLE_MOVER, *supervisor->settings->object_stores_file,
+                    &supervisor->mover_throttle, now_ms);
     } else {
         continue_stop(supervisor, now_ms);
     }

@@ -17,11 +17,12 @@ struct heritage;
 struct supervisor;
 
 /* `listeners`, one for each position, and `settings` are borrowed for the supervisor's lifetime;
- * `live_listener` is the socket of the process for live events, `live_run` its main function. */
+ * `live_listener` is the socket of the process for live events, `live_run` its main function;
+ * `files_listener` that of the decrypter. */
 struct supervisor *supervisor_create(const struct settings *settings, struct segment *segment,
                                      struct instance *instance, struct in_flight *in_flight,
                                      const int *listeners, int positions, int live_listener,
-                                     int (*live_run)(const struct heritage *heritage))
+                                     int files_listener, int (*live_run)(const struct heritage *heritage))
     __attribute__((returns_nonnull));
 void supervisor_destroy(struct supervisor *supervisor);
 

@@ -7,6 +7,7 @@
 #include "model/stamp.h"
 #include "segment/backlog.h"
 #include "segment/namespaces.h"
+#include "segment/task_counts.h"
 
 enum { FORGOTTEN_MS = 24 * 3600 * 1000 };
 
@@ -118,6 +119,25 @@ static void write_head(const struct page *page, const char *name, const char *he
     builder_printf(page->out, "# HELP stampd_%s %s\n# TYPE stampd_%s gauge\n", name, help, name);
 }
 
+static void write_operations(struct builder *out, const struct segment *segment, const char *name,
+                             const char *help, size_t offset)
+{
+    builder_printf(out, "# HELP stampd_task_operation_%s %s\n# TYPE stampd_task_operation_%s counter\n", name,
+                   help, name);
+    for (size_t i = 0; i <= TASK_COUNTS_NAMES; i++) {
+        struct task_counts counts;
+        uint64_t count;
+        if (!task_counts_read(segment, i, &counts))
+            continue;
+        memcpy(&count, (const char *)&counts + offset, sizeof count);
+        builder_printf(out, "stampd_task_operation_%s{op=\"%s\"} ", name, counts.name);
+        if (offset == offsetof(struct task_counts, us))
+            builder_printf(out, "%" PRIu64 ".%06" PRIu64 "\n", count / 1000000, count % 1000000);
+        else
+            builder_printf(out, "%" PRIu64 "\n", count);
+    }
+}
+
 void task_metrics_write(const struct segment *segment, struct builder *out)
 {
     const struct page page = {out, clock_monotonic_ms(), stamp_to_epoch_ms(stamp_now())};
@@ -135,4 +155,10 @@ void task_metrics_write(const struct segment *segment, struct builder *out)
     write_counter(&page, segment, "tasks_expired_total",
                   "Tasks that were parked for longer than task_parked_days and deleted.",
                   offsetof(struct backlog, expired));
+    write_operations(out, segment, "done_total", "Tasks that were done; op=\"\": of all other operations.",
+                     offsetof(struct task_counts, done));
+    write_operations(out, segment, "failed_total", "Attempts at tasks that failed.",
+                     offsetof(struct task_counts, failed));
+    write_operations(out, segment, "seconds_total", "Time of attempts at tasks.",
+                     offsetof(struct task_counts, us));
 }

@@ -5,6 +5,8 @@
  * age of the current one. */
 #include "serve/worker.h"
 
+#include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,7 +22,9 @@
 #include "edge/crypto.h"
 #include "edge/blob_store.h"
 #include "edge/fcgi.h"
+#include "edge/object_stores.h"
 #include "operation/configurations.h"
+#include "operation/builtin/collection_unchanged.h"
 #include "operation/verified_tokens.h"
 #include "operation/module/module.h"
 #include "operation/reply.h"
@@ -51,7 +55,8 @@ struct worker {
     const struct settings *settings;
     struct fcgi *fcgi;
     struct worker_context worker_context;
-    int64_t since_us;                   /* of the request: its arrival */
+    int64_t since_us; /* of the request: its arrival */
+    struct object_stores *object_stores;
     struct arena *arena;                /* of the request */
     struct builder input, output, head; /* of the request, kept */
     struct streaming {
@@ -78,13 +83,6 @@ static bool is_stopping(void)
     return stop_requested() != STOP_NOT;
 }
 
-static void notify_master(const struct heritage *heritage, enum message_kind kind)
-{
-    struct message message = {.kind = kind, .pid = getpid()};
-    if (write(heritage->messages, &message, sizeof message) != sizeof message)
-        log_warning("cannot reach the master: %m");
-}
-
 /* A number near the setting, chosen at random, so that the workers are not all replaced at once. */
 static uint64_t choose_recycling(int64_t requests)
 {
@@ -96,6 +94,27 @@ static uint64_t choose_recycling(int64_t requests)
     return (uint64_t)(requests - tenth + (int64_t)random % (2 * tenth + 1));
 }
 
+/* NULL: there are none, or the file cannot be read; what does not need them goes on. */
+static struct object_stores *open_object_stores(const struct settings *settings)
+{
+    char problem[400];
+    struct object_stores *stores =
+        *settings->object_stores_file
+            ? object_stores_open(settings->object_stores_file, problem, sizeof problem)
+            : NULL;
+    if (!stores && *settings->object_stores_file)
+        log_often(LOG_LEVEL_ERROR, "object stores", "attachments: %s", problem);
+    return stores;
+}
+
+static bool is_wanted(const struct worker_context *context, int wait_ms)
+{
+    const struct worker *worker =
+        (const struct worker *)((const char *)context - offsetof(struct worker, worker_context));
+    struct pollfd events = {.fd = fcgi_descriptor(worker->fcgi), .events = POLLIN};
+    return poll(&events, 1, wait_ms) != 0;
+}
+
 static void open_worker(struct worker *worker, int wake)
 {
     const struct heritage *heritage = worker->heritage;
@@ -103,15 +122,19 @@ static void open_worker(struct worker *worker, int wake)
     worker->pulse = metrics_pulse(heritage->segment, heritage->index);
     worker->is_timing = heritage->settings->server_timing;
     worker->arena = arena_create("request");
+    worker->object_stores = open_object_stores(heritage->settings);
     worker->worker_context = (struct worker_context){
         .settings = heritage->settings,
         .segment = heritage->segment,
         .documents = documents_create(heritage->settings, heritage->segment),
         .configurations = configurations_create(),
         .verified_tokens = verified_tokens_create(),
+        .unchanged = collection_unchanged_create(),
         .blobs =
             blob_store_open(heritage->settings->blob_directory, identity_socket_group(heritage->settings)),
+        .object_stores = worker->object_stores,
         .instance = heritage->instance,
+        .is_wanted = is_wanted,
         .write_metrics = probe_write_metrics,
     };
     worker->recycle_at = choose_recycling(heritage->settings->recycle_requests);
@@ -123,9 +146,11 @@ static void close_worker(struct worker *worker)
 {
     fcgi_close(worker->fcgi);
     verified_tokens_destroy(worker->worker_context.verified_tokens);
+    collection_unchanged_destroy(worker->worker_context.unchanged);
     configurations_destroy(worker->worker_context.configurations);
     documents_destroy(worker->worker_context.documents);
     blob_store_close(worker->worker_context.blobs);
+    object_stores_close(worker->object_stores);
     free(worker->upload.room);
     arena_destroy(worker->arena);
     builder_free(&worker->input);
@@ -198,7 +223,7 @@ static bool send_answer(struct worker *worker, struct fcgi_request *fcgi, struct
 static void recycle(struct worker *worker)
 {
     if (!worker->is_recycled)
-        notify_master(worker->heritage, MESSAGE_RECYCLE);
+        heritage_notify(worker->heritage, MESSAGE_RECYCLE);
     worker->is_recycled = true;
 }
 
@@ -438,7 +463,7 @@ int worker_run(const struct heritage *heritage)
         close_worker(&worker);
         return 1;
     }
-    notify_master(heritage, MESSAGE_READY);
+    heritage_notify(heritage, MESSAGE_READY);
     serve_until_stopped(&worker);
     serve_the_last(&worker);
     if (fcgi_connections(worker.fcgi))

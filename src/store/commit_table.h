@@ -6,6 +6,7 @@
  * depend on the schema. */
 /* clang-format off */
 PART(idempotency, "idempotency")
+PART(spool, "spool_note")
 PART(task_ends, "task_end_one task_end task_step cron_end")
 PART(absences, "absent")
 PART(core, "core_one core")
@@ -21,4 +22,5 @@ PART(matches, "subscription_match")
 PART(task_quota, "task_admit")
 PART(new_tasks, "task_make_one task_make task_next")
 PART(old_answers, "idempotency_purge")
+PART(old_spools, "spool_purge")
 /* clang-format on */

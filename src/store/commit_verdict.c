@@ -82,6 +82,7 @@ enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_ver
         flag_fences(commit, arena, verdict->detail);
         return FAULT_FENCED;
     case REFUSAL_ANSWERED:
+    case REFUSAL_SPOOLED:
         return FAULT_STALE; /* already done: possibly no document has moved */
     case REFUSAL_UNIQUE:
         return note_refused(commit, arena, verdict->detail, FAULT_AUNIQUE);

@@ -2,6 +2,7 @@
 #include "store/data_keys.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "edge/site_key.h"
@@ -27,10 +28,11 @@ void data_keys_free(struct data_keys *keys)
 static const char *explain(const struct pg_result *rows, int row)
 {
     if (!*site_key_mark())
-        return "the namespace is encrypted, and there is no site key (setting site_key_file)";
+        return "the namespace is encrypted, and there is no site key (setting site_key_file or "
+               "site_key_command)";
     return bytes_equal(pg_get_text(rows, row, SITE), bytes_of(site_key_mark()))
                ? "a data key was altered, or is of another database"
-               : "the namespace is encrypted under another site key than that of site_key_file";
+               : "the namespace is encrypted under another site key than that of the settings";
 }
 
 bool data_keys_take(struct data_keys *keys, const struct pg_result *rows, const char **problem_r)
@@ -60,10 +62,7 @@ bool data_keys_take(struct data_keys *keys, const struct pg_result *rows, const 
 
 static const struct sealing_keys *find(const struct data_keys *keys, int64_t id)
 {
-    for (size_t i = keys->count; i-- > 0;)
-        if (keys->keys[i].id == id)
-            return &keys->keys[i];
-    return NULL;
+    return sealing_find(keys->keys, keys->count, id);
 }
 
 bool data_keys_has(const struct data_keys *keys, int64_t id)
@@ -87,14 +86,36 @@ struct bytes data_keys_seal_key(const struct data_keys *keys, struct arena *aren
     return sealing_seal_name(arena, keys->keys, (struct sealing_place){parts, COUNT_OF(parts)}, place->key);
 }
 
+/* Both are authenticated: what is sealed, and what stands behind it. */
+enum { CONTENT_PARTS = 6 };
+static struct sealing_place place_of_content(const struct item_place *place, struct bytes *parts)
+{
+    parts[0] = place->is_raw ? BYTES("raw") : BYTES("item");
+    parts[1] = place->class;
+    parts[2] = place->id;
+    parts[3] = place->iclass;
+    parts[4] = place->key;
+    parts[5] = place->shown;
+    return (struct sealing_place){parts, CONTENT_PARTS};
+}
+
+static struct bytes join(struct arena *arena, struct bytes first, struct bytes second)
+{
+    char *text = ARENA_ROOM(arena, char, first.size + second.size + 1);
+    memcpy(text, first.data, first.size);
+    memcpy(text + first.size, second.data, second.size);
+    text[first.size + second.size] = '\0';
+    return (struct bytes){text, first.size + second.size};
+}
+
 struct bytes data_keys_seal_content(const struct data_keys *keys, struct arena *arena,
                                     const struct item_place *place, struct bytes content)
 {
-    const struct bytes parts[] = {place->is_raw ? BYTES("raw") : BYTES("item"), place->class, place->id,
-                                  place->iclass, place->key};
+    struct bytes parts[CONTENT_PARTS];
     if (!keys->count)
         return content;
-    return sealing_seal(arena, newest(keys), (struct sealing_place){parts, COUNT_OF(parts)}, content);
+    struct bytes sealed = sealing_seal(arena, newest(keys), place_of_content(place, parts), content);
+    return place->shown.size ? join(arena, sealed, place->shown) : sealed;
 }
 
 static bool open_text(const struct data_keys *keys, struct arena *arena, struct sealing_place place,
@@ -113,9 +134,44 @@ bool data_keys_open_item(const struct data_keys *keys, struct arena *arena, stru
     if (!sealing_open_name(arena, keys->keys, (struct sealing_place){of_key, COUNT_OF(of_key)}, place->key,
                            &place->key))
         return false;
-    const struct bytes parts[] = {place->is_raw ? BYTES("raw") : BYTES("item"), place->class, place->id,
-                                  place->iclass, place->key};
-    return !content->data || open_text(keys, arena, (struct sealing_place){parts, COUNT_OF(parts)}, content);
+    if (!content->data)
+        return true;
+    const char *shown = memchr(content->data, '{', content->size); /* no character of base64 */
+    size_t size = shown ? (size_t)(shown - content->data) : content->size;
+    struct bytes parts[CONTENT_PARTS];
+    place->shown = (struct bytes){content->data + size, content->size - size};
+    content->size = size;
+    return open_text(keys, arena, place_of_content(place, parts), content);
+}
+
+/* --- what the database compares --- */
+
+/* By the first key, whatever was added since. */
+struct bytes data_keys_hash(const struct data_keys *keys, struct arena *arena, struct bytes class,
+                            struct bytes value)
+{
+    const struct bytes parts[] = {BYTES("value"), class};
+    return keys->count
+               ? sealing_hash(arena, keys->keys, (struct sealing_place){parts, COUNT_OF(parts)}, value)
+               : value;
+}
+
+struct bytes data_keys_seal_name(const struct data_keys *keys, struct arena *arena,
+                                 struct sealing_place place, struct bytes name)
+{
+    if (!keys->count || !name.data)
+        return name;
+    return join(arena, BYTES("~"), sealing_seal_name(arena, keys->keys, place, name));
+}
+
+bool data_keys_open_name(const struct data_keys *keys, struct arena *arena, struct sealing_place place,
+                         struct bytes *name)
+{
+    if (!keys->count || !name->data)
+        return true;
+    if (!name->size || name->data[0] != '~')
+        return false;
+    return sealing_open_name(arena, keys->keys, place, (struct bytes){name->data + 1, name->size - 1}, name);
 }
 
 /* --- other texts --- */
@@ -130,4 +186,25 @@ bool data_keys_open_text(const struct data_keys *keys, struct arena *arena, stru
                          struct bytes *text)
 {
     return !keys->count || !text->data || open_text(keys, arena, place, text);
+}
+
+/* --- attachments --- */
+
+struct sealed_file_keys data_keys_of_files(const struct data_keys *keys)
+{
+    return (struct sealed_file_keys){keys->keys, keys->count};
+}
+
+struct bytes data_keys_seal_mime(const struct data_keys *keys, struct arena *arena,
+                                 const struct item_place *place, struct bytes mime)
+{
+    const struct bytes parts[] = {BYTES("mime"), place->class, place->id, place->key};
+    return data_keys_seal_name(keys, arena, (struct sealing_place){parts, COUNT_OF(parts)}, mime);
+}
+
+bool data_keys_open_mime(const struct data_keys *keys, struct arena *arena, const struct item_place *place,
+                         struct bytes *mime)
+{
+    const struct bytes parts[] = {BYTES("mime"), place->class, place->id, place->key};
+    return data_keys_open_name(keys, arena, (struct sealing_place){parts, COUNT_OF(parts)}, mime);
 }

@@ -4,6 +4,7 @@
 #define STAMPD_STORE_DATA_KEYS_H
 
 #include "edge/pg.h"
+#include "edge/sealed_file.h"
 #include "edge/sealing.h"
 #include "model/item.h"
 
@@ -24,6 +25,7 @@ bool data_keys_has(const struct data_keys *keys, int64_t id);
 struct item_place {
     struct bytes class, id, iclass, key;
     bool is_raw;
+    struct bytes shown; /* of what is sealed: stands behind it in clear (model/shown.h); empty: nothing */
 };
 struct bytes data_keys_seal_key(const struct data_keys *keys, struct arena *arena,
                                 const struct item_place *place);
@@ -32,6 +34,25 @@ struct bytes data_keys_seal_content(const struct data_keys *keys, struct arena *
 /* Opens both: `place` has the stored key and gets the real one.  False: altered, or of another place. */
 MUST_USE bool data_keys_open_item(const struct data_keys *keys, struct arena *arena, struct item_place *place,
                                   struct bytes *content);
+
+/* Those of files; borrows them. */
+struct sealed_file_keys data_keys_of_files(const struct data_keys *keys);
+/* The media type of an attachment, as it is shown; `place` has its key. */
+struct bytes data_keys_seal_mime(const struct data_keys *keys, struct arena *arena,
+                                 const struct item_place *place, struct bytes mime);
+MUST_USE bool data_keys_open_mime(const struct data_keys *keys, struct arena *arena,
+                                  const struct item_place *place, struct bytes *mime);
+
+/* The hash under which the database compares a value of documents of a class. */
+struct bytes data_keys_hash(const struct data_keys *keys, struct arena *arena, struct bytes class,
+                            struct bytes value);
+
+/* A text that the database compares with another of the same place: the same text is sealed as the same.  One
+ * without data stays so. */
+struct bytes data_keys_seal_name(const struct data_keys *keys, struct arena *arena,
+                                 struct sealing_place place, struct bytes name);
+MUST_USE bool data_keys_open_name(const struct data_keys *keys, struct arena *arena,
+                                  struct sealing_place place, struct bytes *name);
 
 /* Another text; the first part of its place is its kind.  One without data stays so, an empty one is sealed.
  */

@@ -14,6 +14,11 @@ STATEMENT(BLOB_FIND, "blob_find", 2,
           " and ($2::text is null or exists (select from blob_claim c where c.digest = b.digest and"
           " c.account = $2 and c.until > stamp_now()))) b")
 
+/* The object store that has the file, the name of the object, and its header. $1 digest. */
+STATEMENT(BLOB_OBJECT, "blob_object", 1,
+          "select b.store, b.object, encode(b.head, 'hex') from blob b where b.digest = decode($1, 'hex') "
+          "and b.store is not null")
+
 /* The reference of a document to a file, a live one first. $1 class, $2 id, $3 digest. */
 STATEMENT(BLOB_REFERENCE, "blob_reference", 3,
           "select r.key, r.mime, b.size, r.ended is null from blob_ref r cross join lateral ("

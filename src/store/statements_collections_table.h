@@ -50,6 +50,9 @@ STATEMENT(SIGHT_CHANGES, "sight_changes", 9,
           " sight_changes($1, $2::text::xid8, $3, $4::text[], $5, $6, $7::text[], $8::text[], $9)")
 STATEMENT(SIGHT_SINCE, "sight_since", 4,
           "select id, version from sight_since($1, $2::text[], $3, $4::text[])")
+/* Documents that had one of the principals $4[] at the versions $3[], and have lost it since; $1 class, $2
+ * id[]. */
+STATEMENT(SIGHT_HAD, "sight_had", 4, "select sight_had($1, $2::text[], $3::bigint[], $4::text[])")
 STATEMENT(SIGHT_WRITTEN, "sight_written", 8,
           "select id from sight_written($1, $2::text[], $3::text[], $4, $5::text[], $6, $7, $8)")
 
@@ -114,6 +117,16 @@ STATEMENT(SUBSCRIPTIONS_CHANGED, "subscription_changed", 8,
           " where b.collection = c.number and b.value = u.value and (b.xid, b.id) < (u.xid::xid8, u.id)"
           " order by b.collection desc, b.value desc, b.xid desc, b.id desc limit $8::int) m"
           " order by u.n, m.xid desc, m.id desc")
+
+/* Documents that have left a collection, the last ones first: $1 class, $2 collection, $3 value; in the
+ * transaction $4 or a later one, before the transaction $5 and the id $6; $7 at most. */
+STATEMENT(SUBSCRIPTIONS_LEFT, "subscription_left", 7,
+          "select m.id, m.xid::text, m.version from collection c"
+          " cross join lateral (select b.id, b.xid, b.version from member b where b.collection = c.number"
+          " and b.value = $3 and b.has_left and b.xid >= $4::text::xid8"
+          " and (b.xid, b.id) < ($5::text::xid8, $6::text)"
+          " order by b.collection desc, b.value desc, b.xid desc, b.id desc limit $7::int) m"
+          " where c.class = $1 and c.name = $2 order by m.xid desc, m.id desc")
 
 /* $1 session, $2 number of the taking. */
 STATEMENT(SUBSCRIPTIONS_SENT, "subscription_sent", 2, "select subscription_sent($1, $2)")

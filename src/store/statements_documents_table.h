@@ -145,7 +145,7 @@ STATEMENT(LIST, "list", 9,
           " where (ctime <> 0 and version > $6) or number = $8::bigint order by id limit $7::bigint")
 
 /* Sums over all living documents: first those of the namespace, then those of each class, the largest first;
- * at most $1 rows.  Reads every header. */
+ * at most $1 rows.  Reads a row for each class, and those that no round of the keeper has folded yet. */
 STATEMENT(VOLUMES, "volumes", 1,
           "select class, documents, v1, v2 from volumes()"
           " order by class is null desc, v1 + v2 desc, class limit $1::bigint")
@@ -184,11 +184,44 @@ STATEMENT(IDEMPOTENCY_PURGE, "idempotency_purge", 1,
           "delete from idempotency where ctid = any (array(select ctid from idempotency where at < $1"
           " order by at limit 4 for update skip locked))")
 
+/* --- spools (spool.md) --- */
+
+/* Which of these records are stored, with their digests; at least one row, with the number up to which the
+ * others are forgotten.  $1 account, $2 series, $3 sequence[]. */
+STATEMENT(
+    SPOOL_FIND, "spool_find", 3,
+    "select coalesce((select s.forgotten from spool_series s where s.account = $1 and s.series = $2), 0),"
+    " r.sequence, r.digest from (select 1) one left join lateral (select k.sequence, k.digest"
+    " from unnest($3::bigint[]) w(sequence) cross join lateral (select r.sequence, r.digest from "
+    "spool_record r"
+    " where r.account = $1 and r.series = $2 and r.sequence = w.sequence limit 1) k) r on true")
+
+/* Stores the names of records, in their order: a batch that arrives twice waits here, before it holds any
+ * other lock.  ST033: some are stored already.  $1 account, $2 series, $3 sequence[], $4 digest[], $5 at. */
+STATEMENT(SPOOL_NOTE, "spool_note", 5,
+          "with known as (insert into spool_series (account, series, created) values ($1, $2, $5)"
+          " on conflict (account, series) do nothing),"
+          " noted as (insert into spool_record (account, series, sequence, digest, at)"
+          " select $1, $2, n.sequence, n.digest, $5 from unnest($3::bigint[], $4::text[]) n(sequence, digest)"
+          " order by n.sequence on conflict (account, series, sequence) do nothing returning 1)"
+          " select case when count(*) < cardinality($3::bigint[]) then fail('ST033', 'spool') end from noted")
+
+/* With it, at the end.  $1: older ones are forgotten, $2 at most. */
+STATEMENT(SPOOL_PURGE, "spool_purge", 2, "select spool_purge($1, $2::int)")
+
 /* The applied schema. */
 STATEMENT(SCHEMA, "schema", 0,
           "select number, content, building, wakes, (select secret from namespace where one), owners from "
           "schema where "
           "one")
+/* For administrators: what is applied, fields and tables that are being filled, as JSON. */
+STATEMENT(
+    SCHEMA_PROGRESS, "schema_progress", 0,
+    "select json_build_object('number', number, 'schema', content::json,"
+    " 'building', to_json(string_to_array(building, ' ')),"
+    " 'filling', coalesce((select json_agg(json_build_object('c', class, 'i', iclass, 'done', done))"
+    " from (select class, iclass, done from schema_fill order by class, iclass limit 1000) f), '[]'))::text"
+    " from schema where one")
 STATEMENT(SCHEMA_NUMBER, "schema_number", 0, "select number from schema where one")
 
 /* The data keys of an encrypted namespace. */

@@ -60,15 +60,18 @@ enum fault store_tasks_declare(struct store *store, int ns, struct arena *arena,
     struct pg_result *rows;
     struct bytes *names = ARENA_ARRAY(arena, struct bytes, count);
     int32_t *queues = ARENA_ARRAY(arena, int32_t, count), *batches = ARENA_ARRAY(arena, int32_t, count);
+    int32_t *kept = ARENA_ARRAY(arena, int32_t, count);
     for (size_t i = 0; i < count; i++) {
         names[i] = operations[i].operation;
         queues[i] = operations[i].queue;
         batches[i] = operations[i].batch;
+        kept[i] = operations[i].kept_bytes;
     }
     pg_params_start(&params, arena);
     pg_params_add_text_array(&params, names, count);
     pg_params_add_i32_array(&params, queues, count);
     pg_params_add_i32_array(&params, batches, count);
     pg_params_add_i32(&params, (int32_t)param_bytes);
+    pg_params_add_i32_array(&params, kept, count);
     return store_run_statement(store, ns, STATEMENT_TASK_OPERATIONS, &params, &rows);
 }

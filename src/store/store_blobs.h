@@ -15,7 +15,23 @@
 #include "edge/blob_store.h"
 #include "store/store.h"
 
+/* In an encrypted namespace the database knows the names of files and their sizes on the disk, not digests
+ * and sizes of contents (edge/blob_sealed.h).  The functions below take and return the latter. */
+
 enum { BLOB_CLAIM_S = 86400 }; /* how long an uploader may attach its file by digest */
+
+/* The keys under which files of the namespace are encrypted, until the session changes; none: they are not.
+ */
+MUST_USE enum fault store_blobs_keys(struct store *store, int ns, struct sealed_file_keys *keys_r);
+
+/* The same, read again: another process may have begun to use a new one. */
+MUST_USE enum fault store_blobs_renew_keys(struct store *store, int ns, struct sealed_file_keys *keys_r);
+
+/* What the record of an upload in parts has of the client's texts (edge/blob_part.h). */
+MUST_USE enum fault store_blobs_seal_note(struct store *store, int ns, struct arena *arena,
+                                          struct bytes upload, struct bytes *text);
+MUST_USE enum fault store_blobs_open_note(struct store *store, int ns, struct arena *arena,
+                                          struct bytes upload, struct bytes *text);
 
 /* Waits for a cleaner that is removing the file at this moment. */
 MUST_USE enum fault store_blobs_touch(struct store *store, int ns, struct arena *arena,
@@ -27,6 +43,13 @@ MUST_USE enum fault store_blobs_claim(struct store *store, int ns, struct arena 
  * that is not there. */
 MUST_USE enum fault store_blobs_find(struct store *store, int ns, struct arena *arena, struct bytes account,
                                      const struct blob_digest *digests, size_t count, int64_t *sizes_r);
+
+struct blob_object {
+    const char *store, *name; /* in the arena; NULL: no object store has the file */
+    struct bytes head;        /* its header in hexadecimal digits, when it is encrypted; else NO_BYTES */
+};
+MUST_USE enum fault store_blobs_find_object(struct store *store, int ns, struct arena *arena,
+                                            const struct blob_digest *digest, struct blob_object *object_r);
 
 /* A file that a document has, or had until a short time ago. */
 struct blob_reference {

@@ -9,6 +9,7 @@
 struct collection_query {
     struct arena *arena;
     struct bytes class, name, value;
+    size_t value_count;  /* how many values `value` has */
     int64_t transaction; /* changes written by it after `id`, and all changes written later */
     struct bytes id;
     bool with_departures;

@@ -8,6 +8,7 @@
 #include "model/task.h"
 #include "store/store.h"
 #include "store/store_idempotency.h"
+#include "store/store_spool.h"
 
 /* What one operation writes and verifies; no document twice. */
 struct commit_document {
@@ -27,10 +28,17 @@ struct subscription_caller {
         credential; /* the key of its item Sess, or a token (operation/stored_caller.h); NO_BYTES: none */
 };
 
+enum match_kind {
+    MATCH_WRITTEN,  /* of a document that was written or deleted */
+    MATCH_DEPARTED, /* of a member of a collection whose relation to the account has ended */
+    MATCH_SIGHT,    /* none: the roles of the account may have changed, or its membership in a team */
+};
 struct matched_definition {
     struct bytes text; /* as written by the session */
     int64_t version;   /* of a commit that matched it */
     struct bytes id;   /* of a document that was written; empty: not noted */
+    enum match_kind kind;
+    int64_t transaction; /* of that commit; 0: the one that is being answered */
 };
 struct match {
     struct subscription_caller caller; /* of the request */
@@ -55,6 +63,7 @@ struct commit {
     struct commit_document *documents;
     size_t count;
     const struct idempotency *idempotency; /* stored by this commit; NULL: none */
+    const struct spool_batch *spool;       /* records whose tasks it creates; NULL: none */
     /* Tasks to create, none twice for a resource; if a task already waits for the resource, they get its
      * id, start, priority and attempt. */
     struct task *tasks;

@@ -3,6 +3,7 @@
 #include "store/commit_part.h"
 #include "store/store_run.h"
 #include "store/store_sealing.h"
+#include "store/store_shown.h"
 
 /* Parameters of CORE from 0: those shared with other statements are encoded once. */
 enum { CORE_VERSION, CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT, CORE_CTIME, CORE_DTIME, CORE_V1, CORE_V2 };
@@ -125,8 +126,9 @@ static void add_lone(struct pg_params *params, int64_t version, const struct com
 static struct item_place place_of(const struct commit_document *document, const struct item *item)
 {
     const struct header *header = &document->base->header;
-    return (struct item_place){header->class, header->id, item->iclass,
-                               item->key.data ? item->key : BYTES(""), item->raw};
+    return (struct item_place){header->class, header->id,
+                               item->iclass,  item->key.data ? item->key : BYTES(""),
+                               item->raw,     BYTES("")};
 }
 
 /* `with_places`: the document of each row. */
@@ -148,7 +150,8 @@ static void add_items(const struct commit_run *run, struct pg_params *params, si
             const struct item *item = document->rows.items[k];
             places[at] = (int32_t)i + 1;
             classes[at] = item->iclass;
-            const struct item_place place = place_of(document, item);
+            struct item_place place = place_of(document, item);
+            store_shown_add(sealing, arena, run->schema, &place, item->content);
             keys[at] = data_keys_seal_key(sealing, arena, &place);
             contents[at] = data_keys_seal_content(sealing, arena, &place, item->content);
             vops[at] = item->vop;

@@ -134,13 +134,7 @@ static enum fault read_document(struct store *store, int ns, const struct pg_res
             has_header = true;
             continue;
         }
-        read_item(result, row, &items[count]);
-        enum fault fault = store_sealing_open_item(store, ns, arena, &header, &items[count]);
-        if (fault)
-            return fault;
-        if (count && compare_items(&items[count - 1], &items[count]) > 0)
-            is_sorted = false;
-        count++;
+        read_item(result, row, &items[count++]);
     }
     if (!has_header) {
         log_often(LOG_LEVEL_ERROR, "", "table namespace has no row");
@@ -149,6 +143,13 @@ static enum fault read_document(struct store *store, int ns, const struct pg_res
     if (schema != schema_cache_get(store, ns)->number) {
         schema_cache_forget(store, ns);
         return FAULT_STALE;
+    }
+    for (size_t i = 0; i < count; i++) { /* by the keys of this schema */
+        enum fault fault = store_sealing_open_item(store, ns, arena, &header, &items[i]);
+        if (fault)
+            return fault;
+        if (i && compare_items(&items[i - 1], &items[i]) > 0)
+            is_sorted = false;
     }
     if (!is_sound(&header)) {
         log_often(LOG_LEVEL_ERROR, arena_copy(arena, header.class.data, header.class.size),

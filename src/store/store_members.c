@@ -8,6 +8,9 @@
 #include "base/log.h"
 #include "store/commit_part.h"
 #include "store/store_long.h"
+#include "store/store_private.h"
+#include "store/store_sealing.h"
+#include "store/store_shown.h"
 #include "store/store_commit.h"
 
 /* Columns of COLLECTION. */
@@ -124,12 +127,14 @@ static void read_page(const struct pg_result *result, const struct collection_qu
     }
 }
 
-static void add_query(struct pg_params *params, const struct collection_query *query)
+static void add_query(struct pg_params *params, const struct data_keys *keys,
+                      const struct collection_query *query)
 {
     pg_params_start(params, query->arena);
     pg_params_add_text(params, query->class);
     pg_params_add_text(params, query->name);
-    pg_params_add_text(params, query->value);
+    pg_params_add_text(params,
+                       store_shown_value(keys, query->arena, query->class, query->value, query->value_count));
     pg_params_add_text(params, number_text(query->arena, query->transaction));
     pg_params_add_text(params, query->id.data ? query->id : BYTES(""));
     pg_params_add_text(params, query->with_departures ? BYTES("true") : BYTES("false"));
@@ -144,11 +149,15 @@ enum fault store_collection(struct store *store, int ns, const struct collection
 {
     struct pg_params params, none;
     struct pg_result *result;
+    struct pg *pg;
     *page_r = (struct collection_page){0};
-    add_query(&params, query);
+    enum fault fault = store_sealing_use(store, ns, &pg); /* which has the keys of an encrypted namespace */
+    if (fault)
+        return fault;
+    add_query(&params, store_sealing_keys(store, ns), query);
     pg_params_start(&none, query->arena);
     for (int turn = 0; turn < 2; turn++) {
-        enum fault fault = store_long_run_statement(store, ns, STATEMENT_COLLECTION, &params, &result);
+        fault = store_long_run_statement(store, ns, STATEMENT_COLLECTION, &params, &result);
         if (fault)
             return fault;
         *page_r = (struct collection_page){0};

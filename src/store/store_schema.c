@@ -37,3 +37,14 @@ enum fault store_schema_confirm(struct store *store, int ns, struct arena *arena
     schema_cache_forget(store, ns);
     return FAULT_STALE;
 }
+
+enum fault store_schema_progress(struct store *store, int ns, struct arena *arena, struct bytes *text_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, arena);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SCHEMA_PROGRESS, &params, &row);
+    if (!fault)
+        *text_r = pg_get_text(row, 0, 0);
+    return fault;
+}

@@ -18,5 +18,8 @@ MUST_USE bool store_schema_judge_expiry(struct store *store, int ns, struct docu
 /* Called before a refusal because of this schema: FAULT_STALE if the namespace has another one now. */
 MUST_USE enum fault store_schema_confirm(struct store *store, int ns, struct arena *arena,
                                          const struct schema *schema);
+/* What is applied, and how far that is, as JSON (operation `schema`), newer than the cache. */
+MUST_USE enum fault store_schema_progress(struct store *store, int ns, struct arena *arena,
+                                          struct bytes *text_r);
 
 #endif

@@ -52,6 +52,13 @@ enum fault store_sealing_renew(struct store *store, int ns)
     return keys ? read_keys(keys, store_pg(store, ns)) : FAULT_NONE;
 }
 
+enum fault store_sealing_use(struct store *store, int ns, struct pg **pg_r)
+{
+    enum fault fault = store_sealing_keys(store, ns)->count ? store_connect(store, ns) : FAULT_NONE;
+    *pg_r = NULL;
+    return fault ? fault : store_use(store, ns, pg_r);
+}
+
 /* --- opening --- */
 
 /* Another process may have begun to use a new key. */
@@ -62,19 +69,24 @@ static enum fault know_key(struct store *store, int ns, struct bytes sealed)
                                                                    : store_sealing_renew(store, ns);
 }
 
+void store_sealing_report(struct arena *arena, struct bytes class)
+{
+    log_often(LOG_LEVEL_ERROR, arena_copy(arena, class.data, class.size),
+              "an item cannot be decrypted: it was altered, or is of another place class=%.*s",
+              (int)class.size, class.data);
+}
+
 enum fault store_sealing_open_item(struct store *store, int ns, struct arena *arena,
                                    const struct header *header, struct item *item)
 {
     if (!store_sealing_keys(store, ns)->count)
         return FAULT_NONE;
-    struct item_place place = {header->class, header->id, item->iclass, item->key, item->raw};
+    struct item_place place = {header->class, header->id, item->iclass, item->key, item->raw, BYTES("")};
     enum fault fault = know_key(store, ns, item->content);
     if (fault)
         return fault;
     if (!data_keys_open_item(store_sealing_keys(store, ns), arena, &place, &item->content)) {
-        log_often(LOG_LEVEL_ERROR, arena_copy(arena, header->class.data, header->class.size),
-                  "an item cannot be decrypted: it was altered, or is of another place class=%.*s",
-                  (int)header->class.size, header->class.data);
+        store_sealing_report(arena, header->class);
         return FAULT_BCONTENT;
     }
     item->key = place.key;
@@ -100,21 +112,10 @@ enum fault store_sealing_open_text(struct store *store, int ns, struct arena *ar
 bool store_sealing_refuses(const struct store *store, int ns, enum statement statement)
 {
     switch (statement) {
-    case STATEMENT_SUBSCRIPTIONS_PUT:
     case STATEMENT_SIGHT_DECLARE:
-    case STATEMENT_BLOB_TOUCH:
-    case STATEMENT_BLOB_CLAIM:
-    case STATEMENT_BLOB_FIND:
     case STATEMENT_OWNERS_DECLARE:
         return store_sealing_keys(store, ns)->count > 0;
     default:
         return false;
     }
-}
-
-enum fault store_sealing_refuse(struct store *store, int ns, enum statement statement)
-{
-    struct pg *pg;
-    enum fault fault = store_use(store, ns, &pg);
-    return !fault && store_sealing_refuses(store, ns, statement) ? FAULT_OENCRYPTED : fault;
 }

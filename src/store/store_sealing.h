@@ -11,10 +11,15 @@
 const struct data_keys *store_sealing_keys(const struct store *store, int ns);
 /* Reads them again: there may be new ones. */
 MUST_USE enum fault store_sealing_renew(struct store *store, int ns);
+/* As store_use, for what is sealed or hashed before it is sent: a session of an encrypted namespace that was
+ * ended, perhaps because its keys are others now (stampctl ns move), is opened again. */
+MUST_USE enum fault store_sealing_use(struct store *store, int ns, struct pg **pg_r);
 
 /* Opens the content and key of an item as it was stored.  FAULT_BCONTENT: altered, or of another place. */
 MUST_USE enum fault store_sealing_open_item(struct store *store, int ns, struct arena *arena,
                                             const struct header *header, struct item *item);
+/* Logs that an item of the class cannot be opened. */
+void store_sealing_report(struct arena *arena, struct bytes class);
 /* The same of another text; the first part of its place is its kind. */
 MUST_USE enum fault store_sealing_open_text(struct store *store, int ns, struct arena *arena,
                                             struct sealing_place place, struct bytes *text);
@@ -22,7 +27,5 @@ MUST_USE enum fault store_sealing_open_text(struct store *store, int ns, struct 
 /* Whether the namespace is encrypted and the statement would store, or compare in the database, what must be
  * encrypted. */
 bool store_sealing_refuses(const struct store *store, int ns, enum statement statement);
-/* The same, with a session that is opened when there is none: FAULT_OENCRYPTED. */
-MUST_USE enum fault store_sealing_refuse(struct store *store, int ns, enum statement statement);
 
 #endif

@@ -116,6 +116,26 @@ enum fault store_sight_since(struct store *store, int ns, const struct store_sig
     return fault;
 }
 
+enum fault store_sight_had(struct store *store, int ns, const struct store_sight_query *query,
+                           const struct store_sight_changes *changes, const struct bytes *ids,
+                           const int64_t *versions, size_t count, bool *had_r)
+{
+    struct pg_params params;
+    struct pg_result *result;
+    pg_params_start(&params, query->arena);
+    pg_params_add_text(&params, query->class);
+    pg_params_add_text_array(&params, ids, count);
+    pg_params_add_i64_array(&params, versions, count);
+    pg_params_add_text_array(&params, changes->principals, changes->principal_count);
+    for (size_t i = 0; i < count; i++)
+        had_r[i] = false;
+    enum fault fault =
+        count ? store_run_statement(store, ns, STATEMENT_SIGHT_HAD, &params, &result) : FAULT_NONE;
+    for (int row = 0; !fault && count && row < pg_rows(result); row++)
+        had_r[pg_get_i64(result, row, 0)] = true;
+    return fault;
+}
+
 enum fault store_sight_written(struct store *store, int ns, const struct store_sight_query *query,
                                const struct bytes *ids, const struct bytes *hidden, size_t count, bool *are_r)
 {

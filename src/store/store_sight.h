@@ -43,6 +43,11 @@ MUST_USE enum fault store_sight_since(struct store *store, int ns, const struct 
                                       const struct store_sight_changes *changes, const struct bytes *ids,
                                       size_t count, int64_t *since_r);
 
+/* Had the caller one of its principals in the document when it had this version, and has lost it since? */
+MUST_USE enum fault store_sight_had(struct store *store, int ns, const struct store_sight_query *query,
+                                    const struct store_sight_changes *changes, const struct bytes *ids,
+                                    const int64_t *versions, size_t count, bool *had_r);
+
 /* In which of the documents, of which these classes of items (joined by blanks) are hidden from the caller,
  * was something that it sees written, or did its relation to them change, since query->from? */
 MUST_USE enum fault store_sight_written(struct store *store, int ns, const struct store_sight_query *query,

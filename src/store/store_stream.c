@@ -11,6 +11,8 @@
 #include "store/statements.h"
 #include "store/schema_cache.h"
 #include "store/store_private.h"
+#include "store/store_sealing.h"
+#include "store/store_shown.h"
 #include "edge/pg_stream.h"
 
 /* Columns of COLLECTION_ALL. */
@@ -20,6 +22,8 @@ struct store_stream {
     struct store *store;
     int ns;
     int64_t deadline_ms;
+    const struct data_keys *keys;
+    struct bytes class;             /* of the members */
     const struct schema_class *old; /* whose contents must be mutated; NULL: no mutation */
     struct arena *scratch;          /* of a row */
     struct builder id;              /* of the previous member */
@@ -61,10 +65,13 @@ static enum fault begin_rows(struct store_stream *stream, const struct collectio
     const struct schema *schema = schema_cache_get(store, ns);
     const struct schema_class *class = schema->has_old ? schema_find_class(schema, query->class) : NULL;
     stream->old = class && mutation_applies(class) ? class : NULL;
+    stream->keys = store_sealing_keys(store, ns);
+    stream->class = query->class;
     struct pg_params params;
     pg_params_start(&params, query->arena);
     pg_params_add_i64(&params, number);
-    pg_params_add_text(&params, query->value);
+    pg_params_add_text(&params, store_shown_value(stream->keys, query->arena, query->class, query->value,
+                                                  query->value_count));
     pg_params_add_i64(&params, query->minute);
     pg_params_add_text(&params, query->class);
     pg_params_add_text(&params, with_documents ? BYTES("true") : BYTES("false"));
@@ -126,7 +133,23 @@ enum fault store_stream_begin(struct store *store, int ns, const struct collecti
 
 /* --- rows ---------------------------------------------------------------------------------------- */
 
-static void read_row(struct store_stream *stream, const struct pg_result *result)
+/* The keys are those of the snapshot: one that was added since has another number of the schema. */
+static enum fault open_item(struct store_stream *stream)
+{
+    struct item *item = &stream->row.item;
+    struct item_place place = {stream->class, stream->row.id, item->iclass, item->key, item->raw, BYTES("")};
+    if (!stream->keys->count)
+        return FAULT_NONE;
+    arena_reset(stream->scratch);
+    if (!data_keys_open_item(stream->keys, stream->scratch, &place, &item->content)) {
+        store_sealing_report(stream->scratch, stream->class);
+        return FAULT_BCONTENT;
+    }
+    item->key = place.key;
+    return FAULT_NONE;
+}
+
+static enum fault read_row(struct store_stream *stream, const struct pg_result *result)
 {
     struct store_stream_row *row = &stream->row;
     struct bytes id = pg_get_text(result, 0, ID);
@@ -142,16 +165,19 @@ static void read_row(struct store_stream *stream, const struct pg_result *result
     row->id = builder_bytes(&stream->id);
     row->item = (struct item){0};
     if (pg_is_null(result, 0, ICLASS))
-        return;
+        return FAULT_NONE;
     row->item = (struct item){.iclass = pg_get_text(result, 0, ICLASS),
                               .key = pg_get_text(result, 0, KEY),
                               .version = pg_get_i64(result, 0, ITEM_VERSION),
                               .content = pg_get_text(result, 0, CONTENT),
                               .raw = pg_get_bool(result, 0, RAW)};
-    if (stream->old && !row->item.raw) {
-        arena_reset(stream->scratch);
+    enum fault fault = open_item(stream);
+    if (!fault && stream->old && !row->item.raw) {
+        if (!stream->keys->count)
+            arena_reset(stream->scratch);
         row->item.content = mutation_apply(stream->scratch, stream->old, row->item.iclass, row->item.content);
     }
+    return fault;
 }
 
 enum fault store_stream_next(struct store_stream *stream, const struct store_stream_row **row_r)
@@ -167,9 +193,9 @@ enum fault store_stream_next(struct store_stream *stream, const struct store_str
         stream->is_whole = true;
         return FAULT_NONE;
     }
-    read_row(stream, result);
-    *row_r = &stream->row;
-    return FAULT_NONE;
+    fault = read_row(stream, result);
+    *row_r = fault ? NULL : &stream->row;
+    return fault;
 }
 
 void store_stream_end(struct store_stream *stream)

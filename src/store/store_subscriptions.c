@@ -3,6 +3,7 @@
 #include "store/store_subscriptions.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/schedule.h"
@@ -11,10 +12,39 @@
 #include "store/store_run.h"
 #include "store/refusal.h"
 #include "store/store_commit.h"
+#include "store/store_private.h"
+#include "store/store_sealing.h"
+#include "store/store_shown.h"
+#include "store/subscription_texts.h"
 
 enum { TRIAL_NOT, TRIAL_LASTS, TRIAL_PASSES };
 
 /* --- a session's subscription -------------------------------------------------------------------- */
+
+static int compare_texts(const void *a, const void *b)
+{
+    return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
+}
+
+/* Texts that were read, as they were written. */
+static enum fault open_texts(const struct data_keys *keys, struct arena *arena, struct bytes session,
+                             struct subscription *subscription)
+{
+    struct push_address *push = &subscription->push;
+    bool is_right =
+        subscription_texts_open(keys, arena, session, SUBSCRIPTION_ENDPOINT, &push->endpoint) &&
+        subscription_texts_open(keys, arena, session, SUBSCRIPTION_P256DH, &push->p256dh) &&
+        subscription_texts_open(keys, arena, session, SUBSCRIPTION_AUTH, &push->auth) &&
+        subscription_texts_open(keys, arena, session, SUBSCRIPTION_CONTEXT, &subscription->context) &&
+        subscription_texts_open(keys, arena, session, SUBSCRIPTION_CREDENTIAL, &subscription->credential);
+    for (size_t i = 0; i < subscription->count; i++)
+        is_right = is_right && subscription_texts_open(keys, arena, session, SUBSCRIPTION_DEFINITION,
+                                                       &subscription->definitions[i]);
+    if (keys->count && subscription->count)
+        qsort(subscription->definitions, subscription->count, sizeof *subscription->definitions,
+              compare_texts);
+    return is_right ? FAULT_NONE : FAULT_BCONTENT;
+}
 
 /* Rows of subscription_show: one of the subscription, then one per definition. */
 static bool read_rows(const struct pg_result *rows, struct arena *arena, struct subscription *subscription,
@@ -79,29 +109,62 @@ enum fault store_subscriptions_read(struct store *store, int ns, struct arena *a
         subscription_r->account = pg_get_text(rows, 0, ACCOUNT);
         subscription_r->credential = pg_get_text(rows, 0, CREDENTIAL);
     }
+    if (!fault && *is_there_r)
+        fault = open_texts(store_sealing_keys(store, ns), arena, session, subscription_r);
     return fault;
 }
 
+static void add_keys(struct pg_params *params, const struct data_keys *keys, const struct bytes *texts,
+                     const size_t *value_counts, size_t count)
+{
+    struct bytes *sealed = ARENA_ARRAY(params->arena, struct bytes, count);
+    for (size_t i = 0; i < count; i++)
+        sealed[i] = subscription_texts_key(keys, params->arena, texts[i], value_counts[i]);
+    pg_params_add_text_array(params, sealed, count);
+}
+
+static void add_definitions(struct pg_params *params, const struct data_keys *keys, struct bytes session,
+                            const struct bytes *texts, size_t count)
+{
+    struct bytes *sealed = ARENA_ARRAY(params->arena, struct bytes, count);
+    for (size_t i = 0; i < count; i++)
+        sealed[i] = subscription_texts_seal(keys, params->arena, session, SUBSCRIPTION_DEFINITION, texts[i]);
+    pg_params_add_text_array(params, sealed, count);
+}
+
+static void add_address(struct pg_params *params, const struct data_keys *keys, struct bytes session,
+                        const struct push_address *push)
+{
+    static const struct push_address none;
+    push = push ? push : &none;
+    struct arena *arena = params->arena;
+    const struct bytes address[] = {
+        subscription_texts_seal(keys, arena, session, SUBSCRIPTION_ENDPOINT, push->endpoint),
+        subscription_texts_seal(keys, arena, session, SUBSCRIPTION_P256DH, push->p256dh),
+        subscription_texts_seal(keys, arena, session, SUBSCRIPTION_AUTH, push->auth)};
+    pg_params_add_text_array(params, address, COUNT_OF(address));
+}
+
 static void add_change(struct pg_params *params, struct arena *arena, struct bytes session,
-                       const struct subscription_change *change, const struct settings *settings)
+                       const struct subscription_change *change, const struct settings *settings,
+                       const struct data_keys *keys)
 {
     const struct push_address *push = change->push;
-    const struct bytes address[] = {push ? push->endpoint : NO_BYTES, push ? push->p256dh : NO_BYTES,
-                                    push ? push->auth : NO_BYTES};
     pg_params_add_text(params, session);
     pg_params_add_i64(params, clock_present_minute());
     pg_params_add_i64(params, stamp_now());
     pg_params_add_i64(params, change->life);
     pg_params_add_i32(params, change->may_create);
     pg_params_add_i32(params, change->is_whole);
-    pg_params_add_text_array(params, change->keys, change->count);
-    pg_params_add_text_array(params, change->texts, change->count);
-    pg_params_add_text_array(params, change->drops, change->drop_count);
+    add_keys(params, keys, change->keys, change->value_counts, change->count);
+    add_definitions(params, keys, session, change->texts, change->count);
+    add_keys(params, keys, change->drops, change->drop_value_counts, change->drop_count);
     pg_params_add_i64(params, settings->limit_definitions);
     pg_params_add_i32(params, push != NULL);
-    pg_params_add_text_array(params, address, COUNT_OF(address));
+    add_address(params, keys, session, push);
     pg_params_add_i32(params, change->context != NULL);
-    pg_params_add_text(params, change->context ? *change->context : NO_BYTES);
+    pg_params_add_text(params, subscription_texts_seal(keys, arena, session, SUBSCRIPTION_CONTEXT,
+                                                       change->context ? *change->context : NO_BYTES));
     pg_params_add_i64(params, settings->limit_subscriptions);
     pg_params_add_i64(params, settings->limit_push_subscriptions);
     const char *client = change->client ? arena_printf(arena, "%" PRIu64, change->client) : "";
@@ -116,7 +179,8 @@ static void add_change(struct pg_params *params, struct arena *arena, struct byt
     pg_params_add_i64(params, settings->subscription_trial_min);
     pg_params_add_i64_array(params, mosts, COUNT_OF(mosts));
     pg_params_add_text(params, account_of(&change->caller));
-    pg_params_add_text(params, change->caller.credential);
+    pg_params_add_text(params, subscription_texts_seal(keys, arena, session, SUBSCRIPTION_CREDENTIAL,
+                                                       change->caller.credential));
     pg_params_add_i32(params, change->caller.is_ruled);
 }
 
@@ -160,13 +224,19 @@ enum fault store_subscriptions_change(struct store *store, int ns, struct arena 
 {
     struct pg_params params;
     struct pg_result *rows;
+    struct pg *pg;
+    enum fault fault = store_sealing_use(store, ns, &pg); /* which has the keys of an encrypted namespace */
+    if (fault)
+        return fault;
     pg_params_start(&params, arena);
-    add_change(&params, arena, session, change, store_settings(store));
-    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_PUT, &params, &rows);
+    add_change(&params, arena, session, change, store_settings(store), store_sealing_keys(store, ns));
+    fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_PUT, &params, &rows);
     bool may_return;
     if (!fault)
         *is_there_r = read_rows(rows, arena, subscription_r, &may_return);
-    const struct pg *pg = store_pg(store, ns);
+    if (!fault && *is_there_r)
+        fault = open_texts(store_sealing_keys(store, ns), arena, session, subscription_r);
+    pg = store_pg(store, ns);
     if (fault == FAULT_STALE) /* a lock: no reason to read in a snapshot, where nothing can be changed */
         return FAULT_CONTENTION;
     *limit_r = fault == FAULT_XDATABASE && pg ? limit_of(pg_sqlstate(pg)) : NULL;
@@ -192,7 +262,7 @@ enum fault store_subscriptions_drop(struct store *store, int ns, struct arena *a
 enum fault store_subscriptions_take_matched(struct store *store, int ns, struct arena *arena,
                                             struct bytes session, struct matched_list *list_r)
 {
-    enum { TAKING, DEF, VERSION, ID };
+    enum { TAKING, DEF, VERSION, ID, KIND, TRANSACTION };
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, arena);
@@ -202,10 +272,17 @@ enum fault store_subscriptions_take_matched(struct store *store, int ns, struct 
     if (fault || !pg_rows(rows))
         return fault;
     struct matched_definition *matched = ARENA_ARRAY(arena, struct matched_definition, (size_t)pg_rows(rows));
-    for (int row = 0; row < pg_rows(rows); row++)
-        matched[list_r->count++] = (struct matched_definition){.text = pg_get_text(rows, row, DEF),
-                                                               .version = pg_get_i64(rows, row, VERSION),
-                                                               .id = pg_get_text(rows, row, ID)};
+    for (int row = 0; row < pg_rows(rows); row++) {
+        struct matched_definition one = {.text = pg_get_text(rows, row, DEF),
+                                         .version = pg_get_i64(rows, row, VERSION),
+                                         .id = pg_get_text(rows, row, ID),
+                                         .kind = (enum match_kind)pg_get_i64(rows, row, KIND),
+                                         .transaction = pg_get_i64(rows, row, TRANSACTION)};
+        if (!subscription_texts_open(store_sealing_keys(store, ns), arena, session, SUBSCRIPTION_DEFINITION,
+                                     &one.text))
+            return FAULT_BCONTENT;
+        matched[list_r->count++] = one;
+    }
     list_r->taking = pg_get_i64(rows, 0, TAKING);
     list_r->matched = matched;
     return FAULT_NONE;
@@ -240,14 +317,18 @@ static void add_texts(struct pg_params *params, struct arena *arena, const struc
     pg_params_add_text_array(params, texts, count);
 }
 
-static void start_search(struct pg_params *params, struct arena *arena, const struct member_search *searches,
-                         size_t count)
+static void start_search(struct pg_params *params, struct arena *arena, const struct data_keys *keys,
+                         const struct member_search *searches, size_t count)
 {
     pg_params_start(params, arena);
     add_texts(params, arena, searches, count, offsetof(struct member_search, class));
     add_texts(params, arena, searches, count, offsetof(struct member_search, collection));
     add_texts(params, arena, searches, count, offsetof(struct member_search, keys));
-    add_texts(params, arena, searches, count, offsetof(struct member_search, value));
+    struct bytes *values = ARENA_ARRAY(arena, struct bytes, count);
+    for (size_t i = 0; i < count; i++)
+        values[i] =
+            store_shown_value(keys, arena, searches[i].class, searches[i].value, searches[i].value_count);
+    pg_params_add_text_array(params, values, count);
 }
 
 enum fault store_subscriptions_members(struct store *store, int ns, struct arena *arena,
@@ -257,11 +338,13 @@ enum fault store_subscriptions_members(struct store *store, int ns, struct arena
     struct pg_params params;
     struct pg_result *rows;
     memset(are_members_r, 0, count * sizeof *are_members_r);
-    if (!count)
-        return FAULT_NONE;
-    start_search(&params, arena, searches, count);
+    struct pg *pg;
+    enum fault fault = count ? store_sealing_use(store, ns, &pg) : FAULT_NONE;
+    if (!count || fault)
+        return fault;
+    start_search(&params, arena, store_sealing_keys(store, ns), searches, count);
     add_texts(&params, arena, searches, count, offsetof(struct member_search, id));
-    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_MEMBERS, &params, &rows);
+    fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_MEMBERS, &params, &rows);
     for (int row = 0; !fault && row < pg_rows(rows); row++)
         are_members_r[pg_get_i64(rows, row, 0)] = true;
     return fault;
@@ -277,12 +360,17 @@ enum fault store_subscriptions_changed(struct store *store, int ns, struct arena
     int64_t *versions = ARENA_ARRAY(arena, int64_t, count);
     for (size_t i = 0; i < count; i++)
         versions[i] = searches[i].since;
-    start_search(&params, arena, searches, count);
+    struct pg *pg;
+    *changed_count_r = 0;
+    enum fault fault = store_sealing_use(store, ns, &pg);
+    if (fault)
+        return fault;
+    start_search(&params, arena, store_sealing_keys(store, ns), searches, count);
     add_texts(&params, arena, searches, count, offsetof(struct member_search, transaction));
     add_texts(&params, arena, searches, count, offsetof(struct member_search, id));
     pg_params_add_i64_array(&params, versions, count);
     pg_params_add_i32(&params, (int32_t)most);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_CHANGED, &params, &rows);
+    fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_CHANGED, &params, &rows);
     *changed_count_r = fault ? 0 : (size_t)pg_rows(rows);
     *changed_r = ARENA_ARRAY(arena, struct changed_member, *changed_count_r);
     for (int row = 0; row < (int)*changed_count_r; row++)
@@ -290,6 +378,31 @@ enum fault store_subscriptions_changed(struct store *store, int ns, struct arena
                                                     .id = pg_get_text(rows, row, ID),
                                                     .transaction = pg_get_text(rows, row, TRANSACTION),
                                                     .is_member = pg_get_bool(rows, row, IS_MEMBER)};
+    return fault;
+}
+
+enum fault store_subscriptions_left(struct store *store, int ns, struct arena *arena,
+                                    const struct member_search *search, int64_t from, size_t most,
+                                    struct left_member **left_r, size_t *count_r)
+{
+    enum { ID, TRANSACTION, VERSION };
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, arena);
+    pg_params_add_text(&params, search->class);
+    pg_params_add_text(&params, search->collection);
+    pg_params_add_text(&params, search->value);
+    pg_params_add_text(&params, bytes_of(arena_printf(arena, "%" PRId64, from)));
+    pg_params_add_text(&params, search->transaction);
+    pg_params_add_text(&params, search->id);
+    pg_params_add_i32(&params, (int32_t)most);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_LEFT, &params, &rows);
+    *count_r = fault ? 0 : (size_t)pg_rows(rows);
+    *left_r = ARENA_ARRAY(arena, struct left_member, *count_r);
+    for (int row = 0; row < (int)*count_r; row++)
+        (*left_r)[row] = (struct left_member){.id = pg_get_text(rows, row, ID),
+                                              .transaction = pg_get_text(rows, row, TRANSACTION),
+                                              .version = pg_get_i64(rows, row, VERSION)};
     return fault;
 }
 
@@ -308,10 +421,15 @@ enum fault store_subscriptions_forget_push(struct store *store, int ns, struct a
 {
     struct pg_params params;
     struct pg_result *rows;
+    struct pg *pg;
+    enum fault fault = store_sealing_use(store, ns, &pg);
+    if (fault)
+        return fault;
     pg_params_start(&params, arena);
     pg_params_add_text(&params, session);
-    pg_params_add_text(&params, endpoint);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_DROP_PUSH, &params, &rows);
+    pg_params_add_text(&params, subscription_texts_seal(store_sealing_keys(store, ns), arena, session,
+                                                        SUBSCRIPTION_ENDPOINT, endpoint));
+    fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_DROP_PUSH, &params, &rows);
     if (!fault)
         *is_gone_r = pg_rows(rows) > 0;
     return fault;
@@ -371,6 +489,7 @@ static void take_match(struct commit_run *run, struct pg_result *const *results)
 {
     enum { KIND, NAME, NUMBER };
     const struct pg_result *rows = *results;
+    const struct data_keys *keys = store_sealing_keys(run->store, run->ns);
     struct match *match = &run->commit->match;
     size_t count = (size_t)pg_rows(rows);
     match->is_known = true;
@@ -381,6 +500,9 @@ static void take_match(struct commit_run *run, struct pg_result *const *results)
         int64_t number = pg_get_i64(rows, row, NUMBER);
         if (bytes_equal(kind, BYTES("own")))
             match->has_own = true;
+        else if (bytes_equal(kind, BYTES("def")) &&
+                 !subscription_texts_open(keys, run->arena, match->own, SUBSCRIPTION_DEFINITION, &name))
+            match->has_own = false; /* the session reads it, and gets the fault */
         else if (bytes_equal(kind, BYTES("def")))
             match->definitions[match->count++] = (struct matched_definition){.text = name, .version = number};
         else

@@ -39,8 +39,10 @@ struct subscription_change {
     bool may_create;
     bool is_whole;                    /* the definitions replace the present ones */
     const struct bytes *keys, *texts; /* of definitions to add, no key twice */
+    const size_t *value_counts;       /* of each: how many values its key has */
     size_t count;
     const struct bytes *drops; /* keys */
+    const size_t *drop_value_counts;
     size_t drop_count;
     const struct push_address *push; /* NULL: stays */
     const struct bytes *context;     /* NULL: stays */
@@ -79,6 +81,7 @@ MUST_USE enum fault store_subscriptions_written(struct store *store, int ns, str
 #define MEMBER_SEARCH_START "18446744073709551615"
 struct member_search {
     struct bytes class, collection, value;
+    size_t value_count;       /* how many `value` has */
     struct bytes keys;        /* its properties, Item.member, with spaces between */
     struct bytes id;          /* the document; of changes: of the last row, with its transaction */
     struct bytes transaction; /* at first MEMBER_SEARCH_START */
@@ -99,6 +102,17 @@ MUST_USE enum fault store_subscriptions_changed(struct store *store, int ns, str
                                                 const struct member_search *searches, size_t count,
                                                 size_t most, struct changed_member **changed_r,
                                                 size_t *changed_count_r);
+struct left_member {
+    struct bytes id;
+    struct bytes transaction;
+    int64_t version; /* of the document when it left */
+};
+/* Documents that have left the collection in the transaction `from` or a later one, the last ones first,
+ * those behind search->transaction and search->id. */
+MUST_USE enum fault store_subscriptions_left(struct store *store, int ns, struct arena *arena,
+                                             const struct member_search *search, int64_t from, size_t most,
+                                             struct left_member **left_r, size_t *count_r);
+
 /* The matches have been sent. */
 MUST_USE enum fault store_subscriptions_forget_matched(struct store *store, int ns, struct arena *arena,
                                                        struct bytes session, int64_t taking);

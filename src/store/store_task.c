@@ -23,7 +23,26 @@ struct sealing_place store_task_checkpoint_place(struct arena *arena, struct byt
     return sealing_place_copy(arena, parts, COUNT_OF(parts));
 }
 
+struct sealing_place store_task_result_place(struct arena *arena, struct bytes id)
+{
+    const struct bytes parts[] = {BYTES("result"), id};
+    return sealing_place_copy(arena, parts, COUNT_OF(parts));
+}
+
 /* --- parameters --- */
+
+static struct bytes seal_result(struct arena *arena, const struct data_keys *keys,
+                                const struct task_fence *fence)
+{
+    return fence->result.data
+               ? data_keys_seal_text(keys, arena, store_task_result_place(arena, fence->id), fence->result)
+               : NO_BYTES;
+}
+
+static void add_result(struct pg_params *params, const struct data_keys *keys, const struct task_fence *fence)
+{
+    pg_params_add_text(params, seal_result(params->arena, keys, fence));
+}
 
 /* A periodic task is alone in its commit, which makes it wait for its next time.  An attempt may have begun
  * a little before its planned time: that time is not the next. */
@@ -34,7 +53,8 @@ static bool is_periodic(const struct commit *commit)
            cron_parse(commit->fences->period, &cron);
 }
 
-static void add_periodic_end(struct pg_params *params, const struct commit *commit)
+static void add_periodic_end(struct pg_params *params, const struct data_keys *keys,
+                             const struct commit *commit)
 {
     const struct task_fence *fence = commit->fences;
     struct cron cron = {0};
@@ -48,6 +68,7 @@ static void add_periodic_end(struct pg_params *params, const struct commit *comm
     pg_params_add_i64(params, stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(after))));
     pg_params_add_text(params, bytes_of(arena_printf(params->arena, "%.*s %s", (int)fence->period.size,
                                                      fence->period.data, cron_zone())));
+    add_result(params, keys, fence);
 }
 
 static void add_end(struct pg_params *params, const struct data_keys *keys, const struct commit *commit)
@@ -63,6 +84,8 @@ static void add_end(struct pg_params *params, const struct data_keys *keys, cons
         pg_params_add_text(params,
                            data_keys_seal_text(keys, arena, store_task_checkpoint_place(arena, fences->id),
                                                commit->checkpoint));
+        /* Its words may be from contents. */
+        pg_params_add_text(params, keys->count ? NO_BYTES : fences->progress);
         return;
     }
     if (count == 1) {
@@ -70,19 +93,23 @@ static void add_end(struct pg_params *params, const struct data_keys *keys, cons
         pg_params_add_i32(params, (int32_t)fences->attempt);
         pg_params_add_i64(params, fences->claim);
         pg_params_add_i64(params, commit->stop);
+        add_result(params, keys, fences);
         return;
     }
     struct bytes *ids = ARENA_ARRAY(arena, struct bytes, count);
+    struct bytes *results = ARENA_ARRAY(arena, struct bytes, count);
     int32_t *attempts = ARENA_ARRAY(arena, int32_t, count);
     for (size_t i = 0; i < count; i++) {
         assert(fences[i].claim == fences[0].claim);
         ids[i] = fences[i].id;
         attempts[i] = (int32_t)fences[i].attempt;
+        results[i] = seal_result(arena, keys, &fences[i]);
     }
     pg_params_add_text_array(params, ids, count);
     pg_params_add_i32_array(params, attempts, count);
     pg_params_add_i64(params, fences[0].claim);
     pg_params_add_i64(params, commit->stop);
+    pg_params_add_text_array(params, results, count);
 }
 
 static void add_texts(struct pg_params *params, const struct task *tasks, size_t count, size_t offset)
@@ -124,19 +151,25 @@ static void add_lone(struct pg_params *params, const struct task *task, int64_t 
     pg_params_add_text(params, task->account);
     pg_params_add_text(params, task->credential);
     pg_params_add_i32(params, task->is_of_client);
+    pg_params_add_text(params, task->key);
+    pg_params_add_text(params, task->trace);
 }
 
 static void add_made(struct pg_params *params, const struct task *tasks, size_t count, int64_t created)
 {
     int64_t *starts = ARENA_ARRAY(params->arena, int64_t, count);
     int64_t *latest = ARENA_ARRAY(params->arena, int64_t, count);
+    int64_t *requesters = ARENA_ARRAY(params->arena, int64_t, count);
     int32_t *strict = ARENA_ARRAY(params->arena, int32_t, count);
     int32_t *of_client = ARENA_ARRAY(params->arena, int32_t, count);
+    int32_t *unique = ARENA_ARRAY(params->arena, int32_t, count);
     for (size_t i = 0; i < count; i++) {
         starts[i] = tasks[i].start;
         latest[i] = tasks[i].latest;
+        requesters[i] = tasks[i].requester;
         strict[i] = tasks[i].is_strict;
         of_client[i] = tasks[i].is_of_client;
+        unique[i] = tasks[i].unique_until != 0;
     }
     add_texts(params, tasks, count, offsetof(struct task, id));
     add_texts(params, tasks, count, offsetof(struct task, operation));
@@ -150,11 +183,48 @@ static void add_made(struct pg_params *params, const struct task *tasks, size_t 
     add_texts(params, tasks, count, offsetof(struct task, domain));
     pg_params_add_i64(params, created);
     pg_params_add_i32_array(params, strict, count);
-    pg_params_add_i64(params, tasks->requester); /* one operation has one requester */
+    pg_params_add_i64_array(params, requesters, count);
     pg_params_add_i64_array(params, latest, count);
     add_texts(params, tasks, count, offsetof(struct task, account));
     add_texts(params, tasks, count, offsetof(struct task, credential));
     pg_params_add_i32_array(params, of_client, count);
+    add_texts(params, tasks, count, offsetof(struct task, key));
+    pg_params_add_i32_array(params, unique, count);
+    add_texts(params, tasks, count, offsetof(struct task, trace));
+}
+
+static size_t count_unique(const struct commit *commit)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < commit->task_count; i++)
+        count += commit->tasks[i].unique_until != 0;
+    return count;
+}
+
+/* Those that are unique, before they are created. */
+static void plan_unique(struct commit_run *run)
+{
+    const struct commit *commit = run->commit;
+    size_t count = count_unique(commit), next = 0;
+    if (!count)
+        return;
+    struct task *unique = ARENA_ARRAY(run->arena, struct task, count);
+    int64_t *starts = ARENA_ARRAY(run->arena, int64_t, count);
+    int64_t *untils = ARENA_ARRAY(run->arena, int64_t, count);
+    for (size_t i = 0; i < commit->task_count; i++) {
+        if (!commit->tasks[i].unique_until)
+            continue;
+        unique[next] = commit->tasks[i];
+        starts[next] = unique[next].start;
+        untils[next] = unique[next].unique_until;
+        next++;
+    }
+    struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_UNIQUE]);
+    add_texts(params, unique, count, offsetof(struct task, id));
+    add_texts(params, unique, count, offsetof(struct task, operation));
+    add_texts(params, unique, count, offsetof(struct task, resource));
+    pg_params_add_i64_array(params, starts, count);
+    pg_params_add_i64_array(params, untils, count);
 }
 
 /* A commit that searches for the next task: an ended task with a domain is alone in its commit. */
@@ -174,16 +244,29 @@ static enum fault plan_ends(struct commit_run *run)
                                          : is_period               ? STATEMENT_CRON_END
                                          : commit->fence_count > 1 ? STATEMENT_TASK_END
                                                                    : STATEMENT_TASK_END_ONE]);
+    const struct data_keys *keys = store_sealing_keys(run->store, run->ns);
     if (is_period)
-        add_periodic_end(params, commit);
+        add_periodic_end(params, keys, commit);
     else
-        add_end(params, store_sealing_keys(run->store, run->ns), commit);
+        add_end(params, keys, commit);
     return FAULT_NONE;
 }
 
 const struct commit_part commit_part_task_ends = {.plan = plan_ends};
 
-/* The limits of clients count its task; it has one. */
+/* Those of the caller; what the server adds for its documents has no requester. */
+static int32_t count_requested(const struct commit *commit)
+{
+    int32_t count = 0;
+    for (size_t i = 0; i < commit->task_count; i++) {
+        const struct task *task = &commit->tasks[i];
+        count +=
+            task->requester == commit->tasks->requester && task->is_of_client == commit->tasks->is_of_client;
+    }
+    return count;
+}
+
+/* The limits of clients count its tasks. */
 static enum fault plan_task_quota(struct commit_run *run)
 {
     const struct commit *commit = run->commit;
@@ -197,6 +280,7 @@ static enum fault plan_task_quota(struct commit_run *run)
     pg_params_add_i32(params, (int32_t)store_settings(run->store)->limit_tasks_waiting);
     pg_params_add_text(params, commit->tasks->account.data ? commit->tasks->account : BYTES(""));
     pg_params_add_i64_array(params, most, COUNT_OF(most));
+    pg_params_add_i32(params, count_requested(commit));
     return FAULT_NONE;
 }
 
@@ -222,6 +306,7 @@ static enum fault plan_new(struct commit_run *run)
 {
     const struct commit *commit = run->commit;
     const struct task *tasks = seal(run);
+    plan_unique(run);
     if (is_lone(commit))
         add_lone(commit_part_add(run, &statements[STATEMENT_TASK_MAKE_ONE]), tasks, commit->stop);
     else if (commit->task_count)
@@ -281,9 +366,25 @@ struct task store_task_read_due(const struct pg_result *rows, int row)
     };
 }
 
+/* The tasks that exist already. */
+static void take_unique(struct pg_result *found, struct commit *commit)
+{
+    enum { ID, OPERATION, RESOURCE, START };
+    for (int row = 0; row < pg_rows(found); row++) {
+        struct task *task = find_made(commit, NO_BYTES, pg_get_text(found, row, OPERATION),
+                                      pg_get_text(found, row, RESOURCE));
+        if (!task)
+            continue;
+        task->id = pg_get_text(found, row, ID);
+        task->start = pg_get_i64(found, row, START);
+    }
+}
+
 static void take_new(struct commit_run *run, struct pg_result *const *results)
 {
     struct commit *commit = run->commit;
+    if (count_unique(commit))
+        take_unique(*results++, commit);
     if (commit->task_count)
         take_made(*results++, commit); /* no rows for a lone one: it is as requested */
     if (has_domain(commit) && pg_rows(*results))

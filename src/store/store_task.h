@@ -6,11 +6,12 @@
 #include "edge/sealing.h"
 #include "model/task.h"
 
-/* What the argument and the checkpoint of a task are sealed for in an encrypted namespace (data_keys.h).  A
- * task for a resource that takes the place of a waiting one gets its id when it is stored, so the argument
- * belongs to the resource then. */
+/* What the argument, the checkpoint and the result of a task are sealed for in an encrypted namespace
+ * (data_keys.h).  A task for a resource that takes the place of a waiting one gets its id when it is stored,
+ * so the argument belongs to the resource then. */
 struct sealing_place store_task_param_place(struct arena *arena, const struct task *task);
 struct sealing_place store_task_checkpoint_place(struct arena *arena, struct bytes id);
+struct sealing_place store_task_result_place(struct arena *arena, struct bytes id);
 
 /* A row with the columns of TASK_DUE. */
 struct task store_task_read_due(const struct pg_result *rows, int row);

@@ -4,9 +4,11 @@
 #include "store/statements.h"
 #include "store/store_run.h"
 #include "store/store_sealing.h"
+#include "store/store_subscriptions.h"
 #include "store/store_task.h"
 #include "edge/pg_pipeline.h"
 #include "base/log.h"
+#include "model/worker_queues.h"
 
 /* --- claims --- */
 
@@ -38,7 +40,9 @@ static struct task read_claimed(const struct pg_result *rows, int row, int64_t c
         PERIOD,
         ACCOUNT,
         CREDENTIAL,
-        OF_CLIENT
+        OF_CLIENT,
+        IS_LIMITED,
+        TRACE
     };
     return (struct task){
         .id = pg_get_text(rows, row, ID),
@@ -60,6 +64,8 @@ static struct task read_claimed(const struct pg_result *rows, int row, int64_t c
         .account = pg_get_text(rows, row, ACCOUNT),
         .credential = pg_get_text(rows, row, CREDENTIAL),
         .is_of_client = pg_get_bool(rows, row, OF_CLIENT),
+        .is_limited = pg_get_bool(rows, row, IS_LIMITED),
+        .trace = pg_get_text(rows, row, TRACE),
     };
 }
 
@@ -69,11 +75,21 @@ static bool is_of_rule(const struct task *task)
     return task->period.data && bytes_equal(task->param, BYTES("{}"));
 }
 
+/* One that the database makes for a session that is to be woken (subscription_wake) names it, in clear. */
+static bool is_of_wake(struct arena *arena, const struct task *task)
+{
+    if (!task->resource.data || !bytes_equal(task->operation, BYTES(PUSH_OPERATION)))
+        return false;
+    const char *param =
+        arena_printf(arena, "{\"session\":\"%.*s\"}", (int)task->resource.size, task->resource.data);
+    return bytes_equal(task->param, bytes_of(param));
+}
+
 /* One that was altered has no argument. */
 static enum fault open_task(struct store *store, int ns, struct arena *arena, struct task *task)
 {
     enum fault fault =
-        is_of_rule(task)
+        is_of_rule(task) || is_of_wake(arena, task)
             ? FAULT_NONE
             : store_sealing_open_text(store, ns, arena, store_task_param_place(arena, task), &task->param);
     if (!fault)
@@ -88,17 +104,30 @@ static enum fault open_task(struct store *store, int ns, struct arena *arena, st
     return fault == FAULT_BCONTENT ? FAULT_NONE : fault;
 }
 
+/* A rate allows it at a time; a limit of what runs at once when another task ends. */
+static void judge_limit(struct task_claim *claim, int64_t start)
+{
+    claim->result = start < TASK_PARKED ? CLAIM_WAITING : CLAIM_LIMITED;
+    claim->task.start = start < TASK_PARKED ? start : claim->task.start;
+}
+
 /* Why it could not be claimed, from the row after the claim. */
 static void judge_claim(struct task_claim *claim, const struct pg_result *rows, int row, int64_t latest)
 {
-    enum { ID, IS_THERE, CLAIM, START, HAS_DOMAIN };
+    enum { ID, IS_THERE, CLAIM, START, HAS_DOMAIN, QUEUE, IS_PAUSED, FREE };
     claim->task.start = pg_get_i64(rows, row, START);
     if (!pg_get_bool(rows, row, IS_THERE))
         claim->result = CLAIM_GONE;
+    else if (worker_queues_is((int)pg_get_i64(rows, row, QUEUE)))
+        claim->result = CLAIM_EXTERNAL;
     else if (!pg_is_null(rows, row, CLAIM))
         claim->result = CLAIM_RUNNING;
     else if (claim->task.start > latest)
         claim->result = CLAIM_WAITING;
+    else if (pg_get_bool(rows, row, IS_PAUSED))
+        claim->result = CLAIM_PAUSED;
+    else if (!pg_is_null(rows, row, FREE))
+        judge_limit(claim, pg_get_i64(rows, row, FREE));
     else
         claim->result = pg_get_bool(rows, row, HAS_DOMAIN) ? CLAIM_TURN : CLAIM_BUSY;
 }
@@ -196,6 +225,154 @@ enum fault store_tasks_claim(struct store *store, int ns, struct arena *arena, s
         return fault;
     fault = look_at_rest(store, ns, arena, claims, count, left, latest);
     return left < count ? FAULT_NONE : fault; /* the claimed tasks must run */
+}
+
+/* --- external workers --- */
+
+static void add_take_params(struct pg_params *params, const struct task_take *take)
+{
+    pg_params_add_i32(params, take->queue);
+    pg_params_add_text(params, take->domain);
+    pg_params_add_i32(params, (int32_t)take->most);
+    pg_params_add_i64(params, stamp_now());
+    pg_params_add_i64(params, take->claim);
+    pg_params_add_text(params, take->holder);
+    pg_params_add_i64(params, take->until);
+}
+
+/* What was taken, and when there may be more, in one round trip. */
+enum fault store_tasks_take(struct store *store, int ns, struct arena *arena, const struct task_take *take,
+                            struct task_taken *taken_r)
+{
+    struct pg *pg;
+    struct pg_verdict verdict;
+    struct pg_params params, of_next;
+    enum fault fault = store_connect(store, ns);
+    if (!fault)
+        fault = store_use(store, ns, &pg);
+    if (!fault)
+        fault = pg_pipeline_begin(pg, arena);
+    if (fault)
+        return fault;
+    pg_params_start(&params, arena);
+    add_take_params(&params, take);
+    pg_params_start(&of_next, arena);
+    pg_params_add_i32(&of_next, take->queue);
+    pg_params_add_i64(&of_next, stamp_now());
+    pg_pipeline_add(pg, &statements[STATEMENT_TASK_TAKE], &params);
+    pg_pipeline_add(pg, &statements[STATEMENT_TASK_UPCOMING], &of_next);
+    pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
+    if (!pg_is_usable(pg))
+        store_close(store, ns);
+    if (verdict.outcome != PG_COMMITTED)
+        return verdict.outcome != PG_REFUSED  ? FAULT_XAWAY
+               : verdict.fault == FAULT_STALE ? FAULT_XDATABASE
+                                              : verdict.fault;
+    const struct pg_result *rows = verdict.results[0], *next = verdict.results[1];
+    *taken_r = (struct task_taken){.tasks = ARENA_ARRAY(arena, struct task, (size_t)pg_rows(rows)),
+                                   .count = (size_t)pg_rows(rows),
+                                   .next = pg_get_i64(next, 0, 0),
+                                   .has_overdue = pg_get_bool(next, 0, 1)};
+    for (int row = 0; row < pg_rows(rows) && !fault; row++) {
+        taken_r->tasks[row] = read_claimed(rows, row, take->claim);
+        fault = open_task(store, ns, arena, &taken_r->tasks[row]);
+    }
+    return fault;
+}
+
+static void add_fence(struct pg_params *params, const struct task_fence *fence)
+{
+    pg_params_add_text(params, fence->id);
+    pg_params_add_i64(params, fence->claim);
+    pg_params_add_i32(params, (int32_t)fence->attempt);
+}
+
+enum fault store_tasks_hold(struct store *store, int ns, struct arena *arena, const struct task_fence *fence,
+                            struct task_hold *hold_r)
+{
+    enum { QUEUE, OPERATION, DOMAIN, START, UNTIL, RESOURCE, PERIOD, IS_DONE, QUEUE_DONE };
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, arena);
+    add_fence(&params, fence);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_HELD, &params, &row);
+    if (fault)
+        return fault;
+    bool is_held = !pg_is_null(row, 0, QUEUE), is_known = is_held || !pg_is_null(row, 0, QUEUE_DONE);
+    *hold_r = (struct task_hold){
+        .is_held = is_held,
+        .is_done = pg_get_bool(row, 0, IS_DONE),
+        .queue = is_known ? (int)pg_get_i64(row, 0, is_held ? QUEUE : QUEUE_DONE) : -1,
+        .task = {.id = fence->id,
+                 .operation = pg_get_text(row, 0, OPERATION),
+                 .domain = pg_get_text(row, 0, DOMAIN),
+                 .resource = pg_get_text(row, 0, RESOURCE),
+                 .period = pg_get_text(row, 0, PERIOD),
+                 .start = pg_get_i64(row, 0, START),
+                 .claim = fence->claim,
+                 .attempt = fence->attempt,
+                 .queue = is_held ? (int)pg_get_i64(row, 0, QUEUE) : 0},
+        .until = pg_get_i64(row, 0, UNTIL),
+    };
+    return FAULT_NONE;
+}
+
+enum fault store_tasks_keep(struct store *store, int ns, struct arena *arena, const struct task_fence *fence,
+                            int64_t until, struct bytes progress, bool *is_kept_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, arena);
+    add_fence(&params, fence);
+    pg_params_add_i64(&params, until);
+    pg_params_add_i64(&params, stamp_now());
+    /* Its words may be from contents. */
+    pg_params_add_text(&params, store_sealing_keys(store, ns)->count ? NO_BYTES : progress);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_KEEP, &params, &row);
+    *is_kept_r = !fault && pg_rows(row) > 0;
+    return fault;
+}
+
+/* --- for those who have requested a task --- */
+
+enum fault store_tasks_own(struct store *store, int ns, struct arena *arena, struct bytes id,
+                           struct bytes owner, struct task_own *own_r)
+{
+    enum { STATE, OPERATION, ATTEMPT, START, CODE, REPORT, PROGRESS, RESULT };
+    struct pg_params params;
+    struct pg_result *row;
+    *own_r = (struct task_own){0};
+    pg_params_start(&params, arena);
+    pg_params_add_text(&params, id);
+    pg_params_add_text(&params, owner);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_OWN, &params, &row);
+    if (fault || !pg_rows(row))
+        return fault;
+    *own_r = (struct task_own){.is_there = true,
+                               .state = pg_get_text(row, 0, STATE),
+                               .operation = pg_get_text(row, 0, OPERATION),
+                               .attempt = pg_get_i64(row, 0, ATTEMPT),
+                               .start = pg_get_i64(row, 0, START),
+                               .code = pg_get_text(row, 0, CODE),
+                               .report = pg_get_text(row, 0, REPORT),
+                               .progress = pg_get_text(row, 0, PROGRESS),
+                               .result = pg_get_text(row, 0, RESULT)};
+    return own_r->result.data
+               ? store_sealing_open_text(store, ns, arena, store_task_result_place(arena, id), &own_r->result)
+               : FAULT_NONE;
+}
+
+enum fault store_tasks_cancel(struct store *store, int ns, struct arena *arena, struct bytes id,
+                              struct bytes owner, bool *is_cancelled_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, arena);
+    pg_params_add_text(&params, id);
+    pg_params_add_text(&params, owner);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_CANCEL, &params, &row);
+    *is_cancelled_r = !fault && pg_get_bool(row, 0, 0);
+    return fault;
 }
 
 /* --- ends and queries --- */
@@ -299,14 +476,12 @@ enum fault store_tasks_oldest(struct store *store, int ns, struct arena *arena,
     return fault;
 }
 
-enum fault store_tasks_running(struct store *store, int ns, struct arena *arena, struct held_task **tasks_r,
-                               size_t *count_r)
+static enum fault read_held(struct store *store, int ns, struct arena *arena, enum statement statement,
+                            const struct pg_params *params, struct held_task **tasks_r, size_t *count_r)
 {
-    enum { ID, OPERATION, QUEUE, CLAIM, ATTEMPT, HOLDER, START };
-    struct pg_params params;
+    enum { ID, OPERATION, QUEUE, CLAIM, ATTEMPT, HOLDER, START, UNTIL };
     struct pg_result *rows;
-    pg_params_start(&params, arena);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_RUNNING, &params, &rows);
+    enum fault fault = store_run_statement(store, ns, statement, params, &rows);
     if (fault)
         return fault;
     *count_r = (size_t)pg_rows(rows);
@@ -320,8 +495,28 @@ enum fault store_tasks_running(struct store *store, int ns, struct arena *arena,
                      .attempt = pg_get_i64(rows, row, ATTEMPT),
                      .start = pg_get_i64(rows, row, START)},
             .holder = pg_get_text(rows, row, HOLDER),
+            .until = pg_get_i64(rows, row, UNTIL),
         };
     return FAULT_NONE;
+}
+
+enum fault store_tasks_running(struct store *store, int ns, struct arena *arena, struct held_task **tasks_r,
+                               size_t *count_r)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    return read_held(store, ns, arena, STATEMENT_TASK_RUNNING, &params, tasks_r, count_r);
+}
+
+enum fault store_tasks_overdue(struct store *store, int ns, struct arena *arena, int queue, int64_t most,
+                               struct held_task **tasks_r, size_t *count_r)
+{
+    struct pg_params params;
+    pg_params_start(&params, arena);
+    pg_params_add_i32(&params, queue);
+    pg_params_add_i64(&params, stamp_now());
+    pg_params_add_i32(&params, (int32_t)most);
+    return read_held(store, ns, arena, STATEMENT_TASK_OVERDUE, &params, tasks_r, count_r);
 }
 
 enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *arena, int64_t before,

@@ -8,12 +8,15 @@
 #include "segment/backlog.h"
 
 enum claim_result {
-    CLAIM_DONE,    /* the task belongs to this attempt */
-    CLAIM_GONE,    /* there is no such task */
-    CLAIM_WAITING, /* its start is in the future */
-    CLAIM_RUNNING, /* it belongs to another attempt */
-    CLAIM_TURN,    /* its domain is running a task, or another task of it goes first */
-    CLAIM_BUSY,    /* its row is locked (only when claiming several) */
+    CLAIM_DONE,     /* the task belongs to this attempt */
+    CLAIM_GONE,     /* there is no such task */
+    CLAIM_WAITING,  /* its start is in the future */
+    CLAIM_RUNNING,  /* it belongs to another attempt */
+    CLAIM_TURN,     /* its domain is running a task, or another task of it goes first */
+    CLAIM_BUSY,     /* its row is locked (only when claiming several) */
+    CLAIM_EXTERNAL, /* it is for external workers */
+    CLAIM_PAUSED,   /* its queue or its operation is paused */
+    CLAIM_LIMITED   /* as many run as a limit of its queue, its operation or its key allows */
 };
 struct task_claim {
     struct bytes id;
@@ -77,6 +80,7 @@ MUST_USE enum fault store_tasks_expire(struct store *store, int ns, struct arena
 struct task_declaration {
     struct bytes operation;
     int32_t queue, batch;
+    int32_t kept_bytes; /* the largest param that the history keeps */
 };
 MUST_USE enum fault store_tasks_declare(struct store *store, int ns, struct arena *arena,
                                         const struct task_declaration *operations, size_t count,
@@ -85,9 +89,59 @@ MUST_USE enum fault store_tasks_declare(struct store *store, int ns, struct aren
 struct held_task {
     struct task task;
     struct bytes holder;
+    int64_t until; /* end of the claim of an external worker; 0: a process of a server has it */
 };
 MUST_USE enum fault store_tasks_running(struct store *store, int ns, struct arena *arena,
                                         struct held_task **tasks_r, size_t *count_r);
+/* --- external workers (workers.md) --- */
+
+/* Claims tasks of a queue until `until`, not durably, as store_tasks_claim does. */
+struct task_take {
+    int queue;
+    struct bytes domain; /* NO_BYTES: any */
+    int64_t most, claim, until;
+    struct bytes holder;
+};
+struct task_taken {
+    struct task *tasks; /* in no order */
+    size_t count;
+    int64_t next;     /* the stamp at which there may be more; 0: none is known */
+    bool has_overdue; /* claims of the queue have ended */
+};
+MUST_USE enum fault store_tasks_take(struct store *store, int ns, struct arena *arena,
+                                     const struct task_take *take, struct task_taken *taken_r);
+/* Tasks of the queue whose claims have ended, at most `most`. */
+MUST_USE enum fault store_tasks_overdue(struct store *store, int ns, struct arena *arena, int queue,
+                                        int64_t most, struct held_task **tasks_r, size_t *count_r);
+/* A task under the claim of a worker. */
+struct task_hold {
+    bool is_held;     /* the row belongs to this attempt */
+    bool is_done;     /* this attempt has done it */
+    int queue;        /* held or done; -1: unknown */
+    struct task task; /* held: operation, domain, resource, start, period */
+    int64_t until;    /* held: the end of the claim */
+};
+MUST_USE enum fault store_tasks_hold(struct store *store, int ns, struct arena *arena,
+                                     const struct task_fence *fence, struct task_hold *hold_r);
+/* Extends a claim that has not ended; `progress` NO_BYTES: as it was.  is_kept_r false: it has ended. */
+MUST_USE enum fault store_tasks_keep(struct store *store, int ns, struct arena *arena,
+                                     const struct task_fence *fence, int64_t until, struct bytes progress,
+                                     bool *is_kept_r);
+
+/* --- for those who have requested a task --- */
+
+/* A task of the owner (NO_BYTES: of anybody), or how it ended. */
+struct task_own {
+    bool is_there;
+    struct bytes state, operation, code, report, progress, result; /* NO_BYTES: none */
+    int64_t attempt, start;
+};
+MUST_USE enum fault store_tasks_own(struct store *store, int ns, struct arena *arena, struct bytes id,
+                                    struct bytes owner, struct task_own *own_r);
+/* Deletes it; false: there is none. */
+MUST_USE enum fault store_tasks_cancel(struct store *store, int ns, struct arena *arena, struct bytes id,
+                                       struct bytes owner, bool *is_cancelled_r);
+
 /* Purges ends before the stamp, among the `batch` oldest. */
 MUST_USE enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *arena,
                                               int64_t before, int64_t batch, int64_t *count_r);

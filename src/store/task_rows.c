@@ -32,6 +32,10 @@ static const struct column task_columns[] = {
     [TASK_ACCOUNT] = {"account", TEXT},
     [TASK_CREDENTIAL] = {"credential", TEXT},
     [TASK_NUMBER] = {NULL, NUMBER},
+    [TASK_UNTIL] = {"until", NUMBER},
+    [TASK_PROGRESS] = {"progress", TEXT},
+    [TASK_KEY_TEXT] = {"key", TEXT},
+    [TASK_TRACE] = {"trace", TEXT},
     [TASK_PARAM] = {"param", JSON},
     [TASK_CHECKPOINT] = {"checkpoint", JSON},
 };
@@ -49,14 +53,74 @@ static const struct column attempt_columns[] = {
     [ATTEMPT_CODE] = {"exc", TEXT},
     [ATTEMPT_REPORT] = {"report", TEXT},
     [ATTEMPT_NUMBER] = {NULL, NUMBER},
+    [ATTEMPT_RESULT] = {"result", JSON},
+    [ATTEMPT_PARAM] = {"param", JSON},
+    [ATTEMPT_TRACE] = {"trace", TEXT},
 };
 
+static const struct column rule_columns[] = {
+    [RULE_NAME] = {"name", TEXT},       [RULE_OPERATION] = {"op", TEXT},  [RULE_PERIOD] = {"period", TEXT},
+    [RULE_MODULE] = {"module", TEXT},   [RULE_STATE] = {"state", TEXT},   [RULE_TASK] = {"id", TEXT},
+    [RULE_START] = {"startat", NUMBER}, [RULE_RETRY] = {"retry", NUMBER}, [RULE_CODE] = {"exc", TEXT},
+};
 static const struct column backlog_columns[] = {
     [BACKLOG_QUEUE] = {"qn", NUMBER},      [BACKLOG_DUE] = {"due", NUMBER},
     [BACKLOG_LATER] = {"later", NUMBER},   [BACKLOG_RUNNING] = {"running", NUMBER},
     [BACKLOG_PARKED] = {"parked", NUMBER}, [BACKLOG_FAILING] = {"failing", NUMBER},
     [BACKLOG_OLDEST] = {"oldest", NUMBER},
 };
+
+static const struct column pause_columns[] = {
+    [PAUSE_QUEUE] = {"qn", NUMBER},
+    [PAUSE_OPERATION] = {"op", TEXT},
+    [PAUSE_SINCE] = {"since", NUMBER},
+    [PAUSE_REASON] = {"reason", TEXT},
+};
+
+void task_rows_add_pause(struct pg_params *params, const struct task_pause *pause)
+{
+    pg_params_add_i32(params, pause->queue);
+    pg_params_add_text(params, pause->operation);
+    pg_params_add_i32(params, pause->is_paused);
+    pg_params_add_text(params, pause->reason);
+}
+
+void task_rows_add_limit(struct pg_params *params, const struct task_limit *limit)
+{
+    pg_params_add_i32(params, limit->queue);
+    pg_params_add_text(params, limit->operation);
+    pg_params_add_i32(params, limit->is_by_key);
+    pg_params_add_i32(params, (int32_t)limit->most);
+    pg_params_add_i32(params, (int32_t)limit->count);
+    pg_params_add_i64(params, limit->period_ms);
+    pg_params_add_i32(params, (int32_t)limit->burst);
+}
+
+void task_rows_write_limit(struct builder *out, struct arena *arena UNUSED, const struct pg_result *rows,
+                           int row)
+{
+    if (pg_is_null(rows, row, TASK_LIMIT_OF_OPERATION)) {
+        builder_printf(out, "{\"qn\":%" PRId64, pg_get_i64(rows, row, TASK_LIMIT_OF_QUEUE));
+    } else {
+        builder_add_text(out, "{\"op\":");
+        json_add_string(out, pg_get_text(rows, row, TASK_LIMIT_OF_OPERATION));
+    }
+    if (pg_get_bool(rows, row, TASK_LIMIT_OF_BY_KEY))
+        builder_add_text(out, ",\"key\":true");
+    if (!pg_is_null(rows, row, TASK_LIMIT_OF_MOST))
+        builder_printf(out, ",\"running\":%" PRId64, pg_get_i64(rows, row, TASK_LIMIT_OF_MOST));
+    if (!pg_is_null(rows, row, TASK_LIMIT_OF_COUNT)) {
+        int64_t period_ms = pg_get_i64(rows, row, TASK_LIMIT_OF_PERIOD);
+        const char *period = period_ms == 86400000  ? "d"
+                             : period_ms == 3600000 ? "h"
+                             : period_ms == 60000   ? "min"
+                                                    : "s";
+        builder_printf(out, ",\"rate\":\"%" PRId64 "/%s, burst %" PRId64 "\"",
+                       pg_get_i64(rows, row, TASK_LIMIT_OF_COUNT), period,
+                       pg_get_i64(rows, row, TASK_LIMIT_OF_BURST));
+    }
+    builder_add_text(out, "}");
+}
 
 void task_rows_add_filter(struct pg_params *params, const struct task_filter *filter)
 {
@@ -67,6 +131,53 @@ void task_rows_add_filter(struct pg_params *params, const struct task_filter *fi
     pg_params_add_i64(params, filter->until);
     pg_params_add_i32(params, (int32_t)filter->limit);
     pg_params_add_i64(params, filter->after_start);
+    pg_params_add_i64(params, filter->after_number);
+    pg_params_add_text(params, filter->states);
+    pg_params_add_text(params, filter->code);
+    pg_params_add_text(params, filter->domain);
+}
+
+bool task_rows_is_state(struct bytes word)
+{
+    static const char *const states[] = {"waiting", "running", "parked", "held"};
+    for (size_t i = 0; i < COUNT_OF(states); i++)
+        if (bytes_equal(word, bytes_of(states[i])))
+            return true;
+    return false;
+}
+
+bool task_rows_is_filtered(const struct task_filter *filter)
+{
+    return filter->operation.size || filter->info.size || filter->states.size || filter->code.size ||
+           filter->domain.size || filter->retry || filter->since || filter->until != STAMP_MAX;
+}
+
+void task_rows_add_deed(struct pg_params *params, const char *deed, bool is_dry,
+                        const struct task_filter *filter)
+{
+    pg_params_add_text(params, bytes_of(deed));
+    pg_params_add_i32(params, is_dry);
+    pg_params_add_text(params, filter->operation);
+    pg_params_add_text(params, filter->info);
+    pg_params_add_i32(params, (int32_t)filter->retry);
+    pg_params_add_i64(params, filter->since);
+    pg_params_add_i64(params, filter->until);
+    pg_params_add_text(params, filter->states);
+    pg_params_add_text(params, filter->code);
+    pg_params_add_text(params, filter->domain);
+    pg_params_add_i32(params, (int32_t)filter->limit);
+}
+
+void task_rows_add_redrive(struct pg_params *params, bool is_dry, const struct task_filter *filter)
+{
+    pg_params_add_i32(params, is_dry);
+    pg_params_add_text(params, filter->id);
+    pg_params_add_text(params, filter->operation);
+    pg_params_add_text(params, filter->info);
+    pg_params_add_text(params, filter->code);
+    pg_params_add_i64(params, filter->since);
+    pg_params_add_i64(params, filter->until);
+    pg_params_add_i32(params, (int32_t)filter->limit);
     pg_params_add_i64(params, filter->after_number);
 }
 
@@ -152,4 +263,14 @@ void task_rows_write_attempt(struct builder *out, struct arena *arena, const str
 void task_rows_write_backlog(struct builder *out, struct arena *arena, const struct pg_result *rows, int row)
 {
     write_row(out, arena, rows, row, backlog_columns, COUNT_OF(backlog_columns));
+}
+
+void task_rows_write_pause(struct builder *out, struct arena *arena, const struct pg_result *rows, int row)
+{
+    write_row(out, arena, rows, row, pause_columns, COUNT_OF(pause_columns));
+}
+
+void task_rows_write_rule(struct builder *out, struct arena *arena, const struct pg_result *rows, int row)
+{
+    write_row(out, arena, rows, row, rule_columns, COUNT_OF(rule_columns));
 }

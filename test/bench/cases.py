@@ -11,6 +11,7 @@ from figures import Row, started
 from generators import POSTGRES_BIN, BenchError, pgbench, private_bytes, role_settings, rounds, statement, timed, wrk
 from growths import documents, namespaces
 from reads import READS
+from seals import seal
 from servers import VERSION, ask
 from validates import validate
 
@@ -259,4 +260,4 @@ def idle(options):
         yield Row('the same: private memory of all processes more', value=f'{(after[1] - before[1]) / 1024:.0f} KB')
 
 
-CASES = {case.__name__: case for case in (*READS, access, miss, find, collect, commit, validate, copies, contend, documents, namespaces, load, memory, idle)}
+CASES = {case.__name__: case for case in (*READS, access, miss, find, collect, commit, seal, validate, copies, contend, documents, namespaces, load, memory, idle)}

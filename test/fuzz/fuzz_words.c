@@ -49,10 +49,13 @@ static void check_lists(const char *text)
     size_t size;
     int sum = schedule_concurrency(text, concurrency);
     assert(sum >= 0 && sum <= SCHEDULE_QUEUES * SCHEDULE_CONCURRENCY_MAX && (!sum || concurrency[0] > 0));
-    if (schedule_is_retries(text)) {
+    struct bytes retries;
+    if (schedule_is_retries_of(text))
+        assert(!schedule_retries_of(text, BYTES("Report"), &retries) || schedule_is_retries(retries));
+    if (schedule_is_retries(bytes_of(text))) {
         int64_t failure = 1;
-        while (schedule_retry_ms(text, failure, &after_ms)) {
-            assert(after_ms >= 0 && after_ms <= SCHEDULE_MINUTES_MAX * INT64_C(60000));
+        while (schedule_retry_ms(bytes_of(text), failure, 1000, &after_ms)) {
+            assert(after_ms >= 0 && after_ms <= SCHEDULE_MINUTES_MAX * INT64_C(120000));
             assert(++failure <= SCHEDULE_RETRIES_MAX + 1);
         }
     }

@@ -298,6 +298,8 @@ plant 'function without the name, after an attribute' check-names '^src/base/low
     'insert src/base/low.h 7 "MUST_USE struct low *sum_low(int a,"; insert src/base/low.h 8 "                     int b);"'
 plant 'function with the name of a layer' check-names '^src/base/low.h:8: base_add.. does not begin with low_' \
     'insert src/base/low.h 7 "int base_add(int a, int b);"'
+plant 'function of two headers' check-names '^src/edge/wire.h:7: low_same.. is declared in src/base/low.h too' \
+    'insert src/base/low.h 7 "int low_same(int a, int b);"; insert src/edge/wire.h 6 "int low_same(int a, int b);"'
 plant 'function of another file that begins alike' check-names '^src/base/low.h:8: lower.. does not begin' \
     'insert src/base/low.h 7 "int lower(int a, int b);"'
 

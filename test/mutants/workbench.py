@@ -12,7 +12,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get('STAMPD_BUILD', SOURCE / 'var/build')).resolve()
 ROOM = Path('/var/tmp')
 SKIPPED = ('.git', 'var', 'autom4te.cache', '__pycache__', '.pytest_cache')
-MAINS = ('src/stampd', 'src/stampctl', 'src/stamp-queue')
+MAINS = ('src/stampd', 'src/stampctl', 'src/stamp-queue', 'src/stamp-journal', 'src/stamp-forward')
 UNIT_MOST_S, PROGRAM_MOST_S, SYSTEM_MOST_S, HISTORY_MOST_S = 60, 300, 600, 400
 NO_END = 'it does not end'
 

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+from pathlib import Path
 
 from stack import PATIENCE_S, ROOM, wait_until
 
@@ -44,6 +45,9 @@ def elsewhere(descriptor):
     return moved
 
 
+STARTS = 5
+
+
 class BrowserError(Exception):
     """What the page has thrown, or the browser refused."""
 
@@ -57,6 +61,20 @@ class Browser:
         self.start()
 
     def start(self):
+        """Chromium does not always start, above all after it was killed, on a busy machine."""
+        for left in reversed(range(STARTS)):
+            for name in ('SingletonLock', 'SingletonCookie', 'SingletonSocket'):  # of the process that was killed
+                (Path(self.profile) / name).unlink(missing_ok=True)
+            self.begin()
+            try:
+                self.call('Browser.getVersion')
+                return
+            except (BrowserError, OSError):
+                if not left:
+                    raise
+                self.kill()
+
+    def begin(self):
         own_read, its_write = os.pipe()
         its_read, own_write = os.pipe()
         its_read, its_write = elsewhere(its_read), elsewhere(its_write)
@@ -104,7 +122,8 @@ class Browser:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        self.writer.close()
+        with contextlib.suppress(OSError):  # what is still to be written
+            self.writer.close()
 
     def close(self):
         self.kill()

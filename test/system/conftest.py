@@ -16,8 +16,9 @@ from stack import BUILD, CLUSTER_ROOM, ROOM, Stack, StackError  # noqa: E402
 
 LOG_LINES = 40
 # The files that take longest begin first: --dist=loadfile hands them out in this order, and no runner is left with one at the end.
-LONGEST = ['plans', 'demo', 'access', 'hostile', 'altered', 'task_death', 'crash_points', 'bare', 'tutorials', 'tasks', 'once', 'protocol',
-           'operate', 'restore', 'ends', 'dump', 'modules', 'stampctl', 'death', 'push', 'live', 'long_values', 'processes', 'task_losses']
+LONGEST = ['object_places', 'plans', 'demo', 'states', 'move', 'explain', 'access', 'hostile', 'altered', 'encryption', 'rules_paths', 'quotas',
+           'task_death', 'crash_points', 'bare', 'tutorials', 'tasks', 'once', 'protocol', 'export', 'attachment_files', 'import_couchdb', 'console',
+           'sample', 'operate', 'restore', 'ends', 'dump', 'modules', 'stampctl', 'death', 'push', 'live', 'long_values', 'processes', 'task_losses']
 
 
 def interrupt(*_):
@@ -25,7 +26,7 @@ def interrupt(*_):
 
 
 def pytest_configure(config):
-    config.addinivalue_line('markers', 'once: says nothing new with another build of the server')
+    config.addinivalue_line('markers', 'plain: run with the plain build, not with the sanitizers: its time goes into processes, commands and waits')
     signal.signal(signal.SIGTERM, interrupt)  # else what the fixtures have started would be left running
     if not (BUILD / 'src/stampd').exists():
         pytest.exit(f'there is no {BUILD}/src/stampd: set STAMPD_BUILD to the folder of a build', returncode=2)
@@ -54,7 +55,7 @@ def spares(request):
 
 
 def ends_of_logs(stack):
-    for part in ('stampd', 'nginx', 'postgres'):
+    for part in ('stampd', 'queue', 'nginx', 'postgres'):
         lines = stack.log(part).splitlines()[-LOG_LINES:]
         if lines:
             yield f'end of the log of {part}', '\n'.join(lines)

@@ -17,21 +17,19 @@ class Hands:
     def element(self, text, selector='button, a, summary'):
         return BY_TEXT.format(selector=json.dumps(selector), text=json.dumps(text))
 
+    def act(self, element, deed):
+        """As soon as the element is there and enabled, and before the page can replace it."""
+        self.tab.until(f'(() => {{ const one = {element}; if (!one || one.disabled) return false; {deed}; return true }})()')
+
     def click(self, text, selector='button, a, summary'):
-        element = self.element(text, selector)
-        self.tab.until(f'{element} && !{element}.disabled')
-        self.tab.run(f'{element}.click()')
+        self.act(self.element(text, selector), 'one.click()')
 
     def fill(self, label, value):
         """As typed: the page sees the event of each element."""
-        element = BY_LABEL.format(text=json.dumps(label))
-        self.tab.until(f'Boolean({element})')
-        self.tab.run(f'''(() => {{
-            const one = {element}
+        self.act(BY_LABEL.format(text=json.dumps(label)), f'''
             const kind = {{ INPUT: HTMLInputElement, TEXTAREA: HTMLTextAreaElement, SELECT: HTMLSelectElement }}[one.tagName]
             Object.getOwnPropertyDescriptor(kind.prototype, 'value').set.call(one, {json.dumps(value)})
-            one.dispatchEvent(new Event(one.tagName === 'SELECT' ? 'change' : 'input', {{ bubbles: true }}))
-        }})()''')
+            one.dispatchEvent(new Event(one.tagName === 'SELECT' ? 'change' : 'input', {{ bubbles: true }}))''')
 
     def shows(self, text, selector='main'):
         """Waits until the text is part of the page."""
@@ -58,7 +56,7 @@ class People:
             if words == f"{name}'s address":
                 return hands.tab.run('location.href')
             if words == f"{name}'s account":
-                return hands.tab.run('document.getElementById("account").textContent')
+                return hands.tab.until('document.getElementById("account")?.textContent')  # once the account is there
         return words
 
     def do(self, name, line):
@@ -72,8 +70,7 @@ class People:
         elif what == 'press':
             hands.click(words)
         elif what == 'tick':
-            hands.tab.until(f'Boolean({BY_LABEL.format(text=json.dumps(words))})')
-            hands.tab.run(f'{BY_LABEL.format(text=json.dumps(words))}.click()')
+            hands.act(BY_LABEL.format(text=json.dumps(words)), 'one.click()')
         elif what == 'see' and words.startswith('ticked '):
             hands.tab.until(f'{BY_LABEL.format(text=json.dumps(words.removeprefix("ticked ")))}.checked')
         elif what == 'see':

@@ -137,8 +137,13 @@ class Handler(BaseHTTPRequestHandler):
         if content is None:
             self.refuse(404, 'NoSuchKey')
         elif wanted:
-            first, last = map(int, wanted.removeprefix('bytes=').split('-'))
-            self.answer(206, content[first:last + 1])
+            first, last = wanted.removeprefix('bytes=').split('-')
+            start = int(first) if first else max(0, len(content) - int(last))
+            end = min(int(last), len(content) - 1) if first and last else len(content) - 1
+            if start >= len(content):
+                self.refuse(416, 'InvalidRange')
+            else:
+                self.answer(206, content[start:end + 1], Content_Range=f'bytes {start}-{end}/{len(content)}')
         else:
             self.answer(200, content)
 

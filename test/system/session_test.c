@@ -32,7 +32,8 @@
 
 enum { PATIENCE_MS = 15000, SLOTS = 1024 };
 
-static char database[40], workers_conninfo[1000], queue_off[] = "off", no_remotes[] = "";
+static char database[40], workers_conninfo[1000], run_directory[100], queue_off[] = "off", no_remotes[] = "",
+                                                                      no_group[] = "";
 static struct settings settings;
 static struct segment *segment;
 static int ns;
@@ -53,13 +54,14 @@ static struct segment *open_segment(const char *name)
 
 static int open_house(void **state UNUSED)
 {
-    folder_make();
+    snprintf(run_directory, sizeof run_directory, "%s", folder_make());
     segment = open_segment("segment");
     ns = namespaces_find(segment, bytes_of(database));
     admin = connect_admin(database);
     tell(admin, "delete from doc");
     settings.hosts = HOSTS_ONE;
     settings.database = workers_conninfo;
+    settings.run_directory = run_directory;
     return 0;
 }
 
@@ -465,9 +467,8 @@ static uint64_t stamp_beside(uint32_t away, const char *one, const char *two)
 
 static int64_t listening(void)
 {
-    return ask(admin,
-               "select coalesce(max(pid), 0) from pg_stat_activity where datname = current_database()"
-               " and application_name = 'stampd relay' and query like '%%listen%%' and state = 'idle'");
+    return ask(admin, "select coalesce(max(pid), 0) from pg_stat_activity where datname = current_database()"
+                      " and application_name = 'stampd relay' and state = 'idle'");
 }
 
 static void the_relay_hears_what_workers_did_not_write(void **state UNUSED)
@@ -541,6 +542,7 @@ int main(void)
     settings = (struct settings){.live = SETTING_ON,
                                  .queue_socket = queue_off,
                                  .queue_remotes = no_remotes,
+                                 .socket_group = no_group,
                                  .connect_timeout_s = 2,
                                  .statement_timeout_ms = 5000,
                                  .lock_timeout_ms = 1000,

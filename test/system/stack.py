@@ -184,7 +184,8 @@ def empty_cluster():
 
 class AcrossReloads(HTTPAdapter):
     """Sends a request once more when its connection was closed because nginx has reloaded meanwhile: an nginx worker that
-    leaves ends its current requests, but closes idle connections at the moment at which a client may write to them."""
+    leaves ends its current requests, but closes idle connections at the moment at which a client may write to them.  A GET or
+    HEAD that met the end of a kept connection, before any byte of an answer, is sent again in any case, once, as by any client."""
 
     def __init__(self, stack):
         super().__init__()
@@ -193,13 +194,16 @@ class AcrossReloads(HTTPAdapter):
     def send(self, request, **more):
         if self.known is None:
             self.known = self.stack.nginx_workers()
+        is_again = False
         while True:
             try:
                 return super().send(request, **more)
-            except requests.ConnectionError:
+            except requests.ConnectionError as error:
                 now = self.stack.nginx_workers()
-                if now == self.known or not isinstance(request.body, (bytes, str, type(None))):
+                may_repeat = not is_again and request.method in ('GET', 'HEAD') and 'RemoteDisconnected' in str(error)
+                if now == self.known and not may_repeat or not isinstance(request.body, (bytes, str, type(None))):
                     raise
+                is_again = True
                 self.known = now
                 self.poolmanager.clear()
 
@@ -312,13 +316,14 @@ class Stack:
         return int(pid)
 
     def worker_pids(self):
-        """The processes that listen for requests, by number of worker; and the relay.  The two others look like a worker until
+        """The processes that listen for requests, by number of worker; and the relay.  The others look like a worker until
         they have taken their names."""
         end = time.monotonic() + 5
         while True:
             names = {pid: name_of(pid) for pid in children(self.pid())}
-            if {'stampd-live', 'stampd-keeper'} <= set(names.values()) or time.monotonic() > end:
-                return [pid for pid, name in names.items() if name not in ('stampd-live', 'stampd-keeper')]
+            others = {'stampd-live', 'stampd-keeper'} | ({'stampd-decrypt'} if self.settings.get('site_key_file') else set())
+            if others <= set(names.values()) or time.monotonic() > end:
+                return [pid for pid, name in names.items() if name not in ('stampd-live', 'stampd-keeper', 'stampd-mover', 'stampd-decrypt')]
             time.sleep(0.02)
 
     def keeper(self):
@@ -335,6 +340,16 @@ class Stack:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(keeper, signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def relay_stopped(self):
+        """Meanwhile no worker learns of a change that another program makes."""
+        relay = next(pid for pid in children(self.pid()) if name_of(pid) == 'stampd-relay')
+        os.kill(relay, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(relay, signal.SIGCONT)
 
     def nginx_workers(self):
         """The processes of nginx that accept connections; none when nginx is away."""

@@ -16,8 +16,8 @@ SECRET = 'the-word-that-nobody-else-may-know'
 SESSION = 'a-session-of-the-administrator'
 SCHEMA = {'Secret': {'open': True, 'items': {'Main': {'singleton': True, 'fields': {'word': 'string'}}},
                      'collections': {'all': {'key': ['Main.team'], 'mutable': True}}}}
-THERE, NOT_THERE = 'one', 'two'
-SILENT = {'pushkey', 'volumes', 'metrics', 'Text', 'GroupReport'}  # no push key, numbers for administrators alone, no synchronisations, no such group
+THERE, NOT_THERE = 'this-id', 'that-id'  # no operation's name has them
+SILENT = {'done', 'fail', 'keep', 'owntask', 'schema', 'take', 'warnings', 'pushkey', 'record', 'volumes', 'metrics', 'openapi', 'explain', 'Text', 'GroupReport'}  # no task, declarations and lines of the log, no push key, numbers for administrators alone, no content, no synchronisations, no such group
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -57,10 +57,11 @@ def params(operation, id_):
         'find': [{'c': 'Secret', 'i': 'Main', 'want': want, 'id': {'t': 'eq', 'v1': id_}} for want in ('ids', 'items')],
         'collection': [{'c': 'Secret', 'collection': 'all', 'value': 'all', 'want': want} for want in ('ids', 'docs')]
         + [{'c': 'Secret', 'collection': 'all', 'value': 'all', 'stream': True}],
-        'sync': [{}], 'pushkey': [{}],
+        'sync': [{}], 'pushkey': [{}], 'record': [{'commands': []}, {'commands': [{'do': 'get'}]}],
         'subs': [{}, {'defs': [f'Secret/{id_}']}],
         'task': [{'op': 'put', 'param': {'docs': [name]}}, {'op': 'Rule'}, {'op': 'NoSuchOperation'}],
-        'tasks': [{'list': {}}, {'backlog': True}], 'volumes': [{}], 'metrics': [{}],
+        'spool': [{'series': 'ab' * 16, 'records': [{'n': 1, 'd': '0' * 64, 'task': {'op': 'put', 'param': {'docs': [name]}}}]}],
+        'tasks': [{'list': {}}, {'backlog': True}], 'volumes': [{}], 'metrics': [{}], 'explain': [name],
         'GroupReport': [{'group': id_}], 'JoinGroup': [{'group': id_, 'asso': id_, 'member': '1', 'title': 'x'}],
     }
     return known.get(operation, [{'docs': [name], 'c': 'Secret', 'class': 'Secret', 'id': id_, 'group': id_, 'asso': id_, 'member': '1'}])
@@ -110,7 +111,7 @@ def may_read(ns):
 
 def test_the_list_is_of_all_operations(secrets):
     names = {operation['name'] for operation in listed(secrets)}
-    assert {'get', 'put', 'ns', 'sync', 'list', 'find', 'collection', 'subs', 'task', 'tasks', 'push', 'pushkey', 'copy', 'volumes', 'metrics', 'Hello', 'Look', 'Rule',
+    assert {'get', 'put', 'ns', 'sync', 'list', 'find', 'collection', 'subs', 'task', 'tasks', 'push', 'pushkey', 'record', 'copy', 'volumes', 'metrics', 'Hello', 'Look', 'Rule',
             'GroupReport', 'GET', 'PUT', 'PATCH', 'DELETE'} <= names
     for name in names - {'GET', 'PUT', 'PATCH', 'DELETE'}:
         assert secrets.request('POST', f'/lab/op/{name}', json={'param': {}}, admin=True).text.count('NOPERATION') == 0
@@ -229,6 +230,19 @@ def test_searches_of_modules_are_for_those_who_may_run_the_operation(secrets):
         for task in ('Rows', 'RowsUnseen'):
             answer = secrets.request('POST', f'/{ns}/op/task', json={'param': {'op': task, 'param': {'id': THERE}}})
             assert SECRET not in answer.text and (answer.status_code >= 400 or (ns, task) == ('lab', 'RowsUnseen')), (ns, task, answer.text)
+
+
+def test_a_judged_search_returns_what_the_access_shows(secrets):
+    for ns, mode in MODES.items():
+        body = {'param': {'id': THERE}}
+        answer = secrets.http.post(f'{secrets.url}/{ns}/op/RowsJudged', json=body, timeout=PATIENCE_S)
+        if may_read(ns):
+            assert SECRET in answer.json()['out'][0]['content'], (ns, answer.text)
+        elif mode in ('key', 'off'):
+            assert answer.status_code in (401, 403, 503), answer.text
+        else:
+            assert answer.json()['out'] == [], (ns, answer.text)
+        assert SECRET in secrets.op(ns, 'RowsJudged', body['param'], admin=True)['out'][0]['content']
 
 
 def test_the_key_of_the_queue_runs_tasks_and_reads_nothing(secrets):

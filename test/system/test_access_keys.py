@@ -9,6 +9,8 @@ import requests
 from fastcgi import Connection
 from stack import PATIENCE_S, Problem, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'shut': 'closed', 'demo': 'read', 'lab': 'open', 'rest': 'open'},
          'settings': {'limit_anonymous_body_bytes': 262144}}
 SECRET = 'the-word-that-nobody-else-may-know'

@@ -9,6 +9,8 @@ import pytest
 from fastcgi import Connection
 from stack import wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'shut': 'closed', 'lab': 'open'}, 'settings': {}}
 SECRET = 'the-word-that-nobody-else-may-know'
 DATABASES = {code: f'stampd_{code}' for code in STACK['namespaces']}

@@ -11,6 +11,8 @@ from manager import PARKED, Manager
 from post_office import Office, certificate
 from stack import Problem, comparable, give, refused
 
+pytestmark = pytest.mark.plain
+
 CLOCK = Clock()
 LIMITS = {'limit_client_attempts': 1000, 'limit_client_mails': 12, 'limit_address_mails': 4, 'limit_namespace_mails': 100000, 'mail_timeout_s': 2}
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'team': 'closed', 'club': 'closed', 'lab': 'open'}, 'settings': {}}
@@ -288,9 +290,48 @@ def test_where_confirmation_is_required_no_road_tells_of_a_name(team, office):
     deliver(team, 'club')
     ticket = office.take().ticket
     refused('AARG', ask, team, 'confirm', {'ticket': ticket}, ns='club')
-    ask(team, 'confirm', {'ticket': ticket, 'password': PASSWORD}, ns='club')
+    ask(team, 'confirm', {'ticket': ticket, 'password': PASSWORD}, guest, ns='club')
     assert ask(team, 'account', token=guest, ns='club')['name'] == 'guest@example.org', 'it has kept its id and its session'
     assert ask(team, 'login', {'name': 'guest@example.org', 'password': PASSWORD}, ns='club')
+
+
+def test_an_anonymous_account_gets_its_name_by_a_ticket_as_far_as_registration_allows(team, office):
+    configure(team, 'club', accounts={**REQUIRED, 'registration': 'invitation'})
+    try:
+        made = ask(team, 'register', {}, ns='club')
+        guest = made['token']
+        ask(team, 'account', {'set': {'address': 'visitor@example.org'}}, guest, ns='club')
+        ask(team, 'confirm', token=guest, ns='club')
+        deliver(team, 'club')
+        wish = {'ticket': office.take().ticket, 'password': PASSWORD}
+        refused('SCLOSED', ask, team, 'confirm', wish, ns='club')
+        refused('SKEY', ask, team, 'confirm', {**wish, 'invitation': 'wrong'}, ns='club')
+        invitation = ask(team, 'accounts', {'invite': {'roles': ['editor']}}, ns='club', admin=True)['invitation']
+        ask(team, 'confirm', {**wish, 'invitation': invitation}, ns='club')
+        refused('SKEY', ask, team, 'account', token=guest, ns='club')  # whoever made it may have named an address of somebody else
+        mine = ask(team, 'login', {'name': 'visitor@example.org', 'password': PASSWORD}, ns='club')
+        assert mine['account'] == made['account'] and ask(team, 'account', token=mine['token'], ns='club')['roles'] == ['editor']
+    finally:
+        configure(team, 'club', accounts=REQUIRED)
+
+
+def test_another_name_is_given_by_a_session(team, office):
+    """Else whoever follows the link in a mail would take for its own an account whose password somebody else knows."""
+    register(team, 'former@example.org')
+    deliver(team, 'club')
+    made = ask(team, 'register', {'ticket': office.take().ticket, 'password': PASSWORD}, ns='club')
+    ask(team, 'account', {'set': {'address': 'victim@example.org'}, 'password': PASSWORD}, made['token'], ns='club')
+    deliver(team, 'club')
+    office.mails.clear()
+    ask(team, 'confirm', token=made['token'], ns='club')
+    deliver(team, 'club')
+    ticket = office.take().ticket
+    refused('SKEY', ask, team, 'confirm', {'ticket': ticket}, ns='club')
+    stranger = ask(team, 'register', {}, ns='club')['token']
+    refused('SKEY', ask, team, 'confirm', {'ticket': ticket}, stranger, ns='club')
+    refused('SKEY', ask, team, 'login', {'name': 'victim@example.org', 'password': PASSWORD}, ns='club')
+    assert ask(team, 'confirm', {'ticket': ticket}, made['token'], ns='club') == {'confirmed': 'victim@example.org'}
+    assert ask(team, 'account', token=made['token'], ns='club')['name'] == 'victim@example.org'
 
 
 def test_an_invitation_is_used_by_the_ticket(team, office):

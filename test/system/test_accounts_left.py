@@ -12,6 +12,8 @@ from manager import PARKED, Manager
 from schema import Schemas
 from stack import Problem, refused, wait_until
 
+pytestmark = pytest.mark.plain
+
 CLOCK = Clock()
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'team': 'closed', 'club': 'closed'},
          'settings': {**CLOCK.settings, 'limit_client_attempts': 10000, 'limit_operation_s': 1, 'limit_documents': 8, 'argon2_share': 100}}

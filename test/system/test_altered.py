@@ -273,8 +273,9 @@ def test_an_applied_schema_may_be_anything(stack, table, tmp_path):
 
 # What they hold is of many kinds: everything is asked for with each alteration.  `once`: read when a session opens.
 OTHERS = {'member': 'lab', 'unique_value': 'lab', 'expiry': 'lab', 'expiry_property': 'lab', 'copy_due': 'lab', 'cron': 'lab', 'task_operation': 'lab',
-          'task_early': 'lab', 'subscription_count': 'lab', 'subscription_matched': 'lab', 'schema_fill': 'lab', 'global_value': 'z', 'x_Club_Main': 'lab',
-          'namespace': 'lab', 'migration': 'lab', 'since_crash': 'lab', 'blob': 'lab', 'blob_ref': 'lab', 'blob_claim': 'lab', 'import_progress': 'lab'}
+          'task_early': 'lab', 'task_paused': 'lab', 'task_limit': 'lab', 'task_debt': 'lab', 'task_unique': 'lab', 'subscription_count': 'lab', 'subscription_matched': 'lab', 'schema_fill': 'lab', 'global_value': 'z', 'x_Club_Main': 'lab',
+          'namespace': 'lab', 'migration': 'lab', 'since_crash': 'lab', 'blob': 'lab', 'blob_ref': 'lab', 'blob_claim': 'lab', 'blob_place': 'lab', 'volume': 'lab', 'volume_change': 'lab', 'blob_left': 'lab', 'import_progress': 'lab',
+          'import_source': 'lab', 'spool_series': 'lab', 'spool_record': 'lab', 'server': 'z'}
 # Where rules decide: what callers have lost, and whose the stored bytes are.
 OTHERS.update({table: 'demo' for table in ('sight_rules', 'sight_place', 'sight', 'owner_property', 'owned', 'account_bytes')})
 ONCE = {'import_progress', 'namespace', 'migration', 'since_crash', 'schema_fill', 'expiry_property'}
@@ -288,7 +289,15 @@ CLUB = {'items': {'Main': {'singleton': True, 'fields': {'f': 'string'}}, 'Emp':
 SESSION = 'altered-session-3'
 WAITING = [f"insert into subscription_matched (session, key, version) values ('{SESSION}', 'Club', 261121103000123) on conflict do nothing",
            "insert into import_progress (identity, is_merge, state) values ('x', true, 0) on conflict do nothing",
-           "insert into copy_due values ('Club', 'c1', 'Emp', 'e', 1) on conflict do nothing", 'insert into task_early values (true, 1) on conflict do nothing']
+           "insert into copy_due values ('Club', 'c1', 'Emp', 'e', 1) on conflict do nothing", 'insert into task_early values (true, 1) on conflict do nothing',
+           "insert into task_paused values ('op Other', null, 'Other', 1, 'x') on conflict do nothing",
+           "insert into task_limit values ('op Other', null, 'Other', false, 1, 1, 1000, 1) on conflict do nothing", "insert into task_debt values ('op Other', 4e9) on conflict do nothing",
+           "insert into task_unique values ('Other', 'r', 'otherothe', 981231000000000, 1) on conflict do nothing",
+           "insert into volume values ('Gone', 0, 0, 0) on conflict do nothing", "insert into volume_change values ('Gone', 0, 0, 0)",
+           "insert into blob_left (store, object, since) values ('own', 'x', 991231000000000) on conflict do nothing",
+           "insert into import_source (source, position) values ('x', '{}') on conflict do nothing",
+           "insert into spool_series values ('', repeat('0', 32), 0, 1) on conflict do nothing",
+           "insert into spool_record values ('', repeat('0', 32), 1, repeat('0', 64), 1) on conflict do nothing"]
 FILE = f"select blob_touch('{'ab' * 32}', 5), blob_claim('{'ab' * 32}', 'ann', 1000)"
 ATTACHED = f"""insert into item values ('Club', 'c2', 'P', 'f', 1, 1, '{{"mime":"a/b","size":5,"sha":"{'ab' * 32}"}}', false)"""
 BEGUN = "insert into schema_fill (class, iclass, after, done) values ('Club', '', 'c1', 1), ('Copier', '~', 'c', 1)"

@@ -225,7 +225,7 @@ def test_an_abandoned_import_leaves_no_references(stack, many, export, empty):
     del many
 
 
-@pytest.mark.once
+@pytest.mark.plain
 def test_memory_does_not_grow_with_a_file(stack, lab, export, tmp_path):
     small = peak_kb(stack.admin_words('export', 'many', tmp_path / 'small'))
     stack.put('large', note('l'))

@@ -10,6 +10,8 @@ import pytest
 from stack import PATIENCE_S, give, wait_until
 from test_attachments import assert_exact, attachment, note, references
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open'}, 'settings': {'keep_interval_s': 1, 'restart_young_ms': 0, 'limit_client_connections': 0}}
 POINTS = ['cleaner-marked', 'cleaner-taken', 'cleaner-removed', 'cleaner-removed:2', 'cleaner-forgotten', 'cleaner-noted']
 LONG_AGO = 250101000000000

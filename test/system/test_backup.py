@@ -18,6 +18,8 @@ from listener import Listener
 from schema import Schemas
 from stack import Problem, StackError, run_program, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 2, 'namespaces': {'z': 'open', 'lab': 'open'}, 'settings': {}}
 USER = 'postgres' if os.geteuid() == 0 else getpass.getuser()
 SEGMENT = 16 << 20

@@ -8,7 +8,7 @@ import pytest
 
 from stack import BUILD, SOURCE
 
-pytestmark = pytest.mark.once  # it types a page: nothing new with another build
+pytestmark = pytest.mark.plain  # it types a page: nothing new with another build
 
 PAGE = (SOURCE / 'doc/how-to/operating.md').read_text()
 INSTALL = PAGE[PAGE.index('## Install on Debian'):PAGE.index('## Namespaces\n')]

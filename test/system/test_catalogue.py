@@ -11,7 +11,7 @@ from stack import SOURCE
 sys.path.insert(0, str(SOURCE / 'scripts/lib'))
 import catalogue  # noqa: E402
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.plain
 
 TEXT = '''\
 Package: a
@@ -51,15 +51,16 @@ def test_a_document_for_each_package():
     status, *relations = documents[0]['items']
     assert status == {'c': 'Sta', 'j': {
         'archive': 'debian', 'version': '1.0-2', 'section': 'utils', 'maintainer': 'Zoé <z@example.org>', 'architecture': 'amd64',
-        'installed_size': 12, 'size': 345, 'description': 'the first line', 'depends': ['b', 'c', 'd', 'dpkg', 'libx']}}
+        'installed_size': 12, 'size': 345, 'description': 'the first line', 'depends': ['b', 'c', 'd', 'dpkg', 'libx'],
+        'words': ['a', 'first', 'line', 'the']}}
     assert {item['k']: item['j'] for item in relations} == {
         'b': {'version': '(>= 1.0), (<< 2)'}, 'c': {'qualifier': 'any', 'alternative': True},
         'd': {'version': '(= 3)', 'alternative': True}, 'libx': {}, 'dpkg': {'version': '(>= 1.15.6~)', 'pre': True}}
-    assert documents[1]['items'] == [{'c': 'Sta', 'j': {'archive': 'debian', 'version': '1'}}]
+    assert documents[1]['items'] == [{'c': 'Sta', 'j': {'archive': 'debian', 'version': '1', 'words': ['b']}}]
 
 
 def test_the_highest_version_wins():
-    assert convert(TEXT)[0]['items'] == [{'c': 'Sta', 'j': {'archive': 'debian', 'version': '1.0-10', 'description': 'higher'}}]
+    assert convert(TEXT)[0]['items'] == [{'c': 'Sta', 'j': {'archive': 'debian', 'version': '1.0-10', 'description': 'higher', 'words': ['a', 'higher']}}]
 
 
 def test_limit_and_first():

@@ -8,15 +8,22 @@ import pytest
 
 import browser as browsers
 from browser import Browser, Pages
+from dumps import back_up, restore
 from stack import SOURCE, wait_until
 
-pytestmark = [pytest.mark.once, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
+pytestmark = [pytest.mark.plain, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
 
 STACK = {'workers': 3}
+EMPTY = '<!doctype html><title>no session</title><script>window.isReady = true</script>'
 PAGE = """<!doctype html><title>test</title><script type=module>
 import * as client from './client/index.js'
 const words = new URLSearchParams(location.search)
 const step = words.get('step')
+const ahead = Number(words.get('ahead')), present = Date, now = Date.now
+if (ahead) window.Date = class extends present {
+  constructor(...words) { super(...words.length ? words : [now() + ahead]) }
+  static now() { return now() + ahead }
+}
 const never = () => { window.reached = step; return new Promise(() => {}) }
 window.client = client
 window.start = async (more = {}) => {
@@ -42,6 +49,7 @@ def pages(stack, tmp_path_factory):
     folder = tmp_path_factory.mktemp('pages')
     shutil.copytree(SOURCE / 'src/web/client', folder / 'client')
     (folder / 'page.html').write_text(PAGE)
+    (folder / 'empty.html').write_text(EMPTY)
     with contextlib.closing(Pages(folder)) as pages:
         stack.admin('ns', 'origins', 'lab', pages.origin)
         yield pages
@@ -63,8 +71,9 @@ class Desk:
         self.stack, self.pages, self.browser = stack, pages, browser
         self.id = f'note-{next(NUMBERS)}'
 
-    def open(self, step=''):
-        words = {'url': self.stack.url, 'name': self.id, 'id': self.id, **({'step': step} if step else {})}
+    def open(self, step='', ahead_ms=0):
+        """`ahead_ms`: by so much the clock of the browser is ahead."""
+        words = {'url': self.stack.url, 'name': self.id, 'id': self.id, **({'step': step} if step else {}), **({'ahead': str(ahead_ms)} if ahead_ms else {})}
         query = '&'.join(f'{name}={requote(value)}' for name, value in words.items())
         return self.browser.open(f'{self.pages.origin}/page.html?{query}')
 
@@ -201,4 +210,83 @@ def test_without_room_and_without_a_database_the_page_goes_on(desk):
     write(tab, '2', 'milk', wait='')
     assert desk.lines() == {'1': 'bread', '2': 'milk'}
     assert tab.run('db.status.get().lasting') is False
+    tab.close()
+
+
+HOUR_MS = 3600_000
+YEAR_MS = 365 * 24 * HOUR_MS
+# All copies as they were a year ago: older versions, another text.  Stamps begin with the year.
+AGE = """(async () => {
+  const opening = indexedDB.open(%s)
+  await new Promise(resolve => { opening.onsuccess = resolve })
+  const copies = opening.result.transaction('copies', 'readwrite').objectStore('copies')
+  const keys = await new Promise(resolve => { copies.getAllKeys().onsuccess = event => resolve(event.target.result) })
+  const values = await new Promise(resolve => { copies.getAll().onsuccess = event => resolve(event.target.result) })
+  const older = stamp => stamp > 1e13 ? stamp - 1e13 : stamp
+  values.forEach((copy, i) => {
+    for (const item of Object.values(copy.items)) Object.assign(item, { v: older(item.v), j: 'of last year' })
+    copies.put({ ...copy, v: older(copy.v), ct: older(copy.ct), dt: older(copy.dt) }, keys[i])
+  })
+  await new Promise(resolve => { copies.transaction.oncomplete = resolve })
+  opening.result.close()
+  return values.length
+})()"""
+
+
+def test_a_cache_of_a_year_ago_is_brought_up_to_date(desk):
+    """What was changed then, without a network, takes effect now, once."""
+    desk.stack.put('lab', {'c': 'Note', 'id': desk.id, 'items': [{'c': 'Line', 'k': key, 'j': 'old'} for key in ('kept', 'gone')]})
+    tab = desk.open(ahead_ms=-YEAR_MS)
+    until_shown(tab, {'kept': 'old', 'gone': 'old'})
+    tab.run('void (db.transport.fetch = () => Promise.reject(new TypeError("away")))')
+    write(tab, 'mine', 'of then')
+    tab.close()
+    desk.stack.put('lab', {'c': 'Note', 'id': desk.id, 'items': [{'c': 'Line', 'k': 'kept', 'j': 'new'}, {'c': 'Line', 'k': 'gone', 'del': True}]})
+    blank = desk.browser.open(f'{desk.pages.origin}/empty.html')
+    assert blank.run(AGE % json.dumps(f'stampd:{desk.id}')) == 1
+    blank.close()
+
+    tab = desk.open('before it is sent')
+    assert shown(tab)['mine'] == 'of then' and tab.run('db.status.get().pending') == 1
+    tab.close()
+    tab = desk.open()
+    desk.wait_for({'kept': 'new', 'mine': 'of then'})
+    tab.until('db.status.get().pending === 0')
+    until_shown(tab, {'kept': 'new', 'mine': 'of then'})
+    tab.close()
+
+
+@pytest.mark.parametrize('ahead_ms', [3 * HOUR_MS, -50 * HOUR_MS, -YEAR_MS])
+def test_a_browser_whose_clock_is_wrong_changes_and_follows(desk, ahead_ms):
+    tab = desk.open(ahead_ms=ahead_ms)
+    write(tab, '1', 'mine', wait='')
+    assert desk.lines() == {'1': 'mine'}
+    desk.stack.put('lab', {'c': 'Note', 'id': desk.id, 'items': [{'c': 'Line', 'k': '1', 'j': 'other'}]})
+    until_shown(tab, {'1': 'other'})
+    write(tab, '1', 'mine again', wait='')
+    assert desk.lines() == {'1': 'mine again'}
+    assert tab.run('db.status.get().pending') == 0
+    tab.close()
+
+
+def test_a_server_that_is_restored_beneath_an_open_page(desk, tmp_path):
+    """The page shows what the backup has, and what was changed meanwhile is sent to the restored server."""
+    stack = desk.stack
+    stack.put('lab', {'c': 'Note', 'id': desk.id, 'items': [{'c': 'Line', 'k': '1', 'j': 'of the backup'}]})
+    tab = desk.open()
+    until_shown(tab, {'1': 'of the backup'})
+    back_up(stack, tmp_path / 'backup')
+    write(tab, '1', 'lost', wait='')
+    write(tab, '2', 'lost', wait='')
+    assert desk.lines() == {'1': 'lost', '2': 'lost'}
+
+    restore(stack, tmp_path / 'backup')
+    write(tab, '3', 'meanwhile')
+    assert shown(tab) == {'1': 'lost', '2': 'lost', '3': 'meanwhile'}
+    stack.admin('ns', 'restored', 'lab')
+    stack.step('stampd', 'start')
+    desk.wait_for({'1': 'of the backup', '3': 'meanwhile'})
+    until_shown(tab, {'1': 'of the backup', '3': 'meanwhile'})
+    stack.put('lab', {'c': 'Note', 'id': desk.id, 'items': [{'c': 'Line', 'k': '1', 'j': 'after it'}]})
+    until_shown(tab, {'1': 'after it', '3': 'meanwhile'})
     tab.close()

@@ -12,7 +12,7 @@ from schema import Schemas
 from stack import PATIENCE_S, SOURCE
 from web import build_web
 
-pytestmark = [pytest.mark.once, pytest.mark.skipif(not shutil.which('node'), reason='there is no Node (Debian: nodejs)')]
+pytestmark = [pytest.mark.plain, pytest.mark.skipif(not shutil.which('node'), reason='there is no Node (Debian: nodejs)')]
 
 STACK = {'workers': 3}
 CLIENT = SOURCE / 'src/web/client'
@@ -45,12 +45,20 @@ def test_session(server):
     run_in_node(server, 'session')
 
 
+def test_old(server):
+    run_in_node(server, 'old')
+
+
 def test_storm(server):
     run_in_node(server, 'storm')
 
 
+def test_files(server):
+    run_in_node(server, 'files')
+
+
 def test_each_file_is_run():
-    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('pure', 'session', 'storm')}
+    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('files', 'old', 'pure', 'session', 'storm')}
 
 
 def test_the_example_of_the_readme_runs(server, tmp_path):

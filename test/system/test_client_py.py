@@ -15,6 +15,8 @@ import pytest
 from schema import Schemas
 from stack import SOURCE, run_program
 
+pytestmark = pytest.mark.plain
+
 FOLDER = SOURCE / 'doc/examples/client'
 sys.dont_write_bytecode = True  # not beside the example
 sys.path.insert(0, str(FOLDER))

@@ -6,7 +6,7 @@ import pytest
 
 from door_client import Client
 
-pytestmark = pytest.mark.once  # what nginx limits
+pytestmark = pytest.mark.plain  # what nginx limits
 
 STACK = {'workers': 2, 'settings': {'limit_client_connections': 5, 'limit_client_requests': 1, 'limit_client_burst': 20, 'trusted_proxies': '127.0.0.9'}}
 MANY = 60

@@ -113,7 +113,7 @@ def test_compressed(lab):
     assert answer.headers['Content-Encoding'] == 'gzip' and len(lines_of(answer)) == LARGE + 1
 
 
-@pytest.mark.once
+@pytest.mark.plain
 def test_a_worker_keeps_only_a_piece_of_it(lab):
     def peak():
         return max(int(line.split()[1]) for pid in lab.worker_pids() for line in open(f'/proc/{pid}/status') if line.startswith('VmRSS'))
@@ -123,7 +123,7 @@ def test_a_worker_keeps_only_a_piece_of_it(lab):
     assert peak() - before < LARGE * BYTES / 1024 / 4, 'KiB more than before'
 
 
-@pytest.mark.once
+@pytest.mark.plain
 def test_a_document_too_comes_in_pieces(lab):
     def peak():
         return max(int(line.split()[1]) for pid in lab.worker_pids() for line in open(f'/proc/{pid}/status') if line.startswith('VmHWM'))

@@ -1,19 +1,24 @@
 """The console in Chromium: what an administrator does there; what the page may not do; accessibility."""
+import base64
 import contextlib
 import gzip
 import json
+import os
 import re
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
 import browser as browsers
 from browser import Browser
 from hands import BY_LABEL, WATCH, Hands
+from manager import Manager
 from stack import PATIENCE_S, SOURCE, wait_until
 from web import built_page, install_packages, serve_page
 
-pytestmark = [pytest.mark.once, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
+pytestmark = [pytest.mark.plain, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
 
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'team': 'rules'}}
 PAGE_MOST = 100 * 1024  # bytes of all files of the page, compressed
@@ -51,6 +56,11 @@ class Desk(Hands):
 
     def go(self, *parts):
         self.tab.run(f'location.hash = {json.dumps("#/" + "/".join(parts))}')
+
+    def rows(self, caption):
+        """The texts of the cells of a table."""
+        return self.tab.run(f'''[...document.querySelectorAll("table")].find((one) => one.caption?.textContent === {json.dumps(caption)})
+            .tBodies[0].innerText.trim().split("\\n").map((row) => row.split("\\t").map((cell) => cell.trim()))''')
 
     def value(self, label):
         return self.tab.run(BY_LABEL.format(text=json.dumps(label)) + '?.value')
@@ -114,6 +124,41 @@ def test_a_key_that_has_been_changed_ends_the_session(desk):
     }''')
     desk.go('ns', 'lab', 'tasks')
     desk.shows("Administrator's key")
+
+
+def sign_in_by_account(desk, name, password):
+    desk.click('Use an account')
+    desk.fill('Name', name)
+    desk.fill('Password', password)
+    desk.click('Sign in')
+
+
+def test_an_administrator_signs_in_with_an_account(stack, browser, address):
+    stack.op('z', 'ns', {'set': {'ns': 'z', 'accounts': {'session_days': 1}}}, admin=True)
+    create = lambda name, roles: stack.op('z', 'accounts', {'create': {'name': name, 'password': 'correct horse battery', 'roles': roles}}, admin=True)['out']['account']  # noqa: E731
+    ann = create('ann', ['administrator'])
+    create('bob', ['reader'])
+    desk = Desk(browser, address)
+    sign_in_by_account(desk, 'ann', 'not her password')
+    desk.shows('The name or the password is wrong.')
+    desk.fill('Name', 'bob')
+    desk.fill('Password', 'correct horse battery')
+    desk.click('Sign in')
+    desk.shows("This is not the administrator's key.")
+    desk.fill('Name', 'ann')
+    desk.fill('Password', 'correct horse battery')
+    desk.click('Sign in')
+    desk.shows('team')
+    sessions = lambda: stack.op('z', 'accounts', {'get': ann}, admin=True)['out']['sessions']  # noqa: E731
+    assert [one['device'] for one in sessions()] == ['console']
+    desk.click('Sign out')
+    wait_until(lambda: sessions() == [], what='the end of the session')
+    sign_in_by_account(desk, 'ann', 'correct horse battery')
+    desk.shows('team')
+    stack.op('z', 'accounts', {'set': {'account': ann, 'disabled': True}}, admin=True)
+    desk.go('warnings')
+    desk.shows("Administrator's key")
+    desk.tab.close()
 
 
 # --- namespaces ---
@@ -197,6 +242,11 @@ def test_an_item_is_removed_and_raw_text_stays_raw(stack, desk):
     desk.shows('will be removed')
     desk.click('Save')
     wait_until(lambda: [(item['c'], item.get('s')) for item in stack.get('lab', ('Note', 'raw'))['items']] == [('Text', 'not {JSON')], what='the change')
+    desk.misses('will be removed')
+    desk.click('Show removed items')
+    desk.shows('Those before')
+    desk.tab.until("document.querySelector('table caption') !== null")
+    assert [row[0] for row in desk.rows('Removed items')] == ['Line / 1']
 
 
 def test_another_writer_is_not_overwritten(stack, desk):
@@ -209,6 +259,89 @@ def test_another_writer_is_not_overwritten(stack, desk):
     assert stack.get('lab', ('Note', 'shared'))['items'][0]['j'] == 3
     desk.click('Discard and read again')
     wait_until(lambda: desk.value('Main') == '3', what='the content of the other')
+
+
+def test_files_are_attached_downloaded_and_removed(stack, desk):
+    stack.put('lab', {'c': 'Note', 'id': 'files', 'items': [{'c': 'Line', 'k': '1', 'j': 1}]})
+    desk.go('ns', 'lab', 'documents', 'Note', 'files')
+    desk.shows('Attach')
+    desk.tab.run('''(() => {
+        const input = document.querySelector('input[type=file]'), picked = new DataTransfer()
+        picked.items.add(new File(['the content'], 'a b.txt', { type: 'text/plain' }))
+        input.files = picked.files
+        input.dispatchEvent(new Event('change', { bubbles: true }))
+    })()''')
+    wait_until(lambda: desk.value('Key of the attachment') == 'a b.txt', what='the key')
+    desk.click('Attach')
+    desk.shows('File of 11 B, text/plain')
+    assert stack.http.get(f'{stack.url}/lab/doc/Note/files/file/a%20b.txt', timeout=PATIENCE_S).content == b'the content'
+    desk.tab.run("URL.createObjectURL = (file) => { window.saved = file; return 'blob:none' }; HTMLAnchorElement.prototype.click = function () { window.savedAs = this.download }")
+    desk.click('Download a b.txt')
+    desk.tab.until("window.savedAs === 'a b.txt'")
+    assert desk.tab.run('saved.text()') == 'the content'
+    desk.tab.run("[...document.querySelectorAll('.item')].find((one) => one.innerText.includes('a b.txt')).querySelector('.hint button').click()")
+    desk.shows('will be removed')
+    desk.click('Save')
+    desk.misses('File of 11 B')
+    wait_until(lambda: stack.http.get(f'{stack.url}/lab/doc/Note/files/file/a%20b.txt', timeout=PATIENCE_S).status_code == 404, what='the removal')
+
+
+def test_rights_are_explained(stack, desk):
+    rules = {'Memo': {'owner': 'Main.owner', 'read': ['role:reader', 'owner'], 'update': ['owner'], 'items': {'Secret': {'see': []}}}}
+    stack.op('z', 'ns', {'set': {'ns': 'team', 'accounts': {}, 'rules': rules}}, admin=True)
+    eve = stack.op('team', 'accounts', {'create': {'name': 'eve', 'password': 'correct horse battery'}}, admin=True)['out']['account']
+    stack.put('team', {'c': 'Memo', 'id': 'm', 'items': [{'c': 'Main', 'j': {'owner': eve}}, {'c': 'Secret', 'j': 1}]}, admin=True)
+    desk.go('ns', 'team', 'documents', 'Memo', 'm')
+    desk.shows('Rights of a caller')
+    desk.click('Rights of a caller')
+    desk.click('Explain')
+    desk.shows('Nobody signed in')
+    assert desk.rows('Rights') == [['read', 'refused', 'Memo.read'], ['list', 'refused', 'Memo.list'], ['update', 'refused', 'Memo.read'], ['delete', 'refused', 'Memo.read'],
+                                   ['see items Main', 'refused', 'Memo.read'], ['write items Main', 'refused', 'Memo.read'],
+                                   ['see items Secret', 'refused', 'Memo.read'], ['write items Secret', 'refused', 'Memo.read']]
+    for who in ('eve', eve):
+        desk.fill('Account', who)
+        desk.click('Explain')
+        desk.shows(f'{who}.')
+        assert [row[1:] for row in desk.rows('Rights')][:4] == [['allowed', 'Memo.read[1]'], ['refused', 'Memo.list'], ['allowed', 'Memo.update[0]'], ['refused', 'Memo.delete']]
+        assert desk.rows('Rights')[6] == ['see items Secret', 'refused', 'Memo.items.Secret.see']
+    desk.fill('Account', 'whoever')
+    desk.click('Explain')
+    desk.shows('This account is not served')
+    desk.fill('Roles to try', 'reader')
+    desk.click('Explain')
+    desk.shows('roles reader')
+    assert desk.rows('Rights')[0] == ['read', 'allowed', 'Memo.read[0]']
+
+
+def test_a_request_is_explained_and_a_table_of_cases_is_run(stack, desk):
+    stack.op('z', 'ns', {'set': {'ns': 'team', 'accounts': {}, 'rules': {'Memo': {'owner': 'Main.owner', 'read': ['role:reader', 'owner'], 'create': ['account']}}}}, admin=True)
+    desk.go('ns', 'team', 'rules')
+    desk.fill('Class', 'Memo')
+    desk.fill('Document', 'not there')
+    desk.fill('Account', 'whoever')
+    desk.fill('Roles to try', 'reader')
+    desk.click('Explain')
+    desk.shows('whoever, roles reader.')
+    assert desk.rows('Rights') == [['create', 'allowed', 'Memo.create[0]']]
+
+    case = {'caller': {'account': 'ann', 'roles': ['reader']}, 'may': 'read', 'document': {'c': 'Memo', 'id': 'x'}}
+    table = {'cases': [{**case, 'name': 'a reader', 'expected': True}, {**case, 'caller': {'account': 'bob'}, 'expected': True}], 'rules': {'Memo': {'read': ['account']}}}
+    desk.fill('Table of cases (JSON)', json.dumps(table))
+    desk.click('Test')
+    desk.shows('2 cases, 1 failed.')
+    assert desk.rows('Cases') == [['a reader', 'ann (reader)', 'read Memo/x', 'allowed', 'Memo.read[0]', 'as expected'],
+                                  ['cases[1]', 'bob', 'read Memo/x', 'refused', 'Memo.read', 'expected: allowed']]
+    desk.act(BY_LABEL.format(text=json.dumps('By the rules of the namespace')), 'one.click()')
+    desk.click('Test')
+    desk.shows('2 cases, 0 failed.')
+    table['cases'][1]['may'] = 'fly'
+    desk.fill('Table of cases (JSON)', json.dumps(table))
+    desk.click('Test')
+    desk.shows('/param/cases/1/may')
+    desk.fill('Table of cases (JSON)', '{')
+    desk.click('Test')
+    desk.shows('Table: ')
 
 
 def test_documents_are_listed_in_pages(stack, desk):
@@ -247,6 +380,13 @@ def test_a_task_is_held_moved_and_dropped(stack, desk):
     desk.click(id_)
     desk.click('Hold')
     desk.shows('held')
+    desk.go('ns', 'lab', 'tasks')
+    desk.fill('State', 'parked')
+    desk.shows('There are no such tasks.')
+    desk.fill('State', 'held')
+    desk.tab.until("[...document.querySelectorAll('caption')].some((one) => one.textContent === 'Tasks')")
+    assert [(row[0], row[2]) for row in desk.rows('Tasks')] == [(id_, 'held')]
+    desk.click(id_)
     task = lambda: stack.op('lab', 'tasks', {'show': id_}, admin=True)['out'].get('task')  # noqa: E731
     assert task()['state'] == 'held'
     desk.fill('Start at', '2031-05-06T07:08:09')
@@ -257,6 +397,119 @@ def test_a_task_is_held_moved_and_dropped(stack, desk):
     desk.click('Drop', 'dialog[open] button')
     desk.shows('This task is done or was dropped.')
     assert task() is None
+
+
+def test_periodic_tasks_have_their_next_times(stack, desk):
+    stack.admin('cron', 'add', 'lab', 'Nightly', 'D0315', 'put', '--param', '{"docs":[]}')
+    desk.go('ns', 'lab', 'tasks')
+    desk.shows('Periodic tasks')
+    desk.shows('Nightly')
+    assert desk.rows('Periodic tasks')[0][:4] == ['Nightly', 'put', 'D0315', 'unplanned']
+    Manager(stack, 'lab').scan()
+    desk.go('ns', 'lab', 'settings')
+    desk.shows('Quotas')
+    desk.go('ns', 'lab', 'tasks')
+    desk.shows('planned')
+    row = desk.rows('Periodic tasks')[0]
+    assert row[3] == 'planned' and ':15:00' in row[4]
+    desk.click('Nightly')
+    desk.shows('Run now')
+    stack.admin('cron', 'drop', 'lab', 'Nightly')
+
+
+# --- queues ---
+
+def test_tasks_are_paused_and_resumed(stack, desk):
+    paused = lambda: [one.get('op', one.get('qn')) for one in stack.op('lab', 'tasks', {'backlog': True}, admin=True)['out']['paused']]  # noqa: E731
+    stack.psql('lab', "select task_create('put', startat => 400101000000000)")
+    desk.go('ns', 'lab', 'tasks')
+    desk.fill('Pause an operation', 'put')
+    desk.click('Pause it')
+    desk.shows('Operation put')
+    desk.click('Pause')
+    desk.shows('Queue 0')
+    assert paused() == ['put', 0]
+    desk.click('Resume')
+    desk.misses('Operation put')
+    desk.click('Resume')
+    desk.misses('Queue 0')
+    assert paused() == []
+
+
+def is_paused(stack):
+    return stack.request('POST', '/qm/op', json={'op': 'list', 'key': stack.queue_key}).json()['out']['suspended']
+
+
+def test_a_queue_manager_is_paused_and_resumed(stack, desk):
+    stack.step('queue', 'start')
+    try:
+        desk.go('queues')
+        desk.shows('running')
+        desk.click('Pause')
+        desk.shows('paused')
+        wait_until(lambda: is_paused(stack), what='the pause')
+        desk.click('Resume')
+        desk.shows('places used')
+        wait_until(lambda: not is_paused(stack), what='the end of the pause')
+        desk.misses('paused')
+        desk.fill('Queue manager', 'qmnone')
+        desk.click('Show')
+        desk.tab.until("document.querySelector('.refusal') !== null")
+        assert desk.tab.run("Boolean(document.querySelector('header nav'))"), 'a refusal of a manager does not sign out'
+    finally:
+        stack.step('queue', 'stop')
+
+
+# --- schema ---
+
+def test_a_schema_is_declared_and_its_progress_shown(stack, desk):
+    desk.go('ns', 'lab', 'schema')
+    desk.shows('The declaration is applied.')
+    desk.fill('Declaration (JSON)', '{"classes": {"Shop": {"zombieDays": -1}}}')
+    desk.click('Check')
+    desk.shows('/param/check/classes/Shop/zombieDays')
+    desk.fill('Declaration (JSON)', '{"classes": {"Shop": {"items": {"Main": {"singleton": true, "fields": {"town": "string"}}}}}}')
+    desk.click('Check')
+    desk.shows('The declaration is valid: 1 classes.')
+    desk.click('Declare')
+    desk.shows('Declared.')
+    desk.shows('create')
+    assert desk.rows('Plan') == [['Shop', 'create']]
+    assert [*stack.op('z', 'schema', {'get': 'lab'}, admin=True)['out']['schema']['classes']] == ['Shop']
+    desk.click('Show the steps')
+    desk.shows('It waits for')
+    watch = subprocess.Popen(stack.admin_words('schema', 'watch'), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        desk.shows('x_Shop_Main')
+        desk.click('Apply')
+        desk.click('Apply', 'dialog[open] button')
+        desk.shows('lab: the declaration is applied')  # what the command has printed
+        desk.shows('The declaration is applied.')  # without being asked again
+    finally:
+        watch.terminate()
+        watch.wait()
+    stack.psql('lab', "insert into schema_fill values ('Shop', 'Main', '', 42)")
+    desk.shows('in progress')
+    assert desk.rows('Being filled') == [['Shop', 'fields of Main', '42']]
+    stack.psql('lab', 'delete from schema_fill')
+    desk.shows('All that is applied can be used.')
+
+
+# --- warnings ---
+
+def test_recent_warnings_are_shown(stack, desk):
+    pid = stack.kill_worker()
+    found = lambda: [one for one in stack.op('z', 'warnings', {'limit': 256}, admin=True)['out']['warnings'] if f'pid={pid}' in one['text']]  # noqa: E731
+    wait_until(found, what='the line of the log')
+    (line,) = found()
+    assert line['level'] == 'error' and line['pid'] != pid and line['text'] in stack.log() and line['at'] > 260101000000000
+    assert stack.key not in json.dumps(stack.op('z', 'warnings', {'limit': 256}, admin=True))
+    desk.go('warnings')
+    desk.shows(line['text'])
+    assert stack.op('z', 'warnings', {'limit': 1}, admin=True)['out']['warnings'] == found()[:1]
+    for param, ns in (({'limit': 0}, 'z'), ({'limit': 257}, 'z'), ({}, 'lab')):
+        assert stack.request('POST', f'/{ns}/op/warnings', json={'param': param}, admin=True).json()['code'] == 'AARG'
+    assert stack.request('POST', '/z/op/warnings', json={}).json()['code'] == 'SCLOSED'
 
 
 # --- accounts ---
@@ -320,8 +573,9 @@ def axe(tmp_path_factory):
 
 
 PAGES = [((), 'team'), (('server',), 'Latency'), (('ns', 'lab', 'documents'), 'Another class'), (('ns', 'lab', 'documents', 'Note'), 'Beginning of the id'),
-         (('ns', 'lab', 'documents', 'Note', 'axe'), 'Read again'), (('ns', 'lab', 'tasks'), 'History'), (('ns', 'team', 'accounts'), 'Find'),
-         (('ns', 'lab', 'settings'), 'Quotas')]
+         (('ns', 'lab', 'documents', 'Note', 'axe'), 'Read again'), (('ns', 'lab', 'tasks'), 'Oldest due'), (('ns', 'team', 'accounts'), 'Find'),
+         (('ns', 'lab', 'settings'), 'Quotas'), (('ns', 'lab', 'schema'), 'Declaration (JSON)'), (('ns', 'team', 'rules'), 'Table of cases (JSON)'),
+         (('queues',), 'Queue manager'), (('warnings',), 'Read again')]
 
 
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
@@ -329,6 +583,7 @@ def test_no_page_has_a_known_obstacle(stack, desk, axe, scheme):
     stack.op('z', 'ns', {'set': {'ns': 'team', 'accounts': {}}}, admin=True)
     stack.put('lab', {'c': 'Note', 'id': 'axe', 'items': [{'c': 'Main', 'j': {}}]})
     request_task(stack, 'axe')
+    stack.psql('lab', "select task_create('put', startat => 400101000000000)")
     desk.tab.call('Emulation.setEmulatedMedia', features=[{'name': 'prefers-color-scheme', 'value': scheme}])
     desk.tab.run(axe)
     for parts, words in PAGES:
@@ -338,13 +593,127 @@ def test_no_page_has_a_known_obstacle(stack, desk, axe, scheme):
         assert found == [], parts
 
 
-def test_the_page_is_usable_on_a_phone_and_by_keyboard(desk):
+class Keyboard:
+    def __init__(self, tab):
+        self.tab = tab
+
+    def press(self, key, code=0, text='', shift=False):
+        for kind in ('keyDown', 'keyUp'):
+            self.tab.call('Input.dispatchKeyEvent', type=kind, modifiers=8 if shift else 0, key=key, code=key, windowsVirtualKeyCode=code, **({'text': text} if kind == 'keyDown' and text else {}))
+
+    def type(self, text):
+        self.tab.call('Input.insertText', text=text)
+
+    def enter(self):
+        self.press('Enter', 13, '\r')
+
+    def reach(self, words, most=60, back=False):
+        """Tabs, or goes back, to the element with these words, or this label; it has a mark of the focus."""
+        for _ in range(most):
+            self.press('Tab', 9, shift=back)
+            if self.tab.run('''(() => { const one = document.activeElement
+                return (one.ariaLabel ?? one.labels?.[0]?.textContent ?? one.textContent).split(/\\s+/).filter(Boolean).join(' ') })()''') == words:
+                assert self.tab.run('getComputedStyle(document.activeElement).outlineStyle') != 'none'
+                return
+        raise AssertionError(f'no Tab leads to {words}')
+
+
+def test_all_is_done_by_keyboard(stack, browser, address):
+    desk = Desk(browser, address)
+    keys = Keyboard(desk.tab)
+    desk.tab.until('document.activeElement.tagName === "INPUT"')  # the key is asked for at once
+    keys.type(stack.key)
+    keys.enter()
+    desk.shows('team')
+    keys.reach('Skip to the page')
+    keys.enter()
+    assert desk.tab.run('document.activeElement.id') == 'main'
+    keys.reach('lab')
+    keys.enter()
+    desk.shows('Another class')
+    assert desk.tab.run('document.activeElement.id') == 'main', 'a new page is read from its beginning'
+    keys.reach('Another class')
+    keys.type('Typed')
+    keys.enter()
+    desk.shows('Beginning of the id')
+    keys.reach('New document')
+    keys.enter()
+    keys.reach('Id')
+    keys.type('one')
+    keys.enter()
+    desk.shows('does not exist yet')
+    keys.reach('Class of the item')
+    keys.type('Main')
+    keys.reach('Add an item')
+    keys.enter()
+    desk.shows('Not stored yet')
+    keys.reach('Main new', back=True)
+    desk.fill('Main new', '{"a": 1}')
+    keys.reach('Create')
+    keys.enter()
+    wait_until(lambda: stack.get('lab', ('Typed', 'one')).get('items'), what='the document')
+    desk.shows('Changed')
+    keys.reach('Delete')
+    keys.enter()
+    desk.tab.until('document.querySelector("dialog[open]") !== null')
+    keys.press('Escape', 27)
+    desk.tab.until('document.querySelector("dialog[open]") === null')
+    assert stack.get('lab', ('Typed', 'one'))['v'], 'Escape deletes nothing'
+    desk.tab.close()
+
+
+def test_the_page_is_usable_on_a_phone(desk):
     desk.tab.call('Emulation.setDeviceMetricsOverride', width=360, height=640, deviceScaleFactor=1, mobile=True)
     for parts, words in PAGES:
         desk.go(*parts)
         desk.shows(words)
         assert desk.tab.run('document.documentElement.scrollWidth') <= 360, parts
-    desk.go()
-    desk.shows('team')
-    desk.tab.call('Input.dispatchKeyEvent', type='keyDown', key='Tab', code='Tab', windowsVirtualKeyCode=9)
-    assert desk.tab.run('document.activeElement.tagName') in ('A', 'BUTTON', 'DIV')
+
+
+# --- pictures for the pages ---
+
+PICTURES = os.environ.get('STAMPD_PICTURES')  # a folder
+SHOP = {'items': {'Main': {'singleton': True, 'fields': {'town': 'string', 'sales': 'long'}}, 'Order': {'fields': {'day': 'string'}}}}
+MEMO_RULES = {'Memo': {'owner': 'Main.owner', 'read': ['owner', 'role:reader'], 'list': ['owner'], 'create': ['account'], 'update': ['owner'], 'delete': ['owner']}}
+MEMO = {'c': 'Memo', 'id': 'plan', 'items': [{'c': 'Main', 'j': {'owner': 'ann'}}]}
+MEMO_CASES = [('the owner changes it', {'account': 'ann'}, 'update', True), ('a reader reads it', {'account': 'bob', 'roles': ['reader']}, 'read', True),
+              ('a reader finds it in a list', {'account': 'bob', 'roles': ['reader']}, 'list', True), ('nobody reads it without signing in', None, 'read', False)]
+
+
+@pytest.mark.skipif(not PICTURES, reason='pictures are made on request: STAMPD_PICTURES=FOLDER')
+def test_pictures(stack, desk):
+    def take(name, *parts, words):
+        desk.go(*parts)
+        desk.shows(words)
+        return Path(PICTURES) / f'console-{name}.png'
+
+    def save(path):
+        desk.tab.run('document.fonts.ready.then(() => true)')
+        path.write_bytes(base64.b64decode(desk.tab.call('Page.captureScreenshot', format='png')['data']))
+    desk.tab.call('Emulation.setDeviceMetricsOverride', width=1200, height=800, deviceScaleFactor=1, mobile=False)
+    stack.op('z', 'ns', {'set': {'ns': 'team', 'accounts': {}, 'rules': MEMO_RULES}}, admin=True)
+    stack.op('z', 'schema', {'set': {'ns': 'lab', 'schema': {'classes': {'Shop': SHOP, 'Town': {'items': {'Main': {'singleton': True}}}}}}}, admin=True)
+    stack.op('z', 'schema', {'plan': {'ns': 'lab'}}, admin=True)
+    stack.admin('schema', 'watch', '--once')
+    path = take('schema', 'ns', 'lab', 'schema', words='Apply will')
+    desk.shows('create table')
+    save(path)
+    path = take('rules', 'ns', 'team', 'rules', words='Table of cases')
+    table = {'documents': [MEMO], 'cases': [{'name': name, **({'caller': caller} if caller else {}), 'may': may, 'document': 'Memo/plan', 'expected': expected}
+                                            for name, caller, may, expected in MEMO_CASES]}
+    desk.fill('Table of cases (JSON)', json.dumps(table, indent=1))
+    desk.click('Test')
+    desk.shows('4 cases, 1 failed.')
+    desk.tab.run('document.querySelectorAll("h2")[1].scrollIntoView({ block: "start" })')
+    save(path)
+    stack.step('queue', 'start')
+    try:
+        for name in ('mail', 'index', 'report'):
+            stack.op('lab', 'task', {'op': 'put', 'param': {'docs': [{'c': 'Done', 'id': name}]}, 'delay': 20, 'info': name})
+        path = take('queues', 'queues', words='Queue manager')
+        desk.click('Scan now')
+        desk.click('Pause')
+        desk.shows('paused')
+        save(path)
+    finally:
+        stack.step('queue', 'stop')

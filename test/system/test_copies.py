@@ -16,6 +16,8 @@ from manager import Manager
 from schema import Schemas, check_side
 from stack import Problem, is_alive, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 4, 'settings': {'live_keepalive_s': 1, 'live_stall_s': 1}}
 GROUPS = 1000
 BATCH = 1000  # copies of one commit
@@ -34,11 +36,17 @@ def kit():
     shutil.rmtree(kit.path, ignore_errors=True)
 
 
-@pytest.fixture
-def manager(stack):
-    """Everything from the start."""
+def start_over(stack):
+    """The association is deleted by the server first: what psql does reaches copies in caches a moment later, and an operation that finds the
+    former one refuses to found it."""
+    stack.put('lab', {'c': 'Asso', 'id': 'chess', 'delete': True})
     stack.psql('lab', 'truncate doc, item')
     stack.psql('lab', 'truncate taskqueue, task_history')
+
+
+@pytest.fixture
+def manager(stack):
+    start_over(stack)
     return Manager(stack, 'lab')
 
 
@@ -289,8 +297,7 @@ def overtake(stack, session, turn):
 
 def test_an_older_state_that_comes_later_never_overwrites(stack, session):
     for turn in range(10):
-        stack.psql('lab', 'truncate doc, item')
-        stack.psql('lab', 'truncate taskqueue, task_history')
+        start_over(stack)
         if overtake(stack, session, turn):
             break
     else:

@@ -5,7 +5,7 @@ import pytest
 
 from stack import SOURCE
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.plain
 
 GOOD = '[==========] Running 3 test(s).\n[==========] 3 test(s) run.\n[  PASSED  ] 3 test(s).\n'
 BAD = '[==========] 3 test(s) run.\n[  PASSED  ] 1 test(s).\n[  FAILED  ] 2 test(s), listed below:\n'

@@ -10,6 +10,8 @@ import pytest
 
 from stack import BUILD
 
+pytestmark = pytest.mark.plain
+
 UTC = datetime.timezone.utc
 MINUTE, HOUR, DAY = (datetime.timedelta(**{unit: 1}) for unit in ('minutes', 'hours', 'days'))
 ZONES = ['UTC', 'Europe/Paris', 'Europe/Dublin', 'America/New_York', 'America/St_Johns', 'America/Santiago',

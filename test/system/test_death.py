@@ -12,6 +12,8 @@ import pytest
 from history import History
 from stack import PATIENCE_S, Problem, Stack, StackError, children, is_alive, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 4}
 SECONDS = 6
 

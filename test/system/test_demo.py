@@ -18,7 +18,7 @@ import urllib3
 
 from stack import BUILD, PATIENCE_S, ROOM, SOURCE, children, free_port, is_alive, wait_until
 
-pytestmark = pytest.mark.once  # it is about scripts: nothing new with another build
+pytestmark = pytest.mark.plain  # it is about scripts: nothing new with another build
 
 DOCUMENTS = 200
 
@@ -48,7 +48,7 @@ class Demo:
         return int((self.state / f'run/{part}.pid').read_text().split()[0])
 
     def pids(self):
-        masters = [self.pid(part) for part in ('postgres', 'stampd', 'nginx', 'queue')]
+        masters = [self.pid(part) for part in ('postgres', 'stampd', 'nginx', 'queue', 'schema')]
         return masters + [child for master in masters for child in children(master)]
 
     def get(self, ns, name, **more):
@@ -93,7 +93,7 @@ def running(demo):
 def test_status_before_anything(demo):
     done = demo.run('status')
     assert done.returncode == 3
-    assert done.stdout.count('stopped') == 4
+    assert done.stdout.count('stopped') == 5
 
 
 def test_the_first_start_shows_three_requests_and_their_answers(demo):

@@ -9,6 +9,8 @@ import pytest
 
 from stack import SOURCE, run_program, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'other': 'open', 'shut': 'closed'},
          'settings': {'limit_content_bytes': 8 << 20}}
 PACKAGES = 3000

@@ -1,13 +1,18 @@
 """Encrypted namespaces: what is stored of them discloses nothing, what was moved or altered is never served, and keys change under way."""
 import json
-import shutil
 import subprocess
+import threading
 
 import pytest
 
 import archives
+import firestore_export
 from manager import Manager
 from stack import BUILD, SERVER_USER, refused, run_program, wait_until
+from succession import succeed
+from vault import create, new_site_key
+
+pytestmark = pytest.mark.plain
 
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open'}, 'settings': {'limit_kept_bytes': 1 << 20}}
 PLANTED = 'marzipan-7719'
@@ -19,21 +24,6 @@ def doc(id_, *items):
 
 def line(key, value):
     return {'c': 'Line', 'k': key, 'j': value}
-
-
-def new_site_key(stack, name):
-    path = stack.path / 'etc' / name
-    run_program(BUILD / 'src/stampctl', 'key', 'new', '--site', path)
-    if SERVER_USER:
-        shutil.chown(path, SERVER_USER['user'])
-    return path
-
-
-def create(stack, code):
-    file = stack.path / 'nginx.pid'
-    file.write_text(f'{stack.pid("nginx")}\n')
-    stack.admin('ns', 'create', code, '--encrypted', '--access', 'open', '--nginx-pid', file)
-    wait_until(lambda: stack.ping(code).status_code == 200, what='the namespace')
 
 
 @pytest.fixture(scope='module')
@@ -99,6 +89,26 @@ def test_the_argument_of_a_task_is_encrypted(vault):
     manager.hurry()
     assert manager.run(id_)['result'] == 'done'
     assert content(vault.get('vault', ('Note', 'n3')), 'k') == PLANTED
+    manager.scan()
+    vault.psql('vault', 'truncate task_history')
+
+
+@pytest.mark.parametrize('more', [{}, {'resource': 'r'}])
+def test_a_past_task_of_which_the_history_keeps_no_clear_argument_runs_again(vault, more):
+    manager = Manager(vault, 'vault')
+    manager.scan()
+    vault.psql('vault', 'truncate task_history')
+    id_ = vault.op('vault', 'task', {'op': 'put', 'param': {'docs': [doc('n4', line('k', PLANTED))]}, **more}, admin=True)['out']['id']
+    assert manager.run(id_)['result'] == 'done'
+    (kept, result), = vault.psql('vault', 'select param, result from task_history')
+    assert kept.startswith('~1.') and result.startswith('~1.')
+    assert vault.op('vault', 'tasks', {'history': {}}, admin=True)['out']['attempts'][0]['param'] == kept
+    vault.put('vault', {'c': 'Note', 'id': 'n4', 'delete': True})
+    assert vault.op('vault', 'tasks', {'redrive': id_}, admin=True)['out']['done'] == 1
+    assert manager.run(id_)['result'] == 'done'
+    assert content(vault.get('vault', ('Note', 'n4')), 'k') == PLANTED
+    with pytest.raises(Exception, match='encrypted_namespace'):
+        vault.psql('vault', "update task_history set param = '{}'")
 
 
 @pytest.mark.parametrize('change', [
@@ -124,26 +134,26 @@ def test_what_was_moved_or_altered_is_a_fault(vault, change):
 
 def test_the_database_stores_nothing_in_clear(vault):
     for sql in ("select put_item('Note', 'clear', 'Line', 'a', '1')", "select task_create('x', '{\"a\":1}')",
-                "insert into subscription (session) values ('x')"):
-        with pytest.raises(Exception, match='encrypted_namespace|null value'):
+                "select task_create('push', '{\"session\":\"x\",\"more\":1}', resource => 'x')",
+                "insert into subscription (session, version, until, context) values ('a-session-of-nobody', 1, 1, 'clear')",
+                "insert into subscription_definition (session, key, def) values ('a-session-of-nobody', 'cNote/@', 'Note')",
+                "insert into unique_property (class, name, keys, is_global) values ('Note', 'a', '{Main.a}', true)"):
+        with pytest.raises(Exception, match='encrypted_namespace'):
             vault.psql('vault', sql)
 
 
 def test_what_needs_contents_in_the_database_is_refused(vault, tmp_path):
     assert vault.op('vault', 'list', {'c': 'Note'})['out']
-    refused('OENCRYPTED', vault.op, 'vault', 'subs', {'defs': ['Note']}, session='encrypted-session-1')
-    file = vault.http.put(f'{vault.url}/vault/doc/Note/n2/file/f', data=b'x', headers={'Content-Type': 'text/plain', 'Authorization': f'Bearer {vault.key}'}, timeout=60)
-    assert file.status_code == 503 and file.json()['code'] == 'OENCRYPTED', file.text
     schema = tmp_path / 'schema'
-    schema.write_text(json.dumps({'classes': {'Note': {'items': {'Main': {'singleton': True, 'fields': {'f': 'string'}}}}}}))
-    vault.admin('schema', 'set', 'vault', schema)
-    assert 'encrypted' in vault.admin('schema', 'apply', 'vault', status=1).error
+    main = {'singleton': True, 'fields': {'f': 'string'}}
+    for declared in ({'items': {'Main': main}}, {'items': {'Main': {'singleton': True}}, 'unique': {'f': {'key': ['Main.f'], 'global': True}}}):
+        schema.write_text(json.dumps({'classes': {'Note': declared}}))
+        vault.admin('schema', 'set', 'vault', schema)
+        assert 'encrypted' in vault.admin('schema', 'apply', 'vault', status=1).error
     schema.write_text(json.dumps({'classes': {'Tune': {'items': {'Main': {'singleton': True, 'content': {'type': 'object'}}}}}}))
     vault.admin('schema', 'set', 'vault', schema)
     vault.admin('schema', 'apply', 'vault')
     refused('ACONTENT', vault.put, 'vault', {'c': 'Tune', 'id': 't', 'items': [{'c': 'Main', 'j': 1}]})
-    assert 'encrypted' in vault.admin('ns', 'access', 'vault', 'rules', status=1).error
-    assert 'encrypted' in vault.admin('ns', 'create', 'other', '--encrypted', '--access', 'rules', status=2).error
 
 
 def test_archives_move_documents_in_and_out(vault, tmp_path):
@@ -167,6 +177,8 @@ def test_archives_move_documents_in_and_out(vault, tmp_path):
     assert 'encrypted' in vault.admin('import-csv', 'vault', tmp_path / 'rows.csv', '--class', 'Word', '--id', 'id', status=1).error
     (tmp_path / 'all.json').write_text('{"rows":[{"id":"a","doc":{"_id":"a"}}]}')
     assert 'encrypted' in vault.admin('import-couchdb', 'vault', tmp_path / 'all.json', '--class', 'Word', status=1).error
+    folder = firestore_export.write(tmp_path / 'export', {'output-0': [firestore_export.entity('words/a', {'word': 'one'})]})
+    assert 'encrypted' in vault.admin('import-firestore', 'vault', folder, '--class', 'Word', status=1).error
 
 
 def ids(stack, ns):
@@ -191,6 +203,63 @@ def test_keys_change_while_it_serves(vault):
     vault.set(site_key_former_file='')
     assert content(vault.get('vault', ('Note', 'n6')), 'new') == 'under the second'
     assert 'is not encrypted' in vault.admin('ns', 'keys', 'lab', status=1).error
+
+
+def test_the_site_key_changes_while_it_serves(vault):
+    """By successors: no request fails, and each step is served by servers that have the keys."""
+    vault.put('vault', doc('n7', line('k', 'rotated')))
+    third, before = new_site_key(vault, 'third.key'), vault.psql('vault', 'select distinct site from data_key')
+    failures, stop = [], threading.Event()
+
+    def ask():
+        while not stop.is_set():
+            answer = vault.request('POST', '/vault/op/get', json={'param': {'docs': [{'c': 'Note', 'id': 'n7'}]}})
+            if answer.status_code != 200:
+                failures.append(answer.text)
+
+    def change(**settings):
+        vault.settings.update(settings)
+        kept = [text for text in vault.config.read_text().splitlines() if text.split(' =')[0] not in settings]
+        vault.config.write_text('\n'.join([*kept, *(f'{name} = {value}' for name, value in settings.items())]) + '\n')
+        succeed(vault)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        change(site_key_file=third, site_key_former_file=vault.settings['site_key_file'])
+        for code in ('vault', 'safe'):
+            vault.admin('ns', 'keys', code, '--wrap')
+        change(site_key_former_file='')
+    finally:
+        stop.set()
+        asking.join()
+    assert not failures, failures[:3]
+    assert content(vault.get('vault', ('Note', 'n7')), 'k') == 'rotated'
+    assert vault.psql('vault', 'select distinct site from data_key') != before
+
+
+def test_other_sources_of_the_site_key(vault):
+    file, good = vault.settings['site_key_file'], vault.config.read_text()
+    config = vault.path / 'etc/source.conf'
+    folder = file.parent
+
+    def check(environment=None, **settings):
+        lines = [text for text in good.splitlines() if not text.startswith('site_key')] + [f'{name} = {value}' for name, value in settings.items()]
+        config.write_text('\n'.join(lines) + '\n')
+        return run_program(BUILD / 'src/stampctl', 'check-config', '--config', config, status=None, environment=environment).text
+
+    wrong = 'its data keys cannot be used'
+    assert wrong in check() and wrong not in check(site_key_command=f'/bin/cat  {file}')
+    assert wrong not in check({'CREDENTIALS_DIRECTORY': str(folder)}, site_key_file=f'$CREDENTIALS_DIRECTORY/{file.name}')
+    for command, why in (('/bin/false', 'has failed (status 1)'), ('/bin/true', 'has printed nothing'), ('/nonexistent/program', 'cannot be run'),
+                         ('/bin/echo secret-in-the-log', 'is no site key'), ('cat x', 'expected an absolute path')):
+        config.write_text('\n'.join(text for text in good.splitlines() if not text.startswith('site_key')) + f'\nsite_key_command = {command}\n')
+        ended = run_program(BUILD / 'src/stampd', '--config', config, status=None, **SERVER_USER)
+        assert ended.status and why in ended.error, ended.error
+    assert 'and no site_key_file' in check(site_key_command=f'/bin/cat {file}', site_key_file=file)
+    vault.set(site_key_command=f'/bin/cat {file}', site_key_file='')
+    assert content(vault.get('vault', ('Note', 'n7')), 'k') == 'rotated'
+    vault.set(site_key_command='', site_key_file=file)
 
 
 def test_without_the_site_key_it_does_not_start(vault):

@@ -18,6 +18,8 @@ from push_service import PushService
 from schema import Schemas
 from stack import wait_until
 
+pytestmark = pytest.mark.plain
+
 CLOCK = Clock()
 STACK = {'workers': 3, 'settings': {}}
 

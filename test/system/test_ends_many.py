@@ -14,7 +14,7 @@ from push_service import PushService
 from stack import Stack, wait_until
 
 # It says nothing new with another build.
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.plain
 
 CLOCK = Clock()
 STACK = {'workers': 2, 'settings': {}}

@@ -13,6 +13,8 @@ import pytest
 import archives
 from stack import run_program, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'open', 'many': 'open'}}
 SUM = 1000
 
@@ -162,7 +164,7 @@ def peak_kb(words):
     return usage.ru_maxrss
 
 
-@pytest.mark.once
+@pytest.mark.plain
 def test_memory_does_not_grow_with_the_namespace(stack, odd, many, export, tmp_path):
     small = peak_kb(stack.admin_words('export', 'demo', tmp_path / 'small'))
     large = peak_kb(stack.admin_words('export', 'many', tmp_path / 'large'))

@@ -14,6 +14,8 @@ from test_accounts import bearer, configure
 from test_external_tokens import fetch_keys, id_of
 from test_rules_push import Sleeper
 
+pytestmark = pytest.mark.plain
+
 CLOCK = Clock()
 PROVIDER = Provider()
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'team': 'closed'}, 'settings': {}}

@@ -206,6 +206,19 @@ def test_roles_of_an_account_decide_at_its_next_request(filtered):
     assert names(ask(bob, stranger)) == [('Main', None)], '`see` does not know the caller'
 
 
+def test_a_document_that_is_hidden_from_now_on_is_gone_for_whoever_holds_it(fresh):
+    """A synchronisation names what the client holds: the answer says that it is gone, and returns it when it is shown again."""
+    name = {'c': 'Veil', 'id': 'a'}
+    before = sync(fresh, 'pub', name)[0]
+    assert before['v'] and names(before) == [('Main', None)]
+    fresh.put('pub', {**name, 'items': [main(veil=True)]}, admin=True)
+    gone, never = sync(fresh, 'pub', before, {'c': 'Veil', 'id': 'nothing', 'v': before['v'], 'ct': before['ct'], 'dt': 0})
+    assert gone == {**never, 'id': 'a'} and not gone['v'] and not gone.get('items')
+    assert not sync(fresh, 'pub', gone)[0].get('items')
+    fresh.put('pub', {**name, 'items': [main(veil=False)]}, admin=True)
+    assert names(sync(fresh, 'pub', gone)[0]) == [('Main', None)]
+
+
 # --- writing ---
 
 def tried(act):

@@ -12,6 +12,8 @@ from schema import Schemas
 from test_filters import MARK, SCHEMA, fill, main, names, sync
 from test_rules_push import Sleeper
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'pub': 'open', 'plain': 'open'}, 'settings': {}}
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from schema import Schemas
 
-pytestmark = pytest.mark.once  # plans of the database alone
+pytestmark = pytest.mark.plain  # plans of the database alone
 
 STACK = {'workers': 1, 'postgres': {'shared_preload_libraries': 'auto_explain', 'auto_explain.log_min_duration': 0,
                                     'auto_explain.log_analyze': 'on', 'auto_explain.log_timing': 'off', 'auto_explain.log_nested_statements': 'off'}}

@@ -12,6 +12,8 @@ from manager import Manager
 from push_key import CONTACT, PushKey
 from push_service import Browser, PushService
 
+pytestmark = pytest.mark.plain
+
 SUBSCRIPTIONS, TASKS, CONNECTIONS, BODY = 12, 10, 6, 262144
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'shut': 'closed'},
          'settings': {'limit_client_requests': 0, 'limit_client_connections': 0, 'limit_client_subscriptions': SUBSCRIPTIONS, 'limit_client_tasks': TASKS,

@@ -11,6 +11,8 @@ from fastcgi import Connection
 from schema import Schemas
 from stack import PATIENCE_S, Problem, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 4, 'namespaces': {'z': 'closed', 'lab': 'open', 'den': 'open'},
          'settings': {'restart_young_ms': 0, 'segment_slots': 1024, 'lock_timeout_ms': 2000}}
 SPACES = ('lab', 'den')

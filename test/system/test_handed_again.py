@@ -14,6 +14,8 @@ from kit import Kit
 from stack import PATIENCE_S, wait_until
 from test_modules import call, expect_lost, items_of
 
+pytestmark = pytest.mark.plain
+
 WAITING = 6
 STACK = {'workers': 1, 'settings': {}}
 COUNT = {'body': b'{}', 'method': 'POST', 'CONTENT_TYPE': 'application/json', 'STAMPD_NS': 'demo', 'STAMPD_DATABASE': 'stampd_demo'}
@@ -85,7 +87,8 @@ def wait_behind_a_loop(stack, how):
     """Did some of the requests wait in a kept connection?  Those that nginx was slow to pass on came to the next worker."""
     worker = keep_connections(stack)
     loops, again = lines_of(stack, 'trial loops'), lines_of(stack, 'had not been begun')
-    stack.put('demo', {'c': 'Trial', 'id': 'counter', 'delete': True}, admin=True)
+    for ident in ('counter', 'after'):  # what LoopAfter writes is a change in each round
+        stack.put('demo', {'c': 'Trial', 'id': ident, 'delete': True}, admin=True)
     looping = Sender(stack, 'POST', f'{stack.url}/demo/op/{how}', json={})
     wait_until(lambda: lines_of(stack, 'trial loops') > loops, what='the loop')
     waiting = [Sender(stack, 'POST', f'{stack.url}/demo/op/Count', json={}) for _ in range(WAITING)]

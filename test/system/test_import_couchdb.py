@@ -1,11 +1,14 @@
 """stampctl import-couchdb: the documents of _all_docs with attachments; wrong rows; truncated files; resumed after a refusal."""
 import base64
+import hashlib
 import json
 import re
 
 import pytest
 
 import archives
+
+pytestmark = pytest.mark.plain
 
 SPARE = [f'empty{number}' for number in range(12)]
 STACK = {'workers': 2, 'settings': {'limit_depth': 8, 'limit_content_bytes': 4096, 'limit_blob_bytes': 1 << 20},
@@ -19,8 +22,9 @@ def empty(spares):
 
 
 def attachment(content, mime='text/plain', **more):
-    """As CouchDB writes it; the digest may be that of a compressed form."""
-    return {'content_type': mime, 'revpos': 1, 'digest': 'md5-AAAAAAAAAAAAAAAAAAAAAA==', 'data': base64.b64encode(content).decode(), **more}
+    """As CouchDB writes it; of types that it compresses the digest is that of the compressed form."""
+    digest = 'A' * 22 + '==' if mime.startswith('text/') else base64.b64encode(hashlib.md5(content).digest()).decode()
+    return {'content_type': mime, 'revpos': 1, 'digest': f'md5-{digest}', 'data': base64.b64encode(content).decode(), **more}
 
 
 def row(id_, **members):
@@ -106,7 +110,7 @@ WRONG = [({'id': 'x', 'key': 'x', 'value': {'rev': '1-a'}}, 'include_docs=true')
          ('{"id":"x",}', 'at byte'), (row('i' * 256), 'expected as the id'), (row(''), 'expected as the id'), (row('x', deep=[[[[[[[[1]]]]]]]]), 'nest'),
          (row('x', long='y' * 4100), 'limit_content_bytes'), (row('x', _attachments={'a': {'stub': True, 'length': 3}}), 'attachments=true'),
          (row('x', _attachments={'a': attachment(b'', data='YQ=')}), 'base64'), (row('x', _attachments={'a': attachment(b'', data='Y!==')}), 'base64'),
-         (row('x', _attachments={'a' * 256: attachment(b'')}), 'limit_name_bytes'), (row('x', _attachments={'': attachment(b'')}), 'limit_name_bytes'),
+         (row('x', _attachments={'a': attachment(b'altered', 'image/png', digest='md5-' + 'A' * 22 + '==')}), 'its digest'), (row('x', _attachments={'a' * 256: attachment(b'')}), 'limit_name_bytes'), (row('x', _attachments={'': attachment(b'')}), 'limit_name_bytes'),
          (row('x', _attachments={'a': attachment(b'x' * (1 << 20 | 1))}), 'limit_blob_bytes'), ('{"id":"x","id":"y"}', 'at byte'), ('{"id":"x","doc":{"_id":"x","a":"\\u0000"}}', 'at byte')]
 
 

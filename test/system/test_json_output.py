@@ -5,6 +5,8 @@ import pytest
 
 from stack import stampctl
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 2}
 
 

@@ -9,6 +9,8 @@ import pytest
 from schema import Schemas
 from stack import wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 2, 'settings': {'keep_interval_s': 1}}
 
 CLASS = {'Short': {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}},

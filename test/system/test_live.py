@@ -82,16 +82,12 @@ def test_who_is_told_of_a_change_by_psql_reads_it(lab):
     listener.opened()
     for _ in range(6):
         lab.get('lab', ('Person', 'sql'))  # each worker has a copy
-    relay = next(pid for pid in children(lab.pid()) if name_of(pid) == 'stampd-relay')
-    os.kill(relay, signal.SIGSTOP)
-    try:
+    with lab.relay_stopped():
         version = put_by_psql(lab, 'sql', {'team': 'green'})
         for definition in listener.definitions:
             listener.wait_for(definition, version)
         for _ in range(6):
             assert lab.get('lab', ('Person', 'sql'))['v'] == version
-    finally:
-        os.kill(relay, signal.SIGCONT)
     listener.close()
 
 

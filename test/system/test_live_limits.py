@@ -9,6 +9,8 @@ from listener import Listener
 from stack import Problem, wait_until
 from test_live import put
 
+pytestmark = pytest.mark.plain
+
 CLIENT, NAMESPACE, ALL, MEMORY_MB = 8, 16, 40, 8
 STACK = {'workers': 2, 'settings': {
     'live_keepalive_s': 1, 'limit_client_live': CLIENT, 'limit_namespace_live': NAMESPACE, 'live_connections': ALL,

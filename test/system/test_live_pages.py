@@ -7,6 +7,8 @@ from listener import Listener
 from stack import SOURCE
 from test_live import put
 
+pytestmark = pytest.mark.plain
+
 ORIGIN = 'https://app.example'
 STACK = {'workers': 2, 'settings': {'live_keepalive_s': 1, 'live_definitions': 100}}
 

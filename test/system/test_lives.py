@@ -10,6 +10,8 @@ from clock import Clock
 from schema import Schemas
 from stack import Problem, wait_until
 
+pytestmark = pytest.mark.plain
+
 CLOCK = Clock()
 STACK = {'workers': 3, 'settings': CLOCK.settings}
 CARD = {'items': {'Main': {'singleton': True, 'fields': {'team': 'string'}}, 'Note': {'fields': {'n': 'int'}}},

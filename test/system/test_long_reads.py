@@ -17,6 +17,8 @@ from kit import Kit
 from schema import Schemas
 from stack import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.plain
+
 SETTINGS = {'limit_client_requests': 0, 'lock_timeout_ms': 60000, 'limit_read_ms': 1000}
 STACK = {'workers': 4, 'settings': SETTINGS, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'app': 'open'}}
 CLASSES = {'Word': {'items': {'Main': {'singleton': True, 'fields': {'name': 'string'}}}, 'collections': {'all': {'key': ['Main.of'], 'mutable': True}}}}

@@ -9,6 +9,8 @@ import pytest
 
 from stack import wait_until
 
+pytestmark = pytest.mark.plain
+
 WORKERS, CONNECTIONS, COUNT = 4, 4, 12
 CODES = [f'n{number:02}' for number in range(COUNT)]
 STACK = {'workers': WORKERS, 'settings': {'connections': CONNECTIONS}, 'postgres': {'max_connections': 100, 'log_connections': 'on'},

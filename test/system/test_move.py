@@ -12,12 +12,15 @@ from history import History
 from stack import Stack, refused, run_program, wait_until
 from test_attachment_http import fetch, store
 
+pytestmark = pytest.mark.plain
+
 SPARE = [f'own{number}' for number in range(7)]  # of one test each
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', **dict.fromkeys(SPARE, 'open')}}
 SCHEMA = {'classes': {'Person': {
     'items': {'Main': {'singleton': True, 'fields': {'age': 'int'}}}, 'unique': {'name': {'key': ['Main.name']}},
     'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}}}
 LOCK = "select pg_advisory_lock(hashtextextended('stampctl', 0))"
+CONTROLS = 'select name, period from cron union all select what, reason from task_paused union all select what, most::text from task_limit order by 1'
 
 
 @pytest.fixture(scope='module')
@@ -79,7 +82,7 @@ def test_a_namespace_moves_while_it_is_served(stack, there, tmp_path):
     there.admin('ns', 'state', 'lab', 'off')
     with History(stack, there) as history:
         history.run(3)
-        done = move(stack, there, tmp_path, 'lab', '--settle', '5', timeout=300)
+        done = move(stack, there, tmp_path, 'lab', timeout=300)
         history.run(3)
     assert 'moved' in done.text
     gone = refused('OGONE', stack.put, 'lab', line('late', 'a', 1))
@@ -98,15 +101,19 @@ def test_what_a_move_carries_over(stack, there, own, tmp_path):
     stack.admin('ns', 'state', own, 'off')  # the task waits
     task = stack.psql(own, "select task_create('put', %s, info => 'mine')", (json.dumps({'docs': [line('later', 'a', 1)]}),))[0][0]
     stack.psql(own, "select cron_set('nightly', 'put', 'D0330', %s)", (json.dumps({'docs': []}),))
+    stack.psql(own, "select task_pause(qn => 9), task_limit_set(opname => 'Mail', most => 3)")
     stack.admin('ns', 'state', own, 'on', 'Still here.')
     kept = {'json': {'param': {'docs': [line('once', 'a', 1)]}}, 'headers': {'Idempotency-Key': 'key-of-the-move'}}
     first = requests.post(f'{stack.url}/{own}/op/put', verify=stack.http.verify, **kept)
     assert first.status_code == 200
     stack.op(own, 'subs', {'add': ['Note']}, session='s' * 20)
     cursor = stack.op(own, 'list', {'c': 'Person', 'limit': 3})['out']['cursor']
-    before = archives.rows(stack, own), derived(stack, own), stack.psql(own, 'select name, period from cron')
+    attempts = 'select taskid, opname, info, retry, startat, starttime, stoptime, exc, report from task_history order by number'
+    stack.psql(own, "insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, exc) select 'early' || n, 'put', 'x', 0, 1, 0, n, n, n, 'LOST' from generate_series(1, 3) n")
+    before = archives.rows(stack, own), derived(stack, own), stack.psql(own, CONTROLS), stack.psql(own, attempts)
+    assert len(before[3]) >= 3
     move(stack, there, tmp_path, own)
-    assert (archives.rows(there, own), derived(there, own), there.psql(own, 'select name, period from cron')) == before
+    assert (archives.rows(there, own), derived(there, own), there.psql(own, CONTROLS), there.psql(own, attempts)) == before
     again = requests.post(f'{there.url}/{own}/op/put', verify=there.http.verify, **kept)
     assert again.headers.get('Idempotency-Replayed') == 'true' and again.json()['out'] == first.json()['out']
     assert there.op(own, 'subs', {}, session='s' * 20)['out']
@@ -153,7 +160,7 @@ def test_a_move_that_is_killed_at_any_time_goes_on(stack, there, own, tmp_path):
     acknowledged, tries = {}, 0
     while True:
         tries += 1
-        with subprocess.Popen(words(stack, there, tmp_path, own, '--settle', '0'), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        with subprocess.Popen(words(stack, there, tmp_path, own), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
             try:
                 told = program.communicate(timeout=random.uniform(0, 0.25 * tries))[1]
                 if program.returncode == 0 or 'moved already' in told:
@@ -189,7 +196,7 @@ def test_a_move_is_abandoned(stack, there, own, tmp_path):
     refused('OOFF', there.get, own, ('Note', 'one'))
 
 
-@pytest.mark.once
+@pytest.mark.plain
 def test_what_is_refused(stack, there, tmp_path):
     for more, told in ((('z', '--to', there.config), 'is not moved'), (('lab',), '--to FILE'), (('lab', '--abandon', '--to', there.config), '--folder only')):
         assert told in run_program(*stack.admin_words('ns', 'move', *more), status=2).error

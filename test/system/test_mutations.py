@@ -9,6 +9,8 @@ import pytest
 from schema import Schemas, check_side
 from stack import Problem, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 3}
 
 OLD = {'Person': {'items': {'Main': {'singleton': True, 'fields': {'group': 'string'}}, 'Adr': {}, 'Note': {'raw': True}}}}

@@ -9,7 +9,9 @@ import subprocess
 import pytest
 
 from hostile.entry import Entry
-from stack import wait_until
+from stack import children, is_alive, name_of, wait_until
+
+pytestmark = pytest.mark.plain
 
 STACK = {'workers': 2, 'settings': {'build': 'seven', 'exempt_clients': ''}}
 # What administrators may add: places of their own that are closed, wrong, rationed, or wait for a moment only.
@@ -116,6 +118,37 @@ def test_429_when_an_address_asks_too_much(entry):
     judge(answers[-1], 429, 'XBUSY', ('limit_client_requests', '200'))
 
 
+def counts(stack):
+    return {name.split('"')[1]: count for name, count in stack.metrics().items() if name.startswith('stampd_nginx_refused_total')}
+
+
+def test_what_nginx_refuses_is_counted(stack, entry):
+    """Each status, and nothing that a worker has answered; a new relay goes on."""
+    former = counts(stack)['400']
+    assert REFUSALS[400][1](entry).status == 400
+    wait_until(lambda: counts(stack)['400'] > former)  # with it, all that was refused before
+    before = counts(stack)
+    assert [ask(entry, path='/lab/op/nothing').status for _ in range(3)] == [404] * 3
+    for status in (404, 413, 414, 503):
+        assert REFUSALS[status][1](entry).status == status
+        before[str(status)] += 1
+    wait_until(lambda: all(count >= before[status] for status, count in counts(stack).items()), what='the counts')
+    assert counts(stack) == before
+    relay = next(pid for pid in children(stack.pid()) if name_of(pid) == 'stampd-relay')
+    os.kill(relay, signal.SIGKILL)
+    wait_until(lambda: not is_alive(relay))
+    wait_until(lambda: REFUSALS[503][1](entry).status == 503 and counts(stack)['503'] > before['503'])
+
+
+def test_a_flood_of_refusals_is_not_waited_for(stack, entry):
+    """Nobody takes the counts: nginx answers, its log of errors does not grow, and what the socket held is counted later."""
+    before, log = counts(stack)['503'], len(stack.log('nginx'))
+    with stack.relay_stopped():
+        assert {REFUSALS[503][1](entry).status for _ in range(600)} == {503}
+        assert stack.log('nginx')[log:].count('\n') <= len(stack.nginx_workers())  # each of which may have learnt that a relay has ended
+    wait_until(lambda: counts(stack)['503'] > before)
+
+
 def test_503_when_nobody_listens(stack, entry):
     """Nothing was reached, so nothing was done."""
     stack.step('stampd', 'stop', 'now')
@@ -155,7 +188,7 @@ def test_every_refusal_of_the_configuration_is_provoked(stack):
     """A new line of error_page wants a new case here; 408 never reaches a client of this entry."""
     text = (stack.path / 'etc/nginx.conf').read_text()
     assert {int(status) for status in re.findall(r'/\.stampd/(\d+);', text)} == {*REFUSALS, 408, 429, 502, 504}
-    pages = (stack.path / 'etc/nginx.conf').read_text().count('location = /.stampd/') - 3  # large, upload and may, which refuse nothing by themselves
+    pages = len(re.findall(r'location = /\.stampd/\d+ \{', text))  # others, as large and sealed, refuse nothing by themselves
     assert pages == 2 * len({*REFUSALS, 408, 429, 502, 504}), 'both entries have them all'
 
 

@@ -8,8 +8,10 @@ import threading
 import pytest
 
 from object_service import S3rver, Service
-from stack import free_port
+from stack import free_port, give
 from test_attachment_http import files, store
+
+pytestmark = pytest.mark.plain
 
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open'}, 'settings': {'limit_blob_bytes': 64 << 20}}
 PIECE = 8 << 20
@@ -44,9 +46,13 @@ def own(lab):
 
 def name_stores(stack, *sections):
     path = stack.path / 'etc/stores'
+    if stack.settings.get('object_stores_file') != path:
+        path.write_text('')
+        path.chmod(0o600)
+        give(path)
+        stack.set(object_stores_file=path)
     path.write_text('\n'.join(sections))
     path.chmod(0o600)
-    stack.set(object_stores_file=path)
     return path
 
 
@@ -264,7 +270,8 @@ def test_a_wrong_key_is_refused_and_not_shown(lab, own):
     ('[own]\nendpoint = http://a\nbucket = b\nkey_id = k\nsecret_key = s\npassword = hidden-word', 'password'),
     ('[own]\nendpoint = http://a\nbucket = b\nkey_id = k', 'secret_key'),
     ('[other]\nendpoint = http://a', 'no store [own]'),
-    ('endpoint', 'line 1'),
+    ('endpoint', ':1:'),
+    ('endpoint = http://a', 'expected a section'),
 ])
 def test_a_wrong_section_is_refused(lab, section, problem):
     name_stores(lab, section)
@@ -275,10 +282,10 @@ def test_a_wrong_section_is_refused(lab, section, problem):
 def test_the_file_of_stores_is_closed_to_others(lab, own):
     name_stores(lab, own.section()).chmod(0o604)
     assert 'any user may read or write it' in lab.stampctl('files', 'check', 'own', status=1).error and not own.requests
+    (lab.path / 'etc/stores').unlink()
+    assert 'No such file' in lab.stampctl('files', 'check', 'own', status=1).error
     lab.set(object_stores_file='')
     assert 'object_stores_file is empty' in lab.stampctl('files', 'check', 'own', status=1).error
-    lab.set(object_stores_file=lab.path / 'etc/none')
-    assert 'No such file' in lab.stampctl('files', 'check', 'own', status=1).error
 
 
 def test_a_namespace_that_is_not_there(lab, own):

@@ -14,6 +14,8 @@ import requests
 
 from stack import PATIENCE_S, SOURCE, Problem, children, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 4}
 numbers = itertools.count(1)
 

@@ -11,7 +11,10 @@ import psycopg2
 import pytest
 import requests
 
-from stack import BUILD, PATIENCE_S, SERVER_USER, SOURCE, children, free_port, give, is_alive, stampctl, wait_until
+from stack import BUILD, PATIENCE_S, SERVER_USER, SOURCE, children, free_port, give, stampctl, wait_until
+from succession import succeed
+
+pytestmark = pytest.mark.plain
 
 STACK = {'workers': 2}
 WORKER = ('setpriv', '--reuid', 'daemon', '--regid', 'daemon', '--groups', 'www-data', '--') if SERVER_USER else ()
@@ -180,6 +183,21 @@ def test_check_config_looks_whether_nginx_may_connect(stack, tmp_path, user, is_
     finally:
         conf.write_text(kept)
     assert re.search(rf'^{"OK" if is_member else "FAIL"} +nginx: its user {user} is in socket_group daemon$', said, re.M), said
+
+
+@pytest.mark.parametrize('folder, is_open', [('closed/files', False), ('/usr', True), ('/no/such/folder', True)])
+def test_check_config_looks_whether_nginx_reaches_the_files(stack, tmp_path, folder, is_open):
+    conf, nginx, closed = stack.path / 'etc/stampd.conf', tmp_path / 'nginx.conf', tmp_path / 'closed'
+    kept = conf.read_text()
+    (closed / 'files').mkdir(parents=True)
+    closed.chmod(0o700)
+    nginx.write_text('user nobody;\n' + re.sub(r'^user .*;\n', '', (stack.path / 'etc/nginx.conf').read_text(), flags=re.M))
+    try:
+        conf.write_text(re.sub('^(socket_group|blob_directory).*\n', '', kept, flags=re.M) + f'\nsocket_group = daemon\nblob_directory = {tmp_path / folder}\n')
+        said = ask_stampctl(stack, 'check-config', '--nginx', nginx, status=None, prefix=WORKER)
+    finally:
+        conf.write_text(kept)
+    assert bool(re.search(r'^FAIL +nginx: its user nobody cannot enter /.*: it cannot send the files in blob_directory', said, re.M)) != is_open, said
 
 
 def test_the_trial_tells_that_no_group_may_connect(settings):
@@ -356,13 +374,6 @@ def test_that_nobody_looks_for_tasks_can_be_seen_from_the_start(stack):
 
 # --- upgrades ---
 
-def note(stack, pid):
-    """The scripts look for the server by this note."""
-    start = (open(f'/proc/{pid}/stat').read().rpartition(')')[2].split())[19]
-    boot = open('/proc/sys/kernel/random/boot_id').read()
-    (stack.path / 'run/stampd.pid').write_text(f'{pid} {start} {boot}')
-
-
 def test_an_upgrade_behind_nginx_is_without_a_single_failure(stack):
     """Clients that write all the time, over kept connections and new ones, see 200 and nothing else."""
     statuses, over = [], threading.Event()
@@ -388,12 +399,7 @@ def test_an_upgrade_behind_nginx_is_without_a_single_failure(stack):
         thread.start()
     try:
         for _ in range(2):
-            before = stack.pid()
-            size = len(stack.log())
-            os.kill(before, signal.SIGUSR2)
-            wait_until(lambda: 'the successor serves' in stack.log()[size:], what='the successor')
-            note(stack, int(re.findall(r'starting a successor .*pid=(\d+)', stack.log()[size:])[-1]))
-            wait_until(lambda: not is_alive(before), what='the end of the former')
+            succeed(stack)
             answered = len(statuses)
             wait_until(lambda: len(statuses) > answered + 20, what='answers')
     finally:

@@ -7,6 +7,8 @@ import pytest
 from kit import Kit
 from stack import refused, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'reader': 'open', 'other': 'closed', 'third': 'open', 'shut': 'closed'}}
 SECRET = 'a secret of the other namespace'
 NAME = {'c': 'Secret', 'id': 'one'}

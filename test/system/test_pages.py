@@ -7,7 +7,7 @@ import pytest
 
 from stack import BUILD, SOURCE, Stack, stampctl, wait_until
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.plain
 
 PAGE = (SOURCE / 'doc/how-to/operating.md').read_text()
 ALL_PAGES = ''.join(path.read_text() for path in sorted((SOURCE / 'doc/how-to').glob('*.md')))

@@ -13,6 +13,8 @@ from kit import Kit
 from manager import PARKED, Manager
 from stack import PATIENCE_S, SOURCE, Stack, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 4, 'settings': {}, 'namespaces': {'z': 'closed', 'lab': 'open', 'demo': 'open'}}
 UTC = datetime.timezone.utc
 
@@ -144,6 +146,19 @@ def test_what_has_succeeded_at_last_has_not_failed(stack, manager):
     due_now(stack)
     assert manager.run(taskid)['result'] == 'done'
     assert task(stack, columns='retry, exc') == (0, None)
+
+
+def test_a_rule_of_five_fields_waits_for_their_next_time(stack, manager):
+    add(stack, period='*/10 8-18 * jan-dec Mon-Fri')
+    manager.scan()
+    _, start = task(stack)
+    assert start % 100000 == 0 and start // 100000 % 10 == 0 and 8 <= start // 10000000 % 100 <= 18
+    due_now(stack)
+    assert manager.run(only(stack, 'taskid'))['result'] == 'done' and task(stack)[1] >= start
+    wrong = stack.admin('cron', 'add', 'lab', 'Wrong', '61 * * * *', 'Count', status=2)
+    assert 'crontab' in wrong.error
+    with pytest.raises(psycopg2.Error, match='period'):
+        stack.psql('lab', "select cron_set('Wrong', 'Count', '* * * *')")
 
 
 def test_a_plan_waits_for_the_table_before_it_takes_a_rule(stack, manager):

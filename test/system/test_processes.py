@@ -19,6 +19,8 @@ import pytest
 from fastcgi import STDIN, Connection, record
 from stack import BUILD, PATIENCE_S, ROOM, SERVER_USER, SOURCE, children, give, wait_until
 
+pytestmark = pytest.mark.plain
+
 PROGRAM = BUILD / 'src/stampd'
 
 
@@ -656,7 +658,7 @@ def test_a_restart_by_systemd_refuses_nobody(make):
     systemd = Systemd(server.path)
     try:
         systemd.start(server)
-        assert set(systemd.stored) == {'worker-0', 'worker-1', 'live', 'begun'}
+        assert set(systemd.stored) == {'worker-0', 'worker-1', 'live', 'files', 'begun'}
         with Load(server) as load:
             for _ in range(2):
                 assert server.end(signal.SIGTERM) == 0

@@ -9,6 +9,8 @@ from replay import Replay, is_printed, learn, read_page
 from schema import Schemas
 from stack import SERVER_USER, SOURCE, Stack, stampctl
 
+pytestmark = pytest.mark.plain
+
 PAGES = sorted(str(path.relative_to(SOURCE)) for kind in ('reference', 'how-to') for path in (SOURCE / 'doc' / kind).glob('*.md'))
 PROTOCOL = 'doc/reference/protocol.md'
 ACCOUNTS = 'doc/reference/accounts.md'
@@ -16,9 +18,10 @@ PASSKEYS = 'doc/reference/passkeys.md'
 MODULES = {'doc/reference/modules.md', 'doc/reference/copies.md'}  # their examples need the module of doc/examples/asso
 OWN_MODULE = 'doc/how-to/write-a-module.md'  # whose first code is one
 # Pages that promise examples; none may lose them.
-WITH_EXAMPLES = [PROTOCOL, ACCOUNTS, PASSKEYS, 'doc/reference/collections.md', 'doc/reference/live.md', 'doc/reference/tasks.md',
+WORKERS = 'doc/reference/workers.md'
+WITH_EXAMPLES = [PROTOCOL, ACCOUNTS, PASSKEYS, WORKERS, 'doc/reference/collections.md', 'doc/reference/live.md', 'doc/reference/tasks.md',
                  'doc/reference/modules.md', 'doc/reference/schema.md', 'doc/reference/subscriptions.md', 'doc/reference/push.md',
-                 'doc/reference/copies.md', 'doc/reference/resources.md', OWN_MODULE]
+                 'doc/reference/copies.md', 'doc/reference/records.md', 'doc/reference/resources.md', OWN_MODULE]
 # What the page of the protocol says of the namespace lab.
 SCHEMA = {'Note': {'open': True, 'items': {'Line': {'fields': {'text': 'string'}}}},
           'Person': {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}}
@@ -55,7 +58,7 @@ def test_a_request_is_replayed_or_has_a_reason():
 def test_every_operation_has_a_request_and_an_answer():
     listed = stampctl('operations', '-c', '/dev/null').out.splitlines()
     operations = {line.split()[0] for line in listed if line.split()[1] == 'operation'} - OWN_TASKS
-    shown = {name for page in (PROTOCOL, ACCOUNTS, PASSKEYS) for example in read_page(page) if example.shown for name in re.findall(r'/op/([a-z]+)', example.request)}
+    shown = {name for page in (PROTOCOL, ACCOUNTS, PASSKEYS, WORKERS) for example in read_page(page) if example.shown for name in re.findall(r'/op/([a-z]+)', example.request)}
     assert operations <= shown, operations - shown
 
 

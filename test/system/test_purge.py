@@ -13,6 +13,8 @@ import archives
 from schema import Schemas
 from stack import PATIENCE_S, Problem, run_program, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'busy': 'open', 'held': 'open', 'kept': 'open', 'lost': 'open'}, 'settings': {'keep_interval_s': 0}}
 CARD = {'items': {'Main': {'singleton': True, 'fields': {'team': 'string'}}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}},
         'unique': {'mail': {'key': ['Main.mail']}}}

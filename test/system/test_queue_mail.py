@@ -10,6 +10,8 @@ from played_server import PARKED, stamp
 from stack import free_port
 from test_queue_manager import server, start, wait  # noqa: F401
 
+pytestmark = pytest.mark.plain
+
 FAILURES = 3
 
 

@@ -16,6 +16,8 @@ from schema import Schemas
 from stack import Problem, refused, wait_until
 from test_accounts import OPEN, TOMORROW, Made, bearer, random_text
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'open', 'team': 'closed'},
          'settings': {'limit_client_connections': 0, 'limit_client_requests': 0, 'segment_slots': 1024, 'restart_young_ms': 0, 'keep_interval_s': 1}}
 BURST = 5
@@ -226,11 +228,12 @@ def test_counters_outlive_workers(demo, client):
 
 # --- configuration ---
 
-GOOD = [{}, {'address': {}}, {'account': {'requests': '1/s', 'bytes': 7}}, {'namespace': {'bytes': 1, 'live': '3/d, burst 1000000000'}},
+GOOD = [{}, {'classes': {}}, {'classes': {'Note': {'bytes': 5, 'file_bytes': 7}, 'Other': {}}}, {'namespace': {'file_bytes': 1}}, {'address': {}}, {'account': {'requests': '1/s', 'bytes': 7}}, {'namespace': {'bytes': 1, 'live': '3/d, burst 1000000000'}},
         {subject: {kind: '100/h, burst 7' for kind in COUNTED} for subject in ('address', 'account', 'namespace')},
         {'address': {'requests': '8000/s', 'writes': '480000/min'}},
         {subject: {number: 9223372036854775807 for number in ('live_open', 'streams_open', 'tasks_waiting', 'subscriptions_held')} for subject in ('address', 'account', 'namespace')}]
-WRONG = [[], 'x', 7, True, {'adress': {}}, {'address': []}, {'address': {'reads': '1/s'}}, {'address': {'requests': 5}},
+WRONG = [{'classes': []}, {'classes': {'note': {}}}, {'classes': {'Note': {'bytes': 0}}}, {'classes': {'Note': {'requests': '1/s'}}}, {'classes': {'Note': 5}},
+         {'classes': {f'C{number}': {} for number in range(17)}}, {'account': {'file_bytes': 5}}, {'address': {'file_bytes': 5}}, [], 'x', 7, True, {'adress': {}}, {'address': []}, {'address': {'reads': '1/s'}}, {'address': {'requests': 5}},
          {'address': {'bytes': 5}}, {'address': {'live_open': '5/s'}}, {'address': {'open': 5}},
          *({subject: {'live_open': number}} for number in (0, -1, '5', 1.5, True, [], None, 9223372036854775808)
            for subject in ('address', 'account', 'namespace')),
@@ -351,6 +354,55 @@ def test_an_account_may_do_so_much_wherever_it_is(team, client, kind):
     reply = here[0].ask('POST', '/team/op/Quiet', {'param': {'id': 'x'}}, **bearer(f'st_{ann.id}.{random_text(32)}'))
     assert (reply.status, reply.code) == (401, 'SKEY'), 'whoever has not her token does not use her quota'
     set_quotas(team, None, 'team')
+
+
+WRONG_CREDENTIALS = {
+    'session': {'Authorization': f'Bearer st_{"A" * 22}.{"B" * 43}'}, 'cookie': {'Cookie': f'__Host-stampd-team=st_{"A" * 22}.{"B" * 43}'},
+    'key': {'Authorization': 'Bearer wrong'}, 'argument': {}}
+
+
+@pytest.mark.parametrize('kind', WRONG_CREDENTIALS)
+def test_wrong_credentials_are_not_tried_without_end(team, client, kind):
+    one = client()
+    body = {'param': {'id': 'x'}, **({'key': f'sk_{"A" * 22}.{"B" * 43}'} if kind == 'argument' else {})}
+    set_quotas(team, {'address': {'requests': rate()}}, 'team')
+
+    def send():
+        return one.ask('POST', '/team/op/Quiet', body, **WRONG_CREDENTIALS[kind])
+    try:
+        assert {(reply.code, reply.status) for reply in (send() for _ in range(BURST))} <= {('SKEY', 401), ('SKEY', 403)}
+        assert_refused(send(), 'address.requests', rate())
+        assert_refused(one.op('team', 'Quiet', {'id': 'x'}), 'address.requests', rate())
+        assert is_served(client().op('team', 'Quiet', {'id': 'x'})), 'another address'
+    finally:
+        set_quotas(team, None, 'team')
+
+
+def test_wrong_credentials_of_large_bodies_count_too(team, client):
+    """nginx asks before it takes the body, and answers by itself."""
+    one, body = client(), {'param': {'id': 'x' * 600000}}
+    set_quotas(team, {'address': {'requests': rate()}}, 'team')
+    try:
+        replies = [one.ask('POST', '/team/op/Quiet', body, **WRONG_CREDENTIALS['session']) for _ in range(BURST + 1)]
+        assert [reply.code for reply in replies] == ['SKEY'] * BURST + ['XBUSY']
+        assert replies[-1].status == 429 and int(replies[-1].headers['retry-after']) >= 1
+    finally:
+        set_quotas(team, None, 'team')
+
+
+def test_wrong_credentials_open_no_live_connections_without_end(team, client):
+    one, token = client(), WRONG_CREDENTIALS['session']
+    set_quotas(team, {'address': {'live': rate()}}, 'team')
+    team.op('z', 'ns', {'set': {'ns': 'team', 'access': 'rules', 'rules': {'Note': {'read': ['anybody']}}}}, admin=True)
+
+    def send():
+        return one.ask('POST', '/team/live', {'defs': ['Note']}, **token)
+    try:
+        wait_until(lambda: send().code == 'SKEY', what='the process for live events has read the configuration')
+        assert 'XBUSY' in [send().code for _ in range(BURST)]
+        assert_refused(send(), 'address.live', rate())
+    finally:
+        team.op('z', 'ns', {'set': {'ns': 'team', 'access': 'closed', 'rules': None, 'quotas': None}}, admin=True)
 
 
 # --- tasks that wait ---

@@ -9,8 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
+from manager import Manager
 from stack import Problem, refused, wait_until
 from test_accounts import OPEN, PASSWORD, bearer
+
+pytestmark = pytest.mark.plain
 
 STACK = {'workers': 4, 'namespaces': {'z': 'closed', 'team': 'closed'},
          'settings': {'limit_client_connections': 0, 'limit_client_requests': 0, 'segment_slots': 1024, 'restart_young_ms': 0, 'keep_interval_s': 1}}
@@ -122,6 +125,15 @@ def test_every_way_to_write(team):
         assert (answer.status_code, answer.json()['code'], answer.json()['args'][0]) == (400, 'ALIMIT', 'quotas.account.bytes')
     assert ann.ask('PUT', '/team/doc/Note/two', {'items': ann.note('two', 400)['items']}).status_code in (200, 201)
     assert ann.ask('DELETE', '/team/doc/Note/one', None).status_code in (200, 204)
+    assert ann.has() == 400
+
+
+def test_a_task_of_a_client_is_limited_too(team):
+    ann, manager = Account(team), Manager(team, 'team')
+    for size in (1001, 400):
+        answer = ann.ask('POST', '/team/op/task', {'param': {'op': 'put', 'param': {'docs': [ann.note('task', size)]}}})
+        outcome = manager.post(answer.json()['out']['id']).json()['tasks'][0]
+        assert (outcome['result'], outcome.get('code')) == (('failed', 'ALIMIT') if size > MOST else ('done', None)), outcome
     assert ann.has() == 400
 
 

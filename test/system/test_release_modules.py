@@ -8,6 +8,8 @@ from kit import Kit
 from schema import Schemas, check_side
 from stack import wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 2, 'settings': {}}
 
 

@@ -9,6 +9,8 @@ import pytest
 from schema import Schemas, check_side
 from stack import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 3, 'settings': {'keep_interval_s': 1}}
 
 FIELDS = {'team': 'string', 'n': 'int'}

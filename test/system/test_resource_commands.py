@@ -6,6 +6,8 @@ import pytest
 
 from stack import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'closed'},
          'settings': {'resource_cache_s': 0, 'limit_resources': 100, 'limit_resource_bytes': 2 << 20, 'limit_resources_mb': 4}}
 

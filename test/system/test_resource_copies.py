@@ -7,6 +7,8 @@ import pytest
 
 from stack import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'closed'}, 'settings': {'resource_cache_s': 3600}}
 MANY = 400
 

@@ -7,8 +7,11 @@ import threading
 import psycopg2
 import pytest
 
+from dumps import back_up, fill, restore
 from holder import Copy, items_of
 from stack import BUILD, SOURCE, Problem, wait_until
+
+pytestmark = pytest.mark.plain
 
 STACK = {'workers': 3, 'namespaces': {'z': 'open', 'demo': 'open', 'lab': 'open'}}
 AHEAD = 10 ** 10  # stamps of next year
@@ -20,10 +23,6 @@ def doc(id_, *items):
 
 def removal(id_, key):
     return {'c': 'Note', 'id': id_, 'items': [{'c': 'Line', 'k': key, 'del': True}]}
-
-
-def tool(stack, name, *words):
-    subprocess.run([f'/usr/lib/postgresql/15/bin/{name}', '-h', stack.database, '-U', 'postgres', *words], check=True, timeout=120)
 
 
 def version_of(stack, id_):
@@ -39,15 +38,6 @@ def copy_of(stack, id_):
 def synchronise(stack, copy):
     answer, = stack.op('lab', 'sync', syncs=[copy.request()])['syncs']
     copy.apply(answer)
-
-
-def restore(stack, backup):
-    """The server stands still, the database is as it was."""
-    stack.step('stampd', 'stop', 'now')
-    stack.connections.pop('lab').close()
-    tool(stack, 'dropdb', 'stampd_lab')
-    tool(stack, 'createdb', '--template=template0', '--encoding=UTF8', '--locale=C.UTF-8', 'stampd_lab')
-    tool(stack, 'pg_restore', '--dbname=stampd_lab', backup)
 
 
 class Others:
@@ -83,7 +73,7 @@ def test_one_namespace_is_restored_and_the_others_are_served(stack, tmp_path):
     """As doc/how-to/operating.md has it, "Backup and restore"."""
     stack.put('lab', doc('one kept', ('a', 1)), doc('one gone', ('a', 1)))
     backup = tmp_path / 'one.dump'
-    tool(stack, 'pg_dump', '--format=custom', f'--file={backup}', 'stampd_lab')
+    back_up(stack, backup)
     stack.put('lab', {'c': 'Note', 'id': 'one gone', 'delete': True})
     latest = stack.put('lab', doc('one kept', ('a', 2)), doc('one late', ('a', 2)))
     copies = [copy_of(stack, id_) for id_ in ('one kept', 'one gone', 'one late')]
@@ -94,9 +84,7 @@ def test_one_namespace_is_restored_and_the_others_are_served(stack, tmp_path):
             version_of(stack, 'one kept')
         if 'lab' in stack.connections:
             stack.connections.pop('lab').close()
-        tool(stack, 'dropdb', '--force', 'stampd_lab')
-        tool(stack, 'createdb', '--template=template0', '--encoding=UTF8', '--locale=C.UTF-8', 'stampd_lab')
-        tool(stack, 'pg_restore', '--dbname=stampd_lab', backup)
+        fill(stack, backup, '--force')
         stack.admin('ns', 'create', 'lab')
         stack.admin('ns', 'restored', 'lab')
         with pytest.raises(Problem, match='OOFF'):
@@ -178,7 +166,7 @@ def test_no_holder_takes_a_copy_for_good_after_a_restore(stack, tmp_path):
     assert stack.psql('lab', 'select count(*) from item where content is null') == [(2,)]
     early = copy_of(stack, 'same')
     backup = tmp_path / 'lab.dump'
-    tool(stack, 'pg_dump', '--format=custom', f'--file={backup}', 'stampd_lab')
+    back_up(stack, backup)
 
     stack.put('lab', doc('changed', ('a', 2), ('c', 2)), doc('late', ('a', 2)), doc('back', ('a', 2)))
     stack.put('lab', removal('changed', 'b'))

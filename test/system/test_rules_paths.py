@@ -14,6 +14,8 @@ from kit import Kit
 from schema import Schemas
 from stack import comparable, refused
 
+pytestmark = pytest.mark.plain
+
 WORLDS = ('full', 'bare')
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', **{ns: 'rules' for ns in WORLDS}},
          'settings': {'limit_anonymous_body_bytes': 65536}}
@@ -24,6 +26,7 @@ RULES = {
     'Shut': {},                                                        # nobody's
     'Look': {'read': ['anybody']},                                     # read by name, never listed
     'Part': {**ALL, 'items': {'Secret': {'see': [], 'write': []}}},    # all but an item
+    'Pack': {**ALL, 'items': {'P': {'see': [], 'write': []}}},         # all but its attachments: test_rules_files.py
     'Own': {'owner': 'Main.owner', **{right: ['owner'] for right in ('read', 'list', 'update', 'delete')}},
     'Club': {'members': 'Member', **{right: ['members'] for right in ('read', 'list', 'update', 'delete')}},
     'Duty': {'team': {'class': 'Crew', 'id': 'Main.crew', 'members': 'Member'}, **{right: ['team'] for right in ('read', 'list', 'update', 'delete')}},
@@ -38,6 +41,7 @@ SCHEMA = {name: {'open': True, 'items': ITEMS, 'collections': {'all': {'key': ['
                                                               'secret': {'key': ['Secret.team'], 'mutable': True}}}
           for name in (*RULES, 'Crew', 'Other')}
 MARK = 'SECRET'
+SEARCH = 'Seek'  # an operation of the module, which is trusted; its searches are judged
 ACCOUNTS = {name: name.ljust(22, 'A') for name in ('ann', 'bob')}
 CALLERS = ('anybody', 'ann')
 # Callers with other rights: by a role, by a team alone, by a service key with a role; and those that have none any more.
@@ -69,7 +73,7 @@ def veiled(ident):
 
 
 # In the order in which they are written; the second: it is hidden, and `bare` lacks it.  Hidden ones lie before, between and after the others.
-DOCUMENTS = [(document(name, ident), False) for name in ('Open', 'Look', 'Staff') for ident in ('b', 'd')] + \
+DOCUMENTS = [(document(name, ident), False) for name in ('Open', 'Look', 'Staff', 'Pack') for ident in ('b', 'd')] + \
             [(shared('Crew', f'of-{account}', account), False) for account in ACCOUNTS.values()] + \
             [({'c': 'Crew', 'id': f'of-{ACCOUNTS["ann"]}', 'items': [{'c': 'Member', 'k': IDS['tim'], 'j': {'role': 'reader'}}]}, False)] + \
             [(document(name, ident), False) for name in ('Veil', 'Cut', 'Pick') for ident in ('b', 'd')] + \
@@ -83,6 +87,9 @@ COVERED = {'Cut': ([{'c': 'Secret', 'j': {'team': 'red', 'text': MARK}}], []),
            'Pick': ([{'c': 'Line', 'k': 'hidden', 'j': MARK + ' line'}, {'c': 'Line', 'k': 'a', 'j': 'shown'}], [{'c': 'Line', 'k': 'a', 'j': 'shown'}]),
            'Mask': ([{'c': 'Main', 'j': {'name': 'Ann', 'team': MARK}}], [{'c': 'Main', 'j': {'name': 'Ann'}}])}
 SECRET_ITEMS = [{'c': 'Part', 'id': ident, 'items': [{'c': 'Secret', 'j': {'team': 'red', 'text': MARK + ident}}]} for ident in ('p', 'q')]
+
+
+QUEUES = [{'qn': 16, 'ops': ['resize'], 'roles': ['staff']}]
 
 
 def session(caller):
@@ -113,7 +120,7 @@ def kit(request):
 def worlds(stack, tmp_path_factory):
     for ns in WORLDS:
         conf = stack.get('z', ('Namespace', ns), admin=True)['items'][0]['j']
-        stack.put('z', {'c': 'Namespace', 'id': ns, 'items': [{'c': 'Conf', 'j': {**conf, 'accounts': {}}}, {'c': 'Rules', 'j': RULES}]}, admin=True)
+        stack.put('z', {'c': 'Namespace', 'id': ns, 'items': [{'c': 'Conf', 'j': {**conf, 'accounts': {}, 'workers': QUEUES}}, {'c': 'Rules', 'j': RULES}]}, admin=True)
         stack.put(ns, *(account(name, ['staff'] if name in ('eve', 'bot', *WITHOUT) else ()) for name in IDS), admin=True)
         Schemas(stack, tmp_path_factory.mktemp('schemas')).apply(ns, SCHEMA)
         for one, is_hidden in DOCUMENTS:
@@ -205,6 +212,8 @@ def gathering(name):
         for want, collection in itertools.product(('ids', 'docs'), ('all', 'secret')):
             yield (f'collection {collection} {want} {limit}',
                    ('collection', 'POST', 'op/collection', {'param': {**of_all, 'collection': collection, 'want': want, **limit}}, {}))
+    for search in ('Items', 'Documents'):
+        yield f'search of a module, {search}', (SEARCH, 'POST', f'op/{SEARCH}', {'param': {'c': name, 'search': search}}, {})
     yield 'list, prefix', ('list', 'POST', 'op/list', {'param': {'c': name, 'prefix': 'hidden'}}, {})
     yield 'list, after', ('list', 'POST', 'op/list', {'param': {'c': name, 'after': 1}}, {})
     yield 'list by GET', ('list', 'GET', 'op/list?param=' + json.dumps({'c': name}), None, {})
@@ -223,9 +232,25 @@ def beside():
         'tasks': ('od', 'POST', 'od', {'op': 'put', 'param': {}}, {}),
         'a task': ('od', 'GET', 'od/1', None, {}),
         'a listener to a collection that is not declared': ('live', 'GET', 'live?def=Shut/none@red', None, {}),
+        'the description': ('openapi.json', 'GET', 'openapi.json', None, {}),
+        'the description, known': ('openapi.json', 'GET', 'openapi.json', None, {'If-None-Match': '*'}),
         'a listener to nothing': ('live', 'GET', 'live', None, {}),
         'a listener with an id': ('live', 'GET', 'live?def=Shut/hidden-a', None, {'Last-Event-ID': 'AAAA'}),
     }.items()
+
+
+def of_tasks():
+    """Operations of external workers, of producers and of those who ask for their own task; the first of them name hidden documents."""
+    claim = {'id': 'AAAAAAAAAAAAAAAAAAAA', 'starttime': 200101000000001, 'retry': 0}
+    names = [{'c': 'Shut', 'id': 'hidden-a'}, {'c': 'Open', 'id': 'b'}]
+    for what, docs in (('a change', [{**names[0], 'items': [{'c': 'Line', 'k': '1', 'j': 1}]}]), ('a version', [{**names[0], 'if': 5, 'delete': True}])):
+        yield f'done, {what}', ('done', 'POST', 'op/done', {'param': {**claim, 'docs': docs}, 'syncs': names}, {})
+    yield 'keep', ('keep', 'POST', 'op/keep', {'param': {**claim, 'claim': 60}, 'syncs': names}, {})
+    yield 'fail', ('fail', 'POST', 'op/fail', {'param': {**claim, 'code': 'XMINE'}, 'syncs': names}, {})
+    yield 'take', ('take', 'POST', 'op/take', {'param': {'qn': 17}, 'syncs': names}, {})
+    yield 'own task', ('owntask', 'POST', 'op/owntask', {'param': {'id': claim['id']}, 'syncs': names}, {})
+    record = {'seq': 1, 'ns': 'full', 'op': 'put', 'param': {'docs': [{**names[0], 'if': 5, 'items': []}]}}
+    yield 'spool', ('spool', 'POST', 'op/spool', {'param': {'spool': '0' * 32, 'records': [record]}, 'syncs': names}, {})
 
 
 HIDDEN = [(name, f'hidden-{ident}') for name in ('Shut', 'Other', 'Desk', 'Veil', *SHARED) for ident in 'ac']
@@ -235,6 +260,7 @@ REQUESTS = {
     **{f'{name}/{ident}: {what}': request for name, ident in HIDDEN for what, request in writing(name, ident)},
     **{f'{name}: {what}': request for name in (*RULES, 'Other') for what, request in gathering(name)},
     **{f'Beside: {what}': request for what, request in beside()},
+    **{f'Tasks: {what}': request for what, request in of_tasks()},
 }
 
 
@@ -247,7 +273,7 @@ def ask(stack, ns, request, headers=None):
 
 def plain(answer, ns):
     """An answer without what differs between any two: stamps become their places, cursors their lengths."""
-    text = answer.text.replace(f'/{ns}/', '/NS/')
+    text = answer.text.replace(f'/{ns}/', '/NS/').replace(f'"title":"{ns}"', '"title":"NS"').replace(f'"url":"/{ns}"', '"url":"/NS"')
     stamps = {}
     def number(found):
         return f'stamp{stamps.setdefault(found[0], len(stamps))}'
@@ -404,7 +430,8 @@ def test_a_token_of_a_filtered_class_is_answered_alike(worlds, caller, name):
 
 # --- nothing is left out: the lists of operations, methods and addresses are those of the server ---
 
-OTHERS = {'pushkey',  # without documents
+OTHERS = {'pushkey', 'record',  # without documents
+          'openapi',  # of the schema and the rules: test_openapi.py
           'Look',  # of the module with filters: modules are trusted
           'task', 'subs',  # judged when they run and are sent: test_rules_tasks.py, test_rules_push.py
           # of reserved classes alone: test_accounts.py, test_account_mails.py, test_passkeys.py
@@ -412,9 +439,9 @@ OTHERS = {'pushkey',  # without documents
 # Locations of nginx: what REQUESTS has of them; or why it has none.
 ADDRESSES = {
     r'~ ^/[a-z0-9]+/op/': {'get', 'put', 'list'}, r'~ ^/[a-z0-9]+/doc/': {'GET', 'PUT', 'PATCH', 'DELETE'}, r'~ ^/[a-z0-9]+/res/': {'res'},
-    r'~ ^/[a-z0-9]+/od(?:/|$)': {'od'}, r'~ ^/[a-z0-9]+/live$': {'live'}, '/': {'ping'},
+    r'~ ^/[a-z0-9]+/od(?:/|$)': {'od'}, r'~ ^/[a-z0-9]+/live$': {'live'}, '/': {'ping', 'openapi.json'},
     r'~ ^/(?<stampd_manager>qm[a-z0-9]*)/op$': 'of queue managers: their own key', '= /ping': 'of no namespace',
-    '@stampd_live_later': 'inside', '@stampd_home': 'inside', '= /.stampd/large': 'inside', '= /.stampd/upload': 'inside', '/.stampd/files/': 'inside', '= /.stampd/may': 'inside', '@stampd_again': 'inside',
+    '@stampd_live_later': 'inside', '@stampd_home': 'inside', '= /.stampd/large': 'inside', '= /.stampd/upload': 'inside', '/.stampd/files/': 'inside', '/.stampd/objects/': 'inside', '= /.stampd/may': 'inside', '= /.stampd/sealed/': 'inside', '@stampd_object_range': 'inside', '@stampd_again': 'inside',
     '= /live': 'a probe', '= /ready': 'a probe', '= /metrics': 'a probe', r'~ ^/metrics/(?<stampd_manager>qm[a-z0-9]*)$': 'a probe',
 }
 
@@ -428,9 +455,9 @@ def test_every_operation_is_decided_on(worlds):
     listed = {one['name']: one for one in operations(worlds)}
     judged = {name for name, one in listed.items() if one['rules']}
     with_requests = {request[0] for request in REQUESTS.values()} - {None, *(request[0] for _, request in beside())}
-    assert judged - OTHERS == with_requests and set(listed) >= OTHERS
-    assert {name for name, one in listed.items() if not one['rules'] and one['right'] == 'public'} <= OTHERS
-    for name in set(listed) - judged - OTHERS:
+    assert judged - OTHERS | {SEARCH} == with_requests and set(listed) >= OTHERS
+    assert {name for name, one in listed.items() if not one['rules'] and one['right'] == 'public'} <= {*OTHERS, SEARCH}
+    for name in set(listed) - judged - OTHERS - {SEARCH}:
         for ns, caller in itertools.product(WORLDS, ('anybody', 'ann', *WITH_RIGHTS)):
             answer = worlds.request('POST', f'/{ns}/op/{name}', json={}, headers=session(caller))
             assert (answer.status_code, answer.json()['code']) == (401 if caller == 'anybody' else 403, 'SCLOSED'), (name, caller, answer.text)
@@ -460,14 +487,57 @@ def test_other_tasks_are_closed(worlds):
     for ns, one in itertools.product(WORLDS, operations(worlds)):
         if one['name'] not in {'put', *OTHERS}:
             answer = worlds.request('POST', f'/{ns}/op/task', json={'param': {'op': one['name'], 'param': {'docs': []}}})
-            assert (answer.status_code, answer.json()['code']) == (401, 'SCLOSED'), (one, answer.text)
+            expected = [(401, 'SCLOSED'), *([(400, 'AARG')] if one['name'] in {request[0] for _, request in of_tasks()} else [])]
+            assert (answer.status_code, answer.json()['code']) in expected, (one, answer.text)
     assert all(worlds.psql(ns, 'select count(*) from stampd.taskqueue') == [(0,)] for ns in WORLDS)
+
+
+def test_changes_at_the_end_of_a_task_are_judged(worlds, hidden):
+    """What a worker may not read it cannot try out by `done` either: as by put, in both worlds the same.  A refused end leaves the claim."""
+    claims = {}
+    for ns in WORLDS:
+        worlds.op(ns, 'task', {'op': 'resize'}, admin=True)
+        answer = worlds.request('POST', f'/{ns}/op/take', json={'param': {'qn': 16}}, headers=session('eve'))
+        claims[ns] = {name: answer.json()['out']['tasks'][0][name] for name in ('id', 'starttime', 'retry')}
+    tried = [(name, ident, what, request) for name, ident in HIDDEN for what, request in (*named(name, ident), *writing(name, ident))
+             if request[0] == 'put' and not request[4] and name not in ('Staff', 'Desk')]
+    refusals = 0
+    for name, ident, what, request in tried:
+        if ask(worlds, 'bare', request, session('eve')).status_code == 200:
+            continue  # it changes nothing, and would end the claim
+        answers = {ns: ask(worlds, ns, ('done', 'POST', 'op/done', {**request[3], 'param': {**claims[ns], **request[3]['param']}}, {}), session('eve'))
+                   for ns in WORLDS}
+        plains = [plain(answer, ns) for ns, answer in answers.items()]
+        assert plains[0] == plains[1] and answers['full'].status_code != 200, (name, ident, what, [answer.text for answer in answers.values()])
+        assert not any(one in answers['full'].text for one in hidden - {ident} if one not in json.dumps(request)), answers['full'].text
+        refusals += answers['full'].status_code in (401, 403)
+    assert refusals > 20
+    for ns in WORLDS:
+        ended = worlds.request('POST', f'/{ns}/op/done', json={'param': claims[ns]}, headers=session('eve'))
+        assert ended.json()['out'] == {'result': 'done'}, ended.text
 
 
 def test_what_stands_beside_is_closed(worlds):
     for ns in WORLDS:
         answer = worlds.request('POST', f'/{ns}/od', json={})
         assert answer.status_code in (401, 403), answer.text
+
+
+def seek(worlds, search, name, ns='full', caller=None, **more):
+    answer = worlds.request('POST', f'/{ns}/op/{SEARCH}', json={'param': {'c': name, 'search': search}, **more}, headers=session(caller))
+    return [(row['id'], row['item']) for row in answer.json()['out']['rows']]
+
+
+def test_a_judged_search_of_the_administrator_has_all_its_rows(worlds):
+    def rows(search, name):
+        return worlds.op('full', SEARCH, {'c': name, 'search': search}, admin=True)['out']['rows']
+    assert {row['id'] for row in rows('Documents', 'Shut')} >= {'hidden-a', 'hidden-c', 'hidden-e'}
+    assert {row['item'] for row in rows('Items', 'Part')} >= {'Main', 'Secret'}
+
+
+def test_a_judged_search_names_the_document_of_each_row(worlds):
+    for admin in (False, True):
+        assert refused('BMODULE', worlds.op, 'full', SEARCH, {'c': 'Open', 'search': 'Unnamed'}, admin=admin)
 
 
 def test_a_shown_document_is_shown(worlds):
@@ -485,6 +555,10 @@ def test_a_shown_document_is_shown(worlds):
     assert worlds.op('full', 'list', {'c': 'Look'})['out'] == {'docs': []}, 'it may be read, not listed'
     assert worlds.op('full', 'find', {'c': 'Look', 'i': 'Main', 'id': {'t': 'eq', 'v1': 'b'}, 'want': 'ids'})['out'] == {'ids': []}
     assert not worlds.op('full', 'collection', {'c': 'Look', 'collection': 'all', 'value': 'red'})['out']['docs']
+    assert seek(worlds, 'Items', 'Open') == [('b', 'Main'), ('d', 'Main')] and seek(worlds, 'Documents', 'Veil') == [('b', None), ('d', None)]
+    assert seek(worlds, 'Items', 'Part') == [('p', 'Main'), ('q', 'Main')] and not seek(worlds, 'Documents', 'Look')
+    assert seek(worlds, 'Items', 'Pick') == [('b', 'Main'), ('d', 'Main')] and not seek(worlds, 'Items', 'Mask'), 'what a filter rewrites or selects'
+    assert len(seek(worlds, 'Documents', 'Own', caller='ann')) == 3
     part = worlds.get('full', ('Part', 'p'))
     assert [item['c'] for item in part['items']] == ['Main'] and part['w']
 

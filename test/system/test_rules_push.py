@@ -9,7 +9,7 @@ from kit import Kit
 from manager import Manager
 from push_key import CONTACT, PushKey
 from push_service import Browser, PushService
-from test_rules_paths import ACCOUNTS, HIDDEN, SHARED, WORLDS, account, document, plain, session, shared, worlds  # noqa: F401
+from test_rules_paths import ACCOUNTS, HIDDEN, IDS, SHARED, WORLDS, account, document, plain, session, shared, worlds  # noqa: F401
 
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', **{ns: 'rules' for ns in WORLDS}}, 'settings': {}}
 
@@ -161,8 +161,18 @@ def test_what_may_be_read_wakes_its_readers(full, service):
     assert nobody.woken() == [('Look/d', version), ('Open', version)], 'what may not be listed is not of its class'
 
 
+def test_a_change_by_psql_wakes_its_readers_while_copies_are_older(full, service):
+    """The match is judged by the document as psql has left it, not by a copy from before."""
+    ann, bob = (Sleeper(full, service, caller, 'Own', 'Own/b', 'Own/hidden-a', 'Own/all@red') for caller in ('ann', 'bob'))
+    for _ in range(6):
+        full.get('full', ('Own', 'b'), ('Own', 'hidden-a'), admin=True)  # each worker has a copy
+    with full.relay_stopped():
+        version, = full.psql('full', "select put_item('Own', 'b', 'Line', 'new', %s)", (json.dumps(secrets.token_hex(4)),))[0]
+        assert ann.woken() == [('Own', version), ('Own/all@red', version), ('Own/b', version)] and bob.woken() == []
+
+
 def test_a_collection_wakes_those_who_see_what_has_changed_in_it(full, service):
-    """A member that is hidden, or whose property is hidden, wakes nobody, nor does one that leaves."""
+    """A member that is hidden, or whose property is hidden, wakes nobody; one that leaves wakes those who saw it there."""
     ann, bob = (Sleeper(full, service, caller, 'Own/all@red', 'Part/secret@red', 'Shut/all@red') for caller in ('ann', 'bob'))
     version = write(full, line('Own', 'b', 'new', secrets.token_hex(4)), line('Shut', 'hidden-a', 'new', secrets.token_hex(4)),
                     line('Part', 'p', 'new', secrets.token_hex(4)))
@@ -173,8 +183,8 @@ def test_a_collection_wakes_those_who_see_what_has_changed_in_it(full, service):
     assert len(ann.woken()) == 1 and bob.woken() == []
     one = shared('Own', 'moved', ACCOUNTS['ann'])
     one['items'][0]['j']['team'] = 'blue'
-    write(full, one)
-    assert ann.woken() == bob.woken() == []
+    version = write(full, one)
+    assert ann.woken() == [('Own/all@red', version)] and bob.woken() == []
     write(full, {'c': 'Own', 'id': 'moved', 'delete': True})
     assert ann.woken() == bob.woken() == []
 
@@ -197,8 +207,9 @@ def test_the_first_document_among_many_is_found(full, service):
         version = version if start else written
     assert ann.woken() == [('Own/all@red', version)] and nobody.woken() == []
     for start in range(0, 640, 32):
-        write(full, *({'c': 'Own', 'id': name, 'delete': True} for name in names[start:start + 32]))
-    assert ann.woken() == []
+        gone = write(full, *({'c': 'Own', 'id': name, 'delete': True} for name in names[start:start + 32]))
+        version = version if start else gone
+    assert ann.woken() == [('Own/all@red', version)] and nobody.woken() == [], 'the only one that she saw'
 
 
 @pytest.mark.parametrize('count', [5, 60, 600])
@@ -213,8 +224,8 @@ def test_one_document_among_many_is_found(full, service, count):
     version = write(full, *(shared('Own', name, ACCOUNTS['bob']) for name in names[max(5, count - 9):-1]), shared('Own', names[-1], ACCOUNTS['ann']))
     assert ann.woken() == [('Own', version), ('Own/all@red', version)] and nobody.woken() == []
     for start in range(0, count, 32):
-        write(full, *({'c': 'Own', 'id': name, 'delete': True} for name in names[start:start + 32]))
-    assert ann.woken() == []
+        version = write(full, *({'c': 'Own', 'id': name, 'delete': True} for name in names[start:start + 32]))
+    assert ann.woken() == [('Own', version), ('Own/all@red', version)] and nobody.woken() == []
 
 
 def test_sight_is_judged_when_the_message_is_sent(full, service):
@@ -229,9 +240,130 @@ def test_sight_is_judged_when_the_message_is_sent(full, service):
         version = write(full, own('bob'))
         write(full, {**crew, 'items': [{**member, 'del': True}]})
         full.put('full', account('ann', ['editor']), admin=True)
-        assert [name for name, _ in ann.woken()] == ['Desk/hidden-a'] and bob.woken() == [('Own/b', version)]
+        assert [name for name, _ in ann.woken()] == ['Desk/hidden-a', 'Duty/all@red', 'Duty/b', 'Own/b'] and bob.woken() == [('Own/b', version)]
     finally:
         write(full, own('ann'), {**crew, 'items': [{**member, 'j': {'role': 'reader'}}]}, account('ann'))
+
+
+# --- departures ---
+
+def held(name, ident, by, team='red', before=None):
+    """Of the class `name`: this account alone has a relation to it, and `before` none any more."""
+    one = shared(name, ident, ACCOUNTS[by])
+    one['items'][0]['j']['team'] = team
+    if before:
+        one['items'].append({'c': 'Member', 'k': ACCOUNTS[before], 'del': True})
+    return one
+
+
+def each(name, ident, *teams):
+    return [name, *(f'{name}/all@{team}' for team in teams), f'{name}/{ident}']
+
+
+@pytest.mark.parametrize('name', SHARED)
+def test_what_is_lost_wakes_those_who_saw_it(full, service, name):
+    """The class, the document, and the collections in which it was before; never the one into which it has come with the loss, or since."""
+    definitions = each(name, 'given', 'blue', 'red')
+    ann, bob, nobody = (Sleeper(full, service, caller, *definitions) for caller in ('ann', 'bob', 'nobody'))
+    def told(version, *teams):
+        return [(definition, version) for definition in each(name, 'given', *teams)]
+    version = write(full, held(name, 'given', 'ann'))
+    assert ann.woken() == told(version, 'red') and bob.woken() == nobody.woken() == []
+    version = write(full, held(name, 'given', 'bob', before='ann'))
+    assert ann.woken() == told(version, 'red') and bob.woken() == told(version, 'red') and nobody.woken() == []
+    for changed in (line(name, 'given', 'new', secrets.token_hex(4)), held(name, 'given', 'bob', 'blue'), held(name, 'given', 'bob', 'red')):
+        write(full, changed)
+        assert ann.woken() == nobody.woken() == [] and bob.woken()
+    version = write(full, held(name, 'given', 'ann', 'blue', before='bob'))
+    assert ann.woken() == told(version, 'blue') and bob.woken() == told(version, 'red') and nobody.woken() == [], 'it has moved with the loss'
+    lost = write(full, held(name, 'given', 'bob', 'blue', before='ann'))
+    write(full, held(name, 'given', 'bob', 'red'))
+    write(full, {'c': name, 'id': 'given', 'delete': True})
+    assert ann.woken() == told(lost, 'blue') and nobody.woken() == [], 'what became of it later is not told'
+    assert [definition for definition, _ in bob.woken()] == each(name, 'given', 'blue', 'red')
+
+
+@pytest.mark.parametrize('name', SHARED)
+def test_a_deletion_wakes_those_who_saw_the_document(full, service, name):
+    ann, bob = (Sleeper(full, service, caller, *each(name, 'gone', 'red')) for caller in ('ann', 'bob'))
+    for owner, knows, other in (('ann', ann, bob), ('bob', bob, ann)):
+        write(full, held(name, 'gone', owner))
+        assert knows.woken() and not other.woken()
+        version = write(full, {'c': name, 'id': 'gone', 'delete': True})
+        assert knows.woken() == [(definition, version) for definition in each(name, 'gone', 'red')] and other.woken() == []
+
+
+def test_a_deletion_of_what_everybody_sees_wakes_all(full, service):
+    nobody = Sleeper(full, service, 'nobody', *each('Open', 'gone', 'red'), *each('Look', 'gone', 'red'))
+    write(full, document('Open', 'gone'), document('Look', 'gone'))
+    nobody.woken()
+    version = write(full, {'c': 'Open', 'id': 'gone', 'delete': True}, {'c': 'Look', 'id': 'gone', 'delete': True})
+    assert nobody.woken() == [('Look/gone', version), *((definition, version) for definition in each('Open', 'gone', 'red'))]
+
+
+def test_a_loss_by_psql_wakes(full, service):
+    ann = Sleeper(full, service, 'ann', *each('Own', 'given', 'red'))
+    write(full, held('Own', 'given', 'ann'))
+    ann.woken()
+    version, = full.psql('full', "select put_item('Own', 'given', 'Main', '', %s)", (json.dumps({'team': 'red', 'owner': ACCOUNTS['bob']}),))[0]
+    assert ann.woken() == [(definition, version) for definition in each('Own', 'given', 'red')]
+    write(full, {'c': 'Own', 'id': 'given', 'delete': True})
+    assert ann.woken() == []
+
+
+def test_many_losses_wake_once(full, service):
+    """More than are noted one by one, among many of others'."""
+    names = [f'x{place:03}' for place in range(96)]
+    def give(owner):
+        versions = [write(full, *(held('Own', name, 'bob' if place % 3 else owner) for place, name in enumerate(names) if place // 32 == part)) for part in range(3)]
+        return versions
+    give('ann')
+    ann, nobody = (Sleeper(full, service, caller, 'Own', 'Own/all@blue', 'Own/all@red') for caller in ('ann', 'nobody'))
+    versions = give('bob')
+    assert ann.woken() == [('Own', versions[-1]), ('Own/all@red', versions[-1])] and nobody.woken() == []
+    for part in range(3):
+        write(full, *({'c': 'Own', 'id': name, 'delete': True} for name in names[part * 32:part * 32 + 32]))
+    assert ann.woken() == []
+
+
+def test_roles_that_change_wake_the_account(full, service):
+    """For all it subscribes to, whether a document has changed or not; a login changes no role."""
+    ann, bob = (Sleeper(full, service, caller, 'Desk/hidden-a', 'Open') for caller in ('ann', 'bob'))
+    try:
+        for roles in (['editor'], []):
+            version = full.put('full', account('ann', roles), admin=True)
+            assert ann.woken() == [('Desk/hidden-a', version), ('Open', version)] and bob.woken() == []
+        full.put('full', {'c': 'Account', 'id': ACCOUNTS['ann'], 'items': [{'c': 'Sess', 'k': 'f' * 64, 'j': {'created': 200101000000000, 'expires': 991231000000000}}]}, admin=True)
+        assert ann.woken() == []
+    finally:
+        full.put('full', {**account('ann'), 'items': [*account('ann')['items'], {'c': 'Sess', 'k': 'f' * 64, 'del': True}]}, admin=True)
+
+
+def test_a_team_that_is_left_or_joined_wakes_the_account(full, service):
+    ann, bob = (Sleeper(full, service, caller, 'Duty', 'Duty/all@red', 'Duty/b', 'Open', 'Own/b') for caller in ('ann', 'bob'))
+    crew, member = {'c': 'Crew', 'id': f'of-{ACCOUNTS["ann"]}'}, {'c': 'Member', 'k': ACCOUNTS['ann']}
+    try:
+        for change in ({'del': True}, {'j': {'role': 'reader'}}):
+            version = write(full, {**crew, 'items': [{**member, **change}]})
+            assert ann.woken() == [('Duty', version), ('Duty/all@red', version), ('Duty/b', version)] and bob.woken() == []
+    finally:
+        write(full, {**crew, 'items': [{**member, 'j': {'role': 'reader'}}]})
+
+
+def test_what_others_lose_wakes_nobody(full, service):
+    """Owners, members, teams, collections and documents of which the account knows nothing."""
+    sleepers = [Sleeper(full, service, caller, *(definition for name in SHARED for definition in each(name, 'theirs', 'blue', 'red'))) for caller in ('ann', 'nobody')]
+    for name in SHARED:
+        write(full, held(name, 'theirs', 'bob'))
+        other = held(name, 'theirs', 'bob', 'blue')
+        other['items'][0]['j'].update(owner=IDS['eve'], crew='of-nobody')
+        other['items'] += [{'c': 'Member', 'k': IDS['eve'], 'j': {'role': 'reader'}}, {'c': 'Member', 'k': ACCOUNTS['bob'], 'del': True}]
+        other['items'] = [item for item in other['items'] if not (item['c'] == 'Member' and item['k'] == ACCOUNTS['bob'] and 'j' in item)]
+        write(full, other)
+        write(full, {'c': name, 'id': 'theirs', 'delete': True})
+    write(full, {'c': 'Crew', 'id': f'of-{ACCOUNTS["bob"]}', 'items': [{'c': 'Member', 'k': IDS['eve'], 'j': {'role': 'reader'}}]})
+    write(full, {'c': 'Crew', 'id': f'of-{ACCOUNTS["bob"]}', 'items': [{'c': 'Member', 'k': IDS['eve'], 'del': True}]})
+    assert [sleeper.woken() for sleeper in sleepers] == [[], []]
 
 
 @pytest.mark.parametrize('change', [{'delete': True}, {'items': [{'c': 'Self', 'j': {'name': 'bob', 'disabled': True}}]},

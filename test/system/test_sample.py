@@ -11,7 +11,7 @@ from hands import WATCH, Hands
 from stack import SOURCE, wait_until
 from web import built_page, serve_page
 
-pytestmark = [pytest.mark.once, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
+pytestmark = [pytest.mark.plain, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
 
 STACK = {'workers': 4, 'namespaces': {'z': 'closed', 'demo': 'read', 'team': 'rules'}}
 LIBRARY = SOURCE / 'scripts/lib'
@@ -21,7 +21,8 @@ PASSWORD = 'correct horse battery'
 
 
 def package(name, *depends):
-    about = {'archive': 'debian', 'version': '1.0', 'section': 'utils', 'description': f'About {name}', 'size': 2048, **({'depends': list(depends)} if depends else {})}
+    words = sorted({*name.split('-'), 'about', 'shell' if 'sh' in name else 'other'})
+    about = {'archive': 'debian', 'words': words, 'version': '1.0', 'section': 'utils', 'description': f'About {name}', 'size': 2048, **({'depends': list(depends)} if depends else {})}
     return {'c': 'Package', 'id': name, 'items': [{'c': 'Sta', 'j': about}, *({'c': 'Dep', 'k': one, 'j': {}} for one in depends)]}
 
 
@@ -36,6 +37,8 @@ def address(stack, built):
     stack.admin('schema', 'set', 'demo', str(LIBRARY / 'catalogue-schema.json'))
     stack.admin('schema', 'apply', 'demo')
     stack.admin('ns', 'accounts', 'team', '{"registration":"open","anonymous":true}')
+    stack.admin('schema', 'set', 'team', str(LIBRARY / 'team-schema.json'))
+    stack.admin('schema', 'apply', 'team')
     stack.admin('rules', 'set', 'team', str(LIBRARY / 'team-rules.json'))
     put(stack, package('libc6'), package('bash', 'libc6'), package('bash-doc'), package('abash'), package('zsh', 'libc6'))
     return serve_page(stack, built, 'www', '/')
@@ -99,7 +102,7 @@ def meet(address):
 def test_the_application_is_small(built):
     sources = SOURCE / 'src/web/catalogue'
     assert sum(len(path.read_text().splitlines()) for path in sources.glob('*.js')) <= LINES_MOST
-    assert {path.name for path in built.iterdir()} == {'index.html', 'catalogue.js', 'catalogue.css'}
+    assert {path.name for path in built.iterdir()} == {'index.html', 'catalogue.js', 'catalogue.css', 'sw.js'}
     assert sum(len(gzip.compress(path.read_bytes())) for path in built.iterdir()) < PAGE_MOST
 
 
@@ -118,7 +121,25 @@ def test_packages_are_found_while_one_types(stack, meet):
     guest.until_found('bash', 'bash-doc', 'abash')
     guest.shows('About bash-doc', '#found')
     guest.search('nothing of this name')
-    guest.shows('No package has this name.', '#found')
+    guest.shows('Nothing is found.', '#found')
+
+
+def test_packages_are_found_by_the_words_of_their_descriptions(meet):
+    guest = meet()
+    guest.search('she')  # the last word is still being typed
+    guest.until_found('abash', 'bash', 'bash-doc', 'zsh')
+    guest.shows('About zsh', '#found')
+    guest.search('shell doc')
+    guest.until_found('bash-doc')
+    guest.search('Oth')
+    guest.until_found('libc6')
+    guest.search('sh')  # those whose names have it come first, and none comes twice
+    guest.until_found('abash', 'bash', 'bash-doc', 'zsh')
+    guest.tab.network(False)
+    guest.search('shell')
+    guest.shows('Nothing is found.', '#found')
+    guest.search('bash')
+    guest.until_found('bash', 'bash-doc', 'abash')
 
 
 def test_a_package_has_its_dependents_and_follows_the_server(stack, meet):
@@ -132,6 +153,16 @@ def test_a_package_has_its_dependents_and_follows_the_server(stack, meet):
     later['items'][0]['j']['description'] = 'Another text'
     put(stack, later)
     guest.shows('Another text')
+
+
+def test_a_visit_asks_once_for_all_names(meet):
+    guest = meet()
+    asked = "performance.getEntriesByType('resource').filter((one) => one.name.includes('/op/collection')).length"
+    for _ in range(2):
+        guest.tab.until(f"localStorage.getItem('names') !== null && {asked} > 0")
+        guest.until_found('abash', 'bash', 'bash-doc', 'libc6', 'zsh')
+        assert guest.tab.run(asked) == 1
+        guest.visit()
 
 
 def test_another_visit_brings_what_has_changed(stack, meet):
@@ -158,6 +189,8 @@ def test_a_list_is_shared_and_edited_without_a_network(meet):
     ann.fill('Invite account', account)
     ann.click('Invite')
     bob.shows('Shells')
+    bob.go('lists')
+    bob.shows('Shells')
     bob.go('package/zsh')
     bob.click('Add to Shells')
     ann.until_entries('zsh')
@@ -173,6 +206,61 @@ def test_a_list_is_shared_and_edited_without_a_network(meet):
     bob.until_entries('bash')
     bob.go('lists')
     bob.shows('Shells')
+
+
+def test_lists_of_an_account_are_in_each_of_its_browsers(meet):
+    home, office, eve = meet(), meet(), meet()
+    account = home.register('carl')
+    eve.register('eve')
+    home.fill('New list', 'At home')
+    home.click('Create')
+    home.shows('Invite account')
+    office.go('lists')
+    office.fill('Name', 'carl')
+    office.fill('Password', PASSWORD)
+    office.click('Sign in')
+    office.shows('At home')
+    eve.fill('New list', 'Of Eve')
+    eve.click('Create')
+    eve.fill('Invite account', account)
+    eve.click('Invite')
+    office.shows('Of Eve')  # without its address
+    office.go('package/zsh')
+    office.click('Add to Of Eve')
+    eve.until_entries('zsh')
+    home.go('lists')
+    home.click('Of Eve')
+    home.until_entries('zsh')
+    assert not home.tab.run("Boolean(document.querySelector('#invite:not([hidden])'))")
+
+
+def test_the_page_opens_without_a_network(stack, meet):
+    guest = meet()
+    guest.register('dora')
+    guest.fill('New list', 'On the train')
+    guest.click('Create')
+    guest.shows('Invite account')
+    guest.tab.until("localStorage.getItem('names') !== null")
+    guest.tab.run('navigator.serviceWorker.ready.then(() => true)')
+    guest.tab.until('document.querySelector("#state").textContent === ""')
+    stack.step('nginx', 'stop')
+    try:
+        guest.visit()
+        guest.until_found('abash', 'bash', 'bash-doc', 'libc6', 'zsh')
+        guest.go('lists')
+        guest.click('On the train')
+        guest.shows('Invite account')
+        guest.go('package/zsh')
+        guest.click('Add to On the train')
+        guest.shows('Offline. Changes to be sent: 1', '#state')
+        guest.visit()
+        guest.shows('Offline. Changes to be sent: 1', '#state')
+    finally:
+        stack.step('nginx', 'start')
+    guest.misses('Offline', '#state')  # nothing is followed on this page
+    guest.go('lists')
+    guest.click('On the train')
+    guest.until_entries('zsh')
 
 
 def test_a_package_that_is_not_there(meet):

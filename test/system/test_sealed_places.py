@@ -6,7 +6,8 @@ import pytest
 
 from kit import Kit
 from manager import Manager
-from stack import BUILD, SERVER_USER, run_program, wait_until
+from stack import wait_until
+from vault import create, new_site_key
 
 STACK = {'workers': 3, 'settings': {}, 'namespaces': {'z': 'closed', 'lab': 'open'}}
 ALTERED = '\'~1.\' || repeat(\'A\', 80)'
@@ -39,22 +40,16 @@ ANSWER = {
 }
 # In clear and not bound (doc/explanation/encryption.md, "What stays in clear").
 CLEAR = {
-    'taskqueue': {'number', 'info', 'retry', 'startat', 'starttime', 'holder', 'qn', 'priority', 'batch', 'domain', 'step', 'exc', 'report',
-                  'created', 'cron', 'plan', 'strict', 'requester', 'account', 'credential', 'of_client', 'latest', 'parked', 'reported'},
+    'taskqueue': {'number', 'info', 'retry', 'startat', 'starttime', 'holder', 'qn', 'priority', 'batch', 'domain', 'key', 'step', 'exc', 'report',
+                  'created', 'cron', 'plan', 'strict', 'requester', 'account', 'credential', 'of_client', 'latest', 'parked', 'reported', 'expires', 'progress',
+                  'trace'},
     'idempotency': {'version', 'at', 'versions_after'},
 }
 
 
 def new_vault(stack):
-    site = stack.path / 'etc/site.key'
-    run_program(BUILD / 'src/stampctl', 'key', 'new', '--site', site)
-    if SERVER_USER:
-        shutil.chown(site, SERVER_USER['user'])
-    stack.set(site_key_file=site)
-    pid = stack.path / 'nginx.pid'
-    pid.write_text(f'{stack.pid("nginx")}\n')
-    stack.admin('ns', 'create', 'vault', '--encrypted', '--access', 'open', '--nginx-pid', pid)
-    wait_until(lambda: stack.ping('vault').status_code == 200, what='the namespace')
+    stack.set(site_key_file=new_site_key(stack))
+    create(stack)
     # An administrator of the database can remove what refuses texts in clear.
     for table in ('taskqueue', 'idempotency'):
         stack.psql('vault', f'alter table {table} drop constraint encrypted_namespace')

@@ -2,17 +2,14 @@
 Python, and no answer may have an id that its client could not have known."""
 import hashlib
 import json
-import os
 import random
-import signal
-from contextlib import contextmanager
 
 import psycopg2
 import pytest
 
 from collected import Collected
 from schema import Schemas
-from stack import Problem, children, name_of, wait_until
+from stack import Problem, wait_until
 
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'rules'}}
 
@@ -173,17 +170,6 @@ def test_a_copy_that_is_older_than_a_change_by_hand_decides_nothing(lab):
     delete(lab, 'Own', 'often')
 
 
-@contextmanager
-def relay_stopped(stack):
-    """Meanwhile no worker learns of a change that another program makes."""
-    relay = next(pid for pid in children(stack.pid()) if name_of(pid) == 'stampd-relay')
-    os.kill(relay, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(relay, signal.SIGCONT)
-
-
 def by_pages(holder, stack):
     return holder.synchronise(stack)
 
@@ -207,7 +193,7 @@ def test_a_copy_of_a_team_that_is_older_than_a_change_by_hand_decides_nothing(la
     for _ in range(12):  # each worker has a copy
         held['ann'], held['bob'] = (Holder(caller, 'Duty').synchronise(lab) for caller in ('ann', 'bob'))
     assert not held['ann'].members and set(held['bob'].members) == {ident}
-    with relay_stopped(lab):
+    with lab.relay_stopped():
         for change in (lambda: lab.psql('lab', "select stampd.put_item('Crew', %s, 'Member', %s, '{}')", (ident, ACCOUNTS['ann'])),
                        lambda: lab.psql('lab', "select stampd.put_item('Crew', %s, 'Member', %s, null)", (ident, ACCOUNTS['bob'])),
                        lambda: lab.psql('lab', "select stampd.delete_document('Crew', %s)", (ident,))):

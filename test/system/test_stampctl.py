@@ -58,7 +58,7 @@ def contents(stack, ns, ids):
 
 COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns keys', 'ns list', 'ns migrate', 'ns move', 'ns restored', 'ns access', 'ns origins', 'ns quotas', 'ns state', 'ns off', 'ns on', 'ns map',
             'task', 'task list', 'task show', 'task history', 'task backlog', 'task run', 'task move', 'task hold', 'task drop',
-            'load', 'dump', 'purge', 'import-couchdb', 'import-csv', 'ping', 'check-config', 'key', 'key new', 'key hash', 'push', 'push key', 'push public', 'nginx',
+            'load', 'dump', 'purge', 'import-couchdb', 'import-csv', 'import-firestore', 'ping', 'check-config', 'key', 'key new', 'key hash', 'push', 'push key', 'push public', 'nginx',
             'files', 'files check', 'files copy', 'files fetch', 'files verify',
             'rules', 'rules set', 'rules show', 'rules check', 'rules test', 'rules explain',
             'version']
@@ -395,7 +395,8 @@ def test_ping_says_what_is_off(stack):
     outcome = stampctl('ping', stack.url, *trust)
     assert [line.split()[:2] for line in outcome.out.splitlines()] == [['OK', '/ping'], ['OK', '/demo/ping'], ['OK', '/lab/ping'], ['OK', '/z/ping']]
     stack.admin('ns', 'off', 'lab', 'resting')
-    wait_until(lambda: 'resting' in stampctl('ping', stack.url, 'lab', *trust, status=1).out)
+    wait_until(lambda: stack.ping('lab').json()['off'] != 0)
+    assert 'resting' in stampctl('ping', stack.url, 'lab', *trust, status=1).out
     stack.admin('ns', 'on', 'lab')
     wait_until(lambda: stack.ping('lab').json()['off'] == 0)
     stampctl('ping', 'http://127.0.0.1:1', 'lab', status=1)

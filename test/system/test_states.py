@@ -14,6 +14,8 @@ from manager import Manager
 from schema import Schemas
 from stack import BUILD, Problem, Stack, wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'open'}, 'settings': {'keep_interval_s': 1, 'limit_anonymous_body_bytes': 65536}}
 ON, READONLY, OFF, GONE = range(4)
 STATES = [ON, READONLY, OFF, GONE]
@@ -332,3 +334,42 @@ def test_another_host_obeys_at_its_next_request():
                     assert code_of(there.request('POST', '/demo/op/put', json=put)) == code
                 set_states(here)
                 assert code_of(there.request('POST', '/demo/op/put', json=put)) is None
+
+
+def questions(stack):
+    return stack.psql('z', 'select case when is_called then last_value else 0 end from question_number')[0][0]
+
+
+def test_the_command_ends_when_the_servers_obey(demo):
+    """A worker that is not told serves what was before; as soon as the command has ended, none does."""
+    put, number = PATHS['put'][2], questions(demo)
+    assert code_of(demo.request('POST', '/demo/op/put', json=put)) is None
+    with demo.relay_stopped():
+        program = subprocess.Popen(demo.admin_words('ns', 'state', 'demo', 'off'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_until(lambda: questions(demo) > number, what='the question')
+        assert demo.psql('z', 'select count(*) from servers_missing((select last_value from question_number))') == [(1,)]
+        assert code_of(demo.request('POST', '/demo/op/put', json=put)) is None and program.poll() is None
+    assert program.wait(timeout=240) == 0, program.communicate()
+    for state, code in (('gone', 'OGONE'), ('readonly', 'OREADONLY'), ('on', None), ('off', 'OOFF'), ('on', None)):
+        stampctl(demo, 'ns', 'state', 'demo', state)
+        for _ in range(4):
+            assert code_of(demo.request('POST', '/demo/op/put', json=put)) == code
+
+
+@pytest.mark.plain
+def test_a_dead_server_holds_up_nobody_for_long(demo):
+    """Its row stays behind; a server that is connected and does not answer is another matter."""
+    demo.psql('z', "insert into server values ('elsewhere, process 1', 1, now(), 0)")
+    done = demo.admin('ns', 'state', 'demo', 'off')
+    assert 'elsewhere, process 1 is not connected' in done.error
+    assert [name for name, in demo.psql('z', 'select name from server')] == [name for name, in demo.psql('demo', 'select name from server')]
+    assert len(demo.psql('z', 'select name from server')) == 1
+
+
+@pytest.mark.plain
+def test_a_server_that_stops_is_not_waited_for():
+    with Stack('leaves', workers=1, namespaces={'z': 'closed', 'demo': 'open'}) as stack:
+        wait_until(lambda: stack.psql('z', 'select 1 from server'), what='the row of the server')
+        stack.step('stampd', 'stop', 'now')
+        assert stack.psql('z', 'select name from server') == [] and stack.psql('demo', 'select name from server') == []
+        stack.admin('ns', 'state', 'demo', 'off')

@@ -7,6 +7,8 @@ from clock import Clock
 from push_service import Browser, PushService
 from stack import Problem
 
+pytestmark = pytest.mark.plain
+
 CLOCK = Clock()
 CLIENT, CLIENT_DEFS, DEFS, TRIAL, DAY = 10, 40, 60, 60, 24 * 60
 STACK = {'workers': 2, 'settings': {

@@ -75,6 +75,19 @@ def test_tasks_are_found_by_filters_in_the_order_of_their_starts(stack, look):
     assert look(stack, retry=3) == []
     assert look(stack, **{'from': EARLY + 1, 'to': LATE}) == [running, later]
     assert look(stack, limit=2) == [mail, running]
+    in_domain = create(stack, 'Dom', domain='d', startat=LATE + 2)
+    assert look(stack, domain='d') == [in_domain] and look(stack, exc='XBAD') == [bad] and look(stack, exc='XBAD', domain='d') == []
+    if look is not list_by_sql:
+        assert look(stack, state='held') == [held] and look(stack, state='running') == [running] and look(stack, state='parked') == []
+        assert look(stack, state='waiting') == [mail, later, bad, in_domain]
+
+
+def test_tasks_of_all_namespaces(stack):
+    stack.psql('demo', 'truncate taskqueue')
+    here, there = create(stack, startat=LATE), stack.psql('demo', "select task_create('put', startat => %s)", (LATE,))[0][0]
+    found = [json.loads(line) for line in stampctl(stack, 'list', '--all', '--state', 'waiting', '--json').out.splitlines()]
+    assert {(one['ns'], one['task']['id']) for one in found} == {('lab', here), ('demo', there)}
+    assert stampctl(stack, 'list', '--all').out.count(here) == 1
 
 
 def attempts_by_operation(stack, **filters):
@@ -214,6 +227,60 @@ def test_tasks_are_held_moved_run_and_dropped(stack, do):
         assert do(stack, deed, task) == 'gone'
 
 
+def do_all_by_operation(stack, deed, dry=False, **filters):
+    out = ask(stack, **{deed: {**filters, 'dry': dry}})
+    assert not out['more'] and out['done'] == (0 if dry else out['found'])
+    return out['found']
+
+
+def do_all_by_command(stack, deed, dry=False, **filters):
+    options = [word for name, value in filters.items() for word in (f'--{name}', value)] + ['--dry-run'] * dry
+    return int(stampctl(stack, deed, 'lab', *options).out.split()[0])
+
+
+@pytest.mark.parametrize('do_all', [do_all_by_operation, do_all_by_command])
+def test_what_a_filter_finds_is_held_run_and_dropped(stack, do_all):
+    mail, bad, other = [create(stack, 'Mail', startat=LATE) for _ in range(3)], create(stack, 'Mail', domain='d'), create(stack, startat=LATE)
+    fail(stack, bad, again=PARKED)
+    assert do_all(stack, 'hold', dry=True, op='Mail') == 4 and {row(stack, one)[2] for one in mail} == {None}, 'it has only counted'
+    assert do_all(stack, 'hold', op='Mail', state='waiting') == 3 and {row(stack, one)[2] for one in mail} == {'HELD'}
+    assert row(stack, bad)[2] == 'XBAD' and row(stack, other)[0] == LATE
+    assert do_all(stack, 'hold', op='Mail', state='held') == 0, 'they are held'
+    assert do_all(stack, 'run', exc='XBAD', domain='d') == 1 and row(stack, bad)[1:] == (0, None)
+    assert do_all(stack, 'run', op='Mail') == 3 and all(row(stack, one)[0] < LATE for one in mail)
+    assert do_all(stack, 'run', op='Mail') == 0, 'they are due'
+    claim(stack, mail[0])
+    assert do_all(stack, 'hold', state='running') == 0 and do_all(stack, 'drop', op='Mail') == 4
+    assert [one for one, in stack.psql('lab', 'select taskid from taskqueue')] == [other]
+    assert stack.psql('lab', "select count(*) from task_history where exc = 'DROPPED'") == [(4,)]
+
+
+def test_many_are_done_in_steps(stack):
+    stack.psql('lab', "select count(task_create('Mail', startat => 400101000000000)) from generate_series(1, 1203)")
+    assert ask(stack, hold={'op': 'Mail', 'limit': 200}) == {'found': 200, 'done': 200, 'more': True}
+    assert stampctl(stack, 'hold', 'lab', '--op', 'Mail', '--limit', 3).out == '3 tasks: held\n'
+    assert stampctl(stack, 'drop', 'lab', '--op', 'Mail', '--dry-run').out == '1000 tasks or more: found, nothing was done\n'
+    assert stampctl(stack, 'drop', 'lab', '--op', 'Mail').out == '1203 tasks: dropped\n'
+
+
+def test_what_is_paused_is_not_begun(stack):
+    manager = Manager(stack, 'lab')
+    put, other, strict, free = create(stack, param='{"docs":[]}'), create(stack, 'Other'), create(stack, domain='d', strict=True), create(
+        stack, 'Other', domain='d', priority=30)
+    assert stampctl(stack, 'pause', 'lab', '--op', 'put', '--reason', 'for a while').out == 'operation put: paused\n'
+    assert ask(stack, pause={'op': 'put'}) == {'result': 'same'}
+    assert set(manager.due()) == {other, free}, 'and a task of the domain without strict order is not held up'
+    assert manager.run(put) == {'id': put, 'result': 'paused'} and manager.run_together([put])[0]['result'] == 'paused'
+    assert manager.run(strict)['result'] == 'paused'
+    assert ask(stack, pause={'qn': 0}) == {'result': 'paused'} and manager.due() == []
+    (operation, queue) = ask(stack, backlog=True)['paused']
+    assert (operation['op'], operation['reason'], queue['qn']) == ('put', 'for a while', 0)
+    assert [line.split(',')[0] for line in stampctl(stack, 'backlog', 'lab').out.splitlines()[2:]] == ['paused: operation put', 'paused: queue 0']
+    assert ask(stack, resume={'op': 'put'}) == {'result': 'resumed'} and manager.run(put)['result'] == 'paused'
+    assert stampctl(stack, 'resume', 'lab', '--queue', 0).out == 'queue 0: runs\n'
+    assert set(manager.due()) == {put, other, strict} and manager.run(put)['result'] == 'done'
+
+
 def test_the_command_takes_several(stack):
     tasks = [create(stack, startat=LATE) for _ in range(3)]
     done = stampctl(stack, 'hold', 'lab', tasks[0], 'nosuchtask', *tasks[1:], status=1)
@@ -234,7 +301,8 @@ def test_only_administrators(stack):
     {'list': {'cursor': 'a.b'}}, {'list': {'op': 7}}, {'history': []}, {'history': {'id': '!'}}, {'history': {'cursor': '-1'}},
     {'history': {'failures': 1}}, {'show': 7}, {'run': {}}, {'hold': '!'}, {'move': 'abcdefgh'}, {'move': {'id': 'abcdefgh'}},
     {'move': {'id': 'abcdefgh', 'startat': PARKED}}, {'move': {'id': 'abcdefgh', 'startat': 261350000000000}},
-    {'drop': 'abcdefgh', 'hold': 'abcdefgh'}])
+    {'drop': 'abcdefgh', 'hold': 'abcdefgh'}, {'pause': {}}, {'pause': {'qn': 32}}, {'pause': {'qn': 1, 'op': 'put'}}, {'resume': {'op': '!'}},
+    {'resume': {'qn': 1, 'reason': 'x'}}, {'drop': {}}, {'run': {'dry': True}}, {'hold': {'state': 'gone'}}, {'list': {'state': 1}}, {'list': {'dry': True}}])
 def test_what_is_no_question_is_refused(stack, param):
     with pytest.raises(Problem) as caught:
         ask(stack, **param)
@@ -242,7 +310,7 @@ def test_what_is_no_question_is_refused(stack, param):
 
 
 @pytest.mark.parametrize('words', ['list', 'list lab --retry -1', 'list lab --limit 0', 'list lab --from x', 'show lab', 'move lab abcdefgh',
-                                   'move lab abcdefgh 1', 'run lab', 'nothing'])
+                                   'move lab abcdefgh 1', 'run lab', 'drop lab --dry-run', 'drop lab abcdefgh --op put', 'hold lab --state gone', 'list lab --all', 'pause lab', 'nothing'])
 def test_wrong_usage_is_one_line_and_2(stack, words):
     done = stampctl(stack, *words.split(), status=2)
     assert not done.out and done.error.startswith('stampctl: ') and done.error.count('\n') == 1

@@ -90,7 +90,7 @@ def test_the_limits_hold_for_those_who_come_together(stack, clients, manager):
 def test_who_counts_waits_for_those_who_have_counted(stack, clients, manager):
     waits = "select 1 from pg_locks where locktype = 'advisory' and not granted and objsubid = 1"
     with contextlib.closing(psycopg2.connect(stack.conninfo('lab'), options='-c search_path=stampd')) as another, another.cursor() as cursor:
-        cursor.execute("select task_admit(1, %s, %s, '', '{0,0,0}')", (MOST, MOST_OF_ALL))
+        cursor.execute("select task_admit(1, %s, %s, '', '{0,0,0}', 1)", (MOST, MOST_OF_ALL))
         cursor.execute("insert into taskqueue (taskid, opname, param, startat, created, requester) select n, 'Count', '{}', 261121000000000,"
                        ' 261121000000000, 1 from generate_series(1, %s) n', (MOST_OF_ALL,))
         answers = []

@@ -18,6 +18,8 @@ from stack import PATIENCE_S, Problem, wait_until
 from standby import commits_without_answer, end_a_commit_that_waits
 from test_crash_points import COMMIT, TASKS, UNKNOWN
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 3, 'settings': {}}
 POINTS = [point for point in COMMIT if ':' not in point and point != 'turn-taken'] + TASKS
 

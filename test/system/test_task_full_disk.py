@@ -12,6 +12,8 @@ from kit import Kit
 from manager import Manager
 from stack import wait_until
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 3, 'settings': {}}
 TASKS, REFUSALS, WORDS = 200, 12, 'x' * 200  # each task takes room for its document and for its words in the history
 MOVE = """

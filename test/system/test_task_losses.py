@@ -10,6 +10,8 @@ from kit import Kit
 from manager import PARKED, Manager
 from stack import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.plain
+
 DRAIN_S, KILL_S = 1, 5
 STACK = {'workers': 2, 'settings': {}}
 

@@ -4,6 +4,8 @@ import pytest
 
 from manager import Manager
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 1, 'settings': {'hosts': 'many'}}
 DEAD, SCANS = 20000, 12
 

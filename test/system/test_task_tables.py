@@ -6,7 +6,7 @@ import pytest
 
 from stack import PATIENCE_S, Stack
 
-pytestmark = pytest.mark.once  # functions of the database alone
+pytestmark = pytest.mark.plain  # functions of the database alone
 
 PARKED = 991231235959999
 EARLY, LATE = 200101000000000, 400101000000000
@@ -211,7 +211,7 @@ def test_nobody_parks_by_moving(stack):
 
 
 def test_a_task_has_an_operation_and_an_object(stack):
-    for arguments in ({'opname': 'no name'}, {'param': '[]'}, {'param': '{'}, {'priority': 256}, {'qn': 16}):
+    for arguments in ({'opname': 'no name'}, {'param': '[]'}, {'param': '{'}, {'priority': 256}, {'qn': 32}):
         with pytest.raises(psycopg2.Error):
             create(stack, **arguments)
 

@@ -17,7 +17,7 @@ from saboteur import FAKETIME, Clock  # noqa: E402
 STEP_S = 300
 STACK = {'workers': 3, 'settings': {}}
 # The server runs under libfaketime, which no sanitizer likes.
-pytestmark = [pytest.mark.once, pytest.mark.skipif(not FAKETIME, reason='libfaketime is not installed')]
+pytestmark = [pytest.mark.plain, pytest.mark.skipif(not FAKETIME, reason='libfaketime is not installed')]
 
 
 @pytest.fixture(scope='module', autouse=True)

@@ -10,6 +10,8 @@ import pytest
 from kit import Kit
 from stack import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.plain
+
 MANY = 90
 STACK = {'workers': 3, 'settings': {}}
 

@@ -18,7 +18,7 @@ STACK = {'workers': 4, 'settings': {}}
 def kit():
     kit = Kit()
     module = kit.build('tasks.c')
-    STACK['settings'] = {'modules': module, 'task_queues': 'Quiet=7 Fail=2', 'memory_mb': 256}
+    STACK['settings'] = {'modules': module, 'task_queues': 'Quiet=7 Fail=2', 'task_retries_of': 'Tell=1d Mail=', 'memory_mb': 256}
     yield kit
     shutil.rmtree(kit.path, ignore_errors=True)
 
@@ -292,6 +292,23 @@ def test_tasks_make_tasks(stack, manager):
     assert len(history(stack)) == 10
 
 
+# --- metrics of operations ---
+
+def test_ends_are_counted_by_operation(stack, manager):
+    def counts(op):
+        found = stack.metrics()
+        return [found.get(f'stampd_task_operation_{name}_total{{op="{op}"}}', 0) for name in ('done', 'failed', 'seconds')]
+    before = counts('Bulk')
+    failed, *done = [ask(stack, 'Bulk', {'id': name, 'fail': name == 'a', 'pause_ms': 20}) for name in 'abc']
+    manager.run_many([failed, *done])
+    now = counts('Bulk')
+    assert [now[i] - before[i] for i in (0, 1)] == [2, 1] and now[2] - before[2] >= 0.06
+    gone = ask(stack, 'Count', {'id': 'x'})
+    stack.psql('demo', "update taskqueue set opname = 'Gone' where taskid = %s", (gone,))
+    manager.post(gone)
+    assert not [name for name in stack.metrics() if '"Gone"' in name], 'only operations that there are have a line'
+
+
 # --- checkpoints ---
 
 def test_a_task_goes_on_while_it_leaves_a_checkpoint(stack, manager):
@@ -299,6 +316,24 @@ def test_a_task_goes_on_while_it_leaves_a_checkpoint(stack, manager):
     assert manager.run(task)['result'] == 'done'
     assert counted(stack, 'x') == 7
     assert history(stack, 'taskid, retry, step, exc') == [(task, 0, 7, None)]
+
+
+def test_the_progress_of_a_task_is_shown_while_it_runs(stack, manager, signs):
+    """As of its last checkpoint, cut between two characters."""
+    gate, outcomes = signs / 'gate', []
+    task = ask(stack, 'Cycles', {'id': 'x', 'cycles': 2, 'gate': str(gate), 'progress': 'a' + 'é' * 300})
+    assert row(stack, task, 'progress') == (None,)
+    thread = threading.Thread(target=lambda: outcomes.append(manager.run(task)))
+    thread.start()
+    try:
+        wait_until(lambda: row(stack, task, 'step') == (1,), what='the checkpoint')
+        shown = 'a' + 'é' * 249
+        assert stack.op('demo', 'tasks', {'show': task}, admin=True)['out']['task']['progress'] == shown
+        assert stack.op('demo', 'owntask', {'show': task}, admin=True)['out']['progress'] == shown
+    finally:
+        gate.touch()
+        thread.join(PATIENCE_S)
+    assert outcomes[0]['result'] == 'done'
 
 
 def test_a_task_stops_between_two_cycles_when_its_namespace_is_stopped(stack, manager):
@@ -377,6 +412,29 @@ def test_a_task_that_fails_for_ever_is_tried_later_and_later_then_parked(stack, 
     assert counted(stack, 'x') == 0
 
 
+def test_the_answer_is_kept_if_it_is_not_too_large(stack, manager):
+    sizes = [2, 2048, 2049, 9, None]
+    tasks = [ask(stack, 'Bulk', {'id': 'x', **({'answer': size} if size else {})}) for size in sizes]
+    assert {outcome['result'] for outcome in manager.run_many(tasks).values()} == {'done'}
+    tasks.append(ask(stack, 'Bulk', {'id': 'x', 'answer': 3, 'steps': True}))
+    assert manager.run(tasks[-1])['result'] == 'done'
+    left = dict(stack.psql('demo', 'select taskid, length(result) from task_history where exc is null'))
+    assert [left[task] for task in tasks] == [2, 2048, None, 9, None, 3]
+    shown = stack.op('demo', 'owntask', {'show': tasks[3]}, admin=True)['out']
+    assert (shown['state'], shown['result']) == ('done', 'a' * 7)
+
+
+def test_operations_have_their_own_delays(stack, manager):
+    task = ask(stack, 'Patient', {'id': 'x'})
+    for minutes in 120, 240, 480:
+        assert manager.run(task, status=500)['result'] == 'failed' and minutes_until(stack, task) == minutes, 'as the module declares'
+        manager.hurry()
+    assert manager.run(task, status=500)['startat'] == PARKED
+    task = ask(stack, 'Tell', {'id': ''})
+    manager.run(task, status=500)
+    assert minutes_until(stack, task) == 1440, 'as the setting says'
+
+
 def test_the_problem_of_an_attempt_is_told_as_that_of_an_operation(stack, manager):
     task = ask(stack, 'Fail', {'id': 'x', 'code': 'NTHING'})
     problem = manager.post(task).json()
@@ -428,7 +486,7 @@ def test_contention_is_met_as_by_any_operation(stack, manager, signs):
     assert len(history(stack)) == 1
 
 
-@pytest.mark.once
+@pytest.mark.plain
 def test_the_limit_of_a_task_is_its_own(stack, manager, signs):
     """It may take longer than an operation, and the ten seconds after which a worker is killed that does not end one."""
     gate, here = signs / 'gate', signs / 'here'

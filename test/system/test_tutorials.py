@@ -13,10 +13,10 @@ import pytest
 import browser as browsers
 from hands import People
 from replay import DEMONSTRATION, learn
-from stack import BUILD, SOURCE, Stack
+from stack import BUILD, SOURCE, Stack, children, wait_until
 from web import build_web
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.plain
 
 PAGES = sorted(path.name for path in (SOURCE / 'doc/tutorial').glob('*.md'))
 SECONDS = 120
@@ -68,7 +68,9 @@ def place(tmp_path, monkeypatch):
     with Stack('tutorial', workers=3) as stack:
         stack.step('queue', 'start')
         (stack.path / 'www').mkdir()
+        former = set(children(stack.pid('nginx')))
         stack.step('nginx', 'refresh')
+        wait_until(lambda: not former & set(children(stack.pid('nginx'))), what='the end of the former workers of nginx')  # curl does not ask twice
         for name in ('doc', 'scripts', 'src'):
             (tmp_path / name).symlink_to(SOURCE / name)
         home = tmp_path / 'var/demo'

@@ -7,7 +7,7 @@ import pytest
 
 from stack import BUILD
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.plain
 
 UNITS = ['stampd', 'stamp-queue']
 
@@ -52,10 +52,17 @@ def test_the_receiver_of_a_backup_may_become_its_user_and_little_else():
     assert read('stampd-backup@')['Unit']['StartLimitIntervalSec'] == ['0'] and service['MemoryMax'] and service['TasksMax']
 
 
+def test_what_applies_schemas_writes_no_files():
+    service = read('stampd-schema')['Service']
+    assert service['Restart'] == ['always'] and service['LimitCORE'] == ['0'] and service['MemoryMax'] and service['TasksMax']
+    assert service['CapabilityBoundingSet'] == ['CAP_DAC_READ_SEARCH'] and service['NoNewPrivileges'] == ['yes'] and service['ProtectSystem'] == ['strict']
+    assert 'ReadWritePaths' not in service and read('stampd-schema')['Unit']['StartLimitIntervalSec'] == ['0']
+
+
 @pytest.mark.skipif(not shutil.which('systemd-analyze'), reason='there is no systemd-analyze')
-@pytest.mark.parametrize('name', [*UNITS, 'stampd-backup@'])
+@pytest.mark.parametrize('name', [*UNITS, 'stampd-backup@', 'stampd-schema'])
 def test_systemd_understands_it(name, tmp_path):
-    unit = tmp_path / (f'{name}.service' if name in UNITS else f'{name}srv-backup.service')
+    unit = tmp_path / (f'{name}.service' if not name.endswith('@') else f'{name}srv-backup.service')
     text = (BUILD / f'doc/{name}.service').read_text()
     unit.write_text(re.sub(r'^ExecStart=\S+', 'ExecStart=/bin/true', text, flags=re.M).replace('User=stampd', 'User=root').replace('Group=stampd', 'Group=root'))
     done = subprocess.run(['systemd-analyze', 'verify', '--man=no', '--recursive-errors=no', unit], capture_output=True, text=True, timeout=60)

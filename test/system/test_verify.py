@@ -6,6 +6,8 @@ import pytest
 from stack import give
 from test_attachment_http import sha, store
 
+pytestmark = pytest.mark.plain
+
 SPARE = [f'n{number}' for number in range(6)]
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', **dict.fromkeys(SPARE, 'open')}, 'settings': {'keep_interval_s': 0}}
 ONE, TWO = b'one' * 1000, b'two' * 100000

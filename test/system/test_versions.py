@@ -9,6 +9,8 @@ from kit import Kit
 from schema import Schemas
 from stack import Problem
 
+pytestmark = pytest.mark.plain
+
 STACK = {'workers': 3, 'settings': {'limit_kept_bytes': 4096}}
 RELEASE = {'Person': {'release': 2, 'open': True, 'items': {'Main': {'singleton': True, 'fields': {'team': 'string'}}},
                       'mutations': [{'to': 2, 'item': 'Main', 'rename': {'group': 'team'}}]}}

@@ -86,6 +86,15 @@ void fake_forget_kept(void)
     }
 }
 
+enum fault store_spool_find(struct store *store, int ns, struct arena *arena, const struct spool_batch *batch,
+                            struct spool_known *known_r, int64_t *forgotten_r)
+{
+    (void)store, (void)ns, (void)arena;
+    memset(known_r, 0, batch->count * sizeof *known_r);
+    *forgotten_r = 0;
+    return FAULT_NONE;
+}
+
 enum fault store_idempotency_find(struct store *store, int ns, struct arena *arena,
                                   struct idempotency *idempotency, bool *found_r)
 {
@@ -419,18 +428,6 @@ enum fault store_owners_declare(struct store *store, int ns, struct arena *arena
 }
 
 /* No file is there. */
-enum fault store_blobs_touch(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                             const struct blob_digest *digest UNUSED, int64_t size UNUSED)
-{
-    return FAULT_NONE;
-}
-
-enum fault store_blobs_claim(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                             const struct blob_digest *digest UNUSED, struct bytes account UNUSED)
-{
-    return FAULT_NATTACHMENT;
-}
-
 enum fault store_blobs_find_reference(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                                       struct bytes class UNUSED, struct bytes id UNUSED,
                                       const struct blob_digest *digest UNUSED,
@@ -446,6 +443,20 @@ enum fault store_blobs_find(struct store *store, int ns, struct arena *arena, st
     (void)store, (void)ns, (void)arena, (void)account, (void)digests;
     for (size_t i = 0; i < count; i++)
         sizes_r[i] = -1;
+    return FAULT_NONE;
+}
+
+enum fault store_blobs_find_object(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                                   const struct blob_digest *digest UNUSED, struct blob_object *object_r)
+{
+    *object_r = (struct blob_object){.head = NO_BYTES};
+    return FAULT_NONE;
+}
+
+enum fault store_schema_progress(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                                 struct bytes *text_r)
+{
+    *text_r = BYTES("{}");
     return FAULT_NONE;
 }
 
@@ -519,6 +530,15 @@ enum fault store_sight_since(struct store *store, int ns, const struct store_sig
     return FAULT_NONE;
 }
 
+enum fault store_sight_had(struct store *store, int ns, const struct store_sight_query *query,
+                           const struct store_sight_changes *changes, const struct bytes *ids,
+                           const int64_t *versions, size_t count, bool *had_r)
+{
+    (void)store, (void)ns, (void)query, (void)changes, (void)ids, (void)versions;
+    memset(had_r, 0, count * sizeof *had_r);
+    return FAULT_NONE;
+}
+
 enum fault store_sight_written(struct store *store, int ns, const struct store_sight_query *query,
                                const struct bytes *ids, const struct bytes *hidden, size_t count, bool *are_r)
 {
@@ -553,10 +573,4 @@ void store_set_visitor(struct store *store, int ns)
 void store_clear_visitor(struct store *store)
 {
     (void)store;
-}
-
-enum fault store_sealing_refuse(struct store *store, int ns, enum statement statement)
-{
-    (void)store, (void)ns, (void)statement;
-    return FAULT_NONE;
 }

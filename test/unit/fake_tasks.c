@@ -337,6 +337,15 @@ enum fault store_subscriptions_changed(struct store *store UNUSED, int ns UNUSED
     return FAULT_NONE;
 }
 
+enum fault store_subscriptions_left(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                                    const struct member_search *search UNUSED, int64_t from UNUSED,
+                                    size_t most UNUSED, struct left_member **left_r, size_t *count_r)
+{
+    *left_r = NULL;
+    *count_r = 0;
+    return FAULT_NONE;
+}
+
 /* Nothing is ever told. */
 enum fault store_subscriptions_take_matched(struct store *store UNUSED, int ns UNUSED,
                                             struct arena *arena UNUSED, struct bytes session UNUSED,
@@ -358,5 +367,52 @@ enum fault store_subscriptions_forget_push(struct store *store UNUSED, int ns UN
                                            struct bytes endpoint UNUSED, bool *is_gone_r)
 {
     *is_gone_r = true;
+    return FAULT_NONE;
+}
+
+/* External workers and owners of tasks are tested with the real store. */
+
+enum fault store_tasks_take(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                            const struct task_take *take UNUSED, struct task_taken *taken_r)
+{
+    *taken_r = (struct task_taken){0};
+    return FAULT_NONE;
+}
+
+enum fault store_tasks_overdue(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                               int number UNUSED, int64_t most UNUSED, struct held_task **tasks_r,
+                               size_t *count_r)
+{
+    *tasks_r = NULL;
+    *count_r = 0;
+    return FAULT_NONE;
+}
+
+enum fault store_tasks_hold(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                            const struct task_fence *fence UNUSED, struct task_hold *hold_r)
+{
+    *hold_r = (struct task_hold){.queue = -1};
+    return FAULT_NONE;
+}
+
+enum fault store_tasks_keep(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                            const struct task_fence *fence UNUSED, int64_t until UNUSED,
+                            struct bytes progress UNUSED, bool *is_kept_r)
+{
+    *is_kept_r = false;
+    return FAULT_NONE;
+}
+
+enum fault store_tasks_own(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                           struct bytes id UNUSED, struct bytes owner UNUSED, struct task_own *own_r)
+{
+    *own_r = (struct task_own){0};
+    return FAULT_NONE;
+}
+
+enum fault store_tasks_cancel(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                              struct bytes id UNUSED, struct bytes owner UNUSED, bool *is_cancelled_r)
+{
+    *is_cancelled_r = false;
     return FAULT_NONE;
 }

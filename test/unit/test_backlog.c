@@ -1,10 +1,12 @@
 /* backlog: what was written is read, by queue; queues that never had a task stay out; ages. */
 #include "segment/backlog.h"
+#include "segment/task_counts.h"
 #include "model/stamp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -13,6 +15,49 @@ static struct backlog *fresh(void)
     static struct backlog backlog;
     memset(&backlog, 0, sizeof backlog);
     return &backlog;
+}
+
+/* More operations than there is room for share an entry; a name that a dead process has not written is
+ * written by the next. */
+static void operations_are_counted_and_bounded(void **state UNUSED)
+{
+    static struct task_counts_board board;
+    struct segment segment = {.task_counts = &board};
+    struct task_counts counts;
+    char name[24];
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "Operation%d", i);
+        for (int k = 0; k <= i; k++)
+            task_counts_add(&segment, bytes_of(name), true, false, 2);
+        task_counts_add(&segment, bytes_of(name), false, true, 3);
+        task_counts_add(&segment, bytes_of(name), false, false, -1);
+    }
+    uint64_t done = 0, failed = 0;
+    bool is_seen[100] = {false};
+    for (size_t place = 0; place < TASK_COUNTS_NAMES; place++) {
+        assert_true(task_counts_read(&segment, place, &counts));
+        int number;
+        assert_int_equal(sscanf(counts.name, "Operation%d", &number), 1);
+        assert_true(number < TASK_COUNTS_NAMES && !is_seen[number]);
+        is_seen[number] = true;
+        assert_int_equal(counts.done, number + 1);
+        assert_int_equal(counts.us, 2 * (number + 1) + 3);
+        done += counts.done;
+        failed += counts.failed;
+    }
+    assert_true(task_counts_read(&segment, TASK_COUNTS_NAMES, &counts));
+    assert_string_equal(counts.name, "");
+    assert_int_equal(done + counts.done, 100 * 101 / 2);
+    assert_int_equal(failed + counts.failed, 100);
+    atomic_store(&board.entries[5].is_named, 0);
+    memset(&board.entries[5].name, 0, sizeof board.entries[5].name);
+    assert_false(task_counts_read(&segment, 5, &counts));
+    for (int i = 0; i < TASK_COUNTS_NAMES; i++) {
+        snprintf(name, sizeof name, "Operation%d", i);
+        task_counts_add(&segment, bytes_of(name), true, false, 0);
+    }
+    assert_true(task_counts_read(&segment, 5, &counts) && counts.name[0] == 'O' && counts.done > 1);
+    task_counts_add(&segment, BYTES("a name that no operation can have"), true, false, 0);
 }
 
 static void nobody_has_looked(void **state UNUSED)
@@ -151,9 +196,22 @@ static void a_wish_to_wake_is_taken_once(void **state UNUSED)
     assert_true(atomic_load(&backlog->lost) == 1);
 }
 
+static void a_wish_of_an_unknown_code_waits(void **state UNUSED)
+{
+    struct backlog *backlog = fresh();
+    char code[BACKLOG_CODE_BYTES + 1];
+    atomic_fetch_or(&backlog->wanted, BACKLOG_LOCAL);
+    assert_false(backlog_take(backlog, BACKLOG_LOCAL, code));
+    backlog_write(backlog, BYTES("lab"), (struct backlog_numbers[BACKLOG_QUEUES]){{0}}, 1);
+    assert_true(backlog_take(backlog, BACKLOG_LOCAL, code));
+    assert_string_equal(code, "lab");
+    assert_false(backlog_take(backlog, BACKLOG_LOCAL, code));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operations_are_counted_and_bounded),
         cmocka_unit_test(nobody_has_looked),
         cmocka_unit_test(a_look_is_read_back),
         cmocka_unit_test(a_queue_that_is_empty_again_is_told),
@@ -162,6 +220,7 @@ int main(void)
         cmocka_unit_test(a_scan_that_fails_or_is_overtaken_leaves_nothing_known),
         cmocka_unit_test(now_and_then_a_scan_begins_at_the_beginning),
         cmocka_unit_test(a_wish_to_wake_is_taken_once),
+        cmocka_unit_test(a_wish_of_an_unknown_code_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 
 #include "arena_fixture.h"
 #include "edge/blob_part.h"
+#include "edge/blob_sealed.h"
 #include "model/upload_metadata.h"
 
 static char room[] = "/tmp/test_blob_part.XXXXXX";
@@ -21,6 +22,8 @@ static const struct bytes database = BYTES("one");
 static const struct blob_part_limits wide = {100, 1000000, 100, 1000000};
 static struct blob_store *store;
 static char id[BLOB_PART_ID + 1];
+static struct sealing_keys data_key;
+static const struct sealed_file_keys encrypted = {&data_key, 1}, *keys; /* NULL: in clear */
 
 static int begin(void **state)
 {
@@ -42,7 +45,8 @@ static enum fault create(int64_t size, struct bytes owner, const struct blob_par
                          enum blob_part_limit *limit_r)
 {
     const struct blob_part_state state = {.size = size, .owner = owner, .note = BYTES("a note")};
-    return blob_part_create(store, database, &state, limits, id, limit_r);
+    blob_part_draw_id(id);
+    return blob_part_create(store, database, id, &state, limits, limit_r);
 }
 
 static struct blob_part *created(int64_t size)
@@ -57,7 +61,7 @@ static struct blob_part *created(int64_t size)
 static struct blob_upload *continued(struct blob_part *part, const char *text)
 {
     struct blob_upload *upload;
-    assert_int_equal(blob_part_continue(part, &upload), FAULT_NONE);
+    assert_int_equal(blob_part_continue(part, keys, &upload), FAULT_NONE);
     assert_int_equal(blob_store_write(upload, bytes_of(text)), FAULT_NONE);
     return upload;
 }
@@ -85,11 +89,18 @@ static void assert_abc(const struct blob_digest *digest)
     assert_string_equal(text, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
-static void parts_become_a_file(void **state UNUSED)
+static void check_measure(const struct blob_digest *digest, int64_t expected)
+{
+    const struct blob_digest name = blob_sealed_name(keys, digest);
+    int64_t size;
+    assert_int_equal(blob_store_measure(store, database, &name, &size), FAULT_NONE);
+    assert_int_equal(size, blob_sealed_size(keys, expected));
+}
+
+static void become_a_file(void)
 {
     struct blob_part *part = created(3);
     struct blob_part_state seen;
-    int64_t size;
     add(part, "a");
     blob_store_abandon(continued(part, "xyz")); /* it was not advanced: cut off */
     add(part, "b");
@@ -99,10 +110,9 @@ static void parts_become_a_file(void **state UNUSED)
     blob_store_abandon(upload);
     upload = continued(part, "c"); /* although it was made ready */
     (void)sealed(upload, 3);
-    assert_int_equal(blob_part_note_digest(part, &digest), FAULT_NONE);
+    assert_int_equal(blob_part_note_digest(part, keys, &digest), FAULT_NONE);
     assert_int_equal(blob_store_finish(upload), FAULT_NONE);
-    assert_int_equal(blob_store_measure(store, database, &digest, &size), FAULT_NONE);
-    assert_int_equal(size, 3);
+    check_measure(&digest, 3);
     upload = continued(part, "c"); /* no document has it: the last part comes again */
     digest = sealed(upload, 3);
     assert_abc(&digest);
@@ -112,6 +122,60 @@ static void parts_become_a_file(void **state UNUSED)
     assert_int_equal(blob_part_look(store, database, bytes_of(id), arena, &seen), FAULT_NONE);
     assert_int_equal(seen.offset, 3);
     assert_true(bytes_equal(seen.note, BYTES("a note")));
+}
+
+static void parts_become_a_file(void **state UNUSED)
+{
+    become_a_file();
+}
+
+static bool take_nothing(void *context UNUSED, struct bytes piece UNUSED)
+{
+    return true;
+}
+
+static char *path_of_data(void)
+{
+    static char path[sizeof room + 100];
+    snprintf(path, sizeof path, "%s/files/one/part/%s.data", room, id);
+    return path;
+}
+
+static void encrypted_parts_become_an_encrypted_file(void **state UNUSED)
+{
+    static const unsigned char secret[SEALING_KEY] = "a data key";
+    sealing_derive(1, secret, &data_key);
+    keys = &encrypted;
+    become_a_file();
+    struct blob_part *part = created(12);
+    struct blob_digest digest;
+    int64_t size;
+    char text[200];
+    add(part, "a planted ");
+    int fd = open(path_of_data(), O_RDONLY | O_CLOEXEC);
+    ssize_t got = read(fd, text, sizeof text);
+    close(fd);
+    assert_true(got > 10 && !memmem(text, (size_t)got, "planted", 7));
+    struct blob_upload *upload = continued(part, "!!");
+    digest = sealed(upload, 12);
+    assert_int_equal(blob_part_note_digest(part, keys, &digest), FAULT_NONE);
+    assert_int_equal(blob_store_finish(upload), FAULT_NONE);
+    assert_int_equal(unlink(path_of_data()), 0); /* what came before the last part is in the file */
+    upload = continued(part, "!!");
+    struct blob_digest again = sealed(upload, 12);
+    assert_memory_equal(&again, &digest, sizeof again);
+    blob_store_abandon(upload);
+    assert_int_equal(blob_sealed_read(store, database, keys, &digest, take_nothing, NULL), FAULT_NONE);
+    fd = open(path_of_data(), O_RDWR | O_CLOEXEC);
+    assert_int_equal(pread(fd, text, 1, 45), 1);
+    text[0] ^= 1; /* an altered frame */
+    assert_int_equal(pwrite(fd, text, 1, 45), 1);
+    close(fd);
+    upload = continued(part, "!!");
+    assert_int_equal(blob_store_seal(upload, &again, &size), FAULT_BCONTENT);
+    blob_store_abandon(upload);
+    blob_part_close(part);
+    keys = NULL;
 }
 
 static void one_holds_it(void **state UNUSED)
@@ -193,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_become_a_file),
+        cmocka_unit_test(encrypted_parts_become_an_encrypted_file),
         cmocka_unit_test(one_holds_it),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(metadata),

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "edge/blob_sealed.h"
 #include "edge/blob_store.h"
 
 static char room[] = "/tmp/test_blob_store.XXXXXX";
@@ -39,7 +40,7 @@ static int clear_room(void **state)
 static struct blob_upload *begin(struct blob_store *store, struct bytes of)
 {
     struct blob_upload *upload;
-    assert_int_equal(blob_store_begin(store, of, &upload), FAULT_NONE);
+    assert_int_equal(blob_store_begin(store, of, NULL, &upload), FAULT_NONE);
     return upload;
 }
 
@@ -151,7 +152,7 @@ static void no_name_leads_elsewhere(void **state)
     struct blob_digest digest = {{0}};
     int64_t size;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        assert_int_equal(blob_store_begin(*state, bytes_of(names[i]), &upload), FAULT_XSTORE);
+        assert_int_equal(blob_store_begin(*state, bytes_of(names[i]), NULL, &upload), FAULT_XSTORE);
         assert_int_equal(blob_store_measure(*state, bytes_of(names[i]), &digest, &size), FAULT_XSTORE);
         assert_int_equal(blob_store_remove_database(*state, bytes_of(names[i])), FAULT_XSTORE);
     }
@@ -172,7 +173,7 @@ static void a_store_that_cannot_be_written_is_a_fault(void **state UNUSED)
     assert_true(fd >= 0);
     close(fd);
     struct blob_store *store = blob_store_open(path, BLOB_NO_GROUP); /* a file, not a folder */
-    assert_int_equal(blob_store_begin(store, database, &upload), FAULT_XSTORE);
+    assert_int_equal(blob_store_begin(store, database, NULL, &upload), FAULT_XSTORE);
     blob_store_close(store);
     unlink(path);
 }
@@ -237,6 +238,42 @@ static void a_database_goes_without_following_links(void **state)
     assert_int_equal(rmdir(outside), 0);
 }
 
+static void an_encrypted_file_discloses_nothing(void **state)
+{
+    static const unsigned char secret[SEALING_KEY] = "a data key";
+    struct sealing_keys key;
+    sealing_derive(1, secret, &key);
+    const struct sealed_file_keys keys = {&key, 1};
+    struct blob_upload *upload;
+    struct blob_digest digest, clear;
+    int64_t size;
+    char content[64] = "", path[sizeof folder + 100], sha[BLOB_HEX + 1];
+    assert_int_equal(blob_store_begin(*state, database, &keys, &upload), FAULT_NONE);
+    assert_int_equal(blob_store_write(upload, BYTES("planted")), FAULT_NONE);
+    assert_int_equal(blob_store_seal(upload, &digest, &size), FAULT_NONE);
+    assert_int_equal(size, 7);
+    assert_int_equal(blob_store_finish(upload), FAULT_NONE);
+    clear = store_text(*state, BYTES("two"), BYTES("planted"));
+    assert_memory_equal(&clear, &digest, sizeof clear); /* clients see the same */
+    assert_int_equal(measure(*state, database, &digest), -1);
+    const struct blob_digest name = blob_sealed_name(&keys, &digest);
+    assert_int_equal(measure(*state, database, &name), sealed_file_size(7));
+    assert_int_equal(blob_sealed_read(*state, database, &keys, &digest, take_text, content), FAULT_NONE);
+    assert_string_equal(content, "planted");
+    blob_store_write_digest(&name, sha);
+    snprintf(path, sizeof path, "%s/one/%.2s/%s", folder, sha, sha);
+    assert_int_equal(chmod(path, 0600), 0);
+    char byte = 0;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0 && pread(fd, &byte, 1, SEALED_FILE_HEADER) == 1);
+    byte ^= 1;
+    assert_int_equal(pwrite(fd, &byte, 1, SEALED_FILE_HEADER), 1);
+    close(fd);
+    assert_int_equal(blob_sealed_read(*state, database, &keys, &digest, take_text, content), FAULT_BCONTENT);
+    assert_int_equal(blob_store_remove_database(*state, database), FAULT_NONE);
+    assert_int_equal(blob_store_remove_database(*state, BYTES("two")), FAULT_NONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +286,7 @@ int main(void)
         cmocka_unit_test(a_full_disk_has_its_own_fault),
         cmocka_unit_test(a_database_goes_with_all_its_files),
         cmocka_unit_test(a_database_goes_without_following_links),
+        cmocka_unit_test(an_encrypted_file_discloses_nothing),
     };
     return cmocka_run_group_tests(tests, make_room, clear_room);
 }

@@ -117,6 +117,59 @@ static void changed_clocks_lose_and_repeat_nothing(void **state UNUSED)
     assert_true(cron_set_zone(""));
 }
 
+static void fields_of_crontab_are_read(void **state UNUSED)
+{
+    static const char *const good[] = {"* * * * *",         "*/5 0-23/2 1,15 * *", "0 0 29 2 *",
+                                       "0 0 31 2 1",        "59 23 31 12 7",       "0 4 * JAN-mar Mon-Fri",
+                                       "0,30 8-18 * * 1-5", "0 0 */10 2 *"};
+    static const char *const bad[] = {
+        "* * * *",    "* * * * * *", " * * * * *",  "*  * * * *",   "60 * * * *",
+        "* 24 * * *", "* * 0 * *",   "* * 32 * *",  "* * * 13 *",   "* * * 0 *",
+        "* * * * 8",  "5/2 * * * *", "*/0 * * * *", "*/60 * * * *", "5-1 * * * *",
+        "1, * * * *", ",1 * * * *",  "a * * * *",   "0 0 31 2 *",   "0 0 30-31 feb *",
+        "-1 * * * *", "1- * * * *",  "* * * mai *", "001 * * * *",  "*5 * * * *"};
+    struct cron cron;
+    for (size_t i = 0; i < COUNT_OF(good); i++)
+        assert_true(cron_parse(bytes_of(good[i]), &cron));
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        assert_false(cron_parse(bytes_of(bad[i]), &cron));
+}
+
+static void fields_of_crontab_match_as_in_crontab(void **state UNUSED)
+{
+    static const struct {
+        const char *zone, *text;
+        int64_t after, next;
+    } cases[] = {
+        {"", "*/15 * * * *", INT64_C(260312102459999), INT64_C(260312103000000)},
+        {"", "*/15 * * * *", INT64_C(260312103000000), INT64_C(260312104500000)},
+        {"", "* * * * *", INT64_C(261231235930000), INT64_C(270101000000000)},
+        {"", "25 4 * * 1-5", INT64_C(260313042500000), INT64_C(260316042500000)}, /* Friday, then Monday */
+        {"", "25 4 * * 7", INT64_C(260313042500000), INT64_C(260315042500000)},
+        {"", "0 0 13 * 5", INT64_C(260312000000000), INT64_C(260313000000000)}, /* either day is enough */
+        {"", "0 0 13 * 5", INT64_C(260313000000000), INT64_C(260320000000000)},
+        {"", "0 0 1 */3 *", INT64_C(260401000000000), INT64_C(260701000000000)},
+        {"", "0 0 29 2 *", INT64_C(260312000000000), INT64_C(280229000000000)},
+        {"", "0 0 31 * *", INT64_C(260331000000000),
+         INT64_C(260531000000000)}, /* not of a month without it */
+        {"", "0 8-18/5 * * *", INT64_C(260312080000000), INT64_C(260312130000000)},
+        /* Paris: 29 March 2026 from 2:00 to 3:00, 1:00 UTC; 25 October from 3:00 to 2:00, 1:00 UTC. */
+        {"Europe/Paris", "30 2 * * *", INT64_C(260328120000000), INT64_C(260329010000000)},
+        {"Europe/Paris", "30 2 * * *", INT64_C(260329010000000), INT64_C(260330003000000)},
+        {"Europe/Paris", "30 2 * * *", INT64_C(261024120000000), INT64_C(261025003000000)},
+        {"Europe/Paris", "30 2 * * *", INT64_C(261025003000000), INT64_C(261026013000000)},
+        {"Europe/Paris", "45 2 * * *", INT64_C(261025011000000), INT64_C(261026014500000)},
+        {"Europe/Paris", "30 * * * *", INT64_C(261025003000000), INT64_C(261025013000000)},
+        {"Europe/Paris", "*/30 * * * *", INT64_C(260329003000000), INT64_C(260329010000000)},
+        {"Europe/Paris", "30 * * * *", INT64_C(260329003000000), INT64_C(260329013000000)},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_true(cron_set_zone(cases[i].zone));
+        assert_int_equal(next(cases[i].text, cases[i].after), cases[i].next);
+    }
+    assert_true(cron_set_zone(""));
+}
+
 static void only_zones_of_the_system_are_taken(void **state UNUSED)
 {
     static const char *const bad[] = {
@@ -138,6 +191,8 @@ int main(void)
         cmocka_unit_test(the_present_period_counts_while_it_is_less),
         cmocka_unit_test(a_day_that_a_month_has_not_is_its_last),
         cmocka_unit_test(changed_clocks_lose_and_repeat_nothing),
+        cmocka_unit_test(fields_of_crontab_are_read),
+        cmocka_unit_test(fields_of_crontab_match_as_in_crontab),
         cmocka_unit_test(only_zones_of_the_system_are_taken),
     };
     return cmocka_run_group_tests_name("cron", tests, NULL, NULL);

@@ -59,6 +59,28 @@ static void a_minute_later(void)
     log_flush(clock_monotonic_ms() + 60000);
 }
 
+static void a_line_has_the_trace_of_its_task(void **state UNUSED)
+{
+    char words[4096];
+    memset(words, 'w', sizeof words - 1);
+    words[sizeof words - 1] = '\0';
+    log_set_request_id("feed");
+    log_set_trace("00-trace\n-01");
+    log_warning("it is slow");
+    log_warning("%s", words);
+    log_often(LOG_LEVEL_WARNING, "t", "many");
+    log_often(LOG_LEVEL_WARNING, "t", "many");
+    log_often(LOG_LEVEL_WARNING, "t", "many");
+    assert_non_null(strstr(log_text(), "warning: it is slow request=feed trace=00-trace -01\n"));
+    assert_non_null(strstr(text, "www request=feed trace=00-trace -01\n"));
+    a_minute_later();
+    assert_non_null(strstr(log_text(), "repeated times=2 seconds=60: many\n"));
+    log_set_trace(NULL);
+    log_warning("it is slow");
+    log_set_request_id(NULL);
+    assert_non_null(strstr(log_text(), "warning: it is slow request=feed\n"));
+}
+
 static void one_line_at_once_and_a_count_after_the_minute(void **state UNUSED)
 {
     for (int i = 0; i < 1000; i++)
@@ -111,6 +133,7 @@ static void too_many_kinds_are_one(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_has_the_trace_of_its_task),
         cmocka_unit_test(one_line_at_once_and_a_count_after_the_minute),
         cmocka_unit_test(formats_and_levels_are_kinds_too),
         cmocka_unit_test(too_many_kinds_are_one),

@@ -178,6 +178,7 @@ static void unknown_members_are_refused(void **state UNUSED)
         {"tasks", "{\"param\":{\"move\":{\"id\":\"\",\"start\":1}}}", "start", "startat",
          "/param/move/start"},
         {"push", "{\"param\":{\"sesion\":1}}", "sesion", "session", "/param/sesion"},
+        {"record", "{\"param\":{\"commands\":[],\"k\":1}}", "k", NULL, "/param/k"},
         {"pushkey", "{\"param\":{\"k\":1}}", "k", NULL, "/param/k"},
         {"volumes", "{\"param\":{\"c\":1}}", "c", NULL, "/param/c"},
         {"copy", "{\"param\":{\"ID\":1}}", "ID", "id", "/param/ID"},

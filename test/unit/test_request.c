@@ -22,6 +22,7 @@ struct letter {
     const char *match, *none_match, *client;
     int64_t body_size; /* said, when it differs from the text */
     enum fault body_fault;
+    const char *trace;
     bool was_read;
     bool is_nameless; /* the client has given no X-Request-Id */
 };
@@ -45,6 +46,7 @@ static struct bytes letter_parameter(const void *context, const char *name)
         {"HTTP_IDEMPOTENCY_KEY", letter->key},
         {"HTTP_IF_MATCH", letter->match},
         {"HTTP_IF_NONE_MATCH", letter->none_match},
+        {"HTTP_TRACEPARENT", letter->trace},
         {"HTTP_X_STAMPD_BUILD", letter->build},
     };
     for (size_t i = 0; i < COUNT_OF(all); i++)
@@ -221,6 +223,46 @@ static void call_has_all_that_was_sent(void **state UNUSED)
     assert_string_equal(request.form.build, "b7");
 }
 
+/* Only the form of the W3C: what tasks and lines of the log have of it is bounded, and cannot be forged. */
+static void only_a_right_trace_is_taken(void **state UNUSED)
+{
+    static const char right[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    static const struct {
+        size_t at;
+        char with;
+    } wrong[] = {{0, 'f'},  {1, '1'},  {2, ' '},  {3, 'A'},  {34, 'g'}, {35, '+'},
+                 {36, 'B'}, {51, '/'}, {52, ' '}, {53, 'F'}, {54, ':'}, {54, '\0'}};
+    struct letter letter = {.method = "POST",
+                            .uri = "/n/op/get",
+                            .ns = "n",
+                            .database = "base",
+                            .type = "application/json",
+                            .body = "{}",
+                            .trace = right};
+    assert_int_equal(read_letter(&letter), FAULT_NONE);
+    assert_text(request.call.trace, right);
+    char text[64];
+    letter.trace = text;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        memcpy(text, right, sizeof right);
+        text[wrong[i].at] = wrong[i].with;
+        assert_int_equal(read_letter(&letter), FAULT_NONE);
+        assert_text(request.call.trace, NULL);
+    }
+    static const char *const others[] = {
+        "",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01,00",
+        "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+    };
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        letter.trace = others[i];
+        assert_int_equal(read_letter(&letter), FAULT_NONE);
+        assert_text(request.call.trace, NULL);
+    }
+}
+
 /* A digest of it: the numbers in the token are those of connections of all clients. */
 static void a_request_without_a_name_is_named_by_its_token(void **state UNUSED)
 {
@@ -355,6 +397,7 @@ int main(void)
         cmocka_unit_test(a_request_without_a_name_is_named_by_its_token),
         cmocka_unit_test(routes_are_found),
         cmocka_unit_test(call_has_all_that_was_sent),
+        cmocka_unit_test(only_a_right_trace_is_taken),
         cmocka_unit_test(resources_are_read),
         cmocka_unit_test(resources_are_refused),
         cmocka_unit_test(bodies_are_refused),

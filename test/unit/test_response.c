@@ -341,6 +341,38 @@ static void fault_is_told_to_programs(void **state UNUSED)
     arena_destroy(arena);
 }
 
+/* 16 MiB that a client sent would be 16 MiB of an answer. */
+static void long_texts_are_cut_between_characters(void **state UNUSED)
+{
+    enum { LONG = 100000, MOST = 4096 };
+    struct arena *arena = arena_create("test");
+    struct response_form form = {0};
+    char *text = arena_alloc(arena, LONG + 1);
+    for (size_t i = 0; i < LONG; i += 2)
+        memcpy(text + i, "\xC3\xA9", 2);
+    text[LONG] = '\0';
+    struct reply reply = {
+        .fault = FAULT_AARG, .argument_count = 2, .arguments = {text, text + 2}, .at = text, .detail = "x"};
+    text[0] = text[1] = 'a';
+    builder_clear(&body, 0);
+    compose(&form, &reply);
+    const struct json *root = read_problem(arena), *arguments = json_member(root, "args");
+    assert_int_equal(arguments->first->value.size, MOST);
+    assert_int_equal(arguments->first->next->value.size, MOST);
+    assert_int_equal(json_member(root, "at")->value.size, MOST);
+    text[1] = '\xC3'; /* every second place is within a character now */
+    text[2] = '\xA9';
+    for (size_t i = 3; i + 1 < LONG; i += 2)
+        memcpy(text + i, "\xC3\xA9", 2);
+    text[LONG - 1] = '\0';
+    reply.argument_count = 1;
+    builder_clear(&body, 0);
+    compose(&form, &reply);
+    root = read_problem(arena);
+    assert_int_equal(json_member(root, "args")->first->value.size, MOST - 1);
+    arena_destroy(arena);
+}
+
 static void an_unknown_phase_is_left_out(void **state UNUSED)
 {
     struct arena *arena = arena_create("test");
@@ -426,6 +458,7 @@ int main(void)
         cmocka_unit_test(origins_are_told_when_they_are_allowed),
         cmocka_unit_test(timings_are_told_when_they_were_taken),
         cmocka_unit_test(fault_is_told_to_programs),
+        cmocka_unit_test(long_texts_are_cut_between_characters),
         cmocka_unit_test(an_unknown_phase_is_left_out),
         cmocka_unit_test(verification_that_failed_is_contention),
         cmocka_unit_test(fault_is_told_to_people),

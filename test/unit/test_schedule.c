@@ -10,15 +10,17 @@
 
 static void retries_are_minutes(void **state UNUSED)
 {
-    assert_true(schedule_is_retries(""));
-    assert_true(schedule_is_retries("1 10 60 180"));
-    assert_true(schedule_is_retries(" 0\t525600 "));
-    assert_false(schedule_is_retries("525601"));
-    assert_false(schedule_is_retries("-1"));
-    assert_false(schedule_is_retries("1,10"));
-    assert_false(schedule_is_retries("1 x"));
-    assert_true(schedule_is_retries("1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"));
-    assert_false(schedule_is_retries("1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"));
+    assert_true(schedule_is_retries(BYTES("")));
+    assert_true(schedule_is_retries(BYTES("1 10 60 180")));
+    assert_true(schedule_is_retries(BYTES(" 0\t525600 ")));
+    assert_false(schedule_is_retries(BYTES("525601")));
+    assert_false(schedule_is_retries(BYTES("-1")));
+    assert_true(schedule_is_retries(BYTES("1,10")));
+    assert_false(schedule_is_retries(BYTES("1 x")));
+    assert_true(
+        schedule_is_retries(BYTES("1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1")));
+    assert_false(
+        schedule_is_retries(BYTES("1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1")));
 }
 
 static void each_failure_has_its_delay_and_after_the_last_there_is_none(void **state UNUSED)
@@ -26,12 +28,48 @@ static void each_failure_has_its_delay_and_after_the_last_there_is_none(void **s
     static const int64_t minutes[] = {1, 10, 60, 180};
     int64_t after_ms;
     for (size_t i = 0; i < COUNT_OF(minutes); i++) {
-        assert_true(schedule_retry_ms(" 1 10  60\t180 ", (int64_t)i + 1, &after_ms));
+        assert_true(schedule_retry_ms(BYTES(" 1 10  60\t180 "), (int64_t)i + 1, 0, &after_ms));
         assert_int_equal(after_ms, minutes[i] * 60000);
     }
-    assert_false(schedule_retry_ms("1 10 60 180", 5, &after_ms));
-    assert_false(schedule_retry_ms("1 10 60 180", INT64_MAX, &after_ms));
-    assert_false(schedule_retry_ms("", 1, &after_ms));
+    assert_false(schedule_retry_ms(BYTES("1 10 60 180"), 5, 0, &after_ms));
+    assert_false(schedule_retry_ms(BYTES("1 10 60 180"), INT64_MAX, 0, &after_ms));
+    assert_false(schedule_retry_ms(BYTES(""), 1, 0, &after_ms));
+}
+
+static void delays_have_units_grow_and_are_spread(void **state UNUSED)
+{
+    static const char *const good[] = {"30s 5m,2h 365d", "10s..1hx20 ~20", "0..1x32", "~0",
+                                       "1s..1sx1",       "~100 1"};
+    static const char *const wrong[] = {"366d",    "s",      "1..2",  "1..2x",   "1..2x0",
+                                        "1..2x33", "2..1x3", "..2x3", "1x2..3",  "~101",
+                                        "~",       "~-1",    "1y",    "1..2x3x", "0..1x20 0..1x13"};
+    const struct bytes policy = BYTES("5s,~50,10s..1mx5,2h");
+    static const int64_t seconds[] = {5, 10, 20, 40, 60, 60, 7200};
+    int64_t after_ms;
+    for (size_t i = 0; i < COUNT_OF(good); i++)
+        assert_true(schedule_is_retries(bytes_of(good[i])));
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        assert_false(schedule_is_retries(bytes_of(wrong[i])));
+    for (size_t i = 0; i < COUNT_OF(seconds); i++) {
+        assert_true(schedule_retry_ms(policy, (int64_t)i + 1, 0, &after_ms));
+        assert_int_equal(after_ms, seconds[i] * 1000);
+        assert_true(schedule_retry_ms(policy, (int64_t)i + 1, 1000, &after_ms));
+        assert_int_equal(after_ms, seconds[i] * 1500);
+    }
+    assert_false(schedule_retry_ms(policy, 8, 0, &after_ms));
+}
+
+static void operations_have_their_own_delays(void **state UNUSED)
+{
+    const char *const list = "Mail=10s..1hx20,~20 Report=";
+    struct bytes retries;
+    assert_true(schedule_is_retries_of("") && schedule_is_retries_of(list));
+    assert_false(schedule_is_retries_of("Mail") || schedule_is_retries_of("=1") ||
+                 schedule_is_retries_of("Mail=1 x=y"));
+    assert_true(schedule_retries_of(list, BYTES("Mail"), &retries) &&
+                bytes_equal(retries, BYTES("10s..1hx20,~20")));
+    assert_true(schedule_retries_of(list, BYTES("Report"), &retries) && !retries.size);
+    assert_false(schedule_retries_of(list, BYTES("Ma"), &retries));
 }
 
 static void queues_are_names_with_numbers(void **state UNUSED)
@@ -59,6 +97,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(retries_are_minutes),
         cmocka_unit_test(each_failure_has_its_delay_and_after_the_last_there_is_none),
+        cmocka_unit_test(delays_have_units_grow_and_are_spread),
+        cmocka_unit_test(operations_have_their_own_delays),
         cmocka_unit_test(queues_are_names_with_numbers),
         cmocka_unit_test(an_operation_that_is_not_listed_stays_where_it_says),
     };

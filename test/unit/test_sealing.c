@@ -12,7 +12,9 @@
 
 #include "base/hex.h"
 #include "edge/sealing.h"
+#include "model/shown.h"
 #include "store/data_keys.h"
+#include "store/store_shown.h"
 
 static struct arena *arena;
 
@@ -65,7 +67,8 @@ static struct data_keys keys_of(size_t count)
     return keys;
 }
 
-static const struct item_place place = {BYTES("Note"), BYTES("n1"), BYTES("Line"), BYTES("a key"), false};
+static const struct item_place place = {BYTES("Note"),  BYTES("n1"), BYTES("Line"),
+                                        BYTES("a key"), false,       BYTES("{\"~a\":\"x\"}")};
 
 static void an_item_opens_at_its_place_only(void **state UNUSED)
 {
@@ -80,11 +83,11 @@ static void an_item_opens_at_its_place_only(void **state UNUSED)
         struct bytes text = content, other = BYTES("X");
         struct bytes *const parts[] = {&moved.class, &moved.id, &moved.iclass, &moved.key};
         if (part < 4)
-            *parts[part] =
-                part == 3
-                    ? data_keys_seal_key(&keys, arena,
-                                         &(struct item_place){place.class, place.id, place.iclass, other, 0})
-                    : other;
+            *parts[part] = part == 3
+                               ? data_keys_seal_key(&keys, arena,
+                                                    &(struct item_place){place.class, place.id, place.iclass,
+                                                                         other, 0, BYTES("")})
+                               : other;
         moved.is_raw = part == 4;
         assert_int_equal(data_keys_open_item(&keys, arena, &moved, &text), part == 5);
         if (part == 5) {
@@ -152,6 +155,74 @@ static void without_keys_everything_stays_clear(void **state UNUSED)
     assert_true(data_keys_open_item(&none, arena, &stored, &content));
 }
 
+static const char schema_text[] =
+    "{\"classes\":{\"Note\":{\"items\":{\"Main\":{\"singleton\":true},\"Line\":{},"
+    "\"Open\":{\"singleton\":true,\"clear\":true,\"fields\":{\"f\":\"string\",\"g\":\"int[]\",\"h\":\"int\"}}"
+    "},"
+    "\"collections\":{\"by\":{\"key\":[\"Main.a\"],\"list\":true},\"two\":{\"key\":[\"Main.b\",\"Main.a\"]}},"
+    "\"unique\":{\"one\":{\"key\":[\"Main.b\"]}},\"maxLife\":\"Main.end\"}}}";
+
+/* Writes values in brackets in place of their hashes. */
+static struct bytes mark(void *context UNUSED, struct arena *into, struct bytes class, struct bytes value)
+{
+    return bytes_of(
+        arena_printf(into, "[%.*s %.*s]", (int)class.size, class.data, (int)value.size, value.data));
+}
+
+static void declared_members_are_shown_and_nothing_else(void **state UNUSED)
+{
+    static const struct {
+        const char *content, *shown;
+    } examples[] = {
+        {"{\"a\":[1,\"x\",null,{}],\"b\":true,\"c\":\"secret\",\"end\":12}",
+         "{\"~a\":[\"[Note 1]\",\"[Note x]\",null,null],\"~b\":\"[Note true]\",\"end\":12}"},
+        {"{\"a\":1.50,\"end\":\"12\"}", "{\"~a\":\"[Note 1.50]\"}"},
+        {"{\"a\":{\"x\":1},\"b\":null,\"end\":1.5}", ""},
+        {"[\"a\"]", ""},
+        {"1", ""},
+    };
+    struct schema *schema;
+    struct schema_problem problem;
+    assert_int_equal(schema_read(arena, bytes_of(schema_text), &schema, &problem), FAULT_NONE);
+    const struct schema_class *class = schema_find_class(schema, BYTES("Note"));
+    for (size_t i = 0; i < COUNT_OF(examples); i++) {
+        struct bytes content = bytes_of(examples[i].content);
+        struct bytes shown = shown_write(arena, class, BYTES("Main"), BYTES(""), false, content, mark, NULL);
+        assert_true(bytes_equal(shown, bytes_of(examples[i].shown)));
+        assert_false(shown_write(arena, class, BYTES("Open"), BYTES(""), false, content, mark, NULL).size);
+        assert_false(shown_write(arena, class, BYTES("Line"), BYTES("k"), false, content, mark, NULL).size);
+        assert_false(shown_write(arena, class, BYTES("Main"), BYTES(""), true, content, mark, NULL).size);
+        assert_false(shown_write(arena, NULL, BYTES("Main"), BYTES(""), false, content, mark, NULL).size);
+    }
+}
+
+static void fields_that_are_declared_so_are_in_clear(void **state UNUSED)
+{
+    struct schema *schema;
+    struct schema_problem problem;
+    struct bytes content = BYTES("{\"a\":1,\"f\":\"te\\u0078t\",\"g\":[1, [2]],\"h\":null}");
+    assert_int_equal(schema_read(arena, bytes_of(schema_text), &schema, &problem), FAULT_NONE);
+    const struct schema_class *class = schema_find_class(schema, BYTES("Note"));
+    struct bytes shown = shown_write(arena, class, BYTES("Open"), BYTES(""), false, content, mark, NULL);
+    assert_true(bytes_equal(shown, BYTES("{\"f\":\"te\\u0078t\",\"g\":[1, [2]]}")));
+}
+
+static void a_value_is_found_by_the_hashes_of_its_parts(void **state UNUSED)
+{
+    struct data_keys one = keys_of(1), two = keys_of(2);
+    assert_true(
+        bytes_equal(shown_value(arena, BYTES("Note"), BYTES("1:a"), 1, mark, NULL), BYTES("[Note 1:a]")));
+    assert_true(bytes_equal(shown_value(arena, BYTES("Note"), BYTES("1:a2:b:"), 2, mark, NULL),
+                            BYTES("8:[Note a]9:[Note b:]")));
+    struct bytes hash = store_shown_value(&one, arena, BYTES("Note"), BYTES("a"), 1);
+    assert_true(hash.size == (size_t)2 * SEALING_HASH);
+    assert_true(bytes_equal(hash, store_shown_value(&two, arena, BYTES("Note"), BYTES("a"), 1)));
+    assert_false(bytes_equal(hash, store_shown_value(&one, arena, BYTES("Other"), BYTES("a"), 1)));
+    assert_false(bytes_equal(hash, store_shown_value(&one, arena, BYTES("Note"), BYTES("b"), 1)));
+    data_keys_free(&one);
+    data_keys_free(&two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +232,9 @@ int main(void)
         cmocka_unit_test(an_altered_text_never_opens),
         cmocka_unit_test(keys_of_items_stay_the_same_and_contents_never),
         cmocka_unit_test(without_keys_everything_stays_clear),
+        cmocka_unit_test(declared_members_are_shown_and_nothing_else),
+        cmocka_unit_test(fields_that_are_declared_so_are_in_clear),
+        cmocka_unit_test(a_value_is_found_by_the_hashes_of_its_parts),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

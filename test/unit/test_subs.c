@@ -218,7 +218,8 @@ static const char *told(void)
 
 static void what_was_matched_is_told_to_its_session(void **state UNUSED)
 {
-    struct matched_definition matched[] = {{BYTES("Note"), 12, NO_BYTES}, {BYTES("No\"te"), 13, NO_BYTES}};
+    struct matched_definition matched[] = {{.text = BYTES("Note"), .version = 12},
+                                           {.text = BYTES("No\"te"), .version = 13}};
     fake.match = (struct match){.is_known = true, .has_own = true, .definitions = matched, .count = 2};
     assert_int_equal(put("1", SESSION), FAULT_NONE);
     assert_true(bytes_equal(fake.session, BYTES(SESSION)));

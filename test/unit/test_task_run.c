@@ -3,6 +3,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -10,6 +14,8 @@
 #include "fake_tasks.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_run.h"
+#include "operation/tasks/task_wakeup.h"
+#include "segment/backlog.h"
 #include "store/store_commit.h"
 #include "worker_context_world.h"
 
@@ -32,7 +38,7 @@ static int start(void **state UNUSED)
                                      .limit_syncs = 50};
     limits.queue_remotes = none;
     limits.queue_socket = limits.run_directory = limits.queue_code = limits.task_queues =
-        limits.task_retries = none;
+        limits.task_retries = limits.task_retries_of = none;
     if (worker_context_world_open(&limits))
         return -1;
     configure("{\"access\":\"open\"}");
@@ -124,6 +130,37 @@ static void what_shared_a_commit_that_is_unknown_is_not_run_alone(void **state U
     assert_int_equal(queue.end_count, 0);
 }
 
+static void the_end_of_a_limited_task_wakes_all_managers(void **state UNUSED)
+{
+    static char remotes[] = "https://b/qm1", path[] = "/tmp/stampd-wake-XXXXXX";
+    char code[BACKLOG_CODE_BYTES + 1];
+    struct task_claim claims[2] = {{.result = CLAIM_DONE},
+                                   {.result = CLAIM_RUNNING, .task.is_limited = true}};
+    struct backlog *backlog = backlog_of(segment, 0);
+    settings.queue_remotes = remotes;
+    task_wakeup_limited(&worker_context, 0, BYTES("lab"), claims, 2);
+    assert_false(backlog_take(backlog, BACKLOG_REMOTE, code));
+    claims[0].task.is_limited = true;
+    task_wakeup_limited(&worker_context, 0, BYTES("lab"), claims, 2);
+    assert_true(backlog_take(backlog, BACKLOG_REMOTE, code));
+    assert_string_equal(code, "lab");
+    assert_false(backlog_take(backlog, BACKLOG_LOCAL, code));
+
+    /* The manager of this host does not read. */
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int listener = socket(AF_UNIX, SOCK_DGRAM, 0);
+    assert_int_equal(close(mkstemp(path)), 0);
+    assert_int_equal(unlink(path), 0);
+    strcpy(address.sun_path, path);
+    assert_int_equal(bind(listener, (const struct sockaddr *)&address, sizeof address), 0);
+    settings.queue_socket = path;
+    for (int i = 0; i < 2000; i++)
+        task_wakeup_limited(&worker_context, 0, BYTES("lab"), claims, 2);
+    assert_true(backlog_take(backlog, BACKLOG_LOCAL, code));
+    close(listener);
+    unlink(path);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -131,6 +168,7 @@ int main(void)
         TEST(all_are_done_alone_or_together),
         TEST(a_worker_that_is_cut_off_begins_no_other_task),
         TEST(what_shared_a_commit_that_is_unknown_is_not_run_alone),
+        TEST(the_end_of_a_limited_task_wakes_all_managers),
     };
     return cmocka_run_group_tests_name("task_run", tests, NULL, NULL);
 }

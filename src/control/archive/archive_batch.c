@@ -9,6 +9,7 @@
 #include "control/ns_keys.h"
 #include "edge/pg_copy.h"
 #include "model/attachment.h"
+#include "store/store_shown.h"
 
 enum { HEADER_COLUMNS = 7, ITEM_COLUMNS = 8, DEPTH_MOST = 128 };
 
@@ -141,7 +142,8 @@ static void add_item_row(struct archive_batch *batch, const struct archive_heade
                          const struct archive_item *item)
 {
     struct builder *rows = &batch->items;
-    const struct item_place place = {header->class, header->id, item->class, item->key, item->is_raw};
+    struct item_place place = {header->class, header->id, item->class, item->key, item->is_raw, BYTES("")};
+    store_shown_add(batch->keys, batch->arena, NULL, &place, item->content); /* no schema is applied yet */
     pg_copy_add_row(rows, ITEM_COLUMNS);
     pg_copy_add_text(rows, header->class);
     pg_copy_add_text(rows, header->id);

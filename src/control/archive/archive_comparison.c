@@ -3,7 +3,9 @@
 
 #include "control/archive/archive_line.h"
 #include "control/archive/archive_rows.h"
+#include "control/files/stored_files.h"
 #include "control/message.h"
+#include "control/ns_keys.h"
 #include "control/progress.h"
 
 struct compared {
@@ -101,11 +103,11 @@ static bool compare_lines(struct compared *compared, struct bytes lines)
 }
 
 /* Its bytes are read by `verify --ns`, without an archive. */
-static bool compare_file(struct archive_comparison *result, struct blob_store *store, struct bytes database,
+static bool compare_file(struct archive_comparison *result, struct stored_files *store,
                          const struct blob_digest *digest, int64_t size)
 {
     int64_t present;
-    if (blob_store_measure(store, database, digest, &present)) {
+    if (stored_files_measure(store, digest, &present)) {
         message_print("the files of attachments cannot be read");
         return false;
     }
@@ -119,9 +121,10 @@ static bool compare_file(struct archive_comparison *result, struct blob_store *s
 }
 
 static bool compare_members(struct compared *compared, struct control *control, struct archive_reader *reader,
-                            struct bytes database)
+                            const char *database, const struct data_keys *keys)
 {
-    struct blob_store *store = blob_store_open(control->settings.blob_directory, BLOB_NO_GROUP);
+    struct stored_files *store = stored_files_open(control, database);
+    stored_files_set_keys(store, keys);
     struct builder bytes = {0};
     struct progress progress;
     struct blob_digest digest;
@@ -131,8 +134,7 @@ static bool compare_members(struct compared *compared, struct control *control, 
     progress_start(&progress, 0, compared->contents->document_bytes + compared->contents->files.bytes);
     while ((is_done = archive_reader_next(reader, &name, &bytes)) && name.data) {
         if (archive_files_read_name(name, &digest))
-            is_done =
-                compare_file(compared->result, store, database, &digest, archive_reader_file_size(reader));
+            is_done = compare_file(compared->result, store, &digest, archive_reader_file_size(reader));
         else if (archive_reader_has_documents(name))
             is_done = compare_lines(compared, builder_bytes(&bytes));
         if (!is_done)
@@ -146,7 +148,7 @@ static bool compare_members(struct compared *compared, struct control *control, 
     }
     progress_clear(&progress);
     builder_free(&bytes);
-    blob_store_close(store);
+    stored_files_close(store);
     return is_done;
 }
 
@@ -157,14 +159,16 @@ bool archive_comparison_run(struct control *control, const struct ns_target *tar
     struct archive_snapshot snapshot;
     struct archive_reader *reader = NULL;
     struct compared compared = {.contents = contents, .result = comparison};
-    if (!archive_rows_begin_snapshot(control, target->pg, target->conf->database, &snapshot))
+    struct data_keys *keys;
+    if (!ns_keys_read(control, target->pg, &keys) ||
+        !archive_rows_begin_snapshot(control, target->pg, target->conf->database, &snapshot))
         return false;
     compared.floor = snapshot.floor;
     compared.arena = arena_create("document of the namespace");
     compared.scratch = arena_create("document of the archive");
     bool is_done = archive_rows_open(control, &snapshot, &all, &compared.rows) && take_row(&compared) &&
                    archive_reader_open(path, contents, &reader) &&
-                   compare_members(&compared, control, reader, bytes_of(target->conf->database));
+                   compare_members(&compared, control, reader, target->conf->database, keys);
     archive_reader_close(reader);
     archive_rows_close(compared.rows);
     arena_destroy(compared.arena);

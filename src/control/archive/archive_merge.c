@@ -6,13 +6,8 @@
 
 enum { MERGE_TRIES = 100, MERGE_PAUSE_MS = 50 };
 
-static bool complete(struct pg *pg, int64_t changed, struct import_progress *done)
-{
-    done->sum.documents += changed;
-    return import_progress_move(pg, done) && control_execute(pg, "storing documents", "commit");
-}
-
-bool archive_merge_run(struct pg *pg, struct archive_batch *batch, bool deletes, struct import_progress *done)
+bool archive_merge_recorded(struct pg *pg, struct archive_batch *batch, bool deletes,
+                            archive_recorder *record, void *context)
 {
     int64_t changed;
     for (int try = 0; try < MERGE_TRIES; try++) {
@@ -20,11 +15,29 @@ bool archive_merge_run(struct pg *pg, struct archive_batch *batch, bool deletes,
             return false;
         enum fault fault = archive_batch_merge(batch, deletes, &changed);
         if (fault == FAULT_NONE)
-            return complete(pg, changed, done);
+            return record(context, changed) && control_execute(pg, "storing documents", "commit");
         if (!control_execute(pg, "storing documents", "rollback") || fault != FAULT_STALE)
             return false;
         clock_sleep_ms(MERGE_PAUSE_MS); /* others hold its documents */
     }
     message_print("documents are locked by others for too long");
     return false;
+}
+
+struct recorded_merge {
+    struct pg *pg;
+    struct import_progress *done;
+};
+
+static bool move(void *context, int64_t changed)
+{
+    const struct recorded_merge *merge = context;
+    merge->done->sum.documents += changed;
+    return import_progress_move(merge->pg, merge->done);
+}
+
+bool archive_merge_run(struct pg *pg, struct archive_batch *batch, bool deletes, struct import_progress *done)
+{
+    struct recorded_merge merge = {pg, done};
+    return archive_merge_recorded(pg, batch, deletes, move, &merge);
 }

@@ -5,8 +5,13 @@
 #include "control/archive/archive_batch.h"
 #include "control/archive/import_progress.h"
 
-/* Writes what the batch has read, and with `deletes` deletes; runs again while others hold its documents.
- * Documents that have changed are counted in `done->sum.documents`.  On failure reports why. */
+/* Records, within the transaction, that `changed` documents have changed.  On failure reports why. */
+typedef bool archive_recorder(void *context, int64_t changed);
+/* Writes what the batch has read, and with `deletes` deletes; runs again while others hold its documents.  On
+ * failure reports why. */
+MUST_USE bool archive_merge_recorded(struct pg *pg, struct archive_batch *batch, bool deletes,
+                                     archive_recorder *record, void *context);
+/* The same with the record of an import: documents that have changed are counted in `done->sum.documents`. */
 MUST_USE bool archive_merge_run(struct pg *pg, struct archive_batch *batch, bool deletes,
                                 struct import_progress *done);
 

@@ -6,11 +6,15 @@
 #include "control/archive/importer_files.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
+#include "control/schema/schema_plan.h"
+#include "store/store_shown.h"
 
 struct replacing {
     struct pg *pg;
     struct arena *arena; /* of a document */
     struct data_keys *keys;
+    const struct schema
+        *schema; /* that is applied: the database finds encrypted documents by what it names */
     struct archive_batch *batch;
     void (*change)(void *, struct archive_document *); /* of the pass */
     bool has_failed;
@@ -69,8 +73,10 @@ static void add_items(struct replacing *replacing, const struct archive_document
     bool *raws = ARENA_ARRAY(arena, bool, count + 1);
     for (size_t i = 0; i < count; i++) {
         const struct archive_item *item = &document->items[i];
-        const struct item_place place = {header->class, header->id, item->class, item->key, item->is_raw};
+        struct item_place place = {header->class, header->id,   item->class,
+                                   item->key,     item->is_raw, BYTES("")};
         classes[i] = item->class;
+        store_shown_add(replacing->keys, arena, replacing->schema, &place, item->content);
         keys[i] = data_keys_seal_key(replacing->keys, arena, &place);
         versions[i] = item->version;
         stamps[i] = item->vop;
@@ -134,7 +140,7 @@ bool archive_replace_files(struct control *control, const struct ns_target *targ
     if (!importer_files_check(control, target, contents))
         return false;
     struct importer_files *files = importer_files_open(control, target);
-    bool is_right = archive_reader_each(path, contents, take_file, files);
+    bool is_right = files && archive_reader_each(path, contents, take_file, files);
     importer_files_close(files);
     return is_right;
 }
@@ -144,7 +150,9 @@ bool archive_replace_run(struct control *control, struct pg *pg, const char *pat
 {
     struct replacing replacing = {
         .pg = pg, .arena = arena_create("replaced"), .batch = archive_batch_create(control, pg, true)};
-    bool is_done = ns_keys_read(control, pg, &replacing.keys);
+    struct schema_plan plan;
+    bool is_done = ns_keys_read(control, pg, &replacing.keys) && schema_plan_read_applied(control, pg, &plan);
+    replacing.schema = is_done ? plan.applied : NULL;
     if (is_done && pg_prepare(pg, statements, COUNT_OF(statements)) != FAULT_NONE) {
         message_print("storing documents: %s", pg_message(pg));
         is_done = false;

@@ -230,8 +230,8 @@ static bool take_item(struct archive_rows *rows, struct builder *text, bool is_f
 {
     const struct bytes *fields = rows->items.row.fields;
     struct bytes content = fields[CONTENT];
-    struct item_place place = {fields[CLASS], fields[ID], fields[ICLASS], fields[KEY],
-                               pg_copy_bool(fields[RAW])};
+    struct item_place place = {
+        fields[CLASS], fields[ID], fields[ICLASS], fields[KEY], pg_copy_bool(fields[RAW]), BYTES("")};
     if (!data_keys_open_item(rows->keys, rows->arena, &place, &content)) {
         message_print("%.*s/%.*s: an item cannot be decrypted: it was altered, or is of another place",
                       (int)place.class.size, place.class.data, (int)place.id.size, place.id.data);

@@ -19,6 +19,13 @@ void findings_add_document(struct findings *findings, struct bytes class, struct
         message_print("%.*s %s: %s", (int)class.size, class.data, message_quote(findings->arena, id), what);
 }
 
+void findings_add_class(struct findings *findings, struct bytes class, const char *what)
+{
+    if (is_shown(findings))
+        message_print("%s%.*s: %s", class.data ? "class " : "the namespace", (int)class.size, class.data,
+                      what);
+}
+
 void findings_add_file(struct findings *findings, const struct blob_digest *digest, const char *what)
 {
     char text[BLOB_HEX + 1];

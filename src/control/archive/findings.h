@@ -13,6 +13,8 @@ struct findings {
 
 /* Ids are printed as JSON strings. */
 void findings_add_document(struct findings *findings, struct bytes class, struct bytes id, const char *what);
+/* Class NO_BYTES: of the whole namespace. */
+void findings_add_class(struct findings *findings, struct bytes class, const char *what);
 void findings_add_file(struct findings *findings, const struct blob_digest *digest, const char *what);
 
 #endif

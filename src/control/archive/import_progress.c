@@ -62,7 +62,8 @@ enum import_beginning import_progress_take(struct control *control, struct pg *p
         return IMPORT_REFUSED;
     if (!is_there)
         return !progress->is_merge ||
-                       ns_keys_refuse(control, pg, "import --merge, import-csv, import-couchdb")
+                       ns_keys_refuse(control, pg,
+                                      "import --merge, import-csv, import-couchdb, import-firestore")
                    ? IMPORT_NEW
                    : IMPORT_REFUSED;
     if (strcmp(former.identity, progress->identity) != 0 || former.is_merge != progress->is_merge) {

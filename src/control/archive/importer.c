@@ -148,7 +148,8 @@ static bool import_documents(struct import *import)
     progress_start(&import->progress, 0, import->contents.document_bytes + import->contents.files.bytes);
     import->batch = archive_batch_create(import->control, import->target.pg, true);
     import->files = importer_files_open(import->control, &import->target);
-    bool is_right = archive_reader_each(import->options->path, &import->contents, take_member, import);
+    bool is_right =
+        import->files && archive_reader_each(import->options->path, &import->contents, take_member, import);
     progress_clear(&import->progress);
     if (is_right && import->contents.files.count)
         printf("files: %lld of %zu stored, the others were there\n",

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
+#include "edge/blob_sealed.h"
 
 enum { CHECK_BATCH = 1000 };
 
@@ -15,14 +16,16 @@ struct importer_files {
     struct pg *pg;
     const char *database;
     struct blob_store *store;
-    struct arena *arena; /* of a file */
+    struct sealed_file_keys keys; /* none: it is not encrypted; in the arena of the command */
+    struct arena *arena;          /* of a file */
     int64_t stored;
 };
 
 /* --- files that are left out --- */
 
 /* They count as uploaded now, so that the cleaner leaves them until the documents are there. */
-static bool check_batch(struct control *control, const struct ns_target *target, struct arena *arena,
+static bool check_batch(struct control *control, const struct ns_target *target,
+                        const struct sealed_file_keys *keys, struct arena *arena,
                         const struct blob_digest *digests, size_t count)
 {
     struct control own = *control;
@@ -31,7 +34,7 @@ static bool check_batch(struct control *control, const struct ns_target *target,
     struct pg_result *rows;
     own.arena = arena;
     for (size_t i = 0; i < count; i++)
-        texts[i] = blob_store_digits(arena, &digests[i]);
+        texts[i] = blob_sealed_digits(arena, keys, &digests[i]);
     pg_params_start(&params, arena);
     pg_params_add_text_array(&params, texts, count);
     if (!control_query(&own, target->pg, "checking the files that the archive leaves out",
@@ -44,6 +47,11 @@ static bool check_batch(struct control *control, const struct ns_target *target,
     if (!pg_rows(rows))
         return true;
     struct bytes missing = pg_get_text(rows, 0, 0);
+    for (size_t i = 0; i < count; i++)
+        if (bytes_equal(missing, texts[i])) {
+            missing = blob_store_digits(arena, &digests[i]);
+            break;
+        }
     message_print("the file %.*s is not in the archive, and %s does not have it: import the archive before it"
                   " first, or export without --since and --no-files",
                   (int)missing.size, missing.data, target->conf->code);
@@ -54,13 +62,15 @@ bool importer_files_check(struct control *control, const struct ns_target *targe
                           const struct archive_contents *contents)
 {
     const struct archive_files *left_out = &contents->left_out;
-    if ((contents->files.count || left_out->count) && !ns_keys_refuse(control, target->pg, "attachments"))
+    struct data_keys *keys;
+    if (!ns_keys_read(control, target->pg, &keys))
         return false;
+    const struct sealed_file_keys of_files = data_keys_of_files(keys);
     struct arena *arena = arena_create("files of an archive");
     bool is_right = true;
     for (size_t at = 0; is_right && at < left_out->count; at += CHECK_BATCH) {
         size_t rest = left_out->count - at;
-        is_right = check_batch(control, target, arena, left_out->digests + at,
+        is_right = check_batch(control, target, &of_files, arena, left_out->digests + at,
                                rest < CHECK_BATCH ? rest : CHECK_BATCH);
         arena_reset(arena);
     }
@@ -72,9 +82,13 @@ bool importer_files_check(struct control *control, const struct ns_target *targe
 
 struct importer_files *importer_files_open(struct control *control, const struct ns_target *target)
 {
+    struct data_keys *keys;
+    if (!ns_keys_read(control, target->pg, &keys))
+        return NULL;
     struct importer_files *files = calloc(1, sizeof *files);
     if (!files)
         log_fatal("out of memory archive");
+    files->keys = data_keys_of_files(keys);
     files->control = control;
     files->pg = target->pg;
     files->database = target->conf->database;
@@ -106,8 +120,8 @@ static bool touch(struct importer_files *files, const struct blob_digest *digest
     own.arena = files->arena;
     arena_reset(files->arena);
     pg_params_start(&params, files->arena);
-    pg_params_add_text(&params, blob_store_digits(files->arena, digest));
-    pg_params_add_i64(&params, size);
+    pg_params_add_text(&params, blob_sealed_digits(files->arena, &files->keys, digest));
+    pg_params_add_i64(&params, blob_sealed_size(&files->keys, size));
     return control_query(&own, files->pg, "registering a file",
                          "select stampd.blob_touch($1::text, $2::bigint)", &params, &row);
 }
@@ -124,17 +138,18 @@ static bool find(struct importer_files *files, const struct blob_digest *digest,
                  bool *is_there_r)
 {
     struct bytes database = bytes_of(files->database);
+    const struct blob_digest name = blob_sealed_name(&files->keys, digest);
     int64_t present = -1;
     *is_there_r = false;
-    if (blob_store_measure(files->store, database, digest, &present))
+    if (blob_store_measure(files->store, database, &name, &present))
         return complain(files, "the files of attachments cannot be read");
-    if (present != size)
+    if (present != blob_sealed_size(&files->keys, size))
         return true;
     if (!touch(files, digest, size))
         return false;
-    if (blob_store_measure(files->store, database, digest, &present))
+    if (blob_store_measure(files->store, database, &name, &present))
         return complain(files, "the files of attachments cannot be read");
-    *is_there_r = present == size;
+    *is_there_r = present == blob_sealed_size(&files->keys, size);
     return true;
 }
 
@@ -172,7 +187,7 @@ static bool finish(struct importer_files *files, struct blob_upload *upload)
 static bool begin(struct importer_files *files, struct taking *taking)
 {
     *taking = (struct taking){files, NULL};
-    return !blob_store_begin(files->store, bytes_of(files->database), &taking->upload) ||
+    return !blob_store_begin(files->store, bytes_of(files->database), &files->keys, &taking->upload) ||
            complain(files, "a file of an attachment cannot be created");
 }
 

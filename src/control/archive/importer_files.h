@@ -15,8 +15,8 @@ MUST_USE bool importer_files_check(struct control *control, const struct ns_targ
                                    const struct archive_contents *contents);
 
 struct importer_files;
-struct importer_files *importer_files_open(struct control *control, const struct ns_target *target)
-    __attribute__((returns_nonnull));
+/* NULL: the data keys cannot be read, which is reported. */
+struct importer_files *importer_files_open(struct control *control, const struct ns_target *target);
 /* Stores the file that the reader has just returned.  On failure reports why. */
 MUST_USE bool importer_files_store(struct importer_files *files, struct archive_reader *reader,
                                    struct bytes name);

@@ -5,7 +5,10 @@
 
 #include "control/archive/archive_line.h"
 #include "control/archive/archive_rows.h"
+#include "control/files/stored_files.h"
 #include "control/message.h"
+#include "control/ns_keys.h"
+#include "edge/blob_sealed.h"
 #include "control/progress.h"
 #include "edge/pg_copy.h"
 #include "model/attachment.h"
@@ -17,10 +20,11 @@ struct ns_check {
     const struct ns_target *target;
     struct archive_snapshot snapshot;
     struct arena *arena; /* of a document, or of a part of the store */
-    struct blob_store *store;
+    struct stored_files *store;
     struct digest *digest;
     struct progress progress;
     struct ns_verification *verification;
+    struct sealed_file_keys keys; /* of files */
 };
 
 /* --- documents --- */
@@ -72,13 +76,37 @@ static bool check_documents(struct ns_check *check)
     return event == ARCHIVE_ROWS_END;
 }
 
+/* --- volumes --- */
+
+/* The sums that commits keep, and those of all documents, in one snapshot. */
+static bool check_volumes(struct ns_check *check)
+{
+    static const char sql[] = "select distinct class from ((table kept except table counted) union all "
+                              "(table counted except table kept)) d"
+                              " order by 1 nulls first";
+    struct pg_result *rows;
+    const char *query =
+        arena_printf(check->control->arena,
+                     "with kept as (select * from stampd.volumes()), counted as (select * from"
+                     " stampd.volumes_counted()) %s",
+                     sql);
+    if (!control_query(check->control, check->snapshot.documents, "reading the volumes", query, NULL, &rows))
+        return false;
+    for (int row = 0; row < pg_rows(rows); row++)
+        findings_add_class(&check->verification->findings,
+                           pg_is_null(rows, row, 0) ? NO_BYTES : pg_get_text(rows, row, 0),
+                           "its volumes are not those of its documents");
+    return true;
+}
+
 /* --- references --- */
 
-/* A trigger keeps both in step; encrypted namespaces have no attachments. */
+/* A trigger keeps both in step. */
 static bool check_references(struct ns_check *check)
 {
     static const char items[] =
-        "with given as (select class, id, key, decode(content::json ->> 'sha', 'hex') as digest from"
+        "with given as (select class, id, key, decode(stampd.export_object(content) ->> 'sha', 'hex') as "
+        "digest from"
         " stampd.item where iclass = 'P' and content is not null and not raw),"
         " live as (select class, id, key, digest from stampd.blob_ref where ended is null)"
         " select n.class, n.id from ((table given except table live) union all"
@@ -117,12 +145,15 @@ static void check_file(struct ns_check *check, const struct blob_digest *digest,
     struct findings *findings = &check->verification->findings;
     struct content content = {.digest = check->digest};
     struct blob_digest present;
-    enum fault fault =
-        blob_store_read(check->store, bytes_of(check->target->conf->database), digest, add_piece, &content);
+    enum fault fault = stored_files_read_name(check->store, digest, add_piece, &content);
     digest_end(check->digest, present.bytes);
+    present = blob_sealed_name(&check->keys, &present);
     if (fault)
-        findings_add_file(findings, digest, fault == FAULT_NFILE ? "is missing" : "cannot be read");
-    else if (content.size != size)
+        findings_add_file(findings, digest,
+                          fault == FAULT_NFILE      ? "is missing"
+                          : fault == FAULT_BCONTENT ? "is damaged: it was altered or cut off"
+                                                    : "cannot be read");
+    else if (blob_sealed_size(&check->keys, content.size) != size)
         findings_add_file(findings, digest, "has another size");
     else if (memcmp(&present, digest, sizeof present) != 0)
         findings_add_file(findings, digest, "is damaged: its bytes are not those of its digest");
@@ -193,8 +224,8 @@ static bool find_unregistered(struct ns_check *check)
     for (int shelf = 0; shelf < BLOB_SHELVES && is_done; shelf++) {
         struct blob_entry *entries = NULL;
         size_t count = 0;
-        is_done =
-            !blob_store_list(check->store, bytes_of(check->target->conf->database), shelf, &entries, &count);
+        is_done = !blob_store_list(stored_files_directory(check->store),
+                                   bytes_of(check->target->conf->database), shelf, &entries, &count);
         if (!is_done)
             message_print("blob_directory = %s cannot be read", check->control->settings.blob_directory);
         else if (count)
@@ -209,16 +240,22 @@ bool ns_verifier_run(struct control *control, const struct ns_target *target,
                      struct ns_verification *verification)
 {
     struct ns_check check = {.control = control, .target = target, .verification = verification};
+    struct data_keys *keys;
+    if (!ns_keys_read(control, target->pg, &keys))
+        return false;
     if (!archive_rows_begin_snapshot(control, target->pg, target->conf->database, &check.snapshot))
         return false;
     check.arena = arena_create("verification");
     check.digest = digest_create();
-    check.store = blob_store_open(control->settings.blob_directory, BLOB_NO_GROUP);
+    check.store = stored_files_open(control, target->conf->database);
+    check.keys = data_keys_of_files(keys);
+    stored_files_set_keys(check.store, keys);
     progress_start(&check.progress, 0, check.snapshot.document_rows);
-    bool is_done = check_documents(&check) && check_references(&check) && check_files(&check) &&
-                   find_unregistered(&check) && archive_rows_end_snapshot(&check.snapshot);
+    bool is_done = check_documents(&check) && check_volumes(&check) && check_references(&check) &&
+                   check_files(&check) && find_unregistered(&check) &&
+                   archive_rows_end_snapshot(&check.snapshot);
     progress_clear(&check.progress);
-    blob_store_close(check.store);
+    stored_files_close(check.store);
     digest_destroy(check.digest);
     arena_destroy(check.arena);
     return is_done;

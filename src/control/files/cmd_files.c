@@ -1,5 +1,5 @@
-/* cmd_files: `stampctl files check, copy, fetch, verify`: the files of attachments, and their copies in an
- * object store, as <prefix><database>/<digest>. */
+/* cmd_files: `stampctl files check, copy, fetch, place, verify`: the files of attachments, and their copies
+ * in an object store, as <prefix><database>/<digest>. */
 #include "control/control.h"
 
 #include <errno.h>
@@ -11,19 +11,24 @@
 
 #include "base/hex.h"
 #include "control/files/files_walk.h"
-#include "control/files/object_stores.h"
+#include "control/files/files_place.h"
+#include "control/files/stored_files.h"
 #include "control/message.h"
+#include "control/ns_keys.h"
 #include "edge/digest.h"
+#include "edge/object_stores.h"
 
 enum { TIMEOUT_S = 60, TIMEOUT_MOST_S = 3600, CHECK_BYTES = 64, RANDOM_BYTES = 16 };
 enum { NAME_BYTES = 160 };
 
 struct files_run {
     struct files_listing walk;
-    struct blob_store *blobs;
-    struct object_store *store; /* NULL: none */
+    struct blob_store *blobs;    /* into which files are fetched */
+    struct stored_files *stored; /* from which they are read */
+    struct object_store *store;  /* NULL: none */
     const char *store_name;
     int64_t done, done_bytes, skipped, wrong;
+    const struct data_keys *keys; /* of the namespace; none: it is not encrypted */
 };
 
 /* --- one file --- */
@@ -59,8 +64,7 @@ static bool report_missing(struct files_run *run, const struct files_entry *entr
 
 static bool measure_local(struct files_run *run, const struct files_entry *entry, int64_t *size_r)
 {
-    return blob_store_measure(run->blobs, bytes_of(run->walk.target.conf->database), &entry->digest,
-                              size_r) == FAULT_NONE;
+    return stored_files_measure(run->stored, &entry->digest, size_r) == FAULT_NONE;
 }
 
 /* --- copy --- */
@@ -85,8 +89,7 @@ static bool upload(struct files_run *run, const struct files_entry *entry, const
 {
     struct copying copying = {object_store_begin(run->store, name, entry->size), digest_create(), true};
     char sha[CRYPTO_SHA256_HEX + 1];
-    enum fault fault = blob_store_read(run->blobs, bytes_of(run->walk.target.conf->database), &entry->digest,
-                                       copy_piece, &copying);
+    enum fault fault = stored_files_read(run->stored, &entry->digest, copy_piece, &copying);
     digest_end_hex(copying.digest, sha);
     digest_destroy(copying.digest);
     bool is_right = !fault && copying.is_taken && strcmp(sha, entry->sha) == 0;
@@ -144,7 +147,7 @@ static bool download(struct files_run *run, const struct files_entry *entry, con
     struct fetching fetching = {NULL, FAULT_NONE};
     struct blob_digest digest;
     int64_t size;
-    if (blob_store_begin(run->blobs, bytes_of(run->walk.target.conf->database), &fetching.upload))
+    if (blob_store_begin(run->blobs, bytes_of(run->walk.target.conf->database), NULL, &fetching.upload))
         return false;
     bool is_read = object_store_read(run->store, name, entry->size, fetch_piece, &fetching);
     if (!is_read || fetching.fault || blob_store_seal(fetching.upload, &digest, &size)) {
@@ -189,12 +192,32 @@ static bool hash_piece(void *context, struct bytes piece)
     return true;
 }
 
+static bool skip_piece(void *context UNUSED, struct bytes piece UNUSED)
+{
+    return true;
+}
+
+/* Its name, its size and each chunk are authenticated. */
+static bool verify_sealed(struct files_run *run, const struct files_entry *entry)
+{
+    enum fault fault = stored_files_read_name(run->stored, &entry->digest, skip_piece, NULL);
+    if (fault == FAULT_NFILE)
+        return report_missing(run, entry, "verify");
+    if (fault && fault != FAULT_BCONTENT)
+        return false;
+    run->done++;
+    run->done_bytes += entry->size;
+    return !fault || report_wrong(run, entry, "verify", "the file was altered or cut off");
+}
+
 static bool verify_one(void *context, const struct files_entry *entry)
 {
     struct files_run *run = context;
     const char *where = run->store ? run->store_name : "verify";
     char name[NAME_BYTES], sha[CRYPTO_SHA256_HEX + 1];
     int64_t size;
+    if (run->keys->count)
+        return verify_sealed(run, entry);
     name_object(run, entry, name);
     if (run->store && !object_store_measure(run->store, name, &size))
         return report_store(run, name);
@@ -204,8 +227,7 @@ static bool verify_one(void *context, const struct files_entry *entry)
         return report_missing(run, entry, where);
     struct digest *digest = digest_create();
     bool is_read = run->store ? object_store_read(run->store, name, size, hash_piece, digest)
-                              : !blob_store_read(run->blobs, bytes_of(run->walk.target.conf->database),
-                                                 &entry->digest, hash_piece, digest);
+                              : !stored_files_read(run->stored, &entry->digest, hash_piece, digest);
     digest_end_hex(digest, sha);
     digest_destroy(digest);
     if (!is_read)
@@ -223,7 +245,7 @@ static bool open_store(struct control *control, const char *name, int64_t timeou
 {
     struct object_store_place *place = ARENA_NEW(control->arena, struct object_store_place);
     *store_r = NULL;
-    if (!object_stores_read(control, name, place))
+    if (!files_place_find(control, name, place))
         return false;
     place->timeout_s = timeout_s;
     *store_r = object_store_open(place);
@@ -244,6 +266,17 @@ static bool become_owner(const char *directory, int64_t *group_r)
     if (!is_fine)
         message_print("blob_directory = %s: %m", directory);
     return is_fine;
+}
+
+/* The name of a file says nothing about its bytes there, so object stores have no copies of them. */
+static bool read_keys(struct control *control, struct files_run *run)
+{
+    struct data_keys *keys;
+    if ((run->store && !ns_keys_refuse(control, run->walk.target.pg, "copies in object stores")) ||
+        !ns_keys_read(control, run->walk.target.pg, &keys))
+        return false;
+    run->keys = keys;
+    return true;
 }
 
 static bool run_all(struct files_run *run, bool (*visit)(void *context, const struct files_entry *entry),
@@ -288,13 +321,20 @@ static int work(struct control *control, const struct files_command *files, int 
     const char *directory = control->settings.blob_directory;
     run.store_name = words[1];
     bool is_fine = (!words[1] || open_store(control, words[1], timeout_s, &run.store)) &&
-                   files_walk_open(&run.walk, control, words[0]) &&
-                   (!files->is_writer || become_owner(directory, &group));
+                   files_walk_open(&run.walk, control, words[0]) && read_keys(control, &run);
+    if (is_fine) {
+        run.stored = stored_files_open(control, run.walk.target.conf->database);
+        stored_files_set_keys(run.stored, run.keys);
+    }
+    if (is_fine && files->is_writer)
+        is_fine = stored_files_connect(run.stored) && become_owner(directory, &group);
     if (is_fine) {
         run.blobs = blob_store_open(directory, group);
         is_fine = run_all(&run, files->visit, files->done);
         blob_store_close(run.blobs);
     }
+    if (run.stored)
+        stored_files_close(run.stored);
     if (run.store)
         object_store_close(run.store);
     return is_fine ? CONTROL_DONE : CONTROL_FAILED;
@@ -413,8 +453,9 @@ int control_files(struct control *control, int argc, char **argv)
         {"check", "Try an object store.", files_check},
         {"copy", "Copy files to an object store.", files_copy},
         {"fetch", "Fetch missing files from an object store.", files_fetch},
+        {"place", "Show or set where the files of a namespace belong.", files_place},
         {"verify", "Check files by their digests.", files_verify},
     };
-    return options_choose("files", "Copy files of attachments to an object store, and back.\n", choices,
+    return options_choose("files", "Files of attachments: where they belong, and copies of them.\n", choices,
                           COUNT_OF(choices), control, argc, argv);
 }

@@ -1,6 +1,8 @@
 /* couch_mapping: a row is read as a tree down to its attachments; contents are copied as they are written. */
 #include "control/foreign/couch_mapping.h"
 
+#include <string.h>
+
 #include "base/base64.h"
 #include "control/foreign/foreign_mapping.h"
 #include "model/attachment.h"
@@ -79,6 +81,7 @@ struct couch_writer {
     int64_t number;
     struct foreign_size size;
     bool is_refused; /* the store of files; it has been reported */
+    bool is_change;  /* the document may have been of another class before */
 };
 
 static void add_item(struct couch_writer *writer, struct bytes class, struct bytes key, struct bytes content)
@@ -88,19 +91,40 @@ static void add_item(struct couch_writer *writer, struct bytes class, struct byt
     foreign_mapping_count(&writer->size, &item);
 }
 
-/* Base64 with the letters + and /. */
 static bool decode(struct arena *arena, struct bytes text, struct bytes *bytes_r)
 {
-    char *letters = arena_copy(arena, text.data, text.size);
-    size_t count = text.size;
-    for (size_t i = 0; i < text.size; i++)
-        letters[i] = letters[i] == '+' ? '-' : letters[i] == '/' ? '_' : letters[i];
-    for (int padding = 0; padding < 2 && count && letters[count - 1] == '='; padding++)
-        count--;
-    size_t size = count / 4 * 3 + (count % 4 ? count % 4 - 1 : 0);
+    size_t size = base64_size(text);
     char *bytes = arena_alloc(arena, size + 1);
     *bytes_r = (struct bytes){bytes, size};
-    return base64_read((struct bytes){letters, text.size}, bytes, size);
+    return base64_read_standard(text, bytes, size);
+}
+
+/* CouchDB compresses files of some types, and digests what it has stored: "encoding" says so, if the caller
+ * has asked for it; else the types are those of its default. */
+static bool is_compressed(const struct json *file, struct bytes mime)
+{
+    static const struct bytes types[] = {BYTES("text/"), BYTES("application/javascript"),
+                                         BYTES("application/json"), BYTES("application/xml")};
+    if (json_member(file, "encoding"))
+        return true;
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (mime.size >= types[i].size && memcmp(mime.data, types[i].data, types[i].size) == 0)
+            return true;
+    return false;
+}
+
+/* Are the bytes those that were stored, as far as the answer says? */
+static bool has_digest(const struct json *file, struct bytes mime, struct bytes bytes)
+{
+    static const struct bytes prefix = BYTES("md5-");
+    const struct json *digest = json_member(file, "digest");
+    unsigned char wanted[CRYPTO_MD5], found[CRYPTO_MD5];
+    if (!digest || digest->kind != JSON_STRING || digest->value.size < prefix.size ||
+        memcmp(digest->value.data, prefix.data, prefix.size) != 0 || !crypto_md5(bytes, found))
+        return true;
+    struct bytes text = {digest->value.data + prefix.size, digest->value.size - prefix.size};
+    return is_compressed(file, mime) ||
+           (base64_read_standard(text, wanted, sizeof wanted) && memcmp(wanted, found, sizeof found) == 0);
 }
 
 static const char *add_attachment(struct couch_writer *writer, const struct json *file)
@@ -119,6 +143,8 @@ static const char *add_attachment(struct couch_writer *writer, const struct json
         return "an attachment over limit_blob_bytes";
     if (mime && mime->kind == JSON_STRING && attachment_is_mime(mime->value))
         attachment.mime = mime->value;
+    if (!has_digest(file, attachment.mime, bytes))
+        return "an attachment whose bytes are not those of its digest";
     attachment.size = (int64_t)bytes.size;
     crypto_sha256(bytes, attachment.digest.bytes);
     if (writer->files && !importer_files_put(writer->files, bytes, &attachment.digest)) {
@@ -172,6 +198,24 @@ static void add_content(struct couch_writer *writer, const struct json *document
     add_item(writer, mapping->item_class, mapping->item_key, content);
 }
 
+/* The document with this id in each class of the mapping but one: there it is not any more. */
+static void add_deletions(struct couch_writer *writer, struct bytes id, struct bytes but)
+{
+    const struct couch_mapping *mapping = writer->mapping;
+    struct archive_header header = {.class = mapping->class, .id = id, .version = writer->number};
+    const struct json *class = mapping->classes ? mapping->classes->first : NULL;
+    for (;;) {
+        if (header.class.data && !bytes_equal(header.class, but)) {
+            archive_line_begin(writer->lines, &header);
+            archive_line_end(writer->lines, &header);
+        }
+        if (!class)
+            return;
+        header.class = class->value;
+        class = class->next;
+    }
+}
+
 static const char *write_document(struct couch_writer *writer, const struct json *document, struct bytes id)
 {
     const struct settings *settings = writer->mapping->settings;
@@ -183,6 +227,8 @@ static const char *write_document(struct couch_writer *writer, const struct json
         problem = find_class(writer->mapping, writer->arena, document, &header.class);
     if (problem)
         return problem;
+    if (writer->is_change)
+        add_deletions(writer, id, header.class);
     archive_line_begin(writer->lines, &header);
     add_content(writer, document);
     for (const struct json *file = files && files->kind == JSON_OBJECT ? files->first : NULL;
@@ -192,11 +238,24 @@ static const char *write_document(struct couch_writer *writer, const struct json
     return problem ? problem : foreign_mapping_over(writer->arena, settings, &writer->size);
 }
 
+static const char *write_deletion(struct couch_writer *writer, struct bytes id)
+{
+    const char *problem = foreign_mapping_wrong_id(writer->arena, writer->mapping->settings, id);
+    if (!problem)
+        add_deletions(writer, id, NO_BYTES);
+    return problem;
+}
+
 static bool is_left_out(struct bytes id, const struct json *row)
 {
     const struct json *value = json_member(row, "value");
     const struct json *deleted = value ? json_member(value, "deleted") : NULL;
     return (deleted && deleted->kind == JSON_TRUE) || (id.size >= 8 && memcmp(id.data, "_design/", 8) == 0);
+}
+
+static bool is_true(const struct json *value)
+{
+    return value && value->kind == JSON_TRUE;
 }
 
 enum foreign_event couch_mapping_write(const struct couch_mapping *mapping, struct arena *arena,
@@ -206,7 +265,7 @@ enum foreign_event couch_mapping_write(const struct couch_mapping *mapping, stru
     const struct json_limits limits = {.depth = (int)mapping->settings->limit_depth - 1 + OUTER_DEPTH,
                                        .tree_depth = ATTACHMENT_DEPTH,
                                        .nodes = NODES_MOST};
-    struct couch_writer writer = {mapping, arena, files, lines, number, {0}, false};
+    struct couch_writer writer = {mapping, arena, files, lines, number, {0}, false, false};
     struct json_problem problem;
     struct json *root;
     size_t before = lines->size;
@@ -221,7 +280,10 @@ enum foreign_event couch_mapping_write(const struct couch_mapping *mapping, stru
     }
     if (is_left_out(id->value, root))
         return FOREIGN_LEFT_OUT;
-    if (document && document->kind == JSON_OBJECT)
+    writer.is_change = json_member(root, "changes") != NULL;
+    if (writer.is_change && is_true(json_member(root, "deleted")))
+        *problem_r = write_deletion(&writer, id->value);
+    else if (document && document->kind == JSON_OBJECT)
         *problem_r = write_document(&writer, document, id->value);
     else
         *problem_r = "a row without its document: ask CouchDB for include_docs=true";

@@ -13,8 +13,9 @@ struct couch_mapping;
 MUST_USE struct couch_mapping *couch_mapping_read(struct arena *arena, const struct settings *settings,
                                                   struct bytes text, const char *class,
                                                   const char **problem_r);
-/* Appends the document of a row as a line of an archive, of the version `number`; its attachments go to
- * `files`, if not NULL.  Not FOREIGN_DOCUMENT: nothing is appended. */
+/* Appends the document of a row of _all_docs as a line of an archive, of the version `number`; its
+ * attachments go to `files`, if not NULL.  A row of _changes also has lines that delete the document in the
+ * other classes of the mapping, or in all.  Not FOREIGN_DOCUMENT: nothing is appended. */
 enum foreign_event couch_mapping_write(const struct couch_mapping *mapping, struct arena *arena,
                                        struct bytes row, int64_t number, struct importer_files *files,
                                        struct builder *lines, const char **problem_r);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/foreign/couch_text.h"
 #include "control/message.h"
 
 enum { READ_SIZE = 256 << 10, ROW_MOST = 256 << 20, HEAD_MOST = 4096 };
@@ -111,35 +112,13 @@ void couch_reader_close(struct couch_reader *reader)
 
 /* --- rows --- */
 
-struct row_scan {
-    int64_t depth;
-    bool is_in_string, is_escaped;
-};
-
-/* Returns true after the bracket that ends the row. */
-static bool pass_byte(struct row_scan *scan, char c)
-{
-    if (scan->is_escaped) {
-        scan->is_escaped = false;
-    } else if (scan->is_in_string) {
-        scan->is_escaped = c == '\\';
-        scan->is_in_string = c != '"';
-    } else if (c == '"') {
-        scan->is_in_string = true;
-    } else {
-        scan->depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-        return scan->depth == 0;
-    }
-    return false;
-}
-
 static enum couch_event take_row(struct couch_reader *reader, struct bytes *row_r, const char **problem_r)
 {
-    struct row_scan scan = {0};
+    struct couch_scan scan = {0};
     size_t size = 0; /* of the row, so far; its place in the buffer changes */
     do {
         while (reader->start + size < reader->buffer.size)
-            if (pass_byte(&scan, reader->buffer.data[reader->start + size++])) {
+            if (couch_scan_ends(&scan, reader->buffer.data[reader->start + size++])) {
                 *row_r = (struct bytes){reader->buffer.data + reader->start, size};
                 reader->start += size;
                 reader->has_row = true;

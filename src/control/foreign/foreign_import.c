@@ -163,7 +163,7 @@ static bool store_all(struct foreign_import *import)
     import->stores = true;
     import->batch = archive_batch_create(import->control, import->target.pg, source->calls->attaches);
     import->files = source->calls->attaches ? importer_files_open(import->control, &import->target) : NULL;
-    bool is_stored = pass(import) && store(import);
+    bool is_stored = (import->files || !source->calls->attaches) && pass(import) && store(import);
     importer_files_close(import->files);
     archive_batch_destroy(import->batch);
     if (is_stored && strcmp(digest, source->digest) != 0) {
@@ -186,13 +186,28 @@ static void sum_up(const struct foreign_import *import)
                (long long)(import->right - written), (long long)import->wrong, unit);
 }
 
-bool foreign_import_take(struct foreign_import_options *options, const char *command, char **words)
+bool foreign_import_begin(struct control *control, const struct command *command,
+                          const struct option_line *lines, size_t count, int argc, char **argv,
+                          struct foreign_import_options *options, int *status_r)
 {
+    char **words;
+    int word_count;
+    enum options_result result = options_read(command, lines, count, argc, argv, &words, &word_count);
+    *status_r = CONTROL_WRONG;
+    if (result != OPTIONS_READ) {
+        *status_r = options_status(result);
+        return false;
+    }
     options->code = words[0];
     options->path = words[1];
-    if (strcmp(words[0], "z") != 0)
+    if (strcmp(options->code, "z") == 0)
+        message_print("%s: z has the configurations of the other namespaces", command->name);
+    else if (strcmp(options->path, "-") == 0)
+        message_print("%s: it is read twice, to check it first; expected a file", command->name);
+    else if (!control_load_settings(control))
+        *status_r = CONTROL_FAILED;
+    else
         return true;
-    message_print("%s: z has the configurations of the other namespaces", command);
     return false;
 }
 

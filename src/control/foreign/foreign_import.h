@@ -10,6 +10,7 @@
 
 struct foreign_import_options {
     const char *code, *path;
+    const char *class;   /* NULL: that of the mapping */
     const char *mapping; /* a file; NULL: none */
     bool is_dry_run;
     bool skips_wrong; /* stores the other documents; otherwise none is stored */
@@ -42,8 +43,24 @@ struct foreign_source {
     char digest[CRYPTO_SHA256_HEX + 1]; /* at FOREIGN_END: of the file */
 };
 
-/* Takes CODE and FILE from the words of `command`.  False: they cannot be imported, which is reported. */
-MUST_USE bool foreign_import_take(struct foreign_import_options *options, const char *command, char **words);
+/* The options of every command that imports. */
+#define FOREIGN_IMPORT_LINES(control, options, class_help)                                                   \
+    CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),                                               \
+        {.name = "class", .argument = "NAME", .help = class_help, .text = &(options)->class},                \
+        {.name = "mapping",                                                                                  \
+         .argument = "FILE",                                                                                 \
+         .help = "What becomes of classes, items and fields, as JSON.",                                      \
+         .text = &(options)->mapping},                                                                       \
+        {.name = "dry-run", .help = "Check everything, and store nothing.", .flag = &(options)->is_dry_run}, \
+    {                                                                                                        \
+        .name = "skip-wrong", .help = "Store what is right when something else is wrong.",                   \
+        .flag = &(options)->skips_wrong                                                                      \
+    }
+/* Reads the options of such a command, with CODE and FILE as its words, and the settings.  False: the command
+ * ends with `status_r`, and why has been reported. */
+MUST_USE bool foreign_import_begin(struct control *control, const struct command *command,
+                                   const struct option_line *lines, size_t count, int argc, char **argv,
+                                   struct foreign_import_options *options, int *status_r);
 /* Continues an interrupted import of the same file.  Reports what it does, and on failure why; wrong
  * documents that are left out are a failure. */
 MUST_USE bool foreign_import_run(struct control *control, const struct foreign_import_options *options,

@@ -4,13 +4,10 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "control/move/mover.h"
-
-enum { SETTLE_S = 2, SETTLE_MOST_S = 3600 };
+#include "control/move/ns_mover.h"
 
 struct move_words {
     const char *to, *to_admin_conninfo, *folder, *message;
-    int64_t settle_s;
     bool is_abandoned;
 };
 
@@ -31,15 +28,14 @@ static bool run(struct control *control, const struct move_words *words, const c
 {
     struct control to = {
         .arena = control->arena, .config = words->to, .admin_conninfo = words->to_admin_conninfo};
-    const struct mover_options options = {
+    const struct ns_mover_options options = {
         .code = code,
         .folder = words->folder ? words->folder : arena_printf(control->arena, "%s.move", code),
         .message = words->message ? words->message : "The namespace has moved to another server.",
-        .settle_ms = words->settle_s * 1000,
     };
     if (words->is_abandoned)
-        return mover_abandon(control, &options);
-    bool is_moved = control_load_settings(&to) && mover_run(control, &to, &options);
+        return ns_mover_abandon(control, &options);
+    bool is_moved = control_load_settings(&to) && ns_mover_run(control, &to, &options);
     if (to.has_settings)
         settings_free(&to.settings);
     return is_moved;
@@ -60,7 +56,7 @@ int cmd_ns_move(struct control *control, int argc, char **argv)
         "again and again; then the namespace is read-only for the seconds that the rest takes, gone here "
         "and\n"
         "open there.  Clients keep their copies.  After an interruption run the same command again.\n"};
-    struct move_words move = {.settle_s = SETTLE_S};
+    struct move_words move = {0};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
@@ -80,12 +76,6 @@ int cmd_ns_move(struct control *control, int argc, char **argv)
          .argument = "TEXT",
          .help = "Tell callers of the former site this.",
          .text = &move.message},
-        {.name = "settle",
-         .argument = "SECONDS",
-         .help = "Wait so long until all servers here obey, before it is opened there (default: 2).",
-         .number = &move.settle_s,
-         .least = 0,
-         .most = SETTLE_MOST_S},
         {.name = "abandon", .help = "Open the namespace here again.", .flag = &move.is_abandoned},
     };
     char **words;

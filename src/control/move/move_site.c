@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "control/message.h"
 #include "control/migrations.h"
-#include "control/ns_keys.h"
 #include "edge/pg_copy.h"
 #include "store/statements.h"
 
@@ -68,7 +67,6 @@ bool move_site_check(struct control *from, const struct ns_target *source, struc
                      const struct ns_target *target)
 {
     return check_release(from, source->pg, "here") && check_release(to, target->pg, "there") &&
-           ns_keys_refuse(from, source->pg, "ns move") && ns_keys_refuse(to, target->pg, "ns move") &&
            check_values(from, source->pg) && lock(from, source->pg, to, target->pg);
 }
 
@@ -88,8 +86,7 @@ static bool alter(const struct ns_target *source, const char *how)
     return is_done;
 }
 
-/* Ends the sessions of this role that began before now. */
-static bool end_sessions(struct control *control, const struct ns_target *source)
+bool move_site_end_sessions(struct control *control, const struct ns_target *source)
 {
     struct pg_params params;
     struct pg_result *row;
@@ -119,12 +116,13 @@ static bool end_sessions(struct control *control, const struct ns_target *source
 
 bool move_site_freeze(struct control *control, const struct ns_target *source)
 {
-    return alter(source, " set default_transaction_read_only = on") && end_sessions(control, source);
+    return alter(source, " set default_transaction_read_only = on") &&
+           move_site_end_sessions(control, source);
 }
 
 bool move_site_thaw(struct control *control, const struct ns_target *source)
 {
-    return alter(source, " reset default_transaction_read_only") && end_sessions(control, source);
+    return alter(source, " reset default_transaction_read_only") && move_site_end_sessions(control, source);
 }
 
 /* --- what is carried over --- */
@@ -136,15 +134,20 @@ struct carried {
 static const struct carried tables[] = {
     /* An attempt that was under way has failed: nothing could be committed. */
     {"taskqueue", "{number,starttime,holder}", " order by number"},
+    {"task_history", "{number}", " order by number"},
     {"cron", "{}", ""},
+    {"task_paused", "{}", ""},
+    {"task_limit", "{}", ""},
+    {"task_debt", "{}", ""},
+    {"task_unique", "{}", ""},
     {"idempotency", "{}", ""},
     {"copy_due", "{}", ""},
     {"subscription", "{}", ""},
     {"subscription_definition", "{}", ""},
     /* Once more what was taken to be sent: numbers of transactions are those of the cluster. */
-    {"subscription_matched", "{taken}",
+    {"subscription_matched", "{taken,xid}",
      " where taken = 0 or not exists (select from stampd.subscription_matched o"
-     " where (o.session, o.key, o.id) = (t.session, t.key, t.id)"
+     " where (o.session, o.key, o.id, o.kind) = (t.session, t.key, t.id, t.kind)"
      " and o.taken < t.taken)"},
 };
 

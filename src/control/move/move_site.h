@@ -15,7 +15,10 @@ MUST_USE bool move_site_check(struct control *from, const struct ns_target *sour
  * sessions of servers are ended, and new ones only read. */
 MUST_USE bool move_site_freeze(struct control *control, const struct ns_target *source);
 MUST_USE bool move_site_thaw(struct control *control, const struct ns_target *source);
-/* Tasks, periodic tasks, kept answers, subscriptions, copies that are due, the secret, the floor. */
+/* Ends the sessions of servers that began before now. */
+MUST_USE bool move_site_end_sessions(struct control *control, const struct ns_target *source);
+/* Tasks and their history, periodic tasks, kept answers, subscriptions, copies that are due, the secret, the
+ * floor. */
 MUST_USE bool move_site_carry(struct control *from, const struct ns_target *source, struct control *to,
                               const struct ns_target *target);
 /* Have both the same documents, by their names, versions and sizes? */

@@ -8,8 +8,8 @@
 #include "control/message.h"
 #include "control/ns_registry.h"
 #include "control/record.h"
-#include "control/rules/rules_case.h"
 #include "model/account.h"
+#include "model/rules_case.h"
 #include "model/rules_left.h"
 
 struct rules_inquiry {
@@ -25,6 +25,12 @@ struct rules_inquiry {
 static const char *name_of(struct arena *arena, struct bytes class, struct bytes id)
 {
     return arena_printf(arena, "%.*s/%.*s", (int)class.size, class.data, (int)id.size, id.data);
+}
+
+/* Why a document was refused. */
+static void report(const struct rules_inquiry *inquiry)
+{
+    message_print("%s: %s", inquiry->documents.place, inquiry->documents.problem);
 }
 
 /* One that does not exist, too.  NULL: it could not be read, which is reported. */
@@ -56,7 +62,11 @@ static const struct document *fetch(struct rules_inquiry *inquiry, struct bytes 
                                           .content = pg_get_text(result, (int)i, 2),
                                           .raw = pg_get_bool(result, (int)i, 3)};
     }
-    return rules_documents_build(&inquiry->documents, name, class, id, items, kept);
+    const struct document *document =
+        rules_documents_build(&inquiry->documents, name, class, id, items, kept);
+    if (!document)
+        report(inquiry);
+    return document;
 }
 
 static enum fault load(void *context, struct bytes class, struct bytes id, const struct document **document_r)
@@ -75,10 +85,11 @@ static bool find_roles(struct rules_inquiry *inquiry)
     const struct document *document = fetch(inquiry, BYTES("Account"), caller->account);
     if (!document)
         return false;
-    const struct item *roles = document_find_item(document, BYTES("Roles"), BYTES(""));
-    if (!roles || !account_read(inquiry->control->arena, NO_BYTES, roles->content, &account))
+    const struct item *self = document_find_item(document, BYTES("Self"), BYTES("")),
+                      *roles = document_find_item(document, BYTES("Roles"), BYTES(""));
+    if (!self || !roles || !account_read(inquiry->control->arena, self->content, roles->content, &account))
         return true;
-    rules_case_set_roles(inquiry->control->arena, caller, account.roles, account.role_count);
+    rules_caller_set_roles(inquiry->control->arena, caller, account.roles, account.role_count);
     return true;
 }
 
@@ -104,7 +115,7 @@ static bool read_wish(struct rules_inquiry *inquiry, const struct rules_wish *wi
     struct bytes roles[OPTION_WORDS_MOST];
     if (!rules_documents_is_name(bytes_of(words[1]), class_r, id_r))
         return wrong("CLASS/ID, the name of a document");
-    if (!rules_case_find_deed(bytes_of(words[2]), &one->deed))
+    if (!rules_deed_find(bytes_of(words[2]), &one->deed))
         return wrong("one of read, list, create, update, delete, see, write");
     bool needs_item = one->deed == RULES_DEED_SEE || one->deed == RULES_DEED_WRITE;
     if (needs_item != (wish->item != NULL))
@@ -117,7 +128,7 @@ static bool read_wish(struct rules_inquiry *inquiry, const struct rules_wish *wi
     one->caller.account = bytes_of(wish->account);
     for (int i = 0; i < wish->roles.count; i++)
         roles[i] = bytes_of(wish->roles.words[i]);
-    rules_case_set_roles(inquiry->control->arena, &one->caller, roles, (size_t)wish->roles.count);
+    rules_caller_set_roles(inquiry->control->arena, &one->caller, roles, (size_t)wish->roles.count);
     return true;
 }
 
@@ -137,6 +148,8 @@ static bool read_after(struct rules_inquiry *inquiry, const char *path, struct b
         return false;
     }
     const struct document *after = rules_documents_read(&inquiry->documents, path, root);
+    if (!after)
+        report(inquiry);
     if (after && (!bytes_equal(after->header.class, class) || !bytes_equal(after->header.id, id))) {
         message_print("%s: The document %.*s/%.*s is expected.", path, (int)class.size, class.data,
                       (int)id.size, id.data);

@@ -6,7 +6,7 @@
 
 #include "control/message.h"
 #include "control/record.h"
-#include "control/rules/rules_case.h"
+#include "model/rules_case.h"
 
 enum { CASES_MOST = 10000, DOCUMENTS_MOST = 10000, TEXT_DEPTH = 128, TEXT_NODES = 2000000 };
 
@@ -22,6 +22,15 @@ struct rules_table {
 
 /* --- reading --- */
 
+/* Why something was refused. */
+static bool report(const struct rules_table *table)
+{
+    const struct rules_documents *documents = &table->documents;
+    message_print("%s: %s%s%s", table->file, documents->place, *documents->place ? ": " : "",
+                  documents->problem);
+    return false;
+}
+
 static bool read_root(struct rules_table *table, struct bytes text)
 {
     static const struct json_limits limits = {
@@ -34,7 +43,8 @@ static bool read_root(struct rules_table *table, struct bytes text)
         return false;
     }
     table->root = root;
-    return rules_documents_check_members(table->arena, table->file, root, "rules documents cases");
+    return rules_documents_check_members(&table->documents, "", root, "rules documents cases") ||
+           report(table);
 }
 
 /* A list in the file; absent: an empty one. */
@@ -70,26 +80,16 @@ static bool read_documents(struct rules_table *table)
     if (!find_list(table, "documents", DOCUMENTS_MOST, &one))
         return false;
     for (; one; one = one->next) {
-        const char *where =
-            arena_printf(table->arena, "%s: documents[%zu]", table->file, table->documents.count);
+        const char *where = arena_printf(table->arena, "documents[%zu]", table->documents.count);
         const struct document *document = rules_documents_read(&table->documents, where, one);
         if (!document)
-            return false;
+            return report(table);
         rules_documents_add(&table->documents, document);
     }
     return true;
 }
 
 /* --- running --- */
-
-static enum fault load(void *context, struct bytes class, struct bytes id, const struct document **document_r)
-{
-    struct rules_table *table = context;
-    *document_r = rules_documents_find(&table->documents, class, id);
-    if (!*document_r)
-        *document_r = rules_documents_none(&table->documents, class, id);
-    return FAULT_NONE;
-}
 
 static const char *word_of(bool is_allowed)
 {
@@ -109,17 +109,17 @@ static void print_case(const struct rules_table *table, const struct rules_case 
     if (table->is_json) {
         record_add_i64(&record, "case", (int64_t)table->count);
         record_add_text(&record, "name", one->name);
-        record_add_word(&record, "may", rules_case_deed_word(one->deed));
+        record_add_word(&record, "may", rules_deed_word(one->deed));
         record_add_bool(&record, "expected", one->expected);
         record_add_bool(&record, "allowed", answer->may);
         record_add_word(&record, "rule", answer->rule);
         record_print(&record);
         return;
     }
-    printf("%s%s%.*s%s: %.*s may %s %.*s/%.*s%s%.*s: %s by %s, expected %s\n", one->where,
+    printf("%s: %s%s%.*s%s: %.*s may %s %.*s/%.*s%s%.*s: %s by %s, expected %s\n", table->file, one->where,
            one->name.data ? " (" : "", (int)one->name.size, one->name.data ? one->name.data : "",
            one->name.data ? ")" : "", one->caller.account.data ? (int)one->caller.account.size : 6,
-           one->caller.account.data ? one->caller.account.data : "nobody", rules_case_deed_word(one->deed),
+           one->caller.account.data ? one->caller.account.data : "nobody", rules_deed_word(one->deed),
            (int)header->class.size, header->class.data, (int)header->id.size, header->id.data,
            one->item.data ? " " : "", (int)one->item.size, one->item.data ? one->item.data : "",
            word_of(answer->may), rule_of(answer), word_of(one->expected));
@@ -132,10 +132,11 @@ static bool run_cases(struct rules_table *table)
     if (!find_list(table, "cases", CASES_MOST, &one))
         return false;
     for (; one; one = one->next, table->count++) {
-        const char *where = arena_printf(table->arena, "%s: cases[%zu]", table->file, table->count);
+        const char *where = arena_printf(table->arena, "cases[%zu]", table->count);
         if (!rules_case_read(&table->documents, where, one, &read))
-            return false;
-        const struct rules_answer answer = rules_case_decide(table->arena, table->rules, &read, load, table);
+            return report(table);
+        const struct rules_answer answer =
+            rules_case_decide(table->arena, table->rules, &read, rules_documents_load, &table->documents);
         bool is_failed = answer.may != read.expected;
         table->failed += is_failed;
         if (is_failed || table->prints_all)

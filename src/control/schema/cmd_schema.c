@@ -1,4 +1,4 @@
-/* cmd_schema: `stampctl schema check, set, show, plan, apply`. */
+/* cmd_schema: `stampctl schema check, set, show, plan, apply, watch`. */
 #include "control/control.h"
 
 #include <stdio.h>
@@ -11,6 +11,8 @@
 #include "control/rules/cmd_rules.h"
 #include "control/schema/schema_contents.h"
 #include "control/schema/schema_plan.h"
+#include "control/schema/schema_watch.h"
+#include "model/stamp.h"
 
 /* --- declarations -------------------------------------------------------------------------------- */
 
@@ -93,22 +95,31 @@ static int schema_check(struct control *control, int argc, char **argv)
     return check_rules(control, rules, schema) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
-static bool read_declared(struct control *control, const struct ns_target *target, struct bytes *text_r,
-                          struct schema **schema_r)
+enum { ANY_VERSION = -1 };
+
+/* `expected`: refuses another version of the declaration; 0: that there is one. */
+static bool read_declared(struct control *control, const struct ns_target *target, int64_t expected,
+                          struct bytes *text_r, struct schema **schema_r)
 {
     struct pg_params params;
     struct pg_result *row;
+    const char *code = target->conf->code;
     pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(target->conf->code));
+    pg_params_add_text(&params, bytes_of(code));
     if (!control_query(control, target->z, "reading the declaration",
-                       "select content from stampd.item where class = 'Schema' and id = $1::text"
-                       " and iclass = 'Conf' and key = '' and content is not null",
+                       "select i.content, d.version from stampd.item i join stampd.doc d on d.class = i.class"
+                       " and d.id = i.id where i.class = 'Schema' and i.id = $1::text and i.iclass = 'Conf'"
+                       " and i.key = '' and i.content is not null and d.ctime <> 0",
                        &params, &row))
         return false;
+    const int64_t version = pg_rows(row) ? pg_get_i64(row, 0, 1) : 0;
+    if (expected != ANY_VERSION && expected != version) {
+        message_print("%s: the declaration has another version than %lld", code, (long long)expected);
+        return false;
+    }
     *text_r = pg_rows(row) ? pg_get_text(row, 0, 0) : BYTES("{\"classes\":{}}");
-    return read_declaration(control,
-                            arena_printf(control->arena, "the declaration of %s", target->conf->code),
-                            *text_r, schema_r);
+    return read_declaration(control, arena_printf(control->arena, "the declaration of %s", code), *text_r,
+                            schema_r);
 }
 
 /* Prints what the rules of the namespace, if any, name and the schema declares otherwise. */
@@ -256,7 +267,7 @@ static int schema_show(struct control *control, int argc, char **argv)
         !schema_plan_read_applied(control, target.pg, &plan))
         return CONTROL_FAILED;
     struct builder json = {0};
-    if (is_declared && !read_declared(control, &target, &text, &schema))
+    if (is_declared && !read_declared(control, &target, ANY_VERSION, &text, &schema))
         return CONTROL_FAILED;
     if (is_declared) {
         printf("%.*s\n", (int)text.size, text.data);
@@ -276,36 +287,52 @@ static int schema_show(struct control *control, int argc, char **argv)
 
 /* --- plan, apply --------------------------------------------------------------------------------- */
 
-/* Whether the database reads contents for it, which it cannot where they are encrypted. */
+/* Whether the database reads contents for it, which it cannot where they are encrypted.  Of collections,
+ * unique properties, the expiry and fields in clear it reads what is shown (model/shown.h). */
 static bool needs_contents(const struct schema *schema)
 {
     for (size_t c = 0; c < schema->class_count; c++) {
         const struct schema_class *class = &schema->classes[c];
-        if (class->collection_count || class->unique_count || class->mutation_count || class->max_life.item)
+        if (class->mutation_count)
             return true;
+        for (size_t u = 0; u < class->unique_count; u++)
+            if (class->uniques[u].is_global)
+                return true;
         for (size_t i = 0; i < class->item_count; i++)
-            if (class->items[i].field_count || class->items[i].copies)
+            if ((class->items[i].field_count &&
+                 !(class->items[i].is_clear && class->items[i].is_singleton)) ||
+                class->items[i].copies)
                 return true;
     }
     return false;
 }
 
-static bool open_plan(struct control *control, const char *code, bool is_alone, struct ns_target *target,
-                      struct schema_plan *plan)
+/* The option of plan and apply. */
+#define VERSION_LINE(version)                                                                                \
+    {                                                                                                        \
+        .name = "if", .argument = "VERSION", .help = "Refuse another version of the declaration.",           \
+        .number = (version), .least = 0, .most = STAMP_MAX                                                   \
+    }
+
+static bool open_plan(struct control *control, const char *code, int64_t version, bool is_alone,
+                      struct ns_target *target, struct schema_plan *plan)
 {
     struct bytes text;
     struct schema *schema;
     const struct schema *joined;
-    /* of the session: one apply at a time */
+    /* Of the session: one apply at a time.  A backend whose apply was interrupted ends its step first. */
     return ns_registry_connect(control, code, target) &&
            (!is_alone || control_execute(target->pg, "waiting for another stampctl",
-                                         "select pg_advisory_lock(hashtextextended('stampd schema', 0))")) &&
-           read_declared(control, target, &text, &schema) &&
+                                         "set lock_timeout = 0;"
+                                         " select pg_advisory_lock(hashtextextended('stampd schema', 0));"
+                                         " reset lock_timeout")) &&
+           read_declared(control, target, version, &text, &schema) &&
            schema_plan_join_modules(control, code, schema, &joined) &&
            (!needs_contents(joined) ||
             ns_keys_refuse(control, target->pg,
-                           "a schema with exported fields, collections, unique properties, "
-                           "maxLife, copies or mutations")) &&
+                           "a schema with exported fields that are not those of a singleton with clear, with "
+                           "properties that are unique in all namespaces, "
+                           "copies or mutations")) &&
            schema_plan_make(control, target->pg, joined, plan);
 }
 
@@ -346,15 +373,16 @@ static int schema_plan(struct control *control, int argc, char **argv)
     static const struct command command = {
         "schema plan", "CODE", 1, 1, "Print the steps that `schema apply` would take, with their SQL.", NULL};
     bool is_json = false;
+    int64_t version = ANY_VERSION;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
-                                        RECORD_JSON_LINE(&is_json)};
+                                        RECORD_JSON_LINE(&is_json), VERSION_LINE(&version)};
     char **words;
     int status;
     struct ns_target target;
     struct schema_plan plan;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!open_plan(control, words[0], false, &target, &plan))
+    if (!open_plan(control, words[0], version, false, &target, &plan))
         return CONTROL_FAILED;
     if (!plan.count && !is_json)
         printf("-- %s: the declaration is applied\n", words[0]);
@@ -377,7 +405,7 @@ static int schema_apply(struct control *control, int argc, char **argv)
                                            "Creates tables and indexes without blocking requests.  After an "
                                            "interruption, run it again: it continues\n"
                                            "where it stopped.\n"};
-    int64_t batch = 200;
+    int64_t batch = 200, version = ANY_VERSION;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
@@ -386,18 +414,42 @@ static int schema_apply(struct control *control, int argc, char **argv)
          .help = "Fill tables in transactions of this many documents (default: 200).",
          .number = &batch,
          .least = 1,
-         .most = 10000}};
+         .most = 10000},
+        VERSION_LINE(&version)};
     char **words;
     int status;
     struct ns_target target;
     struct schema_plan plan;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!open_plan(control, words[0], true, &target, &plan) ||
+    if (!open_plan(control, words[0], version, true, &target, &plan) ||
         !schema_plan_run(control, target.pg, &plan, batch))
         return CONTROL_FAILED;
     printf("%s: the declaration is applied\n", words[0]);
     return CONTROL_DONE;
+}
+
+static int schema_watch(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "schema watch",
+        "",
+        0,
+        0,
+        "Plan and apply what administrators ask for over HTTP, with the operation schema.",
+        "Runs until it is stopped.  The server itself has no right to create tables: without this command\n"
+        "nothing is applied over HTTP.\n"};
+    bool is_once = false;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control),
+        {.name = "once", .help = "End when nothing is asked for.", .flag = &is_once},
+    };
+    char **words;
+    int status;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    return schema_watch_run(control, is_once) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 int control_schema(struct control *control, int argc, char **argv)
@@ -408,6 +460,7 @@ int control_schema(struct control *control, int argc, char **argv)
         {"show", "Show the applied schema.", schema_show},
         {"plan", "Print what apply would do.", schema_plan},
         {"apply", "Apply the declaration.", schema_apply},
+        {"watch", "Apply declarations on request.", schema_watch},
     };
     return options_choose("schema",
                           "Manage the schema of a namespace: declare classes, and apply the declaration.\n",

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "control/message.h"
+#include "control/ns_keys.h"
 #include "control/schema/schema_claims.h"
 #include "control/schema/schema_wait.h"
 #include "store/rewriting.h"
@@ -90,6 +91,16 @@ static bool run_rewriting(struct control *control, struct pg *pg, const struct s
     return control_execute(pg, step->what, "deallocate all");
 }
 
+/* In an encrypted namespace the database reads what is shown of items: those that were written before show
+ * what they were asked for then. */
+static bool show_members(struct control *control, struct pg *pg, const struct schema_plan *plan,
+                         const struct step *step)
+{
+    struct data_keys *keys;
+    return ns_keys_read(control, pg, &keys) &&
+           (!keys->count || ns_keys_reseal(control, pg, keys, plan->wanted, step->side.class));
+}
+
 static bool run_fill(struct control *control, struct pg *pg, struct schema_plan *plan,
                      const struct step *step, int64_t batch)
 {
@@ -102,7 +113,7 @@ static bool run_fill(struct control *control, struct pg *pg, struct schema_plan 
     struct pg_params params;
     struct pg_result *row;
     int64_t total = 0, reported_ms = clock_monotonic_ms(), whole;
-    if (!count_documents(control, pg, step, &whole))
+    if (!show_members(control, pg, plan, step) || !count_documents(control, pg, step, &whole))
         return false;
     struct arena *arena = arena_create("fill");
     struct schema_claims *reserving = NULL;

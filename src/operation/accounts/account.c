@@ -1,10 +1,11 @@
 /* account: the caller reads, changes and deletes its own account.  A change requires a proof: the present
  * password or a passkey of the account, if it has one.  A new password ends all other sessions.  An account
- * without a name, set name and password together, becomes one that can log in, with the same id; one with a
- * passkey may have a name alone. */
+ * without a name, set name and password together, becomes one that can log in, with the same id, as far as
+ * the registration allows (account_invitation.h); one with a passkey may have a name alone. */
 #include "operation/accounts/accounts.h"
 
 #include "operation/accounts/account_change.h"
+#include "operation/accounts/account_invitation.h"
 #include "operation/accounts/account_proof.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/passkey_credential.h"
@@ -35,6 +36,12 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
                              "Here the confirmed address is the name: set the address, and confirm it.");
     if (!fault)
         fault = check_conversion(reader, wish, &change, draft, account);
+    bool is_conversion = change.name.data && !account->name.size;
+    if (!fault && !is_conversion && json_member(attempt->call->param, "invitation"))
+        fault = reader_wrong(reader, attempt->call->param, "invitation",
+                             "Only an account that gets its first name uses an invitation.");
+    if (!fault && is_conversion)
+        fault = account_invitation_convert(attempt, account, &change.roles);
     if (!fault)
         fault = account_change_apply(attempt, draft, attempt->call->caller.account, account, &change);
     if (!fault && change.password.data)
@@ -51,6 +58,8 @@ static enum fault act(struct attempt *attempt, const struct reader *reader, stru
         return fault;
     if (wish && *is_deleted_r)
         return reader_wrong(reader, param, "delete", "Either set or delete is expected.");
+    if (!wish && json_member(param, "invitation"))
+        return reader_wrong(reader, param, "invitation", "An invitation is expected beside set only.");
     fault = account_proof_check(attempt, reader, param, draft, account);
     if (!fault && wish)
         fault = set(attempt, reader, wish, draft, account);
@@ -87,7 +96,8 @@ static enum fault account_work(struct attempt *attempt)
     struct account account;
     struct draft *draft;
     bool is_deleted = false;
-    enum fault fault = reader_members(&reader, attempt->call->param, "set delete password passkey");
+    enum fault fault =
+        reader_members(&reader, attempt->call->param, "set delete password passkey invitation");
     if (!fault && account_gate_is_external(attempt) && is_look(attempt->call))
         return show_external(attempt);
     if (!fault)

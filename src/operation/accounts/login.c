@@ -75,4 +75,4 @@ static enum fault login_work(struct attempt *attempt)
 }
 
 const struct operation accounts_login = {
-    .name = "login", .right = RIGHT_PUBLIC, .is_secret = true, .work = login_work};
+    .name = "login", .right = RIGHT_PUBLIC, .is_of_z = true, .is_secret = true, .work = login_work};

@@ -5,18 +5,16 @@
  * "password"} makes the account. */
 #include "operation/accounts/accounts.h"
 
-#include "base/clock.h"
-#include "edge/crypto.h"
 #include "model/stamp.h"
 #include "operation/accounts/account_address.h"
 #include "operation/accounts/account_mail.h"
 #include "operation/accounts/account_password.h"
 #include "operation/accounts/account_end.h"
+#include "operation/accounts/account_invitation.h"
 #include "operation/accounts/account_proof.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/account_ticket.h"
 #include "operation/accounts/passkey_credential.h"
-#include "operation/caller.h"
 
 struct registration_wish {
     struct bytes given, name, address, password, invitation;
@@ -59,54 +57,9 @@ static enum fault check_registration(struct attempt *attempt, const struct regis
         detail = accounts->needs_confirmation
                      ? "Accounts without a name are not made here: send an address."
                      : "Accounts without a name are not made here: send name and password.";
-    else if (is_named && accounts->registration == REGISTRATION_CLOSED)
-        detail = "Registration is closed.";
-    else if (is_named && accounts->registration == REGISTRATION_INVITATION && !wish->invitation.data)
-        detail = "An invitation is expected.";
-    return detail ? reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED, detail, "register", NULL)
-                  : FAULT_NONE;
-}
-
-/* Finds the invitation; its roles are those of the account. */
-static enum fault fetch_invitation(struct attempt *attempt, struct bytes invitation,
-                                   const struct json **roles_r, struct draft **draft_r)
-{
-    static const struct json_limits limits = {.depth = 3, .tree_depth = 3, .nodes = 64};
-    struct call *call = attempt->call;
-    char digest[CRYPTO_SHA256_HEX + 1];
-    struct draft *ticket;
-    struct json *root = NULL;
-    struct json_problem problem;
-    int64_t expires = 0;
-    crypto_sha256_hex(invitation, digest);
-    const struct document_name name = {BYTES("Ticket"),
-                                       bytes_of(arena_copy(call->arena, digest, CRYPTO_SHA256_HEX))};
-    enum fault fault = transaction_fetch(attempt->transaction, name, &ticket);
-    if (fault)
-        return fault;
-    const struct item *item =
-        draft_exists(ticket) ? draft_find_item(ticket, BYTES("Invite"), BYTES("")) : NULL;
-    bool is_one = item && !json_read(call->arena, item->content, &limits, &root, &problem);
-    const struct json *until = json_member(root, "expires");
-    if (!is_one || !until || !json_is_i64(until, &expires) ||
-        account_is_over(expires, clock_present_minute()))
-        return caller_refuse(attempt->worker_context, call, attempt->reply, "invitation",
-                             "The invitation is wrong, used or expired.");
-    const struct json *roles = json_member(root, "roles");
-    *roles_r = account_are_roles(roles) ? roles : NULL;
-    *draft_r = ticket;
-    return FAULT_NONE;
-}
-
-/* Uses it up. */
-static enum fault take_invitation(struct attempt *attempt, struct bytes invitation,
-                                  const struct json **roles_r)
-{
-    struct draft *ticket;
-    enum fault fault = fetch_invitation(attempt, invitation, roles_r, &ticket);
-    if (!fault)
-        draft_delete(ticket);
-    return fault;
+    if (detail)
+        return reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED, detail, "register", NULL);
+    return is_named ? account_invitation_check(attempt, wish->invitation) : FAULT_NONE;
 }
 
 /* --- where confirmation is required --- */
@@ -145,7 +98,7 @@ static enum fault request_mail(struct attempt *attempt, const struct registratio
     struct draft *ticket;
     enum fault fault = FAULT_NONE;
     if (wish->invitation.data)
-        fault = fetch_invitation(attempt, wish->invitation, &roles, &ticket);
+        fault = account_invitation_fetch(attempt, wish->invitation, &roles, &ticket);
     return fault ? fault : account_mail_request(attempt, &mail, wish->lower);
 }
 
@@ -227,7 +180,7 @@ static enum fault register_work(struct attempt *attempt)
     if (!fault && wish.ticket.data)
         fault = take_ticket(attempt, &wish);
     if (!fault && wish.invitation.data)
-        fault = take_invitation(attempt, wish.invitation, &roles);
+        fault = account_invitation_take(attempt, wish.invitation, &roles);
     struct bytes id = account_session_new_id(attempt);
     if (!fault && !wish.has_passkey)
         fault = transaction_fetch(attempt->transaction, account_gate_name(id), &draft);

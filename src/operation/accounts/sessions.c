@@ -26,7 +26,8 @@ static enum fault logout_work(struct attempt *attempt)
     return FAULT_NONE;
 }
 
-const struct operation accounts_logout = {.name = "logout", .right = RIGHT_PUBLIC, .work = logout_work};
+const struct operation accounts_logout = {
+    .name = "logout", .right = RIGHT_PUBLIC, .is_of_z = true, .work = logout_work};
 
 static enum fault revoke(struct attempt *attempt, const struct reader *reader, struct draft *account,
                          struct bytes which)

@@ -3,12 +3,13 @@
 #include "operation/builtin/attach.h"
 
 #include "model/view.h"
+#include "operation/builtin/put_files.h"
 #include "operation/judge.h"
 #include "store/store_blobs.h"
 
 #define MIME_ANY         BYTES("application/octet-stream")
 #define EXPECTED_SOURCE  "An object with c, id and k of an attachment is expected."
-#define EXPECTED_CONTENT "An attachment is given by sha, from, or as it was read."
+#define EXPECTED_CONTENT "An attachment is given by sha, from, file, or as it was read."
 
 enum { NAME_MOST = 255 }; /* bytes of an id and a key */
 
@@ -20,7 +21,8 @@ bool attach_is(const struct json *item)
 
 bool attach_names(const struct json *item)
 {
-    return json_member(item, "sha") || json_member(item, "from") || json_member(item, "mime");
+    return json_member(item, "sha") || json_member(item, "from") || json_member(item, "file") ||
+           json_member(item, "mime");
 }
 
 /* --- reading --- */
@@ -77,6 +79,35 @@ static enum fault read_source(const struct reader *reader, const struct json *it
     return attach->has_source ? FAULT_NONE : reader_wrong(reader, item, "from", EXPECTED_SOURCE);
 }
 
+static enum fault read_file(const struct reader *reader, const struct json *item, struct attach *attach)
+{
+    const struct call *call = reader->call;
+    struct bytes name;
+    enum fault fault = reader_text(reader, item, "file", &name);
+    if (fault || !name.data)
+        return fault;
+    size_t count = 0;
+    for (size_t i = 0; i < call->file_count; i++) {
+        if (!bytes_equal(call->files[i].name, name))
+            continue;
+        attach->file = i;
+        count++;
+    }
+    attach->has_file = count == 1;
+    if (count != 1 || attach->has_digest || attach->has_source)
+        return reader_wrong(reader, item, "file",
+                            count > 1 ? "Several files of the form have this name."
+                            : count   ? "An attachment has one of sha, from and file."
+                                      : "The request is a multipart form without a file of this name.");
+    const int64_t size = (int64_t)call->files[attach->file].content.size;
+    if (size > reader->settings->limit_blob_bytes)
+        return reader_over(reader, json_member(item, "file"), "limit_blob_bytes",
+                           reader->settings->limit_blob_bytes, size);
+    if (!attach->mime.data && attachment_is_mime(call->files[attach->file].type))
+        attach->mime = call->files[attach->file].type;
+    return FAULT_NONE;
+}
+
 /* The content as it was read, whatever its blanks and the order of its members. */
 static enum fault read_content(const struct reader *reader, const struct json *item, struct attach *attach)
 {
@@ -109,7 +140,9 @@ enum fault attach_read(const struct reader *reader, const struct json *item, str
         fault = read_mime(reader, item, &attach);
     if (!fault && is_by_name)
         fault = read_source(reader, item, &attach);
-    if (!fault && !attach.has_digest && !attach.has_source)
+    if (!fault && is_by_name)
+        fault = read_file(reader, item, &attach);
+    if (!fault && !attach.has_digest && !attach.has_source && !attach.has_file)
         fault = reader_wrong_value(reader, item, "items", EXPECTED_CONTENT);
     *attach_r = attach;
     return fault;
@@ -189,8 +222,12 @@ enum fault attach_set(struct attempt *attempt, const struct reader *reader, stru
 {
     struct attachment found;
     bool is_found = false;
-    enum fault fault;
-    if (attach->has_source) {
+    enum fault fault = FAULT_NONE;
+    if (attach->has_file) {
+        found.mime = MIME_ANY;
+        put_files_take(attempt, attach->file, &found);
+        is_found = true;
+    } else if (attach->has_source) {
         fault = find_source(attempt, attach, &found, &is_found);
     } else {
         fault = find_shown(attempt, draft_base(draft), attach->key, &found, &is_found);

@@ -1,6 +1,7 @@
 /* attach: items P of a request, which name a file that the store has already (doc/reference/attachments.md).
  *
  *   {"c":"P","k","sha","mime"}            a file that the caller has uploaded, or may read anyway
+ *   {"c":"P","k","file","mime"}           a file of the multipart form that the request is
  *   {"c":"P","k","from":{"c","id","k"}}   the file of an attachment that the caller may read; also with sha,
  * mime
  *   {"c":"P","k","j":{…}}                 as it was read: this attachment stays as it is */
@@ -14,7 +15,8 @@ struct attach {
     struct bytes key;
     struct bytes mime;         /* NO_BYTES: that of the source, or application/octet-stream */
     struct blob_digest digest; /* if has_digest */
-    bool has_digest, has_source, is_sent_back;
+    bool has_digest, has_source, has_file, is_sent_back;
+    size_t file;                 /* if has_file: its place in the call */
     struct document_name source; /* if has_source: the document and */
     struct bytes source_key;     /* the key of the attachment */
 };

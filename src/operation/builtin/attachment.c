@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "document/transaction.h"
+#include "edge/blob_sealed.h"
 #include "edge/blob_store.h"
 #include "model/attachment.h"
 #include "model/stamp.h"
@@ -125,21 +126,47 @@ static enum fault find_asked(struct attempt *attempt, struct document_name name,
     return FAULT_NONE;
 }
 
-/* The commit refuses what the store does not have: a file that is missing was removed by other means. */
-static enum fault check_file(struct attempt *attempt, const struct attachment *attachment)
+/* The commit refuses what the store does not have: a file that is missing was removed by other means.  One
+ * that moves between the directory and an object store is in the first, the second, or the first again. */
+static enum fault find_file(struct attempt *attempt, const struct attachment *attachment,
+                            struct attachment_object **object_r)
 {
     int64_t size;
     struct call *call = attempt->call;
+    struct sealed_file_keys keys;
     enum fault fault =
-        blob_store_measure(attempt->worker_context->blobs, call->database, &attachment->digest, &size);
-    if (fault || size == attachment->size)
+        store_blobs_keys(documents_store(attempt->worker_context->documents), attempt->ns, &keys);
+    if (fault)
         return fault;
+    const struct blob_digest name = blob_sealed_name(&keys, &attachment->digest);
+    const int64_t stored = blob_sealed_size(&keys, attachment->size);
+    const bool is_sealed = keys.count > 0; /* the keys themselves last until a session is found dead */
+    *object_r = NULL;
+    for (int tries = 0; tries < 2; tries++) {
+        fault = blob_store_measure(attempt->worker_context->blobs, call->database, &name, &size);
+        if (fault)
+            return fault;
+        if (size == stored)
+            return is_sealed ? attachment_object_seal(attempt, &name, object_r) : FAULT_NONE;
+        fault = attachment_object_find(attempt, is_sealed, attachment, object_r);
+        if (fault || *object_r)
+            return fault;
+    }
     char sha[BLOB_HEX + 1];
     blob_store_write_digest(&attachment->digest, sha);
     log_error("attachments: a file is missing or cut off database=%.*s sha256=%s", (int)call->database.size,
               call->database.data, sha);
     return reply_fault(call, attempt->reply, FAULT_BCONTENT, "The file of the attachment is missing.", "sha",
                        NULL);
+}
+
+/* nginx refuses the entity tags of If-Match for files that it sends itself; those of object stores are not
+ * otherwise. */
+static enum fault refuse_match(const struct reader *reader, const struct sight *sight)
+{
+    const struct version_condition *match = &reader->call->resource->match;
+    return match->is_given && !match->is_any ? change_refuse_view(reader, sight->document, &sight->view)
+                                             : FAULT_NONE;
 }
 
 enum fault attachment_get_work(struct attempt *attempt)
@@ -149,6 +176,7 @@ enum fault attachment_get_work(struct attempt *attempt)
     struct document_name name;
     struct sight sight;
     struct attachment attachment;
+    struct attachment_object *object = NULL;
     struct bytes key;
     enum fault fault = resource_name(&reader, &name);
     if (!fault)
@@ -158,12 +186,14 @@ enum fault attachment_get_work(struct attempt *attempt)
     if (!fault)
         fault = find_asked(attempt, name, &sight, &attachment, &key);
     if (!fault)
-        fault = check_file(attempt, &attachment);
+        fault = refuse_match(&reader, &sight);
+    if (!fault)
+        fault = find_file(attempt, &attachment, &object);
     if (fault)
         return fault;
     bool is_held = resource->none_match.is_given && is_named(&resource->none_match, &sight, &attachment);
     attempt->reply->status = is_held ? STATUS_NOT_MODIFIED : STATUS_OK;
-    attachment_head_set(attempt, &attachment, key, is_held);
+    attachment_head_set(attempt, &attachment, key, is_held, object);
     return FAULT_NONE;
 }
 

@@ -105,7 +105,7 @@ static bool is_public(const struct call *call)
 }
 
 void attachment_head_set(struct attempt *attempt, const struct attachment *attachment, struct bytes key,
-                         bool is_held)
+                         bool is_held, const struct attachment_object *object)
 {
     char sha[BLOB_HEX + 1];
     struct call *call = attempt->call;
@@ -119,7 +119,9 @@ void attachment_head_set(struct attempt *attempt, const struct attachment *attac
         .is_public = is_public(call),
         .is_immutable = call->attachment->sha.data != NULL,
     };
-    if (!is_held)
+    if (!is_held && object)
+        attachment_object_set(call, object, attachment->size, head);
+    else if (!is_held)
         head->location = blob_store_locate(call->arena, call->database, &attachment->digest);
     attempt->reply->attachment = head;
     attempt->reply->mime = arena_copy(call->arena, attachment->mime.data, attachment->mime.size);

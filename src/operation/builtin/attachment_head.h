@@ -9,10 +9,12 @@
 
 #include "model/attachment.h"
 #include "operation/attempt.h"
+#include "operation/builtin/attachment_object.h"
 
-/* Sets reply->attachment and the type; `is_held`: the client has the file already. */
+/* Sets reply->attachment and the type; `is_held`: the client has the file already.  `object`, of
+ * attachment_object.h: NULL: the directory has the file. */
 void attachment_head_set(struct attempt *attempt, const struct attachment *attachment, struct bytes key,
-                         bool is_held);
+                         bool is_held, const struct attachment_object *object);
 
 /* Content-Disposition (RFC 6266, 8187).  What could mislead, separators of paths, control characters and
  * marks of direction, is replaced in the name. */

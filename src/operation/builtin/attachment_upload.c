@@ -10,7 +10,6 @@
 #include "operation/worker_context.h"
 #include "segment/uploads.h"
 #include "store/store_blobs.h"
-#include "store/store_sealing.h"
 
 enum { SMALL_BYTES = 1048576 /* quicker than most operations: the shares do not count it */ };
 
@@ -31,12 +30,17 @@ static enum attempt_next settle_trial(struct attempt_commit *commit, enum fault 
     return !is_fine && reply_is_retried(commit->attempts[0]->reply, *fault) ? ATTEMPT_AGAIN : ATTEMPT_END;
 }
 
-static enum fault try_commit(struct attempt *attempt)
+enum fault attachment_upload_try(struct attempt *attempt)
 {
     bool is_fine = false;
     struct attempt_commit commit = {
         .attempts = &attempt, .count = 1, .context = &is_fine, .complete = end_trial, .settle = settle_trial};
     return attempt_run(&commit);
+}
+
+enum fault attachment_upload_keys(struct attempt *attempt, struct sealed_file_keys *keys_r)
+{
+    return store_blobs_renew_keys(documents_store(attempt->worker_context->documents), attempt->ns, keys_r);
 }
 
 enum fault attachment_upload_judge(struct attempt *attempt, struct attachment_upload *upload)
@@ -46,11 +50,7 @@ enum fault attachment_upload_judge(struct attempt *attempt, struct attachment_up
         return FAULT_BINTERNAL;
     if (!attempt->call->attachment->inlet)
         return FAULT_ABODY;
-    enum fault fault = try_commit(attempt);
-    if (fault)
-        return fault;
-    return store_sealing_refuse(documents_store(attempt->worker_context->documents), attempt->ns,
-                                STATEMENT_BLOB_TOUCH);
+    return attachment_upload_try(attempt);
 }
 
 /* --- the shares --- */
@@ -163,11 +163,14 @@ static enum fault store(struct attempt *attempt, struct blob_upload *blob)
 static enum fault receive(struct attempt *attempt)
 {
     struct blob_upload *blob;
+    struct sealed_file_keys keys;
     bool is_large = attachment_upload_is_large(attempt->call->attachment->size);
     enum fault fault = is_large ? attachment_upload_enter(attempt) : FAULT_NONE;
     if (fault)
         return fault;
-    fault = blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &blob);
+    fault = attachment_upload_keys(attempt, &keys);
+    if (!fault)
+        fault = blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &keys, &blob);
     if (!fault)
         fault = store(attempt, blob);
     if (is_large)

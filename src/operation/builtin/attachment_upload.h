@@ -21,10 +21,15 @@ struct attachment_upload {
  * workers; FAULT_ABODY, XFULL, XSTORE; and what the judgement refuses. */
 MUST_USE enum fault attachment_upload_receive(struct attempt *attempt);
 
-/* --- its steps, for uploads in parts (upload.h) --- */
+/* --- its steps, for uploads in parts (upload.h) and files of a form (put_files.h) --- */
+
+/* A try of the operation that ends before its commit: what that would refuse. */
+MUST_USE enum fault attachment_upload_try(struct attempt *attempt);
 
 /* Would the commit of the operation be accepted?  `upload`, which begins `kept`, has the size. */
 MUST_USE enum fault attachment_upload_judge(struct attempt *attempt, struct attachment_upload *upload);
+/* The keys under which the file is stored, read now, so that a new one is used at once; none: in clear. */
+MUST_USE enum fault attachment_upload_keys(struct attempt *attempt, struct sealed_file_keys *keys_r);
 /* Only files of more bytes count in the shares of the workers. */
 bool attachment_upload_is_large(int64_t size);
 MUST_USE enum fault attachment_upload_enter(struct attempt *attempt);

@@ -18,7 +18,7 @@ static enum fault read_item_name(const struct reader *reader, const struct json 
         return reader_wrong_value(reader, item, "items",
                                   "Objects with c, k and one of j, s, del are expected.");
     enum fault fault =
-        reader_members(reader, item, attach_is(item) ? "c k j s del v sha mime from" : "c k j s del v");
+        reader_members(reader, item, attach_is(item) ? "c k j s del v sha mime from file" : "c k j s del v");
     if (!fault)
         fault = reader_class(reader, item, "c", iclass);
     if (!fault)
@@ -109,8 +109,11 @@ enum fault change_check_items(const struct reader *reader, const struct json *it
 {
     enum fault fault = FAULT_NONE;
     struct change change;
-    for (const struct json *item = items ? items->first : NULL; item && !fault; item = item->next)
+    for (const struct json *item = items ? items->first : NULL; item && !fault; item = item->next) {
         fault = read_item(reader, item, true, &change);
+        if (!fault && change.attach && change.attach->has_file)
+            fault = reader_wrong(reader, item, "file", "A task keeps no files: send them first.");
+    }
     return fault;
 }
 

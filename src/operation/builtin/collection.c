@@ -18,6 +18,7 @@
 #include "operation/builtin/collection_judged.h"
 #include "operation/builtin/collection_page.h"
 #include "operation/builtin/collection_stream.h"
+#include "operation/builtin/collection_unchanged.h"
 #include "store/store_collection.h"
 #include "operation/reply.h"
 
@@ -94,6 +95,20 @@ static enum fault write_documents(struct attempt *attempt, const struct collecti
     return fault;
 }
 
+/* Without a query where it is known that nothing has changed. */
+static enum fault read_page(struct attempt *attempt, const struct reader *reader,
+                            struct collection_request *request, struct collection_page *page)
+{
+    struct newest_proof proof;
+    *page = (struct collection_page){0};
+    if (collection_unchanged_find(attempt, request, &proof))
+        return FAULT_NONE;
+    enum fault fault = collection_page_read(attempt, reader, request, page);
+    if (!fault)
+        collection_unchanged_note(attempt, request, &proof, page);
+    return fault;
+}
+
 /* --- the operation ------------------------------------------------------------------------------- */
 
 static enum fault collection_work(struct attempt *attempt)
@@ -107,7 +122,7 @@ static enum fault collection_work(struct attempt *attempt)
     if (!fault && request.is_judged)
         return collection_judged_answer(attempt, &reader, &request);
     if (!fault)
-        fault = collection_page_read(attempt, &reader, &request, &page);
+        fault = read_page(attempt, &reader, &request, &page);
     if (fault)
         return fault;
     struct builder *body = attempt->reply->body;

@@ -22,6 +22,7 @@ enum fault collection_page_read(struct attempt *attempt, const struct reader *re
             .class = request->class,
             .name = request->name,
             .value = request->value,
+            .value_count = request->value_count,
             .transaction = position->transaction,
             .id = position->id,
             .with_departures = !position->is_complete,

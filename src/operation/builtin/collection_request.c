@@ -26,7 +26,8 @@ static bool take_text(struct arena *arena, const struct json *json, struct bytes
 }
 
 /* The same as stampd.property_joined() of the database. */
-static enum fault read_value(const struct reader *reader, const struct json *param, struct bytes *value_r)
+static enum fault read_value(const struct reader *reader, const struct json *param, struct bytes *value_r,
+                             size_t *count_r)
 {
     static const char expected[] =
         "A string, a number or a truth value is expected; of several properties, their array.";
@@ -34,10 +35,12 @@ static enum fault read_value(const struct reader *reader, const struct json *par
     const struct json *value = json_member(param, "value");
     if (!value)
         return reader_wrong(reader, param, "value", expected);
+    *count_r = 1;
     if (value->kind != JSON_ARRAY)
         return take_text(arena, value, value_r) ? FAULT_NONE : reader_wrong(reader, param, "value", expected);
     if (value->is_shallow || value->count < 1 || value->count > KEYS_MOST)
         return reader_wrong(reader, param, "value", expected);
+    *count_r = value->count;
     struct builder joined = {0};
     struct bytes text = NO_BYTES;
     for (const struct json *one = value->first; one; one = one->next) {
@@ -227,11 +230,12 @@ static enum fault check_stream(const struct reader *reader, const struct json *p
 static enum fault check_count(const struct reader *reader, const struct schema *schema,
                               struct collection_request *request)
 {
-    const struct schema_collection *collection =
-        schema_find_collection(schema_find_class(schema, request->class), request->name);
+    const struct schema_class *class = schema_find_class(schema, request->class);
+    const struct schema_collection *collection = schema_find_collection(class, request->name);
     const struct json *value = json_member(reader->call->param, "value");
     size_t count = value->kind == JSON_ARRAY ? value->count : 1;
     request->collection = collection;
+    request->expires = class && class->max_life.item;
     if (!collection || collection->key_count == count)
         return FAULT_NONE;
     return reader_wrong(
@@ -265,7 +269,7 @@ enum fault collection_request_read(struct attempt *attempt, const struct reader 
     if (!fault)
         fault = reader_check_length(reader, param, "collection", request->name);
     if (!fault)
-        fault = read_value(reader, param, &request->value);
+        fault = read_value(reader, param, &request->value, &request->value_count);
     if (!fault)
         fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &request->limit);
     if (!fault)

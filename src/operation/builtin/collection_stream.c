@@ -160,6 +160,7 @@ static enum fault answer_stream(struct attempt *attempt, const struct collection
                                            .class = request->class,
                                            .name = request->name,
                                            .value = request->value,
+                                           .value_count = request->value_count,
                                            .minute = clock_present_minute()};
     struct collection_page page;
     struct store_stream *stream;

@@ -9,11 +9,11 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "model/namespace.h"
-#include "model/rules_schema.h"
 #include "model/stamp.h"
 #include "operation/builtin/build.h"
 #include "operation/builtin/change.h"
 #include "operation/builtin/of_z.h"
+#include "operation/builtin/rules_warnings.h"
 #include "operation/tasks/task_wakeup.h"
 #include "store/store_list.h"
 
@@ -22,19 +22,6 @@ enum { LIMIT_STANDARD = 20, LIMIT_MOST = 32 };
 static struct document_name name_of(struct bytes code)
 {
     return (struct document_name){.class = BYTES("Namespace"), .id = code};
-}
-
-/* The content of a singleton; NO_BYTES: there is none. */
-static struct bytes find_content(const struct document *document, struct bytes item_class)
-{
-    const struct item *item = document_find_item(document, item_class, BYTES(""));
-    return item && !item_is_tombstone(item) && !item->raw ? item->content : NO_BYTES;
-}
-
-static enum fault refuse_absence(const struct reader *reader, struct bytes code)
-{
-    return reply_fault(reader->call, reader->reply, FAULT_NNAMESPACE, NULL,
-                       arena_copy(reader->call->arena, code.data, code.size), NULL);
 }
 
 /* --- reading --- */
@@ -48,7 +35,7 @@ static void add_text(struct builder *body, const char *name, struct bytes text)
 /* Rules that stampctl or an operation of the server wrote are valid. */
 static void write_rules(struct attempt *attempt, const struct document *document)
 {
-    struct bytes text = find_content(document, BYTES("Rules"));
+    struct bytes text = of_z_content(document, BYTES("Rules"));
     if (text.data)
         builder_printf(attempt->reply->body, ",\"rules\":%.*s", (int)text.size, text.data);
 }
@@ -57,7 +44,7 @@ static void write_rules(struct attempt *attempt, const struct document *document
 static void write_namespace(struct attempt *attempt, const struct document *document, bool with_rules)
 {
     struct builder *body = attempt->reply->body;
-    const struct ns_conf conf = namespace_read(attempt->call->arena, find_content(document, BYTES("Conf")));
+    const struct ns_conf conf = namespace_read(attempt->call->arena, of_z_content(document, BYTES("Conf")));
     const struct {
         const char *name;
         struct bytes text;
@@ -100,7 +87,7 @@ static enum fault get(struct attempt *attempt, const struct reader *reader, cons
     if (fault)
         return fault;
     if (!draft_exists(draft))
-        return refuse_absence(reader, code);
+        return of_z_refuse_absence(reader, code);
     write_namespace(attempt, draft_base(draft), true);
     return FAULT_NONE;
 }
@@ -163,13 +150,13 @@ static enum fault find_present(struct attempt *attempt, const struct reader *rea
                                struct bytes code, struct draft *draft, struct bytes *text_r)
 {
     struct arena *arena = attempt->call->arena;
-    *text_r = draft_exists(draft) ? find_content(draft_base(draft), BYTES("Conf")) : NO_BYTES;
+    *text_r = draft_exists(draft) ? of_z_content(draft_base(draft), BYTES("Conf")) : NO_BYTES;
     if (!text_r->data && bytes_equal(code, BYTES("z"))) {
         *text_r = namespace_set_member(arena, NO_BYTES, "database", reader->settings->z_database);
         return FAULT_NONE;
     }
     if (!text_r->data)
-        return refuse_absence(reader, code);
+        return of_z_refuse_absence(reader, code);
     const struct ns_conf conf = namespace_read(arena, *text_r);
     if (conf.wrong && !*conf.wrong)
         return reader_wrong(reader, wish, "ns",
@@ -222,23 +209,6 @@ static enum fault change_rules(const struct reader *reader, const struct json *w
     return FAULT_NONE;
 }
 
-static void add_warning(void *context, const char *sentence)
-{
-    struct builder *list = context;
-    if (list->size)
-        builder_add_text(list, ",");
-    json_add_string(list, bytes_of(sentence));
-}
-
-/* Appends the member to the answer that change_leave_version has made. */
-static void write_warnings(struct builder *body, const struct builder *list)
-{
-    body->size--; /* its last brace */
-    builder_add_text(body, ",\"warnings\":[");
-    builder_add(body, list->data, list->size);
-    builder_add_text(body, "]}");
-}
-
 /* Compares the rules with the schema that is declared for the namespace, if there is one. */
 static enum fault warn(struct attempt *attempt, struct bytes code, const struct rules *rules)
 {
@@ -247,15 +217,12 @@ static enum fault warn(struct attempt *attempt, struct bytes code, const struct 
     const struct document *document;
     struct schema *schema;
     struct schema_problem problem;
-    struct builder list = {0};
     enum fault fault = transaction_consult(attempt->transaction, name, &document);
     if (fault)
         return fault;
-    struct bytes text = find_content(document, BYTES("Conf"));
-    if (text.data && !schema_read(arena, text, &schema, &problem) &&
-        rules_schema_compare(arena, rules, schema, add_warning, &list))
-        write_warnings(attempt->reply->body, &list);
-    builder_free(&list);
+    struct bytes text = of_z_content(document, BYTES("Conf"));
+    if (text.data && !schema_read(arena, text, &schema, &problem))
+        rules_warnings_write(attempt, rules, schema);
     return FAULT_NONE;
 }
 

@@ -32,3 +32,15 @@ enum fault of_z_read_code(const struct reader *reader, const struct json *object
     *code_r = value->value;
     return FAULT_NONE;
 }
+
+struct bytes of_z_content(const struct document *document, struct bytes item_class)
+{
+    const struct item *item = document_find_item(document, item_class, BYTES(""));
+    return item && !item_is_tombstone(item) && !item->raw ? item->content : NO_BYTES;
+}
+
+enum fault of_z_refuse_absence(const struct reader *reader, struct bytes code)
+{
+    return reply_fault(reader->call, reader->reply, FAULT_NNAMESPACE, NULL,
+                       arena_copy(reader->call->arena, code.data, code.size), NULL);
+}

@@ -8,6 +8,7 @@
 
 #include "model/stamp.h"
 #include "operation/builtin/change.h"
+#include "operation/builtin/put_files.h"
 #include "operation/judge.h"
 #include "operation/reader.h"
 #include "operation/versions_after.h"
@@ -176,6 +177,7 @@ static enum fault put_afterwork(struct attempt *attempt)
 const struct operation builtin_put = {.name = "put",
                                       .right = RIGHT_WRITE,
                                       .obeys_rules = true,
+                                      .prepare = put_files_store,
                                       .work = put_work,
                                       .check = put_check,
                                       .afterwork = put_afterwork,

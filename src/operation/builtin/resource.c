@@ -8,6 +8,7 @@
 #include "operation/builtin/attachment_upload.h"
 #include "operation/builtin/builtin.h"
 #include "operation/builtin/change.h"
+#include "operation/builtin/put_files.h"
 #include "operation/builtin/upload.h"
 #include "operation/judge.h"
 #include "operation/reply.h"
@@ -258,12 +259,14 @@ const struct operation builtin_resource[] = {
     [RESOURCE_REPLACE] = {.name = "PUT",
                           .right = RIGHT_WRITE,
                           .obeys_rules = true,
+                          .prepare = put_files_store,
                           .work = put_work,
                           .afterwork = write_afterwork,
                           .is_bare = true},
     [RESOURCE_CHANGE] = {.name = "PATCH",
                          .right = RIGHT_WRITE,
                          .obeys_rules = true,
+                         .prepare = put_files_store,
                          .work = patch_work,
                          .afterwork = write_afterwork,
                          .is_bare = true},

@@ -17,6 +17,7 @@
 #include "operation/quota.h"
 #include "operation/reader.h"
 #include "operation/reply.h"
+#include "operation/sight.h"
 #include "operation/stored_caller.h"
 
 enum {
@@ -39,6 +40,13 @@ struct subs_request {
 
 struct keyed {
     struct bytes key, text;
+    size_t value_count;
+};
+
+/* As struct subscription_change has them. */
+struct keyed_list {
+    struct bytes *keys, *texts;
+    size_t *value_counts, count;
 };
 
 static int compare_keys(const void *a, const void *b)
@@ -90,17 +98,18 @@ static enum fault read_definition(const struct subs_request *request, const char
     struct builder key = {0};
     definition_add_key(&definition, &key);
     *keyed_r = (struct keyed){.key = {arena_copy(request->arena, key.data, key.size), key.size},
-                              .text = definition.text};
+                              .text = definition.text,
+                              .value_count = (size_t)definition.value_count};
     builder_free(&key);
     return FAULT_NONE;
 }
 
 /* A list of definitions, each once, in the order of their keys; absent: none. */
 static enum fault read_definitions(const struct subs_request *request, const char *member, bool is_checked,
-                                   struct bytes **keys_r, struct bytes **texts_r, size_t *count_r)
+                                   struct keyed_list *keyed_r)
 {
     const struct json *list;
-    *count_r = 0;
+    *keyed_r = (struct keyed_list){0};
     if (!json_member(request->param, member))
         return FAULT_NONE;
     enum fault fault = reader_array(&request->reader, request->param, member, "limit_definitions",
@@ -108,41 +117,47 @@ static enum fault read_definitions(const struct subs_request *request, const cha
     if (fault)
         return fault;
     struct keyed *keyed = ARENA_ARRAY(request->arena, struct keyed, list->count);
-    size_t number = 0, count = 0;
+    size_t number = 0;
     for (const struct json *element = list->first; element; element = element->next, number++) {
         fault = read_definition(request, member, element, is_checked, &keyed[number]);
         if (fault)
             return fault;
     }
     qsort(keyed, number, sizeof *keyed, compare_keys);
-    *keys_r = ARENA_ARRAY(request->arena, struct bytes, number);
-    *texts_r = ARENA_ARRAY(request->arena, struct bytes, number);
+    keyed_r->keys = ARENA_ARRAY(request->arena, struct bytes, number);
+    keyed_r->texts = ARENA_ARRAY(request->arena, struct bytes, number);
+    keyed_r->value_counts = ARENA_ARRAY(request->arena, size_t, number);
     for (size_t i = 0; i < number; i++) {
-        if (count && bytes_equal(keyed[i].key, (*keys_r)[count - 1]))
+        const size_t count = keyed_r->count;
+        if (count && bytes_equal(keyed[i].key, keyed_r->keys[count - 1]))
             continue;
-        (*keys_r)[count] = keyed[i].key;
-        (*texts_r)[count++] = keyed[i].text;
+        keyed_r->keys[count] = keyed[i].key;
+        keyed_r->texts[count] = keyed[i].text;
+        keyed_r->value_counts[count] = keyed[i].value_count;
+        keyed_r->count++;
     }
-    *count_r = count;
     return FAULT_NONE;
 }
 
 static enum fault read_lists(struct subs_request *request)
 {
     struct subscription_change *change = &request->change;
-    struct bytes *keys = NULL, *texts = NULL, *drops = NULL, *unused = NULL;
+    struct keyed_list added, dropped = {0};
     change->is_whole = json_member(request->param, "defs") != NULL;
     change->may_create = change->is_whole || json_member(request->param, "add");
     if (change->is_whole && (json_member(request->param, "add") || json_member(request->param, "drop")))
         return reader_wrong(&request->reader, request->param, "defs",
                             "Either defs is expected, or add and drop.");
-    enum fault fault =
-        read_definitions(request, change->is_whole ? "defs" : "add", true, &keys, &texts, &change->count);
+    enum fault fault = read_definitions(request, change->is_whole ? "defs" : "add", true, &added);
     if (!fault)
-        fault = read_definitions(request, "drop", false, &drops, &unused, &change->drop_count);
-    change->keys = keys;
-    change->texts = texts;
-    change->drops = drops;
+        fault = read_definitions(request, "drop", false, &dropped);
+    change->keys = added.keys;
+    change->texts = added.texts;
+    change->value_counts = added.value_counts;
+    change->count = added.count;
+    change->drops = dropped.keys;
+    change->drop_value_counts = dropped.value_counts;
+    change->drop_count = dropped.count;
     return fault;
 }
 
@@ -297,6 +312,10 @@ static enum fault look_or_change(struct subs_request *request)
         return fault;
     if (request->param && request->param->first)
         atomic_store(&pulse_of(attempt)->may_have_changed, 1);
+    if (request->change.push && request->push.endpoint.data)
+        fault = sight_follow_rules(attempt);
+    if (fault)
+        return fault;
     if (request->param && request->param->first)
         fault = store_subscriptions_change(store, attempt->ns, request->arena, attempt->call->session,
                                            &request->change, &subscription, &is_there, &limit);

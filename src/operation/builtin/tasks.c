@@ -1,19 +1,30 @@
 /* tasks: administrators list tasks and their attempts, and start, move, hold and drop them (tasks.md).
- * param, one member: {"list":{…}}, {"show":id}, {"history":{…}}, {"backlog":true}, {"run":id},
- * {"move":{"id","startat"}}, {"hold":id}, {"drop":id}.  Changes take effect at once, outside the commit of
- * the operation, and may be repeated. */
+ * param, one member: {"list":{…}}, {"show":id}, {"history":{…}}, {"backlog":true}, {"rules":true},
+ * {"run":id|{…}}, {"move":{"id","startat"}}, {"hold":id|{…}}, {"drop":id|{…}},
+ * {"pause":{"qn"|"op","reason"}}, {"resume":{"qn"|"op"}}, {"limit":{"qn"|"op","key","running","rate"}},
+ * {"redrive":id|{…}}. Changes take effect at once, outside the commit of the operation, and may be repeated.
+ */
 #include "operation/builtin/builtin.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "segment/metrics.h"
+#include "model/quotas.h"
+#include "model/worker_queues.h"
 #include "store/store_tasks.h"
 #include "store/task_rows.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/reader.h"
 #include "operation/reply.h"
 
-enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, SHOWN_ATTEMPTS = 20, BACKLOG_MOST = 10000 };
+enum {
+    LIMIT_STANDARD = 100,
+    LIMIT_MOST = 1000,
+    SHOWN_ATTEMPTS = 20,
+    BACKLOG_MOST = 10000,
+    RULES_MOST = 1000
+};
 
 struct inquiry {
     struct attempt *attempt;
@@ -61,25 +72,40 @@ static enum fault read_stamp(const struct inquiry *inquiry, const char *member, 
     return reader_integer(&inquiry->reader, inquiry->wish, member, 0, STAMP_MAX, standard, stamp_r);
 }
 
-/* A cursor is "start.number", that of attempts "number". */
+static bool read_pair(struct bytes text, int64_t *first_r, int64_t *second_r)
+{
+    const char *dot = text.size ? memchr(text.data, '.', text.size) : NULL;
+    size_t size = dot ? (size_t)(dot - text.data) : 0;
+    return dot && bytes_to_i64((struct bytes){text.data, size}, first_r) &&
+           bytes_to_i64((struct bytes){dot + 1, text.size - size - 1}, second_r);
+}
+
+/* A cursor is "start.number", that of attempts "number", of redrive "number.until". */
 static enum fault read_cursor(const struct inquiry *inquiry, bool has_start, struct task_filter *filter)
 {
     struct bytes text;
     enum fault fault = reader_text(&inquiry->reader, inquiry->wish, "cursor", &text);
     if (fault || !text.data)
         return fault;
-    const char *dot = memchr(text.data, '.', text.size);
-    if (has_start && dot) {
-        size_t size = (size_t)(dot - text.data);
-        struct bytes number = {dot + 1, text.size - size - 1};
-        if (bytes_to_i64((struct bytes){text.data, size}, &filter->after_start) &&
-            bytes_to_i64(number, &filter->after_number))
-            return FAULT_NONE;
-    } else if (!has_start && bytes_to_i64(text, &filter->after_number) && filter->after_number > 0) {
+    if (has_start ? read_pair(text, &filter->after_start, &filter->after_number)
+        : json_member(inquiry->param, "redrive")
+            ? read_pair(text, &filter->after_number, &filter->after_start) && filter->after_number > 0
+            : bytes_to_i64(text, &filter->after_number) && filter->after_number > 0)
         return FAULT_NONE;
-    }
     return reader_wrong(&inquiry->reader, inquiry->wish, "cursor",
                         "A cursor of an earlier answer is expected.");
+}
+
+static enum fault read_task_filter(const struct inquiry *inquiry, struct task_filter *filter)
+{
+    const struct reader *reader = &inquiry->reader;
+    enum fault fault = reader_text(reader, inquiry->wish, "state", &filter->states);
+    if (!fault && filter->states.data && !task_rows_is_state(filter->states))
+        fault = reader_wrong(reader, inquiry->wish, "state",
+                             "One of waiting, running, parked, held is expected.");
+    if (!fault)
+        fault = reader_text(reader, inquiry->wish, "exc", &filter->code);
+    return fault ? fault : reader_text(reader, inquiry->wish, "domain", &filter->domain);
 }
 
 /* One more than requested, only to detect that there is one. */
@@ -89,9 +115,12 @@ static enum fault read_filter(const struct inquiry *inquiry, bool is_of_tasks, s
     if (inquiry->wish->kind != JSON_OBJECT)
         return reader_wrong_value(reader, inquiry->wish, is_of_tasks ? "list" : "history",
                                   "An object is expected.");
-    enum fault fault = reader_members(reader, inquiry->wish,
-                                      is_of_tasks ? "op info from to limit cursor retry"
-                                                  : "op info from to limit cursor failures id");
+    enum fault fault = reader_members(
+        reader, inquiry->wish,
+        json_member(inquiry->param, "redrive") ? "op info exc from to limit cursor dry"
+        : !is_of_tasks                         ? "op info from to limit cursor failures id"
+        : json_member(inquiry->param, "list")  ? "op info from to limit cursor retry state exc domain"
+                                               : "op info from to limit retry state exc domain dry");
     if (!fault)
         fault = reader_text(reader, inquiry->wish, "op", &filter->operation);
     if (!fault)
@@ -106,6 +135,8 @@ static enum fault read_filter(const struct inquiry *inquiry, bool is_of_tasks, s
         fault = read_cursor(inquiry, is_of_tasks, filter);
     if (!fault && is_of_tasks)
         fault = reader_integer(reader, inquiry->wish, "retry", 0, INT32_MAX, 0, &filter->retry);
+    if (!fault && is_of_tasks)
+        fault = read_task_filter(inquiry, filter);
     if (!fault && !is_of_tasks)
         fault = reader_boolean(reader, inquiry->wish, "failures", &filter->only_failures);
     const struct json *id = is_of_tasks || fault ? NULL : json_member(inquiry->wish, "id");
@@ -213,6 +244,34 @@ static enum fault backlog(const struct inquiry *inquiry)
         return fault;
     builder_add_text(inquiry->out, "{\"queues\":");
     write_rows(inquiry, rows, pg_rows(rows), task_rows_write_backlog);
+    pg_params_start(&params, inquiry->arena);
+    fault = ask(inquiry, STATEMENT_TASK_PAUSED, &params, &rows);
+    if (fault)
+        return fault;
+    builder_add_text(inquiry->out, ",\"paused\":");
+    write_rows(inquiry, rows, pg_rows(rows), task_rows_write_pause);
+    pg_params_start(&params, inquiry->arena);
+    fault = ask(inquiry, STATEMENT_TASK_LIMITS, &params, &rows);
+    if (fault)
+        return fault;
+    builder_add_text(inquiry->out, ",\"limits\":");
+    write_rows(inquiry, rows, pg_rows(rows), task_rows_write_limit);
+    builder_add_text(inquiry->out, "}");
+    return FAULT_NONE;
+}
+
+/* The periodic tasks with their next times. */
+static enum fault rules(const struct inquiry *inquiry)
+{
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, inquiry->arena);
+    pg_params_add_i32(&params, RULES_MOST);
+    enum fault fault = ask(inquiry, STATEMENT_TASK_RULES, &params, &rows);
+    if (fault)
+        return fault;
+    builder_add_text(inquiry->out, "{\"rules\":");
+    write_rows(inquiry, rows, pg_rows(rows), task_rows_write_rule);
     builder_add_text(inquiry->out, "}");
     return FAULT_NONE;
 }
@@ -253,8 +312,80 @@ static enum fault move_to(const struct inquiry *inquiry, struct bytes id, int64_
     return do_deed(inquiry, STATEMENT_TASK_MOVE, &params, id, "moved");
 }
 
+/* What a filter finds, a bounded number with each call. */
+static enum fault do_all(const struct inquiry *inquiry, const char *deed)
+{
+    struct task_filter filter = TASK_FILTER_ALL;
+    struct pg_params params;
+    struct pg_result *rows;
+    struct segment *segment = inquiry->attempt->worker_context->segment;
+    bool is_dry = false;
+    enum fault fault = read_filter(inquiry, true, &filter);
+    if (!fault)
+        fault = reader_boolean(&inquiry->reader, inquiry->wish, "dry", &is_dry);
+    if (fault)
+        return fault;
+    if (!task_rows_is_filtered(&filter))
+        return reader_wrong_value(&inquiry->reader, inquiry->wish, deed, "A filter is expected.");
+    filter.limit--;
+    atomic_store(&metrics_pulse(segment, segment_index(segment))->may_have_changed, !is_dry);
+    pg_params_start(&params, inquiry->arena);
+    task_rows_add_deed(&params, deed, is_dry, &filter);
+    fault = ask(inquiry, STATEMENT_TASK_DO, &params, &rows);
+    if (fault)
+        return fault;
+    int64_t found = pg_get_i64(rows, 0, TASK_DO_FOUND), done = pg_get_i64(rows, 0, TASK_DO_DONE);
+    builder_printf(inquiry->out, "{\"found\":%" PRId64 ",\"done\":%" PRId64 ",\"more\":%s}", found, done,
+                   found == filter.limit || (!is_dry && done < found) ? "true" : "false");
+    if (done && strcmp(deed, "hold") != 0)
+        task_wakeup_ns(inquiry->reader.settings, inquiry->attempt->call->ns, stamp_now());
+    return FAULT_NONE;
+}
+
+/* Tasks that have ended: one, or what a filter finds, a bounded number with each call.  All pages have the
+ * same latest end, in their cursors: what a page lets run ends later, and is not found by the next. */
+static enum fault redrive(const struct inquiry *inquiry)
+{
+    struct task_filter filter = TASK_FILTER_ALL;
+    struct pg_params params;
+    struct pg_result *rows;
+    struct segment *segment = inquiry->attempt->worker_context->segment;
+    bool is_dry = false;
+    enum fault fault = inquiry->wish->kind == JSON_STRING
+                           ? read_id(inquiry, inquiry->param, "redrive", &filter.id)
+                           : read_filter(inquiry, false, &filter);
+    if (!fault && inquiry->wish->kind == JSON_OBJECT)
+        fault = reader_text(&inquiry->reader, inquiry->wish, "exc", &filter.code);
+    if (!fault && inquiry->wish->kind == JSON_OBJECT)
+        fault = reader_boolean(&inquiry->reader, inquiry->wish, "dry", &is_dry);
+    if (fault)
+        return fault;
+    if (!filter.id.data && !task_rows_is_filtered(&filter))
+        return reader_wrong_value(&inquiry->reader, inquiry->wish, "redrive", "A filter is expected.");
+    int64_t latest = filter.after_number ? filter.after_start : stamp_now();
+    filter.until = filter.until < latest ? filter.until : latest;
+    filter.limit -= !filter.id.data;
+    atomic_store(&metrics_pulse(segment, segment_index(segment))->may_have_changed, !is_dry);
+    pg_params_start(&params, inquiry->arena);
+    task_rows_add_redrive(&params, is_dry, &filter);
+    fault = ask(inquiry, STATEMENT_TASK_REDRIVE, &params, &rows);
+    if (fault)
+        return fault;
+    int64_t found = pg_get_i64(rows, 0, TASK_REDRIVE_FOUND), done = pg_get_i64(rows, 0, TASK_REDRIVE_DONE);
+    builder_printf(inquiry->out, "{\"found\":%" PRId64 ",\"done\":%" PRId64, found, done);
+    int64_t last = pg_get_i64(rows, 0, TASK_REDRIVE_LAST);
+    if (!filter.id.data && last)
+        builder_printf(inquiry->out, ",\"cursor\":\"%" PRId64 ".%" PRId64 "\"", last, filter.until);
+    builder_add_text(inquiry->out, "}");
+    if (done)
+        task_wakeup_ns(inquiry->reader.settings, inquiry->attempt->call->ns, stamp_now());
+    return FAULT_NONE;
+}
+
 static enum fault run(const struct inquiry *inquiry)
 {
+    if (inquiry->wish->kind == JSON_OBJECT)
+        return do_all(inquiry, "run");
     struct bytes id;
     enum fault fault = read_id(inquiry, inquiry->param, "run", &id);
     return fault ? fault : move_to(inquiry, id, stamp_now());
@@ -290,17 +421,137 @@ static enum fault hold_or_drop(const struct inquiry *inquiry, enum statement sta
 
 static enum fault hold(const struct inquiry *inquiry)
 {
+    if (inquiry->wish->kind == JSON_OBJECT)
+        return do_all(inquiry, "hold");
     return hold_or_drop(inquiry, STATEMENT_TASK_HOLD, "hold", "held");
 }
 
 static enum fault drop(const struct inquiry *inquiry)
 {
+    if (inquiry->wish->kind == JSON_OBJECT)
+        return do_all(inquiry, "drop");
     return hold_or_drop(inquiry, STATEMENT_TASK_DROP, "drop", "dropped");
+}
+
+static enum fault read_pause(const struct inquiry *inquiry, bool is_paused, struct task_pause *pause)
+{
+    const struct reader *reader = &inquiry->reader;
+    const char *member = is_paused ? "pause" : "resume";
+    int64_t queue;
+    if (inquiry->wish->kind != JSON_OBJECT)
+        return reader_wrong_value(reader, inquiry->wish, member, "An object is expected.");
+    enum fault fault = reader_members(reader, inquiry->wish, is_paused ? "qn op reason" : "qn op");
+    if (!fault)
+        fault = reader_integer(reader, inquiry->wish, "qn", 0, WORKER_QUEUES_END - 1, -1, &queue);
+    if (!fault)
+        fault = reader_text(reader, inquiry->wish, "op", &pause->operation);
+    if (!fault)
+        fault = reader_text(reader, inquiry->wish, "reason", &pause->reason);
+    if (fault)
+        return fault;
+    if ((queue >= 0) == (pause->operation.data != NULL))
+        return reader_wrong_value(reader, inquiry->wish, member, "Either qn or op is expected.");
+    if (pause->operation.data && !worker_queues_is_operation(pause->operation))
+        return reader_wrong(reader, inquiry->wish, "op", "The name of an operation is expected.");
+    pause->queue = (int32_t)queue;
+    pause->is_paused = is_paused;
+    return pause->reason.data ? reader_check_length(reader, inquiry->wish, "reason", pause->reason)
+                              : FAULT_NONE;
+}
+
+/* In the database of the namespace: every manager and every external worker obeys. */
+static enum fault pause_or_resume(const struct inquiry *inquiry, bool is_paused)
+{
+    struct task_pause pause = {0};
+    struct pg_params params;
+    struct pg_result *rows;
+    enum fault fault = read_pause(inquiry, is_paused, &pause);
+    if (fault)
+        return fault;
+    pg_params_start(&params, inquiry->arena);
+    task_rows_add_pause(&params, &pause);
+    fault = ask(inquiry, STATEMENT_TASK_PAUSE, &params, &rows);
+    if (fault)
+        return fault;
+    if (!is_paused)
+        task_wakeup_ns(inquiry->reader.settings, inquiry->attempt->call->ns, stamp_now());
+    builder_printf(inquiry->out, "{\"result\":\"%s\"}",
+                   !pg_get_bool(rows, 0, 0) ? "same"
+                   : is_paused              ? "paused"
+                                            : "resumed");
+    return FAULT_NONE;
+}
+
+static enum fault pause(const struct inquiry *inquiry)
+{
+    return pause_or_resume(inquiry, true);
+}
+
+static enum fault resume(const struct inquiry *inquiry)
+{
+    return pause_or_resume(inquiry, false);
+}
+
+static enum fault read_limit(const struct inquiry *inquiry, struct task_limit *limit)
+{
+    const struct reader *reader = &inquiry->reader;
+    struct quota_rate rate = {0};
+    struct bytes text;
+    int64_t queue;
+    if (inquiry->wish->kind != JSON_OBJECT)
+        return reader_wrong_value(reader, inquiry->wish, "limit", "An object is expected.");
+    enum fault fault = reader_members(reader, inquiry->wish, "qn op key running rate");
+    if (!fault)
+        fault = reader_integer(reader, inquiry->wish, "qn", 0, WORKER_QUEUES_END - 1, -1, &queue);
+    if (!fault)
+        fault = reader_text(reader, inquiry->wish, "op", &limit->operation);
+    if (!fault)
+        fault = reader_boolean(reader, inquiry->wish, "key", &limit->is_by_key);
+    if (!fault)
+        fault = reader_integer(reader, inquiry->wish, "running", 1, TASK_LIMIT_MOST, 0, &limit->most);
+    if (!fault)
+        fault = reader_text(reader, inquiry->wish, "rate", &text);
+    if (fault)
+        return fault;
+    if (text.data && (!quotas_read_rate(inquiry->arena, text, &rate) || rate.count > TASK_LIMIT_RATE_MOST ||
+                      rate.burst > TASK_LIMIT_RATE_MOST))
+        return reader_wrong(reader, inquiry->wish, "rate", "A rate is expected, as \"60/min, burst 20\".");
+    if ((queue >= 0) == (limit->operation.data != NULL) || (queue >= 0 && limit->is_by_key))
+        return reader_wrong_value(reader, inquiry->wish, "limit",
+                                  "Either qn or op is expected; key with op.");
+    if (limit->operation.data && !worker_queues_is_operation(limit->operation))
+        return reader_wrong(reader, inquiry->wish, "op", "The name of an operation is expected.");
+    limit->queue = (int32_t)queue;
+    limit->count = rate.count;
+    limit->period_ms = rate.period_ms;
+    limit->burst = rate.burst;
+    return FAULT_NONE;
+}
+
+static enum fault set_limit(const struct inquiry *inquiry)
+{
+    struct task_limit limit = {0};
+    struct pg_params params;
+    struct pg_result *rows;
+    enum fault fault = read_limit(inquiry, &limit);
+    if (fault)
+        return fault;
+    pg_params_start(&params, inquiry->arena);
+    task_rows_add_limit(&params, &limit);
+    fault = ask(inquiry, STATEMENT_TASK_LIMIT, &params, &rows);
+    if (fault)
+        return fault;
+    task_wakeup_ns(inquiry->reader.settings, inquiry->attempt->call->ns, stamp_now());
+    builder_printf(inquiry->out, "{\"result\":\"%s\"}",
+                   limit.most || limit.count ? "limited"
+                   : pg_get_bool(rows, 0, 0) ? "unlimited"
+                                             : "same");
+    return FAULT_NONE;
 }
 
 static bool is_look(const struct call *call)
 {
-    static const char *const queries[] = {"list", "show", "history", "backlog"};
+    static const char *const queries[] = {"list", "show", "history", "backlog", "rules"};
     const struct json *first = call->param ? call->param->first : NULL;
     for (size_t i = 0; first && !first->next && i < COUNT_OF(queries); i++)
         if (bytes_equal(first->name, bytes_of(queries[i])))
@@ -313,15 +564,18 @@ static enum fault tasks_work(struct attempt *attempt)
     static const struct {
         const char *member;
         enum fault (*act)(const struct inquiry *inquiry);
-    } acts[] = {{"list", list}, {"show", show}, {"history", history}, {"backlog", backlog},
-                {"run", run},   {"move", move}, {"hold", hold},       {"drop", drop}};
+    } acts[] = {{"list", list},      {"show", show},   {"history", history}, {"backlog", backlog},
+                {"rules", rules},    {"run", run},     {"move", move},       {"hold", hold},
+                {"drop", drop},      {"pause", pause}, {"resume", resume},   {"limit", set_limit},
+                {"redrive", redrive}};
     struct inquiry inquiry = {.attempt = attempt,
                               .reader = {attempt->worker_context->settings, attempt->call, attempt->reply},
                               .arena = attempt->call->arena,
                               .out = attempt->reply->body,
                               .param = attempt->call->param};
     enum fault fault =
-        reader_members(&inquiry.reader, inquiry.param, "list show history backlog run move hold drop");
+        reader_members(&inquiry.reader, inquiry.param,
+                       "list show history backlog rules run move hold drop pause resume limit redrive");
     if (fault)
         return fault;
     enum fault (*act)(const struct inquiry *inquiry) = NULL;
@@ -336,7 +590,8 @@ static enum fault tasks_work(struct attempt *attempt)
     }
     if (!act)
         return reader_wrong_value(&inquiry.reader, NULL, "param",
-                                  "One of list, show, history, backlog, run, move, hold, drop is expected.");
+                                  "One of list, show, history, backlog, rules, run, move, hold, drop, pause, "
+                                  "resume, limit, redrive is expected.");
     return act(&inquiry);
 }
 

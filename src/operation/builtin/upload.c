@@ -14,6 +14,7 @@
 #include "operation/builtin/attachment.h"
 #include "operation/builtin/attachment_upload.h"
 #include "operation/reader.h"
+#include "store/store_blobs.h"
 
 enum {
     STATUS_OK = 200,
@@ -33,30 +34,44 @@ struct kept_upload {
 
 /* --- the note of a record: account, promised digest, metadata --- */
 
-static struct bytes write_note(const struct call *call)
+/* What the client has sent is encrypted as the bytes are; the account is in clear, as elsewhere. */
+static enum fault write_note(struct attempt *attempt, const char *id, struct bytes *note_r)
 {
-    struct builder note = {0};
-    builder_add_bytes(&note, call->caller.account);
-    builder_add_text(&note, "\n");
-    builder_add_bytes(&note, call->attachment->promised);
-    builder_add_text(&note, "\n");
-    builder_add_bytes(&note, call->attachment->upload->metadata);
-    struct bytes text = {arena_copy(call->arena, note.data, note.size), note.size};
-    builder_free(&note);
-    return text;
+    const struct call *call = attempt->call;
+    struct builder sent = {0};
+    builder_add_bytes(&sent, call->attachment->promised);
+    builder_add_text(&sent, "\n");
+    builder_add_bytes(&sent, call->attachment->upload->metadata);
+    struct bytes text = {arena_copy(call->arena, sent.data, sent.size), sent.size};
+    builder_free(&sent);
+    enum fault fault = store_blobs_seal_note(documents_store(attempt->worker_context->documents), attempt->ns,
+                                             call->arena, bytes_of(id), &text);
+    *note_r = bytes_of(arena_printf(call->arena, "%.*s\n%.*s", (int)call->caller.account.size,
+                                    call->caller.account.size ? call->caller.account.data : "",
+                                    (int)text.size, text.data));
+    return fault;
 }
 
 struct upload_note {
     struct bytes account, promised, metadata;
 };
 
-static struct upload_note read_note(struct bytes text)
+static struct bytes account_of(struct bytes note)
 {
-    struct upload_note note;
-    note.account = bytes_cut(&text, '\n');
-    note.promised = bytes_cut(&text, '\n');
-    note.metadata = text;
-    return note;
+    return bytes_cut(&note, '\n');
+}
+
+static enum fault read_note(struct attempt *attempt, struct bytes text, struct upload_note *note_r)
+{
+    const struct call *call = attempt->call;
+    note_r->account = bytes_cut(&text, '\n');
+    enum fault fault = store_blobs_open_note(documents_store(attempt->worker_context->documents), attempt->ns,
+                                             call->arena, call->attachment->upload->id, &text);
+    if (fault)
+        return fault;
+    note_r->promised = bytes_cut(&text, '\n');
+    note_r->metadata = text;
+    return FAULT_NONE;
 }
 
 /* Whose limits count: the account, else the address. */
@@ -122,7 +137,7 @@ static enum fault refuse(struct attempt *attempt, enum fault fault)
 static enum fault check_owner(struct attempt *attempt, const struct blob_part_state *state)
 {
     const struct call *call = attempt->call;
-    struct bytes account = read_note(state->note).account;
+    struct bytes account = account_of(state->note);
     bool is_own = !account.size || bytes_equal(account, call->caller.account);
     return is_own || access_is_administrator(call) ? FAULT_NONE : FAULT_NUPLOAD;
 }
@@ -163,8 +178,11 @@ static enum fault finish(struct attempt *attempt, struct blob_part *part, struct
         enum fault removing = blob_part_remove(part);
         (void)removing; /* logged; the cleaner removes it */
     }
+    struct sealed_file_keys keys;
+    if (!fault) /* the name is made by the first key, which stays */
+        fault = store_blobs_keys(documents_store(attempt->worker_context->documents), attempt->ns, &keys);
     if (!fault)
-        fault = blob_part_note_digest(part, &upload->file.digest);
+        fault = blob_part_note_digest(part, &keys, &upload->file.digest);
     if (fault) {
         blob_store_abandon(blob);
         return fault;
@@ -179,7 +197,10 @@ static enum fault receive(struct attempt *attempt, struct blob_part *part)
     const struct blob_part_state *state = blob_part_state(part);
     struct blob_upload *blob;
     int64_t size;
-    enum fault fault = blob_part_continue(part, &blob);
+    struct sealed_file_keys keys;
+    enum fault fault = attachment_upload_keys(attempt, &keys); /* former parts may be under a new one */
+    if (!fault)
+        fault = blob_part_continue(part, &keys, &blob);
     if (fault)
         return fault;
     fault = copy(attempt, blob, state->size - state->offset, &size);
@@ -232,8 +253,7 @@ static enum fault create(struct attempt *attempt, char id_r[BLOB_PART_ID + 1])
 {
     const struct settings *settings = attempt->worker_context->settings;
     struct call *call = attempt->call;
-    const struct blob_part_state state = {
-        .size = call->attachment->upload->length, .owner = owner_of(call), .note = write_note(call)};
+    struct blob_part_state state = {.size = call->attachment->upload->length, .owner = owner_of(call)};
     const struct blob_part_limits limits = {
         .most = settings->limit_partial_uploads,
         .most_bytes = settings->limit_partial_bytes,
@@ -241,7 +261,11 @@ static enum fault create(struct attempt *attempt, char id_r[BLOB_PART_ID + 1])
         .owner_most_bytes = settings->limit_client_partial_bytes,
     };
     enum blob_part_limit limit;
-    enum fault fault = blob_part_create(store_of(attempt), call->database, &state, &limits, id_r, &limit);
+    blob_part_draw_id(id_r);
+    enum fault fault = write_note(attempt, id_r, &state.note);
+    if (fault)
+        return fault;
+    fault = blob_part_create(store_of(attempt), call->database, id_r, &state, &limits, &limit);
     return fault == FAULT_XBUSY ? refuse_limit(attempt, limit) : fault;
 }
 
@@ -298,14 +322,16 @@ enum fault upload_create(struct attempt *attempt)
 /* --- continuing --- */
 
 /* From here on the call is about the attachment that the record names. */
-static bool name_attachment(struct call *call, const struct blob_part_state *state)
+static enum fault name_attachment(struct attempt *attempt, const struct blob_part_state *state)
 {
+    struct call *call = attempt->call;
     struct resource *resource = ARENA_NEW(call->arena, struct resource);
     struct attachment_request *attachment = ARENA_NEW(call->arena, struct attachment_request);
     struct upload_metadata metadata;
-    struct upload_note note = read_note(state->note);
-    if (!upload_metadata_read(call->arena, note.metadata, &metadata))
-        return false;
+    struct upload_note note;
+    enum fault fault = read_note(attempt, state->note, &note);
+    if (fault || !upload_metadata_read(call->arena, note.metadata, &metadata))
+        return fault ? fault : FAULT_NUPLOAD;
     *resource = *call->resource;
     *attachment = *call->attachment;
     resource->class = metadata.class;
@@ -315,7 +341,7 @@ static bool name_attachment(struct call *call, const struct blob_part_state *sta
     attachment->promised = note.promised.size ? note.promised : NO_BYTES;
     call->resource = resource;
     call->attachment = attachment;
-    return true;
+    return FAULT_NONE;
 }
 
 static enum fault refuse_offset(struct attempt *attempt, int64_t offset)
@@ -331,8 +357,8 @@ static enum fault append(struct attempt *attempt, struct blob_part *part)
     struct kept_upload *upload = begin(attempt, state->size);
     upload->id = call->attachment->upload->id;
     enum fault fault = check_owner(attempt, state);
-    if (!fault && !name_attachment(call, state))
-        fault = FAULT_NUPLOAD;
+    if (!fault)
+        fault = name_attachment(attempt, state);
     if (!fault && call->attachment->upload->offset != state->offset)
         fault = refuse_offset(attempt, state->offset);
     if (!fault && state->offset < state->size)
@@ -368,17 +394,19 @@ enum fault upload_show(struct attempt *attempt)
 {
     struct call *call = attempt->call;
     struct blob_part_state state;
+    struct upload_note note;
     begin(attempt, 0)->is_part = true;
     enum fault fault =
         blob_part_look(store_of(attempt), call->database, call->attachment->upload->id, call->arena, &state);
     if (!fault)
         fault = check_owner(attempt, &state);
+    if (!fault)
+        fault = read_note(attempt, state.note, &note);
     if (fault)
         return refuse(attempt, fault);
     struct reply_upload *head = answer(attempt, STATUS_OK, state.offset);
-    struct bytes metadata = read_note(state.note).metadata;
     head->length = state.size;
-    head->metadata = arena_copy(call->arena, metadata.data, metadata.size);
+    head->metadata = arena_copy(call->arena, note.metadata.data, note.metadata.size);
     if (state.offset < state.size)
         add_expiry(attempt, head, state.created_s, state.changed_s);
     return FAULT_NONE;

@@ -264,6 +264,8 @@ static bool judge_task(const struct judgement *judgement, const struct stampd_op
         return refuse(judgement, "operation %s: a batch of %u is too large", from->name, task->batch);
     if (task->period && !cron_parse(bytes_of(task->period), &(struct cron){0}))
         return refuse(judgement, "operation %s: %s is no period", from->name, task->period);
+    if (task->retries && !schedule_is_retries(bytes_of(task->retries)))
+        return refuse(judgement, "operation %s: %s are no delays", from->name, task->retries);
     if (!is_zero(task->reserved, COUNT_OF(task->reserved)))
         return refuse(judgement, "operation %s: a reserved member of its task is set", from->name);
     return true;
@@ -277,6 +279,7 @@ static struct task_traits traits_of(const struct stampd_module *module, const st
                                 .batch = (int)task->batch,
                                 .limit_s = task->seconds,
                                 .period = task->period,
+                                .retries = task->retries,
                                 .module = module->name,
                                 .is_never_retried = task->never_retry,
                                 .may_clients_schedule = task->clients_may_schedule};

@@ -1,4 +1,5 @@
 /* module_access: who the caller is, what it may do, and how often (stampd.h). */
+#include "operation/module/module_access.h"
 #include "operation/module/module_document.h"
 #include "operation/module/module_try.h"
 
@@ -45,10 +46,9 @@ bool stampd_has_role(const struct stampd_call *call, const char *role)
 
 /* --- the rules --- */
 
-/* Where no rules apply. */
-static bool has_level(const struct stampd_document *document, enum access_level level)
+bool module_access_allows(const struct stampd_call *try, enum access_level level)
 {
-    const struct call *call = module_try_attempt(document->call)->call;
+    const struct call *call = module_try_attempt(try)->call;
     bool is_own = call->task && !call->task->is_of_client;
     return is_own || call->rules || call->level >= level;
 }
@@ -86,7 +86,8 @@ static enum fault judge_items(struct attempt *attempt, const struct document *do
 static bool may_look(struct stampd_document *document, judge *decide, const char *item_class)
 {
     bool may = false;
-    if (!document->draft || !document_exists(draft_base(document->draft)) || !has_level(document, LEVEL_READ))
+    if (!document->draft || !document_exists(draft_base(document->draft)) ||
+        !module_access_allows(document->call, LEVEL_READ))
         return false;
     module_try_unwatch(document->call); /* it may load a team */
     enum fault fault =
@@ -119,7 +120,7 @@ bool stampd_may_change(struct stampd_document *document)
         return false;
     if (!draft_is_changed(document->draft))
         return true;
-    if (!has_level(document, LEVEL_WRITE))
+    if (!module_access_allows(document->call, LEVEL_WRITE))
         return false;
     module_try_unwatch(document->call);
     enum fault fault = judge_change(module_try_attempt(document->call), document->draft, &may);

@@ -1,6 +1,7 @@
 /* module_search: searches written in SQL, for a module (stampd.h). */
 #include "operation/module/module_convert.h"
 #include "operation/module/module.h"
+#include "operation/module/module_search_sight.h"
 #include "operation/module/module_try.h"
 
 #include "base/clock.h"
@@ -77,5 +78,7 @@ const struct stampd_json *stampd_run_search(struct stampd_call *call, const char
         return NULL;
     }
     const struct json *root = read_rows(call, name, rows);
+    if (root && search->is_judged)
+        root = module_search_sight(call, name, root);
     return root ? value_of(root) : NULL;
 }

@@ -2,7 +2,7 @@
 #include "operation/module/module_convert.h"
 #include "operation/module/module_try.h"
 #include "model/cron.h"
-#include "operation/registry.h"
+#include "operation/tasks/task_external.h"
 #include "operation/tasks/task_request.h"
 #include "document/transaction.h"
 
@@ -65,7 +65,7 @@ void stampd_schedule(struct stampd_call *call, const struct stampd_task *task)
     if (module_try_fault(call))
         return;
     const char *name = task->operation ? task->operation : "";
-    const struct operation *operation = registry_find(bytes_of(name));
+    const struct operation *operation = task_external_find(module_try_attempt(call)->call, bytes_of(name));
     if (operation && operation->task.is_internal)
         operation = NULL;
     const char *wrong = wrong_with(task, operation);
@@ -82,6 +82,7 @@ void stampd_schedule(struct stampd_call *call, const struct stampd_task *task)
                                          .info = bytes_of(task->info),
                                          .resource = bytes_of(task->resource),
                                          .domain = bytes_of(task->domain),
+                                         .key = bytes_of(task->key),
                                          .start = task->start,
                                          .delay_ms = task->delay_s * 1000,
                                          .longest_ms = task->longest_wait_s * 1000,
@@ -155,6 +156,21 @@ void stampd_set_checkpoint(struct stampd_call *call, struct stampd_writer *write
     if ((int64_t)text.size > most)
         return module_try_fail_limit(call, "limit_task_param_bytes", most, (int64_t)text.size);
     transaction_set_checkpoint(module_try_attempt(call)->transaction, text);
+}
+
+void stampd_set_progress(struct stampd_call *call, const char *text)
+{
+    struct bytes progress = bytes_of(text);
+    if (module_try_fault(call) || !text || !task_of(call))
+        return;
+    if (!bytes_is_utf8(progress))
+        return module_try_fail(call, FAULT_BMODULE, "The progress of a task is not UTF-8.", NULL);
+    if (progress.size > TASK_PROGRESS_MOST)
+        progress.size = TASK_PROGRESS_MOST;
+    while (!bytes_is_utf8(progress))
+        progress.size--;
+    module_try_attempt(call)->fence->progress =
+        (struct bytes){arena_copy(module_try_arena(call), progress.data, progress.size), progress.size};
 }
 
 void stampd_never_retry(struct stampd_call *call)

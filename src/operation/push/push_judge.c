@@ -3,6 +3,7 @@
 
 #include "operation/caller.h"
 #include "operation/judge.h"
+#include "operation/judge_losses.h"
 #include "operation/judge_matches.h"
 #include "operation/stored_caller.h"
 
@@ -37,7 +38,7 @@ static enum fault find_caller(struct attempt *attempt, const struct ns_accounts 
 
 /* --- the matches --- */
 
-/* Each definition once: those of one are neighbours. */
+/* Each definition once, with its first version: those of one are neighbours. */
 static enum fault reduce(struct attempt *attempt, struct matched_list *list)
 {
     struct arena *arena = attempt->call->arena;
@@ -45,6 +46,8 @@ static enum fault reduce(struct attempt *attempt, struct matched_list *list)
     int64_t *versions = ARENA_ARRAY(arena, int64_t, list->count);
     size_t count = 0;
     enum fault fault = judge_matches(attempt, list->matched, list->count, versions);
+    if (!fault)
+        fault = judge_losses(attempt, list->matched, list->count, versions);
     for (size_t i = 0; !fault && i < list->count; i++) {
         const struct matched_definition *matched = &list->matched[i];
         if (!versions[i] || (count && bytes_equal(kept[count - 1].text, matched->text)))
@@ -79,6 +82,7 @@ enum fault push_judge(struct attempt *attempt, const struct subscription *subscr
     if (fault)
         return fault;
     call->rules = rights.own->rules;
+    call->rules_version = call->rules ? rights.own->rules_version : 0;
     call->filters = rights.filters;
     if (call_is_judged(call))
         fault = judge_all(attempt, &rights.own->conf.accounts, subscription, list);
@@ -87,6 +91,7 @@ enum fault push_judge(struct attempt *attempt, const struct subscription *subscr
     else
         fault = reduce(attempt, list);
     call->rules = NULL;
+    call->rules_version = 0;
     call->filters = NULL;
     call->caller = (struct rules_caller){0};
     return fault;

@@ -1,13 +1,17 @@
 /* task_cron: rules of modules, and the next time of each rule. */
 #include "operation/tasks/task_cron.h"
 
+#include <string.h>
+
 #include "base/log.h"
 #include "base/schedule.h"
 #include "model/cron.h"
 #include "model/stamp.h"
 #include "store/store_cron.h"
+#include "store/store_subscriptions.h"
 #include "store/store_tasks.h"
 #include "operation/registry.h"
+#include "operation/tasks/task_external.h"
 
 /* All that the modules of this server declare. */
 static size_t collect(struct arena *arena, struct cron_declaration **declarations_r)
@@ -26,14 +30,22 @@ static size_t collect(struct arena *arena, struct cron_declaration **declaration
     return count;
 }
 
-/* Those of the server and of its modules, for task_create in SQL. */
-static enum fault declare(struct worker_context *worker_context, struct arena *arena, int ns)
+/* Arguments of the server's own tasks may have secrets: the names of sessions, tickets of mails. */
+static bool is_kept(const struct operation *operation)
+{
+    return !operation->task.is_internal && strcmp(operation->name, PUSH_OPERATION) != 0;
+}
+
+/* Those of the server, of its modules and of external workers, for task_create in SQL. */
+static enum fault declare(struct worker_context *worker_context, struct arena *arena, int ns,
+                          const struct worker_queues *workers)
 {
     const struct settings *settings = worker_context->settings;
     size_t all = 0;
     while (registry_get(all))
         all++;
-    struct task_declaration *declarations = ARENA_ARRAY(arena, struct task_declaration, all);
+    struct task_declaration *declarations =
+        ARENA_ARRAY(arena, struct task_declaration, all + worker_queues_operations(workers));
     for (size_t i = 0; i < all; i++) {
         const struct operation *operation = registry_get(i);
         struct bytes name = bytes_of(operation->name);
@@ -41,16 +53,34 @@ static enum fault declare(struct worker_context *worker_context, struct arena *a
             .operation = name,
             .queue = schedule_queue(settings->task_queues, name, operation->task.queue),
             .batch = operation->task.batch ? operation->task.batch : 1,
+            .kept_bytes = is_kept(operation) ? (int32_t)settings->task_history_param_bytes : 0,
         };
+    }
+    for (size_t i = 0; workers && i < workers->count; i++) {
+        const struct json *names = workers->queues[i].operations;
+        for (const struct json *name = names ? names->first : NULL; name; name = name->next)
+            if (!registry_find(name->value))
+                declarations[all++] =
+                    (struct task_declaration){.operation = name->value,
+                                              .queue = workers->queues[i].number,
+                                              .batch = 1,
+                                              .kept_bytes = (int32_t)settings->task_history_param_bytes};
     }
     return store_tasks_declare(documents_store(worker_context->documents), ns, arena, declarations, all,
                                settings->limit_task_param_bytes);
 }
 
-static enum fault plan(struct worker_context *worker_context, struct arena *arena, int ns,
+static int find_queue(const struct settings *settings, const struct call *call, struct bytes name)
+{
+    const struct operation *operation = task_external_find(call, name);
+    if (operation && operation->task.is_external)
+        return operation->task.queue;
+    return schedule_queue(settings->task_queues, name, operation ? operation->task.queue : 0);
+}
+
+static enum fault plan(struct worker_context *worker_context, const struct call *call, int ns,
                        const struct cron_rule *rule)
 {
-    const struct operation *operation = registry_find(rule->operation);
     struct cron cron;
     bool is_made = false;
     if (!cron_parse(rule->period, &cron)) {
@@ -58,10 +88,9 @@ static enum fault plan(struct worker_context *worker_context, struct arena *aren
         return FAULT_NONE;
     }
     int64_t next = stamp_from_epoch_ms(cron_next_ms(&cron, stamp_to_epoch_ms(rule->after)));
-    int queue = schedule_queue(worker_context->settings->task_queues, rule->operation,
-                               operation ? operation->task.queue : 0);
-    enum fault fault =
-        store_cron_plan(documents_store(worker_context->documents), ns, arena, rule, next, queue, &is_made);
+    int queue = find_queue(worker_context->settings, call, rule->operation);
+    enum fault fault = store_cron_plan(documents_store(worker_context->documents), ns, call->arena, rule,
+                                       next, queue, &is_made);
     if (is_made)
         log_info("periodic task planned name=%.*s start=%lld", (int)rule->name.size, rule->name.data,
                  (long long)next);
@@ -78,8 +107,8 @@ enum fault task_cron(struct worker_context *worker_context, const struct call *c
     enum fault fault = store_cron_scan(documents_store(worker_context->documents), ns, call->arena,
                                        declarations, count, &rules, &count);
     if (!fault)
-        fault = declare(worker_context, call->arena, ns);
+        fault = declare(worker_context, call->arena, ns, call->workers);
     for (size_t i = 0; !fault && i < count; i++)
-        fault = plan(worker_context, call->arena, ns, &rules[i]);
+        fault = plan(worker_context, call, ns, &rules[i]);
     return fault;
 }

@@ -26,6 +26,7 @@ struct task_loss {
     struct loss loss;
     bool was_begun;  /* false: another task of its request was running */
     bool is_former;  /* its server has ended since */
+    bool is_claim;   /* an external worker has let its claim end */
     bool is_foreign; /* it belongs to another installation */
 };
 /* Is the claim of a task lost?  Call after its row was read. */

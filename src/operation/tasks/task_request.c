@@ -22,10 +22,10 @@ static int64_t owner_bytes(struct bytes name)
 static enum fault check_limits(const struct settings *settings, const struct attempt *attempt,
                                const struct task_request *request, struct task_excess *excess)
 {
-    const struct bytes words[] = {request->info, request->resource, request->domain};
+    const struct bytes words[] = {request->info, request->resource, request->domain, request->key};
     size_t count;
     transaction_tasks(attempt->transaction, &count);
-    if ((int64_t)count >= settings->limit_tasks)
+    if (!request->is_of_batch && (int64_t)count >= settings->limit_tasks)
         return over(excess, "limit_tasks", settings->limit_tasks, count + 1);
     if ((int64_t)request->param.size > settings->limit_task_param_bytes)
         return over(excess, "limit_task_param_bytes", settings->limit_task_param_bytes, request->param.size);
@@ -53,14 +53,19 @@ enum fault task_request_add(struct attempt *attempt, const struct task_request *
         .info = request->info.data ? request->info : BYTES(""),
         .resource = request->resource,
         .domain = request->domain,
+        .key = request->key,
         .start = start < TASK_PARKED ? start : TASK_PARKED - 1,
         .latest = is_bounded ? stamp_add_ms(start, request->longest_ms) : 0,
         .is_strict = request->is_strict,
+        .unique_until = request->is_unique ? stamp_add_ms(stamp_now(), request->unique_ms) : 0,
         .requester = request->requester,
         .account = request->is_of_server ? NO_BYTES : attempt->call->caller.account,
         .credential = request->is_of_server ? NO_BYTES : task_caller_credential(attempt->call),
         .is_of_client = request->is_of_client,
-        .queue = schedule_queue(settings->task_queues, name, operation->task.queue),
+        .trace = attempt->call->trace,
+        .queue = operation->task.is_external
+                     ? operation->task.queue
+                     : schedule_queue(settings->task_queues, name, operation->task.queue),
         .priority = request->priority,
         .batch = request->domain.data || !operation->task.batch ? 1 : operation->task.batch,
     };

@@ -7,14 +7,17 @@
 
 struct task_request {
     const struct operation *operation;
-    struct bytes param;                  /* JSON object; NO_BYTES: an empty one */
-    struct bytes info, resource, domain; /* NO_BYTES: none */
-    int64_t start;                       /* stamp; 0: `delay_ms` from now */
+    struct bytes param;                       /* JSON object; NO_BYTES: an empty one */
+    struct bytes info, resource, domain, key; /* NO_BYTES: none */
+    int64_t start;                            /* stamp; 0: `delay_ms` from now */
     int64_t delay_ms;
     int64_t longest_ms; /* later requests for the resource move the start at most so far; 0: any */
     int priority;
+    bool is_unique;    /* with a resource: if there is one, none is created */
+    int64_t unique_ms; /* also so long after its creation */
     bool is_strict;    /* order in the domain */
     int64_t requester; /* the limited client that requests it; 0: none */
+    bool is_of_batch;  /* its operation has a limit of its own in place of limit_tasks */
     bool is_of_server; /* it is not on behalf of the call's account, which is not recorded */
     bool is_of_client; /* it runs with the rights of the call's account, or of anybody; false: with all */
 };

@@ -6,21 +6,23 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
-#include "base/schedule.h"
 #include "segment/backlog.h"
 #include "segment/losses.h"
 #include "segment/metrics.h"
+#include "segment/task_counts.h"
+#include "model/worker_queues.h"
 #include "store/store_tasks.h"
 #include "operation/access.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_caller.h"
+#include "operation/tasks/task_result.h"
+#include "operation/tasks/task_retry.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/tasks/task_owner.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 
 enum {
-    REPORT_MOST = 2000,
     TOGETHER_MS = 1000, /* a request that has run this long begins no further task with a commit of its own */
 };
 /* Memory that a request may hold before it begins another cycle or task: an eighth of a worker's limit. */
@@ -31,7 +33,7 @@ struct run {
     struct worker_context *worker_context;
     struct call *call; /* of the manager */
     int ns;
-    struct builder *scratch; /* for results, which are discarded */
+    struct builder *scratch; /* for answers (task_result.h) */
 };
 
 enum cycle { CYCLE_FAILED, CYCLE_DONE, CYCLE_GOES_ON, CYCLE_OVER };
@@ -46,6 +48,7 @@ struct work {
     struct task_fence fence;
     int cycles;         /* committed in this request */
     int64_t longest_ms; /* of them */
+    int64_t spent_us;   /* in this request; of one that shared a commit its share */
     enum cycle cycle;   /* the outcome of the last */
     bool is_over;       /* the outcome is known */
 };
@@ -53,14 +56,6 @@ struct work {
 static struct work *work_of(struct attempt *attempt)
 {
     return (struct work *)((char *)attempt - offsetof(struct work, attempt));
-}
-
-int64_t task_run_retry_start(const struct settings *settings, int64_t failures)
-{
-    int64_t after_ms;
-    return schedule_retry_ms(settings->task_retries, failures, &after_ms)
-               ? stamp_add_ms(stamp_now(), after_ms)
-               : TASK_PARKED;
 }
 
 static struct store *store_of(const struct run *run)
@@ -76,11 +71,21 @@ static void end(struct work *work, const char *result)
     work->is_over = true;
 }
 
+/* One for external workers is nothing for the manager. */
+static void set_next(const struct run *run, struct work *work, const struct task *next)
+{
+    bool is_external = next->id.data && worker_queues_is(next->queue);
+    work->outcome->next = is_external ? (struct task){0} : *next;
+    if (is_external)
+        task_wakeup_tasks(run->worker_context, run->ns, run->call->ns, next, 1);
+}
+
 static void find_next(const struct run *run, struct work *work)
 {
+    struct task next;
     if (work->task->domain.data &&
-        store_tasks_next(store_of(run), run->ns, run->call->arena, work->task->domain, &work->outcome->next))
-        work->outcome->next = (struct task){0};
+        !store_tasks_next(store_of(run), run->ns, run->call->arena, work->task->domain, &next))
+        set_next(run, work, &next);
 }
 
 static void put_back(const struct run *run, struct work *work, const struct task_end *how, const char *result)
@@ -111,29 +116,11 @@ static void put_back(const struct run *run, struct work *work, const struct task
     find_next(run, work);
 }
 
-/* The text of a fault for the row: what the caller of an operation would have received. */
-static struct bytes report_of(struct arena *arena, const struct reply *reply)
-{
-    struct builder words = {0};
-    builder_add_bytes(&words, bytes_of(reply_words(reply)));
-    if (reply->detail)
-        builder_printf(&words, " %s", reply->detail);
-    for (int i = 0; i < reply->argument_count; i++)
-        builder_printf(&words, "%s%s", i ? ", " : " (", reply->arguments[i]);
-    if (reply->argument_count)
-        builder_add_text(&words, ")");
-    size_t size = words.size < REPORT_MOST ? words.size : REPORT_MOST;
-    while (size && !bytes_is_utf8((struct bytes){words.data, size}))
-        size--;
-    struct bytes report = {arena_copy(arena, words.data, size), size};
-    builder_free(&words);
-    return report;
-}
-
 /* When a failed attempt is repeated: as the settings define, but not sooner than the operation wants. */
 static int64_t next_start(const struct run *run, const struct work *work)
 {
-    int64_t start = task_run_retry_start(run->worker_context->settings, work->task->attempt + 1);
+    int64_t start = task_retry_start(run->worker_context->settings, run->call->workers, work->task->operation,
+                                     work->task->attempt + 1);
     int64_t least = stamp_add_ms(stamp_now(), work->attempt.retry_after_s * 1000);
     return start > least ? start : least;
 }
@@ -142,6 +129,7 @@ static void fail(const struct run *run, struct work *work, enum fault fault)
 {
     struct reply *reply = &work->outcome->reply;
     const struct task *task = work->task;
+    log_set_trace(task->trace.data);
     if (reply->fault != fault)
         reply_fault(&work->call, reply, fault, NULL, NULL);
     bool is_final = !work->operation || work->operation->task.is_never_retried || work->attempt.is_final;
@@ -149,13 +137,14 @@ static void fail(const struct run *run, struct work *work, enum fault fault)
         .start = is_final ? TASK_PARKED : next_start(run, work),
         .is_failure = true,
         .code = bytes_of(reply_code(reply)),
-        .report = report_of(run->call->arena, reply),
+        .report = task_result_report(run->call->arena, reply),
     };
     work->outcome->code = reply_code(reply);
     log_info("task failed id=%.*s operation=%.*s code=%s retry=%" PRId64 "%s", (int)task->id.size,
              task->id.data, (int)task->operation.size, task->operation.data, work->outcome->code,
              task->attempt + 1, how.start == TASK_PARKED ? " parked" : "");
     put_back(run, work, &how, "failed");
+    log_set_trace(NULL);
 }
 
 /* Time or memory ran out between two cycles, or before the first.  A task that was not begun, or has a
@@ -200,6 +189,8 @@ static void wake_managers(const struct run *run, const struct transaction *trans
 
 static enum fault enter(struct attempt_commit *commit UNUSED, struct attempt *attempt)
 {
+    log_set_trace(work_of(attempt)->task->trace.data);
+    attempt->fence->progress = NO_BYTES;
     return task_caller_enter(attempt);
 }
 
@@ -211,7 +202,7 @@ static enum cycle finish_cycle(struct run *run, struct work *work)
     struct bytes checkpoint = transaction_checkpoint(transaction);
     wake_managers(run, transaction);
     if (!checkpoint.data) {
-        work->outcome->next = *transaction_next_task(transaction);
+        set_next(run, work, transaction_next_task(transaction));
         return CYCLE_DONE;
     }
     work->task->checkpoint = checkpoint;
@@ -274,8 +265,12 @@ static enum attempt_next settle_alone(struct attempt_commit *commit, enum fault 
 static enum cycle run_cycle(struct run *run, struct work *work)
 {
     struct attempt *attempt = &work->attempt;
-    struct attempt_commit commit = {
-        .attempts = &attempt, .count = 1, .context = run, .enter = enter, .settle = settle_alone};
+    struct attempt_commit commit = {.attempts = &attempt,
+                                    .count = 1,
+                                    .context = run,
+                                    .enter = enter,
+                                    .complete = task_result_keep,
+                                    .settle = settle_alone};
     work->cycle = CYCLE_FAILED;
     begin_try(run, work);
     enum fault fault = attempt_run(&commit);
@@ -311,10 +306,12 @@ static bool is_served(const struct run *run)
 static void run_alone(struct run *run, struct work *work)
 {
     task_owner_work(run->worker_context->segment, work->task->id);
+    log_set_trace(work->task->trace.data);
+    int64_t begin_us = clock_monotonic_us();
     while (!work->is_over) {
         if (!has_time(work) || (work->cycles && (!has_room(run) || !is_served(run)))) {
             interrupt(run, work);
-            return;
+            break;
         }
         int64_t begin_ms = clock_monotonic_ms();
         if (run_cycle(run, work) == CYCLE_DONE)
@@ -324,6 +321,8 @@ static void run_alone(struct run *run, struct work *work)
             work->longest_ms = lasted_ms;
         work->cycles++;
     }
+    work->spent_us += clock_monotonic_us() - begin_us;
+    log_set_trace(NULL);
 }
 
 /* --- several in one commit --- */
@@ -363,6 +362,8 @@ static void fail_late(const struct run *run, const struct attempt_commit *commit
 /* One that stores a checkpoint gets a commit of its own. */
 static enum fault complete_together(struct attempt_commit *commit, struct attempt *attempt)
 {
+    (void)task_result_keep(commit, attempt);
+    log_set_trace(NULL); /* the lines of the commit are of all */
     return commit->count > 1 && transaction_checkpoint(attempt->transaction).data ? FAULT_CONTENTION
                                                                                   : FAULT_NONE;
 }
@@ -404,6 +405,7 @@ static void run_together(struct run *run, struct attempt **attempts, size_t coun
         return;
     begin_try(run, work_of(attempts[0]));
     (void)attempt_run(&commit);
+    log_set_trace(NULL);
 }
 
 /* --- a request --- */
@@ -446,8 +448,10 @@ static void prepare(struct run *run, struct work *work, struct task *task, struc
         .database = run->call->database,
         .operation = task->operation,
         .request_id = run->call->request_id,
+        .trace = task->trace,
         .deadline_ms = run->call->deadline_ms,
         .task = task,
+        .workers = run->call->workers,
         .level = run->call->level,
     };
     backlog_begin_task(backlog_of(run->worker_context->segment, run->ns), task->queue, task->start,
@@ -499,9 +503,14 @@ static void run_batches(struct run *run, struct work *works, size_t count)
                 is_seen[k] = true;
                 together[size++] = &works[k].attempt;
             }
+        struct attempt **all = ARENA_ARRAY(run->call->arena, struct attempt *, size);
+        memcpy(all, together, size * sizeof(struct attempt *));
         for (size_t k = 0; k < size; k++)
             limit_time(run, work_of(together[k]));
+        int64_t begin_us = clock_monotonic_us();
         run_together(run, together, size);
+        for (size_t k = 0; k < size; k++)
+            work_of(all[k])->spent_us += (clock_monotonic_us() - begin_us) / (int64_t)size;
     }
 }
 
@@ -527,22 +536,20 @@ static void run_rest(struct run *run, struct work *works, size_t count, int64_t 
     }
 }
 
-static const char *word_of(enum claim_result result)
-{
-    static const char *const words[] = {[CLAIM_GONE] = "gone",
-                                        [CLAIM_WAITING] = "waiting",
-                                        [CLAIM_RUNNING] = "running",
-                                        [CLAIM_TURN] = "turn",
-                                        [CLAIM_BUSY] = "busy"};
-    assert(result != CLAIM_DONE);
-    return words[result];
-}
-
 static void report_unclaimed(const struct task_claim *claim, struct task_outcome *outcome)
 {
-    outcome->result = word_of(claim->result);
+    outcome->result = task_result_word(claim->result);
     if (claim->result == CLAIM_WAITING)
         outcome->start = claim->task.start;
+}
+
+/* Of operations that there are: the names are few, and known. */
+static void count_operations(struct segment *segment, const struct work *works, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (works[i].operation && works[i].outcome->result)
+            task_counts_add(segment, works[i].task->operation, strcmp(works[i].outcome->result, "done") == 0,
+                            strcmp(works[i].outcome->result, "failed") == 0, works[i].spent_us);
 }
 
 static void count_ends(struct segment *segment, const struct task_outcome *outcomes, size_t count)
@@ -580,7 +587,9 @@ enum fault task_run(struct worker_context *worker_context, struct call *call, st
         run_batches(&run, works, claimed);
     run_rest(&run, works, claimed, begin_ms);
     task_owner_end(worker_context->segment);
+    task_wakeup_limited(worker_context, ns, call->ns, claims, count);
     if (!fault)
         count_ends(worker_context->segment, outcomes, count);
+    count_operations(worker_context->segment, works, claimed);
     return fault;
 }

@@ -24,7 +24,4 @@ struct task_outcome {
 MUST_USE enum fault task_run(struct worker_context *worker_context, struct call *call, struct reply *reply,
                              int ns, struct task_outcome *outcomes, size_t count);
 
-/* When a task that has failed this often is retried: a stamp, or TASK_PARKED. */
-int64_t task_run_retry_start(const struct settings *settings, int64_t failures);
-
 #endif

@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/crash.h"
 #include "base/log.h"
 #include "segment/backlog.h"
-#include "segment/losses.h"
 #include "segment/metrics.h"
 #include "store/store_tasks.h"
 #include "operation/tasks/task_wakeup.h"
@@ -18,8 +16,7 @@
 #include "operation/tasks/task_cron.h"
 #include "operation/tasks/task_issuers.h"
 #include "operation/tasks/task_sweep.h"
-#include "operation/tasks/task_owner.h"
-#include "operation/tasks/task_run.h"
+#include "operation/tasks/task_lost.h"
 #include "operation/reply.h"
 
 enum {
@@ -42,91 +39,6 @@ struct task_scan {
 
 /* --- lost attempts --- */
 
-/* The text for the history and the administrators; the word is that of the scan's answer. */
-static const struct cause {
-    const char *word, *words;
-} causes[] = {
-    [LOSS_UNKNOWN] = {"unknown", "Nobody works at it any more."},
-    [LOSS_CRASH] = {"crash", "Its worker crashed."},
-    [LOSS_KILLED] = {"killed",
-                     "Its worker was killed from outside: by an administrator, or by the kernel for "
-                     "want of memory."},
-    [LOSS_TIME] = {"time", "It exceeded its time limit, and its worker was killed."},
-    [LOSS_STOP] = {"stop", "The server was stopped before it had ended."},
-    [LOSS_EXIT] = {"exit", "Its worker ended by itself; the log says why."},
-    [LOSS_OUTCOME] = {"outcome", "Whether its commit has happened could not be determined."},
-    [LOSS_UNRECORDED] = {"unrecorded",
-                         "The attempt ended, but the database could not be reached to record how."},
-};
-static const struct cause cause_former = {"restart", "The server ended while it ran."};
-static const struct cause cause_foreign = {"foreign", "Nobody works at it any more, on another host."};
-
-struct lost_task {
-    const struct held_task *held;
-    struct task_loss loss;
-    int64_t start; /* out: of the next attempt */
-};
-
-static const struct cause *cause_of(const struct task_loss *loss)
-{
-    if (loss->is_foreign)
-        return &cause_foreign;
-    return loss->is_former ? &cause_former : &causes[loss->loss.cause];
-}
-
-static struct bytes report_of(const struct task_scan *scan, const struct lost_task *lost)
-{
-    const struct loss *loss = &lost->loss.loss;
-    struct bytes holder = lost->held->holder;
-    const char *detail = "";
-    if (loss->cause == LOSS_CRASH)
-        detail = arena_printf(scan->arena, " Signal %u (%s).", loss->detail, strsignal((int)loss->detail));
-    else if (loss->cause == LOSS_EXIT)
-        detail = arena_printf(scan->arena, " Status %u.", loss->detail);
-    return bytes_of(arena_printf(scan->arena, "%s%s It was held by %.*s.", cause_of(&lost->loss)->words,
-                                 detail, (int)holder.size, holder.data));
-}
-
-/* An operation that is never retried may have had effects outside the database.  The first loss is rarely the
- * task's own fault, unless its time was over: the task keeps its place and starts again at once. */
-static int64_t start_after_loss(const struct task_scan *scan, const struct lost_task *lost)
-{
-    const struct task *task = &lost->held->task;
-    const struct operation *operation = registry_find(task->operation);
-    if (lost->loss.loss.is_final || (operation && operation->task.is_never_retried))
-        return TASK_PARKED;
-    if (task->attempt || lost->loss.loss.cause == LOSS_TIME)
-        return task_run_retry_start(scan->worker_context->settings, task->attempt + 1);
-    return task->start;
-}
-
-/* Does the loss count?  Not if the task only shared the request of another, or was to be continued. */
-static bool is_counted(const struct task_loss *loss)
-{
-    return loss->was_begun && loss->loss.is_failure;
-}
-
-static enum fault give_up(const struct task_scan *scan, struct lost_task *lost)
-{
-    const struct task *task = &lost->held->task;
-    const struct task_fence fence = {.id = task->id, .claim = task->claim, .attempt = task->attempt};
-    bool counts = is_counted(&lost->loss);
-    const struct task_end end = {
-        .start = counts ? start_after_loss(scan, lost) : task->start,
-        .is_failure = counts,
-        .code = counts ? BYTES("LOST") : BYTES("MORE"),
-        .report = report_of(scan, lost),
-    };
-    crash_at(CRASH_TASK_LOST);
-    enum fault fault = store_tasks_put_back(scan->store, scan->ns, scan->arena, &fence, &end, &lost->start);
-    if (!fault && lost->start)
-        log_warning("task lost id=%.*s operation=%.*s why=%s holder=%.*s%s", (int)task->id.size,
-                    task->id.data, (int)task->operation.size, task->operation.data,
-                    cause_of(&lost->loss)->word, (int)lost->held->holder.size, lost->held->holder.data,
-                    counts ? "" : ": it had not begun");
-    return fault;
-}
-
 static void add_lost(const struct task_scan *scan, struct builder *out, const struct lost_task *lost)
 {
     const struct task *task = &lost->held->task;
@@ -136,8 +48,8 @@ static void add_lost(const struct task_scan *scan, struct builder *out, const st
     json_add_string(out, task->operation);
     builder_printf(out,
                    ",\"startat\":%" PRId64 ",\"retry\":%" PRId64 ",\"why\":\"%s\",\"report\":", lost->start,
-                   task->attempt + 1, cause_of(&lost->loss)->word);
-    json_add_string(out, report_of(scan, lost));
+                   task->attempt + 1, task_lost_word(&lost->loss));
+    json_add_string(out, task_lost_report(scan->arena, lost));
     builder_add_text(out, "}");
 }
 
@@ -155,16 +67,15 @@ static enum fault judge(const struct task_scan *scan, const struct held_task *he
                         bool *is_first, uint64_t *lost_r)
 {
     struct lost_task lost = {.held = held};
-    if (!task_owner_is_lost(scan->worker_context->settings, scan->worker_context->segment, held->holder,
-                            held->task.claim, held->task.id, &lost.loss)) {
+    if (!task_lost_is(scan->worker_context, held, &lost.loss)) {
         if (!*is_first)
             builder_add_text(scan->out, ",");
         *is_first = false;
         add_running(scan->out, &held->task);
         return FAULT_NONE;
     }
-    enum fault fault = give_up(scan, &lost);
-    if (fault || !lost.start || !is_counted(&lost.loss))
+    enum fault fault = task_lost_put_back(scan->worker_context, scan->call, scan->ns, &lost);
+    if (fault || !lost.start || !task_lost_counts(&lost.loss))
         return fault;
     add_lost(scan, lost_list, &lost);
     ++*lost_r;

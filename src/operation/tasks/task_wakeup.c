@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "edge/json.h"
+#include "model/worker_queues.h"
 #include "segment/backlog.h"
 #include "segment/namespaces.h"
 #include "store/store_commit.h"
@@ -84,12 +85,27 @@ void task_wakeup_ns(const struct settings *settings, struct bytes ns, int64_t st
         (void)send_wakeup(path, ns, NULL);
 }
 
+/* Of the manager's: external workers look for theirs. */
+static bool is_soon(const struct task *task, int64_t latest)
+{
+    return task->start <= latest && !worker_queues_is(task->queue);
+}
+
 static size_t count_soon(const struct task *tasks, size_t count, int64_t latest)
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
-        found += tasks[i].start <= latest;
+        found += is_soon(&tasks[i], latest);
     return found;
+}
+
+static void offer(struct backlog *backlog, const struct task *tasks, size_t count)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < count; i++)
+        is_any |= worker_queues_is(tasks[i].queue);
+    if (is_any)
+        backlog_offer(backlog);
 }
 
 void task_wakeup_tasks(const struct worker_context *worker_context, int number, struct bytes ns,
@@ -99,18 +115,19 @@ void task_wakeup_tasks(const struct worker_context *worker_context, int number, 
     const struct settings *settings = worker_context->settings;
     if (!count)
         return;
+    struct backlog *backlog = backlog_of(worker_context->segment, number);
+    offer(backlog, tasks, count);
     int64_t latest = soon(settings);
     size_t near = count_soon(tasks, count, latest);
     if (!near)
         return;
-    struct backlog *backlog = backlog_of(worker_context->segment, number);
     if (*settings->queue_remotes)
         backlog_want(backlog, ns, BACKLOG_REMOTE);
     if (!settings_wakeup_path(settings, path))
         return;
     bool is_sent = near <= WAKEUPS_MOST || send_wakeup(path, ns, NULL);
     for (size_t i = 0; i < count && near <= WAKEUPS_MOST; i++)
-        if (tasks[i].start <= latest)
+        if (is_soon(&tasks[i], latest))
             is_sent &= send_wakeup(path, ns, &tasks[i]);
     if (!is_sent)
         backlog_want(backlog, ns, BACKLOG_LOCAL);
@@ -124,6 +141,21 @@ void task_wakeup_commit(const struct worker_context *worker_context, int number,
     const struct match *match = transaction_match(transaction);
     task_wakeup_tasks(worker_context, number, ns, tasks, count);
     task_wakeup_tasks(worker_context, number, ns, match->woken, match->woken_count);
+}
+
+void task_wakeup_limited(const struct worker_context *worker_context, int number, struct bytes ns,
+                         const struct task_claim *claims, size_t count)
+{
+    char path[SETTINGS_PATH_BYTES];
+    const struct settings *settings = worker_context->settings;
+    struct backlog *backlog = backlog_of(worker_context->segment, number);
+    bool is_any = false;
+    for (size_t i = 0; i < count; i++)
+        is_any |= claims[i].result == CLAIM_DONE && claims[i].task.is_limited;
+    if (is_any && *settings->queue_remotes)
+        backlog_want(backlog, ns, BACKLOG_REMOTE);
+    if (is_any && settings_wakeup_path(settings, path) && !send_wakeup(path, ns, NULL))
+        backlog_want(backlog, ns, BACKLOG_LOCAL);
 }
 
 void task_wakeup_again(const struct settings *settings, struct segment *segment)

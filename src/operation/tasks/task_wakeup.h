@@ -5,6 +5,7 @@
 #define STAMPD_OPERATION_TASKS_TASK_WAKEUP_H
 
 #include "model/task.h"
+#include "store/store_tasks.h"
 #include "operation/worker_context.h"
 #include "segment/segment.h"
 #include "document/transaction.h"
@@ -18,6 +19,9 @@ void task_wakeup_commit(const struct worker_context *worker_context, int number,
                         const struct transaction *transaction);
 /* Something of the namespace may start at `start`: requests a scan when that is soon. */
 void task_wakeup_ns(const struct settings *settings, struct bytes ns, int64_t start);
+/* After the attempts at claimed tasks: others may begin that a limit has made wait. */
+void task_wakeup_limited(const struct worker_context *worker_context, int number, struct bytes ns,
+                         const struct task_claim *claims, size_t count);
 /* For the relay: sends what was not accepted before. */
 void task_wakeup_again(const struct settings *settings, struct segment *segment);
 

@@ -3,14 +3,23 @@ import { open } from './stampd-client/index.js'
 import { $, form, h, link } from './page.js'
 
 export const me = JSON.parse(localStorage.getItem('me'))
-const kept = `lists of ${me?.account}`
-const ids = () => JSON.parse(localStorage.getItem(kept)) ?? []
-const keep = (id) => localStorage.setItem(kept, JSON.stringify([...new Set([...ids(), id])]))
 
-function enter(account) {
-  localStorage.setItem('me', JSON.stringify(account))
-  location.reload()
+/** An account joins a team: as a member, by whom the rules decide, and in the list by which each browser of the account finds the team. */
+const join = (team, account, role) => (draft) =>
+  draft.set('Member', account, { role }).set('All', { accounts: [...team.items('Member').map(([one]) => one), account] })
+
+/** Calls `make(id)` for each list of the account, and again when the account has joined another; it returns what draws the list. */
+function follow(session, place, make) {
+  let ends = []
+  const end = session.collection('Team', 'of', me.account, { match: (team) => team.item('Member', me.account) !== undefined }).subscribe((teams) => {
+    ends.forEach((end) => end())
+    place.replaceChildren()
+    ends = teams.map(({ id }) => session.doc('List', id).subscribe(make(id)))
+  })
+  return () => [end, ...ends].forEach((end) => end())
 }
+
+const enter = (account) => { localStorage.setItem('me', JSON.stringify(account)); location.reload() }
 
 /** Copies of another account are in another database. */
 export const openTeam = (refused) => open({ ns: 'team', name: me ? `team ${me.account}` : undefined, token: me?.token, live: Boolean(me), refused })
@@ -27,10 +36,9 @@ function showDoor(session) {
 
 /** Begins a list: its team first, since a team counts from the next change on. */
 function create(session, title) {
-  const id = crypto.randomUUID()
-  session.doc('Team', id).change((team) => team.set('Member', me.account, { role: 'admin' }))
+  const id = crypto.randomUUID(), team = session.doc('Team', id)
+  team.change(join(team.get(), me.account, 'admin'))
   session.doc('List', id).change((list) => list.set('Info', { team: id, title }))
-  keep(id)
   return id
 }
 
@@ -43,56 +51,45 @@ export function showLists(session) {
       h('label', {}, 'New list ', h('input', { name: 'title', required: true, maxLength: 80 })), h('button', {}, 'Create')),
     h('p', {}, 'Your account: ', h('code', { id: 'account' }, me.account), '. Others can share their lists with it.'),
     h('button', { onclick: () => session.call('logout').finally(() => enter(null)) }, `Sign out`))
-  const ends = ids().map((id) => {
-    const a = h('a', { href: `#list/${id}` })
-    names.append(h('li', {}, a))
-    return session.doc('List', id).subscribe((list) => { a.textContent = list.item('Info')?.title ?? '…' })
+  return follow(session, names, (id) => {
+    const a = names.appendChild(h('li')).appendChild(h('a', { href: `#list/${id}` }))
+    return (list) => { a.textContent = list.item('Info')?.title ?? '…' }
   })
-  return () => ends.forEach((end) => end())
 }
 
 export function showList(session, id) {
   if (!me) return showDoor(session)
   const list = session.doc('List', id), team = session.doc('Team', id)
+  const invite = async ({ account }) => { if (!team.get().item('Member', account.trim())) team.change(join(team.get(), account.trim())) }
   const draw = () => {
-    const { known, exists } = list.get(), people = team.get().items('Member')
+    const { known, exists } = list.get(), people = team.get().items('Member'), packages = list.get().items('Package')
     if (!exists) return $('page').replaceChildren(h('h1', {}, known ? 'This list is not shared with you' : 'Reading…'), h('p', {}, `Your account: ${me.account}`))
-    keep(id)
-    const remove = (name) => h('button', { ariaLabel: `Remove ${name}`, onclick: () => list.change((list) => list.remove('Package', name)) }, 'Remove')
-    const packages = list.get().items('Package')
-    $('entries').replaceChildren(...packages.map(([name]) => h('li', {}, link(name), remove(name))))
+    if (!$('entries')) {
+      $('page').replaceChildren(
+        h('h1', { id: 'title' }), h('p', { id: 'people', className: 'lead' }), h('ul', { id: 'entries' }),
+        h('div', { id: 'invite' }, form(invite, h('label', {}, 'Invite account ', h('input', { name: 'account', required: true, pattern: '\\s*\\S{22}\\s*' })), h('button', {}, 'Invite')),
+          h('p', { className: 'quiet' }, 'The list is then among the lists of this account, in each of its browsers.')))
+    }
+    $('entries').replaceChildren(...packages.map(([name]) => h('li', {}, link(name),
+      h('button', { ariaLabel: `Remove ${name}`, onclick: () => list.change((list) => list.remove('Package', name)) }, 'Remove'))))
     $('title').textContent = list.get().item('Info').title
     $('people').textContent = packages.length ? `Shared by ${people.length === 1 ? 'you alone' : `${people.length} accounts`}.` : 'Open a package and press its button to add it.'
     $('invite').hidden = team.get().item('Member', me.account)?.role !== 'admin'
   }
-  const place = () => {
-    if (!$('entries') && list.get().exists) {
-      $('page').replaceChildren(
-        h('h1', { id: 'title' }), h('p', { id: 'people', className: 'lead' }), h('ul', { id: 'entries' }),
-        h('div', { id: 'invite' }, form(async ({ account }) => { team.change((team) => team.set('Member', account.trim(), {})) },
-          h('label', {}, 'Invite account ', h('input', { name: 'account', required: true, pattern: '\\s*\\S{22}\\s*' })), h('button', {}, 'Invite')),
-        h('p', { className: 'quiet' }, 'Send the address of this page to the person whom you have invited.')))
-    }
-    draw()
-  }
-  const ends = [list.subscribe(place), team.subscribe(place)]
+  const ends = [list, team].map((one) => one.subscribe(draw))
   return () => ends.forEach((end) => end())
 }
 
 /** Buttons that add a package to the lists, and remove it. */
 export function addButtons(session, name) {
-  const row = h('p', { className: 'row' })
-  if (!me || !ids().length) row.append(h('a', { href: '#lists' }, me ? 'Make a list to add it to' : 'Sign in to make lists'))
-  const ends = ids().map((id) => {
-    const button = h('button')
-    row.append(button)
-    const list = session.doc('List', id)
-    return list.subscribe((value) => {
-      const isIn = value.item('Package', name) !== undefined
-      button.hidden = !value.exists
-      button.textContent = `${isIn ? 'Remove from' : 'Add to'} ${value.item('Info')?.title}`
-      button.onclick = () => list.change((list) => isIn ? list.remove('Package', name) : list.set('Package', name, {}))
-    })
-  })
-  return [row, () => ends.forEach((end) => end())]
+  const buttons = h('span', { className: 'row' }), row = h('p', { className: 'row' }, buttons, h('a', { href: '#lists' }, me ? 'My lists' : 'Sign in to make lists'))
+  if (!me) return [row, () => {}]
+  return [row, follow(session, buttons, (id) => {
+    const button = buttons.appendChild(h('button'))
+    return (list) => {
+      const isIn = list.item('Package', name) !== undefined
+      const onclick = () => session.doc('List', id).change((list) => isIn ? list.remove('Package', name) : list.set('Package', name, {}))
+      Object.assign(button, { hidden: !list.exists, textContent: `${isIn ? 'Remove from' : 'Add to'} ${list.item('Info')?.title}`, onclick })
+    }
+  })]
 }

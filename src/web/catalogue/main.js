@@ -21,9 +21,8 @@ loadNames(session, (now, isAll) => {
 }).catch((fault) => { if (!names.length) say(fault.message) })
 
 function tell() {
-  const { online, pending, fault } = team.status.get()
-  const isOffline = !online && fault?.code === 'NETWORK'
-  say(fault?.code === 'SKEY' ? 'Your session has ended. Sign out, and in again.' : isOffline ? `Offline. Changes to be sent: ${pending}` : loading)
+  const { pending, fault } = team.status.get()
+  say(fault?.code === 'SKEY' ? 'Your session has ended. Sign out, and in again.' : fault?.code === 'NETWORK' ? `Offline. Changes to be sent: ${pending}` : pending ? 'Saving…' : loading)
 }
 
 function show() {
@@ -34,10 +33,8 @@ function show() {
     const [row, endRow] = addButtons(team, id), endPackage = showPackage(session, id, row)
     end = () => { endRow(); endPackage() }
   } else if (what === 'lists') end = showLists(team)
-  else {
-    $('page').replaceChildren(h('p', { className: 'quiet' }, 'Choose a package.'))
-    end = what === 'list' ? showList(team, id) : undefined
-  }
+  else if (what === 'list') end = showList(team, id)
+  else end = $('page').replaceChildren(h('p', { className: 'quiet' }, 'Choose a package.'))
   if (what) $('page').focus()
 }
 
@@ -50,6 +47,6 @@ addEventListener('keydown', (event) => {
   if (event.key === '/' && !/INPUT|TEXTAREA/.test(document.activeElement.tagName)) event.preventDefault(), $('search').focus()
 })
 addEventListener('hashchange', show)
-addEventListener('popstate', show)
 team.status.subscribe(tell)
 show()
+navigator.serviceWorker?.register('sw.js').catch(() => {}) // where the browser does not trust the certificate there is none

@@ -14,26 +14,18 @@ export async function loadNames(session, show) {
 
 /** One request; the names are shown while they come. */
 async function stream(session, show) {
-  const response = await session.call('collection', { ...QUERY, stream: true })
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   const names = []
-  for (let rest = ''; ;) {
-    const { done, value } = await reader.read()
-    if (done) throw new Error('The list of packages broke off. Reload the page.')
-    const lines = (rest + value).split('\n')
-    rest = lines.pop()
-    for (const row of lines.map((line) => JSON.parse(line))) {
-      if (row.token) return { names, token: row.token }
-      names.push(row[0])
-    }
+  for await (const rows of session.stream('collection', { ...QUERY, stream: true })) {
+    const { token } = rows.at(-1)
+    for (const [id] of token ? rows.slice(0, -1) : rows) names.push(id)
+    if (token) return { names: names.sort(), token }
     show(names, false)
   }
 }
 
 /** What has changed since; without changes, the server answers from its memory. */
 async function renew(session, { names, token }) {
-  const known = new Set(names)
-  for (let from = { token }; ;) {
+  for (let from = { token }, known = new Set(names); ;) {
     const out = await session.call('collection', { ...QUERY, ...from, limit: 1000 })
     if (out.complete && out.first) known.clear()
     for (const [id] of out.ids) known.add(id)

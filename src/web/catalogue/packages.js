@@ -1,38 +1,47 @@
 /* packages.js: the search, and the page of a package. */
 import { $, h, link } from './page.js'
 
-const ROWS = 40
-/** What was read of those in the list. @type {Map<string, string>} */
-const about = new Map()
-let present = '' // what is on the screen
+const ROWS = 40, WORDS = 7, PAUSE_MS = 150
+const about = new Map() // what was read of those in the list
+let present // what is on the screen
 
 /** Not every package comes with a description. */
 const summary = (facts) => facts?.description ?? (facts ? `${facts.section}, ${facts.version}` : '')
+const row = (id) => h('li', {}, link(id), h('span', { className: 'about' }, about.get(id) ?? ''))
 
-/** Those that begin with the words, then those that contain them. */
-function search(names, words) {
-  const first = [], others = []
-  for (const name of names) {
-    const at = name.indexOf(words)
-    if (at === 0) first.push(name)
-    else if (at > 0) others.push(name)
-    if (first.length > ROWS) break
-  }
-  return [...first, ...others].slice(0, ROWS + 1)
+/** Those that begin with the text, then those that contain it. */
+function search(names, text) {
+  const first = names.filter((name) => name.startsWith(text))
+  return [...first, ...first.length > ROWS ? [] : names.filter((name) => name.indexOf(text) > 0)].slice(0, ROWS + 1)
 }
 
+/** Packages with these words in their names and descriptions; the last one is still being typed. Without a network, none. */
+function findWords(session, words) {
+  const where = words.map((word, i) => ({ f: 'words', t: i + 1 < words.length ? 'eq' : 'sw', v1: word }))
+  return session.call('find', { c: 'Package', i: 'Sta', where, want: 'items', limit: ROWS + 1 }).then(({ items }) => items, () => [])
+}
+
+/** Names that contain the text, at once; then those of the packages that have its words. */
 export async function showFound(session, names) {
-  const found = search(names, $('search').value.trim().toLowerCase()), rows = found.slice(0, ROWS)
-  if (present === found.join()) return
-  present = found.join()
-  $('found').replaceChildren(
-    h('ul', {}, rows.map((id) => h('li', {}, link(id), h('span', { className: 'about' }, about.get(id) ?? '')))),
-    h('p', { className: 'quiet' }, found.length > ROWS ? 'There are more: type more of the name.' : found.length ? '' : 'No package has this name.'))
-  const missing = rows.filter((id) => !about.has(id))
-  if (!missing.length) return
-  const { docs } = await session.call('get', { docs: missing.map((id) => ({ c: 'Package', id })) })
+  const text = $('search').value.trim().toLowerCase(), found = search(names, text), mine = `${text}:${found}`
+  if (present === mine) return
+  present = mine
+  const list = h('ul', {}, found.slice(0, ROWS).map(row)), note = h('p', { className: 'quiet' })
+  $('found').replaceChildren(list, note)
+  const words = text.match(/[\p{L}\p{N}]+/gu)?.slice(0, WORDS)
+  if (words && found.length <= ROWS) {
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+    for (const { id, j } of present === mine ? await findWords(session, words) : []) {
+      about.set(id, summary(j))
+      if (!found.includes(id) && found.push(id) <= ROWS) list.append(row(id))
+    }
+  }
+  if (present !== mine) return
+  note.textContent = found.length > ROWS ? 'There are more: type more.' : found.length ? '' : 'Nothing is found.'
+  const missing = found.slice(0, ROWS).filter((id) => !about.has(id))
+  const { docs } = missing.length ? await session.call('get', { docs: missing.map((id) => ({ c: 'Package', id })) }) : { docs: [] }
   for (const { id, items } of docs) about.set(id, summary(items?.find((item) => item.c === 'Sta')?.j))
-  for (const li of $('found').querySelectorAll('li')) li.lastChild.textContent = about.get(li.firstChild.textContent) ?? ''
+  for (const li of list.children) li.lastChild.textContent = about.get(li.firstChild.textContent) ?? ''
 }
 
 const FACTS = { version: 'Version', section: 'Section', priority: 'Priority', architecture: 'Architecture', maintainer: 'Maintainer', size: 'Download' }

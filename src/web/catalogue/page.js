@@ -9,19 +9,14 @@ export function h(name, more = {}, ...inside) {
   return element
 }
 
-/** A form that calls `done` with its values and the name of the pressed button, and shows why that failed. */
+/** A form that calls `done`, which is asynchronous, with its values and the name of the pressed button, and shows why that failed. */
 export function form(done, ...inside) {
   const fault = h('p', { className: 'refusal', hidden: true, role: 'alert' })
   const onsubmit = async (event) => {
     event.preventDefault()
-    try {
-      const values = Object.fromEntries(new FormData(event.target))
-      event.target.reset()
-      await done(values, event.submitter?.value)
-    } catch (error) {
-      fault.textContent = error.message
-      fault.hidden = false
-    }
+    const values = Object.fromEntries(new FormData(event.target))
+    event.target.reset()
+    await done(values, event.submitter?.value).catch((error) => Object.assign(fault, { textContent: error.message, hidden: false }))
   }
   return h('form', { onsubmit }, ...inside, fault)
 }

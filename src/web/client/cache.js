@@ -28,9 +28,9 @@ export class Cache {
 
   /** Takes what the store has, in place of all that is here. */
   async load() {
+    const meanwhile = this.meanwhile = /** @type {Batch[]} */ ([]) // from here on: what comes behind `saving` may not be read
     await this.saving
-    const meanwhile = this.meanwhile = /** @type {Batch[]} */ ([])
-    const kept = await this.store.load()
+    const kept = await this.store.load().catch(error => { this.meanwhile = null; throw error })
     this.meanwhile = null
     this.copies = new Map(kept.copies.map(copy => [keyOf(copy.c, copy.id), copy]))
     this.collections = new Map(kept.collections.map(collection => [collection.def, collection]))
@@ -68,9 +68,11 @@ export class Cache {
       touched.add(key)
     }
     for (const [def, kept] of batch.collections ?? []) {
+      const c = (kept ?? this.collections.get(def))?.c
       if (kept) this.collections.set(def, kept)
       else this.collections.delete(def)
       touched.add(def)
+      if (c) touched.add(c) // members may have come and gone whose documents are as they were
     }
     for (const [id, entry] of batch.outbox ?? []) {
       for (const edit of (this.outbox.get(id) ?? entry)?.edits ?? []) touched.add(keyOf(edit.c, edit.id))
@@ -127,7 +129,13 @@ export class Cache {
   notify(keys) {
     const all = new Set()
     for (const key of [...keys, '*']) for (const listener of this.listeners.get(key) ?? []) all.add(listener)
-    for (const listener of all) listener()
+    for (const listener of all) {
+      try {
+        listener()
+      } catch (error) { // it is the application's; what is done here goes on
+        console.error(error)
+      }
+    }
   }
 
   /** Calls `listener` after a change of this document, collection, or class; `*`: of anything. @param {string} key @param {() => void} listener */

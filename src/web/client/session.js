@@ -2,6 +2,7 @@
 import { Cache } from './cache.js'
 import { Draft } from './edit.js'
 import { Fault } from './fault.js'
+import { Files } from './files.js'
 import { CollectionStore, DocumentStore, StatusStore } from './handles.js'
 import { channel, lead } from './leader.js'
 import { Live } from './live.js'
@@ -28,6 +29,7 @@ export class Session {
     this.cache = new Cache(store)
     this.cache.failed = () => this.status.set({ lasting: false })
     this.transport = new Transport(options)
+    this.files = new Files(this.transport, this.backoff)
     this.status = new StatusStore(this.cache)
     const commit = (/** @type {Batch} */ batch) => this.commit(batch)
     this.syncer = new Syncer(this.cache, this.transport, commit, count => this.progress(count))
@@ -59,7 +61,8 @@ export class Session {
     globalThis.addEventListener?.('online', this.wake)
     this.wire.post({ what: 'wants', tab: this.tab, keys: [] })
     const begins = async () => {
-      if (this.cache.store.isShared && this.status.get().lasting) await this.cache.load()
+      // without it, what was read when the session was opened and what other tabs have sent is there
+      if (this.cache.store.isShared && this.status.get().lasting) await this.cache.load().catch(this.cache.failed)
       if (this.isClosed) return
       this.status.set({ leader: true })
       this.wire.post({ what: 'who' })
@@ -102,6 +105,12 @@ export class Session {
   /** Runs an operation once, now; returns its `out`. @param {string} op @param {unknown} [param] */
   async call(op, param = {}) {
     return (await this.transport.operate(op, JSON.stringify({ param }))).out
+  }
+
+  /** The lines of an operation that streams its answer, as `collection` with `stream`, some at a time while they come: `for await (const
+   * lines of session.stream(…))`.  Stop at the last line; an answer that breaks off throws.  @param {string} op @param {unknown} [param] */
+  stream(op, param = {}) {
+    return this.transport.lines(op, JSON.stringify({ param }))
   }
 
   /** Sends what waits and brings all that is followed up to date; broken when that fails. @returns {Promise<void>} */
@@ -224,15 +233,20 @@ export class Session {
   async work() {
     this.current.push(...this.waiting.splice(0))
     let trouble
-    if (this.outbox.first) trouble = await this.outbox.step().then(() => undefined, error => error)
-    if (trouble || !this.outbox.first) {
-      if (!trouble && !this.syncer.isDue) return this.rest()
-      if (this.syncer.isDue) await this.syncer.step().catch(error => { trouble ??= error })
-    }
+    const isSending = this.outbox.first !== undefined
+    if (isSending) await this.outbox.step().catch(error => { trouble = error })
+    if (this.syncer.isDue && (trouble || !this.outbox.first)) await this.syncer.step().catch(error => { trouble ??= error })
+    else if (!isSending && !this.isUnsure) return this.rest()
+    else if (!isSending) await this.syncer.probe()
     if (trouble) throw trouble
     this.failures = 0
-    this.status.set({ online: true, fault: null })
+    this.setFault(null)
     return true
+  }
+
+  /** There was no network, and nothing is followed any more that would find out when it is back. */
+  get isUnsure() {
+    return this.status.get().fault?.code === 'NETWORK' && !this.followed().size
   }
 
   rest() {
@@ -260,8 +274,20 @@ export class Session {
 
   /** @param {Fault | null} fault */
   hear(fault) {
-    this.status.set({ online: fault?.code !== 'NETWORK', fault })
+    this.setFault(fault)
     if (!fault) this.loop.wake()
+  }
+
+  /** What the last request has found, here and in the other tabs. @param {Fault | null} fault */
+  setFault(fault) {
+    const before = this.status.get()
+    this.status.set({ online: fault?.code !== 'NETWORK', fault })
+    if (this.status.get() !== before) this.postStatus()
+  }
+
+  postStatus() {
+    const { online, fault } = this.status.get()
+    this.wire.post({ what: 'status', online, fault: fault && factsOf(fault) })
   }
 
   /** @param {number} count */
@@ -282,14 +308,14 @@ export class Session {
 
   /** @param {string} id @param {Fault | null} fault @param {any} [out] */
   settle(id, fault, out) {
-    if (this.status.get().leader) {
-      this.wire.post({ what: 'settled', id, fault: fault && factsOf(fault), out })
-      if (fault) this.options.refused?.(fault, id)
-    }
     const promise = this.promises.get(id)
     this.promises.delete(id)
     if (fault) promise?.reject(fault)
     else promise?.resolve(out)
+    if (this.status.get().leader) {
+      this.wire.post({ what: 'settled', id, fault: fault && factsOf(fault), out })
+      if (fault) this.options.refused?.(fault, id)
+    }
   }
 
   /** From another tab. @param {any} message */
@@ -304,6 +330,7 @@ export class Session {
       if (isLeader) {
         for (const key of more.keys) this.mark(key)
         this.followsChanged([])
+        this.postStatus()
       }
     } else if (what === 'who') this.wire.post({ what: 'wants', tab: this.tab, keys: [...this.follows.keys()] })
     else if (what === 'sync' && isLeader) {
@@ -311,9 +338,8 @@ export class Session {
       this.wake()
     } else if (what === 'synced' && !isLeader) {
       this.current.push(...this.waiting.splice(0))
-      this.status.set({ online: more.fault?.code !== 'NETWORK', fault: more.fault ? new Fault(more.fault) : null })
       this.finish(more.fault ? new Fault(more.fault) : null)
-    }
+    } else if (what === 'status' && !isLeader) this.status.set({ online: more.online, fault: more.fault && new Fault(more.fault) })
   }
 }
 

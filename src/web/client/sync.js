@@ -23,6 +23,7 @@ export class Syncer {
     this.progress = progress
     /** Keys of documents to be read. @type {Set<string>} */ this.documents = new Set()
     /** Definitions of collections to be read. @type {Set<string>} */ this.collections = new Set()
+    /** Collections that are not streamed. @type {Set<string>} */ this.paged = new Set()
     /** Is the document wanted by the application itself? */
     this.isFollowed = (/** @type {string} */ _key) => false
   }
@@ -68,6 +69,11 @@ export class Syncer {
     }
   }
 
+  /** Fails while there is no network; any answer will do. */
+  async probe() {
+    await this.transport.operate('sync', '{"syncs":[]}').catch(fault => { if (fault.code === 'NETWORK') throw fault })
+  }
+
   /** What the answer makes of these copies, and the keys for which it had no room.
    * @param {Copy[]} held @param {SyncAnswer[]} syncs @returns {{copies: [string, Copy][], later: string[]}} */
   take(held, syncs) {
@@ -85,8 +91,41 @@ export class Syncer {
     return { copies, later }
   }
 
+  /** The first load: one answer, taken while it comes.  @param {Kept} kept */
+  async streamCollection({ def, c, collection, value }) {
+    const param = { c, collection, value, stream: true }
+    /** @type {any[]} */ let docs = []
+    let first = true
+    for await (const lines of this.transport.lines('collection', JSON.stringify({ param }))) {
+      const token = lines.at(-1).token
+      docs.push(...(token ? lines.slice(0, -1) : lines))
+      if (!token && docs.length < PAGE) continue
+      const kept = this.cache.collections.get(def)
+      if (kept) await this.takePage(kept, { complete: true, first, docs, token })
+      if (token || !kept) return
+      first = false
+      docs = []
+    }
+  }
+
+  /** False: it is to be read in pages.  @param {Kept} kept */
+  async tryStream(kept) {
+    if (kept.token || kept.cursor || this.paged.has(kept.def)) return false
+    this.paged.add(kept.def) // if this breaks off, the next attempt has pages, which go on where they were
+    try {
+      await this.streamCollection(kept)
+      this.paged.delete(kept.def)
+      return true
+    } catch (error) {
+      if (error instanceof Fault && error.code !== 'NETWORK') return false
+      throw error
+    }
+  }
+
   /** @param {string} def */
   async readCollection(def) {
+    const first = this.cache.collections.get(def)
+    if (first && await this.tryStream(first)) return
     let isAnew = false
     for (;;) {
       const kept = this.cache.collections.get(def)

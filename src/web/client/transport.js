@@ -83,6 +83,30 @@ export class Transport {
     }
   }
 
+  /** The lines of an answer that is streamed, some at a time.  Whoever reads stops at the last line: an answer that ends otherwise has
+   * broken off.  @param {string} op @param {string} body @returns {AsyncGenerator<any[], void>} */
+  async *lines(op, body) {
+    const { out } = await this.operate(op, body)
+    if (!out?.body) throw lost('it is no stream')
+    const reader = out.body.getReader(), decoder = new TextDecoder()
+    const end = () => { reader.cancel().catch(() => {}) }
+    this.closing.signal.addEventListener('abort', end)
+    try {
+      for (let rest = ''; ;) {
+        const timer = setTimeout(end, this.patience)
+        const { done, value } = await reader.read().catch((/** @type {unknown} */ error) => { throw lost(error) })
+          .finally(() => clearTimeout(timer))
+        if (done) throw lost('it broke off')
+        const lines = (rest + decoder.decode(value, { stream: true })).split('\n')
+        rest = lines.pop() ?? ''
+        if (lines.length) yield lines.map(line => JSON.parse(line))
+      }
+    } finally {
+      this.closing.signal.removeEventListener('abort', end)
+      end()
+    }
+  }
+
   /** The server's time is this stamp now. @param {number} stamp */
   setClock(stamp) {
     const ahead = timeOf(stamp) - Date.now()

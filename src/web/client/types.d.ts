@@ -56,6 +56,18 @@ export interface Conflict {
   c: string, id: string, item?: string, key?: string, base: unknown, mine: unknown, theirs: unknown
 }
 
+export interface SendOptions {
+  /** The media type; absent: that of the blob. */
+  type?: string
+  /** Bytes of a part; a file that is no larger is sent in one request. */
+  part?: number
+  /** What `progress` named: goes on with that upload, also in another session. */
+  upload?: string
+  /** After each part; `upload` of a file that is sent in parts. */
+  progress?: (progress: { sent: number, size: number, upload?: string }) => void
+  signal?: AbortSignal
+}
+
 export interface Status {
   online: boolean, pending: number, leader: boolean, lasting: boolean
   fault: import('./fault.js').Fault | null

@@ -1,20 +1,16 @@
 /* document.jsx: one document: its versions and items, which can be edited.  A change is refused when another client was faster. */
 import { useState } from 'preact/hooks'
-import { Badge, Confirmed, Field, Form, Read, Refused, TextField, Time, useAction, useRead } from './parts.jsx'
-import { call } from './server.js'
-import { bytes, place } from './words.js'
+import { Attachment, isAttachment, NewAttachment } from './attachments.jsx'
+import { Badge, Confirmed, Field, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
+import { Rights } from './rights.jsx'
+import { call, sync } from './server.js'
+import { place } from './words.js'
 
 const nameOf = ({ c, k = '' }) => `${c}/${k}`
 
 /* An item as text: JSON, or raw. */
 function textOf(item) {
   return 's' in item ? item.s : JSON.stringify(item.j, null, 2)
-}
-
-function Attachment({ ns, class_, id, item }) {
-  const { type, size, sha } = item.j ?? {}
-  if (item.c !== 'P' || !sha) return null
-  return <p class="hint">File of {bytes(size)}, {type}. <code>{place(ns, 'doc', class_, id, 'file', item.k).slice(1)}</code></p>
 }
 
 function Item({ ns, class_, id, item, draft, set }) {
@@ -35,10 +31,16 @@ function Item({ ns, class_, id, item, draft, set }) {
   }
   return (
     <div class="item">
-      <Field label={label}>
-        {(field) => <textarea id={field} rows={rows} spellcheck={false} value={text} onInput={(event) => set(event.currentTarget.value)} />}
-      </Field>
-      <Attachment ns={ns} class_={class_} id={id} item={item} />
+      {isAttachment(item) ? (
+        <>
+          <h3>{label}</h3>
+          <Attachment ns={ns} class_={class_} id={id} item={item} />
+        </>
+      ) : (
+        <Field label={label}>
+          {(field) => <textarea id={field} rows={rows} spellcheck={false} value={text} onInput={(event) => set(event.currentTarget.value)} />}
+        </Field>
+      )}
       <p class="hint">{item.v ? <>Changed <Time stamp={item.v} /></> : 'Not stored yet'} <button type="button" onClick={() => set(null)}>Remove</button></p>
     </div>
   )
@@ -107,8 +109,34 @@ function Editor({ ns, class_, id, document, saved }) {
         </div>
       </Form>
       <NewItem add={add} />
+      {document.v !== 0 && <NewAttachment ns={ns} class_={class_} id={id} saved={saved} />}
+      {document.v !== 0 && <Removed ns={ns} document={document} />}
+      <Rights ns={ns} class_={class_} id={id} />
     </>
   )
+}
+
+/* The tombstones: a copy of the time from which the server remembers removals would lack all of them. */
+function RemovedItems({ ns, document: { c, id, ct, dt } }) {
+  const read = useRead(() => sync(ns, { c, id, v: dt, ct, dt }), [ns, c, id])
+  const row = (one) => (
+    <tr key={nameOf(one)}>
+      <th scope="row">{one.c}{one.k !== undefined && <> / {one.k}</>}</th>
+      <td><Time stamp={one.v} /></td>
+    </tr>
+  )
+  return (
+    <>
+      <h2>Removed items</h2>
+      <p class="hint">Clients with copies learn of these removals. Those before <Time stamp={dt} /> are forgotten.</p>
+      <Read of={read}>{({ dels = [] }) => <Table caption="Removed items" heads={['Item', 'Removed']} rows={dels.map(row)} empty="No item was removed." />}</Read>
+    </>
+  )
+}
+
+function Removed(of) {
+  const [isShown, setShown] = useState(false)
+  return isShown ? <RemovedItems {...of} /> : <p><button type="button" onClick={() => setShown(true)}>Show removed items</button></p>
 }
 
 export function Document({ ns, class_, id }) {

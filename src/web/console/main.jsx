@@ -5,31 +5,45 @@ import { Accounts } from './accounts.jsx'
 import { Document } from './document.jsx'
 import { Documents } from './documents.jsx'
 import { Namespaces } from './namespaces.jsx'
-import { Form, Refused, useAction } from './parts.jsx'
-import { isSignedIn, signIn, signOut, whenSignedOut } from './server.js'
+import { Form, Refused, TextField, useAction } from './parts.jsx'
+import { isSignedIn, signIn, signInByAccount, signOut, whenSignedOut } from './server.js'
+import { Queues } from './queues.jsx'
+import { Rules } from './rules.jsx'
+import { Schema } from './schema.jsx'
 import { Server } from './charts.jsx'
 import { Settings } from './settings.jsx'
 import { Tasks } from './tasks.jsx'
+import { Warnings } from './warnings.jsx'
 import { parts, place } from './words.js'
 
-const TABS = [['documents', 'Documents'], ['tasks', 'Tasks'], ['accounts', 'Accounts'], ['settings', 'Settings']]
+const TABS = [['documents', 'Documents'], ['tasks', 'Tasks'], ['accounts', 'Accounts'], ['schema', 'Schema'], ['rules', 'Rules'], ['settings', 'Settings']]
+const PAGES = { server: ['Server', Server], queues: ['Queues', Queues], warnings: ['Warnings', Warnings] }
 
 function SignIn({ done }) {
-  const [key, set] = useState('')
+  const [isByName, setByName] = useState(false)
+  const [form, setForm] = useState({ key: '', name: '', password: '' })
   const { run, refusal, isBusy } = useAction()
+  const set = (name) => (value) => setForm({ ...form, [name]: value })
   const submit = () => run(async () => {
-    await signIn(key.trim())
+    await (isByName ? signInByAccount(form.name.trim(), form.password) : signIn(form.key.trim()))
     done()
   })
   return (
     <main class="signin">
       <h1>stampd console</h1>
-      <Form action={submit}>
-        <label for="key">Administrator's key</label>
-        <input id="key" type="password" autocomplete="off" required value={key} onInput={(event) => set(event.currentTarget.value)} autofocus />
-        <p class="hint">The key stays in the memory of this page. After a reload you sign in again.</p>
+      <Form key={isByName} action={submit}>
+        {isByName ? (
+          <>
+            <TextField label="Name" value={form.name} set={set('name')} required autofocus autocomplete="username" />
+            <TextField label="Password" type="password" value={form.password} set={set('password')} required autocomplete="current-password" />
+          </>
+        ) : <TextField label="Administrator's key" type="password" value={form.key} set={set('key')} required autofocus />}
+        <p class="hint">What you sign in with stays in the memory of this page. After a reload you sign in again.</p>
         <Refused refusal={refusal} />
-        <button class="main" disabled={isBusy || !key.trim()}>Sign in</button>
+        <div class="row">
+          <button class="main" disabled={isBusy}>Sign in</button>
+          <button type="button" class="link" onClick={() => setByName(!isByName)}>{isByName ? 'Use the key' : 'Use an account'}</button>
+        </div>
       </Form>
     </main>
   )
@@ -42,6 +56,8 @@ function Namespace({ code, tab, rest }) {
       : <Documents key={rest[0]} ns={code} class_={rest[0]} />),
     tasks: () => <Tasks ns={code} id={rest[0]} />,
     accounts: () => <Accounts ns={code} id={rest[0]} />,
+    schema: () => <Schema ns={code} />,
+    rules: () => <Rules ns={code} />,
     settings: () => <Settings ns={code} />,
   }
   const page = pages[tab]
@@ -60,14 +76,15 @@ function Namespace({ code, tab, rest }) {
 function Page({ path }) {
   const [kind, code, tab = 'documents', ...rest] = path
   if (!kind) return <Namespaces />
-  if (kind === 'server') return <Server />
+  const One = PAGES[kind]?.[1]
+  if (One) return <One />
   if (kind === 'ns' && code) return <Namespace key={code} code={code} tab={tab} rest={rest} />
   return <p>There is no such page.</p>
 }
 
 function title(path) {
   if (path[0] === 'ns') return path[1]
-  return path[0] === 'server' ? 'Server' : 'Namespaces'
+  return PAGES[path[0]]?.[0] ?? 'Namespaces'
 }
 
 function App() {
@@ -92,7 +109,7 @@ function App() {
         <a class="brand" href={place()}>stampd</a>
         <nav aria-label="Console">
           <a href={place()} aria-current={path[0] ? undefined : 'page'}>Namespaces</a>
-          <a href={place('server')} aria-current={path[0] === 'server' ? 'page' : undefined}>Server</a>
+          {Object.entries(PAGES).map(([name, [words]]) => <a key={name} href={place(name)} aria-current={path[0] === name ? 'page' : undefined}>{words}</a>)}
         </nav>
         <button type="button" onClick={signOut}>Sign out</button>
       </header>

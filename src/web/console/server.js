@@ -1,4 +1,7 @@
-/* server.js: requests with the administrator's key, which is in the memory of this page and nowhere else. */
+/* server.js: requests with the administrator's key, or the session of an administrator's account, which are in the memory of this page and
+ * nowhere else. */
+
+const ACCOUNT = 'z_' // begins what takes the place of the key
 
 let key = null
 let ended = () => {}
@@ -39,9 +42,32 @@ export async function call(ns, operation, param = {}, { idempotencyKey } = {}) {
   return (await response.json()).out
 }
 
+/* What a copy lacks: the answer of a synchronisation. */
+export async function sync(ns, copy) {
+  const response = await sendWithKey(`/${encodeURIComponent(ns)}/op/sync`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ syncs: [copy] }) })
+  return (await response.json()).syncs[0]
+}
+
 /* What an operation returns that is not JSON. */
 export async function callText(ns, operation) {
   return (await sendWithKey(`/${encodeURIComponent(ns)}/op/${operation}`)).text()
+}
+
+/* Calls a queue manager, which takes the key too; a refusal does not sign out. */
+export async function callManager(code, op) {
+  const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` }
+  return (await (await send(`/${encodeURIComponent(code)}/op`, { method: 'POST', headers, body: JSON.stringify({ op }) })).json()).out
+}
+
+const fileOf = (ns, class_, id, key) => `/${[ns, 'doc', class_, id, 'file', key].map(encodeURIComponent).join('/')}`
+
+/* The file of an attachment. */
+export async function readFile(ns, class_, id, key) {
+  return (await sendWithKey(fileOf(ns, class_, id, key))).blob()
+}
+
+export async function sendFile(ns, class_, id, key, file) {
+  await sendWithKey(fileOf(ns, class_, id, key), { method: 'PUT', headers: { 'Content-Type': file.type || 'application/octet-stream' }, body: file })
 }
 
 export const ping = async (ns) => (await sendWithKey(`/${encodeURIComponent(ns)}/ping`)).json()
@@ -69,9 +95,30 @@ export async function signIn(candidate) {
   }
 }
 
+const postToZ = (operation, param, headers) => send(`/z/op/${operation}`, {
+  method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify({ param }),
+})
+
+/* With an account of z; the server ends the session when nobody signs out. */
+export async function signInByAccount(name, password) {
+  const { token } = (await (await postToZ('login', { name, password, device: 'console' })).json()).out
+  try {
+    await signIn(ACCOUNT + token)
+  } catch (refusal) {
+    endSession(token)
+    throw refusal
+  }
+}
+
+/* Nobody waits for it: the page forgets the session in any case. */
+const endSession = (token) => void postToZ('logout', {}, { Authorization: `Bearer ${token}` }).catch(() => {})
+
+export const isByAccount = () => key?.startsWith(ACCOUNT) ?? false
+
 export const isSignedIn = () => key !== null
 
 export function signOut() {
+  if (isByAccount()) endSession(key.slice(ACCOUNT.length))
   key = null
   ended()
 }

@@ -1,6 +1,6 @@
 /* tasks.jsx: the tasks of a namespace: what waits, what failed, and what an administrator does about it. */
 import { useState } from 'preact/hooks'
-import { Badge, Confirmed, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
+import { Badge, ChoiceField, Confirmed, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
 import { call } from './server.js'
 import { number, place, stampOf } from './words.js'
 
@@ -11,18 +11,71 @@ const State = ({ task }) => <Badge kind={KINDS[task.state] ?? 'quiet'}>{task.sta
 
 const Outcome = ({ attempt }) => (attempt.exc ? <Badge kind="bad">{attempt.exc}</Badge> : <Badge kind="good">done</Badge>)
 
+function Operation({ act, isBusy }) {
+  const [op, setOp] = useState('')
+  return (
+    <Form class="row" action={() => act({ pause: { op: op.trim() } })}>
+      <TextField label="Pause an operation" value={op} set={setOp} required pattern="\s*[A-Za-z][A-Za-z0-9_.\-]{0,31}\s*" />
+      <button disabled={isBusy}>Pause it</button>
+    </Form>
+  )
+}
+
 function Backlog({ ns }) {
   const backlog = useRead(() => call(ns, 'tasks', { backlog: true }), [ns])
+  const { run, refusal, isBusy } = useAction()
+  const act = (param) => run(async () => {
+    await call(ns, 'tasks', param)
+    backlog.again()
+  })
+  const pause = (one) => (
+    <tr key={one.op ?? one.qn}>
+      <th scope="row">{one.op ? `Operation ${one.op}` : `Queue ${one.qn}`}</th>
+      <td><Time stamp={one.since} /></td>
+      <td class="wide">{one.reason}</td>
+      <td><button type="button" disabled={isBusy} onClick={() => act({ resume: one.op ? { op: one.op } : { qn: one.qn } })}>Resume</button></td>
+    </tr>
+  )
   const row = (one) => (
     <tr key={one.qn}>
       <th scope="row">{one.qn}</th>
       {['due', 'later', 'running', 'parked', 'failing'].map((name) => <td key={name}>{number(one[name])}</td>)}
       <td><Time stamp={one.oldest} /></td>
+      <td><button type="button" disabled={isBusy} onClick={() => act({ pause: { qn: one.qn } })}>Pause</button></td>
     </tr>
   )
   return (
     <Read of={backlog}>
-      {({ queues }) => <Table caption="Queues" heads={['Queue', 'Due', 'Later', 'Running', 'Parked', 'Failing', 'Oldest due']} rows={queues.map(row)} empty="No tasks are waiting." />}
+      {({ queues, paused }) => (
+        <>
+          <Table caption="Queues" heads={['Queue', 'Due', 'Later', 'Running', 'Parked', 'Failing', 'Oldest due', 'Actions']} rows={queues.map(row)} empty="No tasks are waiting." />
+          <Operation act={act} isBusy={isBusy} />
+          <Refused refusal={refusal} />
+          {paused.length > 0 && <Table caption="Paused" heads={['What', 'Since', 'Reason', 'Actions']} rows={paused.map(pause)} empty="Nothing is paused." />}
+        </>
+      )}
+    </Read>
+  )
+}
+
+const RULES = { planned: 'quiet', running: 'good', parked: 'bad', unplanned: 'warn', dropped: 'warn' }
+
+function Rules({ ns }) {
+  const rules = useRead(() => call(ns, 'tasks', { rules: true }), [ns])
+  const row = (one) => (
+    <tr key={one.name}>
+      <th scope="row">{one.id ? <a href={place('ns', ns, 'tasks', one.id)}>{one.name}</a> : one.name}</th>
+      <td>{one.op}</td>
+      <td><code>{one.period}</code></td>
+      <td><Badge kind={RULES[one.state]}>{one.state}</Badge></td>
+      <td>{one.state === 'planned' && <Time stamp={one.startat} />}</td>
+      <td>{one.exc && <>{one.exc}, {number(one.retry)} failures</>}</td>
+      <td>{one.module}</td>
+    </tr>
+  )
+  return (
+    <Read of={rules}>
+      {(value) => <Table caption="Periodic tasks" heads={['Name', 'Operation', 'Period', 'State', 'Next time', 'Last fault', 'Module']} rows={value.rules.map(row)} empty="There are no periodic tasks." />}
     </Read>
   )
 }
@@ -98,10 +151,10 @@ function Task({ ns, id }) {
 }
 
 function Waiting({ ns }) {
-  const [filter, setFilter] = useState({ op: '', info: '', retry: '' })
+  const [filter, setFilter] = useState({ op: '', info: '', retry: '', state: '' })
   const set = (name) => (value) => setFilter({ ...filter, [name]: value })
   const tasks = useRead(() => call(ns, 'tasks', { list: {
-    limit: PAGE, ...(filter.op && { op: filter.op }), ...(filter.info && { info: filter.info }), ...(filter.retry && { retry: Number(filter.retry) }),
+    limit: PAGE, ...(filter.op && { op: filter.op }), ...(filter.info && { info: filter.info }), ...(filter.retry && { retry: Number(filter.retry) }), ...(filter.state && { state: filter.state }),
   } }), [ns, filter])
   const row = (task) => (
     <tr key={task.id}>
@@ -120,6 +173,7 @@ function Waiting({ ns }) {
         <TextField label="Operation" value={filter.op} set={set('op')} />
         <TextField label="Beginning of the information" value={filter.info} set={set('info')} />
         <TextField label="Least number of failures" type="number" min="0" value={filter.retry} set={set('retry')} />
+        <ChoiceField label="State" value={filter.state} set={set('state')} choices={[['', 'all'], ...Object.keys(KINDS).map((name) => [name, name])]} />
         <button type="button" onClick={tasks.again}>Read again</button>
       </div>
       <Read of={tasks}>
@@ -151,6 +205,8 @@ export function Tasks({ ns, id }) {
     <>
       <h2>Queues</h2>
       <Backlog ns={ns} />
+      <h2>Periodic tasks</h2>
+      <Rules ns={ns} />
       <h2>Tasks</h2>
       <Waiting ns={ns} />
       <h2>History</h2>

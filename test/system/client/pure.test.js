@@ -2,13 +2,15 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { readFileSync } from 'node:fs'
+import { Cache } from '../../../src/web/client/cache.js'
 import { applySync, compare, headerOf } from '../../../src/web/client/copy.js'
 import { Draft, follow, rebase, show } from '../../../src/web/client/edit.js'
 import { Fault } from '../../../src/web/client/fault.js'
 import { eventsOf } from '../../../src/web/client/live.js'
 import { delayOf } from '../../../src/web/client/loop.js'
 import { keyOfTime, stampOf, timeOf } from '../../../src/web/client/stamp.js'
-import '../../../src/web/client/node.js'
+import { memoryStore, open } from '../../../src/web/client/node.js'
+import { until } from './server.js'
 
 const casesOf = name => JSON.parse(readFileSync(new URL(`../../vectors/${name}.json`, import.meta.url), 'utf8')).cases
 
@@ -150,6 +152,48 @@ test('pauses grow, have an end, and are never shorter than the server asks', () 
   }
 })
 
+/* A store that is slow to write; what is read is what was written when the reading began, as in IndexedDB. */
+function slowStore(rows = new Map()) {
+  const later = () => new Promise(resolve => { setTimeout(resolve, 2) })
+  return {
+    isShared: true,
+    isLasting: true,
+    async load() {
+      const outbox = [...rows.values()]
+      await later()
+      return { copies: [], collections: [], outbox }
+    },
+    async commit(batch) {
+      await later()
+      for (const [id, entry] of batch.outbox ?? []) entry ? rows.set(id, entry) : rows.delete(id)
+    },
+    async close() {}
+  }
+}
+
+test('a change that is made while the store is read is not lost', async () => {
+  for (let delay = 0; delay < 8; delay++) {
+    const cache = new Cache(slowStore())
+    const ids = []
+    const change = () => {
+      const id = cache.nextId()
+      ids.push(id)
+      return cache.commit({ outbox: [[id, { id, op: 'put', at: 0, edits: [] }]] })
+    }
+    void change()
+    const loaded = cache.load()
+    for (let i = 0; i < delay; i++) await new Promise(resolve => { setTimeout(resolve, 1) })
+    void change()
+    const gone = ids[0]
+    void cache.commit({ outbox: [[gone, null]] })
+    await loaded
+    assert.deepEqual([...cache.outbox.keys()], ids.slice(1), `${delay} ms behind the beginning`)
+    await cache.saving
+    await cache.load()
+    assert.deepEqual([...cache.outbox.keys()], ids.slice(1))
+  }
+})
+
 test('events are read however their bytes are cut', async () => {
   const text = ': hello\n\nretry: 1200\nevent: ready\ndata: {"resumed":false}\n\nid: 7:9\n\nevent: change\ndata: {"changed":[["Note/é",5]]}\nid: 8\n\n'
   const bytes = new TextEncoder().encode(text)
@@ -166,4 +210,115 @@ test('events are read however their bytes are cut', async () => {
       { event: '', data: '' }, { event: 'ready', data: '{"resumed":false}', retry: 1200 }, { event: '', data: '', id: '7:9' },
       { event: 'change', data: '{"changed":[["Note/é",5]]}', id: '8' }])
   }
+})
+
+/* A server that is away at first.  It stores what it is sent, and its live events end when it goes away. */
+function playedServer() {
+  const net = { isOn: false, ends: new Set(), go: () => { net.isOn = false; for (const end of net.ends) end() } }
+  net.fetch = async (address, init) => {
+    if (!net.isOn) throw new TypeError('no network')
+    if (!address.endsWith('/live')) {
+      const syncs = (JSON.parse(init.body).syncs ?? []).map(({ c, id }) => ({ c, id, v: 7, ct: 7, dt: 7, items: [] }))
+      return new Response(JSON.stringify({ out: { v: 7 }, syncs }), { headers: { 'Content-Type': 'application/json' } })
+    }
+    return new Response(new ReadableStream({
+      start(stream) {
+        stream.enqueue(new TextEncoder().encode('event: ready\ndata: {"resumed":true}\n\n'))
+        const end = () => { if (net.ends.delete(end)) stream.close() }
+        net.ends.add(end)
+        init.signal.addEventListener('abort', end)
+      }
+    }))
+  }
+  return net
+}
+
+/** Until a session has live events. */
+async function untilLive(net) {
+  while (!net.ends.size) await new Promise(resolve => { setTimeout(resolve, 1) })
+}
+
+async function openedAt(test, net, options = {}) {
+  const session = await open({ url: 'http://played', ns: 'lab', backoff: { least: 1, most: 5 }, fetch: net.fetch, ...options })
+  test.after(() => session.close())
+  return session
+}
+
+test('a session that only has changes to send is online again when they were sent', async test => {
+  const net = playedServer()
+  const session = await openedAt(test, net)
+  const sent = session.doc('Note', 'a').change(note => note.set('Line', '1', 'bread'))
+  await until(session.status, ({ fault }) => fault?.code === 'NETWORK')
+  net.isOn = true
+  await sent
+  await until(session.status, ({ online, pending, fault }) => online && pending === 0 && fault === null)
+})
+
+test('a session that follows nothing any more finds out when the network is back', async test => {
+  const net = playedServer()
+  net.isOn = true
+  const session = await openedAt(test, net)
+  const end = session.doc('Note', 'a').subscribe(() => {})
+  await untilLive(net)
+  await session.sync()
+  net.go() // only live events notice
+  await until(session.status, ({ fault }) => fault?.code === 'NETWORK')
+  end()
+  await new Promise(resolve => { setTimeout(resolve, 20) })
+  assert.equal(session.status.get().online, false)
+  net.isOn = true
+  await until(session.status, ({ online, fault }) => online && fault === null)
+})
+
+test('a tab that another one leads knows whether there is a network', async test => {
+  const net = playedServer()
+  let begins
+  Object.defineProperty(globalThis.navigator ??= {}, 'locks', { configurable: true, value: {
+    async request(name, { signal }, hold) {
+      if (begins) await new Promise((_, reject) => { signal.addEventListener('abort', () => reject(new Error('given up'))) })
+      begins = hold
+      return hold()
+    }
+  } })
+  test.after(() => { delete globalThis.navigator.locks })
+  const shared = () => ({ ...memoryStore(), isShared: true })
+  const leader = await openedAt(test, net, { name: 'two tabs', store: shared() })
+  leader.doc('Note', 'a').subscribe(() => {})
+  await until(leader.status, ({ fault }) => fault?.code === 'NETWORK')
+  const second = await openedAt(test, net, { name: 'two tabs', store: shared() })
+  await until(second.status, ({ fault, leader }) => !leader && fault?.code === 'NETWORK')
+  net.isOn = true
+  await until(second.status, ({ online, fault }) => online && fault === null)
+  await untilLive(net)
+  net.go()
+  await until(second.status, ({ fault }) => fault?.code === 'NETWORK')
+  net.isOn = true
+  await until(second.status, ({ online }) => online)
+})
+
+test('a listener or a hook that throws stops nothing', async test => {
+  const net = playedServer()
+  net.isOn = true
+  const told = test.mock.method(console, 'error', () => {})
+  const store = { ...slowStore(), isShared: false }
+  const rows = []
+  const session = await openedAt(test, net, { store: { ...store, commit: async batch => { rows.push(batch) } } })
+  session.cache.listen('*', () => { throw new Error('of the application') })
+  await session.doc('Note', 'a').change(note => note.set('Line', '1', 'bread'))
+  await session.cache.saving
+  assert.ok(rows.some(batch => batch.outbox?.some(([, entry]) => entry)))
+  assert.ok(told.mock.callCount() > 0)
+})
+
+test('a leader whose store cannot be read again goes on with what it has', async test => {
+  const net = playedServer()
+  net.isOn = true
+  let loads = 0
+  const load = async () => {
+    if (loads++) throw new Error('closed')
+    return { copies: [], collections: [], outbox: [] }
+  }
+  const session = await openedAt(test, net, { name: 'unread', store: { ...memoryStore(), isShared: true, isLasting: true, load } })
+  await session.doc('Note', 'a').change(note => note.set('Line', '1', 'bread'))
+  assert.deepEqual([loads, session.cache.meanwhile], [2, null])
 })

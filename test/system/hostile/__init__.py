@@ -36,7 +36,9 @@ def as_bytes(text):
 
 
 def request(method='POST', target='/lab/op/put', body=b'', type=JSON, headers=(), length=None, version='HTTP/1.1'):
-    """The bytes of a request; `length` is told in place of the true one."""
+    """The bytes of a request; `length` is announced in place of the true one.  A large body is a function, which is called when it is sent."""
+    if callable(body):
+        return lambda entry: entry.ask(request(method, target, body(), type, headers, length, version))
     body = as_bytes(body)
     head = [b'%s %s %s' % (as_bytes(method), as_bytes(target), as_bytes(version)), b'Host: localhost']
     if type and body:

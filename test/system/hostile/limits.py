@@ -155,19 +155,19 @@ def keys_of_requests():
 def bodies():
     body = put_text(b'1', class_=b'"Kept"', id_=b'"body"')
     for size in (BODY_BYTES - 1, BODY_BYTES):
-        yield Case(f'body of {size} bytes', request(body=body + b' ' * (size - len(body))), 200, back=('body', None, 'j', b'1'))
+        yield Case(f'body of {size} bytes', request(body=lambda size=size: body + b' ' * (size - len(body))), 200, back=('body', None, 'j', b'1'))
     hostile = put_text()
-    yield refused(f'body of {BODY_BYTES + 1} bytes', 'ALIMIT', hostile + b' ' * (BODY_BYTES + 1 - len(hostile)), status=413)
+    yield refused(f'body of {BODY_BYTES + 1} bytes', 'ALIMIT', lambda: hostile + b' ' * (BODY_BYTES + 1 - len(hostile)), status=413)
     yield Case('body announced as a terabyte', request(body=hostile, length=1 << 40), 413, 'ALIMIT')
     yield Case('body of no bytes', request(), 400, 'AARG')
-    yield Case('form of 16 MiB', request(body=b'param=' + b'%7B' * (BODY_BYTES // 3 - 10), type=FORM), 400, 'AJSON')
+    yield Case('form of 16 MiB', request(body=lambda: b'param=' + b'%7B' * (BODY_BYTES // 3 - 10), type=FORM), 400, 'AJSON')
     most = LIMITS['limit_parts']
     for what, pair in (('pairs', b'lang=b'), ('names', b'lang'), ('nothings', b'')):
         yield Case(f'form of {most} {what}', request(body=b'&'.join([pair] * most), type=FORM, target='/lab/op/sync'), 200)
         yield refused(f'form of {most + 1} {what}', 'ALIMIT', b'&'.join([pair] * (most + 1)) + b'&', type=FORM)
-        yield refused(f'form of a million {what}', 'ALIMIT', b'&'.join([pair] * 1000000), type=FORM)
+        yield refused(f'form of a million {what}', 'ALIMIT', lambda pair=pair: b'&'.join([pair] * 1000000), type=FORM)
     yield refused('query string and form over the limit together', 'ALIMIT', b'&'.join([b'lang=b'] * (most - 1)), type=FORM, target='/lab/op/put?lang=b&lang=b')
-    yield refused('form of 16 million separators', 'ALIMIT', b'&' * (BODY_BYTES - 1), type=FORM)
+    yield refused('form of 16 million separators', 'ALIMIT', lambda: b'&' * (BODY_BYTES - 1), type=FORM)
 
 
 def cases():

@@ -175,10 +175,43 @@ static enum stampd_outcome look(struct stampd_call *call)
     return stampd_result(call, result);
 }
 
+static const struct stampd_search searches[] = {
+    {.name = "Items",
+     .sql =
+         "select class, id, iclass as item, key, content from item where class = $1 order by id, iclass, key",
+     .arguments = 1,
+     .is_judged = true},
+    {.name = "Documents",
+     .sql = "select class, id, null as item from doc where class = $1 order by id",
+     .arguments = 1,
+     .is_judged = true},
+    {.name = "Unnamed",
+     .sql = "select class, 1 as id from doc where class = $1",
+     .arguments = 1,
+     .is_judged = true},
+    {.name = NULL},
+};
+
+/* {"c","search"}: the rows of a search of the class. */
+static enum stampd_outcome seek(struct stampd_call *call)
+{
+    const struct stampd_json *param = stampd_param(call);
+    const char *class = stampd_read_text(call, param, "c", 1, 64);
+    struct stampd_writer *result = stampd_write_object(call);
+    stampd_add_value(result, "rows",
+                     stampd_run_search(call, stampd_read_text(call, param, "search", 1, 64), &class, 1));
+    return stampd_result(call, result);
+}
+
 static const struct stampd_operation operations[] = {
+    {.name = "Seek", .access = STAMPD_PUBLIC, .is_read_only = true, .work = seek},
     {.name = "Look", .access = STAMPD_PUBLIC, .work = look, .flags = STAMPD_GRANTS_READ},
     {.name = NULL},
 };
 
-const struct stampd_module stampd_module = {
-    .abi = STAMPD_ABI, .name = "filters", .version = VERSION, .operations = operations, .filters = filters};
+const struct stampd_module stampd_module = {.abi = STAMPD_ABI,
+                                            .name = "filters",
+                                            .version = VERSION,
+                                            .operations = operations,
+                                            .searches = searches,
+                                            .filters = filters};

@@ -84,8 +84,8 @@ static enum stampd_outcome fail(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-/* Counts once in each of `cycles` commits, with `bytes` of memory for each; dies in the cycle `die` of the
- * first attempt. */
+/* Counts once in each of `cycles` commits, the last one when there is the file `gate`, with `bytes` of memory
+ * for each; dies in the cycle `die` of the first attempt. */
 static enum stampd_outcome cycles(struct stampd_call *call)
 {
     const struct stampd_json *param = stampd_param(call);
@@ -105,7 +105,11 @@ static enum stampd_outcome cycles(struct stampd_call *call)
         struct stampd_writer *left = stampd_write_object(call);
         stampd_add_integer(left, "done", done + 1);
         stampd_set_checkpoint(call, left);
+        stampd_set_progress(call, stampd_read_text_or(call, param, "progress", 0, MANY, NULL));
     }
+    const char *gate = stampd_read_text_or(call, param, "gate", 1, WORD, NULL);
+    while (gate && done + 1 == wanted && access(gate, F_OK) != 0 && stampd_time_left_ms(call) > 0)
+        usleep(2000);
     return STAMPD_DONE;
 }
 
@@ -162,7 +166,11 @@ static enum stampd_outcome bulk(struct stampd_call *call)
         return stampd_raise(call, "ABULK", NULL, NULL);
     if (stampd_read_boolean_or(call, param, "steps", false) && !stampd_checkpoint(call))
         stampd_set_checkpoint(call, stampd_write_object(call));
-    return STAMPD_DONE;
+    static char letters[10000];
+    memset(letters, 'a', sizeof letters);
+    size_t answer = (size_t)stampd_read_integer_or(call, param, "answer", 0, sizeof letters - 2, 0);
+    letters[0] = letters[answer ? answer - 1 : 1] = '"';
+    return answer ? stampd_result_json(call, stampd_bytes(letters, answer)) : STAMPD_DONE;
 }
 
 /* Writes down what it is told of itself. */
@@ -202,6 +210,8 @@ static const struct stampd_task_class brief = {.seconds = 1, .clients_may_schedu
 static const struct stampd_task_class together = {.batch = 10, .clients_may_schedule = true};
 static const struct stampd_task_class soon_over = {.batch = 10, .seconds = 2, .clients_may_schedule = true};
 
+static const struct stampd_task_class patient = {.retries = "2h..8hx3", .clients_may_schedule = true};
+
 static const struct stampd_operation operations[] = {
     {.name = "Count", .access = STAMPD_PUBLIC, .work = count_one, .task = &for_clients},
     {.name = "Secret", .work = count_one},
@@ -211,6 +221,7 @@ static const struct stampd_operation operations[] = {
     {.name = "Look", .access = STAMPD_PUBLIC, .is_read_only = true, .work = plan, .task = &for_clients},
     {.name = "Fail", .access = STAMPD_PUBLIC, .work = fail, .task = &for_clients},
     {.name = "Once", .access = STAMPD_PUBLIC, .work = fail, .task = &idempotency},
+    {.name = "Patient", .access = STAMPD_PUBLIC, .work = fail, .task = &patient},
     {.name = "Cycles", .access = STAMPD_PUBLIC, .work = cycles, .task = &for_clients},
     {.name = "Slow", .access = STAMPD_PUBLIC, .work = cycles, .task = &slow},
     {.name = "Die", .access = STAMPD_PUBLIC, .work = die, .task = &for_clients},

@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""worker.py https://host/namespace QUEUE KEY_FILE: takes tasks of one queue, and stores what it has made of each with its end."""
+import json, os, signal, ssl, sys, threading, urllib.request
+url, queue, key, stop = sys.argv[1], int(sys.argv[2]), open(sys.argv[3]).read().strip(), threading.Event()
+trust = ssl.create_default_context(cafile=os.environ.get('CERTIFICATE'))
+def call(name, **param):
+    request = urllib.request.Request(f'{url}/op/{name}', json.dumps({'param': param}).encode(), {'Authorization': 'Bearer ' + key, 'Content-Type': 'application/json'})
+    return json.load(urllib.request.urlopen(request, context=trust, timeout=90))['out']
+def keep(claim, over):
+    while not over.wait(20): call('keep', **claim)
+def work(param):  # yours: the result, and the changes of documents that happen with the end of the task, or not at all
+    return param['text'].upper(), [{'c': 'Note', 'id': param['id'], 'items': [{'c': 'Loud', 'j': param['text'].upper()}]}]
+signal.signal(signal.SIGTERM, lambda *_: stop.set())
+while not stop.is_set():
+    try:
+        answer = call('take', qn=queue, wait=20, claim=60, worker=f'python-{os.getpid()}')
+        for task in answer['tasks']:
+            claim, over = {name: task[name] for name in ('id', 'starttime', 'retry')}, threading.Event()
+            threading.Thread(target=keep, args=(claim, over), daemon=True).start()
+            try:
+                result, docs = work(task['param'])
+                call('done', **claim, result=result, docs=docs)
+            except (ValueError, KeyError, TypeError) as problem:
+                call('fail', **claim, report=repr(problem))
+            finally:
+                over.set()
+        stop.wait(answer['pause'] / 1000)
+    except OSError as problem:  # 409: the claim has ended, another has the task; nobody answers: the claim ends, the task comes again
+        print(problem, file=sys.stderr)
+        stop.wait(2)

@@ -1,0 +1,29 @@
+#!/bin/bash
+# worker.sh: takes tasks of one queue, runs a program for each, and ends them.  Needs curl and jq.
+#   worker.sh https://host/namespace QUEUE KEY_FILE PROGRAM…
+# The program gets the task's param on its input and leaves JSON on its output; another status than 0 is a failure.
+set -uo pipefail
+url=$1 queue=$2 headers=$(mktemp) stop=
+printf 'Authorization: Bearer %s\nContent-Type: application/json\n' "$(cat "$3")" > "$headers"
+shift 3
+trap 'rm -f "$headers"' EXIT
+trap 'stop=1' TERM INT
+call() { curl -sS $CURL_OPTIONS "$url/op/$1" -H "@$headers" -d "$2"; }
+: "${CURL_OPTIONS:=}"
+while [ -z "$stop" ]; do
+  answer=$(call take "{\"param\":{\"qn\":$queue,\"wait\":20,\"claim\":60,\"worker\":\"$(hostname)-$$\"}}")
+  task=$(jq -c '.out.tasks[0] // empty' <<< "$answer")
+  if [ -z "$task" ]; then
+    sleep "$(jq -r '(.out.pause // 2000) / 1000' <<< "$answer" 2> /dev/null || echo 2)"
+    continue
+  fi
+  claim=$(jq -c '{id, starttime, retry}' <<< "$task")
+  (while sleep 20; do call keep "{\"param\":$claim}" > /dev/null; done) & keeper=$!
+  if result=$(jq -c .param <<< "$task" | "$@"); then
+    end=$(jq -nc --argjson claim "$claim" --arg result "$result" '{param: ($claim + {result: ($result | fromjson? // $result)})}')
+    call done "$end" > /dev/null
+  else
+    call fail "{\"param\":$(jq -c --arg report "status $?" '. + {report: $report}' <<< "$claim")}" > /dev/null
+  fi
+  kill "$keeper"; wait "$keeper" 2> /dev/null
+done

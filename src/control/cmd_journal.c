@@ -1,0 +1,368 @@
+/* cmd_journal: `stampctl journal`: tests a stamp-journal without a program. */
+#include "control/control.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "control/journal_shell.h"
+#include "control/message.h"
+
+enum { LINES_MOST = 20, PAGE = 1000, PING_S = 30 };
+
+/* Reads options and arguments, and connects.  False: ends with `status_r`. */
+static bool begin(struct journal_shell *shell, const struct command *command, const struct option_line *own,
+                  size_t own_count, int argc, char **argv, char ***words_r, int *count_r, int *status_r)
+{
+    const struct option_line common[] = {JOURNAL_SHELL_LINES(shell)};
+    struct option_line lines[LINES_MOST];
+    if (own_count)
+        memcpy(lines, own, own_count * sizeof *own);
+    memcpy(lines + own_count, common, sizeof common);
+    enum options_result result =
+        options_read(command, lines, own_count + COUNT_OF(common), argc, argv, words_r, count_r);
+    *status_r = result == OPTIONS_READ
+                    ? journal_shell_open(shell, command->name, strcmp(command->name, "journal ping") != 0)
+                    : options_status(result);
+    return result == OPTIONS_READ && *status_r == CONTROL_DONE;
+}
+
+/* Runs it, prints the record that is returned, and closes. */
+static int finish(struct journal_shell *shell, const struct command *command,
+                  const struct stampd_journal_request *request, bool has_value)
+{
+    struct stampd_journal_answer answer;
+    struct stampd_journal_record record;
+    int status = journal_shell_run(shell, command->name, request, &answer);
+    if (status == CONTROL_DONE)
+        journal_shell_print(shell, &answer,
+                            stampd_journal_next_record(&answer, &record) == 0 ? &record : NULL, has_value);
+    journal_shell_close(shell);
+    return status;
+}
+
+static int ping(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "journal ping",
+        "",
+        0,
+        0,
+        "Check that a stamp-journal answers.",
+        "With --ns and --key-file it also checks the key and that the namespace is served.\n"};
+    struct journal_shell shell = JOURNAL_SHELL(control);
+    struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
+    struct stampd_journal_answer answer;
+    struct record line = {0};
+    char **words;
+    int count, status;
+    if (!begin(&shell, &command, NULL, 0, argc, argv, &words, &count, &status))
+        return status;
+    request.function = STAMPD_JOURNAL_PING;
+    int64_t start_us = clock_monotonic_us();
+    status = journal_shell_run(&shell, command.name, &request, &answer);
+    int64_t spent_us = clock_monotonic_us() - start_us;
+    if (status == CONTROL_DONE && shell.ns) { /* a key that no record has is as good as any */
+        request.function = STAMPD_JOURNAL_GET;
+        request.key = journal_shell_text("stampctl.ping");
+        int error = stampd_journal_run(shell.journal, &request, &answer);
+        struct bytes word = {answer.error.size ? answer.error.data : "", answer.error.size};
+        if (error ||
+            (word.size && !bytes_equal(word, BYTES("NOT_FOUND")) && !bytes_equal(word, BYTES("RIGHT")))) {
+            message_print("%s: %s", command.name,
+                          error ? strerror(error) : message_quote(control->arena, word));
+            status = CONTROL_FAILED;
+        }
+    }
+    journal_shell_close(&shell);
+    if (status == CONTROL_DONE && shell.is_json) {
+        record_add_i64(&line, "microseconds", spent_us);
+        record_print(&line);
+    } else if (status == CONTROL_DONE) {
+        printf("OK  %lld us\n", (long long)spent_us);
+    }
+    return status;
+}
+
+static int get(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"journal get", "KEY", 1, 1, "Print a record.", NULL};
+    struct journal_shell shell = JOURNAL_SHELL(control);
+    struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
+    bool is_probe = false, is_idle = false;
+    int64_t work_ms = 0, ttl_ms = 0;
+    const struct option_line lines[] = {
+        {.name = "probe", .help = "Without the value, which touches nothing.", .flag = &is_probe},
+        {.name = "work",
+         .argument = "MS",
+         .help = "Mark it as worked on.",
+         .number = &work_ms,
+         .most = INT32_MAX},
+        {.name = "idle", .help = "Leave alone what is worked on.", .flag = &is_idle},
+        {.name = "ttl",
+         .argument = "MS",
+         .help = "Move its end so far from now.",
+         .number = &ttl_ms,
+         .most = INT64_MAX}};
+    char **words;
+    int count, status;
+    if (!begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
+        return status;
+    request.function = STAMPD_JOURNAL_GET;
+    request.key = journal_shell_text(words[0]);
+    request.timeout_ms = (uint64_t)(ttl_ms ? ttl_ms : work_ms);
+    request.flags = (is_probe ? 0u : STAMPD_JOURNAL_DATA) | (is_idle ? STAMPD_JOURNAL_WORKED_ON : 0u) |
+                    (ttl_ms ? STAMPD_JOURNAL_UPDATE_TIMEOUT : 0u);
+    return finish(&shell, &command, &request, !is_probe);
+}
+
+/* All pages, up to `most` records; 0: all. */
+static int print_pages(struct journal_shell *shell, const char *command,
+                       struct stampd_journal_request *request, int64_t most)
+{
+    struct stampd_journal_answer answer;
+    struct stampd_journal_record record;
+    int status;
+    for (int64_t left = most ? most : INT64_MAX; left > 0;) {
+        request->count = left < PAGE ? (unsigned)left : PAGE;
+        status = journal_shell_run(shell, command, request, &answer);
+        if (status != CONTROL_DONE)
+            return status;
+        for (; stampd_journal_next_record(&answer, &record) == 0; left--)
+            journal_shell_print(shell, &answer, &record, request->flags & STAMPD_JOURNAL_DATA);
+        if (!answer.cursor.size)
+            break;
+        request->query = STAMPD_JOURNAL_CURSOR;
+        request->key.data = arena_copy(shell->control->arena, answer.cursor.data, answer.cursor.size);
+        request->key.size = answer.cursor.size;
+    }
+    return CONTROL_DONE;
+}
+
+static int list(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"journal list",
+                                           "[FROM [TO]]",
+                                           0,
+                                           2,
+                                           "Print the records from one key to another, both included.",
+                                           "Needs a key that is valid for all records of the namespace.\n"};
+    struct journal_shell shell = JOURNAL_SHELL(control);
+    struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
+    bool is_probe = false;
+    const char *pattern = NULL;
+    int64_t most = 0;
+    const struct option_line lines[] = {{.name = "pattern",
+                                         .argument = "REGEX",
+                                         .help = "Those whose key matches, instead of FROM and TO.",
+                                         .text = &pattern},
+                                        {.name = "limit",
+                                         .argument = "COUNT",
+                                         .help = "At most so many (default: all).",
+                                         .number = &most,
+                                         .most = INT64_MAX},
+                                        {.name = "probe", .help = "Without the values.", .flag = &is_probe}};
+    char **words;
+    int count, status;
+    if (!begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
+        return status;
+    if (pattern && count) {
+        message_print("%s: either --pattern or keys are expected", command.name);
+        journal_shell_close(&shell);
+        return CONTROL_WRONG;
+    }
+    request.function = STAMPD_JOURNAL_GET;
+    request.flags = is_probe ? 0u : STAMPD_JOURNAL_DATA;
+    request.query = pattern ? STAMPD_JOURNAL_PATTERN : STAMPD_JOURNAL_RANGE;
+    request.key = journal_shell_text(pattern ? pattern : count > 0 ? words[0] : "");
+    request.other = journal_shell_text(count > 1 ? words[1] : "");
+    status = print_pages(&shell, command.name, &request, most);
+    journal_shell_close(&shell);
+    return status;
+}
+
+static int set(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"journal set", "KEY VALUE", 2, 2, "Store a record.", NULL};
+    struct journal_shell shell = JOURNAL_SHELL(control);
+    struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
+    const char *type = "string";
+    bool may_overwrite = false, is_touched = false;
+    int64_t ttl_ms = 0;
+    unsigned char bytes[8];
+    const struct option_line lines[] = {
+        {.name = "type",
+         .argument = "TYPE",
+         .help = "string (default), integer, float, boolean, buffer or void.",
+         .text = &type},
+        {.name = "ttl",
+         .argument = "MS",
+         .help = "It ends so many milliseconds from now (default: never).",
+         .number = &ttl_ms,
+         .most = INT64_MAX},
+        {.name = "touch", .help = "Each get of its value moves its end again.", .flag = &is_touched},
+        {.name = "overwrite", .help = "Also where there is a record.", .flag = &may_overwrite}};
+    char **words;
+    int count, status;
+    if (!begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
+        return status;
+    request.function = STAMPD_JOURNAL_SET;
+    request.key = journal_shell_text(words[0]);
+    request.timeout_ms = (uint64_t)ttl_ms;
+    request.flags =
+        (may_overwrite ? STAMPD_JOURNAL_OVERWRITE : 0u) | (is_touched ? STAMPD_JOURNAL_UPDATE_TIMEOUT : 0u);
+    if (!journal_shell_read_value(command.name, type, words[1], bytes, &request)) {
+        journal_shell_close(&shell);
+        return CONTROL_WRONG;
+    }
+    return finish(&shell, &command, &request, false);
+}
+
+/* Waits for a change; over TCP the server would close an idle connection. */
+static int await_change(struct journal_shell *shell)
+{
+    struct stampd_journal_request ping = STAMPD_JOURNAL_REQUEST;
+    struct stampd_journal_answer answer;
+    struct stampd_journal_text changed;
+    int64_t pause_s = shell->timeout_s < PING_S ? shell->timeout_s : PING_S;
+    int error;
+    ping.function = STAMPD_JOURNAL_PING;
+    while ((error = stampd_journal_next_notice(shell->journal, (int)pause_s * 1000, &changed)) == ETIMEDOUT)
+        if ((error = stampd_journal_run(shell->journal, &ping, &answer)) != 0)
+            break;
+    return error;
+}
+
+/* Prints the record, or null, at first and after each change. */
+static int follow(struct journal_shell *shell, const struct command *command, const char *key, int64_t most)
+{
+    struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
+    struct stampd_journal_answer answer;
+    struct stampd_journal_record record;
+    int error = 0;
+    request.function = STAMPD_JOURNAL_GET;
+    request.flags = STAMPD_JOURNAL_DATA | STAMPD_JOURNAL_LISTEN;
+    request.key = journal_shell_text(key);
+    for (int64_t count = 0; !error && (!most || count < most); count++) {
+        if (count)
+            error = await_change(shell);
+        if (!error)
+            error = stampd_journal_run(shell->journal, &request, &answer);
+        if (error)
+            break;
+        bool is_there = stampd_journal_next_record(&answer, &record) == 0;
+        struct bytes word = {answer.error.size ? answer.error.data : "", answer.error.size};
+        if (word.size && !bytes_equal(word, BYTES("NOT_FOUND"))) {
+            message_print("%s: %s", command->name, message_quote(shell->control->arena, word));
+            return CONTROL_FAILED;
+        }
+        if (is_there)
+            journal_shell_print(shell, &answer, &record, true);
+        else
+            puts("null");
+        fflush(stdout);
+    }
+    if (error)
+        message_print("%s: %s", command->name, strerror(error));
+    return error ? CONTROL_FAILED : CONTROL_DONE;
+}
+
+static int listen_to(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "journal listen", "KEY", 1, 1, "Print a record, and again after each change.", NULL};
+    struct journal_shell shell = JOURNAL_SHELL(control);
+    int64_t most = 0;
+    const struct option_line line = {.name = "count",
+                                     .argument = "COUNT",
+                                     .help = "End after so many lines (default: never).",
+                                     .number = &most,
+                                     .most = INT64_MAX};
+    char **words;
+    int count, status;
+    if (!begin(&shell, &command, &line, 1, argc, argv, &words, &count, &status))
+        return status;
+    status = follow(&shell, &command, words[0], most);
+    journal_shell_close(&shell);
+    return status;
+}
+
+/* The functions that take a key, perhaps a further argument, and perhaps a flag that overwrites. */
+struct deed {
+    struct command command;
+    enum stampd_journal_function function;
+    const char *flag, *flag_help; /* NULL: none */
+};
+
+static int run_deed(struct control *control, const struct deed *deed, int argc, char **argv)
+{
+    struct journal_shell shell = JOURNAL_SHELL(control);
+    struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
+    bool has_flag = false, is_read = true;
+    unsigned char bytes[8];
+    const struct option_line line = {.name = deed->flag, .help = deed->flag_help, .flag = &has_flag};
+    char **words;
+    int count, status;
+    int64_t lock_ms;
+    if (!begin(&shell, &deed->command, &line, deed->flag ? 1 : 0, argc, argv, &words, &count, &status))
+        return status;
+    request.function = deed->function;
+    request.key = journal_shell_text(words[0]);
+    request.flags = has_flag ? STAMPD_JOURNAL_OVERWRITE : 0u;
+    if (deed->function == STAMPD_JOURNAL_RENAME) {
+        request.other = journal_shell_text(words[1]);
+    } else if (deed->function == STAMPD_JOURNAL_LOCK) {
+        is_read = bytes_to_i64(bytes_of(words[1]), &lock_ms) && lock_ms > 0;
+        request.timeout_ms = (uint64_t)lock_ms;
+        if (!is_read)
+            message_print("%s: \"%s\": milliseconds are expected", deed->command.name, words[1]);
+    } else if (count > 1) {
+        bool is_float = deed->function == STAMPD_JOURNAL_ADD && strpbrk(words[1], ".eE");
+        is_read = journal_shell_read_value(deed->command.name, is_float ? "float" : "integer", words[1],
+                                           bytes, &request);
+    }
+    if (is_read)
+        return finish(&shell, &deed->command, &request, true);
+    journal_shell_close(&shell);
+    return CONTROL_WRONG;
+}
+
+#define DEED(name, function, arguments, words, summary, details, flag, help)                                 \
+    static int run_##name(struct control *control, int argc, char **argv)                                    \
+    {                                                                                                        \
+        static const struct deed deed = {                                                                    \
+            {"journal " #name, arguments, words, words, summary, details}, function, flag, help};            \
+        return run_deed(control, &deed, argc, argv);                                                         \
+    }
+DEED(delete, STAMPD_JOURNAL_DELETE, "KEY", 1, "Delete a record.", NULL, "immediate",
+     "Its timestamp is not remembered.")
+DEED(add, STAMPD_JOURNAL_ADD, "KEY NUMBER", 2, "Add to an integer or a float; print the sum.", NULL, "create",
+     "Also where there is no record.")
+DEED(not, STAMPD_JOURNAL_NOT, "KEY", 1, "Turn a boolean round; print it.", NULL, NULL, NULL)
+DEED(truncate, STAMPD_JOURNAL_TRUNCATE, "KEY SIZE", 2, "Cut a string or a buffer to a size in bytes.", NULL,
+     NULL, NULL)
+DEED(rename, STAMPD_JOURNAL_RENAME, "KEY NEW", 2, "Give a record another key.", NULL, "overwrite",
+     "Also onto another record.")
+DEED(lock, STAMPD_JOURNAL_LOCK, "KEY MS", 2, "Lock a record for some time.",
+     "The lock is its connection's, which ends with the command: only time unlocks the record.\n", "create",
+     "Also a key without a record.")
+
+int control_journal(struct control *control, int argc, char **argv)
+{
+    static const struct choice choices[] = {
+        {"ping", "Check that a stamp-journal answers.", ping},
+        {"get", "Print a record.", get},
+        {"list", "Print many records.", list},
+        {"listen", "Print a record after each change.", listen_to},
+        {"set", "Store a record.", set},
+        {"delete", "Delete a record.", run_delete},
+        {"add", "Add to a number.", run_add},
+        {"not", "Turn a boolean round.", run_not},
+        {"truncate", "Cut a value.", run_truncate},
+        {"rename", "Give a record another key.", run_rename},
+        {"lock", "Lock a record for some time.", run_lock},
+    };
+    return options_choose("journal", "Test a stamp-journal without a program of yours.\n", choices,
+                          COUNT_OF(choices), control, argc, argv);
+}

@@ -1,0 +1,109 @@
+/* files_place: the row of stampd.blob_place, and counts of the rows of files. */
+#include "control/files/files_place.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "control/message.h"
+#include "control/ns_registry.h"
+#include "edge/object_stores.h"
+
+static const char DIRECTORY[] = "directory";
+
+/* --- stores of the settings --- */
+
+static const char *keep(struct control *control, const char *text)
+{
+    return text ? arena_copy(control->arena, text, strlen(text)) : NULL;
+}
+
+bool files_place_find(struct control *control, const char *name, struct object_store_place *place_r)
+{
+    char problem[400];
+    const struct object_store_place *place = NULL;
+    struct object_stores *stores =
+        object_stores_open(control->settings.object_stores_file, problem, sizeof problem);
+    bool is_found = stores && object_stores_find(stores, name, &place, problem, sizeof problem);
+    if (is_found)
+        *place_r = (struct object_store_place){
+            .endpoint = keep(control, place->endpoint),
+            .bucket = keep(control, place->bucket),
+            .region = keep(control, place->region),
+            .prefix = keep(control, place->prefix),
+            .key_id = keep(control, place->key_id),
+            .secret_key = keep(control, place->secret_key),
+            .ca_file = keep(control, place->ca_file),
+            .is_path_style = place->is_path_style,
+        };
+    else
+        message_print("%s", problem);
+    object_stores_close(stores);
+    return is_found;
+}
+
+/* --- the command --- */
+
+static const char *shown(struct arena *arena, struct bytes store)
+{
+    return store.size ? arena_copy(arena, store.data, store.size) : DIRECTORY;
+}
+
+static bool show(struct control *control, const struct ns_target *target)
+{
+    struct pg_result *rows;
+    const char *code = target->conf->code;
+    if (!control_query(control, target->pg, code, "select store from stampd.blob_place where one", NULL,
+                       &rows))
+        return false;
+    printf("%s: files belong in: %s\n", code, shown(control->arena, pg_get_text(rows, 0, 0)));
+    if (!control_query(control, target->pg, code,
+                       "select store, files, bytes from stampd.blob_place_counts()", NULL, &rows))
+        return false;
+    for (int row = 0; row < pg_rows(rows); row++)
+        printf("%s: %s: %lld files, %lld bytes\n", code, shown(control->arena, pg_get_text(rows, row, 0)),
+               (long long)pg_get_i64(rows, row, 1), (long long)pg_get_i64(rows, row, 2));
+    if (!control_query(control, target->pg, code,
+                       "select store, count(*) from stampd.blob_left group by store order by store", NULL,
+                       &rows))
+        return false;
+    for (int row = 0; row < pg_rows(rows); row++)
+        printf("%s: %s: %lld objects are to be removed\n", code,
+               shown(control->arena, pg_get_text(rows, row, 0)), (long long)pg_get_i64(rows, row, 1));
+    return true;
+}
+
+static bool set(struct control *control, const struct ns_target *target, const char *store)
+{
+    struct object_store_place place;
+    struct pg_params params;
+    struct pg_result *row;
+    bool is_directory = strcmp(store, DIRECTORY) == 0;
+    if (!is_directory && !files_place_find(control, store, &place))
+        return false;
+    pg_params_start(&params, control->arena);
+    pg_params_add_text(&params, bytes_of(is_directory ? "" : store));
+    return control_query(control, target->pg, target->conf->code, "select stampd.blob_place_set($1)", &params,
+                         &row);
+}
+
+int files_place(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "files place",
+        "CODE [STORE]",
+        1,
+        2,
+        "Show where the files of a namespace belong and where they are, or set it.",
+        "STORE is an object store, or the word directory.  The server moves the files while it serves "
+        "them.\n"};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    struct ns_target target;
+    char **words;
+    int status;
+    if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
+        return status;
+    return ns_registry_connect(control, words[0], &target) &&
+                   (!words[1] || set(control, &target, words[1])) && show(control, &target)
+               ? CONTROL_DONE
+               : CONTROL_FAILED;
+}

@@ -1,0 +1,232 @@
+/* stored_files: the directory first; then the row of the file names its object. */
+#include "control/files/stored_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "control/files/files_place.h"
+#include "control/message.h"
+#include "edge/blob_sealed.h"
+#include "edge/object_store.h"
+#include "edge/sealed_feed.h"
+
+enum { TIMEOUT_S = 60 };
+
+struct stored_files {
+    struct control *control;
+    const char *database;
+    struct blob_store *blobs;
+    struct sealed_file_keys keys; /* none: files are in clear */
+    struct pg *pg;                /* of `control`; NULL: not connected yet */
+    struct arena *arena;          /* of a file */
+    struct object_store *store;
+    char *store_name; /* of the store that is open; NULL: none */
+};
+
+struct stored_object {
+    const char *store, *name; /* NULL: no store has it */
+    int64_t size;
+};
+
+struct stored_files *stored_files_open(struct control *control, const char *database)
+{
+    struct stored_files *files = calloc(1, sizeof *files);
+    if (!files)
+        log_fatal("out of memory stored files");
+    *files = (struct stored_files){
+        .control = control,
+        .database = database,
+        .blobs = blob_store_open(control->settings.blob_directory, BLOB_NO_GROUP),
+        .arena = arena_create("stored file"),
+    };
+    return files;
+}
+
+bool stored_files_connect(struct stored_files *files)
+{
+    if (files->pg)
+        return true;
+    if (!control_connect(files->control, files->database, &files->pg))
+        return true;
+    files->pg = NULL;
+    message_print("%s: the database cannot be read", files->database);
+    return false;
+}
+
+void stored_files_close(struct stored_files *files)
+{
+    blob_store_close(files->blobs);
+    if (files->store)
+        object_store_close(files->store);
+    free(files->store_name);
+    arena_destroy(files->arena);
+    free(files);
+}
+
+void stored_files_set_keys(struct stored_files *files, const struct data_keys *keys)
+{
+    files->keys = data_keys_of_files(keys);
+}
+
+struct blob_store *stored_files_directory(const struct stored_files *files)
+{
+    return files->blobs;
+}
+
+/* --- objects --- */
+
+static bool open_store(struct stored_files *files, const char *name)
+{
+    if (files->store_name && strcmp(files->store_name, name) == 0)
+        return true;
+    struct object_store_place *place = ARENA_NEW(files->control->arena, struct object_store_place);
+    if (!files_place_find(files->control, name, place))
+        return false;
+    if (files->store)
+        object_store_close(files->store);
+    free(files->store_name);
+    place->timeout_s = TIMEOUT_S;
+    files->store = object_store_open(place);
+    files->store_name = strdup(name);
+    if (!files->store_name)
+        log_fatal("out of memory stored files");
+    return true;
+}
+
+static enum fault find_object(struct stored_files *files, const struct blob_digest *digest,
+                              struct stored_object *object_r)
+{
+    struct control own = *files->control;
+    struct pg_params params;
+    struct pg_result *row;
+    own.arena = files->arena;
+    arena_reset(files->arena);
+    *object_r = (struct stored_object){.size = -1};
+    if (!stored_files_connect(files))
+        return FAULT_XSTORE;
+    pg_params_start(&params, files->arena);
+    pg_params_add_text(&params, blob_store_digits(files->arena, digest));
+    if (!control_query(&own, files->pg, "looking up a file",
+                       "select store, object, size from stampd.blob where digest = decode($1, 'hex')"
+                       " and store is not null",
+                       &params, &row))
+        return FAULT_XSTORE;
+    if (!pg_rows(row))
+        return FAULT_NONE;
+    struct bytes store = pg_get_text(row, 0, 0), name = pg_get_text(row, 0, 1);
+    *object_r = (struct stored_object){arena_copy(files->arena, store.data, store.size),
+                                       arena_copy(files->arena, name.data, name.size), pg_get_i64(row, 0, 2)};
+    return open_store(files, object_r->store) ? FAULT_NONE : FAULT_XSTORE;
+}
+
+static enum fault report(const struct stored_files *files, const struct stored_object *object)
+{
+    message_print("%s: %s: %s", object->store, object->name, object_store_problem(files->store));
+    return FAULT_XSTORE;
+}
+
+/* --- files --- */
+
+/* By its name: in an encrypted namespace its size is that of the file. */
+static enum fault measure(struct stored_files *files, const struct blob_digest *name, int64_t *size_r)
+{
+    struct stored_object object = {.size = -1};
+    enum fault fault = FAULT_NONE;
+    for (int tries = 0; tries < 2; tries++) { /* one that has just moved is in the directory again */
+        fault = blob_store_measure(files->blobs, bytes_of(files->database), name, size_r);
+        if (fault || *size_r >= 0)
+            return fault;
+        fault = find_object(files, name, &object);
+        if (fault || object.store)
+            break;
+    }
+    if (!fault && object.store && !object_store_measure(files->store, object.name, size_r))
+        return report(files, &object);
+    return fault;
+}
+
+enum fault stored_files_measure(struct stored_files *files, const struct blob_digest *digest, int64_t *size_r)
+{
+    const struct blob_digest name = blob_sealed_name(&files->keys, digest);
+    enum fault fault = measure(files, &name, size_r);
+    if (!fault && *size_r >= 0)
+        *size_r = blob_sealed_clear_size(&files->keys, *size_r);
+    return fault;
+}
+
+static bool feed_piece(void *context, struct bytes piece)
+{
+    return sealed_feed_add(context, piece);
+}
+
+static enum fault read_object(struct stored_files *files, const struct blob_digest *name,
+                              const struct stored_object *object,
+                              bool (*take)(void *context, struct bytes piece), void *context)
+{
+    struct sealed_feed *feed = NULL;
+    enum sealed_file_state state = SEALED_FILE_FINE;
+    if (files->keys.count)
+        feed = sealed_feed_create(&files->keys, name->bytes, object->size, take, context);
+    bool is_read = object_store_read(files->store, object->name, object->size, feed ? feed_piece : take,
+                                     feed ? feed : context);
+    if (feed) {
+        state = sealed_feed_end(feed);
+        sealed_feed_destroy(feed);
+    }
+    if (!is_read)
+        return report(files, object);
+    return state == SEALED_FILE_FINE ? FAULT_NONE
+                                     : blob_sealed_report(state, bytes_of(files->database), name);
+}
+
+enum fault stored_files_read_name(struct stored_files *files, const struct blob_digest *name,
+                                  bool (*take)(void *context, struct bytes piece), void *context)
+{
+    struct stored_object object;
+    const struct bytes database = bytes_of(files->database);
+    enum fault fault = blob_sealed_read_name(files->blobs, database, &files->keys, name, take, context);
+    if (fault != FAULT_NFILE)
+        return fault;
+    fault = find_object(files, name, &object);
+    if (!fault && !object.store)
+        return blob_sealed_read_name(files->blobs, database, &files->keys, name, take, context);
+    return fault ? fault : read_object(files, name, &object, take, context);
+}
+
+enum fault stored_files_read(struct stored_files *files, const struct blob_digest *digest,
+                             bool (*take)(void *context, struct bytes piece), void *context)
+{
+    const struct blob_digest name = blob_sealed_name(&files->keys, digest);
+    return stored_files_read_name(files, &name, take, context);
+}
+
+/* --- all objects --- */
+
+void stored_files_remove_objects(struct control *control, const char *database)
+{
+    struct pg_result *rows;
+    struct stored_files *files = stored_files_open(control, database);
+    int left = 0;
+    if (control_connect(control, database, &files->pg) == FAULT_NONE &&
+        control_query(control, files->pg, database,
+                      "select store, object from stampd.blob where store is not null union all"
+                      " select store, object from stampd.blob_left order by 1",
+                      NULL, &rows))
+        for (int row = 0; row < pg_rows(rows); row++) {
+            struct bytes store = pg_get_text(rows, row, 0), name = pg_get_text(rows, row, 1);
+            arena_reset(files->arena);
+            const struct stored_object object = {arena_copy(files->arena, store.data, store.size),
+                                                 arena_copy(files->arena, name.data, name.size), 0};
+            if (!open_store(files, object.store) || !object_store_remove(files->store, object.name)) {
+                if (files->store && !left)
+                    (void)report(files, &object);
+                left++;
+                break; /* a store that is away would be waited for again */
+            }
+        }
+    if (left)
+        message_print("%s: objects whose names begin with %s/ are left in the object store", database,
+                      database);
+    stored_files_close(files);
+}

@@ -1,0 +1,37 @@
+/* stored_files: reads the files of a namespace wherever they are, in the directory or in an object store,
+ * also while they move. */
+#ifndef STAMPD_CONTROL_FILES_STORED_FILES_H
+#define STAMPD_CONTROL_FILES_STORED_FILES_H
+
+#include "control/control.h"
+#include "edge/blob_store.h"
+#include "store/data_keys.h"
+
+struct stored_files;
+/* Connects to the database only when a file is not in the directory. */
+struct stored_files *stored_files_open(struct control *control, const char *database)
+    __attribute__((returns_nonnull));
+/* Connects now, for a caller who is going to be another user.  False: reported. */
+MUST_USE bool stored_files_connect(struct stored_files *files);
+void stored_files_close(struct stored_files *files);
+/* The namespace is encrypted: digests and sizes are those of contents from now on.  Borrows the keys. */
+void stored_files_set_keys(struct stored_files *files, const struct data_keys *keys);
+/* The directory. */
+struct blob_store *stored_files_directory(const struct stored_files *files);
+
+/* size_r -1: there is no such file.  FAULT_XSTORE: reported. */
+MUST_USE enum fault stored_files_measure(struct stored_files *files, const struct blob_digest *digest,
+                                         int64_t *size_r);
+/* As blob_store_read, or blob_sealed_read. */
+MUST_USE enum fault stored_files_read(struct stored_files *files, const struct blob_digest *digest,
+                                      bool (*take)(void *context, struct bytes piece), void *context);
+
+/* The same by the name of the file, which the database has. */
+MUST_USE enum fault stored_files_read_name(struct stored_files *files, const struct blob_digest *name,
+                                           bool (*take)(void *context, struct bytes piece), void *context);
+
+/* Removes the objects of a namespace that is being dropped.  What cannot be removed is reported, and stays.
+ */
+void stored_files_remove_objects(struct control *control, const char *database);
+
+#endif

@@ -1,0 +1,235 @@
+/* forwarder: the loop. */
+#include "forward/forwarder.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "forward/lane.h"
+
+/* Parallel requests; the pause between looks at the spool when nothing wakes the forwarder. */
+enum { PARALLEL = 8, CONNECT_MS = 10000, LOOK_MS = 60000, KEY_MOST = 4096, NS_MOST = 64 };
+
+struct forwarder {
+    const struct forward_settings *settings;
+    struct stampd_spool *spool;
+    struct http *http;
+    struct lane *lanes;
+    char *authorization;
+    uint64_t after; /* records up to it have been read */
+    bool is_stopping, until_empty;
+};
+
+static bool read_key(struct forwarder *forwarder)
+{
+    char key[KEY_MOST];
+    FILE *file = fopen(forwarder->settings->key_file, "re");
+    if (!file || !fgets(key, sizeof key, file)) {
+        log_error("cannot read key_file %s", forwarder->settings->key_file);
+        if (file)
+            fclose(file);
+        return false;
+    }
+    fclose(file);
+    key[strcspn(key, "\r\n")] = 0;
+    if (asprintf(&forwarder->authorization, "Authorization: Bearer %s", key) < 0)
+        log_fatal("out of memory");
+    explicit_bzero(key, sizeof key);
+    return true;
+}
+
+static bool open_spool(struct forwarder *forwarder)
+{
+    const char *folder = forwarder->settings->spool;
+    int error = stampd_spool_open(folder, STAMPD_SPOOL_DURABLE, &forwarder->spool);
+    if (!error)
+        error = stampd_spool_hold(forwarder->spool);
+    if (!error && stampd_spool_descriptor(forwarder->spool) < 0)
+        error = errno;
+    if (error)
+        log_error("cannot forward spool %s: %s", folder,
+                  error == EBUSY ? "another forwarder holds it" : strerror(error));
+    return !error;
+}
+
+/* A forwarder that died between keeping a dead letter and acknowledging the record left both: the record is
+ * judged again. */
+static int drop_unfinished(struct forwarder *forwarder)
+{
+    struct stampd_spool_record dead, record;
+    const char *reason;
+    int error = 0;
+    for (uint64_t after = 0; !error || error == EBADMSG; after = dead.sequence) {
+        error = stampd_spool_next_dead(forwarder->spool, after, &dead, &reason);
+        if (error && error != EBADMSG)
+            break;
+        int state = stampd_spool_next(forwarder->spool, dead.sequence - 1, &record);
+        if ((!state || state == EBADMSG) && record.first <= dead.sequence && dead.sequence <= record.sequence)
+            error = stampd_spool_drop_dead(forwarder->spool, dead.sequence);
+    }
+    return error == EAGAIN ? 0 : error;
+}
+
+/* --- reading --- */
+
+/* A part of an address: others are refused by the server. */
+static bool is_namespace(const char *ns)
+{
+    return strlen(ns) < NS_MOST && strspn(ns, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(ns);
+}
+
+static struct lane *find_lane(struct forwarder *forwarder, const char *ns)
+{
+    struct lane *lane = forwarder->lanes;
+    while (lane && strcmp(lane->ns, ns) != 0)
+        lane = lane->next;
+    if (!lane) {
+        lane = lane_create(ns, forwarder->settings);
+        lane->next = forwarder->lanes;
+        forwarder->lanes = lane;
+    }
+    return lane;
+}
+
+static size_t count_waiting(const struct forwarder *forwarder)
+{
+    size_t count = 0;
+    for (const struct lane *lane = forwarder->lanes; lane; lane = lane->next)
+        count += lane->count;
+    return count;
+}
+
+/* Puts new records into their lanes, as many as fit into the window. */
+static int read_spool(struct forwarder *forwarder)
+{
+    struct stampd_spool_record record;
+    size_t count = count_waiting(forwarder);
+    stampd_spool_clear(forwarder->spool);
+    while (count < (size_t)forwarder->settings->window_records) {
+        int error = stampd_spool_next(forwarder->spool, forwarder->after, &record);
+        if (error == EAGAIN)
+            return 0;
+        if (error == EBADMSG)
+            error = lane_bury(forwarder->spool, &record, "the record is damaged");
+        else if (!error && !is_namespace(record.request.ns))
+            error = lane_bury(forwarder->spool, &record, "this cannot be the name of a namespace");
+        else if (!error)
+            lane_add(find_lane(forwarder, record.request.ns), record.sequence), count++;
+        if (error)
+            return error;
+        forwarder->after = record.sequence;
+    }
+    return 0;
+}
+
+/* --- sending --- */
+
+static int send_due(struct forwarder *forwarder)
+{
+    const char *const headers[] = {forwarder->authorization, NULL};
+    int64_t now_ms = clock_monotonic_ms();
+    for (struct lane *lane = forwarder->lanes; lane && !http_is_full(forwarder->http); lane = lane->next) {
+        if (lane->sent || !lane->count || lane->due_ms > now_ms)
+            continue;
+        int error = lane_compose(lane, forwarder->spool, forwarder->settings);
+        if (error)
+            return error;
+        const struct http_request request = {.method = "POST",
+                                             .url = lane->url,
+                                             .content_type = "application/json",
+                                             .body = {lane->body.data, lane->body.size},
+                                             .headers = headers,
+                                             .timeout_ms = forwarder->settings->timeout_s * 1000,
+                                             .owner = lane};
+        if (lane->sent)
+            http_send(forwarder->http, &request);
+    }
+    return 0;
+}
+
+static int64_t next_due_ms(const struct forwarder *forwarder)
+{
+    int64_t now_ms = clock_monotonic_ms(), wait_ms = LOOK_MS;
+    for (const struct lane *lane = forwarder->lanes; lane; lane = lane->next) {
+        int64_t due_ms = lane->due_ms > now_ms ? lane->due_ms - now_ms : 0;
+        if (lane->count && !lane->sent && due_ms < wait_ms)
+            wait_ms = due_ms;
+    }
+    return wait_ms;
+}
+
+static bool is_idle(const struct forwarder *forwarder)
+{
+    return !http_in_flight(forwarder->http) &&
+           (forwarder->is_stopping || (forwarder->until_empty && !count_waiting(forwarder)));
+}
+
+/* False: it is to end at once. */
+static bool take_signals(struct forwarder *forwarder)
+{
+    for (int number; (number = stop_next());) {
+        if (number == SIGQUIT || (forwarder->is_stopping && stop_ends(number)))
+            return false;
+        forwarder->is_stopping = forwarder->is_stopping || (stop_ends(number) && number != SIGHUP);
+    }
+    return true;
+}
+
+static int run(struct forwarder *forwarder, int stop_fd)
+{
+    for (;;) {
+        struct http_result result;
+        int error = forwarder->is_stopping ? 0 : read_spool(forwarder);
+        if (!error && !forwarder->is_stopping)
+            error = send_due(forwarder);
+        if (error)
+            return error;
+        if (is_idle(forwarder))
+            return 0;
+        struct pollfd others[] = {{.fd = stampd_spool_descriptor(forwarder->spool), .events = POLLIN},
+                                  {.fd = stop_fd, .events = POLLIN}};
+        if (forwarder->is_stopping || count_waiting(forwarder) >= (size_t)forwarder->settings->window_records)
+            others[0].fd = -1;
+        if (http_receive_or(forwarder->http, next_due_ms(forwarder), others, COUNT_OF(others), &result))
+            lane_settle(result.owner, forwarder->spool, forwarder->settings, &result);
+        if (!take_signals(forwarder))
+            return 0;
+        log_flush(clock_monotonic_ms());
+    }
+}
+
+int forwarder_run(const struct forward_settings *settings, bool until_empty)
+{
+    struct forwarder forwarder = {.settings = settings, .until_empty = until_empty};
+    int stop_fd = stop_open(), error = EINVAL;
+    if (read_key(&forwarder) && open_spool(&forwarder)) {
+        const struct http_options options = {.parallel = PARALLEL,
+                                             .ca_file = *settings->ca_file ? settings->ca_file : NULL,
+                                             .connect_timeout_ms = CONNECT_MS,
+                                             .reach = HTTP_EVERYWHERE};
+        forwarder.http = http_open(&options);
+        log_info("forwards spool=%s url=%s", settings->spool, settings->url);
+        error = drop_unfinished(&forwarder);
+        if (!error)
+            error = run(&forwarder, stop_fd);
+        if (error)
+            log_error("the spool cannot be read or written: %s", strerror(error));
+        http_close(forwarder.http);
+    }
+    for (struct lane *lane = forwarder.lanes, *next; lane; lane = next) {
+        next = lane->next;
+        lane_destroy(lane);
+    }
+    stampd_spool_close(forwarder.spool);
+    if (forwarder.authorization)
+        explicit_bzero(forwarder.authorization, strlen(forwarder.authorization));
+    free(forwarder.authorization);
+    return error != 0;
+}

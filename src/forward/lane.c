@@ -1,0 +1,300 @@
+/* lane: composes requests of the operation spool, and reads their answers. */
+#include "forward/lane.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "edge/crypto.h"
+#include "edge/json.h"
+
+enum { FIRST_PAUSE_MS = 200, WORDS_MOST = 1000, JSON_DEPTH = 128 };
+
+struct lane *lane_create(const char *ns, const struct forward_settings *settings)
+{
+    struct lane *lane = calloc(1, sizeof *lane);
+    if (!lane || !(lane->ns = strdup(ns)) || asprintf(&lane->url, "%s/%s/op/spool", settings->url, ns) < 0)
+        log_fatal("out of memory");
+    lane->most = (size_t)settings->batch_records;
+    return lane;
+}
+
+void lane_destroy(struct lane *lane)
+{
+    free(lane->ns);
+    free(lane->url);
+    free(lane->waiting);
+    builder_free(&lane->body);
+    free(lane);
+}
+
+void lane_add(struct lane *lane, uint64_t sequence)
+{
+    if (lane->count == lane->capacity) {
+        lane->capacity = lane->capacity ? 2 * lane->capacity : 64;
+        lane->waiting = realloc(lane->waiting, lane->capacity * sizeof *lane->waiting);
+        if (!lane->waiting)
+            log_fatal("out of memory");
+    }
+    lane->waiting[lane->count++] = sequence;
+}
+
+static void take_off(struct lane *lane, size_t at, size_t count)
+{
+    memmove(lane->waiting + at, lane->waiting + at + count,
+            (lane->count - at - count) * sizeof *lane->waiting);
+    lane->count -= count;
+}
+
+/* --- dead letters --- */
+
+int lane_bury(struct stampd_spool *spool, const struct stampd_spool_record *record, const char *reason)
+{
+    const struct stampd_spool_range range = {record->first, record->sequence};
+    log_error("refused for good number=%" PRIu64 " namespace=%s: %s", record->sequence,
+              record->request.ns ? record->request.ns : "?", reason);
+    int error = stampd_spool_bury(spool, record, reason);
+    return error ? error : stampd_spool_acknowledge(spool, &range, 1);
+}
+
+/* Of a record by its number; one that is gone was dropped. */
+static int bury_number(struct stampd_spool *spool, uint64_t sequence, const char *reason)
+{
+    struct stampd_spool_record record;
+    int error = stampd_spool_next(spool, sequence - 1, &record);
+    if (error == EAGAIN || (!error && record.sequence != sequence))
+        return 0;
+    return error && error != EBADMSG ? error : lane_bury(spool, &record, reason);
+}
+
+/* --- a batch --- */
+
+static void add_text(struct builder *body, const char *name, const char *text)
+{
+    if (!text)
+        return;
+    builder_printf(body, ",\"%s\":", name);
+    json_add_string(body, bytes_of(text));
+}
+
+static void add_record(struct builder *body, const struct stampd_spool_record *record)
+{
+    const struct stampd_spool_request *request = &record->request;
+    char digest[CRYPTO_SHA256_HEX + 1];
+    crypto_sha256_hex((struct bytes){record->body, record->body_size}, digest);
+    builder_printf(body, "{\"n\":%" PRIu64 ",\"d\":\"%s\",\"task\":{\"priority\":%d", record->sequence,
+                   digest, request->priority);
+    add_text(body, "op", request->operation);
+    add_text(body, "resource", request->resource);
+    add_text(body, "domain", request->domain);
+    add_text(body, "info", request->info);
+    if (request->is_strict)
+        builder_add_text(body, ",\"order\":\"strict\"");
+    if (request->start)
+        builder_printf(body, ",\"start\":%" PRId64, request->start);
+    if (request->param) {
+        builder_add_text(body, ",\"param\":");
+        builder_add_bytes(body, (struct bytes){request->param, request->param_size});
+    }
+    builder_add_text(body, "}}");
+}
+
+/* NULL: the server could read it. */
+static const char *find_wrong(const struct stampd_spool_request *request)
+{
+    static const struct json_limits limits = {.depth = JSON_DEPTH, .tree_depth = 1};
+    struct arena *arena = arena_create("param");
+    struct json *root;
+    struct json_problem problem = {0};
+    const char *const texts[] = {request->operation, request->resource, request->domain, request->info};
+    const char *wrong = NULL;
+    if (request->param &&
+        json_read(arena, (struct bytes){request->param, request->param_size}, &limits, &root, &problem))
+        wrong = "param is not JSON";
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        if (texts[i] && !bytes_is_utf8(bytes_of(texts[i])))
+            wrong = "a text is not UTF-8";
+    arena_destroy(arena);
+    return wrong;
+}
+
+/* The first waiting record from number `at` of the lane on that can be sent; others are taken off. */
+static int find_record(struct lane *lane, size_t at, struct stampd_spool *spool,
+                       struct stampd_spool_record *record)
+{
+    while (at < lane->count) {
+        uint64_t sequence = lane->waiting[at];
+        int error = stampd_spool_next(spool, sequence - 1, record);
+        bool is_gone = error == EAGAIN || (!error && record->sequence != sequence);
+        const char *wrong = error == EBADMSG ? "the record is damaged"
+                            : error          ? NULL
+                                             : find_wrong(&record->request);
+        if (!is_gone && wrong)
+            error = lane_bury(spool, record, wrong);
+        else if (!is_gone)
+            return error;
+        if (error && error != EAGAIN)
+            return error;
+        take_off(lane, at, 1);
+    }
+    return EAGAIN;
+}
+
+int lane_compose(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings)
+{
+    struct stampd_spool_record record;
+    unsigned char series[STAMPD_SPOOL_ID_BYTES];
+    int error = 0;
+    lane->sent = 0;
+    lane->body.size = 0;
+    while (lane->sent < lane->most && lane->body.size < (size_t)settings->batch_bytes) {
+        error = find_record(lane, lane->sent, spool, &record);
+        if (error || (lane->sent && memcmp(series, record.series, sizeof series) != 0))
+            break;
+        if (!lane->sent) {
+            memcpy(series, record.series, sizeof series);
+            builder_add_text(&lane->body, "{\"param\":{\"series\":\"");
+            for (size_t i = 0; i < sizeof series; i++)
+                builder_printf(&lane->body, "%02x", series[i]);
+            builder_add_text(&lane->body, "\",\"records\":[");
+        } else {
+            builder_add_text(&lane->body, ",");
+        }
+        add_record(&lane->body, &record);
+        lane->sent++;
+    }
+    builder_add_text(&lane->body, "]}}");
+    return error == EAGAIN ? 0 : error;
+}
+
+/* --- an answer --- */
+
+static void plan_again(struct lane *lane, const struct forward_settings *settings, int64_t least_s)
+{
+    uint32_t random;
+    int64_t pause_ms = FIRST_PAUSE_MS, most_ms = settings->backoff_s * 1000;
+    crypto_random(&random, sizeof random);
+    for (int i = 0; i < lane->failures && pause_ms < most_ms; i++)
+        pause_ms *= 2;
+    pause_ms = pause_ms < most_ms ? pause_ms : most_ms;
+    pause_ms = pause_ms / 2 + random % (pause_ms / 2 + 1);
+    lane->failures++;
+    lane->due_ms = clock_monotonic_ms() + (least_s * 1000 > pause_ms ? least_s * 1000 : pause_ms);
+    lane->sent = 0;
+}
+
+static const char *text_of(struct arena *arena, const struct json *object, const char *name)
+{
+    const struct json *member = json_member(object, name);
+    return member && member->kind == JSON_STRING ? arena_copy(arena, member->value.data, member->value.size)
+                                                 : "";
+}
+
+/* The records that the server has refused for good. */
+static int bury_refused(struct lane *lane, struct stampd_spool *spool, struct arena *arena,
+                        const struct json *refused)
+{
+    int error = 0;
+    for (const struct json *one = refused ? refused->first : NULL; one && !error; one = one->next) {
+        const struct json *number = json_member(one, "n");
+        int64_t sequence;
+        if (!number || !bytes_to_i64(number->text, &sequence) || sequence <= 0)
+            continue;
+        const char *code = text_of(arena, one, "code");
+        error = bury_number(spool, (uint64_t)sequence,
+                            arena_printf(arena, "%s: %s", code, text_of(arena, one, "message")));
+        if (!error && strcmp(code, "DIVERGED") == 0) {
+            log_error("the spool is a copy of another one, and both have gone on; it gets a new series "
+                      "namespace=%s",
+                      lane->ns);
+            error = stampd_spool_renew(spool);
+        }
+    }
+    return error;
+}
+
+static int acknowledge(struct lane *lane, struct stampd_spool *spool)
+{
+    struct stampd_spool_range *done = calloc(lane->sent + 1, sizeof *done);
+    if (!done)
+        return ENOMEM;
+    for (size_t i = 0; i < lane->sent; i++)
+        done[i] = (struct stampd_spool_range){lane->waiting[i], lane->waiting[i]};
+    int error = stampd_spool_acknowledge(spool, done, lane->sent);
+    free(done);
+    return error;
+}
+
+/* False: it is not the answer of the operation. */
+static bool settle_done(struct lane *lane, struct stampd_spool *spool, struct arena *arena,
+                        const struct json *out, const struct forward_settings *settings)
+{
+    const struct json *refused = json_member(out, "refused");
+    if (!refused || refused->kind != JSON_ARRAY || !json_member(out, "stored"))
+        return false;
+    int error = bury_refused(lane, spool, arena, refused);
+    if (!error)
+        error = acknowledge(lane, spool);
+    if (error) {
+        log_error("cannot note what the server has stored: %s", strerror(error));
+        plan_again(lane, settings, 0);
+        return true;
+    }
+    take_off(lane, 0, lane->sent);
+    lane->sent = 0;
+    lane->failures = 0;
+    lane->most =
+        lane->most * 2 < (size_t)settings->batch_records ? lane->most * 2 : (size_t)settings->batch_records;
+    return true;
+}
+
+/* Of a whole batch: a smaller one is tried, down to the record that is at fault. */
+static void settle_refused(struct lane *lane, struct stampd_spool *spool,
+                           const struct forward_settings *settings, const char *reason)
+{
+    if (lane->sent > 1) {
+        lane->most = lane->sent / 2;
+        lane->sent = 0;
+        return;
+    }
+    int error = bury_number(spool, lane->waiting[0], reason);
+    if (error) {
+        log_error("cannot keep a dead letter: %s", strerror(error));
+        plan_again(lane, settings, 0);
+        return;
+    }
+    take_off(lane, 0, 1);
+    lane->sent = 0;
+}
+
+void lane_settle(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings,
+                 const struct http_result *result)
+{
+    static const struct json_limits limits = {.depth = JSON_DEPTH, .tree_depth = 6};
+    struct arena *arena = arena_create("answer");
+    struct json_problem problem = {0};
+    struct json *root = NULL;
+    if (!result->status || json_read(arena, result->body, &limits, &root, &problem))
+        root = NULL;
+    const char *code = text_of(arena, root, "code"), *message = text_of(arena, root, "message");
+    const char *words = *message ? message : text_of(arena, root, "title");
+    bool is_done =
+        result->status == 200 && settle_done(lane, spool, arena, json_member(root, "out"), settings);
+    bool is_refused = !is_done && result->status && (*code == 'A' || *code == 'B' || result->status == 413);
+    if (is_refused) {
+        settle_refused(lane, spool, settings,
+                       arena_printf(arena, "%s: %s", *code ? code : "HTTP 413", words));
+    } else if (!is_done) {
+        log_often(LOG_LEVEL_WARNING, lane->ns, "waits namespace=%s status=%d code=%s: %s", lane->ns,
+                  result->status, code, result->status ? words : result->problem);
+        if (strcmp(code, "XBUSY") == 0 && lane->sent > 1)
+            lane->most = lane->sent / 2;
+        plan_again(lane, settings, result->retry_after_s);
+    }
+    arena_destroy(arena);
+}

@@ -1,0 +1,36 @@
+/* lane: the records of one namespace on their way: a batch at a time, in order. */
+#ifndef STAMPD_FORWARD_LANE_H
+#define STAMPD_FORWARD_LANE_H
+
+#include "base/builder.h"
+#include "edge/http.h"
+#include "forward/forward_settings.h"
+#include "spool/stampd_spool.h"
+
+struct lane {
+    struct lane *next;
+    char *ns, *url;
+    uint64_t *waiting; /* numbers of the records that are read and not yet acknowledged, in order */
+    size_t count, capacity;
+    size_t sent; /* of them, the first ones are in the request that is under way; 0: none is */
+    size_t most; /* records of the next batch */
+    struct builder body;
+    int failures;   /* in a row */
+    int64_t due_ms; /* monotonic: not before */
+};
+
+struct lane *lane_create(const char *ns, const struct forward_settings *settings);
+void lane_destroy(struct lane *lane);
+void lane_add(struct lane *lane, uint64_t sequence);
+/* Composes the next batch from the spool and sets `sent`.  Records whose param is no JSON, that are damaged,
+ * or that somebody has dropped meanwhile, are taken off first: 0 may be left. */
+MUST_USE int lane_compose(struct lane *lane, struct stampd_spool *spool,
+                          const struct forward_settings *settings);
+/* The answer to the batch: acknowledges, buries, or plans another try. */
+void lane_settle(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings,
+                 const struct http_result *result);
+/* Keeps the record with a reason, and acknowledges it. */
+MUST_USE int lane_bury(struct stampd_spool *spool, const struct stampd_spool_record *record,
+                       const char *reason);
+
+#endif

@@ -1,0 +1,235 @@
+/* journal: the listener, the signals, and the connections. */
+#include "journal/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/identity.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "edge/fcgi.h"
+#include "journal/journal_connection.h"
+#include "journal/journal_remote.h"
+#include "journal/journal_tasks.h"
+
+/* A listener learns of a change so much later at most. */
+enum { PROBLEM_BYTES = 600, TICK_MS = 10 };
+
+struct journal {
+    const struct settings *settings;
+    const struct journal_options *options;
+    struct events *events;
+    struct records *records;
+    struct journal_keys *keys;
+    struct journal_tasks *tasks;
+    struct journal_remote *remote; /* NULL: there is no TCP listener */
+    struct watch *arrivals, *remote_arrivals, *signals;
+    struct events_timer *tick;
+    bool is_ticking, has_unsent;
+    uint64_t changes; /* of the records, at the last tick */
+    int listener;
+    struct journal_connection *connections[JOURNAL_CONNECTIONS_MOST];
+    size_t count;
+};
+
+static void on_end(void *context, struct journal_connection *connection)
+{
+    struct journal *journal = context;
+    size_t place = 0;
+    while (journal->connections[place] != connection)
+        place++;
+    journal->connections[place] = journal->connections[--journal->count];
+    journal_connection_destroy(connection);
+}
+
+static void on_listens(void *context)
+{
+    struct journal *journal = context;
+    if (journal->is_ticking)
+        return;
+    journal->is_ticking = true;
+    events_timer_start(journal->tick, TICK_MS);
+}
+
+/* A connection that ends takes the last one's place: from the last to the first all are visited. */
+static void on_tick(void *context)
+{
+    struct journal *journal = context;
+    uint64_t changes = records_changes(journal->records);
+    if (journal->has_unsent || changes != journal->changes) {
+        journal->has_unsent = false;
+        for (size_t i = journal->count; i-- > 0;)
+            if (i < journal->count && journal_connection_listens(journal->connections[i]) &&
+                !journal_connection_report(journal->connections[i]))
+                journal->has_unsent = true;
+        journal->changes = changes;
+    }
+    journal->is_ticking = false;
+    for (size_t i = 0; i < journal->count && !journal->is_ticking; i++)
+        if (journal_connection_listens(journal->connections[i]))
+            on_listens(journal);
+}
+
+static void close_connections(struct journal *journal)
+{
+    while (journal->count)
+        on_end(journal, journal->connections[0]);
+}
+
+static void add_connection(struct journal *journal, const struct journal_arrival *arrival)
+{
+    const struct journal_owner owner = {.ended = on_end, .listens = on_listens, .context = journal};
+    const struct journal_session session = {.settings = journal->settings,
+                                            .records = journal->records,
+                                            .keys = journal->keys,
+                                            .tasks = journal->tasks};
+    journal->connections[journal->count++] =
+        journal_connection_create(journal->events, arrival, &session, &owner);
+}
+
+static void on_arrival(void *context)
+{
+    struct journal *journal = context;
+    struct journal_arrival arrival = {
+        .fd = accept4(journal->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+    if (arrival.fd < 0)
+        return;
+    if (journal->count == JOURNAL_CONNECTIONS_MOST) {
+        log_often(LOG_LEVEL_WARNING, "connections", "a connection is refused: there are %d",
+                  JOURNAL_CONNECTIONS_MOST);
+        close(arrival.fd);
+        return;
+    }
+    add_connection(journal, &arrival);
+}
+
+static void on_remote_arrival(void *context)
+{
+    struct journal *journal = context;
+    struct journal_arrival arrival;
+    if (journal_remote_accept(journal->remote, journal->connections, journal->count, &arrival))
+        add_connection(journal, &arrival);
+}
+
+/* Connections have rights by the keys that they were made with. */
+static void reload(struct journal *journal)
+{
+    char problem[PROBLEM_BYTES] = "";
+    struct journal_keys *keys;
+    if (!journal_keys_load(&keys, journal->options->keys_path, problem, sizeof problem)) {
+        log_error("the former keys stay: %s", problem);
+        return;
+    }
+    close_connections(journal);
+    journal_keys_free(journal->keys);
+    journal->keys = keys;
+    if (journal->remote && !journal_remote_load(journal->remote, problem, sizeof problem))
+        log_error("the former certificate stays: %s", problem);
+    log_info("read the keys again");
+}
+
+static void on_signal(void *context)
+{
+    struct journal *journal = context;
+    for (int number; (number = stop_next());)
+        if (number == SIGHUP)
+            reload(journal);
+        else if (stop_ends(number))
+            events_stop(journal->events);
+}
+
+/* Connections, requests for tasks and a few more: a listener that cannot accept would keep the loop busy. */
+static bool take_descriptors(char *problem)
+{
+    enum { NEEDED = JOURNAL_CONNECTIONS_MOST + JOURNAL_TASKS_MOST + 100 };
+    struct rlimit limit;
+    bool is_done = getrlimit(RLIMIT_NOFILE, &limit) == 0;
+    if (is_done && limit.rlim_cur < NEEDED) {
+        limit.rlim_cur = limit.rlim_max < NEEDED ? limit.rlim_max : NEEDED;
+        is_done = setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur == NEEDED;
+    }
+    if (!is_done)
+        snprintf(problem, PROBLEM_BYTES, "it needs %d open files: raise their limit", NEEDED);
+    return is_done;
+}
+
+static bool open_journal(struct journal *journal, char *problem)
+{
+    const struct settings *settings = journal->settings;
+    struct identity identity;
+    char records_path[PATH_MAX], socket_path[PATH_MAX];
+    int size = snprintf(records_path, PATH_MAX, "%s/records", settings->run_directory);
+    int other = journal->options->socket_path
+                    ? snprintf(socket_path, PATH_MAX, "%s", journal->options->socket_path)
+                    : snprintf(socket_path, PATH_MAX, "%s/journal.sock", settings->run_directory);
+    if (!settings->records_mb || size >= PATH_MAX || other >= PATH_MAX) {
+        snprintf(problem, PROBLEM_BYTES, "%s",
+                 settings->records_mb ? "a path is too long" : "records_mb is 0");
+        return false;
+    }
+    if (!take_descriptors(problem) ||
+        !journal_keys_load(&journal->keys, journal->options->keys_path, problem, PROBLEM_BYTES) ||
+        !journal_remote_open(&journal->remote, settings, problem, PROBLEM_BYTES) ||
+        !identity_take(settings, &identity, problem, PROBLEM_BYTES) ||
+        !records_open(&journal->records, records_path, (size_t)settings->records_mb << 20,
+                      settings->record_tombstone_s, problem, PROBLEM_BYTES) ||
+        !fcgi_listen(socket_path, identity.socket_group, &journal->listener, problem, PROBLEM_BYTES))
+        return false;
+    if (fcntl(journal->listener, F_SETFL, O_NONBLOCK) == 0)
+        return true;
+    snprintf(problem, PROBLEM_BYTES, "the listening socket: %s", strerror(errno));
+    return false;
+}
+
+static void serve(struct journal *journal, int signals)
+{
+    journal->events = events_create();
+    journal->tick = events_timer_create(journal->events, on_tick, journal);
+    journal->tasks = journal_tasks_create(journal->events, journal->settings);
+    journal->arrivals = events_watch_create(journal->events, on_arrival, journal);
+    journal->remote_arrivals = events_watch_create(journal->events, on_remote_arrival, journal);
+    journal->signals = events_watch_create(journal->events, on_signal, journal);
+    events_watch_set(journal->arrivals, journal->listener, false);
+    if (journal->remote)
+        events_watch_set(journal->remote_arrivals, journal_remote_listener(journal->remote), false);
+    events_watch_set(journal->signals, signals, false);
+    log_info("ready");
+    events_run(journal->events);
+    close_connections(journal);
+    journal_tasks_destroy(journal->tasks);
+    events_timer_destroy(journal->tick);
+    events_watch_destroy(journal->arrivals);
+    events_watch_destroy(journal->remote_arrivals);
+    events_watch_destroy(journal->signals);
+    events_destroy(journal->events);
+    log_flush(INT64_MAX);
+    log_info("stopped");
+}
+
+int journal_serve(const struct settings *settings, const struct journal_options *options)
+{
+    static struct journal journal;
+    char problem[PROBLEM_BYTES] = "";
+    int signals = stop_open();
+    journal.settings = settings;
+    journal.options = options;
+    journal.listener = -1;
+    bool is_open = open_journal(&journal, problem);
+    if (is_open)
+        serve(&journal, signals);
+    else
+        log_error("cannot start: %s", problem);
+    if (journal.listener >= 0)
+        close(journal.listener);
+    journal_remote_close(journal.remote);
+    records_close(journal.records);
+    journal_keys_free(journal.keys);
+    return is_open ? 0 : 1;
+}

@@ -1,0 +1,292 @@
+/* journal_connection: reads, answers what is whole, writes; stops reading while the client does not read. */
+#include "journal/journal_connection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hex.h"
+#include "base/log.h"
+#include "journal/journal_link.h"
+#include "journal/journal_tasks.h"
+
+enum { READ_BYTES = 65536, PENDING_MOST = 1 << 20, KEPT_BYTES = 65536, AGAIN_MS = 10, IDLE_STEP_MS = 500 };
+
+struct journal_connection {
+    struct journal_session session;
+    struct journal_link link;
+    uint64_t client;
+    struct watch *watch;
+    struct events_timer *soon, *deadline;
+    int64_t moved_ms; /* when bytes went last, of a remote connection */
+    struct builder in, out;
+    size_t sent;
+    bool is_closing;
+    struct journal_pending
+        *passed; /* of its first message, which the server runs; little is read meanwhile */
+    struct journal_request passed_request;
+    int64_t waiting_ms; /* since then its first message waits; 0: it does not.  Nothing is read meanwhile */
+    struct journal_owner owner;
+};
+
+static bool is_known(const struct journal_connection *connection)
+{
+    return connection->session.caller.ns.data != NULL;
+}
+
+/* The message is to be run again: does it wait?  One that has waited long enough is refused the next time. */
+static void note_wait(struct journal_connection *connection, bool is_waiting)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (!is_waiting)
+        connection->waiting_ms = 0;
+    else if (!connection->waiting_ms)
+        connection->waiting_ms = now_ms;
+    connection->session.is_overdue =
+        connection->waiting_ms && now_ms - connection->waiting_ms >= JOURNAL_STATE_MS;
+}
+
+static void on_passed(void *context, const char *error, struct bytes text);
+
+/* To the server; what cannot be is answered. */
+static void pass_on(struct journal_connection *connection, const struct journal_request *request)
+{
+    const struct journal_session *session = &connection->session;
+    const char *error;
+    connection->passed = journal_tasks_send(session->tasks, &session->caller, session->key,
+                                            journal_run_operation(request->function), request->value,
+                                            on_passed, connection, &error);
+    if (!connection->passed)
+        journal_run_answer(&connection->out, request, error, NO_BYTES);
+    connection->passed_request = (struct journal_request){
+        .function = request->function, .identifier = request->identifier, .flags = request->flags};
+}
+
+/* Runs the messages that are whole.  `has_more_r`: there may be others. */
+static void run_messages(struct journal_connection *connection, bool *has_more_r)
+{
+    size_t done = 0;
+    enum journal_reading reading = JOURNAL_WHOLE;
+    *has_more_r = false;
+    while (reading == JOURNAL_WHOLE && !connection->is_closing && !connection->passed && !*has_more_r &&
+           done < connection->in.size) {
+        struct journal_request request;
+        size_t used, most = is_known(connection) ? (size_t)connection->session.settings->limit_content_bytes
+                                                 : (size_t)JOURNAL_STRANGER_BYTES;
+        struct bytes rest = {connection->in.data + done, connection->in.size - done};
+        if (connection->out.size - connection->sent > PENDING_MOST) {
+            *has_more_r = true;
+            break;
+        }
+        reading = journal_message_read(rest, most, &request, &used);
+        if (reading != JOURNAL_WHOLE)
+            break;
+        enum journal_next next = journal_run(&connection->session, &request, &connection->out);
+        note_wait(connection, next == JOURNAL_WAIT);
+        done += next == JOURNAL_WAIT ? 0 : used;
+        if (next == JOURNAL_PASS)
+            pass_on(connection, &request);
+        connection->is_closing = next == JOURNAL_CLOSE;
+        *has_more_r = next == JOURNAL_YIELD || next == JOURNAL_WAIT;
+    }
+    size_t left = connection->in.size - done;
+    if (done && left)
+        memmove(connection->in.data, connection->in.data + done, left);
+    connection->in.size = left;
+    if (!left)
+        builder_clear(&connection->in, KEPT_BYTES);
+    if (reading == JOURNAL_MALFORMED)
+        connection->is_closing = true; /* after the answers to what came before */
+}
+
+/* A client that reads slowly always leaves something to send: what was sent before it must not pile up.
+ * No more bytes are moved than were sent. */
+static void drop_sent(struct journal_connection *connection)
+{
+    struct builder *out = &connection->out;
+    size_t left = out->size - connection->sent;
+    if (connection->sent < PENDING_MOST || connection->sent < left)
+        return;
+    memmove(out->data, out->data + connection->sent, left);
+    out->size = left;
+    connection->sent = 0;
+}
+
+/* TLS_DONE: all is sent. */
+static enum tls_outcome send_some(struct journal_connection *connection, bool *has_moved_r)
+{
+    while (connection->sent < connection->out.size) {
+        size_t sent;
+        enum tls_outcome outcome =
+            journal_link_send(&connection->link, connection->out.data + connection->sent,
+                              connection->out.size - connection->sent, &sent);
+        if (outcome != TLS_DONE) {
+            drop_sent(connection);
+            return outcome;
+        }
+        *has_moved_r = true;
+        connection->sent += sent;
+    }
+    builder_clear(&connection->out, KEPT_BYTES);
+    connection->sent = 0;
+    return TLS_DONE;
+}
+
+/* The first deadline is for the key.  A remote connection has another from then on: bytes must go, in either
+ * direction; they start it again, though not each time. */
+static void note_progress(struct journal_connection *connection, bool has_moved)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (!is_known(connection))
+        return;
+    if (!connection->link.tls || connection->passed)
+        events_timer_stop(connection->deadline);
+    else if (has_moved && (!connection->moved_ms || now_ms - connection->moved_ms >= IDLE_STEP_MS)) {
+        connection->moved_ms = now_ms;
+        events_timer_start(connection->deadline, connection->session.settings->journal_idle_s * 1000);
+    }
+}
+
+static void end(struct journal_connection *connection)
+{
+    connection->owner.ended(connection->owner.context, connection);
+}
+
+/* `has_moved`: bytes have arrived. */
+static void pump(struct journal_connection *connection, bool has_moved)
+{
+    bool has_more = false;
+    run_messages(connection, &has_more);
+    enum tls_outcome outcome = send_some(connection, &has_moved);
+    bool is_pending = outcome != TLS_DONE;
+    if (outcome == TLS_ENDED || (connection->is_closing && !is_pending)) {
+        end(connection);
+        return;
+    }
+    note_progress(connection, has_moved);
+    if (connection->session.listener.count)
+        connection->owner.listens(connection->owner.context);
+    bool has_room = !connection->passed || connection->in.size < READ_BYTES; /* its end is to be noticed */
+    bool is_watched = is_pending || (!has_more && !connection->waiting_ms && has_room);
+    events_watch_set(connection->watch, is_watched ? connection->link.fd : -1, outcome == TLS_WRITES);
+    if (has_more && !is_pending)
+        events_timer_start(connection->soon, connection->waiting_ms ? AGAIN_MS : 0);
+}
+
+static void on_passed(void *context, const char *error, struct bytes text)
+{
+    struct journal_connection *connection = context;
+    connection->passed = NULL;
+    connection->moved_ms = 0; /* its deadline begins again */
+    journal_run_answer(&connection->out, &connection->passed_request, error, text);
+    pump(connection, true);
+}
+
+/* Nothing was read or agreed upon: waits for the socket, or ends. */
+static void wait_or_end(struct journal_connection *connection, enum tls_outcome outcome)
+{
+    if (outcome == TLS_ENDED)
+        end(connection);
+    else
+        events_watch_set(connection->watch, connection->link.fd, outcome == TLS_WRITES);
+}
+
+static void on_ready(void *context)
+{
+    struct journal_connection *connection = context;
+    if (!connection->link.is_open) {
+        enum tls_outcome outcome = journal_link_shake(&connection->link);
+        wait_or_end(connection, outcome);
+        return;
+    }
+    if (connection->sent < connection->out.size) {
+        pump(connection, false);
+        return;
+    }
+    size_t size;
+    enum tls_outcome outcome = journal_link_receive(
+        &connection->link, builder_reserve(&connection->in, READ_BYTES), READ_BYTES, &size);
+    if (outcome != TLS_DONE) {
+        wait_or_end(connection, outcome);
+        return;
+    }
+    connection->in.size += size;
+    pump(connection, true);
+}
+
+static void on_soon(void *context)
+{
+    pump(context, false);
+}
+
+static void on_deadline(void *context)
+{
+    end(context);
+}
+
+struct journal_connection *journal_connection_create(struct events *events,
+                                                     const struct journal_arrival *arrival,
+                                                     const struct journal_session *session,
+                                                     const struct journal_owner *owner)
+{
+    unsigned char name[JOURNAL_OWNER_BYTES / 2];
+    struct journal_connection *connection = calloc(1, sizeof *connection);
+    if (!connection)
+        log_fatal("out of memory accepting a connection");
+    *connection =
+        (struct journal_connection){.session = *session, .client = arrival->client, .owner = *owner};
+    journal_link_open(&connection->link, arrival->fd, arrival->server);
+    crypto_random(name, sizeof name);
+    hex_write(name, sizeof name, connection->session.owner);
+    connection->watch = events_watch_create(events, on_ready, connection);
+    connection->soon = events_timer_create(events, on_soon, connection);
+    connection->deadline = events_timer_create(events, on_deadline, connection);
+    events_timer_start(connection->deadline, JOURNAL_AUTH_MS);
+    events_watch_set(connection->watch, arrival->fd, false);
+    return connection;
+}
+
+void journal_connection_destroy(struct journal_connection *connection)
+{
+    journal_tasks_forget(connection->passed);
+    journal_listener_free(&connection->session.listener);
+    explicit_bzero(connection->session.key, sizeof connection->session.key);
+    events_watch_destroy(connection->watch);
+    events_timer_destroy(connection->soon);
+    events_timer_destroy(connection->deadline);
+    journal_link_close(&connection->link);
+    builder_free(&connection->in);
+    builder_free(&connection->out);
+    free(connection);
+}
+
+bool journal_connection_report(struct journal_connection *connection)
+{
+    size_t before = connection->out.size;
+    bool is_all = !connection->is_closing &&
+                  journal_run_report(&connection->session, connection->sent + PENDING_MOST, &connection->out);
+    if (connection->out.size > before)
+        pump(connection, false);
+    return is_all;
+}
+
+bool journal_connection_listens(const struct journal_connection *connection)
+{
+    return connection->session.listener.count > 0;
+}
+
+size_t journal_connection_memory(const struct journal_connection *connection)
+{
+    return connection->in.capacity + connection->out.capacity;
+}
+
+bool journal_connection_is_remote(const struct journal_connection *connection, uint64_t *client_r)
+{
+    *client_r = connection->client;
+    return connection->link.tls != NULL;
+}
+
+bool journal_connection_is_known(const struct journal_connection *connection)
+{
+    return is_known(connection);
+}

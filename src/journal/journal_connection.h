@@ -1,0 +1,49 @@
+/* journal_connection: a connection of stamp-journal: bytes in, messages, bytes out, none of them waited for.
+ */
+#ifndef STAMPD_JOURNAL_JOURNAL_CONNECTION_H
+#define STAMPD_JOURNAL_JOURNAL_CONNECTION_H
+
+#include "edge/events.h"
+#include "edge/tls.h"
+#include "journal/journal_run.h"
+
+enum {
+    JOURNAL_CONNECTIONS_MOST = 1000,
+    JOURNAL_AUTH_MS = 10000,      /* to send a right key */
+    JOURNAL_STATE_MS = 2000,      /* while the state of its namespace is read again */
+    JOURNAL_STRANGER_BYTES = 1024 /* largest value before that */
+};
+
+struct journal_connection;
+
+struct journal_arrival {
+    int fd;
+    struct tls_server *server; /* NULL: a Unix socket */
+    uint64_t client;           /* of a remote one: base/address.h */
+};
+
+/* What a connection reports to its owner. */
+struct journal_owner {
+    void (*ended)(void *context, struct journal_connection *connection); /* it must be destroyed */
+    void (*listens)(void *context); /* journal_connection_report is to be called now and then */
+    void *context;
+};
+
+/* Takes the descriptor.  A remote connection ends when no bytes go for journal_idle_s.  `ended` is called
+ * once, unless it is destroyed before; it must destroy it. */
+struct journal_connection *
+journal_connection_create(struct events *events, const struct journal_arrival *arrival,
+                          const struct journal_session *session, const struct journal_owner *owner)
+    __attribute__((returns_nonnull));
+void journal_connection_destroy(struct journal_connection *connection);
+/* Sends what its listener is to know.  False: there is more, which could not be sent now.  May end the
+ * connection. */
+bool journal_connection_report(struct journal_connection *connection);
+bool journal_connection_listens(const struct journal_connection *connection);
+/* Bytes of its buffers: at most a few times the largest message, whatever the client sends or reads. */
+size_t journal_connection_memory(const struct journal_connection *connection);
+bool journal_connection_is_remote(const struct journal_connection *connection, uint64_t *client_r);
+/* Has it sent a right key? */
+bool journal_connection_is_known(const struct journal_connection *connection);
+
+#endif

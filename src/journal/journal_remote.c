@@ -1,0 +1,226 @@
+/* journal_remote: an address in numbers; counts of the connections that are there; rates by arrival times. */
+#include "journal/journal_remote.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/address.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "edge/crypto.h"
+
+/* Sites share rates when their numbers share one, which a salt keeps them from choosing. */
+enum { BACKLOG = 256, RATES = 1024, HOST_MOST = 64, KEEPALIVE_IDLE_S = 60 };
+
+struct journal_remote {
+    const struct settings *settings;
+    struct tls_server *server;
+    int listener;
+    uint64_t salt;
+    int64_t due_ms, site_due_ms[RATES]; /* when the handshakes of the past are paid for, monotonic */
+};
+
+/* "ADDRESS:PORT" or "[ADDRESS]:PORT". */
+static bool resolve(const char *text, struct addrinfo **found_r)
+{
+    char host[HOST_MOST];
+    const char *colon = strrchr(text, ':');
+    size_t size = colon ? (size_t)(colon - text) : 0;
+    bool is_bracketed = size > 2 && text[0] == '[' && text[size - 1] == ']';
+    if (is_bracketed) {
+        text++;
+        size -= 2;
+    }
+    if (!size || size >= HOST_MOST || !colon[1] || (!is_bracketed && memchr(text, ':', size)))
+        return false;
+    memcpy(host, text, size);
+    host[size] = 0;
+    const struct addrinfo wanted = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+                                    .ai_family = AF_UNSPEC,
+                                    .ai_socktype = SOCK_STREAM};
+    return getaddrinfo(host, colon + 1, &wanted, found_r) == 0;
+}
+
+static bool listen_at(struct journal_remote *remote, char *problem, size_t problem_size)
+{
+    const char *text = remote->settings->journal_listen;
+    struct addrinfo *found;
+    const int on = 1;
+    if (!resolve(text, &found)) {
+        snprintf(problem, problem_size,
+                 "journal_listen: %s: an address in numbers, a colon and a port are expected", text);
+        return false;
+    }
+    remote->listener = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool is_done = remote->listener >= 0 &&
+                   setsockopt(remote->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                   bind(remote->listener, found->ai_addr, found->ai_addrlen) == 0 &&
+                   listen(remote->listener, BACKLOG) == 0;
+    if (!is_done)
+        snprintf(problem, problem_size, "journal_listen: %s: %m", text);
+    freeaddrinfo(found);
+    return is_done;
+}
+
+bool journal_remote_load(struct journal_remote *remote, char *problem, size_t problem_size)
+{
+    const struct settings *settings = remote->settings;
+    struct tls_server *server;
+    if (!*settings->journal_certificate_file || !*settings->journal_certificate_key_file) {
+        snprintf(problem, problem_size,
+                 "journal_listen needs journal_certificate_file and journal_certificate_key_file");
+        return false;
+    }
+    if (!tls_server_create(&server, settings->journal_certificate_file,
+                           settings->journal_certificate_key_file, problem, problem_size))
+        return false;
+    tls_server_destroy(remote->server);
+    remote->server = server;
+    return true;
+}
+
+bool journal_remote_open(struct journal_remote **remote_r, const struct settings *settings, char *problem,
+                         size_t problem_size)
+{
+    *remote_r = NULL;
+    if (!*settings->journal_listen)
+        return true;
+    struct journal_remote *remote = calloc(1, sizeof *remote);
+    if (!remote)
+        log_fatal("out of memory opening the TCP listener");
+    remote->settings = settings;
+    remote->listener = -1;
+    crypto_random(&remote->salt, sizeof remote->salt);
+    if (!journal_remote_load(remote, problem, problem_size) || !listen_at(remote, problem, problem_size)) {
+        journal_remote_close(remote);
+        return false;
+    }
+    *remote_r = remote;
+    return true;
+}
+
+void journal_remote_close(struct journal_remote *remote)
+{
+    if (!remote)
+        return;
+    if (remote->listener >= 0)
+        close(remote->listener);
+    tls_server_destroy(remote->server);
+    free(remote);
+}
+
+int journal_remote_listener(const struct journal_remote *remote)
+{
+    return remote->listener;
+}
+
+/* One more at `due`, each of which takes `each_ms`, with so many at once? */
+static bool has_rate(int64_t due_ms, int64_t now_ms, int64_t each_ms, int64_t at_once)
+{
+    return due_ms - now_ms <= each_ms * (at_once - 1);
+}
+
+static void count_one(int64_t *due_ms, int64_t now_ms, int64_t each_ms)
+{
+    *due_ms = (*due_ms > now_ms ? *due_ms : now_ms) + each_ms;
+}
+
+static bool count_handshake(struct journal_remote *remote, uint64_t client)
+{
+    enum { EACH_MS = 1000 / JOURNAL_HANDSHAKES_S, OF_SITE_MS = 1000 / JOURNAL_HANDSHAKES_OF_SITE_S };
+    const uint64_t spread = 0x9e3779b97f4a7c15;
+    int64_t now_ms = clock_monotonic_ms();
+    int64_t *due_ms = &remote->site_due_ms[((address_site(client) ^ remote->salt) * spread) >> 54];
+    if (!has_rate(remote->due_ms, now_ms, EACH_MS, JOURNAL_HANDSHAKES_S) ||
+        !has_rate(*due_ms, now_ms, OF_SITE_MS, JOURNAL_HANDSHAKES_AT_ONCE))
+        return false;
+    count_one(&remote->due_ms, now_ms, EACH_MS);
+    count_one(due_ms, now_ms, OF_SITE_MS);
+    return true;
+}
+
+void journal_remote_count(struct journal_remote_crowd *crowd, uint64_t other, bool is_stranger)
+{
+    bool is_of_client = other == crowd->client;
+    crowd->all++;
+    crowd->of_client += is_of_client;
+    crowd->strangers += is_stranger;
+    crowd->strangers_of_client += is_stranger && is_of_client;
+    crowd->strangers_of_site += is_stranger && address_site(other) == address_site(crowd->client);
+}
+
+const char *journal_remote_refusal(const struct journal_remote_crowd *crowd, int64_t client_connections)
+{
+    if (crowd->all >= JOURNAL_REMOTE_MOST)
+        return "there are too many connections";
+    if (crowd->of_client >= client_connections)
+        return "this client has too many connections";
+    if (crowd->strangers >= JOURNAL_STRANGERS_MOST ||
+        crowd->strangers_of_client >= JOURNAL_STRANGERS_OF_CLIENT ||
+        crowd->strangers_of_site >= JOURNAL_STRANGERS_OF_SITE)
+        return "too many connections have sent no key yet";
+    return NULL;
+}
+
+/* NULL: it is let in. */
+static const char *why_refused(struct journal_remote *remote, struct journal_connection *const *connections,
+                               size_t count, uint64_t client)
+{
+    struct journal_remote_crowd crowd = {.client = client};
+    uint64_t other;
+    if (count >= JOURNAL_CONNECTIONS_MOST)
+        return "there are too many connections";
+    for (size_t i = 0; i < count; i++)
+        if (journal_connection_is_remote(connections[i], &other))
+            journal_remote_count(&crowd, other, !journal_connection_is_known(connections[i]));
+    const char *why = journal_remote_refusal(&crowd, remote->settings->journal_client_connections);
+    return why || count_handshake(remote, client) ? why : "there are too many handshakes";
+}
+
+static bool read_client(const struct sockaddr_storage *address, socklen_t size, char *text,
+                        uint64_t *client_r)
+{
+    if (getnameinfo((const struct sockaddr *)address, size, text, HOST_MOST, NULL, 0, NI_NUMERICHOST))
+        return false;
+    text[strcspn(text, "%")] = 0; /* the zone of a link-local address */
+    *client_r = address_client(bytes_of(text));
+    return *client_r != 0;
+}
+
+/* A client that has gone without a word is noticed by the kernel; answers are small and leave at once. */
+static void set_options(int fd)
+{
+    const int on = 1, idle_s = KEEPALIVE_IDLE_S;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+}
+
+bool journal_remote_accept(struct journal_remote *remote, struct journal_connection *const *connections,
+                           size_t count, struct journal_arrival *arrival_r)
+{
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    char text[HOST_MOST] = "";
+    uint64_t client;
+    int fd = accept4(remote->listener, (struct sockaddr *)&address, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return false;
+    const char *why = read_client(&address, size, text, &client)
+                          ? why_refused(remote, connections, count, client)
+                          : "its address is not known";
+    if (why) {
+        log_often(LOG_LEVEL_WARNING, why, "a connection of %s is refused: %s", text, why);
+        close(fd);
+        return false;
+    }
+    set_options(fd);
+    *arrival_r = (struct journal_arrival){.fd = fd, .server = remote->server, .client = client};
+    return true;
+}

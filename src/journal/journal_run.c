@@ -1,0 +1,395 @@
+/* journal_run: from messages to commands of records, and back. */
+#include "journal/journal_run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "edge/pattern.h"
+#include "records/records_state.h"
+
+enum { PAGE_STANDARD = 100, PAGE_MOST = 1000, PASSED_MOST = 2000, MATCH_STEPS = 500000, OUT_MOST = 1 << 20 };
+
+static uint64_t now_us(void)
+{
+    return (uint64_t)clock_wall_ms() * 1000;
+}
+
+static enum journal_next refuse(struct builder *out, const struct journal_request *request, const char *word)
+{
+    journal_message_refuse(out, request, now_us(), word);
+    return JOURNAL_GO_ON;
+}
+
+/* --- AUTH --- */
+
+static enum journal_next enter(struct journal_session *session, const struct journal_request *request,
+                               struct builder *out)
+{
+    if (request->has_value &&
+        journal_keys_enter(session->keys, request->key, request->value, &session->caller)) {
+        explicit_bzero(session->key, sizeof session->key);
+        journal_listener_free(&session->listener); /* another caller's */
+        if (journal_keys_is_sendable(request->value))
+            memcpy(session->key, request->value.data, request->value.size);
+        return refuse(out, request, "");
+    }
+    session->caller = (struct journal_caller){0};
+    refuse(out, request, "KEY");
+    return JOURNAL_CLOSE;
+}
+
+/* --- tasks --- */
+
+const char *journal_run_operation(uint16_t function)
+{
+    static const char *const operations[] = {"take", "keep", "done", "fail"};
+    return function >= JOURNAL_NEXT && function <= JOURNAL_FAIL ? operations[function - JOURNAL_NEXT] : NULL;
+}
+
+static enum journal_next pass(const struct journal_session *session, const struct journal_request *request,
+                              struct builder *out)
+{
+    if (journal_query_of(request) != JOURNAL_KEY || request->flags & (JOURNAL_PERSIST | JOURNAL_LISTEN))
+        return refuse(out, request, "UNSUPPORTED");
+    if (!request->has_value || request->type != RECORDS_STRING)
+        return refuse(out, request, "VALUE");
+    return *session->key ? JOURNAL_PASS : refuse(out, request, "RIGHT");
+}
+
+void journal_run_answer(struct builder *out, const struct journal_request *request, const char *error,
+                        struct bytes text)
+{
+    struct journal_answer answer;
+    if (*error) {
+        refuse(out, request, error);
+        return;
+    }
+    journal_message_begin(&answer, out, request, now_us(), 0);
+    journal_message_add(&answer, BYTES(""), RECORDS_STRING, text, true);
+    journal_message_end(&answer);
+}
+
+/* --- one record --- */
+
+static const struct {
+    enum journal_function function;
+    enum records_deed deed;
+} deeds[] = {
+    {JOURNAL_SET, RECORDS_SET},   {JOURNAL_GET, RECORDS_GET},       {JOURNAL_DELETE, RECORDS_DELETE},
+    {JOURNAL_ADD, RECORDS_ADD},   {JOURNAL_NOT, RECORDS_NOT},       {JOURNAL_TRUNCATE, RECORDS_TRUNCATE},
+    {JOURNAL_LOCK, RECORDS_LOCK}, {JOURNAL_UNLOCK, RECORDS_UNLOCK}, {JOURNAL_RENAME, RECORDS_RENAME}};
+
+static bool find_deed(uint16_t function, enum records_deed *deed_r)
+{
+    for (size_t i = 0; i < COUNT_OF(deeds); i++)
+        if (deeds[i].function == function) {
+            *deed_r = deeds[i].deed;
+            return true;
+        }
+    return false;
+}
+
+/* The timeout is in milliseconds from now: an end, a mark "worked on", or the length of a lock. */
+static bool read_timeout(const struct journal_request *request, struct records_command *command)
+{
+    int64_t timeout_ms = (int64_t)request->timeout;
+    bool is_update = request->flags & JOURNAL_UPDATE_TIMEOUT;
+    bool is_lease = command->deed == RECORDS_LOCK || (command->deed == RECORDS_GET && !is_update);
+    uint64_t most = is_lease ? RECORDS_LEASE_MOST_MS : (uint64_t)RECORDS_TOUCH_MOST_S * 1000;
+    if (request->timeout > most || (command->deed == RECORDS_LOCK && !timeout_ms))
+        return false;
+    if (is_lease) {
+        command->lease_ms = timeout_ms;
+    } else if (timeout_ms) {
+        command->expires_ms = clock_present_ms() + timeout_ms;
+        command->touch_s = is_update && command->deed != RECORDS_GET ? (timeout_ms + 999) / 1000 : 0;
+    }
+    return true;
+}
+
+/* The word of the error; NULL: a command. */
+static const char *read_command(const struct journal_session *session, const struct journal_request *request,
+                                struct records_command *command)
+{
+    uint64_t most_us = now_us() + (uint64_t)session->settings->dhop_future_ms * 1000;
+    if (!find_deed(request->function, &command->deed))
+        return "FUNCTION";
+    command->is_listened = request->flags & JOURNAL_LISTEN;
+    bool may_listen = (command->deed == RECORDS_SET || command->deed == RECORDS_GET) &&
+                      journal_query_of(request) == JOURNAL_KEY;
+    if (request->flags & JOURNAL_PERSIST || (command->is_listened && !may_listen))
+        return "UNSUPPORTED";
+    if (request->timestamp > most_us)
+        return "TIMESTAMP";
+    if (!read_timeout(request, command))
+        return "TIMEOUT";
+    bool needs_value =
+        command->deed == RECORDS_SET || command->deed == RECORDS_ADD || command->deed == RECORDS_TRUNCATE;
+    if (needs_value != request->has_value ||
+        (needs_value && (request->type >= RECORDS_TYPES ||
+                         !records_is_content((enum records_type)request->type, request->value))))
+        return "VALUE";
+    command->type = (enum records_type)request->type;
+    if ((command->deed == RECORDS_ADD && command->type != RECORDS_INTEGER &&
+         command->type != RECORDS_FLOAT) ||
+        (command->deed == RECORDS_TRUNCATE &&
+         (command->type != RECORDS_INTEGER || records_read_integer(request->value) < 0)))
+        return "VALUE";
+    command->size = command->deed == RECORDS_TRUNCATE ? (size_t)records_read_integer(request->value) : 0;
+    if (command->size > (size_t)session->settings->limit_content_bytes)
+        return "OUT_OF_RANGE";
+    command->content = request->value;
+    command->timestamp_us = (int64_t)request->timestamp;
+    command->owner = bytes_of(session->owner);
+    command->may_overwrite = request->flags & JOURNAL_OVERWRITE;
+    command->is_immediate = command->deed == RECORDS_DELETE && command->may_overwrite;
+    command->leaves_worked = request->flags & JOURNAL_WORKED_ON;
+    command->is_probe = command->deed == RECORDS_GET && !(request->flags & JOURNAL_DATA);
+    return NULL;
+}
+
+static bool is_write(const struct records_command *command)
+{
+    return command->deed != RECORDS_GET || command->lease_ms || command->expires_ms;
+}
+
+/* --- the namespace --- */
+
+static enum journal_next refuse_state(const struct journal_session *session,
+                                      const struct journal_request *request, enum records_verdict verdict,
+                                      const struct records_answer *answer, struct builder *out)
+{
+    static const char *const words[] = {
+        [RECORDS_IS_READONLY] = "OREADONLY", [RECORDS_IS_OFF] = "OOFF",    [RECORDS_IS_GONE] = "OGONE",
+        [RECORDS_IS_ABSENT] = "NNAMESPACE",  [RECORDS_TOO_MANY] = "XBUSY", [RECORDS_IS_MOVED] = "STATE",
+        [RECORDS_UNCONFIRMED] = "STATE",
+    };
+    char text[RECORDS_STATE_MESSAGE_MOST + 32];
+    if (verdict == RECORDS_IS_MOVED && !session->is_overdue)
+        return JOURNAL_WAIT;
+    if (verdict == RECORDS_TOO_MANY)
+        snprintf(text, sizeof text, "%s %lld", words[verdict], (long long)answer->wait_ms);
+    else
+        snprintf(text, sizeof text, "%s%s%s", words[verdict], *answer->message ? " " : "", answer->message);
+    return refuse(out, request, text);
+}
+
+/* Counts the request.  False: `next_r`. */
+static bool is_admitted(const struct journal_session *session, const struct journal_request *request,
+                        const struct records_command *command, struct builder *out, enum journal_next *next_r)
+{
+    struct records_answer answer;
+    enum records_verdict verdict =
+        records_state_admit(session->records, session->caller.ns, is_write(command),
+                            session->settings->record_state_s * 1000, &answer);
+    *next_r = verdict ? refuse_state(session, request, verdict, &answer, out) : JOURNAL_GO_ON;
+    return verdict == RECORDS_ADMITTED;
+}
+
+static size_t quota(const struct journal_session *session)
+{
+    return (size_t)session->settings->limit_namespace_records_mb << 20;
+}
+
+/* What stands in an answer about one record. */
+static void answer(struct builder *out, const struct journal_request *request,
+                   const struct records_found *found, bool with_record)
+{
+    struct journal_answer answer;
+    int64_t left_ms = found->expires_ms ? found->expires_ms - clock_present_ms() : 0;
+    journal_message_begin(&answer, out, request,
+                          found->timestamp_us ? (uint64_t)found->timestamp_us : now_us(),
+                          left_ms > 0 ? (uint64_t)left_ms : 0);
+    answer.flags |= (uint16_t)((found->worked_until_ms ? JOURNAL_WORKED_ON : 0) |
+                               (found->locked_until_ms ? JOURNAL_LOCKED : 0));
+    if (with_record)
+        journal_message_add(&answer, found->key, (uint8_t)found->type, found->content,
+                            found->content.data != NULL);
+    journal_message_end(&answer);
+}
+
+static enum journal_next run_one(struct journal_session *session, const struct journal_request *request,
+                                 struct records_command *command, struct builder *out)
+{
+    struct records_found found;
+    command->key = request->key;
+    command->to = command->deed == RECORDS_RENAME ? request->other : NO_BYTES;
+    if (!records_is_key(command->key) || (command->to.data && !records_is_key(command->to)))
+        return refuse(out, request, "KEY_FORM");
+    if (!journal_keys_allow(&session->caller, command->key, is_write(command)) ||
+        (command->to.data && !journal_keys_allow(&session->caller, command->to, true)))
+        return refuse(out, request, "RIGHT");
+    if (command->is_listened && !journal_listener_has_room(&session->listener, command->key))
+        return refuse(out, request, "LISTENS");
+    enum records_outcome outcome =
+        records_run(session->records, session->caller.ns, quota(session), command, &found);
+    bool is_absent = outcome == RECORDS_NOT_FOUND && command->deed == RECORDS_GET;
+    if (command->is_listened && (outcome == RECORDS_OK || is_absent))
+        journal_listener_add(&session->listener, command->key, request->identifier, found.mark);
+    if (outcome != RECORDS_OK)
+        return refuse(out, request, records_outcome_word(outcome));
+    bool returns =
+        command->deed == RECORDS_GET || command->deed == RECORDS_ADD || command->deed == RECORDS_NOT;
+    answer(out, request, &found, returns && found.key.data);
+    return JOURNAL_GO_ON;
+}
+
+bool journal_run_report(struct journal_session *session, size_t most, struct builder *out)
+{
+    struct records_answer answer;
+    if (!journal_listener_has_news(&session->listener, session->records))
+        return true;
+    if (out->size >= most) /* admission counts a request: not for a listener that cannot be sent anything */
+        return false;
+    if (records_state_admit(session->records, session->caller.ns, false,
+                            session->settings->record_state_s * 1000, &answer) != RECORDS_ADMITTED)
+        return false;
+    return journal_listener_report(&session->listener, session->records, now_us(), most, out);
+}
+
+/* --- many --- */
+
+/* A cursor is the query that goes on: its kind, the last key, and the upper end or the pattern, each key with
+ * two bytes of its size.  It opens nothing that the client could not request by itself. */
+struct journal_scan {
+    enum journal_query query;
+    struct bytes from, after, to, pattern;
+};
+
+static bool cut_sized(struct bytes *rest, struct bytes *text_r)
+{
+    size_t size = rest->size < 2 ? SIZE_MAX
+                                 : (size_t)((unsigned char)rest->data[0] << 8 | (unsigned char)rest->data[1]);
+    if (rest->size < 2 || rest->size - 2 < size)
+        return false;
+    *text_r = (struct bytes){rest->data + 2, size};
+    rest->data += 2 + size;
+    rest->size -= 2 + size;
+    return true;
+}
+
+static bool read_scan(const struct journal_request *request, struct journal_scan *scan)
+{
+    *scan = (struct journal_scan){.query = journal_query_of(request), .from = BYTES("")};
+    if (scan->query == JOURNAL_RANGE) {
+        scan->from = request->key;
+        scan->to = request->other.size ? request->other : NO_BYTES;
+    } else if (scan->query == JOURNAL_PATTERN) {
+        scan->pattern = request->key;
+    } else {
+        struct bytes rest = request->key, more;
+        if (!rest.size)
+            return false;
+        scan->query = (enum journal_query) * rest.data;
+        rest.data++;
+        rest.size--;
+        if (!cut_sized(&rest, &scan->after) || !cut_sized(&rest, &more) || rest.size)
+            return false;
+        if (scan->query == JOURNAL_PATTERN)
+            scan->pattern = more;
+        else
+            scan->to = more.size ? more : NO_BYTES;
+    }
+    return (scan->query == JOURNAL_RANGE || scan->query == JOURNAL_PATTERN) && bytes_is_utf8(scan->pattern) &&
+           scan->from.size <= RECORDS_KEY_MOST && scan->after.size <= RECORDS_KEY_MOST &&
+           scan->to.size <= RECORDS_KEY_MOST && scan->pattern.size <= PATTERN_TEXT_MOST;
+}
+
+static void add_sized(struct builder *out, struct bytes text)
+{
+    const char size[] = {(char)(text.size >> 8), (char)(text.size & 0xff)};
+    builder_add(out, size, sizeof size);
+    builder_add_bytes(out, text);
+}
+
+static void add_cursor(struct journal_answer *answer, const struct journal_scan *scan, struct bytes last)
+{
+    struct builder cursor = {0};
+    const char kind = (char)scan->query;
+    builder_add(&cursor, &kind, 1);
+    add_sized(&cursor, last);
+    add_sized(&cursor, scan->pattern.data ? scan->pattern : scan->to);
+    journal_message_add_cursor(answer, builder_bytes(&cursor));
+    builder_free(&cursor);
+}
+
+static void run_scan(struct journal_session *session, const struct journal_request *request,
+                     struct records_command *command, const struct journal_scan *scan,
+                     const struct pattern *pattern, struct builder *out)
+{
+    int64_t most = request->count && request->count < PAGE_MOST ? request->count
+                   : request->count                             ? PAGE_MOST
+                                                                : PAGE_STANDARD;
+    int64_t steps = MATCH_STEPS;
+    struct journal_answer answer;
+    char last[RECORDS_KEY_MOST];
+    struct bytes after = scan->after;
+    enum records_outcome outcome = RECORDS_OK;
+    struct records_found found;
+    journal_message_begin(&answer, out, request, now_us(), 0);
+    for (int64_t passed = 0;
+         passed < PASSED_MOST && answer.count < most && steps > 0 && out->size - answer.start < OUT_MOST;
+         passed += outcome == RECORDS_BUSY ? RECORDS_STEPS : 1) {
+        outcome = records_next(session->records, session->caller.ns, scan->from, after, scan->to, &found);
+        if (!found.key.data)
+            break;
+        memcpy(last, found.key.data, found.key.size);
+        command->key = after = (struct bytes){last, found.key.size};
+        if (outcome != RECORDS_OK || !journal_keys_allow(&session->caller, after, is_write(command)) ||
+            (pattern && pattern_match(pattern, after, &steps) != PATTERN_MATCHES))
+            continue;
+        if (records_run(session->records, session->caller.ns, quota(session), command, &found) == RECORDS_OK)
+            journal_message_add(&answer, found.key, (uint8_t)found.type, found.content,
+                                found.content.data != NULL);
+    }
+    if (outcome != RECORDS_NOT_FOUND && after.data)
+        add_cursor(&answer, scan, after);
+    journal_message_end(&answer);
+}
+
+/* A cursor shows the key at which the page ended: only who may read all keys of the namespace has pages. */
+static enum journal_next run_many(struct journal_session *session, const struct journal_request *request,
+                                  struct records_command *command, struct builder *out)
+{
+    struct journal_scan scan;
+    struct pattern_problem problem;
+    const struct pattern *pattern = NULL;
+    if (command->deed != RECORDS_GET || !read_scan(request, &scan))
+        return refuse(out, request, "QUERY");
+    if (!journal_keys_allow(&session->caller, BYTES(""), is_write(command)))
+        return refuse(out, request, "RIGHT");
+    struct arena *arena = arena_create("journal");
+    if (scan.pattern.data && !pattern_compile(arena, scan.pattern, &pattern, &problem))
+        refuse(out, request, "QUERY");
+    else
+        run_scan(session, request, command, &scan, pattern, out);
+    arena_destroy(arena);
+    return JOURNAL_YIELD;
+}
+
+enum journal_next journal_run(struct journal_session *session, const struct journal_request *request,
+                              struct builder *out)
+{
+    struct records_command command = {0};
+    if (request->function == JOURNAL_NOP)
+        return JOURNAL_GO_ON;
+    if (request->function == JOURNAL_QUIT)
+        return JOURNAL_CLOSE;
+    if (request->function == JOURNAL_PING)
+        return refuse(out, request, "");
+    if (request->function == JOURNAL_AUTH)
+        return enter(session, request, out);
+    if (!session->caller.ns.data)
+        return refuse(out, request, "AUTH");
+    if (journal_run_operation(request->function))
+        return pass(session, request, out);
+    const char *word = read_command(session, request, &command);
+    if (word)
+        return refuse(out, request, word);
+    enum journal_next next;
+    if (!is_admitted(session, request, &command, out, &next))
+        return next;
+    return journal_query_of(request) == JOURNAL_KEY ? run_one(session, request, &command, out)
+                                                    : run_many(session, request, &command, out);
+}

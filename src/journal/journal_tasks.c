@@ -1,0 +1,220 @@
+/* journal_tasks: requests by libcurl, which is asked again and again while some are under way. */
+#include "journal/journal_tasks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/builder.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "edge/http.h"
+#include "edge/json.h"
+
+/* An answer is noticed so much later: a request that has just begun is about to be answered, one that waits
+ * for a task is not. */
+enum { SOON_MS = 1, LATER_MS = 20, SOON_FOR_MS = 100, SPARE_MS = 30000, CONNECT_MS = 5000, CODE_MOST = 32 };
+static const int64_t BUSY_MS = 1000; /* until it makes sense to come again, where nobody says it */
+
+struct journal_pending {
+    struct journal_tasks *tasks; /* NULL: the place is free */
+    journal_tasks_done *done;    /* NULL: nobody waits for it any more */
+    void *context;
+    bool is_next; /* it may wait long */
+    char digest[CRYPTO_SHA256_HEX + 1];
+    struct builder url, body, authorization;
+};
+
+struct journal_tasks {
+    const struct settings *settings;
+    struct http *http;
+    struct events_timer *timer;
+    int64_t begun_ms; /* when the last one was sent */
+    struct journal_pending pending[JOURNAL_TASKS_MOST];
+};
+
+static void free_pending(struct journal_pending *pending)
+{
+    builder_free(&pending->url);
+    builder_free(&pending->body);
+    if (pending->authorization.data)
+        explicit_bzero(pending->authorization.data, pending->authorization.size);
+    builder_free(&pending->authorization);
+    *pending = (struct journal_pending){0};
+}
+
+/* The word of a refusal: its code; XBUSY, a blank and the milliseconds to wait, as everywhere. */
+static void read_refusal(const struct http_result *result, char word[CODE_MOST])
+{
+    static const struct json_limits limits = {.depth = 64, .tree_depth = 1};
+    struct json_problem problem;
+    struct json *root = NULL;
+    struct arena *arena = arena_create("refusal");
+    const struct json *code =
+        result->status && json_read(arena, result->body, &limits, &root, &problem) == FAULT_NONE
+            ? json_member(root, "code")
+            : NULL;
+    if (code && code->kind == JSON_STRING && code->value.size && code->value.size < CODE_MOST)
+        snprintf(word, CODE_MOST, "%.*s", (int)code->value.size, code->value.data);
+    else
+        snprintf(word, CODE_MOST, "SERVER");
+    if (strcmp(word, "XBUSY") == 0)
+        snprintf(word, CODE_MOST, "XBUSY %" PRId64,
+                 result->retry_after_s > 0 ? result->retry_after_s * 1000 : BUSY_MS);
+    if (!result->status)
+        log_often(LOG_LEVEL_WARNING, "journal_tasks", "queue_url: %s", result->problem);
+    arena_destroy(arena);
+}
+
+static void end_pending(struct journal_pending *pending, const struct http_result *result)
+{
+    char word[CODE_MOST] = "";
+    journal_tasks_done *done = pending->done;
+    void *context = pending->context;
+    free_pending(pending);
+    if (result->status != 200)
+        read_refusal(result, word);
+    if (done)
+        done(context, word, *word ? NO_BYTES : result->body);
+}
+
+static void start_timer(struct journal_tasks *tasks)
+{
+    bool is_soon = clock_monotonic_ms() - tasks->begun_ms < SOON_FOR_MS;
+    if (http_in_flight(tasks->http))
+        events_timer_start(tasks->timer, is_soon ? SOON_MS : LATER_MS);
+}
+
+static void on_time(void *context)
+{
+    struct journal_tasks *tasks = context;
+    struct http_result result;
+    while (http_receive(tasks->http, 0, &result))
+        end_pending(result.owner, &result);
+    start_timer(tasks);
+}
+
+struct journal_tasks_room journal_tasks_room(const struct settings *settings)
+{
+    enum { NAMES = 5, ESCAPED = 6, NUMBERS = 1024 };
+    size_t task =
+        (size_t)(settings->limit_task_param_bytes + NAMES * ESCAPED * settings->limit_name_bytes) + NUMBERS;
+    size_t all = JOURNAL_TASKS_TAKEN * task;
+    return (struct journal_tasks_room){.answer = all < HTTP_ANSWER_MAX ? all : HTTP_ANSWER_MAX, .task = task};
+}
+
+struct journal_tasks *journal_tasks_create(struct events *events, const struct settings *settings)
+{
+    struct journal_tasks *tasks = calloc(1, sizeof *tasks);
+    if (!tasks)
+        log_fatal("out of memory starting");
+    const struct http_options options = {.parallel = JOURNAL_TASKS_MOST,
+                                         .ca_file = *settings->queue_ca_file ? settings->queue_ca_file : NULL,
+                                         .connect_timeout_ms = CONNECT_MS,
+                                         .answer_most = journal_tasks_room(settings).answer};
+    tasks->settings = settings;
+    tasks->http = http_open(&options);
+    tasks->timer = events_timer_create(events, on_time, tasks);
+    return tasks;
+}
+
+void journal_tasks_destroy(struct journal_tasks *tasks)
+{
+    if (!tasks)
+        return;
+    http_close(tasks->http);
+    events_timer_destroy(tasks->timer);
+    for (size_t i = 0; i < JOURNAL_TASKS_MOST; i++)
+        if (tasks->pending[i].tasks)
+            free_pending(&tasks->pending[i]);
+    free(tasks);
+}
+
+/* The word of a refusal; NULL: it may be sent.  Text that is no JSON object could change the body around it.
+ */
+static const char *check_param(const struct journal_tasks *tasks, struct bytes text, bool is_next)
+{
+    static const struct json_limits limits = {.depth = 64, .tree_depth = 1, .nodes = 1000};
+    const struct journal_tasks_room room = journal_tasks_room(tasks->settings);
+    struct json_problem problem;
+    struct json *root = NULL;
+    struct arena *arena = arena_create("param");
+    int64_t count;
+    const char *word = NULL;
+    if (json_read(arena, text, &limits, &root, &problem) != FAULT_NONE || root->kind != JSON_OBJECT)
+        word = "VALUE";
+    else if (is_next && json_member(root, "n") && json_is_i64(json_member(root, "n"), &count) &&
+             count > (int64_t)(room.answer / room.task))
+        word = "OUT_OF_RANGE";
+    arena_destroy(arena);
+    return word;
+}
+
+static struct journal_pending *find_place(struct journal_tasks *tasks, const struct journal_caller *caller,
+                                          bool is_next)
+{
+    struct journal_pending *place = NULL;
+    int of_key = 0, next = 0, next_of_key = 0;
+    for (size_t i = 0; i < JOURNAL_TASKS_MOST; i++) {
+        const struct journal_pending *one = &tasks->pending[i];
+        if (!one->tasks) {
+            place = &tasks->pending[i];
+            continue;
+        }
+        bool is_of_key = strcmp(one->digest, caller->digest) == 0;
+        of_key += is_of_key;
+        next += one->is_next;
+        next_of_key += one->is_next && is_of_key;
+    }
+    bool has_room = of_key < JOURNAL_TASKS_OF_KEY && !http_is_full(tasks->http);
+    bool may_wait = next < JOURNAL_TASKS_NEXT && next_of_key < JOURNAL_TASKS_NEXT_OF_KEY;
+    return has_room && (may_wait || !is_next) ? place : NULL;
+}
+
+struct journal_pending *journal_tasks_send(struct journal_tasks *tasks, const struct journal_caller *caller,
+                                           const char *key, const char *operation, struct bytes param,
+                                           journal_tasks_done *done, void *context, const char **error_r)
+{
+    bool is_next = strcmp(operation, "take") == 0;
+    struct journal_pending *pending = find_place(tasks, caller, is_next);
+    *error_r = check_param(tasks, param, is_next);
+    if (!*error_r && !pending)
+        *error_r = "XBUSY 1000";
+    if (*error_r)
+        return NULL;
+    *pending = (struct journal_pending){.tasks = tasks, .done = done, .context = context, .is_next = is_next};
+    memcpy(pending->digest, caller->digest, sizeof pending->digest);
+    builder_printf(&pending->url, "%s/%.*s/op/%s", tasks->settings->queue_url, (int)caller->ns.size,
+                   caller->ns.data, operation);
+    builder_add_text(&pending->body, "{\"param\":");
+    builder_add_bytes(&pending->body, param);
+    builder_add_text(&pending->body, "}");
+    builder_printf(&pending->authorization, "Authorization: Bearer %s", key);
+    builder_add(&pending->url, "", 1);
+    builder_add(&pending->authorization, "", 1);
+    const char *const headers[] = {pending->authorization.data, NULL};
+    const struct http_request request = {.method = "POST",
+                                         .url = pending->url.data,
+                                         .content_type = "application/json",
+                                         .body = builder_bytes(&pending->body),
+                                         .headers = headers,
+                                         .timeout_ms = tasks->settings->task_wait_s * 1000 + SPARE_MS,
+                                         .owner = pending};
+    http_send(tasks->http, &request);
+    tasks->begun_ms = clock_monotonic_ms();
+    start_timer(tasks);
+    return pending;
+}
+
+void journal_tasks_forget(struct journal_pending *pending)
+{
+    if (!pending)
+        return;
+    pending->done = NULL;
+    if (!pending->is_next)
+        return;
+    http_cancel(pending->tasks->http, pending);
+    free_pending(pending);
+}

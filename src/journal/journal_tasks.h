@@ -1,0 +1,47 @@
+/* journal_tasks: the functions NEXT, KEEP, DONE and FAIL of the journal protocol: operations of external
+ * workers (doc/reference/workers.md), which the server at queue_url runs.
+ *
+ * stamp-journal passes them on with the caller's own key and decides nothing: what a key may do is declared
+ * in the namespace.  Requests are not waited for; their number is limited, of all and of one key.  NEXT,
+ * which may wait for a task, leaves places to the functions that end one. */
+#ifndef STAMPD_JOURNAL_JOURNAL_TASKS_H
+#define STAMPD_JOURNAL_JOURNAL_TASKS_H
+
+#include "base/bytes.h"
+#include "base/settings.h"
+#include "edge/events.h"
+#include "journal/journal_keys.h"
+
+enum {
+    JOURNAL_TASKS_MOST = 64,        /* under way */
+    JOURNAL_TASKS_OF_KEY = 16,      /* of these, of one key */
+    JOURNAL_TASKS_NEXT = 48,        /* of all, that are NEXT */
+    JOURNAL_TASKS_NEXT_OF_KEY = 12, /* of one key, that are NEXT */
+    JOURNAL_TASKS_TAKEN = 100,      /* by one NEXT, at most */
+};
+
+struct journal_tasks;
+struct journal_tasks *journal_tasks_create(struct events *events, const struct settings *settings)
+    __attribute__((returns_nonnull));
+void journal_tasks_destroy(struct journal_tasks *tasks); /* NULL is allowed */
+
+/* What came of it: `error` "": `text` is the server's answer, JSON. */
+typedef void journal_tasks_done(void *context, const char *error, struct bytes text);
+
+/* Room for the tasks that one NEXT may take.  What it returns is claimed: a longer answer, which is cut off,
+ * would lose tasks until their claims end, so NEXT may only take what fits. */
+struct journal_tasks_room {
+    size_t answer, task; /* bytes, at most */
+};
+struct journal_tasks_room journal_tasks_room(const struct settings *settings);
+
+struct journal_pending; /* a request that is under way */
+/* `param`: the JSON object of the operation.  `done` is called once, later, unless journal_tasks_forget is
+ * called before.  NULL: the word in `error_r`. */
+struct journal_pending *journal_tasks_send(struct journal_tasks *tasks, const struct journal_caller *caller,
+                                           const char *key, const char *operation, struct bytes param,
+                                           journal_tasks_done *done, void *context, const char **error_r);
+/* The server may run it all the same.  A NEXT is given up; what ends a task reaches the server. */
+void journal_tasks_forget(struct journal_pending *pending); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,261 @@
+/* done, keep, fail: how external workers end and extend their claims (workers.md).  The claim is named by
+ * {"id","starttime","retry"} as `take` gave it; one that has ended changes nothing: FAULT_ACLAIM.
+ *
+ * done {…,"result":json,"docs":[as put]} → {"result":"done"} and what put returns: the task ends in the
+ * commit that makes the changes, which are judged as those of a put of the caller.  Repeated after an answer
+ * that was lost: {"result":"done"}, and nothing is changed again. keep {…,"claim":seconds,"progress":text} →
+ * {"until":stamp} fail {…,"code","report","delay":seconds,"final":true | "release":true} →
+ * {"result":"failed"|"released", "retry","startat"} */
+#include "operation/builtin/builtin.h"
+
+#include <inttypes.h>
+
+#include "base/crash.h"
+#include "segment/metrics.h"
+#include "operation/builtin/claim.h"
+#include "operation/builtin/put_beside.h"
+#include "operation/tasks/task_retry.h"
+#include "operation/tasks/task_wakeup.h"
+#include "document/transaction.h"
+
+enum { REPORT_MOST = 2000, CODE_MOST = 32 };
+
+static struct pulse *pulse_of(const struct attempt *attempt)
+{
+    struct segment *segment = attempt->worker_context->segment;
+    return metrics_pulse(segment, segment_index(segment));
+}
+
+/* --- done --- */
+
+static enum fault read_result(const struct reader *reader, struct task_fence *fence)
+{
+    const struct json *result = json_member(reader->call->param, "result");
+    int64_t most = reader->settings->limit_task_param_bytes;
+    if (!result || result->kind == JSON_NULL)
+        return FAULT_NONE;
+    if ((int64_t)result->text.size > most)
+        return reader_over(reader, result, "limit_task_param_bytes", most, (int64_t)result->text.size);
+    fence->result = result->text;
+    return FAULT_NONE;
+}
+
+static enum fault done_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
+    struct task_fence *fence = ARENA_NEW(attempt->call->arena, struct task_fence);
+    struct call *put = put_beside_find(attempt);
+    struct task_hold hold;
+    enum fault fault = reader_members(&reader, attempt->call->param, CLAIM_MEMBERS " result docs");
+    if (!fault)
+        fault = claim_find(attempt, &reader, fence, &hold);
+    if (!fault)
+        fault = read_result(&reader, fence);
+    if (!fault)
+        fault = put_beside_check(attempt, put);
+    if (fault)
+        return fault;
+    if (!hold.is_held) {
+        builder_add_text(attempt->reply->body, "{\"result\":\"done\"}");
+        return FAULT_NONE;
+    }
+    transaction_fence(attempt->transaction, fence, 1);
+    if (put)
+        return put_beside_work(attempt, put);
+    builder_add_text(attempt->reply->body, "{\"result\":\"done\"}");
+    return FAULT_NONE;
+}
+
+/* Completes what put has left. */
+static enum fault complete_put(struct attempt *attempt)
+{
+    struct builder *body = attempt->reply->body;
+    enum fault fault = put_beside_afterwork(attempt);
+    if (fault)
+        return fault;
+    size_t size = body->size - attempt->out - 1; /* without its first brace */
+    const char *rest = arena_copy(attempt->call->arena, body->data + attempt->out + 1, size);
+    body->size = attempt->out;
+    builder_add_text(body, "{\"result\":\"done\",");
+    builder_add_bytes(body, (struct bytes){rest, size});
+    return FAULT_NONE;
+}
+
+static enum fault done_afterwork(struct attempt *attempt)
+{
+    bool is_new =
+        !attempt->reply->is_replayed && attempt->transaction && transaction_is_fenced(attempt->transaction);
+    if (is_new) {
+        pulse_count(&pulse_of(attempt)->tasks_done, 1);
+        claim_wake_next(attempt, transaction_next_task(attempt->transaction));
+    }
+    if (put_beside_is_left(attempt))
+        return complete_put(attempt);
+    return FAULT_NONE;
+}
+
+const struct operation builtin_done = {.name = "done",
+                                       .right = RIGHT_PUBLIC,
+                                       .obeys_rules = true,
+                                       .is_for_workers = true,
+                                       .work = done_work,
+                                       .afterwork = done_afterwork};
+
+/* --- keep --- */
+
+static enum fault keep_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
+    const struct json *param = attempt->call->param;
+    struct task_fence fence;
+    struct task_hold hold;
+    struct bytes progress;
+    int64_t until;
+    bool is_kept;
+    enum fault fault = reader_members(&reader, param, CLAIM_MEMBERS " claim progress");
+    if (!fault)
+        fault = reader_text(&reader, param, "progress", &progress);
+    if (!fault && progress.size > TASK_PROGRESS_MOST)
+        fault = reader_wrong(&reader, param, "progress", "A text of at most 500 bytes is expected.");
+    if (!fault)
+        fault = claim_find(attempt, &reader, &fence, &hold);
+    if (!fault && !hold.is_held)
+        fault = claim_refuse(attempt, fence.id);
+    if (!fault)
+        fault = claim_read_until(attempt, &reader, hold.queue, &until);
+    if (!fault)
+        fault = store_tasks_keep(documents_store(attempt->worker_context->documents), attempt->ns,
+                                 attempt->call->arena, &fence, until, progress, &is_kept);
+    if (fault)
+        return fault;
+    if (!is_kept)
+        return claim_refuse(attempt, fence.id);
+    builder_printf(attempt->reply->body, "{\"until\":%" PRId64 "}", until);
+    return FAULT_NONE;
+}
+
+const struct operation builtin_keep = {.name = "keep",
+                                       .right = RIGHT_PUBLIC,
+                                       .only_reads = true, /* no documents */
+                                       .obeys_rules = true,
+                                       .is_secret = true,
+                                       .is_for_workers = true,
+                                       .work = keep_work};
+
+/* --- fail --- */
+
+struct failure {
+    struct bytes code, report;
+    int64_t delay_s; /* -1: as in the settings */
+    bool is_final, is_release;
+};
+
+/* Words of the history that are no failures of workers. */
+static bool is_code(struct bytes code)
+{
+    static const char *const taken[] = {"LOST", "HELD", "MORE", "DROPPED", "CANCELLED", "EXPIRED"};
+    bool is_one = code.size && code.size <= CODE_MOST && *code.data >= 'A' && *code.data <= 'Z';
+    for (size_t i = 0; is_one && i < code.size; i++)
+        is_one = (code.data[i] >= 'A' && code.data[i] <= 'Z') || (code.data[i] >= '0' && code.data[i] <= '9');
+    for (size_t i = 0; is_one && i < COUNT_OF(taken); i++)
+        is_one = !bytes_equal(code, bytes_of(taken[i]));
+    return is_one;
+}
+
+static enum fault read_failure(const struct reader *reader, struct failure *failure)
+{
+    const struct json *param = reader->call->param;
+    *failure = (struct failure){0};
+    enum fault fault = reader_members(reader, param, CLAIM_MEMBERS " code report delay final release");
+    if (!fault)
+        fault = reader_text(reader, param, "code", &failure->code);
+    if (!fault && failure->code.data && !is_code(failure->code))
+        fault = reader_wrong(reader, param, "code", "At most 32 capital letters and digits are expected.");
+    if (!fault)
+        fault = reader_text(reader, param, "report", &failure->report);
+    if (!fault && failure->report.size > REPORT_MOST)
+        fault = reader_wrong(reader, param, "report", "A text of at most 2000 bytes is expected.");
+    if (!fault)
+        fault = reader_integer(reader, param, "delay", 0, 366 * 86400, -1, &failure->delay_s);
+    if (!fault)
+        fault = reader_boolean(reader, param, "final", &failure->is_final);
+    if (!fault)
+        fault = reader_boolean(reader, param, "release", &failure->is_release);
+    if (!fault && failure->is_final && (failure->is_release || failure->delay_s >= 0))
+        fault = reader_wrong(reader, param, "final", "One of final, release and delay is expected.");
+    return fault;
+}
+
+/* One that is given back keeps its place. */
+static int64_t choose_start(const struct attempt *attempt, const struct failure *failure,
+                            const struct task *task)
+{
+    if (failure->is_final)
+        return TASK_PARKED;
+    if (failure->delay_s >= 0)
+        return stamp_add_ms(stamp_now(), failure->delay_s * 1000);
+    return failure->is_release ? task->start
+                               : task_retry_start(attempt->worker_context->settings, attempt->call->workers,
+                                                  task->operation, task->attempt + 1);
+}
+
+/* The domain's next, or the task itself, may be taken now. */
+static void wake(const struct attempt *attempt, const struct task *task)
+{
+    struct task next;
+    task_wakeup_tasks(attempt->worker_context, attempt->ns, attempt->call->ns, task, 1);
+    if (task->domain.data && !store_tasks_next(documents_store(attempt->worker_context->documents),
+                                               attempt->ns, attempt->call->arena, task->domain, &next))
+        claim_wake_next(attempt, &next);
+}
+
+static enum fault put_back(struct attempt *attempt, const struct task_fence *fence,
+                           const struct failure *failure, struct task *task)
+{
+    const struct task_end end = {
+        .start = choose_start(attempt, failure, task),
+        .is_failure = !failure->is_release,
+        .code = failure->is_release  ? BYTES("MORE")
+                : failure->code.data ? failure->code
+                                     : BYTES("FAILED"),
+        .report = failure->report,
+    };
+    enum fault fault = store_tasks_put_back(documents_store(attempt->worker_context->documents), attempt->ns,
+                                            attempt->call->arena, fence, &end, &task->start);
+    if (!fault && !task->start)
+        fault = claim_refuse(attempt, fence->id);
+    if (fault)
+        return fault;
+    task->attempt += end.is_failure;
+    pulse_count(&pulse_of(attempt)->tasks_failed, end.is_failure);
+    wake(attempt, task);
+    return FAULT_NONE;
+}
+
+static enum fault fail_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
+    struct task_fence fence;
+    struct task_hold hold;
+    struct failure failure;
+    enum fault fault = read_failure(&reader, &failure);
+    if (!fault)
+        fault = claim_find(attempt, &reader, &fence, &hold);
+    if (!fault && !hold.is_held)
+        fault = claim_refuse(attempt, fence.id);
+    if (!fault)
+        fault = put_back(attempt, &fence, &failure, &hold.task);
+    if (fault)
+        return fault;
+    builder_printf(attempt->reply->body, "{\"result\":\"%s\",\"retry\":%" PRId64 ",\"startat\":%" PRId64 "}",
+                   failure.is_release ? "released" : "failed", hold.task.attempt, hold.task.start);
+    return FAULT_NONE;
+}
+
+const struct operation builtin_fail = {.name = "fail",
+                                       .right = RIGHT_PUBLIC,
+                                       .only_reads = true, /* no documents */
+                                       .obeys_rules = true,
+                                       .is_secret = true,
+                                       .is_for_workers = true,
+                                       .work = fail_work};

@@ -1,0 +1,252 @@
+/* record: values by key in memory (records/records.h).  param {"commands":[{"do":word,…}…]} → out
+ * {"results":[{"state":word,…}…]}, one after the other, each whole or not at all.
+ *
+ * Who may do what is in the member `records` of the namespace's configuration (model/record_rules.h): every
+ * command is judged before the first one runs, and a record that the caller may not read is not there. */
+#include "operation/builtin/record.h"
+
+#include <string.h>
+
+#include "edge/pattern.h"
+#include "model/record_rules.h"
+#include "operation/access.h"
+#include "operation/builtin/builtin.h"
+
+struct record_work {
+    struct attempt *attempt;
+    struct reader reader;
+    struct records *records;
+    size_t quota;
+    const struct record_rules *rules;
+    int64_t passed, steps; /* left */
+};
+
+static bool may(const struct record_work *work, struct bytes key, bool is_write)
+{
+    const struct call *call = work->attempt->call;
+    return access_is_administrator(call) || record_rules_allow(work->rules, &call->caller, key, is_write);
+}
+
+static enum fault refuse(const struct record_work *work, const struct record_request *request)
+{
+    enum fault fault = reply_fault(work->attempt->call, work->attempt->reply, FAULT_SCLOSED,
+                                   "No rule for records of the namespace allows it.", "record", NULL);
+    reader_place(&work->reader, request->at, NULL);
+    return fault;
+}
+
+static enum fault judge(const struct record_work *work, const struct record_request *request)
+{
+    const struct records_command *command = &request->command;
+    bool is_write = record_is_write(request);
+    if (request->is_query)
+        return FAULT_NONE; /* each record that it finds */
+    if (!may(work, command->key, is_write))
+        return refuse(work, request);
+    if (command->to.data && !may(work, command->to, true))
+        return refuse(work, request);
+    for (size_t i = 0; i < command->more_count; i++)
+        if (!may(work, command->more[i], true))
+            return refuse(work, request);
+    return FAULT_NONE;
+}
+
+/* What a command that changes a record answers about it is for those who may read it. */
+static void write_found(const struct record_work *work, const struct records_found *found)
+{
+    struct builder *body = work->attempt->reply->body;
+    if (!found->key.data || !may(work, found->key, false))
+        return;
+    builder_add_text(body, ",\"key\":");
+    json_add_string(body, found->key);
+    record_write(body, found);
+}
+
+static enum fault run_one(struct record_work *work, const struct record_request *request)
+{
+    struct builder *body = work->attempt->reply->body;
+    struct records_found found;
+    enum records_outcome outcome =
+        records_run(work->records, work->attempt->call->ns, work->quota, &request->command, &found);
+    builder_printf(body, "{\"state\":\"%s\"", records_outcome_word(outcome));
+    write_found(work, &found);
+    builder_add_text(body, "}");
+    return FAULT_NONE;
+}
+
+/* --- many --- */
+
+struct record_page {
+    const struct record_query *query;
+    const struct pattern *pattern; /* NULL: any */
+    struct bytes last;             /* the key that was looked at last, in the arena */
+    struct bytes to;               /* the end of what is looked at; NO_BYTES: none */
+    int64_t count;
+    bool is_over;
+};
+
+static struct bytes keep_text(const struct record_work *work, struct bytes text)
+{
+    return (struct bytes){arena_copy(work->attempt->call->arena, text.data, text.size), text.size};
+}
+
+static bool begins_with(struct bytes text, struct bytes prefix)
+{
+    return text.size >= prefix.size && memcmp(text.data, prefix.data, prefix.size) == 0;
+}
+
+/* One key: is it wanted?  Sets is_over at the end of the prefix, and when a limit of the request is used up.
+ */
+static bool is_wanted(struct record_work *work, struct record_page *page, bool is_write)
+{
+    if (page->query->prefix.data && !begins_with(page->last, page->query->prefix)) {
+        page->is_over = bytes_compare(page->last, page->query->prefix) > 0;
+        return false;
+    }
+    if (is_write && !may(work, page->last, true))
+        return false;
+    return !page->pattern || pattern_match(page->pattern, page->last, &work->steps) == PATTERN_MATCHES;
+}
+
+static void add_record(struct record_work *work, struct record_page *page, struct records_command *command)
+{
+    struct builder *body = work->attempt->reply->body;
+    struct records_found found;
+    command->key = page->last;
+    if (records_run(work->records, work->attempt->call->ns, work->quota, command, &found) != RECORDS_OK)
+        return; /* gone meanwhile, or worked on */
+    builder_printf(body, "%s{\"key\":", page->count++ ? "," : "");
+    json_add_string(body, found.key);
+    record_write(body, &found);
+    builder_add_text(body, "}");
+}
+
+/* The first key to look at: an end of the range, the prefix, or behind the page before. */
+static struct bytes find_start(const struct record_query *query)
+{
+    bool is_prefix_later = query->prefix.data && bytes_compare(query->prefix, query->from) > 0;
+    struct bytes start = is_prefix_later ? query->prefix : query->from;
+    return start.data ? start : BYTES("");
+}
+
+/* What the caller may not read is not even passed: where a page ends would show its keys. */
+static void pass_hidden(const struct record_work *work, struct record_page *page, struct bytes key,
+                        struct bytes *from_r)
+{
+    const struct call *call = work->attempt->call;
+    *from_r = record_rules_seek(call->arena, work->rules, &call->caller, key);
+    page->is_over = !from_r->data;
+}
+
+static bool has_room(const struct record_work *work)
+{
+    return work->passed > 0 && work->steps > 0 &&
+           work->attempt->reply->body->size < (size_t)work->reader.settings->limit_answer_bytes / 2;
+}
+
+static enum fault run_many(struct record_work *work, const struct record_request *request)
+{
+    struct builder *body = work->attempt->reply->body;
+    struct records_command command = request->command;
+    struct record_page page = {
+        .query = &request->query, .pattern = request->pattern, .last = request->query.after};
+    enum records_outcome outcome = RECORDS_OK;
+    builder_add_text(body, "{\"state\":\"OK\",\"records\":[");
+    struct bytes from = find_start(page.query), after = page.last;
+    while (!page.is_over && page.count < page.query->limit && has_room(work)) {
+        struct records_found found;
+        outcome = records_next(work->records, work->attempt->call->ns, from, after, page.query->to, &found);
+        if (!found.key.data)
+            break;
+        work->passed -= outcome == RECORDS_BUSY ? RECORDS_STEPS : 1;
+        struct bytes key = keep_text(work, found.key);
+        if (!may(work, key, false)) {
+            pass_hidden(work, &page, key, &from);
+            after = NO_BYTES;
+            continue;
+        }
+        page.last = after = key;
+        if (outcome == RECORDS_OK && is_wanted(work, &page, record_is_write(request)))
+            add_record(work, &page, &command);
+    }
+    builder_add_text(body, "]");
+    bool is_end = page.is_over || outcome == RECORDS_NOT_FOUND || !page.last.data;
+    if (!is_end) {
+        builder_add_text(body, ",\"after\":");
+        json_add_string(body, page.last);
+    }
+    builder_add_text(body, "}");
+    return FAULT_NONE;
+}
+
+/* --- the operation --- */
+
+static enum fault run_all(struct record_work *work, const struct record_request *requests, size_t count)
+{
+    struct builder *body = work->attempt->reply->body;
+    enum fault fault = FAULT_NONE;
+    builder_add_text(body, "{\"results\":[");
+    for (size_t i = 0; i < count && !fault; i++) {
+        if (i)
+            builder_add_text(body, ",");
+        fault = requests[i].is_query ? run_many(work, &requests[i]) : run_one(work, &requests[i]);
+    }
+    builder_add_text(body, "]}");
+    return fault;
+}
+
+/* Another try, after a conflict of what the request does beside, must not run the commands again. */
+static enum fault record_work(struct attempt *attempt)
+{
+    const struct settings *settings = attempt->worker_context->settings;
+    struct record_work work = {
+        .attempt = attempt,
+        .reader = {settings, attempt->call, attempt->reply},
+        .records = attempt->worker_context->segment->records,
+        .quota = (size_t)settings->limit_namespace_records_mb << 20,
+        .passed = RECORD_PASSED_MOST,
+        .steps = RECORD_MATCH_STEPS,
+    };
+    const struct json *commands;
+    struct ns_conf conf;
+    struct builder *body = attempt->reply->body;
+    const struct bytes *done = attempt->kept;
+    if (done) {
+        builder_add_bytes(body, *done);
+        return FAULT_NONE;
+    }
+    enum fault fault = reader_members(&work.reader, attempt->call->param, "commands");
+    if (!fault && !work.records)
+        fault = reply_fault(attempt->call, attempt->reply, FAULT_ORECORDS, NULL, NULL);
+    if (!fault)
+        fault = reader_array(&work.reader, attempt->call->param, "commands", "record_commands",
+                             RECORD_COMMANDS_MOST, &commands);
+    if (!fault)
+        fault = access_configuration(attempt->worker_context, attempt->call, &conf);
+    if (fault)
+        return fault;
+    work.rules = conf.records;
+    struct record_request *requests =
+        ARENA_ARRAY(attempt->call->arena, struct record_request, commands->count + 1);
+    size_t count = 0;
+    for (const struct json *one = commands->first; one && !fault; one = one->next, count++) {
+        fault = record_read(&work.reader, one, &requests[count]);
+        if (!fault)
+            fault = judge(&work, &requests[count]);
+    }
+    size_t start = body->size;
+    if (!fault)
+        fault = run_all(&work, requests, count);
+    if (fault)
+        return fault;
+    struct bytes *kept = ARENA_ARRAY(attempt->call->arena, struct bytes, 1);
+    *kept = keep_text(&work, (struct bytes){body->data + start, body->size - start});
+    attempt->kept = kept;
+    return FAULT_NONE;
+}
+
+const struct operation builtin_record = {.name = "record",
+                                         .right = RIGHT_PUBLIC,
+                                         .is_secret = true,
+                                         .work = record_work,
+                                         .is_look = record_is_look};

@@ -1,0 +1,268 @@
+/* take: gives tasks of a queue to an external worker (workers.md).
+ * param {"qn","domain","n","wait":seconds,"claim":seconds,"worker":name} → out {"t","tasks":[{"id","op",
+ * "param","starttime","retry","until",…}],"next":stamp,"pause":milliseconds}.  When nothing is due the
+ * request waits; the process serves every other request that comes first, so a wait costs nobody anything. */
+#include "operation/builtin/builtin.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/crash.h"
+#include "segment/backlog.h"
+#include "segment/metrics.h"
+#include "edge/crypto.h"
+#include "operation/access.h"
+#include "operation/builtin/claim.h"
+#include "operation/tasks/task_lost.h"
+#include "operation/tasks/task_owner.h"
+
+enum {
+    TASKS_MOST = 100,
+    NAME_MOST = 64,
+    STEP_MS = 10,    /* between two looks at shared memory */
+    LOOK_MS = 1000,  /* between two looks at the database, where other servers write too */
+    PAUSE_MS = 1000, /* most that a worker is told to pause */
+    PAUSE_LEAST_MS = 250,
+    SPARE_MS = 2000, /* of the request's time, for the last look */
+};
+
+struct take_request {
+    struct attempt *attempt;
+    struct store *store;
+    struct backlog *backlog;
+    struct task_take take;
+    struct task_taken taken;
+    int64_t claim_ms, wait_ms;
+    uint64_t offers; /* of the backlog, before the last look */
+    bool has_waited; /* as long as it wanted */
+};
+
+static enum fault read_worker(const struct reader *reader, struct bytes *holder_r)
+{
+    const struct json *param = reader->call->param;
+    struct bytes name;
+    enum fault fault = reader_text(reader, param, "worker", &name);
+    if (fault || !name.data) {
+        *holder_r = BYTES("external");
+        return fault;
+    }
+    bool is_name = name.size && name.size <= NAME_MOST;
+    for (size_t i = 0; is_name && i < name.size; i++)
+        is_name = name.data[i] > ' ' && name.data[i] < '\x7f';
+    if (!is_name)
+        return reader_wrong(reader, param, "worker",
+                            "A name of 1 to 64 visible ASCII characters is expected.");
+    *holder_r = bytes_of(arena_printf(reader->call->arena, "external %.*s", (int)name.size, name.data));
+    return FAULT_NONE;
+}
+
+static enum fault read_request(struct take_request *taking, const struct reader *reader)
+{
+    const struct json *param = reader->call->param;
+    int64_t queue, wait_s, until;
+    enum fault fault = reader_members(reader, param, "qn domain n wait claim worker");
+    if (!fault)
+        fault = reader_integer(reader, param, "qn", WORKER_QUEUES_FIRST, WORKER_QUEUES_END - 1, 0, &queue);
+    if (!fault && !queue)
+        fault = reader_wrong(reader, param, "qn", "A queue of external workers is expected, 16 to 31.");
+    if (!fault)
+        fault = claim_check_queue(taking->attempt, (int)queue);
+    if (!fault)
+        fault = reader_text(reader, param, "domain", &taking->take.domain);
+    if (!fault)
+        fault = reader_integer(reader, param, "n", 1, TASKS_MOST, 1, &taking->take.most);
+    if (!fault)
+        fault = reader_integer(reader, param, "wait", 0, 3600, 0, &wait_s);
+    if (!fault)
+        fault = claim_read_until(taking->attempt, reader, (int)queue, &until);
+    if (!fault)
+        fault = read_worker(reader, &taking->take.holder);
+    if (fault)
+        return fault;
+    taking->take.queue = (int)queue;
+    taking->claim_ms = stamp_to_epoch_ms(until) - stamp_to_epoch_ms(stamp_now());
+    taking->wait_ms =
+        1000 * (wait_s < reader->settings->task_wait_s ? wait_s : reader->settings->task_wait_s);
+    return FAULT_NONE;
+}
+
+/* --- looking --- */
+
+static enum fault look_once(struct take_request *taking)
+{
+    struct attempt *attempt = taking->attempt;
+    taking->offers = backlog_offers(taking->backlog);
+    taking->take.claim = task_claim_stamp();
+    taking->take.until = stamp_add_ms(taking->take.claim, taking->claim_ms);
+    enum fault fault =
+        store_tasks_take(taking->store, attempt->ns, attempt->call->arena, &taking->take, &taking->taken);
+    crash_at(CRASH_TASK_TAKEN);
+    return fault;
+}
+
+/* Claims that have ended come back first. */
+static enum fault look(struct take_request *taking)
+{
+    struct attempt *attempt = taking->attempt;
+    enum fault fault = look_once(taking);
+    if (fault || !taking->taken.has_overdue)
+        return fault;
+    fault = task_lost_overdue(attempt->worker_context, attempt->call, attempt->ns, taking->take.queue);
+    return fault || taking->taken.count ? fault : look_once(taking);
+}
+
+/* --- waiting --- */
+
+static bool is_worth_a_look(const struct take_request *taking, int64_t looked_ms)
+{
+    const struct task_taken *taken = &taking->taken;
+    return backlog_offers(taking->backlog) != taking->offers || (taken->next && taken->next <= stamp_now()) ||
+           clock_monotonic_ms() - looked_ms >= LOOK_MS;
+}
+
+/* Until there is a task, the time is over, or another request waits for this process.  The rights of the
+ * caller may have changed meanwhile. */
+static enum fault wait_until(struct take_request *taking, int64_t end_ms)
+{
+    struct attempt *attempt = taking->attempt;
+    const struct worker_context *context = attempt->worker_context;
+    int64_t looked_ms = clock_monotonic_ms();
+    enum fault fault = FAULT_NONE;
+    while (!fault && !taking->taken.count) {
+        if (context->is_wanted(context, STEP_MS))
+            return FAULT_NONE;
+        taking->has_waited = clock_monotonic_ms() >= end_ms;
+        if (taking->has_waited)
+            return FAULT_NONE;
+        if (!is_worth_a_look(taking, looked_ms))
+            continue;
+        fault = access_renew(attempt->worker_context, attempt->call, attempt->reply, attempt->operation);
+        if (!fault)
+            fault = claim_check_queue(attempt, taking->take.queue);
+        if (!fault)
+            fault = look(taking);
+        looked_ms = clock_monotonic_ms();
+    }
+    return fault;
+}
+
+/* Two that begin at once may both find too many. */
+static enum fault wait_among(struct take_request *taking)
+{
+    const struct attempt *attempt = taking->attempt;
+    struct segment *segment = attempt->worker_context->segment;
+    struct pulse *pulse = metrics_pulse(segment, segment_index(segment));
+    int64_t end_ms = clock_monotonic_ms() + taking->wait_ms, last_ms = attempt->call->deadline_ms - SPARE_MS;
+    enum fault fault = FAULT_NONE;
+    if (!taking->wait_ms || !attempt->worker_context->is_wanted)
+        return FAULT_NONE;
+    atomic_store(&pulse->waits_for_task, 1);
+    if (metrics_waiting(segment) <= attempt->worker_context->settings->task_waiters)
+        fault = wait_until(taking, end_ms < last_ms ? end_ms : last_ms);
+    atomic_store(&pulse->waits_for_task, 0);
+    return fault;
+}
+
+/* --- the answer --- */
+
+static int compare(const void *one, const void *other)
+{
+    const struct task *a = one, *b = other;
+    if (a->priority != b->priority)
+        return a->priority < b->priority ? -1 : 1;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+static void add_text(struct builder *out, const char *name, struct bytes text)
+{
+    if (!text.size)
+        return;
+    builder_printf(out, ",\"%s\":", name);
+    json_add_string(out, text);
+}
+
+static void add_task(struct builder *out, const struct task *task, int64_t until)
+{
+    builder_add_text(out, "{\"id\":");
+    json_add_string(out, task->id);
+    add_text(out, "op", task->operation);
+    builder_add_text(out, ",\"param\":");
+    builder_add_bytes(out, task->param.data ? task->param : BYTES("null"));
+    builder_printf(out,
+                   ",\"qn\":%d,\"priority\":%d,\"startat\":%" PRId64 ",\"starttime\":%" PRId64
+                   ",\"retry\":%" PRId64 ",\"until\":%" PRId64 ",\"created\":%" PRId64,
+                   task->queue, task->priority, task->start, task->claim, task->attempt, until,
+                   task->created);
+    add_text(out, "info", task->info);
+    add_text(out, "resource", task->resource);
+    add_text(out, "domain", task->domain);
+    add_text(out, "account", task->account);
+    add_text(out, "trace", task->trace);
+    builder_add_text(out, "}");
+}
+
+/* When it makes sense to come again: at once after a wait or with work, else when something may be due. */
+static int64_t choose_pause(const struct take_request *taking)
+{
+    uint32_t random;
+    int64_t next_ms = taking->taken.next ? stamp_to_epoch_ms(taking->taken.next) : INT64_MAX;
+    int64_t until_next_ms = next_ms == INT64_MAX ? PAUSE_MS : next_ms - stamp_to_epoch_ms(stamp_now());
+    if (taking->taken.count || taking->has_waited)
+        return 0;
+    crypto_random(&random, sizeof random);
+    int64_t pause = PAUSE_LEAST_MS + random % (PAUSE_MS - PAUSE_LEAST_MS);
+    return until_next_ms < 0 ? 0 : until_next_ms < pause ? until_next_ms : pause;
+}
+
+static void write_answer(const struct take_request *taking)
+{
+    struct builder *out = taking->attempt->reply->body;
+    const struct task_taken *taken = &taking->taken;
+    builder_printf(out, "{\"t\":%" PRId64 ",\"tasks\":[", stamp_now());
+    for (size_t i = 0; i < taken->count; i++) {
+        if (i)
+            builder_add_text(out, ",");
+        add_task(out, &taken->tasks[i], taking->take.until);
+    }
+    builder_add_text(out, "]");
+    if (taken->next)
+        builder_printf(out, ",\"next\":%" PRId64, taken->next);
+    builder_printf(out, ",\"pause\":%" PRId64 "}", choose_pause(taking));
+}
+
+static void note_begun(const struct take_request *taking)
+{
+    for (size_t i = 0; i < taking->taken.count; i++) {
+        const struct task *task = &taking->taken.tasks[i];
+        backlog_begin_task(taking->backlog, task->queue, task->start, task->created, clock_monotonic_ms());
+    }
+}
+
+static enum fault take_work(struct attempt *attempt)
+{
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
+    struct take_request taking = {.attempt = attempt,
+                                  .store = documents_store(attempt->worker_context->documents),
+                                  .backlog = backlog_of(attempt->worker_context->segment, attempt->ns)};
+    enum fault fault = read_request(&taking, &reader);
+    if (!fault)
+        fault = look(&taking);
+    if (!fault && !taking.taken.count)
+        fault = wait_among(&taking);
+    if (fault)
+        return fault;
+    if (taking.taken.count)
+        qsort(taking.taken.tasks, taking.taken.count, sizeof *taking.taken.tasks, compare);
+    note_begun(&taking);
+    write_answer(&taking);
+    return FAULT_NONE;
+}
+
+const struct operation builtin_take = {.name = "take",
+                                       .right = RIGHT_PUBLIC,
+                                       .only_reads = true, /* no documents */
+                                       .obeys_rules = true,
+                                       .is_secret = true, /* a claim is not given twice */
+                                       .is_for_workers = true,
+                                       .work = take_work};

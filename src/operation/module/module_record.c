@@ -1,0 +1,230 @@
+/* module_record: records for modules (stampd_record.h), as commands of records/records.h. */
+#include "operation/module/module_try.h"
+
+#include "base/clock.h"
+#include "operation/module/module_convert.h"
+#include "records/records.h"
+#include "stampd_record.h"
+
+static const enum stampd_record_state states[RECORDS_OUTCOMES] = {
+    [RECORDS_OK] = STAMPD_RECORD_OK,
+    [RECORDS_NOT_FOUND] = STAMPD_RECORD_NOT_FOUND,
+    [RECORDS_NOT_FREE] = STAMPD_RECORD_NOT_FREE,
+    [RECORDS_OLDER] = STAMPD_RECORD_OLDER,
+    [RECORDS_LOCKED] = STAMPD_RECORD_LOCKED,
+    [RECORDS_NOT_LOCKED] = STAMPD_RECORD_NOT_LOCKED,
+    [RECORDS_WRONG_TYPE] = STAMPD_RECORD_WRONG_TYPE,
+    [RECORDS_OUT_OF_RANGE] = STAMPD_RECORD_OUT_OF_RANGE,
+    [RECORDS_OUT_OF_MEMORY] = STAMPD_RECORD_OUT_OF_MEMORY,
+    [RECORDS_BUSY] = STAMPD_RECORD_BUSY,
+    /* No call asks for what ends so. */
+    [RECORDS_WORKED_ON] = STAMPD_RECORD_FAILED,
+    [RECORDS_TOO_MANY_KEYS] = STAMPD_RECORD_FAILED,
+};
+
+_Static_assert((int)STAMPD_RECORD_VOID == RECORDS_VOID && (int)STAMPD_RECORD_BOOLEAN == RECORDS_BOOLEAN &&
+                   (int)STAMPD_RECORD_FLOAT == RECORDS_FLOAT,
+               "the types are the same");
+
+static const struct stampd_record_options no_options;
+
+/* --- what is asked --- */
+
+/* An invalid request is a mistake of the application; NULL: it is well formed. */
+static const char *wrong_with(const struct records_command *command,
+                              const struct stampd_record_options *options)
+{
+    bool needs_owner = command->deed == RECORDS_LOCK || command->deed == RECORDS_UNLOCK;
+    if (!records_is_key(command->key))
+        return "Invalid record: its key is not 1 to 1024 bytes of UTF-8.";
+    if (needs_owner ? !command->owner.size : command->owner.data && !command->owner.size)
+        return "Invalid record: the owner is empty.";
+    if (command->owner.size > RECORDS_OWNER_MOST)
+        return "Invalid record: the owner has more than 64 bytes.";
+    if (command->deed == RECORDS_LOCK && (command->lease_ms < 1 || command->lease_ms > RECORDS_LEASE_MOST_MS))
+        return "Invalid record: the time of the lock is out of range.";
+    if (options->ttl_ms < 0 || options->ttl_ms > RECORDS_TOUCH_MOST_S * 1000)
+        return "Invalid record: ttl_ms is out of range.";
+    if (options->touch_s < 0 || options->touch_s > RECORDS_TOUCH_MOST_S)
+        return "Invalid record: touch_s is out of range.";
+    for (size_t i = 0; i < COUNT_OF(options->reserved); i++)
+        if (options->reserved[i])
+            return "Invalid record: a reserved member is set.";
+    if (command->deed == RECORDS_SET && !records_is_content(command->type, command->content))
+        return "Invalid record: the value is not one of its type.";
+    return NULL;
+}
+
+/* False: the try has failed. */
+static bool may_run(struct stampd_call *call, const struct records_command *command,
+                    const struct stampd_record_options *options)
+{
+    if (module_try_fault(call))
+        return false;
+    if (module_try_is_filter(call)) {
+        module_try_fail(call, FAULT_BMODULE, "A filter has no records.", NULL);
+        return false;
+    }
+    if (command->deed != RECORDS_GET && module_try_operation(call)->is_read_only) {
+        module_try_fail(call, FAULT_BREADONLY, NULL, NULL);
+        return false;
+    }
+    if (!module_try_attempt(call)->worker_context->segment->records) {
+        struct attempt *attempt = module_try_attempt(call);
+        module_try_set_fault(call, reply_fault(attempt->call, attempt->reply, FAULT_ORECORDS, NULL, NULL));
+        return false;
+    }
+    int64_t most = module_try_settings(call)->limit_content_bytes;
+    if (most > RECORDS_CONTENT_MOST)
+        most = RECORDS_CONTENT_MOST;
+    if (command->content.size > (size_t)most) {
+        module_try_fail_limit(call, "limit_content_bytes", most, (int64_t)command->content.size);
+        return false;
+    }
+    const char *wrong = wrong_with(command, options);
+    if (wrong)
+        module_try_fail(call, FAULT_BMODULE, wrong, NULL);
+    return !wrong;
+}
+
+/* --- what is answered --- */
+
+static void tell(const struct stampd_call *call, const struct records_found *found,
+                 struct stampd_record *record_r)
+{
+    struct stampd_record_value *value = &record_r->value;
+    *record_r = (struct stampd_record){
+        .expires_ms = found->expires_ms,
+        .touch_s = found->touch_s,
+        .created_s = found->created_s,
+        .modified_s = found->modified_s,
+        .accessed_s = found->accessed_s,
+        .locked_until_ms = found->locked_until_ms,
+    };
+    value->type = (enum stampd_record_type)found->type;
+    if (!found->content.data)
+        return;
+    switch (found->type) {
+    case RECORDS_BUFFER:
+    case RECORDS_STRING:
+        value->bytes.data = arena_copy(module_try_arena(call), found->content.data, found->content.size);
+        value->bytes.size = found->content.size;
+        break;
+    case RECORDS_INTEGER:
+        value->integer = records_read_integer(found->content);
+        break;
+    case RECORDS_FLOAT:
+        value->number = records_read_float(found->content);
+        break;
+    case RECORDS_BOOLEAN:
+        value->boolean = found->content.data[0] != 0;
+        break;
+    case RECORDS_VOID:
+    case RECORDS_TYPES:
+        break;
+    }
+}
+
+static enum stampd_record_state run(struct stampd_call *call, struct records_command *command,
+                                    const struct stampd_record_options *options,
+                                    struct stampd_record *record_r)
+{
+    const struct attempt *attempt = module_try_attempt(call);
+    struct records_found found;
+    if (record_r)
+        *record_r = (struct stampd_record){0};
+    options = options ? options : &no_options;
+    if (!command->owner.data)
+        command->owner = bytes_of(options->owner);
+    if (!may_run(call, command, options))
+        return STAMPD_RECORD_FAILED;
+    command->expires_ms = options->ttl_ms ? clock_present_ms() + options->ttl_ms : 0;
+    command->touch_s = options->touch_s;
+    size_t quota = (size_t)module_try_settings(call)->limit_namespace_records_mb << 20;
+    enum records_outcome outcome =
+        records_run(attempt->worker_context->segment->records, attempt->call->ns, quota, command, &found);
+    if (outcome == RECORDS_OK && record_r)
+        tell(call, &found, record_r);
+    return states[outcome];
+}
+
+/* --- the functions --- */
+
+enum stampd_record_state stampd_record_get(struct stampd_call *call, const char *key,
+                                           struct stampd_record *record_r)
+{
+    struct records_command command = {.deed = RECORDS_GET, .key = bytes_of(key)};
+    return run(call, &command, NULL, record_r);
+}
+
+/* The content of a number or a boolean is in `room`. */
+static struct bytes content_of(const struct stampd_record_value *value, char room[8])
+{
+    switch (value->type) {
+    case STAMPD_RECORD_BUFFER:
+    case STAMPD_RECORD_STRING:
+        return value->bytes.data ? bytes_from(value->bytes) : BYTES("");
+    case STAMPD_RECORD_INTEGER:
+        records_write_integer(room, value->integer);
+        return (struct bytes){room, 8};
+    case STAMPD_RECORD_FLOAT:
+        records_write_float(room, value->number);
+        return (struct bytes){room, 8};
+    case STAMPD_RECORD_BOOLEAN:
+        room[0] = value->boolean;
+        return (struct bytes){room, 1};
+    case STAMPD_RECORD_VOID:
+        break;
+    }
+    return BYTES("");
+}
+
+enum stampd_record_state stampd_record_set(struct stampd_call *call, const char *key,
+                                           const struct stampd_record_value *value,
+                                           const struct stampd_record_options *options)
+{
+    char room[8];
+    struct records_command command = {.deed = RECORDS_SET,
+                                      .key = bytes_of(key),
+                                      .type = (enum records_type)value->type,
+                                      .content = content_of(value, room),
+                                      .may_overwrite = !options || !options->only_if_absent};
+    return run(call, &command, options, NULL);
+}
+
+enum stampd_record_state stampd_record_add(struct stampd_call *call, const char *key, int64_t by,
+                                           const struct stampd_record_options *options,
+                                           struct stampd_record *record_r)
+{
+    char room[8];
+    records_write_integer(room, by);
+    struct records_command command = {.deed = RECORDS_ADD,
+                                      .key = bytes_of(key),
+                                      .type = RECORDS_INTEGER,
+                                      .content = {room, sizeof room},
+                                      .may_overwrite = !options || !options->only_if_there};
+    return run(call, &command, options, record_r);
+}
+
+enum stampd_record_state stampd_record_delete(struct stampd_call *call, const char *key, const char *owner)
+{
+    struct records_command command = {.deed = RECORDS_DELETE, .key = bytes_of(key), .owner = bytes_of(owner)};
+    return run(call, &command, NULL, NULL);
+}
+
+enum stampd_record_state stampd_record_lock(struct stampd_call *call, const char *key, const char *owner,
+                                            int64_t lock_ms)
+{
+    struct records_command command = {.deed = RECORDS_LOCK,
+                                      .key = bytes_of(key),
+                                      .owner = bytes_of(owner),
+                                      .lease_ms = lock_ms,
+                                      .may_overwrite = true};
+    return run(call, &command, NULL, NULL);
+}
+
+enum stampd_record_state stampd_record_unlock(struct stampd_call *call, const char *key, const char *owner)
+{
+    struct records_command command = {.deed = RECORDS_UNLOCK, .key = bytes_of(key), .owner = bytes_of(owner)};
+    return run(call, &command, NULL, NULL);
+}

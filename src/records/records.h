@@ -1,0 +1,175 @@
+/* records: values by key, in memory shared by all processes of a host, without a server between them.
+ *
+ * A record has one or several keys in a namespace, a type, a content, and perhaps an end, after which nobody
+ * sees it.  The sender's timestamp of a change decides: what is older than what is there changes nothing, and
+ * a deletion is remembered for a while so that this holds for it too.
+ *
+ * The memory is a file of its own, mapped like the shared segment (edge/mapping.h): it begins empty when no
+ * process uses it, and lives as long as one does.  One lock protects it, held for about a microsecond.  A
+ * process that dies while it holds the lock, by any signal, leaves notes by which the next one takes the
+ * unfinished change back (undo.h): each command has happened whole or not at all.  Commands never wait for
+ * anything but this lock; a holder that is stopped makes them end with RECORDS_BUSY.
+ *
+ * A full memory, or a full quota of the namespace, refuses: RECORDS_OUT_OF_MEMORY.  What has expired is
+ * removed before. */
+#ifndef STAMPD_RECORDS_RECORDS_H
+#define STAMPD_RECORDS_RECORDS_H
+
+#include "base/builder.h"
+#include "base/bytes.h"
+
+enum records_type {
+    RECORDS_VOID,
+    RECORDS_BUFFER,
+    RECORDS_STRING,  /* UTF-8 */
+    RECORDS_INTEGER, /* 8 bytes, big-endian, two's complement */
+    RECORDS_FLOAT,   /* 8 bytes, IEEE 754, big-endian, finite */
+    RECORDS_BOOLEAN, /* a byte, 0 or 1 */
+    RECORDS_TYPES
+};
+
+enum records_deed {
+    RECORDS_SET,
+    RECORDS_GET,
+    RECORDS_DELETE,
+    RECORDS_ADD,
+    RECORDS_NOT,
+    RECORDS_TRUNCATE,
+    RECORDS_LOCK,
+    RECORDS_UNLOCK,
+    RECORDS_RENAME,
+    RECORDS_LINK,   /* gives the record another key, `to` */
+    RECORDS_UNLINK, /* takes this key from the record; with its last key it is gone */
+    RECORDS_DEEDS
+};
+
+/* How a command ended.  Anything but OK has changed nothing. */
+enum records_outcome {
+    RECORDS_OK,
+    RECORDS_NOT_FOUND,
+    RECORDS_NOT_FREE, /* the key has a record, and the command does not overwrite */
+    RECORDS_OLDER,    /* the record, or its deletion, has a later timestamp */
+    RECORDS_LOCKED,   /* by another owner */
+    RECORDS_NOT_LOCKED,
+    RECORDS_WORKED_ON, /* and the command leaves those alone */
+    RECORDS_WRONG_TYPE,
+    RECORDS_OUT_OF_RANGE, /* the sum, or the size */
+    RECORDS_TOO_MANY_KEYS,
+    RECORDS_OUT_OF_MEMORY,
+    RECORDS_BUSY,
+    RECORDS_OUTCOMES
+};
+
+enum {
+    RECORDS_KEY_MOST = 1024,             /* bytes; UTF-8 */
+    RECORDS_KEYS_MOST = 8,               /* of one record */
+    RECORDS_CONTENT_MOST = 64 * 1048576, /* bytes */
+    RECORDS_OWNER_MOST = 64,             /* bytes */
+    RECORDS_CODE_MOST = 16,              /* bytes of a namespace's code */
+    RECORDS_SPACES_MOST = 256,           /* namespaces with records */
+    RECORDS_LEASE_MOST_MS = 7 * 86400000 /* of locks and of marks "worked on" */
+};
+#define RECORDS_MS_MOST      INT64_C(253402300799999) /* 9999-12-31 */
+#define RECORDS_TOUCH_MOST_S INT64_C(315360000)       /* ten years */
+
+struct records_command {
+    enum records_deed deed;
+    struct bytes key;
+    struct bytes to;          /* RENAME, LINK: the other key */
+    const struct bytes *more; /* SET: further keys of the record */
+    size_t more_count;        /* at most RECORDS_KEYS_MOST - 1 */
+    enum records_type type;   /* SET; ADD: INTEGER or FLOAT */
+    struct bytes content;     /* SET; ADD: what is added, in the form of its type */
+    size_t size;              /* TRUNCATE */
+    int64_t timestamp_us;     /* of the sender, since 1970; 0: now, and after everything that is there */
+    int64_t expires_ms; /* since 1970; 0: never.  GET: where above 0, moves the end there if it is later */
+    int64_t touch_s;    /* SET: each GET moves the end this far from then; 0: does not */
+    int64_t lease_ms;   /* LOCK: its length.  GET: marks the record as worked on for this long; 0: does not */
+    struct bytes owner; /* LOCK, UNLOCK; other changes: of the lock that may stand */
+    bool may_overwrite; /* SET, RENAME.  ADD, LOCK: makes the record if there is none */
+    bool is_immediate;  /* DELETE, RENAME: nothing is remembered */
+    bool leaves_worked; /* GET: not what is worked on */
+    bool is_probe;      /* GET: without the content, and nothing moves */
+    bool is_listened;   /* found_r->mark is set, also when there is no record */
+};
+
+/* What a command saw or left; the texts are valid until the next call. */
+struct records_found {
+    struct bytes key, content;
+    enum records_type type;
+    int64_t expires_ms; /* 0: never */
+    int64_t touch_s;
+    int64_t timestamp_us;                      /* of the last SET */
+    int64_t created_s, modified_s, accessed_s; /* since 1970 */
+    int64_t locked_until_ms, worked_until_ms;  /* 0: not now */
+    size_t size;                               /* of the content, also of a probe */
+    uint64_t mark;                             /* records_has_changed */
+};
+
+struct records;
+
+/* Creates or attaches the memory: `bytes` must be what running processes use.  `tombstone_s`: how long a
+ * deletion is remembered.  False: one line in `problem`. */
+MUST_USE bool records_open(struct records **records_r, const char *path, size_t bytes, int64_t tombstone_s,
+                           char *problem, size_t problem_size);
+void records_close(struct records *records); /* NULL is allowed */
+
+/* Runs a command in a namespace, which may have `quota` bytes of the memory (0: all of it).  `found_r` is set
+ * for RECORDS_OK, but for a record that is gone; for NOT_FREE, OLDER, LOCKED and WORKED_ON without content.
+ */
+MUST_USE enum records_outcome records_run(struct records *records, struct bytes ns, size_t quota,
+                                          const struct records_command *command,
+                                          struct records_found *found_r);
+
+/* The first key after `after` (NO_BYTES: from `from` on) and not above `to` (NO_BYTES: without end) that has
+ * a record; in `found_r`, as of a probe.  NOT_FOUND: there is none.  Passes at most RECORDS_STEPS keys
+ * without a record: then BUSY with the last of them in `found_r->key`; the caller goes on after it. */
+enum { RECORDS_STEPS = 256 };
+MUST_USE enum records_outcome records_next(struct records *records, struct bytes ns, struct bytes from,
+                                           struct bytes after, struct bytes to,
+                                           struct records_found *found_r);
+
+/* Has what is under the key changed, or is about to, since a command that was listened to?  True also,
+ * seldom, when only another key has changed.  Another content counts, a deletion, and a key that is given or
+ * taken; the passing of an end, locks and marks do not.  A mark never misses a change: it becomes false
+ * before the change can be seen, and whoever reads then waits for it. */
+bool records_has_changed(const struct records *records, uint64_t mark);
+/* Moves with every change of any record, after the marks: while it stands still, no mark becomes false. */
+uint64_t records_changes(const struct records *records);
+
+/* Is it a key: 1 to RECORDS_KEY_MOST bytes of UTF-8 without NUL? */
+bool records_is_key(struct bytes key);
+/* Is the content one of this type? */
+bool records_is_content(enum records_type type, struct bytes content);
+const char *records_outcome_word(enum records_outcome outcome);
+const char *records_type_word(enum records_type type);
+int64_t records_read_integer(struct bytes content);
+double records_read_float(struct bytes content);
+void records_write_integer(char content_r[8], int64_t number);
+void records_write_float(char content_r[8], double number);
+
+struct records_sums {
+    uint64_t bytes;   /* of the namespace, or of all: what pieces take */
+    uint64_t records; /* with remembered deletions, and what has expired since */
+    uint64_t capacity;
+    uint64_t refused; /* commands of all namespaces that ended OUT_OF_MEMORY, since the memory was created */
+};
+/* NO_BYTES: of all namespaces. */
+void records_sum(struct records *records, struct bytes ns, struct records_sums *sums_r);
+
+/* What a namespace has of the memory. */
+struct records_use {
+    char ns[RECORDS_CODE_MOST + 1];
+    uint64_t bytes, records; /* as in records_sums */
+};
+/* The namespaces that have records; how many.  0 also when the records are busy. */
+size_t records_uses(struct records *records, struct records_use uses_r[RECORDS_SPACES_MOST]);
+/* The same for a process that has not opened the records and only reads their file: a change under way may be
+ * counted in part.  False: the file cannot be read, or is of another release.  No process has the records
+ * open: true, and none. */
+MUST_USE bool records_peek(const char *path, struct records_use uses_r[RECORDS_SPACES_MOST], size_t *count_r);
+
+/* For tests: stops with an assertion unless everything in the memory fits together. */
+void records_check(struct records *records);
+
+#endif

@@ -1,0 +1,384 @@
+/* records_change: the commands that change a record.  A function that returns anything but OK may have begun
+ * a change: its caller takes it back. */
+#include "records/records_private.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct value_piece *at(const struct records *records, uint32_t value)
+{
+    return records_value(records, value);
+}
+
+static bool is_tombstone(const struct records *records, uint32_t value)
+{
+    return at(records, value)->kind & VALUE_DELETED;
+}
+
+bool records_is_locked(const struct records *records, uint32_t value, struct bytes owner)
+{
+    uint32_t piece = at(records, value)->lease;
+    const struct lease_piece *lease = piece ? records_lease(records, piece) : NULL;
+    if (!lease || undo_long(lease->locked_until) <= (uint64_t)records->now_ms)
+        return false;
+    return !owner.data || !bytes_equal(owner, (struct bytes){lease->owner, lease->owner_size});
+}
+
+static bool is_older(const struct records *records, uint32_t value, const struct records_command *command)
+{
+    return command->timestamp_us &&
+           (uint64_t)command->timestamp_us < undo_long(at(records, value)->timestamp);
+}
+
+/* May the command change this record, which exists? */
+static enum records_outcome check(const struct records *records, uint32_t value,
+                                  const struct records_command *command)
+{
+    if (records_is_locked(records, value, command->owner))
+        return RECORDS_LOCKED;
+    return is_older(records, value, command) ? RECORDS_OLDER : RECORDS_OK;
+}
+
+/* A command without a timestamp is later than all before it. */
+static void stamp(struct records *records, uint32_t value, int64_t timestamp_us)
+{
+    uint64_t before = undo_long(at(records, value)->timestamp);
+    uint64_t now = (uint64_t)records->now_ms * 1000;
+    uint64_t next = timestamp_us ? (uint64_t)timestamp_us : now > before ? now : before;
+    undo_set_long(&records->memory, at(records, value)->timestamp, next);
+}
+
+static void set_kind(struct records *records, uint32_t value, uint32_t type_and_flags)
+{
+    uint32_t space = at(records, value)->kind & ~(uint32_t)UINT16_MAX;
+    undo_set(&records->memory, &at(records, value)->kind, space | type_and_flags);
+}
+
+/* A lock never ends before its record does. */
+static int64_t locked_until(const struct records *records, uint32_t value)
+{
+    uint32_t lease = at(records, value)->lease;
+    int64_t end = lease ? (int64_t)undo_long(records_lease(records, lease)->locked_until) : 0;
+    return end > records->now_ms ? end : 0;
+}
+
+static void set_end(struct records *records, uint32_t value, int64_t expires_ms)
+{
+    int64_t locked = locked_until(records, value);
+    records_set_expiry(records, value, expires_ms && expires_ms < locked ? locked : expires_ms);
+}
+
+/* --- deletion --- */
+
+/* Turns the record into the memory of its deletion.  Never fails: without memory for a smaller piece it keeps
+ * the present one. */
+static void bury(struct records *records, uint32_t value, int64_t timestamp_us)
+{
+    uint32_t moved = records_set_content(records, value, BYTES(""));
+    if (moved)
+        value = moved;
+    undo_set(&records->memory, &at(records, value)->size, 0);
+    records_drop_lease(records, value);
+    set_kind(records, value, RECORDS_VOID | VALUE_DELETED);
+    stamp(records, value, timestamp_us);
+    records_set_expiry(records, value, records->now_ms + records->tombstone_ms);
+}
+
+/* The memory of a deletion of a key that has no record; without memory, or if none is kept, nothing. */
+static bool note_deletion(struct records *records, int space, struct bytes key, int64_t timestamp_us)
+{
+    if (!records->tombstone_ms)
+        return true;
+    uint32_t value = records_make_value(records, space, BYTES(""), RECORDS_VOID);
+    if (!value || !records_add_key(records, value, key))
+        return false;
+    bury(records, value, timestamp_us);
+    return true;
+}
+
+static enum records_outcome delete_absent(struct records *records, int space, uint32_t value,
+                                          const struct records_command *command)
+{
+    if (!value && command->timestamp_us && !command->is_immediate)
+        return note_deletion(records, space, command->key, command->timestamp_us) ? RECORDS_NOT_FOUND
+                                                                                  : RECORDS_OUT_OF_MEMORY;
+    if (value && command->is_immediate && !is_older(records, value, command))
+        records_remove_value(records, value);
+    else if (value && !is_older(records, value, command))
+        stamp(records, value, command->timestamp_us);
+    return RECORDS_NOT_FOUND;
+}
+
+static enum records_outcome delete (struct records *records, int space, uint32_t value,
+                                    const struct records_command *command) {
+    if (!value || is_tombstone(records, value)) return delete_absent(records, space, value, command);
+    enum records_outcome outcome = check(records, value, command);
+    if (outcome != RECORDS_OK) return outcome;
+    if (command->is_immediate || !records->tombstone_ms) records_remove_value(records, value);
+    else bury(records, value, command->timestamp_us);
+    return RECORDS_OK;
+}
+
+/* --- keys --- */
+
+/* Makes a key free for a record: what has expired goes, and a deletion that is not later; `may_overwrite`:
+ * also another record.  OK: it is free, or the record's own. */
+static enum records_outcome clear_key(struct records *records, int space, uint32_t own, struct bytes text,
+                                      const struct records_command *command, bool may_overwrite)
+{
+    uint32_t key = records_find(records, space, text), value = key ? records_key(records, key)->value : 0;
+    if (!value || value == own)
+        return RECORDS_OK;
+    uint64_t expires = undo_long(at(records, value)->expires);
+    if (!expires || expires > (uint64_t)records->now_ms) {
+        if (!is_tombstone(records, value) && !may_overwrite)
+            return RECORDS_NOT_FREE;
+        enum records_outcome outcome = check(records, value, command);
+        if (outcome != RECORDS_OK)
+            return outcome;
+    }
+    records_remove_value(records, value);
+    return RECORDS_OK;
+}
+
+static enum records_outcome give_key(struct records *records, int space, uint32_t value, struct bytes text)
+{
+    if (records_find(records, space, text))
+        return RECORDS_OK;
+    if (records_count_keys(records, value) >= RECORDS_KEYS_MOST)
+        return RECORDS_TOO_MANY_KEYS;
+    return records_add_key(records, value, text) ? RECORDS_OK : RECORDS_OUT_OF_MEMORY;
+}
+
+static enum records_outcome rename_key(struct records *records, int space, uint32_t key, uint32_t value,
+                                       const struct records_command *command)
+{
+    if (bytes_equal(command->key, command->to))
+        return RECORDS_OK;
+    enum records_outcome outcome =
+        clear_key(records, space, value, command->to, command, command->may_overwrite);
+    if (outcome != RECORDS_OK)
+        return outcome;
+    records_remove_key(records, key);
+    outcome = give_key(records, space, value, command->to);
+    if (outcome != RECORDS_OK)
+        return outcome;
+    stamp(records, value, command->timestamp_us);
+    if (!command->is_immediate &&
+        !note_deletion(records, space, command->key, (int64_t)undo_long(at(records, value)->timestamp)))
+        return RECORDS_OUT_OF_MEMORY;
+    return RECORDS_OK;
+}
+
+static enum records_outcome link_key(struct records *records, int space, uint32_t value,
+                                     const struct records_command *command)
+{
+    enum records_outcome outcome = clear_key(records, space, value, command->to, command, false);
+    return outcome == RECORDS_OK ? give_key(records, space, value, command->to) : outcome;
+}
+
+/* --- contents --- */
+
+static enum records_outcome set(struct records *records, int space, uint32_t value,
+                                const struct records_command *command, uint32_t *left_r)
+{
+    enum records_outcome outcome = RECORDS_OK;
+    if (value && is_tombstone(records, value)) {
+        if (is_older(records, value, command))
+            return RECORDS_OLDER;
+        records_remove_value(records, value);
+        value = 0;
+    }
+    if (value)
+        outcome = command->may_overwrite ? check(records, value, command) : RECORDS_NOT_FREE;
+    for (size_t i = 0; i < command->more_count && outcome == RECORDS_OK; i++)
+        outcome = clear_key(records, space, value, command->more[i], command, false);
+    if (outcome != RECORDS_OK)
+        return outcome;
+    value = value ? records_set_content(records, value, command->content)
+                  : records_make_value(records, space, command->content, command->type);
+    if (!value)
+        return RECORDS_OUT_OF_MEMORY;
+    outcome = give_key(records, space, value, command->key);
+    for (size_t i = 0; i < command->more_count && outcome == RECORDS_OK; i++)
+        outcome = give_key(records, space, value, command->more[i]);
+    set_kind(records, value, command->type);
+    stamp(records, value, command->timestamp_us);
+    undo_set(&records->memory, &at(records, value)->touch_s, (uint32_t)command->touch_s);
+    set_end(records, value, command->expires_ms);
+    *left_r = value;
+    return outcome;
+}
+
+static enum records_outcome put(struct records *records, uint32_t value, const char *content, size_t size,
+                                uint32_t *left_r)
+{
+    *left_r = records_set_content(records, value, (struct bytes){content, size});
+    return *left_r ? RECORDS_OK : RECORDS_OUT_OF_MEMORY;
+}
+
+static enum records_outcome add(struct records *records, uint32_t value,
+                                const struct records_command *command, uint32_t *left_r)
+{
+    struct bytes present = {at(records, value)->content, at(records, value)->size};
+    char sum[8];
+    if ((at(records, value)->kind & VALUE_TYPE) != (uint32_t)command->type)
+        return RECORDS_WRONG_TYPE;
+    if (command->type == RECORDS_INTEGER) {
+        int64_t number;
+        if (__builtin_add_overflow(records_read_integer(present), records_read_integer(command->content),
+                                   &number))
+            return RECORDS_OUT_OF_RANGE;
+        records_write_integer(sum, number);
+    } else {
+        double number = records_read_float(present) + records_read_float(command->content);
+        if (!isfinite(number))
+            return RECORDS_OUT_OF_RANGE;
+        records_write_float(sum, number);
+    }
+    return put(records, value, sum, sizeof sum, left_r);
+}
+
+static enum records_outcome flip(struct records *records, uint32_t value, uint32_t *left_r)
+{
+    if ((at(records, value)->kind & VALUE_TYPE) != RECORDS_BOOLEAN)
+        return RECORDS_WRONG_TYPE;
+    const char flipped = !at(records, value)->content[0];
+    return put(records, value, &flipped, 1, left_r);
+}
+
+/* A buffer grows by zeros; a string only shrinks, to whole characters. */
+static enum records_outcome resize(struct records *records, uint32_t value, size_t size, uint32_t *left_r)
+{
+    struct bytes present = {at(records, value)->content, at(records, value)->size};
+    uint32_t type = at(records, value)->kind & VALUE_TYPE;
+    if (type != RECORDS_BUFFER && type != RECORDS_STRING)
+        return RECORDS_WRONG_TYPE;
+    if (size > RECORDS_CONTENT_MOST || (type == RECORDS_STRING && size > present.size) ||
+        (type == RECORDS_STRING && !bytes_is_utf8((struct bytes){present.data, size})))
+        return RECORDS_OUT_OF_RANGE;
+    size_t kept = size < present.size ? size : present.size;
+    builder_clear(&records->out, kept);
+    char *copy = builder_reserve(&records->out, size + 1);
+    memcpy(copy, present.data, kept);
+    memset(copy + kept, 0, size - kept);
+    return put(records, value, copy, size, left_r);
+}
+
+/* --- locks --- */
+
+static enum records_outcome lock(struct records *records, uint32_t value,
+                                 const struct records_command *command)
+{
+    int64_t end_ms = records->now_ms + command->lease_ms;
+    if (records_is_locked(records, value, command->owner))
+        return RECORDS_LOCKED;
+    uint32_t piece = records_need_lease(records, value);
+    if (!piece)
+        return RECORDS_OUT_OF_MEMORY;
+    struct lease_piece *lease = records_lease(records, piece);
+    undo_set_long(&records->memory, lease->locked_until, (uint64_t)end_ms);
+    undo_set(&records->memory, &lease->owner_size, (uint32_t)command->owner.size);
+    for (size_t i = 0; i < sizeof lease->owner / sizeof(uint32_t); i++) {
+        uint32_t word = 0;
+        size_t from = i * sizeof word, left = from < command->owner.size ? command->owner.size - from : 0;
+        memcpy(&word, command->owner.data + (left ? from : 0), left < sizeof word ? left : sizeof word);
+        undo_set(&records->memory, (uint32_t *)(void *)(lease->owner + from), word);
+    }
+    int64_t expires_ms = (int64_t)undo_long(at(records, value)->expires);
+    bool is_of_lock = at(records, value)->kind & VALUE_OF_LOCK;
+    if (is_of_lock || (expires_ms && expires_ms < end_ms))
+        records_set_expiry(records, value, end_ms);
+    return RECORDS_OK;
+}
+
+static enum records_outcome unlock(struct records *records, uint32_t value,
+                                   const struct records_command *command, uint32_t *left_r)
+{
+    if (!locked_until(records, value))
+        return RECORDS_NOT_LOCKED;
+    if (records_is_locked(records, value, command->owner))
+        return RECORDS_LOCKED;
+    if (at(records, value)->kind & VALUE_OF_LOCK) {
+        records_remove_value(records, value);
+        *left_r = 0;
+        return RECORDS_OK;
+    }
+    undo_set_long(&records->memory, records_lease(records, at(records, value)->lease)->locked_until, 0);
+    return RECORDS_OK;
+}
+
+/* ADD and LOCK of what is not there. */
+static enum records_outcome begin(struct records *records, int space, uint32_t value,
+                                  const struct records_command *command, uint32_t *left_r)
+{
+    struct records_command first = *command;
+    first.deed = RECORDS_SET;
+    first.more_count = 0;
+    if (command->deed == RECORDS_LOCK) {
+        first.type = RECORDS_VOID;
+        first.content = BYTES("");
+        first.touch_s = 0;
+        first.expires_ms = records->now_ms + command->lease_ms;
+    }
+    enum records_outcome outcome = set(records, space, value, &first, left_r);
+    if (outcome != RECORDS_OK || command->deed != RECORDS_LOCK)
+        return outcome;
+    set_kind(records, *left_r, RECORDS_VOID | VALUE_OF_LOCK);
+    return lock(records, *left_r, command);
+}
+
+/* --- the commands --- */
+
+static enum records_outcome change_present(struct records *records, int space, uint32_t key, uint32_t value,
+                                           const struct records_command *command, uint32_t *left_r)
+{
+    if (command->deed == RECORDS_LOCK)
+        return lock(records, value, command);
+    if (command->deed == RECORDS_UNLOCK)
+        return unlock(records, value, command, left_r);
+    enum records_outcome outcome = check(records, value, command);
+    if (outcome != RECORDS_OK)
+        return outcome;
+    switch (command->deed) {
+    case RECORDS_ADD:
+        return add(records, value, command, left_r);
+    case RECORDS_NOT:
+        return flip(records, value, left_r);
+    case RECORDS_TRUNCATE:
+        return resize(records, value, command->size, left_r);
+    case RECORDS_RENAME:
+        return rename_key(records, space, key, value, command);
+    case RECORDS_LINK:
+        return link_key(records, space, value, command);
+    case RECORDS_UNLINK:
+        if (records_count_keys(records, value) > 1) {
+            records_remove_key(records, key);
+        } else {
+            records_remove_value(records, value);
+            *left_r = 0;
+        }
+        return RECORDS_OK;
+    default:
+        break;
+    }
+    assert(false);
+    return RECORDS_BUSY;
+}
+
+enum records_outcome records_change(struct records *records, int space, uint32_t key, uint32_t value,
+                                    const struct records_command *command, uint32_t *left_r)
+{
+    if (command->deed == RECORDS_SET)
+        return set(records, space, value, command, left_r);
+    if (command->deed == RECORDS_DELETE)
+        return delete (records, space, value, command);
+    if (!value || is_tombstone(records, value)) {
+        bool can_begin = command->deed == RECORDS_ADD || command->deed == RECORDS_LOCK;
+        if (!can_begin || !command->may_overwrite)
+            return RECORDS_NOT_FOUND;
+        return begin(records, space, value, command, left_r);
+    }
+    *left_r = value;
+    return change_present(records, space, key, value, command, left_r);
+}

@@ -1,0 +1,89 @@
+/* records_check: that pieces, keys, values and sums fit together; for tests. */
+#include "records/records_private.h"
+
+#include <string.h>
+
+enum { HEAD_FREE = 1, HEAD_UNITS = 2, HEAD_WORDS = 2 };
+
+struct records_census {
+    uint64_t used_words, free_words; /* of pieces, by their heads */
+    uint64_t reached_words;          /* of pieces that something leads to */
+    uint64_t keys, values, ends;
+    uint64_t bytes[RECORDS_SPACES_MOST], counts[RECORDS_SPACES_MOST];
+};
+
+static void walk_pieces(const struct records *records, struct records_census *census)
+{
+    const struct records_head *head = records->head;
+    uint32_t piece = head->buckets + head->bucket_mask + 1;
+    for (uint32_t words; (words = (records->memory.words[piece] >> HEAD_UNITS) * HEAD_WORDS); piece += words)
+        *(records->memory.words[piece] & HEAD_FREE ? &census->free_words : &census->used_words) += words;
+    assert((size_t)(piece + 1) * sizeof(uint32_t) <= records->mapping.size);
+    assert(head->pieces.free_units * (uint64_t)HEAD_WORDS == census->free_words);
+}
+
+static void reach(const struct records *records, struct records_census *census, int space, uint32_t piece)
+{
+    size_t bytes = pieces_size(&records->memory, piece);
+    census->bytes[space] += bytes;
+    census->reached_words += bytes / sizeof(uint32_t);
+}
+
+/* A value is counted with the key that stands first in its list. */
+static void walk_key(const struct records *records, struct records_census *census, uint32_t piece)
+{
+    const struct key_piece *key = records_key(records, piece);
+    const struct value_piece *value = records_value(records, key->value);
+    int space = (int)(key->place >> 16);
+    uint32_t sibling = value->keys;
+    reach(records, census, space, piece);
+    census->keys++;
+    assert(records_value_space(value) == space &&
+           records_find(records, space, records_key_text(key)) == piece);
+    while (sibling && sibling != piece)
+        sibling = records_key(records, sibling)->sibling;
+    assert(sibling == piece);
+    if (value->keys != piece)
+        return;
+    reach(records, census, space, key->value);
+    if (value->lease)
+        reach(records, census, space, value->lease);
+    census->values++;
+    census->counts[space]++;
+    census->ends += undo_long(value->expires) > 0;
+    assert((value->kind & VALUE_TYPE) < RECORDS_TYPES);
+}
+
+/* The branches of a tree, in order; how many. */
+static uint64_t walk_order(const struct records *records, const struct ordering *order, uint32_t piece,
+                           uint32_t *last)
+{
+    if (!piece)
+        return 0;
+    const uint32_t *branches = &records->memory.words[piece + 1 + order->branches];
+    uint64_t count = walk_order(records, order, branches[0], last);
+    assert(!*last || order->compare(&records->memory, *last, piece) < 0);
+    *last = piece;
+    return count + 1 + walk_order(records, order, branches[1], last);
+}
+
+void records_check(struct records *records)
+{
+    struct records_head *head = records->head;
+    struct records_census census = {0};
+    uint32_t last_key = 0, last_end = 0;
+    bool is_in = records_enter(records);
+    assert(is_in);
+    walk_pieces(records, &census);
+    for (uint32_t i = 0; i <= head->bucket_mask; i++)
+        for (uint32_t key = records->memory.words[head->buckets + i]; key;
+             key = records_key(records, key)->chain)
+            walk_key(records, &census, key);
+    assert(census.reached_words == census.used_words);
+    assert(walk_order(records, &records->keys, head->key_root, &last_key) == census.keys);
+    assert(walk_order(records, &records->ends, head->end_root, &last_end) == census.ends);
+    for (uint32_t i = 0; i < head->spaces; i++)
+        assert(undo_long(head->space[i].bytes) == census.bytes[i] &&
+               head->space[i].count == census.counts[i]);
+    records_leave(records);
+}

@@ -1,0 +1,128 @@
+/* records_memory: the memory of the records, its lock, and the changes made under it. */
+#include "records/records_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { BUSY_MS = 2000, BYTES_A_BUCKET = 192 };
+
+static size_t branches_of_key(void)
+{
+    return offsetof(struct key_piece, smaller) / sizeof(uint32_t);
+}
+
+bool records_open(struct records **records_r, const char *path, size_t bytes, int64_t tombstone_s,
+                  char *problem, size_t problem_size)
+{
+    struct records *records = calloc(1, sizeof *records);
+    if (!records)
+        log_fatal("out of memory opening the records");
+    assert(bytes >= 2 * sizeof(struct records_head));
+    if (!mapping_open(&records->mapping, path, RECORDS_MAGIC, RECORDS_LAYOUT, bytes, problem, problem_size)) {
+        free(records);
+        return false;
+    }
+    struct records_head *head = records->head = records->mapping.memory;
+    uint64_t seed = head->head.seed;
+    robust_lock_init(&head->lock);
+    records->memory = (struct memory){(uint32_t *)records->mapping.memory, &head->undo};
+    records->keys =
+        (struct ordering){&head->key_root, (uint32_t)branches_of_key(), seed, records_compare_keys};
+    records->ends = (struct ordering){&head->end_root, 0, seed, records_compare_ends};
+    records->hash = (struct siphash_key){{seed, ~seed}};
+    records->tombstone_ms = tombstone_s * 1000;
+    *records_r = records;
+    return true;
+}
+
+void records_close(struct records *records)
+{
+    if (!records)
+        return;
+    mapping_close(&records->mapping);
+    builder_free(&records->out);
+    free(records);
+}
+
+/* Under the lock.  A holder that dies here leaves is_ready 0, and the next one begins again. */
+static void make_ready(struct records *records)
+{
+    struct records_head *head = records->head;
+    size_t words = records->mapping.size / sizeof(uint32_t);
+    uint32_t start = (uint32_t)((sizeof *head + 63) / 64 * 64 / sizeof(uint32_t)), buckets = 1024;
+    while (buckets < records->mapping.size / BYTES_A_BUCKET)
+        buckets *= 2;
+    if (buckets * sizeof(uint32_t) > records->mapping.size / 16)
+        buckets /= 2;
+    memset(records->memory.words + start, 0, buckets * sizeof(uint32_t));
+    memset(head->space, 0, sizeof head->space);
+    head->key_root = head->end_root = head->spaces = head->states = 0;
+    head->buckets = start;
+    head->bucket_mask = buckets - 1;
+    pieces_init(&records->memory, &head->pieces, start + buckets, (uint32_t)(words - start - buckets));
+    undo_commit(&records->memory);
+    *(volatile uint32_t *)&head->is_ready = 1;
+}
+
+bool records_enter(struct records *records)
+{
+    enum robust_lock_result result = robust_lock_take(&records->head->lock, BUSY_MS);
+    if (result == ROBUST_LOCK_REFUSED) {
+        log_warning("the records are busy: a process holds their lock and does not run");
+        return false;
+    }
+    if (!records->head->is_ready)
+        make_ready(records);
+    if (result == ROBUST_LOCK_INHERITED) {
+        undo_back(&records->memory);
+        log_info("took back a change of the records whose process has died");
+    }
+    records->now_ms = clock_present_ms();
+    records->given_count = 0;
+    return true;
+}
+
+void records_leave(struct records *records)
+{
+    robust_lock_release(&records->head->lock);
+}
+
+void records_give_later(struct records *records, uint32_t piece)
+{
+    assert(records->given_count < GIVEN_MOST);
+    records->given[records->given_count++] = piece;
+}
+
+void records_commit(struct records *records)
+{
+    while (records->given_count)
+        pieces_give(&records->memory, &records->head->pieces, records->given[--records->given_count]);
+    undo_commit(&records->memory);
+}
+
+void records_abandon(struct records *records)
+{
+    records->given_count = 0;
+    undo_back(&records->memory);
+}
+
+int records_find_space(struct records *records, struct bytes code, bool is_made)
+{
+    struct records_head *head = records->head;
+    uint32_t words[RECORDS_CODE_MOST / 4] = {0};
+    assert(code.size && code.size <= RECORDS_CODE_MOST);
+    memcpy(words, code.data, code.size);
+    for (uint32_t i = 0; i < head->spaces; i++)
+        if (memcmp(head->space[i].code, words, sizeof words) == 0)
+            return (int)i;
+    if (!is_made || head->spaces == RECORDS_SPACES_MOST)
+        return -1;
+    struct records_space *space = &head->space[head->spaces];
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        undo_set(&records->memory, &space->code[i], words[i]);
+    undo_set(&records->memory, &head->spaces, head->spaces + 1);
+    return (int)head->spaces - 1;
+}

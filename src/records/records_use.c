@@ -1,0 +1,75 @@
+/* records_use: what each namespace has of the memory; also for a process that only reads the file. */
+#include "records/records_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static size_t collect(const struct records_head *head, struct records_use uses_r[RECORDS_SPACES_MOST])
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < head->spaces && i < RECORDS_SPACES_MOST; i++) {
+        const struct records_space *space = &head->space[i];
+        struct records_use use = {.bytes = undo_long(space->bytes), .records = space->count};
+        memcpy(use.ns, space->code, RECORDS_CODE_MOST);
+        if (use.records)
+            uses_r[count++] = use;
+    }
+    return count;
+}
+
+size_t records_uses(struct records *records, struct records_use uses_r[RECORDS_SPACES_MOST])
+{
+    if (!records_enter(records))
+        return 0;
+    size_t count = collect(records->head, uses_r);
+    records_leave(records);
+    return count;
+}
+
+/* Whoever has the records open holds a lock on the file (edge/mapping.h).  To try a lock here would make a
+ * server that starts at this moment believe that others use the file, and keep what is in it: the kernel's
+ * list is read instead.  False: there is none. */
+static bool find_users(int fd, bool *has_users_r)
+{
+    char line[200];
+    struct stat status;
+    FILE *locks = fopen("/proc/locks", "re");
+    if (!locks)
+        return false;
+    *has_users_r = false;
+    bool is_known = fstat(fd, &status) == 0;
+    while (is_known &&
+           fgets(line, sizeof line, locks)) { /* "1: FLOCK ADVISORY READ 4711 fe:01:123456 0 EOF" */
+        const char *inode = strrchr(line, ':');
+        if (inode && strstr(line, " FLOCK ") && strtoull(inode + 1, NULL, 10) == status.st_ino)
+            *has_users_r = true;
+    }
+    fclose(locks);
+    return is_known;
+}
+
+static bool read_head(int fd, struct records_head *head)
+{
+    size_t size = offsetof(struct records_head, space) + sizeof head->space; /* nothing behind is needed */
+    return pread(fd, head, size, 0) == (ssize_t)size && head->head.magic == RECORDS_MAGIC &&
+           head->head.layout == RECORDS_LAYOUT;
+}
+
+bool records_peek(const char *path, struct records_use uses_r[RECORDS_SPACES_MOST], size_t *count_r)
+{
+    static struct records_head head; /* too large for a stack */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *count_r = 0;
+    if (fd < 0)
+        return errno == ENOENT;
+    bool has_users = false, is_known = find_users(fd, &has_users) && (!has_users || read_head(fd, &head));
+    close(fd);
+    if (is_known && has_users && head.is_ready)
+        *count_r = collect(&head, uses_r);
+    return is_known;
+}

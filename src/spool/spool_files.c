@@ -1,0 +1,116 @@
+/* spool_files: each write, fsync and rename is a step (spool_step.h). */
+#include "spool/spool_private.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int spool_files_lock(int fd)
+{
+    while (flock(fd, LOCK_EX))
+        if (errno != EINTR)
+            return errno;
+    return 0;
+}
+
+void spool_files_unlock(int fd)
+{
+    flock(fd, LOCK_UN);
+}
+
+int spool_files_read(int fd, void *data, size_t size, uint64_t offset, size_t *read_r)
+{
+    *read_r = 0;
+    while (*read_r < size) {
+        ssize_t count = pread(fd, (char *)data + *read_r, size - *read_r, (off_t)(offset + *read_r));
+        if (count < 0 && errno != EINTR)
+            return errno;
+        if (!count)
+            break;
+        if (count > 0)
+            *read_r += (size_t)count;
+    }
+    return 0;
+}
+
+int spool_files_write(int fd, const void *data, size_t size, uint64_t offset)
+{
+    size_t done = 0;
+    spool_step();
+    while (done < size) {
+        ssize_t count = pwrite(fd, (const char *)data + done, size - done, (off_t)(offset + done));
+        if (count < 0 && errno != EINTR)
+            return errno;
+        if (!count)
+            return ENOSPC;
+        if (count > 0)
+            done += (size_t)count;
+    }
+    spool_step();
+    return 0;
+}
+
+int spool_files_sync(int fd)
+{
+    spool_step();
+    int error = fsync(fd) ? errno : 0;
+    spool_step();
+    return error;
+}
+
+int spool_files_replace(int folder, const char *name, mode_t mode, const void *data, size_t size)
+{
+    char fresh[SPOOL_NAME_BYTES + 8];
+    snprintf(fresh, sizeof fresh, "%s.new", name);
+    int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return errno;
+    int error = fchmod(fd, mode) ? errno : spool_files_write(fd, data, size, 0);
+    if (!error)
+        error = spool_files_sync(fd);
+    close(fd);
+    if (!error && renameat(folder, fresh, folder, name))
+        error = errno;
+    spool_step();
+    if (!error)
+        return spool_files_sync(folder);
+    unlinkat(folder, fresh, 0);
+    return error;
+}
+
+int spool_files_load(int folder, const char *name, size_t most, char **data_r, size_t *size_r)
+{
+    struct stat stat;
+    int error = 0, fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    *data_r = NULL;
+    if (fd < 0)
+        return errno;
+    if (fstat(fd, &stat))
+        error = errno;
+    else if (stat.st_size < 0 || (uint64_t)stat.st_size > most)
+        error = EBADMSG;
+    else if (!(*data_r = malloc((size_t)stat.st_size + 1)))
+        error = ENOMEM;
+    if (!error)
+        error = spool_files_read(fd, *data_r, (size_t)stat.st_size, 0, size_r);
+    close(fd);
+    if (!error)
+        (*data_r)[*size_r] = 0;
+    return error;
+}
+
+int spool_files_reserve(unsigned char **buffer, size_t *capacity, size_t size)
+{
+    if (size <= *capacity)
+        return 0;
+    size_t larger = size < 4096 ? 4096 : size + size / 2;
+    unsigned char *grown = realloc(*buffer, larger);
+    if (!grown)
+        return ENOMEM;
+    *buffer = grown;
+    *capacity = larger;
+    return 0;
+}

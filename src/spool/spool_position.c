@@ -1,0 +1,166 @@
+/* spool_position: the acknowledged numbers, in a file that is replaced as a whole. */
+#include "spool/spool_private.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "spool/spool_crc.h"
+
+#define NAME  "acknowledged"
+#define TITLE "stampd spool acknowledged 1\n"
+enum { LINE_BYTES = 48, FILE_MOST = (SPOOL_RANGES_MOST + 4) * LINE_BYTES };
+
+static int parse(char *text, size_t size, struct spool_position *position)
+{
+    char *sum = size ? memrchr(text, '\n', size - 1) : NULL, *line = text + strlen(TITLE);
+    if (!sum || strncmp(text, TITLE, strlen(TITLE)) ||
+        strtoul(sum + 1, NULL, 16) != spool_crc(0, text, (size_t)(sum + 1 - text)))
+        return EBADMSG;
+    struct stampd_spool_range *ranges = calloc(SPOOL_RANGES_MOST, sizeof *ranges);
+    if (!ranges)
+        return ENOMEM;
+    size_t count = 0;
+    while (line <= sum && count < SPOOL_RANGES_MOST) {
+        char *end;
+        ranges[count].first = strtoull(line, &end, 10);
+        ranges[count++].last = strtoull(end, &end, 10);
+        line = end + 1;
+    }
+    free(position->ranges);
+    position->ranges = ranges;
+    position->count = count;
+    return 0;
+}
+
+/* A damaged file is as none: the server knows what it has stored. */
+int spool_position_read(struct stampd_spool *spool)
+{
+    struct spool_position *position = &spool->position;
+    struct stat stat;
+    char *text;
+    size_t size;
+    if (fstatat(spool->folder, NAME, &stat, AT_SYMLINK_NOFOLLOW))
+        return errno == ENOENT ? 0 : errno;
+    if (position->inode == stat.st_ino && position->changed.tv_sec == stat.st_ctim.tv_sec &&
+        position->changed.tv_nsec == stat.st_ctim.tv_nsec)
+        return 0;
+    int error = spool_files_load(spool->folder, NAME, FILE_MOST, &text, &size);
+    if (!error)
+        error = parse(text, size, position);
+    free(text);
+    if (!error || error == EBADMSG) {
+        position->inode = stat.st_ino;
+        position->changed = stat.st_ctim;
+    }
+    return error == EBADMSG ? 0 : error;
+}
+
+uint64_t spool_position_skip(const struct spool_position *position, uint64_t after)
+{
+    uint64_t next = after + 1;
+    for (size_t i = 0; i < position->count && position->ranges[i].first <= next; i++)
+        if (position->ranges[i].last >= next)
+            next = position->ranges[i].last + 1;
+    return next;
+}
+
+uint64_t spool_position_count(const struct spool_position *position, uint64_t last)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < position->count && position->ranges[i].first <= last; i++) {
+        uint64_t end = position->ranges[i].last < last ? position->ranges[i].last : last;
+        sum += end - position->ranges[i].first + 1;
+    }
+    return sum;
+}
+
+/* --- acknowledging --- */
+
+static int is_earlier(const void *one, const void *other)
+{
+    const struct stampd_spool_range *left = one, *right = other;
+    return left->first < right->first ? -1 : left->first > right->first;
+}
+
+/* Sorts, and joins what touches. */
+static size_t join(struct stampd_spool_range *ranges, size_t count)
+{
+    size_t kept = 0;
+    qsort(ranges, count, sizeof *ranges, is_earlier);
+    for (size_t i = 0; i < count; i++)
+        if (kept && ranges[i].first <= ranges[kept - 1].last + 1) {
+            if (ranges[i].last > ranges[kept - 1].last)
+                ranges[kept - 1].last = ranges[i].last;
+        } else {
+            ranges[kept++] = ranges[i];
+        }
+    return kept;
+}
+
+static int store(const struct stampd_spool *spool, const struct stampd_spool_range *ranges, size_t count)
+{
+    char *text = malloc(FILE_MOST);
+    if (!text)
+        return ENOMEM;
+    size_t size = (size_t)snprintf(text, FILE_MOST, TITLE);
+    for (size_t i = 0; i < count; i++)
+        size += (size_t)snprintf(text + size, FILE_MOST - size, "%" PRIu64 " %" PRIu64 "\n", ranges[i].first,
+                                 ranges[i].last);
+    size += (size_t)snprintf(text + size, FILE_MOST - size, "%08" PRIx32 "\n", spool_crc(0, text, size));
+    int error = spool_files_replace(spool->folder, NAME, spool->file_mode, text, size);
+    free(text);
+    return error;
+}
+
+/* Whole segments before the first record that waits; the last one stays. */
+static int remove_segments(const struct stampd_spool *spool, uint64_t floor)
+{
+    uint64_t *bases, bytes;
+    size_t count;
+    char name[SPOOL_NAME_BYTES];
+    int error = spool_segment_list(spool->folder, &bases, &count, &bytes);
+    for (size_t i = 0; !error && i + 1 < count && bases[i + 1] <= floor + 1; i++) {
+        spool_segment_name(bases[i], name);
+        if (unlinkat(spool->folder, name, 0) && errno != ENOENT)
+            error = errno;
+        spool_step();
+    }
+    free(bases);
+    return error;
+}
+
+static int acknowledge(struct stampd_spool *spool, const struct stampd_spool_range *done, size_t count)
+{
+    const struct spool_position *position = &spool->position;
+    int error = spool_position_read(spool);
+    struct stampd_spool_range *ranges = error ? NULL : calloc(position->count + count + 1, sizeof *ranges);
+    if (!ranges)
+        return error ? error : ENOMEM;
+    size_t total = position->count;
+    if (total)
+        memcpy(ranges, position->ranges, total * sizeof *ranges);
+    memcpy(ranges + total, done, count * sizeof *ranges);
+    total = join(ranges, total + count);
+    error = total > SPOOL_RANGES_MOST ? ENOBUFS : store(spool, ranges, total);
+    uint64_t floor = ranges[0].first == 1 ? ranges[0].last : 0;
+    free(ranges);
+    if (!error)
+        error = remove_segments(spool, floor);
+    return error ? error : spool_position_read(spool);
+}
+
+int stampd_spool_acknowledge(struct stampd_spool *spool, const struct stampd_spool_range *done, size_t count)
+{
+    if (spool->owner != getpid())
+        return ECHILD;
+    int error = count ? spool_files_lock(spool->position_lock) : 0;
+    if (error || !count)
+        return error;
+    error = acknowledge(spool, done, count);
+    spool_files_unlock(spool->position_lock);
+    return error;
+}

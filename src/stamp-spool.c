@@ -1,0 +1,419 @@
+/* stamp-spool: puts requests into a spool, and shows what is there (stamp-spool(1)). */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "spool/stampd_spool.h"
+
+#define FOLDER_DEFAULT "/var/spool/stampd"
+enum { STATUS_DONE, STATUS_FAILED, STATUS_USAGE, LIST_MOST = 1000 };
+
+struct wish {
+    const char *folder;
+    bool is_written, is_dead;
+    struct stampd_spool_limits limits;
+    struct stampd_spool_request request;
+    int64_t most;
+    char **words;
+    int count;
+};
+
+static int complain(const char *what, int error)
+{
+    const char *words = error == EBADMSG  ? "it is damaged"
+                        : error == EDQUOT ? "the spool is full (limit_bytes)"
+                        : error == EPERM  ? "everybody may write to the folder"
+                        : error == EINVAL ? "the request is not well formed (param is a JSON object)"
+                                          : strerror(error);
+    fprintf(stderr, "stamp-spool: %s: %s\n", what, words);
+    return STATUS_FAILED;
+}
+
+static void print_help(void)
+{
+    puts("Usage: stamp-spool create [options]\n"
+         "       stamp-spool put [options] NAMESPACE OPERATION [PARAM]\n"
+         "       stamp-spool list [options]\n"
+         "       stamp-spool show [options] NUMBER\n"
+         "       stamp-spool drop [options] NUMBER\n"
+         "       stamp-spool retry [options] NUMBER\n"
+         "Hands requests over to a durable spool, from which stamp-forward sends them to stampd.\n"
+         "\n"
+         "  -s, --spool FOLDER     The spool (default: $STAMPD_SPOOL, else " FOLDER_DEFAULT ").\n"
+         "  -d, --dead             list, show, drop: the records that were refused for good.\n"
+         "  -n, --limit NUMBER     list: at most so many records (default: 1000; 0: the summary only).\n"
+         "\n"
+         "Of put, which returns when the request is on disk and prints its number; PARAM is a JSON object, "
+         "or\n"
+         "- to read it from standard input:\n"
+         "      --resource NAME    Of an operation at most one task waits for a resource.\n"
+         "      --domain NAME      Tasks of a domain run one at a time, in order.\n"
+         "      --strict           In the domain, in the order in which they were put.\n"
+         "      --priority NUMBER  0 to 255, smaller is sooner (default: 20).\n"
+         "      --start STAMP      Not before: yymmddhhmmssmmm, UTC.\n"
+         "      --info TEXT        Words by which administrators find the task.\n"
+         "      --written          Return when the kernel has it: a failure of power may lose it.\n"
+         "\n"
+         "Of create:\n"
+         "      --segment-bytes NUMBER, --limit-bytes NUMBER  Of a file; of all (default: 4 MiB, 1 GiB).\n"
+         "\n"
+         "      --version          Show the version and exit.\n"
+         "  -h, --help             Show this and exit." BUG_LINE);
+}
+
+/* --- output --- */
+
+static void print_text(const char *text)
+{
+    putchar('"');
+    for (const unsigned char *byte = (const unsigned char *)text; *byte; byte++)
+        if (*byte == '"' || *byte == '\\')
+            printf("\\%c", *byte);
+        else if (*byte < ' ' || *byte == 127)
+            printf("\\u%04x", *byte);
+        else
+            putchar(*byte);
+    putchar('"');
+}
+
+static void print_member(const char *name, const char *text)
+{
+    if (!text)
+        return;
+    printf(",\"%s\":", name);
+    print_text(text);
+}
+
+static void print_series(const unsigned char *series)
+{
+    for (int i = 0; i < STAMPD_SPOOL_ID_BYTES; i++)
+        printf("%02x", series[i]);
+}
+
+static void print_record(const struct stampd_spool_record *record, const char *reason, bool has_param)
+{
+    const struct stampd_spool_request *request = &record->request;
+    printf("{\"number\":%" PRIu64 ",\"series\":\"", record->sequence);
+    print_series(record->series);
+    printf("\",\"put\":%" PRId64, record->time_ms);
+    print_member("ns", request->ns);
+    print_member("op", request->operation);
+    print_member("resource", request->resource);
+    print_member("domain", request->domain);
+    print_member("info", request->info);
+    printf(",\"priority\":%d", request->priority);
+    if (request->start)
+        printf(",\"start\":%" PRId64, request->start);
+    if (request->is_strict)
+        printf(",\"order\":\"strict\"");
+    print_member("reason", reason);
+    printf(",\"bytes\":%zu", record->body_size);
+    if (has_param)
+        printf(",\"param\":%.*s", request->param ? (int)request->param_size : 2,
+               request->param ? request->param : "{}");
+    puts("}");
+}
+
+static void print_damage(const struct stampd_spool_record *record, const char *reason)
+{
+    printf("{\"number\":%" PRIu64 ",\"damaged\":true,\"from\":%" PRIu64, record->sequence, record->first);
+    print_member("reason", reason && *reason ? reason : NULL);
+    printf(",\"bytes\":%zu}\n", record->body_size);
+}
+
+/* --- commands --- */
+
+static int read_next(struct stampd_spool *spool, bool is_dead, uint64_t after,
+                     struct stampd_spool_record *record, const char **reason)
+{
+    *reason = NULL;
+    return is_dead ? stampd_spool_next_dead(spool, after, record, reason)
+                   : stampd_spool_next(spool, after, record);
+}
+
+static int list(struct stampd_spool *spool, const struct wish *wish)
+{
+    struct stampd_spool_state state;
+    struct stampd_spool_record record;
+    const char *reason;
+    uint64_t after = 0;
+    int error = stampd_spool_read_state(spool, &state);
+    if (error)
+        return complain(wish->folder, error);
+    printf("{\"id\":\"");
+    print_series(state.id);
+    printf("\",\"waiting\":%" PRIu64 ",\"dead\":%" PRIu64 ",\"oldest_ms\":%" PRId64 ",\"last\":%" PRIu64
+           ",\"bytes\":%" PRIu64 ",\"limit_bytes\":%" PRIu64 ",\"forwarder\":%s}\n",
+           state.waiting, state.dead, state.oldest_ms, state.last, state.bytes, state.limit_bytes,
+           state.is_forwarded ? "true" : "false");
+    for (int64_t i = 0; i < wish->most; i++) {
+        error = read_next(spool, wish->is_dead, after, &record, &reason);
+        if (error == EAGAIN)
+            break;
+        if (error == EBADMSG)
+            print_damage(&record, reason);
+        else if (error)
+            return complain(wish->folder, error);
+        else
+            print_record(&record, reason, false);
+        after = record.sequence;
+    }
+    return STATUS_DONE;
+}
+
+static int read_number(const char *text, uint64_t *number_r)
+{
+    char *end;
+    errno = 0;
+    *number_r = strtoull(text, &end, 10);
+    return errno || end == text || *end || *text == '-' || !*number_r ? EINVAL : 0;
+}
+
+/* The record that the first word names; 0, EBADMSG: it is damaged, or ENOENT. */
+static int find(struct stampd_spool *spool, const struct wish *wish, bool is_dead,
+                struct stampd_spool_record *record, const char **reason)
+{
+    uint64_t number;
+    if (read_number(wish->words[0], &number))
+        return ENOENT;
+    int error = read_next(spool, is_dead, number - 1, record, reason);
+    bool is_it =
+        error == EBADMSG ? record->first <= number && number <= record->sequence : record->sequence == number;
+    return error == EAGAIN || ((!error || error == EBADMSG) && !is_it) ? ENOENT : error;
+}
+
+static int refuse_number(const struct wish *wish, int error)
+{
+    if (error != ENOENT)
+        return complain(wish->words[0], error);
+    fprintf(stderr, "stamp-spool: %s: no record has this number\n", wish->words[0]);
+    return STATUS_FAILED;
+}
+
+static int show(struct stampd_spool *spool, const struct wish *wish)
+{
+    struct stampd_spool_record record;
+    const char *reason;
+    int error = find(spool, wish, wish->is_dead, &record, &reason);
+    if (error && error != EBADMSG)
+        return refuse_number(wish, error);
+    if (error)
+        print_damage(&record, reason);
+    else
+        print_record(&record, reason, true);
+    return STATUS_DONE;
+}
+
+static int drop(struct stampd_spool *spool, const struct wish *wish)
+{
+    struct stampd_spool_record record;
+    const char *reason;
+    int error = find(spool, wish, wish->is_dead, &record, &reason);
+    if (error && error != EBADMSG)
+        return refuse_number(wish, error);
+    const struct stampd_spool_range range = {error ? record.first : record.sequence, record.sequence};
+    error = wish->is_dead ? stampd_spool_drop_dead(spool, record.sequence)
+                          : stampd_spool_acknowledge(spool, &range, 1);
+    return error ? complain(wish->words[0], error) : STATUS_DONE;
+}
+
+/* Put first: after a death between the two it is there twice, never not at all. */
+static int retry(struct stampd_spool *spool, const struct wish *wish)
+{
+    struct stampd_spool_record record;
+    const char *reason;
+    uint64_t sequence, number;
+    int error = find(spool, wish, true, &record, &reason);
+    if (error)
+        return refuse_number(wish, error);
+    number = record.sequence;
+    error = stampd_spool_put(spool, &record.request, &sequence);
+    if (!error)
+        error = stampd_spool_drop_dead(spool, number);
+    if (error)
+        return complain(wish->words[0], error);
+    printf("%" PRIu64 "\n", sequence);
+    return STATUS_DONE;
+}
+
+static char *read_input(size_t *size_r)
+{
+    char *text = malloc(STAMPD_SPOOL_PARAM_MOST + 1);
+    *size_r = text ? fread(text, 1, STAMPD_SPOOL_PARAM_MOST + 1, stdin) : 0;
+    return text;
+}
+
+static int put(struct stampd_spool *spool, const struct wish *wish)
+{
+    struct stampd_spool_request request = wish->request;
+    uint64_t sequence;
+    char *input = NULL;
+    request.ns = wish->words[0];
+    request.operation = wish->words[1];
+    if (wish->count > 2 && strcmp(wish->words[2], "-") == 0) {
+        request.param = input = read_input(&request.param_size);
+    } else if (wish->count > 2) {
+        request.param = wish->words[2];
+        request.param_size = strlen(request.param);
+    }
+    int error = stampd_spool_put(spool, &request, &sequence);
+    free(input);
+    if (error)
+        return complain("put", error);
+    printf("%" PRIu64 "\n", sequence);
+    return STATUS_DONE;
+}
+
+/* --- options --- */
+
+enum {
+    OPTION_RESOURCE = 256,
+    OPTION_DOMAIN,
+    OPTION_STRICT,
+    OPTION_PRIORITY,
+    OPTION_START,
+    OPTION_INFO,
+    OPTION_WRITTEN,
+    OPTION_SEGMENT,
+    OPTION_LIMIT,
+    OPTION_VERSION
+};
+static const struct option known[] = {
+    {"spool", required_argument, NULL, 's'},
+    {"dead", no_argument, NULL, 'd'},
+    {"limit", required_argument, NULL, 'n'},
+    {"resource", required_argument, NULL, OPTION_RESOURCE},
+    {"domain", required_argument, NULL, OPTION_DOMAIN},
+    {"strict", no_argument, NULL, OPTION_STRICT},
+    {"priority", required_argument, NULL, OPTION_PRIORITY},
+    {"start", required_argument, NULL, OPTION_START},
+    {"info", required_argument, NULL, OPTION_INFO},
+    {"written", no_argument, NULL, OPTION_WRITTEN},
+    {"segment-bytes", required_argument, NULL, OPTION_SEGMENT},
+    {"limit-bytes", required_argument, NULL, OPTION_LIMIT},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static bool set_number(const char *name, const char *text, int64_t *number_r)
+{
+    char *end;
+    errno = 0;
+    *number_r = strtoll(text, &end, 10);
+    if (!errno && end != text && !*end && *number_r >= 0)
+        return true;
+    fprintf(stderr, "stamp-spool: --%s: a number is expected\n", name);
+    return false;
+}
+
+/* False: it is wrong. */
+static bool set_option(struct wish *wish, int option, const char *value)
+{
+    int64_t number;
+    switch (option) {
+    case OPTION_PRIORITY:
+        if (!set_number("priority", value, &number) || number > 255)
+            return false;
+        wish->request.priority = (int)number;
+        return true;
+    case OPTION_START:
+        return set_number("start", value, &wish->request.start);
+    case OPTION_SEGMENT:
+        return set_number("segment-bytes", value, &number) && (wish->limits.segment_bytes = (uint64_t)number);
+    case OPTION_LIMIT:
+        return set_number("limit-bytes", value, &number) && (wish->limits.limit_bytes = (uint64_t)number);
+    case 'n':
+        return set_number("limit", value, &wish->most);
+    case OPTION_RESOURCE:
+        wish->request.resource = value;
+        return true;
+    case OPTION_DOMAIN:
+        wish->request.domain = value;
+        return true;
+    case OPTION_INFO:
+        wish->request.info = value;
+        return true;
+    case OPTION_STRICT:
+        wish->request.is_strict = 1;
+        return true;
+    case OPTION_WRITTEN:
+        wish->is_written = true;
+        return true;
+    case 's':
+        wish->folder = value;
+        return true;
+    case 'd':
+        wish->is_dead = true;
+        return true;
+    default: /* getopt has reported the error */
+        return false;
+    }
+}
+
+static int run(const struct wish *wish, int (*command)(struct stampd_spool *, const struct wish *))
+{
+    struct stampd_spool *spool;
+    int error = stampd_spool_open(wish->folder,
+                                  wish->is_written ? STAMPD_SPOOL_WRITTEN : STAMPD_SPOOL_DURABLE, &spool);
+    if (error == ENOENT)
+        fprintf(stderr, "stamp-spool: %s: it is no spool (stamp-spool create makes one)\n", wish->folder);
+    if (error)
+        return error == ENOENT ? STATUS_FAILED : complain(wish->folder, error);
+    int status = command(spool, wish);
+    stampd_spool_close(spool);
+    if (fflush(stdout))
+        status = complain("standard output", errno);
+    return status;
+}
+
+static int choose(const char *name, struct wish *wish)
+{
+    static const struct {
+        const char *name;
+        int least, most;
+        int (*run)(struct stampd_spool *, const struct wish *);
+    } commands[] = {{"put", 2, 3, put},   {"list", 0, 0, list},   {"show", 1, 1, show},
+                    {"drop", 1, 1, drop}, {"retry", 1, 1, retry}, {"create", 0, 0, NULL}};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        if (strcmp(name, commands[i].name) != 0)
+            continue;
+        if (wish->count < commands[i].least || wish->count > commands[i].most)
+            break;
+        if (commands[i].run)
+            return run(wish, commands[i].run);
+        int error = stampd_spool_create(wish->folder, &wish->limits);
+        return error ? complain(wish->folder, error) : STATUS_DONE;
+    }
+    fprintf(stderr, "stamp-spool: wrong usage (--help)\n");
+    return STATUS_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    const char *folder = getenv("STAMPD_SPOOL");
+    struct wish wish = {
+        .folder = folder ? folder : FOLDER_DEFAULT, .request = STAMPD_SPOOL_REQUEST, .most = LIST_MOST};
+    for (int option; (option = getopt_long(argc, argv, "s:dn:h", known, NULL)) != -1;) {
+        if (option == OPTION_VERSION || option == 'h') {
+            if (option == 'h')
+                print_help();
+            else
+                puts("stamp-spool " PACKAGE_VERSION);
+            return fflush(stdout) ? STATUS_FAILED : STATUS_DONE;
+        }
+        if (!set_option(&wish, option, optarg))
+            return STATUS_USAGE;
+    }
+    const char *name = optind < argc ? argv[optind] : "";
+    wish.words = argv + optind + 1;
+    wish.count = argc - optind - 1;
+    return choose(name, &wish);
+}

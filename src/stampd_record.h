@@ -1,0 +1,123 @@
+/* stampd_record.h: records, values by key in the memory of the host (records.md), for modules.
+ *
+ * A record belongs to the namespace of the call.  All workers of the host, the operation `record` and
+ * stamp-journal see the same ones; other hosts do not.  A function is a direct call into that memory and
+ * takes about a microsecond.
+ *
+ *     struct stampd_record visits;
+ *     switch (stampd_record_add(call, "visits", 1, NULL, &visits)) {
+ *     case STAMPD_RECORD_OK:
+ *         stampd_add_integer(result, "visits", visits.value.integer);
+ *         break;
+ *     case STAMPD_RECORD_OUT_OF_MEMORY:
+ *         return stampd_raise(call, "XFULL", "There is no room.", NULL);
+ *     default:
+ *         break;
+ *     }
+ *
+ * Records are no part of a commit.  A change happens at once and whole, is seen by everybody, and stays when
+ * the try or the whole operation fails; another try makes it again, and afterwork runs again when an answer
+ * is repeated under an Idempotency-Key.  What must not happen twice belongs into a document, or under a key
+ * that is set only if it is absent.  A worker that is killed, at any instruction, leaves each record as it
+ * was before or after the change, and the memory to the others. A lock is not given back when its holder
+ * fails or dies: it ends by its time.
+ *
+ * A module is trusted: the rules for records in the configuration of the namespace are for clients and do not
+ * apply here.  The limits apply: limit_namespace_records_mb, records_mb, limit_content_bytes.  An operation
+ * that is read-only may only get (BREADONLY); a filter may do nothing here. */
+#ifndef STAMPD_STAMPD_RECORD_H
+#define STAMPD_STAMPD_RECORD_H
+
+#include "stampd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a call ended.  Anything but OK has changed nothing. */
+enum stampd_record_state {
+    STAMPD_RECORD_OK = 0,
+    STAMPD_RECORD_NOT_FOUND,     /* there is no record, or it has ended */
+    STAMPD_RECORD_NOT_FREE,      /* the key has a record, and the call does not overwrite */
+    STAMPD_RECORD_OLDER,         /* not returned at present: a change of a module is later than all before */
+    STAMPD_RECORD_LOCKED,        /* by another owner */
+    STAMPD_RECORD_NOT_LOCKED,    /* there is nothing to unlock */
+    STAMPD_RECORD_WRONG_TYPE,    /* what is there is no integer */
+    STAMPD_RECORD_OUT_OF_RANGE,  /* the sum */
+    STAMPD_RECORD_OUT_OF_MEMORY, /* the memory is full, or the quota of the namespace */
+    STAMPD_RECORD_BUSY,          /* a process that is stopped holds the memory; two seconds have passed */
+    STAMPD_RECORD_FAILED         /* the try has failed, now or before: see below */
+};
+
+/* FAILED, and the try has failed with: BMODULE for a key that is not 1 to 1024 bytes of UTF-8, an owner that
+ * is not 1 to 64 bytes, or anything else that a comment here does not allow; ALIMIT for a content beyond
+ * limit_content_bytes; ORECORDS when the host has no memory for records (setting records_mb). */
+
+enum stampd_record_type {
+    STAMPD_RECORD_VOID = 0,
+    STAMPD_RECORD_BUFFER,
+    STAMPD_RECORD_STRING, /* UTF-8 */
+    STAMPD_RECORD_INTEGER,
+    STAMPD_RECORD_FLOAT, /* finite */
+    STAMPD_RECORD_BOOLEAN
+};
+
+/* The member of its type counts. */
+struct stampd_record_value {
+    enum stampd_record_type type;
+    struct stampd_bytes bytes; /* of a buffer or a string */
+    int64_t integer;
+    double number;
+    bool boolean;
+};
+
+/* What a call has found or left.  Times are since 1970. */
+struct stampd_record {
+    struct stampd_record_value value; /* its bytes live until the request is answered */
+    int64_t expires_ms;               /* 0: never */
+    int64_t touch_s;
+    int64_t created_s, modified_s, accessed_s;
+    int64_t locked_until_ms; /* 0: it is not locked */
+    int64_t reserved[4];
+};
+
+/* NULL in its place: all zero. */
+struct stampd_record_options {
+    /* Of a set, and of an add that makes the record: it ends so many milliseconds from now, and is never seen
+     * after; 0: never, up to ten years. */
+    int64_t ttl_ms;
+    int64_t touch_s;     /* the same: each get moves the end at least so far from then; 0: it does not */
+    const char *owner;   /* of the lock that may stand; NULL: none may */
+    bool only_if_absent; /* set: NOT_FREE if there is a record */
+    bool only_if_there;  /* add: NOT_FOUND if there is none; else it begins at 0 */
+    const void *reserved[4];
+};
+
+/* All since 1.12.  `key`: 1 to 1024 bytes of UTF-8.  record_r may be NULL; it is set for OK, and zero
+ * otherwise. */
+enum stampd_record_state stampd_record_get(struct stampd_call *call, const char *key,
+                                           struct stampd_record *record_r);
+/* Overwrites, unless the options say otherwise. */
+enum stampd_record_state stampd_record_set(struct stampd_call *call, const char *key,
+                                           const struct stampd_record_value *value,
+                                           const struct stampd_record_options *options);
+/* Adds to an integer; its sum is in record_r. */
+enum stampd_record_state stampd_record_add(struct stampd_call *call, const char *key, int64_t by,
+                                           const struct stampd_record_options *options,
+                                           struct stampd_record *record_r);
+/* `owner`: of the lock that may stand; NULL: none may. */
+enum stampd_record_state stampd_record_delete(struct stampd_call *call, const char *key, const char *owner);
+/* Locks the key for `owner`, 1 to 64 bytes, or extends its lock: until lock_ms from now, 1 to 604800000, or
+ * stampd_record_unlock.  Until then every change without this owner is LOCKED; to get is not.  Where there is
+ * no record, it makes one of no content that ends with the lock.  Use an owner for one holder only, and the
+ * same in each try, as the account with a key of the request: stampd_random_token draws another for each try,
+ * which its own former lock would keep out. */
+enum stampd_record_state stampd_record_lock(struct stampd_call *call, const char *key, const char *owner,
+                                            int64_t lock_ms);
+enum stampd_record_state stampd_record_unlock(struct stampd_call *call, const char *key, const char *owner);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

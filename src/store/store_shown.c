@@ -1,0 +1,44 @@
+/* store_shown: hashes of the data keys. */
+#include "store/store_shown.h"
+
+#include "edge/blob_sealed.h"
+#include "model/attachment.h"
+#include "model/shown.h"
+
+static struct bytes hash(void *context, struct arena *arena, struct bytes class, struct bytes value)
+{
+    return data_keys_hash(context, arena, class, value);
+}
+
+/* What the table of references needs (sql/0017_blobs.sql): the file as the store has it, and its type. */
+static struct bytes show_attachment(const struct data_keys *keys, struct arena *arena,
+                                    const struct item_place *place, struct bytes content)
+{
+    struct attachment attachment;
+    const struct sealed_file_keys of_files = data_keys_of_files(keys);
+    if (!attachment_read(arena, content, &attachment))
+        return BYTES(""); /* the database refuses it */
+    attachment.digest = blob_sealed_name(&of_files, &attachment.digest);
+    attachment.size = blob_sealed_size(&of_files, attachment.size);
+    attachment.mime = data_keys_seal_mime(keys, arena, place, attachment.mime);
+    return attachment_write(arena, &attachment);
+}
+
+void store_shown_add(const struct data_keys *keys, struct arena *arena, const struct schema *schema,
+                     struct item_place *place, struct bytes content)
+{
+    struct data_keys copy = *keys;
+    place->shown = BYTES("");
+    if (keys->count && content.data && bytes_equal(place->iclass, ATTACHMENT_CLASS))
+        place->shown = show_attachment(keys, arena, place, content);
+    else if (keys->count && schema)
+        place->shown = shown_write(arena, schema_find_class(schema, place->class), place->iclass, place->key,
+                                   place->is_raw, content, hash, &copy);
+}
+
+struct bytes store_shown_value(const struct data_keys *keys, struct arena *arena, struct bytes class,
+                               struct bytes value, size_t count)
+{
+    struct data_keys copy = *keys;
+    return keys->count ? shown_value(arena, class, value, count, hash, &copy) : value;
+}

@@ -1,0 +1,110 @@
+/* files.js: attachments of documents.  Larger ones are sent in parts by the tus protocol, so that they go on where they broke off. */
+import { Fault } from './fault.js'
+import { delayOf } from './loop.js'
+
+const PART = 8 << 20
+const TUS = { 'Tus-Resumable': '1.0.0' }
+
+/** Words of Upload-Metadata: the values in base64. @param {Record<string, string>} facts */
+const metadata = facts => Object.entries(facts)
+  .map(([name, value]) => `${name} ${btoa(String.fromCharCode(...new TextEncoder().encode(value)))}`).join(',')
+
+/** @param {Response} response */
+const offsetOf = response => Number(response.headers.get('upload-offset'))
+
+export class Files {
+  /** @param {import('./transport.js').Transport} transport @param {{least: number, most: number}} backoff */
+  constructor(transport, backoff) {
+    this.transport = transport
+    this.backoff = backoff
+  }
+
+  /** @param {string} c @param {string} id @param {string} key */
+  path(c, id, key) {
+    return `/doc/${c}/${encodeURIComponent(id)}/file/${encodeURIComponent(key)}`
+  }
+
+  /** Where the file is: for a link or an image, where the namespace is readable without a token or the session is a cookie.
+   * @param {string} c @param {string} id @param {string} key */
+  address(c, id, key) {
+    return this.transport.root + this.path(c, id, key)
+  }
+
+  /** The file, as a response: `await (await files.read('Note', 'n1', 'photo')).blob()`.
+   * @param {string} c @param {string} id @param {string} key @param {{signal?: AbortSignal}} [more] */
+  read(c, id, key, { signal } = {}) {
+    return this.transport.request(this.path(c, id, key), { method: 'GET', signal: this.ends(signal) })
+  }
+
+  /** @param {string} c @param {string} id @param {string} key */
+  async remove(c, id, key) {
+    await this.transport.request(this.path(c, id, key), { method: 'DELETE', signal: this.ends() })
+  }
+
+  /** Sends a file to a document that exists.  Goes on after a lost connection, and again later with the `upload` that `progress` named;
+   * broken with a Fault when the server refuses it, or when the signal or the end of the session ends it.
+   * @param {string} c @param {string} id @param {string} key @param {Blob} file
+   * @param {import('./types.js').SendOptions} [more] */
+  async send(c, id, key, file, { type = file.type || 'application/octet-stream', part = PART, upload, progress = () => {}, signal } = {}) {
+    const ends = this.ends(signal)
+    if (file.size <= part && !upload) {
+      await this.again(ends, () => this.transport.request(this.path(c, id, key), { method: 'PUT', headers: { 'Content-Type': type }, body: file, signal: ends }))
+      return progress({ sent: file.size, size: file.size })
+    }
+    upload ??= await this.again(ends, () => this.create({ class: c, id, key, filetype: type }, file.size, ends))
+    let sent = -1 // unknown
+    while (sent < file.size) {
+      sent = await this.again(ends, async () => {
+        const at = sent < 0 ? await this.look(upload ?? '', ends) : sent
+        sent = -1
+        return at < file.size ? this.append(upload ?? '', at, file.slice(at, at + part), ends) : at
+      })
+      progress({ sent, size: file.size, upload })
+    }
+  }
+
+  /** @param {Record<string, string>} facts @param {number} size @param {AbortSignal} signal */
+  async create(facts, size, signal) {
+    const headers = { ...TUS, 'Upload-Length': String(size), 'Upload-Metadata': metadata(facts) }
+    const response = await this.transport.request('/upload', { method: 'POST', headers, signal })
+    return response.headers.get('location')?.split('/').at(-1) ?? ''
+  }
+
+  /** How much the server has. @param {string} upload @param {AbortSignal} signal */
+  async look(upload, signal) {
+    return offsetOf(await this.transport.request(`/upload/${upload}`, { method: 'HEAD', headers: TUS, signal }))
+  }
+
+  /** @param {string} upload @param {number} at @param {Blob} body @param {AbortSignal} signal */
+  async append(upload, at, body, signal) {
+    const headers = { ...TUS, 'Upload-Offset': String(at), 'Content-Type': 'application/offset+octet-stream' }
+    return offsetOf(await this.transport.request(`/upload/${upload}`, { method: 'PATCH', headers, body, signal }))
+  }
+
+  /** Until it is done or refused; a wrong offset is no refusal, since it is read again. @template T @param {AbortSignal} ends @param {() => Promise<T>} act */
+  async again(ends, act) {
+    for (let failures = 0; ; failures++) {
+      try {
+        return await act()
+      } catch (error) {
+        const mayGoOn = error instanceof Fault && (error.kind === 'again' || error.code === 'AOFFSET' || error.code === 'XLOCKED')
+        if (ends.aborted || !mayGoOn) throw error
+        await new Promise(resolve => {
+          const timer = setTimeout(resolve, delayOf(this.backoff, failures, error.retryAfter))
+          ends.addEventListener('abort', () => { clearTimeout(timer); resolve(undefined) }, { once: true })
+        })
+        if (ends.aborted) throw error
+      }
+    }
+  }
+
+  /** Ends with the session, too. @param {AbortSignal} [signal] */
+  ends(signal) {
+    const ends = new AbortController(), closing = this.transport.closing.signal
+    for (const one of [signal, closing]) {
+      if (one?.aborted) ends.abort()
+      one?.addEventListener('abort', () => ends.abort(), { once: true })
+    }
+    return ends.signal
+  }
+}

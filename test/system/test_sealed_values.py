@@ -1,0 +1,252 @@
+"""What the database of an encrypted namespace finds documents by: collections, unique values, expiry, subscriptions, accounts and rules work,
+and neither a dump nor the write-ahead log has a value, a definition or an address."""
+import json
+import subprocess
+import time
+
+import pytest
+
+from manager import Manager
+from schema import Schemas
+from stack import refused, wait_until
+from vault import create, new_site_key
+
+STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open'}, 'settings': {'subscription_trial_min': 0}}
+PLANTED = 'marzipan-4402'
+PERSON = {'items': {'Main': {'singleton': True}, 'Note': {}},
+          'collections': {'team': {'key': ['Main.team'], 'mutable': True}, 'skill': {'key': ['Main.skills'], 'list': True, 'mutable': True},
+                          'place': {'key': ['Main.town', 'Main.street'], 'mutable': True}},
+          'unique': {'mail': {'key': ['Main.mail']}}, 'maxLife': 'Main.until'}
+SESSION = 'a-session-of-the-vault'
+POINT = 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4'
+PUSH = {'endpoint': f'https://push.example/{PLANTED}', 'p256dh': POINT, 'auth': 'AAECAwQFBgcICQoLDA0ODw'}
+
+
+def person(id_, **content):
+    return {'c': 'Person', 'id': id_, 'items': [{'c': 'Main', 'j': content}]}
+
+
+def members(stack, collection, value, ns='vault', **more):
+    out = stack.op(ns, 'collection', {'c': 'Person', 'collection': collection, 'value': value, 'want': 'ids', **more})['out']
+    return sorted(id_ for id_, _ in out['ids'])
+
+
+def dump(stack, ns='vault'):
+    return subprocess.run(['pg_dump', stack.conninfo(ns)], stdout=subprocess.PIPE, check=True).stdout.decode()
+
+
+def log_of(stack):
+    stack.psql(None, 'checkpoint')
+    return b''.join(path.read_bytes() for path in sorted((stack.path / 'pg/pg_wal').glob('0*')))
+
+
+@pytest.fixture(scope='module')
+def vault(stack, tmp_path_factory):
+    stack.set(site_key_file=new_site_key(stack))
+    create(stack)
+    stack.put('vault', person('old', team='written before', mail='old@example.org'))
+    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('vault', {'Person': PERSON})
+    return stack
+
+
+def test_documents_that_were_there_before_are_found(vault):
+    assert members(vault, 'team', 'written before') == ['old']
+    refused('AUNIQUE', vault.put, 'vault', person('other', mail='old@example.org'))
+
+
+@pytest.mark.parametrize('value', ['red', 12, True, 'é' * 200, '~{"team":"x"}', '{', ''])
+def test_values_of_every_kind_are_found_and_nothing_else(vault, value):
+    vault.put('vault', person('one', team=value), person('two', team='another'))
+    assert members(vault, 'team', value) == ['one'] and members(vault, 'team', 'another') == ['two']
+    vault.put('vault', person('one', team='another'))
+    assert members(vault, 'team', value) == [] and members(vault, 'team', 'another') == ['one', 'two']
+    vault.put('vault', {'c': 'Person', 'id': 'two', 'delete': True})
+    assert members(vault, 'team', 'another') == ['one']
+
+
+def test_lists_and_several_properties(vault):
+    vault.put('vault', person('l', skills=['a', 'b', 3, {'no': 'value'}, None, 'a']), person('p', town='Ulm', street='1:a'))
+    assert members(vault, 'skill', 'a') == members(vault, 'skill', 3) == ['l'] and members(vault, 'skill', 'c') == []
+    assert members(vault, 'place', ['Ulm', '1:a']) == ['p'] and members(vault, 'place', ['Ulm1', ':a']) == []
+    stored = {value for value, in vault.psql('vault', "select value from member where id in ('l', 'p')")}
+    assert all(len(value) in (32, 70) for value in stored), stored
+
+
+def test_a_synchronisation_gets_what_has_left(vault):
+    vault.put('vault', person('s', team='sync'))
+    first = vault.op('vault', 'collection', {'c': 'Person', 'collection': 'team', 'value': 'sync'})['out']
+    assert first['docs'][0]['items'][0]['j'] == {'team': 'sync'}
+    vault.put('vault', person('s', team='gone'))
+    again = vault.op('vault', 'collection', {'c': 'Person', 'collection': 'team', 'value': 'sync', 'token': first['token']})['out']
+    assert [left[0] for left in again['left']] == ['s'] and not again['docs']
+
+
+def test_a_collection_is_streamed(vault):
+    vault.put('vault', *(person(f'st{n}', team='stream', word=PLANTED) for n in range(5)))
+    answer = vault.request('POST', '/vault/op/collection', json={'param': {'c': 'Person', 'collection': 'team', 'value': 'stream', 'stream': True}})
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert sorted(line['id'] for line in lines if 'id' in line) == [f'st{n}' for n in range(5)], answer.text
+    assert all(line['items'][0]['j']['word'] == PLANTED for line in lines if 'id' in line)
+
+
+def test_a_document_expires(vault):
+    vault.put('vault', person('e', team='expires', until=int(time.time()) // 60 - 1), person('f', team='expires', until=99999999))
+    assert members(vault, 'team', 'expires') == ['f']
+    assert vault.psql('vault', "select until from expiry where id = 'f'") == [(99999999,)]
+
+
+@pytest.mark.parametrize('change', ["content || '{\"~team\":\"x\"}'", "overlay(content placing 'z' from strpos(content, '~team') + 9)",
+                                    "split_part(content, '{', 1)", "split_part(content, '{', 1) || '{}'"])
+def test_what_is_shown_is_bound_to_its_content(vault, change):
+    vault.put('vault', person('bound', team='bound'))
+    vault.psql('vault', f"update item set content = {change} where id = 'bound'")
+    vault.restart_stampd()
+    refused('BCONTENT', vault.get, 'vault', ('Person', 'bound'))
+    vault.psql('vault', "delete from item where id = 'bound'; delete from doc where id = 'bound'; delete from member where id = 'bound'")
+    vault.restart_stampd()
+
+
+def test_neither_a_dump_nor_the_log_has_a_value(vault):
+    content = {'team': PLANTED + '-t', 'skills': [PLANTED + '-s'], 'town': PLANTED + '-u', 'street': PLANTED + '-v', 'mail': PLANTED + '-m'}
+    definition = f'Person/team@{PLANTED}-t'
+    stored = vault.op('vault', 'subs', {'defs': [definition, 'Person/x'], 'push': PUSH, 'context': PLANTED + '-c'}, session=SESSION)['out']
+    assert sorted(stored['defs']) == sorted([definition, 'Person/x']) and stored['context'] == PLANTED + '-c' and stored['push']
+    vault.put('vault', person('planted', **content))
+    assert members(vault, 'team', PLANTED + '-t') == members(vault, 'skill', PLANTED + '-s') == ['planted']
+    assert members(vault, 'place', [PLANTED + '-u', PLANTED + '-v']) == ['planted']
+    assert PLANTED not in dump(vault)
+    assert PLANTED.encode() not in log_of(vault)
+
+
+def test_a_session_learns_what_matches(vault):
+    session = 'another-session-of-the-vault'
+    for defs in (['Person/team@t1', 'Person/m2', 'Person/place@Ulm@2'], ['Person/team@t1']):
+        assert vault.op('vault', 'subs', {'defs': defs}, session=session)['out']['defs'] == sorted(defs)
+        answer = vault.op('vault', 'put', {'docs': [person('m1', team='t1', n=len(defs)), person('m2', town='Ulm', street='2', n=len(defs))]}, session=session)
+        assert sorted(one[0] for one in answer['subs']) == sorted(defs), answer
+    vault.op('vault', 'subs', {'add': ['Person/team@t2'], 'drop': ['Person/team@t1']}, session=session)
+    assert vault.op('vault', 'subs', None, session=session)['out']['defs'] == ['Person/team@t2']
+
+
+def test_a_session_is_woken_by_a_task(vault):
+    vault.psql('vault', 'delete from taskqueue; select wake_sessions(true)')
+    vault.op('vault', 'subs', {'defs': ['Person/team@woken'], 'push': PUSH}, session=SESSION)
+    vault.put('vault', person('w', team='woken'))
+    (task, param), = vault.psql('vault', "select taskid, param from taskqueue where opname = 'push'")
+    assert json.loads(param) == {'session': SESSION}
+    assert vault.psql('vault', 'select count(*) from subscription_matched') == [(1,)]
+    manager = Manager(vault, 'vault')
+    manager.hurry()
+    assert manager.run(task, 500)['code'] == 'OPUSH'  # the subscription was read; this server has no key for push
+    vault.psql('vault', 'select wake_sessions(false); delete from taskqueue; delete from subscription')
+
+
+@pytest.mark.parametrize('change', ["update subscription set endpoint = '~AAAA'", "update subscription set context = endpoint",
+                                    "update subscription_definition set def = (select context from subscription)"])
+def test_a_subscription_that_was_altered_is_a_fault(vault, change):
+    vault.psql('vault', 'delete from subscription; delete from subscription_definition')
+    vault.op('vault', 'subs', {'defs': ['Person/x'], 'push': PUSH, 'context': 'c'}, session=SESSION)
+    vault.psql('vault', change)
+    refused('BCONTENT', vault.op, 'vault', 'subs', None, session=SESSION)
+    vault.psql('vault', 'delete from subscription; delete from subscription_definition')
+
+
+def test_live_events_of_a_collection_are_refused(vault):
+    answer = vault.http.get(f'{vault.url}/vault/live', params={'def': 'Person/team@red'}, timeout=60)
+    assert answer.status_code == 503 and answer.json()['code'] == 'OENCRYPTED', answer.text
+
+
+def test_it_is_encrypted_again_while_it_serves(vault):
+    vault.put('vault', person('again', team='again'), {'c': 'Free', 'id': 'f', 'items': [{'c': 'Line', 'k': 'k', 's': 'raw {'}]})
+    before = vault.get('vault', ('Person', 'again'))
+    vault.admin('ns', 'keys', 'vault', '--new')
+    done = vault.admin('ns', 'keys', 'vault', '--reseal').out
+    assert 'items encrypted again: ' in done and 'items encrypted again: 0' not in done
+    assert 'items encrypted again: 0,' in vault.admin('ns', 'keys', 'vault', '--reseal').out
+    assert {text.split('.')[0] for text, in vault.psql('vault', 'select content from item where content is not null')} == {'~2'}
+    vault.restart_stampd()
+    found = vault.get('vault', ('Person', 'again'))
+    assert (found['v'], found['items']) == (before['v'], before['items']) and members(vault, 'team', 'again') == ['again']
+    assert vault.get('vault', ('Free', 'f'))['items'][0]['s'] == 'raw {'
+    vault.put('vault', person('again2', team='again'))
+    assert members(vault, 'team', 'again') == ['again', 'again2']
+
+
+def test_fields_are_in_clear_where_they_are_declared_so(vault, tmp_path):
+    vault.put('vault', {'c': 'Plan', 'id': 'before', 'items': [{'c': 'Info', 'j': {'day': 3, 'tags': ['a'], 'text': PLANTED}}]})
+    schemas, info = Schemas(vault, tmp_path), {'singleton': True, 'fields': {'day': 'int', 'tags': 'string[]'}}
+    schemas.set('vault', {'Person': PERSON, 'Plan': {'items': {'Info': info}}})
+    assert 'encrypted' in schemas.run('apply', 'vault', status=1)
+    schemas.set('vault', {'Person': PERSON, 'Plan': {'items': {'Row': {'fields': {'day': 'int'}, 'clear': True}}}})
+    assert 'encrypted' in schemas.run('apply', 'vault', status=1)
+    schemas.apply('vault', {'Person': PERSON, 'Plan': {'items': {'Info': {**info, 'clear': True}}}})
+    vault.put('vault', {'c': 'Plan', 'id': 'after', 'items': [{'c': 'Info', 'j': {'day': 5, 'tags': ['a', 'b'], 'text': PLANTED}}]})
+
+    def find(*where):
+        return vault.op('vault', 'find', {'c': 'Plan', 'i': 'Info', 'where': list(where)})['out']['ids']
+
+    assert set(find({'f': 'day', 't': 'gt', 'v1': 2})) == {'before', 'after'}
+    assert find({'f': 'day', 't': 'gt', 'v1': 4}) == ['after']
+    vault.put('vault', {'c': 'Plan', 'id': 'after', 'items': [{'c': 'Info', 'j': {'day': 1, 'text': PLANTED}}]})
+    assert find({'f': 'day', 't': 'gt', 'v1': 4}) == [] and PLANTED not in dump(vault)
+
+
+# --- accounts and rules ---
+
+RULES = {'Paper': {'owner': 'Info.owner', 'read': ['owner', 'members'], 'list': ['owner', 'members'], 'members': 'Member', 'create': ['owner'],
+                   'update': ['owner'], 'delete': ['owner']}}
+PASSWORD = 'correct horse battery staple'
+
+
+@pytest.fixture(scope='module')
+def ruled(vault, tmp_path_factory):
+    create(vault, 'ruled', 'rules')
+    vault.op('z', 'ns', {'set': {'ns': 'ruled', 'rules': RULES, 'accounts': {'registration': 'open', 'anonymous': True}}}, admin=True)
+    Schemas(vault, tmp_path_factory.mktemp('ruled')).apply('ruled', {'Paper': {
+        'items': {'Info': {'singleton': True}, 'Member': {}}, 'collections': {'topic': {'key': ['Info.topic'], 'mutable': True}}}})
+    return vault
+
+
+def call(stack, operation, key=None, **param):
+    headers = {'Authorization': f'Bearer {key}'} if key else {}
+    answer = stack.http.post(f'{stack.url}/ruled/op/{operation}', json={'param': param}, headers=headers, timeout=60)
+    return answer.json()['out'] if answer.status_code == 200 else answer.json()['code']
+
+
+def register(stack, name):
+    made = call(stack, 'register', name=name, password=PASSWORD)
+    return made['account'], call(stack, 'login', name=name, password=PASSWORD)['token']
+
+
+def test_accounts_and_rules(ruled):
+    (ann, ann_key), (bob, bob_key) = register(ruled, 'ann@example.org'), register(ruled, 'bob@example.org')
+    paper = {'c': 'Paper', 'id': 'p', 'items': [{'c': 'Info', 'j': {'owner': ann, 'topic': 'seals'}}]}
+    assert call(ruled, 'put', bob_key, docs=[paper]) == 'SRULE'
+    assert 'v' in call(ruled, 'put', ann_key, docs=[paper])
+
+    def topic(key, **more):
+        return call(ruled, 'collection', key, c='Paper', collection='topic', value='seals', **more)
+
+    assert [doc['id'] for doc in topic(ann_key)['docs']] == ['p'] and topic(bob_key)['docs'] == []
+    assert call(ruled, 'get', bob_key, docs=[{'c': 'Paper', 'id': 'p'}])['docs'][0].get('items', []) == []
+    call(ruled, 'put', ann_key, docs=[{'c': 'Paper', 'id': 'p', 'items': [{'c': 'Member', 'k': bob, 'j': {}}]}])
+    seen = topic(bob_key)
+    assert [doc['id'] for doc in seen['docs']] == ['p']
+    call(ruled, 'put', ann_key, docs=[{'c': 'Paper', 'id': 'p', 'items': [{'c': 'Member', 'k': bob, 'del': True}]}])
+    # What the caller has lost is not recorded, so the next answer is complete.
+    lost = topic(bob_key, token=seen['token'])
+    assert lost['docs'] == [] and lost['complete']
+    assert call(ruled, 'get', bob_key, docs=[{'c': 'Paper', 'id': 'p'}])['docs'][0].get('items', []) == []
+
+
+def test_what_was_written_goes_through_an_archive(vault, tmp_path):
+    vault.put('vault', person('arch', team='archive', mail='arch@example.org'))
+    assert vault.admin('verify', '--ns', 'vault')
+    vault.admin('export', 'vault', tmp_path / 'archive')
+    create(vault, 'second')
+    vault.admin('import', 'second', tmp_path / 'archive')
+    assert members(vault, 'team', 'archive', 'second') == ['arch'] and vault.admin('verify', '--ns', 'second')
+    refused('AUNIQUE', vault.put, 'second', person('other', mail='arch@example.org'))
+    # The keys are others, so the hashes are.
+    values = [vault.psql(ns, "select value from member where id = 'arch'") for ns in ('vault', 'second')]
+    assert len(values[0]) == len(values[1]) == 1 and values[0] != values[1]

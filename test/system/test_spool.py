@@ -1,0 +1,252 @@
+"""Spools: requests that stamp-forward brings are stored once, whatever dies, is lost, copied or repeated."""
+import http.server
+import json
+import os
+import shutil
+import subprocess
+import threading
+
+import pytest
+import requests
+
+from stack import BUILD, PATIENCE_S, refused, wait_until
+
+STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open', 'team': 'rules'}, 'settings': {'limit_spool_records': 50}}
+SERIES = 'ab' * 16
+
+
+LIBRARY = BUILD / 'libstampd-spool.so.0'
+PRODUCER = """
+import ctypes, json, sys
+
+class Request(ctypes.Structure):
+    _fields_ = [('ns', ctypes.c_char_p), ('operation', ctypes.c_char_p), ('param', ctypes.c_char_p), ('param_size', ctypes.c_size_t),
+                ('resource', ctypes.c_char_p), ('domain', ctypes.c_char_p), ('info', ctypes.c_char_p), ('start', ctypes.c_int64),
+                ('priority', ctypes.c_int), ('is_strict', ctypes.c_int)]
+
+library, spool = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p()
+assert library.stampd_spool_open(sys.argv[2].encode(), 1, ctypes.byref(spool)) == 0
+for number in json.loads(sys.argv[3]):
+    param = json.dumps({'docs': [{'c': 'Spooled', 'id': str(number), 'items': [{'c': 'N', 'j': number}]}]}).encode()
+    more = {name: value.encode() if isinstance(value, str) else value for name, value in json.loads(sys.argv[4]).items()}
+    request = Request(param=param, param_size=len(param), info=f'n{number}'.encode(), priority=20, **more)
+    assert library.stampd_spool_put(spool, ctypes.byref(request), None) == 0
+library.stampd_spool_close(spool)
+"""
+
+
+def producer_environment():
+    """A library with the address sanitizer needs its runtime before all others."""
+    if b'__asan_init' not in LIBRARY.resolve().read_bytes():
+        return None
+    runtime = subprocess.run(['gcc', '-print-file-name=libasan.so'], capture_output=True, text=True, check=True).stdout.strip()
+    return {**os.environ, 'LD_PRELOAD': runtime, 'ASAN_OPTIONS': 'detect_leaks=0'}
+
+
+def put_many(folder, numbers, ns='lab', op='put', **more):
+    """By the shared library, as a program does it."""
+    words = {'ns': ns, 'operation': op, **more}
+    done = subprocess.run(['/usr/bin/python3', '-c', PRODUCER, LIBRARY, folder, json.dumps(list(numbers)), json.dumps(words)],
+                          env=producer_environment(), capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+
+
+def run_spool(folder, *words, status=0):
+    done = subprocess.run([BUILD / 'src/stamp-spool', *words, '-s', folder], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == status, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()] if status == 0 else done.stderr
+
+
+def state(folder):
+    return run_spool(folder, 'list', '-n', '0')[0]
+
+
+@pytest.fixture
+def spool(stack, tmp_path):
+    stack.psql('lab', 'truncate taskqueue, task_history, spool_series, spool_record')
+    folder = tmp_path / 'spool'
+    run_spool(folder, 'create')
+    return folder
+
+
+def settings(stack, folder, url=None, key=None, **more):
+    key_file = folder.parent / f'{folder.name}.key'
+    key_file.write_text((key or stack.key) + '\n')
+    path = folder.parent / f'{folder.name}.conf'
+    values = {'url': url or stack.url, 'key_file': key_file, 'ca_file': stack.path / 'etc/certificate.pem', 'spool': folder, 'batch_records': 20,
+              'backoff_s': 1, **more}
+    path.write_text('# a forwarder\n' + ''.join(f'{name} = {value}\n' for name, value in values.items()))
+    return path
+
+
+def begin(stack, folder, *words, die_at=None, **more):
+    environment = {**os.environ, **({'STAMPD_SPOOL_DIE_AT': str(die_at)} if die_at else {})}
+    return subprocess.Popen([BUILD / 'src/stamp-forward', '-c', settings(stack, folder, **more), *words], env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def forward(stack, folder, status=0, **more):
+    process = begin(stack, folder, '--until-empty', **more)
+    _, log = process.communicate(timeout=PATIENCE_S)
+    assert status is None or process.returncode == status, log
+    return process.returncode
+
+
+def stored(stack, ns='lab'):
+    """The numbers of the tasks, in the order in which they were made."""
+    return [int(info[1:]) for info, in stack.psql(ns, 'select info from taskqueue order by number')]
+
+
+def test_requests_become_tasks_in_their_order(stack, spool):
+    put_many(spool, range(70), domain='d')
+    assert run_spool(spool, 'list')[1]['domain'] == 'd'
+    forward(stack, spool)
+    assert stored(stack) == list(range(70))
+    assert state(spool)['waiting'] == 0
+    assert stack.psql('lab', 'select distinct opname, domain, priority from taskqueue') == [('put', 'd', 20)]
+    assert stack.psql('lab', 'select count(*) from spool_record') == [(70,)]
+
+
+def test_a_forwarder_is_woken(stack, spool):
+    process = begin(stack, spool)
+    put_many(spool, [1])
+    wait_until(lambda: stored(stack) == [1])
+    put_many(spool, [2])
+    wait_until(lambda: stored(stack) == [1, 2])
+    wait_until(lambda: state(spool)['waiting'] == 0)
+    assert state(spool)['forwarder']
+    other = begin(stack, spool, '--until-empty')
+    assert 'another forwarder holds it' in other.communicate(timeout=PATIENCE_S)[1] and other.returncode == 1
+    process.terminate()
+    assert process.wait(PATIENCE_S) == 0
+
+
+def test_copies_double_nothing_and_lose_nothing(stack, spool):
+    put_many(spool, range(30))
+    copy = spool.parent / 'copy'
+    shutil.copytree(spool, copy)
+    together = [begin(stack, folder, '--until-empty') for folder in (spool, copy)]
+    assert [(process.communicate(timeout=PATIENCE_S), process.returncode)[1] for process in together] == [0, 0]
+    assert sorted(stored(stack)) == list(range(30))
+    restored = spool.parent / 'restored'
+    shutil.copytree(copy, restored)
+    put_many(spool, [101, 102])
+    put_many(copy, [201, 202])
+    shutil.rmtree(copy / 'dead')
+    for folder in (spool, copy, restored):
+        forward(stack, folder)
+    assert sorted(stored(stack)) == [*range(30), 101, 102, 201, 202]
+
+
+def test_a_death_of_the_forwarder_at_each_step(stack, spool):
+    step, number = 1, 0
+    while True:
+        put_many(spool, range(number, number + 3))
+        put_many(spool, [number + 3], op='Nonsense')
+        number += 4
+        status = forward(stack, spool, status=None, die_at=step)
+        forward(stack, spool)
+        assert sorted(stored(stack)) == [n for n in range(number) if n % 4 != 3]
+        assert state(spool)['dead'] == step
+        step += 1
+        if status == 0:
+            break
+        assert status == -9
+    assert step > 15, step
+
+
+class Loser(http.server.BaseHTTPRequestHandler):
+    """Passes requests on, and loses every other answer, after the server has committed."""
+    protocol_version = 'HTTP/1.1'
+    lost, target, verify = 0, None, None
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers['Content-Length']))
+        answer = requests.post(self.target + self.path, data=body, verify=self.verify, timeout=PATIENCE_S,
+                               headers={'Content-Type': 'application/json', 'Authorization': self.headers['Authorization']})
+        type(self).lost += 1
+        if type(self).lost % 2:
+            self.close_connection = True
+            return
+        self.send_response(answer.status_code)
+        self.send_header('Content-Length', str(len(answer.content)))
+        self.end_headers()
+        self.wfile.write(answer.content)
+
+    def log_message(self, *words):
+        pass
+
+
+def test_a_server_that_acknowledges_and_loses(stack, spool):
+    Loser.target, Loser.verify = stack.url, str(stack.path / 'etc/certificate.pem')
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Loser)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    put_many(spool, range(60))
+    forward(stack, spool, url=f'http://127.0.0.1:{server.server_port}')
+    server.shutdown()
+    assert stored(stack) == list(range(60)) and Loser.lost >= 6
+
+
+def test_what_is_refused_is_kept_with_the_reason(stack, spool):
+    put_many(spool, [1])
+    put_many(spool, [2], op='Nonsense')
+    put_many(spool, [3])
+    run_spool(spool, 'put', 'lab', 'put', '{"docs": nonsense}')
+    run_spool(spool, 'put', 'LAB/../z', 'put', '{}')
+    forward(stack, spool)
+    assert stored(stack) == [1, 3]
+    dead = run_spool(spool, 'list', '--dead')[1:]
+    assert [record['number'] for record in dead] == [2, 4, 5]
+    assert dead[0]['reason'].startswith('NOPERATION') and 'JSON' in dead[1]['reason'] and 'namespace' in dead[2]['reason']
+    run_spool(spool, 'drop', '--dead', '5')
+    assert run_spool(spool, 'retry', '2') == [6]
+    forward(stack, spool)
+    assert [record['number'] for record in run_spool(spool, 'list', '--dead')[1:]] == [4, 6]
+
+
+def test_what_may_pass_waits(stack, spool):
+    put_many(spool, [1], ns='nowhere')
+    put_many(spool, [2])
+    process = begin(stack, spool)
+    wait_until(lambda: stored(stack) == [2])
+    wait_until(lambda: state(spool)['waiting'] == 1)
+    assert state(spool)['dead'] == 0
+    process.terminate()
+    process.wait(PATIENCE_S)
+    run_spool(spool, 'drop', '1')
+    forward(stack, spool)
+
+
+def record(number, digest='0', **task):
+    return {'n': number, 'd': digest * 64, 'task': {'op': 'put', 'param': {'docs': []}, **task}}
+
+
+def spool_of(stack, *records, **more):
+    return stack.op('lab', 'spool', {'series': SERIES, 'records': list(records)}, **{'admin': True, **more})['out']
+
+
+def test_the_operation_knows_what_it_has_stored(stack, spool):
+    assert spool_of(stack, record(5), record(6)) == {'refused': [], 'stored': 2, 'known': 0}
+    assert spool_of(stack, record(5), record(7)) == {'refused': [], 'stored': 1, 'known': 1}
+    (one,) = spool_of(stack, record(6, '1'))['refused']
+    assert one['n'] == 6 and one['code'] == 'DIVERGED'
+    assert stack.psql('lab', 'select spool_purge(stamp_now() + 1000000)') == [(3,)]
+    answer = spool_of(stack, record(4), record(8))
+    assert [(one['n'], one['code']) for one in answer['refused']] == [(4, 'FORGOTTEN')] and answer['stored'] == 1
+    assert stack.psql('lab', 'select count(*) from taskqueue') == [(4,)]
+    refused('ALIMIT', lambda: spool_of(stack, *(record(n) for n in range(100, 151))))
+    refused('AARG', lambda: spool_of(stack, record(200), record(200)))
+    refused('AARG', lambda: stack.op('lab', 'spool', {'series': 'x', 'records': []}, admin=True))
+
+
+def test_only_those_who_may_forward_do(stack, spool):
+    refused('SCLOSED', lambda: spool_of(stack, record(1), admin=None))
+    assert stack.psql('lab', 'select count(*) from spool_record') == [(0,)]
+    stack.admin('ns', 'accounts', 'team', json.dumps({'registration': 'closed'}))
+    stack.op('z', 'ns', {'set': {'ns': 'team', 'rules': {'Spooled': {'create': ['account'], 'read': ['account']}}}}, admin=True)
+    made = stack.op('team', 'accounts', {'key': {'label': 'producer'}}, admin=True)['out']
+    put_many(spool, range(40), ns='team', domain='d')
+    forward(stack, spool, key=made['key'])
+    assert stored(stack, 'team') == list(range(40))
+    assert stack.psql('team', 'select distinct account, credential, of_client from taskqueue') == [(made['account'], 'key', True)]
+    assert stack.psql('team', 'select distinct account from spool_record') == [(made['account'],)]
+    assert stack.psql('team', 'select distinct left(domain, 1) from taskqueue') == [('~',)]

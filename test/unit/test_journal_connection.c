@@ -1,0 +1,288 @@
+/* test_journal_connection: connections of stamp-journal and a client in one loop, which sends and reads as it
+ * likes. */
+#include "records_fixture.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "journal/journal_connection.h"
+#include "journal/journal_tasks.h"
+#include "records/records_state.h"
+
+enum { RECORDS_BYTES = 8 << 20, VALUE_BYTES = 256 << 10, ROUNDS_MOST = 20000 };
+
+#define KEY_LINE "lab write 2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683\n" /* "key" */
+
+struct world {
+    struct settings settings;
+    struct journal_keys *keys;
+    struct journal_caller caller;
+    struct journal_tasks *tasks;
+    struct events *events;
+    struct journal_connection *connection; /* NULL: it has ended */
+    struct events_timer *timer;            /* of the rounds of the client */
+    int client, server, rounds;            /* server: listens and never answers */
+    void (*round)(struct world *world);
+    size_t memory, received, sent; /* memory: the most that was seen */
+};
+
+static void on_end(void *context, struct journal_connection *connection)
+{
+    struct world *world = context;
+    assert_ptr_equal(world->connection, connection);
+    journal_connection_destroy(connection);
+    world->connection = NULL;
+}
+
+static void on_listens(void *context UNUSED)
+{
+}
+
+static void on_round(void *context)
+{
+    struct world *world = context;
+    world->round(world);
+    size_t memory = world->connection ? journal_connection_memory(world->connection) : 0;
+    world->memory = memory > world->memory ? memory : world->memory;
+    if (++world->rounds == ROUNDS_MOST)
+        events_stop(world->events);
+    else
+        events_timer_start(world->timer, 0);
+}
+
+static void load_keys(struct world *world)
+{
+    char problem[300] = "";
+    FILE *file = fopen(folder_path("keys"), "w");
+    assert_true(file && fputs(KEY_LINE, file) >= 0 && fclose(file) == 0);
+    assert_true(journal_keys_load(&world->keys, folder_path("keys"), problem, sizeof problem));
+}
+
+/* `most`: requests at once; 0: any number. */
+static void serve_lab(int64_t most)
+{
+    const struct records_state states[] = {
+        {.ns = BYTES("lab"),
+         .state = NS_ON,
+         .rates = {[RECORDS_REQUESTS] = {.count = most, .period_ms = 3600000, .burst = most}}}};
+    struct records_reading reading;
+    records_state_begin(records, &reading);
+    records_state_apply(records, &reading, states, COUNT_OF(states));
+}
+
+static int open_server(char *url, size_t size)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    snprintf(url, size, "http://127.0.0.1:%d", ntohs(address.sin_port));
+    return fd;
+}
+
+static int open_world(void **state)
+{
+    static struct world world;
+    static char url[64], none[] = "";
+    int fds[2];
+    world = (struct world){.settings = {.limit_content_bytes = VALUE_BYTES,
+                                        .record_state_s = 300,
+                                        .queue_url = url,
+                                        .queue_ca_file = none,
+                                        .task_wait_s = 20,
+                                        .limit_name_bytes = 255,
+                                        .limit_task_param_bytes = 65536}};
+    world.server = open_server(url, sizeof url);
+    folder_make();
+    records = open_at(RECORDS_BYTES);
+    load_keys(&world);
+    serve_lab(0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
+    world.client = fds[0];
+    world.events = events_create();
+    world.timer = events_timer_create(world.events, on_round, &world);
+    const struct journal_arrival arrival = {.fd = fds[1]};
+    world.tasks = journal_tasks_create(world.events, &world.settings);
+    assert_true(journal_keys_enter(world.keys, NS, BYTES("key"), &world.caller));
+    const struct journal_session session = {.settings = &world.settings,
+                                            .records = records,
+                                            .keys = world.keys,
+                                            .tasks = world.tasks,
+                                            .caller = world.caller,
+                                            .key = "key"};
+    const struct journal_owner owner = {on_end, on_listens, &world};
+    world.connection = journal_connection_create(world.events, &arrival, &session, &owner);
+    *state = &world;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    struct world *world = *state;
+    if (world->connection)
+        journal_connection_destroy(world->connection);
+    journal_tasks_destroy(world->tasks);
+    events_timer_destroy(world->timer);
+    events_destroy(world->events);
+    close(world->server);
+    if (world->client >= 0)
+        close(world->client);
+    journal_keys_free(world->keys);
+    return tear_down(state);
+}
+
+static void run_rounds(struct world *world, void (*round)(struct world *world))
+{
+    world->round = round;
+    events_timer_start(world->timer, 0);
+    events_run(world->events);
+    assert_true(world->rounds < ROUNDS_MOST);
+}
+
+/* Sends such messages, one after the other, as long as some of their bytes go. */
+static void send_messages(struct world *world, const char *message, size_t size)
+{
+    static char many[64 << 10];
+    size_t whole = sizeof many / size * size;
+    for (size_t i = 0; i < whole; i += size)
+        memcpy(many + i, message, size);
+    for (ssize_t sent; world->connection; world->sent += (size_t)sent) {
+        size_t from = world->sent % whole;
+        sent = send(world->client, many + from, whole - from, MSG_NOSIGNAL);
+        if (sent < 0)
+            break;
+    }
+}
+
+static void receive_some(struct world *world)
+{
+    static char bytes[64 << 10];
+    ssize_t size = recv(world->client, bytes, sizeof bytes, 0);
+    if (size > 0)
+        world->received += (size_t)size;
+}
+
+#define HEAD(function, flags) "FJ\0\1\0" function "\0\1" flags "\0\0\0\0\0\0\0\0"
+#define SEND(world, text)     send_messages(world, "" text, sizeof(text) - 1)
+
+/* --- a client that reads slowly --- */
+
+static void read_slowly(struct world *world)
+{
+    SEND(world, HEAD("\3", "\4\0") "\1k");
+    receive_some(world);
+    if (world->received >= (size_t)200 * VALUE_BYTES)
+        events_stop(world->events);
+}
+
+static void slow_readers_are_bounded(void **state)
+{
+    struct world *world = *state;
+    char *value = calloc(1, VALUE_BYTES);
+    assert_int_equal(RUN(.deed = RECORDS_SET, .key = BYTES("k"), .type = RECORDS_BUFFER,
+                         .content = {value, VALUE_BYTES - 1}),
+                     RECORDS_OK);
+    free(value);
+    run_rounds(world, read_slowly);
+    assert_true(world->memory > VALUE_BYTES && world->memory < 8 << 20);
+}
+
+/* --- a client that sends more than is run --- */
+
+static void send_ranges(struct world *world)
+{
+    SEND(world, HEAD("\3", "\0\x80") "\0\0\0\0");
+    receive_some(world);
+    if (world->rounds == 300)
+        events_stop(world->events);
+}
+
+static void requests_that_wait_are_bounded(void **state)
+{
+    struct world *world = *state;
+    run_rounds(world, send_ranges);
+    assert_true(world->received && world->memory < 1 << 20);
+}
+
+/* --- listeners --- */
+
+/* Each of these would have been a request of the namespace. */
+static void notices_that_are_not_sent_use_up_no_quota(void **state)
+{
+    struct world *world = *state;
+    struct journal_session session = {
+        .settings = &world->settings, .records = records, .caller = world->caller};
+    struct builder out = {0};
+    enum { MOST = 100 };
+    serve_lab(2);
+    assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("k"), .is_listened = true), RECORDS_NOT_FOUND);
+    journal_listener_add(&session.listener, BYTES("k"), 1, found.mark);
+    assert_true(journal_run_report(&session, MOST, &out));
+    assert_int_equal(set("k", "new"), RECORDS_OK);
+    memset(builder_reserve(&out, MOST), 'x', MOST);
+    out.size = MOST;
+    for (int i = 0; i < 10; i++)
+        assert_false(journal_run_report(&session, MOST, &out));
+    assert_int_equal(out.size, MOST);
+    out.size = 0;
+    assert_true(journal_run_report(&session, MOST, &out));
+    assert_true(out.size > 0 && session.listener.count == 0);
+    journal_listener_free(&session.listener);
+    builder_free(&out);
+}
+
+/* --- a client that goes while it waits for a task --- */
+
+static void on_task(void *context UNUSED, const char *error UNUSED, struct bytes text UNUSED)
+{
+    fail_msg("the server does not answer");
+}
+
+/* NULL: there is no place. */
+static struct journal_pending *wait_for_task(struct world *world)
+{
+    const char *error;
+    return journal_tasks_send(world->tasks, &world->caller, "key", "take", BYTES("{}"), on_task, NULL,
+                              &error);
+}
+
+static void wait_and_go(struct world *world)
+{
+    static const char next[] = HEAD("B", "\0\2") "\0\3\2{}";
+    if (world->rounds == 0)
+        assert_int_equal(send(world->client, next, sizeof next - 1, 0), sizeof next - 1);
+    if (world->rounds == 100) { /* it is under way: there was one place left */
+        assert_null(wait_for_task(world));
+        close(world->client);
+        world->client = -1;
+    }
+    if (!world->connection)
+        events_stop(world->events);
+}
+
+static void a_client_that_goes_gives_up_its_place(void **state)
+{
+    struct world *world = *state;
+    for (int i = 0; i < JOURNAL_TASKS_NEXT_OF_KEY - 1; i++)
+        assert_non_null(wait_for_task(world));
+    run_rounds(world, wait_and_go);
+    assert_non_null(wait_for_task(world));
+    assert_null(wait_for_task(world));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(slow_readers_are_bounded, open_world, close_world),
+        cmocka_unit_test_setup_teardown(requests_that_wait_are_bounded, open_world, close_world),
+        cmocka_unit_test_setup_teardown(notices_that_are_not_sent_use_up_no_quota, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_client_that_goes_gives_up_its_place, open_world, close_world),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
