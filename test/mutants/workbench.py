@@ -12,7 +12,8 @@ SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get('STAMPD_BUILD', SOURCE / 'var/build')).resolve()
 ROOM = Path('/var/tmp')
 SKIPPED = ('.git', 'var', 'autom4te.cache', '__pycache__', '.pytest_cache')
-MAINS = ('src/stampd', 'src/stampctl', 'src/stamp-queue', 'src/stamp-journal', 'src/stamp-forward')
+MAINS = ('src/stampd', 'src/stampctl', 'src/stamp-queue', 'src/stamp-journal', 'src/stamp-forward', 'src/stamp-spool')
+ARCHIVES = ('libstampd.a', 'libstampd-spool.a', 'libstampd-journal.a')
 UNIT_MOST_S, PROGRAM_MOST_S, SYSTEM_MOST_S, HISTORY_MOST_S = 60, 300, 600, 400
 NO_END = 'it does not end'
 
@@ -117,22 +118,25 @@ class Workbench:
         self.edited = texts
         for name, text in texts.items():
             (self.tree / name).write_text(text)
-        library = set(self.makefile.words('libstampd_a_OBJECTS') or self.makefile.words('am_libstampd_a_OBJECTS'))
-        for made in sorted(set().union(*(self.dependents.get(name, set()) for name in texts)) & library):
-            self.objects[made] = self.compile(made, 'libstampd_a')
         self.touches_sql = any(name.startswith('sql/') for name in texts)
-        if self.objects:
-            archive = self.build / 'libstampd.a'
-            archive.unlink()
-            members = [self.objects.get(made, BUILD / made) for made in sorted(library)]
-            self.must('ar', 'crT', archive, *members)
+        touched = set().union(*(self.dependents.get(name, set()) for name in texts))
+        for archive in ARCHIVES:
+            target = re.sub(r'\W', '_', archive)
+            members = sorted(set(self.makefile.words(f'{target}_OBJECTS') or self.makefile.words(f'am_{target}_OBJECTS')))
+            if not touched.intersection(members):
+                continue
+            for made in touched.intersection(members):
+                self.objects[made] = self.compile(made, target)
+            self.linked.add(archive)
+            (self.build / archive).unlink()
+            self.must('ar', 'crT', self.build / archive, *(self.objects.get(made, BUILD / made) for made in members))
 
     def restore(self):
         for name in self.edited:
             shutil.copy2(SOURCE / name, self.tree / name)
         for made in self.objects.values():
             made.unlink(missing_ok=True)
-        for name in (self.linked | {'libstampd.a'}) if self.objects or self.linked else ():
+        for name in self.linked:
             (self.build / name).unlink(missing_ok=True)
             (self.build / name).symlink_to(BUILD / name)
         self.edited, self.objects, self.linked = {}, {}, set()
@@ -169,12 +173,12 @@ class Workbench:
             return
         for made in stale:
             self.objects[made] = self.compile(made, target)
+        self.linked.add(program) # also when it cannot be linked: restore() brings the sound one back
         (self.build / program).unlink()
         libraries = [word for word in self.makefile.words(f'{target}_LDADD', 'LDADD')]
         self.must(*self.makefile.words('CC'), *self.makefile.words(f'{target}_LDFLAGS', 'AM_LDFLAGS'),
                   *(self.objects.get(made, BUILD / made) for made in own), *libraries, '-o', self.build / program)
         (self.build / program).chmod(0o755)
-        self.linked.add(program)
 
     # --- tests ---
 

@@ -59,22 +59,45 @@ static struct stampd_spool *open_spool(void)
     return spool;
 }
 
-/* A request whose param has this number. */
-static int put_number(struct stampd_spool *spool, uint64_t number, uint64_t *sequence_r)
+/* The param of this number, longer by as many spaces. */
+static size_t write_param(uint64_t number, int spaces, char param_r[128])
 {
-    char param[64];
+    return (size_t)snprintf(param_r, 128, "{\"n\":%" PRIu64 "%*s}", number, spaces, "");
+}
+
+static int put_long(struct stampd_spool *spool, uint64_t number, int spaces, uint64_t *sequence_r)
+{
+    char param[128];
     struct stampd_spool_request request = STAMPD_SPOOL_REQUEST;
     request.ns = "demo";
     request.operation = "put";
     request.domain = "d";
     request.param = param;
-    request.param_size = (size_t)snprintf(param, sizeof param, "{\"n\":%" PRIu64 "}", number);
+    request.param_size = write_param(number, spaces, param);
     return stampd_spool_put(spool, &request, sequence_r);
+}
+
+static int put_number(struct stampd_spool *spool, uint64_t number, uint64_t *sequence_r)
+{
+    return put_long(spool, number, 0, sequence_r);
 }
 
 static uint64_t number_of(const struct stampd_spool_record *record)
 {
     return strtoull(record->request.param + strlen("{\"n\":"), NULL, 10);
+}
+
+/* It is as it was put. */
+static void check_record(const struct stampd_spool_record *record)
+{
+    char param[128];
+    const struct stampd_spool_request *request = &record->request;
+    write_param(number_of(record), (int)strspn(strpbrk(request->param, " }"), " "), param);
+    assert_string_equal(request->ns, "demo");
+    assert_string_equal(request->operation, "put");
+    assert_string_equal(request->domain, "d");
+    assert_string_equal(request->param, param);
+    assert_int_equal(request->param_size, strlen(param));
 }
 
 static void put_many(struct stampd_spool *spool, uint64_t first, uint64_t last)
@@ -101,6 +124,7 @@ static int read_all(struct stampd_spool *spool, unsigned char *seen, size_t most
             continue;
         }
         assert_int_equal(error, 0);
+        check_record(&record);
         assert_true(number_of(&record) < most);
         assert_int_equal(seen[number_of(&record)], 0);
         seen[number_of(&record)] = 1;
@@ -297,7 +321,7 @@ static void scenario(int note)
         _exit(2);
     for (uint64_t number = 1; number <= 12; number++) {
         uint64_t sequence;
-        if (put_number(spool, number, &sequence) || write(note, &number, sizeof number) != sizeof number)
+        if (put_long(spool, number, 60, &sequence) || write(note, &number, sizeof number) != sizeof number)
             _exit(2);
     }
     if (stampd_spool_next(spool, 6, &record) || stampd_spool_bury(spool, &record, "because"))
@@ -334,6 +358,14 @@ static void check_after_death(const unsigned char *acknowledged, int is_restarte
         assert_true(!acknowledged[number] || sequence > (uint64_t)number);
     assert_int_equal(stampd_spool_next(spool, sequence - 1, &record), 0);
     assert_int_equal(number_of(&record), 50);
+    /* also behind what the dead one left, which was longer */
+    int count = read_all(spool, seen, sizeof seen, &damaged);
+    assert_int_equal(damaged, 0);
+    stampd_spool_close(spool);
+    forget_board();
+    spool = open_spool();
+    assert_int_equal(read_all(spool, seen, sizeof seen, &damaged), count);
+    assert_int_equal(damaged, 0);
     stampd_spool_close(spool);
     (*cases_r)++;
 }
