@@ -1,0 +1,163 @@
+/* spool_fixture: a spool in a folder of its own, in memory, for the tests of the spool. */
+#ifndef STAMPD_TEST_SPOOL_FIXTURE_H
+#define STAMPD_TEST_SPOOL_FIXTURE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "spool/stampd_spool.h"
+
+/* In memory: deaths of processes lose nothing of it, and no fsync waits. */
+static char top[] = "/dev/shm/test-spool-XXXXXX";
+static char folder[128];
+static int cases; /* of the matrix in doc/explanation/reliability.md */
+
+enum { SMALL_SEGMENT = 1024, TAIL_RECORDS = 5 };
+
+static void run_shell(const char *format, ...)
+{
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    pid_t child = fork();
+    if (!child) {
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+        _exit(127);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static int fresh(void **state)
+{
+    static int number;
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/%d", top, number++);
+    const struct stampd_spool_limits limits = {.segment_bytes = SMALL_SEGMENT, .limit_bytes = 64 << 10};
+    assert_int_equal(stampd_spool_create(folder, &limits), 0);
+    return 0;
+}
+
+static UNUSED struct stampd_spool *open_spool(void)
+{
+    struct stampd_spool *spool;
+    assert_int_equal(stampd_spool_open(folder, STAMPD_SPOOL_DURABLE, &spool), 0);
+    return spool;
+}
+
+/* The param of this number, longer by as many spaces. */
+static size_t write_param(uint64_t number, int spaces, char param_r[128])
+{
+    return (size_t)snprintf(param_r, 128, "{\"n\":%" PRIu64 "%*s}", number, spaces, "");
+}
+
+static UNUSED int put_long(struct stampd_spool *spool, uint64_t number, int spaces, uint64_t *sequence_r)
+{
+    char param[128];
+    struct stampd_spool_request request = STAMPD_SPOOL_REQUEST;
+    request.ns = "demo";
+    request.operation = "put";
+    request.domain = "d";
+    request.param = param;
+    request.param_size = write_param(number, spaces, param);
+    return stampd_spool_put(spool, &request, sequence_r);
+}
+
+static UNUSED int put_number(struct stampd_spool *spool, uint64_t number, uint64_t *sequence_r)
+{
+    return put_long(spool, number, 0, sequence_r);
+}
+
+static uint64_t number_of(const struct stampd_spool_record *record)
+{
+    return strtoull(record->request.param + strlen("{\"n\":"), NULL, 10);
+}
+
+/* It is as it was put. */
+static void check_record(const struct stampd_spool_record *record)
+{
+    char param[128];
+    const struct stampd_spool_request *request = &record->request;
+    write_param(number_of(record), (int)strspn(strpbrk(request->param, " }"), " "), param);
+    assert_string_equal(request->ns, "demo");
+    assert_string_equal(request->operation, "put");
+    assert_string_equal(request->domain, "d");
+    assert_string_equal(request->param, param);
+    assert_int_equal(request->param_size, strlen(param));
+}
+
+static UNUSED void put_many(struct stampd_spool *spool, uint64_t first, uint64_t last)
+{
+    for (uint64_t number = first; number <= last; number++) {
+        uint64_t sequence;
+        assert_int_equal(put_number(spool, number, &sequence), 0);
+        assert_int_equal(sequence, number);
+    }
+}
+
+/* Reads all; a bit for each number that is there; returns how many, and how many are reported as damaged. */
+static UNUSED int read_all(struct stampd_spool *spool, unsigned char *seen, size_t most, int *damaged_r)
+{
+    struct stampd_spool_record record;
+    uint64_t after = 0;
+    int count = 0;
+    memset(seen, 0, most);
+    *damaged_r = 0;
+    for (int error; (error = stampd_spool_next(spool, after, &record)) != EAGAIN; after = record.sequence) {
+        assert_true(record.sequence > after);
+        if (error == EBADMSG) {
+            *damaged_r += (int)(record.sequence - record.first + 1);
+            continue;
+        }
+        assert_int_equal(error, 0);
+        check_record(&record);
+        assert_true(number_of(&record) < most);
+        assert_int_equal(seen[number_of(&record)], 0);
+        seen[number_of(&record)] = 1;
+        count++;
+    }
+    return count;
+}
+
+/* As after the start of the machine. */
+static UNUSED void forget_board(void)
+{
+    run_shell("rm -f %s/board", folder);
+}
+
+static UNUSED void last_segment(char *path, size_t size)
+{
+    char line[256];
+    snprintf(line, sizeof line, "ls %s/*.segment | tail -1", folder);
+    FILE *pipe_file = popen(line, "r");
+    assert_non_null(pipe_file);
+    assert_non_null(fgets(path, (int)size, pipe_file));
+    path[strcspn(path, "\n")] = 0;
+    pclose(pipe_file);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    printf("spool: %d cases of the matrix\n", cases);
+    run_shell("rm -rf %s", top);
+    return 0;
+}
+
+#endif
