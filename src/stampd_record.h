@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-/* How a call ended.  Anything but OK has changed nothing. */
+/* How a call ended.  Anything but OK and NOT_SAVED has changed nothing. */
 enum stampd_record_state {
     STAMPD_RECORD_OK = 0,
     STAMPD_RECORD_NOT_FOUND,     /* there is no record, or it has ended */
@@ -46,7 +46,9 @@ enum stampd_record_state {
     STAMPD_RECORD_OUT_OF_RANGE,  /* the sum */
     STAMPD_RECORD_OUT_OF_MEMORY, /* the memory is full, or the quota of the namespace */
     STAMPD_RECORD_BUSY,          /* a process that is stopped holds the memory; two seconds have passed */
-    STAMPD_RECORD_FAILED         /* the try has failed, now or before: see below */
+    STAMPD_RECORD_FAILED,        /* the try has failed, now or before: see below */
+    STAMPD_RECORD_NO_DISK, /* persist, and the host has no records_directory, or the namespace is encrypted */
+    STAMPD_RECORD_NOT_SAVED /* changed in memory; the disk refuses, and is tried again */
 };
 
 /* FAILED, and the try has failed with: BMODULE for a key that is not 1 to 1024 bytes of UTF-8, an owner that
@@ -90,6 +92,8 @@ struct stampd_record_options {
     const char *owner;   /* of the lock that may stand; NULL: none may */
     bool only_if_absent; /* set: NOT_FREE if there is a record */
     bool only_if_there;  /* add: NOT_FOUND if there is none; else it begins at 0 */
+    bool persist; /* of a set, and of an add that makes the record: it is kept on disk.  A call that changes
+                   * such a record returns when the change is there */
     const void *reserved[4];
 };
 

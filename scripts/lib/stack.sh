@@ -115,6 +115,7 @@ stack_prepare() {
     stack_folder "$STACK/run/postgres" "$POSTGRES_USER" 755
     stack_folder "$STACK/run/stampd" "$STAMPD_USER" 755
     stack_folder "$STACK/files" "$STAMPD_USER" 750
+    stack_folder "$STACK/records" "$STAMPD_USER" 700
     [ "$IS_ROOT" = no ] || chgrp "$(id -gn "$NGINX_USER")" "$STACK/files" # nginx sends them
     STACK_DATABASE=${STACK_DATABASE:-$STACK/run/postgres}
     : >>"$STACK/etc/stack"
@@ -252,6 +253,7 @@ stampd_configure() {
         echo "database = host=$STACK_DATABASE user=stampd"
         echo "run_directory = $STACK/run/stampd"
         case ${STACK_SETTINGS:-} in *blob_directory*) ;; *) echo "blob_directory = $STACK/files" ;; esac
+        case ${STACK_SETTINGS:-} in *records_directory*) ;; *) echo "records_directory = $STACK/records" ;; esac
         echo "workers = $STACK_WORKERS"
         case ${STACK_SETTINGS:-} in *drain_s*) ;; *) echo "drain_s = 10" ;; esac
         echo "admin_key_sha256 = $(stampctl key hash "$key")"

@@ -18,6 +18,7 @@
 #include "journal/journal_connection.h"
 #include "journal/journal_remote.h"
 #include "journal/journal_tasks.h"
+#include "records/records_save.h"
 
 /* A listener learns of a change so much later at most. */
 enum { PROBLEM_BYTES = 600, TICK_MS = 10 };
@@ -31,8 +32,8 @@ struct journal {
     struct journal_tasks *tasks;
     struct journal_remote *remote; /* NULL: there is no TCP listener */
     struct watch *arrivals, *remote_arrivals, *signals;
-    struct events_timer *tick;
-    bool is_ticking, has_unsent;
+    struct events_timer *tick, *save;
+    bool is_saving, is_ticking, has_unsent;
     uint64_t changes; /* of the records, at the last tick */
     int listener;
     struct journal_connection *connections[JOURNAL_CONNECTIONS_MOST];
@@ -56,6 +57,29 @@ static void on_listens(void *context)
         return;
     journal->is_ticking = true;
     events_timer_start(journal->tick, TICK_MS);
+}
+
+static void on_saves(void *context)
+{
+    struct journal *journal = context;
+    if (!journal->is_saving)
+        events_timer_start(journal->save, 0); /* after all that is ready now: one sync serves them */
+    journal->is_saving = true;
+}
+
+static void on_save(void *context)
+{
+    struct journal *journal = context;
+    uint64_t most = 0;
+    for (size_t i = 0; i < journal->count; i++) {
+        uint64_t number = journal_connection_saving(journal->connections[i]);
+        most = number > most ? number : most;
+    }
+    journal->is_saving = false;
+    bool is_saved = records_save(journal->records, most);
+    for (size_t i = journal->count; i-- > 0;)
+        if (i < journal->count && journal_connection_saving(journal->connections[i]))
+            journal_connection_saved(journal->connections[i], is_saved);
 }
 
 /* A connection that ends takes the last one's place: from the last to the first all are visited. */
@@ -85,7 +109,8 @@ static void close_connections(struct journal *journal)
 
 static void add_connection(struct journal *journal, const struct journal_arrival *arrival)
 {
-    const struct journal_owner owner = {.ended = on_end, .listens = on_listens, .context = journal};
+    const struct journal_owner owner = {
+        .ended = on_end, .saves = on_saves, .listens = on_listens, .context = journal};
     const struct journal_session session = {.settings = journal->settings,
                                             .records = journal->records,
                                             .keys = journal->keys,
@@ -180,6 +205,8 @@ static bool open_journal(struct journal *journal, char *problem)
         !identity_take(settings, &identity, problem, PROBLEM_BYTES) ||
         !records_open(&journal->records, records_path, (size_t)settings->records_mb << 20,
                       settings->record_tombstone_s, problem, PROBLEM_BYTES) ||
+        !records_save_into(journal->records, settings->records_directory,
+                           (size_t)settings->records_disk_mb << 20, problem, PROBLEM_BYTES) ||
         !fcgi_listen(socket_path, identity.socket_group, &journal->listener, problem, PROBLEM_BYTES))
         return false;
     if (fcntl(journal->listener, F_SETFL, O_NONBLOCK) == 0)
@@ -192,6 +219,7 @@ static void serve(struct journal *journal, int signals)
 {
     journal->events = events_create();
     journal->tick = events_timer_create(journal->events, on_tick, journal);
+    journal->save = events_timer_create(journal->events, on_save, journal);
     journal->tasks = journal_tasks_create(journal->events, journal->settings);
     journal->arrivals = events_watch_create(journal->events, on_arrival, journal);
     journal->remote_arrivals = events_watch_create(journal->events, on_remote_arrival, journal);
@@ -205,6 +233,8 @@ static void serve(struct journal *journal, int signals)
     close_connections(journal);
     journal_tasks_destroy(journal->tasks);
     events_timer_destroy(journal->tick);
+    events_timer_destroy(journal->save);
+    records_save_rest(journal->records);
     events_watch_destroy(journal->arrivals);
     events_watch_destroy(journal->remote_arrivals);
     events_watch_destroy(journal->signals);

@@ -22,6 +22,7 @@ struct journal_connection {
     struct builder in, out;
     size_t sent;
     bool is_closing;
+    bool has_answers; /* that may be sent before more messages are run: the disk has what they tell of */
     struct journal_pending
         *passed; /* of its first message, which the server runs; little is read meanwhile */
     struct journal_request passed_request;
@@ -155,8 +156,17 @@ static void end(struct journal_connection *connection)
 /* `has_moved`: bytes have arrived. */
 static void pump(struct journal_connection *connection, bool has_moved)
 {
-    bool has_more = false;
-    run_messages(connection, &has_more);
+    bool has_more = connection->has_answers && connection->in.size;
+    if (connection->session.saving)
+        return;
+    if (!connection->has_answers)
+        run_messages(connection, &has_more);
+    connection->has_answers = false;
+    if (connection->session.saving) {
+        events_watch_set(connection->watch, -1, false);
+        connection->owner.saves(connection->owner.context);
+        return;
+    }
     enum tls_outcome outcome = send_some(connection, &has_moved);
     bool is_pending = outcome != TLS_DONE;
     if (outcome == TLS_ENDED || (connection->is_closing && !is_pending)) {
@@ -268,6 +278,21 @@ bool journal_connection_report(struct journal_connection *connection)
     if (connection->out.size > before)
         pump(connection, false);
     return is_all;
+}
+
+uint64_t journal_connection_saving(const struct journal_connection *connection)
+{
+    return connection->session.saving;
+}
+
+void journal_connection_saved(struct journal_connection *connection, bool is_saved)
+{
+    connection->session.saving = 0;
+    connection->has_answers = true;
+    if (is_saved)
+        pump(connection, false);
+    else
+        end(connection);
 }
 
 bool journal_connection_listens(const struct journal_connection *connection)

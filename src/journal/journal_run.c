@@ -108,6 +108,11 @@ static bool read_timeout(const struct journal_request *request, struct records_c
     return true;
 }
 
+static bool may_persist(enum records_deed deed)
+{
+    return deed == RECORDS_SET || deed == RECORDS_ADD || deed == RECORDS_LOCK;
+}
+
 /* The word of the error; NULL: a command. */
 static const char *read_command(const struct journal_session *session, const struct journal_request *request,
                                 struct records_command *command)
@@ -118,7 +123,8 @@ static const char *read_command(const struct journal_session *session, const str
     command->is_listened = request->flags & JOURNAL_LISTEN;
     bool may_listen = (command->deed == RECORDS_SET || command->deed == RECORDS_GET) &&
                       journal_query_of(request) == JOURNAL_KEY;
-    if (request->flags & JOURNAL_PERSIST || (command->is_listened && !may_listen))
+    command->is_persisted = request->flags & JOURNAL_PERSIST;
+    if ((command->is_persisted && !may_persist(command->deed)) || (command->is_listened && !may_listen))
         return "UNSUPPORTED";
     if (request->timestamp > most_us)
         return "TIMESTAMP";
@@ -184,7 +190,10 @@ static bool is_admitted(const struct journal_session *session, const struct jour
         records_state_admit(session->records, session->caller.ns, is_write(command),
                             session->settings->record_state_s * 1000, &answer);
     *next_r = verdict ? refuse_state(session, request, verdict, &answer, out) : JOURNAL_GO_ON;
-    return verdict == RECORDS_ADMITTED;
+    if (verdict || !command->is_persisted || !answer.is_encrypted)
+        return verdict == RECORDS_ADMITTED;
+    refuse(out, request, records_outcome_word(RECORDS_NO_DISK));
+    return false;
 }
 
 static size_t quota(const struct journal_session *session)
@@ -209,6 +218,13 @@ static void answer(struct builder *out, const struct journal_request *request,
     journal_message_end(&answer);
 }
 
+/* Answers are held until the disk has what they tell of. */
+static void note_saving(struct journal_session *session, const struct records_found *found)
+{
+    if (found->saving)
+        session->saving = found->saving;
+}
+
 static enum journal_next run_one(struct journal_session *session, const struct journal_request *request,
                                  struct records_command *command, struct builder *out)
 {
@@ -224,6 +240,7 @@ static enum journal_next run_one(struct journal_session *session, const struct j
         return refuse(out, request, "LISTENS");
     enum records_outcome outcome =
         records_run(session->records, session->caller.ns, quota(session), command, &found);
+    note_saving(session, &found);
     bool is_absent = outcome == RECORDS_NOT_FOUND && command->deed == RECORDS_GET;
     if (command->is_listened && (outcome == RECORDS_OK || is_absent))
         journal_listener_add(&session->listener, command->key, request->identifier, found.mark);
@@ -342,6 +359,7 @@ static void run_scan(struct journal_session *session, const struct journal_reque
         if (records_run(session->records, session->caller.ns, quota(session), command, &found) == RECORDS_OK)
             journal_message_add(&answer, found.key, (uint8_t)found.type, found.content,
                                 found.content.data != NULL);
+        note_saving(session, &found);
     }
     if (outcome != RECORDS_NOT_FOUND && after.data)
         add_cursor(&answer, scan, after);

@@ -20,8 +20,9 @@ struct journal_session {
     struct journal_caller caller;
     struct journal_listener listener;     /* to be freed */
     char key[JOURNAL_KEYS_SENT_MOST + 1]; /* of the caller; "": none that a header could have */
-    bool is_overdue;                      /* it has waited long enough: refuse instead */
-    char owner[JOURNAL_OWNER_BYTES + 1];  /* of the locks of this connection, random */
+    uint64_t saving; /* what the disk is to have before the answers are sent; 0: nothing */
+    bool is_overdue; /* it has waited long enough: refuse instead */
+    char owner[JOURNAL_OWNER_BYTES + 1]; /* of the locks of this connection, random */
 };
 
 enum journal_next {

@@ -23,6 +23,8 @@ static enum records_outcome try_change(struct records *records, struct bytes ns,
     bool may_make = command->is_listened || command->deed == RECORDS_SET || command->deed == RECORDS_DELETE ||
                     command->may_overwrite;
     uint32_t left = 0;
+    if (command->is_persisted && !*records->folder)
+        return RECORDS_NO_DISK;
     int space = records_find_space(records, ns, may_make);
     if (space < 0)
         return may_make ? RECORDS_OUT_OF_MEMORY : RECORDS_NOT_FOUND;
@@ -56,6 +58,7 @@ static enum records_outcome try_change(struct records *records, struct bytes ns,
                          command->deed == RECORDS_ADD || command->deed == RECORDS_NOT, found_r);
     records_commit(records);
     found_r->mark = mark;
+    found_r->saving = command->deed == RECORDS_GET && !command->lease_ms ? 0 : records->saving;
     return outcome;
 }
 

@@ -43,7 +43,8 @@ enum records_deed {
     RECORDS_DEEDS
 };
 
-/* How a command ended.  Anything but OK has changed nothing. */
+/* How a command ended.  Anything but OK has changed nothing, but for NOT_SAVED, which only records_save leads
+ * to. */
 enum records_outcome {
     RECORDS_OK,
     RECORDS_NOT_FOUND,
@@ -56,7 +57,9 @@ enum records_outcome {
     RECORDS_OUT_OF_RANGE, /* the sum, or the size */
     RECORDS_TOO_MANY_KEYS,
     RECORDS_OUT_OF_MEMORY,
+    RECORDS_NO_DISK, /* it was to be persisted: there is no folder, or the namespace is encrypted */
     RECORDS_BUSY,
+    RECORDS_NOT_SAVED, /* changed, and not yet on disk */
     RECORDS_OUTCOMES
 };
 
@@ -90,6 +93,7 @@ struct records_command {
     bool is_immediate;  /* DELETE, RENAME: nothing is remembered */
     bool leaves_worked; /* GET: not what is worked on */
     bool is_probe;      /* GET: without the content, and nothing moves */
+    bool is_persisted;  /* SET; ADD, LOCK that make it: it is kept on disk from then on, or no longer */
     bool is_listened;   /* found_r->mark is set, also when there is no record */
 };
 
@@ -104,6 +108,8 @@ struct records_found {
     int64_t locked_until_ms, worked_until_ms;  /* 0: not now */
     size_t size;                               /* of the content, also of a probe */
     uint64_t mark;                             /* records_has_changed */
+    uint64_t saving;                           /* for records_save; 0: the disk has nothing of it */
+    bool is_persisted;
 };
 
 struct records;

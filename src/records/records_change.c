@@ -10,6 +10,11 @@ static struct value_piece *at(const struct records *records, uint32_t value)
     return records_value(records, value);
 }
 
+static uint32_t persistence(const struct records *records, uint32_t value)
+{
+    return at(records, value)->kind & VALUE_PERSISTED;
+}
+
 static bool is_tombstone(const struct records *records, uint32_t value)
 {
     return at(records, value)->kind & VALUE_DELETED;
@@ -79,33 +84,39 @@ static void bury(struct records *records, uint32_t value, int64_t timestamp_us)
         value = moved;
     undo_set(&records->memory, &at(records, value)->size, 0);
     records_drop_lease(records, value);
-    set_kind(records, value, RECORDS_VOID | VALUE_DELETED);
+    set_kind(records, value, RECORDS_VOID | VALUE_DELETED | persistence(records, value));
     stamp(records, value, timestamp_us);
     records_set_expiry(records, value, records->now_ms + records->tombstone_ms);
 }
 
-/* The memory of a deletion of a key that has no record; without memory, or if none is kept, nothing. */
-static bool note_deletion(struct records *records, int space, struct bytes key, int64_t timestamp_us)
+/* The memory of a deletion of a key that has no record; without memory, or if none is kept, nothing.
+ * `persistence`: of what was deleted. */
+static bool note_deletion(struct records *records, int space, struct bytes key, int64_t timestamp_us,
+                          uint32_t persistence)
 {
     if (!records->tombstone_ms)
         return true;
     uint32_t value = records_make_value(records, space, BYTES(""), RECORDS_VOID);
     if (!value || !records_add_key(records, value, key))
         return false;
+    set_kind(records, value, RECORDS_VOID | persistence);
     bury(records, value, timestamp_us);
-    return true;
+    return !persistence || records_list_unsaved(records, value);
 }
 
 static enum records_outcome delete_absent(struct records *records, int space, uint32_t value,
                                           const struct records_command *command)
 {
     if (!value && command->timestamp_us && !command->is_immediate)
-        return note_deletion(records, space, command->key, command->timestamp_us) ? RECORDS_NOT_FOUND
-                                                                                  : RECORDS_OUT_OF_MEMORY;
+        return note_deletion(records, space, command->key, command->timestamp_us, 0) ? RECORDS_NOT_FOUND
+                                                                                     : RECORDS_OUT_OF_MEMORY;
     if (value && command->is_immediate && !is_older(records, value, command))
         records_remove_value(records, value);
-    else if (value && !is_older(records, value, command))
+    else if (value && !is_older(records, value, command)) {
         stamp(records, value, command->timestamp_us);
+        if (persistence(records, value) && !records_list_unsaved(records, value))
+            return RECORDS_OUT_OF_MEMORY;
+    }
     return RECORDS_NOT_FOUND;
 }
 
@@ -114,8 +125,11 @@ static enum records_outcome delete (struct records *records, int space, uint32_t
     if (!value || is_tombstone(records, value)) return delete_absent(records, space, value, command);
     enum records_outcome outcome = check(records, value, command);
     if (outcome != RECORDS_OK) return outcome;
-    if (command->is_immediate || !records->tombstone_ms) records_remove_value(records, value);
-    else bury(records, value, command->timestamp_us);
+    /* without memory to note that the disk is to remember it, it is not remembered */
+    bool is_remembered = !command->is_immediate && records->tombstone_ms &&
+                         (!persistence(records, value) || records_list_unsaved(records, value));
+    if (is_remembered) bury(records, value, command->timestamp_us);
+    else records_remove_value(records, value);
     return RECORDS_OK;
 }
 
@@ -165,7 +179,8 @@ static enum records_outcome rename_key(struct records *records, int space, uint3
         return outcome;
     stamp(records, value, command->timestamp_us);
     if (!command->is_immediate &&
-        !note_deletion(records, space, command->key, (int64_t)undo_long(at(records, value)->timestamp)))
+        !note_deletion(records, space, command->key, (int64_t)undo_long(at(records, value)->timestamp),
+                       persistence(records, value)))
         return RECORDS_OUT_OF_MEMORY;
     return RECORDS_OK;
 }
@@ -195,6 +210,9 @@ static enum records_outcome set(struct records *records, int space, uint32_t val
         outcome = clear_key(records, space, value, command->more[i], command, false);
     if (outcome != RECORDS_OK)
         return outcome;
+    if (value && persistence(records, value) && !command->is_persisted &&
+        !records_list_unsaved(records, value))
+        return RECORDS_OUT_OF_MEMORY; /* the disk is to forget it */
     value = value ? records_set_content(records, value, command->content)
                   : records_make_value(records, space, command->content, command->type);
     if (!value)
@@ -202,7 +220,7 @@ static enum records_outcome set(struct records *records, int space, uint32_t val
     outcome = give_key(records, space, value, command->key);
     for (size_t i = 0; i < command->more_count && outcome == RECORDS_OK; i++)
         outcome = give_key(records, space, value, command->more[i]);
-    set_kind(records, value, command->type);
+    set_kind(records, value, (uint32_t)command->type | (command->is_persisted ? VALUE_PERSISTED : 0));
     stamp(records, value, command->timestamp_us);
     undo_set(&records->memory, &at(records, value)->touch_s, (uint32_t)command->touch_s);
     set_end(records, value, command->expires_ms);
@@ -324,7 +342,7 @@ static enum records_outcome begin(struct records *records, int space, uint32_t v
     enum records_outcome outcome = set(records, space, value, &first, left_r);
     if (outcome != RECORDS_OK || command->deed != RECORDS_LOCK)
         return outcome;
-    set_kind(records, *left_r, RECORDS_VOID | VALUE_OF_LOCK);
+    set_kind(records, *left_r, RECORDS_VOID | VALUE_OF_LOCK | persistence(records, *left_r));
     return lock(records, *left_r, command);
 }
 
@@ -366,8 +384,8 @@ static enum records_outcome change_present(struct records *records, int space, u
     return RECORDS_BUSY;
 }
 
-enum records_outcome records_change(struct records *records, int space, uint32_t key, uint32_t value,
-                                    const struct records_command *command, uint32_t *left_r)
+static enum records_outcome change(struct records *records, int space, uint32_t key, uint32_t value,
+                                   const struct records_command *command, uint32_t *left_r)
 {
     if (command->deed == RECORDS_SET)
         return set(records, space, value, command, left_r);
@@ -381,4 +399,14 @@ enum records_outcome records_change(struct records *records, int space, uint32_t
     }
     *left_r = value;
     return change_present(records, space, key, value, command, left_r);
+}
+
+enum records_outcome records_change(struct records *records, int space, uint32_t key, uint32_t value,
+                                    const struct records_command *command, uint32_t *left_r)
+{
+    enum records_outcome outcome = change(records, space, key, value, command, left_r);
+    if (outcome == RECORDS_OK && *left_r && persistence(records, *left_r) &&
+        !records_list_unsaved(records, *left_r))
+        return RECORDS_OUT_OF_MEMORY;
+    return outcome;
 }

@@ -79,6 +79,11 @@ void records_check(struct records *records)
         for (uint32_t key = records->memory.words[head->buckets + i]; key;
              key = records_key(records, key)->chain)
             walk_key(records, &census, key);
+    uint64_t unsaved = 0;
+    for (uint32_t key = head->unsaved_first; key; key = records_key(records, key)->chain)
+        unsaved += pieces_size(&records->memory, key);
+    assert(unsaved == undo_long(head->unsaved_bytes));
+    census.reached_words += unsaved / sizeof(uint32_t);
     assert(census.reached_words == census.used_words);
     assert(walk_order(records, &records->keys, head->key_root, &last_key) == census.keys);
     assert(walk_order(records, &records->ends, head->end_root, &last_end) == census.ends);

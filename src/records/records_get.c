@@ -28,6 +28,7 @@ void records_describe(struct records *records, uint32_t piece, struct bytes key,
         .locked_until_ms = lease ? until(records, lease->locked_until) : 0,
         .worked_until_ms = lease ? until(records, lease->worked_until) : 0,
         .size = value->size,
+        .is_persisted = value->kind & VALUE_PERSISTED,
     };
     builder_clear(&records->out, KEPT_BYTES);
     builder_reserve(&records->out, key.size + value->size + 1);
@@ -41,9 +42,15 @@ void records_describe(struct records *records, uint32_t piece, struct bytes key,
 
 static void extend(struct records *records, uint32_t piece, int64_t expires_ms)
 {
-    int64_t end = (int64_t)undo_long(records_value(records, piece)->expires);
-    if (end && expires_ms > end)
-        records_set_expiry(records, piece, expires_ms);
+    struct value_piece *value = records_value(records, piece);
+    int64_t end = (int64_t)undo_long(value->expires);
+    if (!end || expires_ms <= end)
+        return;
+    records_set_expiry(records, piece, expires_ms);
+    if (!(value->kind & VALUE_PERSISTED) || value->kind & VALUE_TOUCHED ||
+        !records_list_unsaved(records, piece))
+        return; /* without memory the disk learns of it with the next change */
+    undo_set(&records->memory, &value->kind, value->kind | VALUE_TOUCHED);
 }
 
 enum records_outcome records_get(struct records *records, uint32_t piece,
@@ -63,6 +70,8 @@ enum records_outcome records_get(struct records *records, uint32_t piece,
             return RECORDS_OUT_OF_MEMORY;
         undo_set_long(&records->memory, records_lease(records, taken)->worked_until,
                       (uint64_t)(records->now_ms + command->lease_ms));
+        if (value->kind & VALUE_PERSISTED && !records_list_unsaved(records, piece))
+            return RECORDS_OUT_OF_MEMORY;
     }
     if (!command->is_probe) {
         if (value->touch_s)
@@ -146,7 +155,9 @@ const char *records_outcome_word(enum records_outcome outcome)
         [RECORDS_OUT_OF_RANGE] = "OUT_OF_RANGE",
         [RECORDS_TOO_MANY_KEYS] = "TOO_MANY_KEYS",
         [RECORDS_OUT_OF_MEMORY] = "OUT_OF_MEMORY",
+        [RECORDS_NO_DISK] = "NO_DISK",
         [RECORDS_BUSY] = "BUSY",
+        [RECORDS_NOT_SAVED] = "NOT_SAVED",
     };
     return words[outcome];
 }

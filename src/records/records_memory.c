@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "edge/disk_table.h"
 
 enum { BUSY_MS = 2000, BYTES_A_BUCKET = 192 };
 
@@ -34,6 +35,9 @@ bool records_open(struct records **records_r, const char *path, size_t bytes, in
     records->ends = (struct ordering){&head->end_root, 0, seed, records_compare_ends};
     records->hash = (struct siphash_key){{seed, ~seed}};
     records->tombstone_ms = tombstone_s * 1000;
+    records->folder = strdup("");
+    if (!records->folder)
+        log_fatal("out of memory opening the records");
     *records_r = records;
     return true;
 }
@@ -42,8 +46,12 @@ void records_close(struct records *records)
 {
     if (!records)
         return;
+    if (records->disk && disk_table_is_own(records->disk))
+        disk_table_close(records->disk);
     mapping_close(&records->mapping);
     builder_free(&records->out);
+    builder_free(&records->texts);
+    free(records->folder);
     free(records);
 }
 
@@ -60,6 +68,10 @@ static void make_ready(struct records *records)
     memset(records->memory.words + start, 0, buckets * sizeof(uint32_t));
     memset(head->space, 0, sizeof head->space);
     head->key_root = head->end_root = head->spaces = head->states = 0;
+    head->is_loaded = head->unsaved_first = head->unsaved_last = 0;
+    memset(head->unsaved_bytes, 0, sizeof head->unsaved_bytes);
+    memset(head->save_number, 0, sizeof head->save_number);
+    atomic_store(&head->saved, 0);
     head->buckets = start;
     head->bucket_mask = buckets - 1;
     pieces_init(&records->memory, &head->pieces, start + buckets, (uint32_t)(words - start - buckets));
@@ -82,6 +94,7 @@ bool records_enter(struct records *records)
     }
     records->now_ms = clock_present_ms();
     records->given_count = 0;
+    records->saving = 0;
     return true;
 }
 
@@ -106,6 +119,7 @@ void records_commit(struct records *records)
 void records_abandon(struct records *records)
 {
     records->given_count = 0;
+    records->saving = 0;
     undo_back(&records->memory);
 }
 

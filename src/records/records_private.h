@@ -23,7 +23,13 @@ struct key_piece {
     char text[];
 };
 
-enum { VALUE_DELETED = 1 << 8, VALUE_OF_LOCK = 1 << 9, VALUE_TYPE = 0xff };
+enum {
+    VALUE_DELETED = 1 << 8,
+    VALUE_OF_LOCK = 1 << 9,
+    VALUE_PERSISTED = 1 << 10,
+    VALUE_TOUCHED = 1 << 11, /* its end has moved since it was saved, and its keys are listed */
+    VALUE_TYPE = 0xff
+};
 
 struct value_piece {
     uint32_t smaller, greater; /* order of ends */
@@ -54,6 +60,7 @@ struct records_space {
 struct state_entry {
     uint32_t code[RECORDS_CODE_MOST / 4];
     uint32_t state;
+    uint32_t is_encrypted;
     uint32_t message_size;
     uint32_t message[RECORDS_STATE_MESSAGE_MOST / 4];
     uint32_t step_us[RECORDS_RATES][2], burst_us[RECORDS_RATES][2]; /* step 0: not limited */
@@ -65,8 +72,12 @@ enum { RECORDS_MARKS = 4096 };
 struct records_head {
     struct mapping_head head;
     struct robust_lock lock;
-    uint32_t is_ready; /* all below is initialised */
+    uint32_t is_ready;  /* all below is initialised */
+    uint32_t is_loaded; /* what is on disk */
     uint32_t key_root, end_root;
+    uint32_t unsaved_first, unsaved_last; /* keys that the disk does not have as they are: records_save.h */
+    uint32_t unsaved_bytes[2], save_number[2];
+    _Atomic uint64_t saved;        /* the number up to which all changes are on disk */
     uint32_t buckets, bucket_mask; /* word of the first; their number - 1 */
     uint32_t spaces;               /* in use */
     struct pieces pieces;
@@ -84,7 +95,7 @@ struct records_head {
 
 /* Of the file: a number of the layout, which every change of these structs raises. */
 #define RECORDS_MAGIC UINT64_C(0x3153434552505453) /* "STPRECS1" */
-enum { RECORDS_LAYOUT = 4 };
+enum { RECORDS_LAYOUT = 5 };
 
 enum { GIVEN_MOST = 4 * RECORDS_KEYS_MOST };
 
@@ -95,7 +106,12 @@ struct records {
     struct ordering keys, ends;
     struct siphash_key hash;
     int64_t tombstone_ms;
-    int64_t now_ms; /* of the command that runs */
+    int64_t now_ms;  /* of the command that runs */
+    uint64_t saving; /* the number of the change under way; 0: nothing of it is to be saved */
+    char *folder;    /* "": there is none */
+    size_t disk_bytes;
+    struct disk_table *disk; /* opened when it is needed, by each process */
+    struct builder texts;
     struct builder out;
     uint32_t given[GIVEN_MOST]; /* pieces to give back at the end of the change */
     size_t given_count;
@@ -172,6 +188,20 @@ void records_drop_lease(struct records *records, uint32_t value);
 /* Removes up to `most` values that have expired, each as a change of its own; how many. */
 int records_sweep(struct records *records, int most);
 size_t records_count_keys(const struct records *records, uint32_t value);
+
+/* --- records_unsaved.c: what the disk does not have yet; parts of the change under way.  The list has pieces
+ * of keys, of which `chain` is the next one; they are not counted for the namespace. --- */
+
+/* All keys of the value.  False: no memory, or too much waits for the disk. */
+MUST_USE bool records_list_unsaved(struct records *records, uint32_t value);
+/* A key that is taken from a persisted record: it is not given back before the disk has no such record. */
+void records_list_removed(struct records *records, uint32_t key);
+
+/* The number of the change that has put the key on the list: two words. */
+static inline uint32_t *records_number_of(struct key_piece *key)
+{
+    return &key->smaller; /* and greater: it is in no order */
+}
 
 /* --- records_get.c --- */
 void records_describe(struct records *records, uint32_t value, struct bytes key, bool with_content,

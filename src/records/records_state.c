@@ -97,6 +97,7 @@ static void write_entry(struct records *records, struct state_entry *entry, cons
     write_words(records, entry->message, sizeof entry->message, message);
     undo_set(&records->memory, &entry->message_size, (uint32_t)message.size);
     undo_set(&records->memory, &entry->state, (uint32_t)state->state);
+    undo_set(&records->memory, &entry->is_encrypted, state->is_encrypted);
     for (size_t i = 0; i < RECORDS_RATES; i++) {
         const struct quota_rate *rate = &state->rates[i];
         uint64_t step_us = rate->count ? (uint64_t)(rate->period_ms * US / rate->count) : 0;
@@ -118,6 +119,22 @@ static bool is_listed(const struct records_state *states, size_t count, const st
     return false;
 }
 
+/* A namespace that is no more has no records, and another one of its code will have none of them. */
+static void remove_records(struct records *records, const struct state_entry *entry)
+{
+    const char *code = (const char *)entry->code;
+    struct records_sought first = {
+        records_find_space(records, (struct bytes){code, strnlen(code, RECORDS_CODE_MOST)}, false), BYTES(""),
+        false};
+    while (first.space >= 0) {
+        uint32_t key = order_find(&records->memory, &records->keys, records_probe, &first);
+        if (!key || records_key(records, key)->place >> 16 != (uint32_t)first.space)
+            return;
+        records_remove_value(records, records_key(records, key)->value);
+        records_commit(records);
+    }
+}
+
 static void write_all(struct records *records, const struct records_state *states, size_t count)
 {
     struct records_head *head = records->head;
@@ -127,6 +144,7 @@ static void write_all(struct records *records, const struct records_state *state
             i++;
             continue;
         }
+        remove_records(records, entry);
         for (size_t word = 0; entry != last && word < sizeof *entry / sizeof(uint32_t); word++)
             undo_set(&records->memory, (uint32_t *)entry + word, ((uint32_t *)last)[word]);
         undo_set(&records->memory, &head->states, head->states - 1);
@@ -217,6 +235,7 @@ static enum records_verdict judge(struct records *records, struct bytes ns, bool
     if (!entry)
         return RECORDS_IS_ABSENT;
     memcpy(answer->message, entry->message, entry->message_size);
+    answer->is_encrypted = entry->is_encrypted;
     if (entry->state >= NS_OFF)
         return entry->state == NS_OFF ? RECORDS_IS_OFF : RECORDS_IS_GONE;
     if (entry->state == NS_READONLY && is_write)

@@ -27,6 +27,7 @@ struct records_state {
     struct bytes ns;
     enum ns_state state; /* the effective one */
     struct bytes message;
+    bool is_encrypted;
     struct quota_rate rates[RECORDS_RATES]; /* of the namespace; count 0: not limited */
 };
 
@@ -59,6 +60,7 @@ enum records_verdict {
 struct records_answer {
     char message[RECORDS_STATE_MESSAGE_MOST + 1]; /* of the administrator, about the state; "": none */
     int64_t wait_ms;                              /* TOO_MANY: until one is admitted */
+    bool is_encrypted;                            /* ADMITTED: nothing of it may be persisted */
 };
 
 /* May this namespace be served now?  Counts the request, if it may.  `oldest_ms`: age of what was confirmed

@@ -150,8 +150,14 @@ void records_remove_key(struct records *records, uint32_t piece)
     records_note_change(records, space, records_key_text(key));
     order_remove(&records->memory, &records->keys, piece);
     unlink_from(records, bucket_of(records, space, records_key_text(key)), piece, true);
-    unlink_from(records, &records_value(records, key->value)->keys, piece, false);
-    give(records, space, piece);
+    struct value_piece *value = records_value(records, key->value);
+    unlink_from(records, &value->keys, piece, false);
+    if (!(value->kind & VALUE_PERSISTED)) {
+        give(records, space, piece);
+        return;
+    }
+    count(records, space, -(int64_t)pieces_size(&records->memory, piece), 0);
+    records_list_removed(records, piece);
 }
 
 size_t records_count_keys(const struct records *records, uint32_t value)

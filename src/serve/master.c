@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "model/cron.h"
-#include "records/records.h"
+#include "records/records_save.h"
 #include "segment/processes.h"
 #include "segment/segment_open.h"
 #include "segment/warnings.h"
@@ -170,7 +170,9 @@ static bool open_records(struct master *master, char *problem)
         return false;
     }
     return records_open(&master->segment->records, path, (size_t)settings->records_mb << 20,
-                        settings->record_tombstone_s, problem, PROBLEM_BYTES);
+                        settings->record_tombstone_s, problem, PROBLEM_BYTES) &&
+           records_save_into(master->segment->records, settings->records_directory,
+                             (size_t)settings->records_disk_mb << 20, problem, PROBLEM_BYTES);
 }
 
 static bool worker_path(const struct master *master, int position, char path_r[PATH_MAX])
@@ -358,6 +360,7 @@ static void keep_what_is_made(struct settings *next, const struct settings *pres
 {
     keep_switch("debug_core", &next->debug_core, present->debug_core);
     keep_text("modules", &next->modules, present->modules);
+    keep_text("records_directory", &next->records_directory, present->records_directory);
     keep_text("run_directory", &next->run_directory, present->run_directory);
     keep_text("segment", &next->segment, present->segment);
     keep_text("site_key_command", &next->site_key_command, present->site_key_command);
@@ -366,6 +369,7 @@ static void keep_what_is_made(struct settings *next, const struct settings *pres
     keep_text("socket_group", &next->socket_group, present->socket_group);
     keep_text("user", &next->user, present->user);
     keep_number("record_tombstone_s", &next->record_tombstone_s, present->record_tombstone_s);
+    keep_number("records_disk_mb", &next->records_disk_mb, present->records_disk_mb);
     keep_number("records_mb", &next->records_mb, present->records_mb);
     keep_number("segment_slots", &next->segment_slots, present->segment_slots);
     keep_number("shared_cache_mb", &next->shared_cache_mb, present->shared_cache_mb);

@@ -27,7 +27,8 @@ static bool read_state(struct arena *arena, struct bytes code, struct bytes cont
         !namespace_is_code(arena_copy(arena, code.data, code.size)))
         return false;
     access_add_state_of_z(&conf, z);
-    *state_r = (struct records_state){.ns = code, .state = conf.state, .message = conf.message};
+    *state_r = (struct records_state){
+        .ns = code, .state = conf.state, .message = conf.message, .is_encrypted = conf.is_encrypted};
     take_rates(conf.quotas ? conf.quotas : z->quotas, state_r);
     return true;
 }

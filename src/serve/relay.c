@@ -11,6 +11,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "records/records_save.h"
 #include "records/records_state.h"
 #include "segment/backlog.h"
 #include "segment/namespaces.h"
@@ -237,6 +238,8 @@ void relay_run(const struct settings *settings, struct segment *segment)
         int wait_ms = connect_due(&relay, count, &turn);
         report_health(&relay, count);
         read_states(&relay);
+        if (segment->records)
+            records_save_rest(segment->records);
         task_wakeup_again(settings, segment);
         log_flush(clock_monotonic_ms());
         struct pollfd *first = &sockets[NAMESPACES_MOST - count]; /* those in use, then the others */
@@ -253,6 +256,8 @@ void relay_run(const struct settings *settings, struct segment *segment)
                 drain(&relay, i);
     }
     leave_all(&relay);
+    if (segment->records)
+        records_save_rest(segment->records);
     acknowledgement_destroy(relay.acknowledgement);
     nginx_counts_close(relay.nginx_counts);
     remote_wakeups_destroy(relay.remote_wakeups);

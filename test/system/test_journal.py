@@ -192,7 +192,7 @@ def test_rights(journal):
 
 @pytest.mark.plain
 def test_what_is_not_offered_is_refused(client):
-    assert client.error(SET, 'p', text('x'), PERSIST) == 'UNSUPPORTED' and client.error(ADD, 'p', integer(1), LISTEN) == 'UNSUPPORTED'
+    assert client.error(DELETE, 'p', flags=PERSIST) == 'UNSUPPORTED' and client.error(ADD, 'p', integer(1), LISTEN) == 'UNSUPPORTED'
     assert client.error(GET, 'p', flags=LISTEN | RANGE, other='q') == 'UNSUPPORTED'
     assert client.error(99, 'p') == 'FUNCTION' and client.error(SET, 'p') == 'VALUE' and client.error(SET, 'p', (9, b'')) == 'VALUE'
     assert client.error(SET, 'p', (STRING, b'\xff')) == 'VALUE' and client.error(SET, '', text('x')) == 'KEY_FORM' and client.error(LOCK, 'p') == 'TIMEOUT'

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
+#include <ftw.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,6 +18,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/base.h"
 
 enum { PATIENCE_MS = 20000, CROWD_MOST = 64 };
 
@@ -111,13 +113,13 @@ const char *folder_path(const char *name)
     return path;
 }
 
+static int remove_one(const char *path, const struct stat *status UNUSED, int kind UNUSED,
+                      struct FTW *place UNUSED)
+{
+    return remove(path);
+}
+
 void folder_remove(void)
 {
-    DIR *directory = opendir(folder);
-    assert_non_null(directory);
-    for (struct dirent *entry; (entry = readdir(directory));)
-        if (entry->d_name[0] != '.')
-            assert_int_equal(unlink(folder_path(entry->d_name)), 0);
-    closedir(directory);
-    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }

@@ -11,6 +11,7 @@
 
 #include "journal/journal_connection.h"
 #include "journal/journal_tasks.h"
+#include "records/records_save.h"
 #include "records/records_state.h"
 
 enum { RECORDS_BYTES = 8 << 20, VALUE_BYTES = 256 << 10, ROUNDS_MOST = 20000 };
@@ -25,6 +26,7 @@ struct world {
     struct events *events;
     struct journal_connection *connection; /* NULL: it has ended */
     struct events_timer *timer;            /* of the rounds of the client */
+    int saves;                             /* how often answers had to wait for the disk */
     int client, server, rounds;            /* server: listens and never answers */
     void (*round)(struct world *world);
     size_t memory, received, sent; /* memory: the most that was seen */
@@ -36,6 +38,12 @@ static void on_end(void *context, struct journal_connection *connection)
     assert_ptr_equal(world->connection, connection);
     journal_connection_destroy(connection);
     world->connection = NULL;
+}
+
+static void on_saves(void *context)
+{
+    struct world *world = context;
+    world->saves++;
 }
 
 static void on_listens(void *context UNUSED)
@@ -116,7 +124,7 @@ static int open_world(void **state)
                                             .tasks = world.tasks,
                                             .caller = world.caller,
                                             .key = "key"};
-    const struct journal_owner owner = {on_end, on_listens, &world};
+    const struct journal_owner owner = {on_end, on_saves, on_listens, &world};
     world.connection = journal_connection_create(world.events, &arrival, &session, &owner);
     *state = &world;
     return 0;
@@ -276,6 +284,61 @@ static void a_client_that_goes_gives_up_its_place(void **state)
     assert_null(wait_for_task(world));
 }
 
+/* --- answers that wait for the disk --- */
+
+#define PERSISTED HEAD("\2", "\2\x22") "\1k\2\1x"
+
+static bool the_disk_refuses;
+
+/* Three changes in one piece: one wait.  Nothing is answered before its end. */
+static void wait_for_disk(struct world *world)
+{
+    if (world->rounds == 0)
+        assert_int_equal(send(world->client, PERSISTED PERSISTED PERSISTED, 3 * (sizeof PERSISTED - 1), 0),
+                         3 * (sizeof PERSISTED - 1));
+    receive_some(world);
+    if (world->rounds < 100) {
+        assert_int_equal(world->received, 0);
+        return;
+    }
+    if (world->connection && journal_connection_saving(world->connection)) {
+        uint64_t number = journal_connection_saving(world->connection);
+        assert_true(the_disk_refuses || records_save(records, number));
+        journal_connection_saved(world->connection, !the_disk_refuses);
+    }
+    if (world->rounds == 200)
+        events_stop(world->events);
+}
+
+static void answers_wait_for_the_disk(void **state)
+{
+    char problem[600], disk[200];
+    struct world *world = *state;
+    snprintf(disk, sizeof disk, "%s", folder_path("disk"));
+    assert_true(records_save_into(records, disk, 1 << 20, problem, sizeof problem));
+    the_disk_refuses = false;
+    run_rounds(world, wait_for_disk);
+    assert_int_equal(world->saves, 1);
+    assert_non_null(world->connection);
+    assert_true(world->received > 0 && world->received % 3 == 0);
+    records_close(records);
+    records = open_at(RECORDS_BYTES);
+    assert_true(records_save_into(records, disk, 1 << 20, problem, sizeof problem));
+    expect("k", "x");
+}
+
+static void a_connection_whose_changes_are_not_saved_ends(void **state)
+{
+    char problem[600], disk[200];
+    struct world *world = *state;
+    snprintf(disk, sizeof disk, "%s", folder_path("disk"));
+    assert_true(records_save_into(records, disk, 1 << 20, problem, sizeof problem));
+    the_disk_refuses = true;
+    run_rounds(world, wait_for_disk);
+    assert_null(world->connection);
+    assert_int_equal(world->received, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +346,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(requests_that_wait_are_bounded, open_world, close_world),
         cmocka_unit_test_setup_teardown(notices_that_are_not_sent_use_up_no_quota, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_client_that_goes_gives_up_its_place, open_world, close_world),
+        cmocka_unit_test_setup_teardown(answers_wait_for_the_disk, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_connection_whose_changes_are_not_saved_ends, open_world,
+                                        close_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "model/record_rules.h"
 #include "operation/access.h"
 #include "operation/builtin/builtin.h"
+#include "records/records_save.h"
 
 struct record_work {
     struct attempt *attempt;
@@ -18,7 +19,10 @@ struct record_work {
     struct records *records;
     size_t quota;
     const struct record_rules *rules;
-    int64_t passed, steps; /* left */
+    bool is_encrypted; /* the namespace */
+    uint64_t saving;   /* what the disk is to have before the answer; 0: nothing */
+    size_t saved_states[RECORD_COMMANDS_MOST], saved_count; /* where the body says OK about that */
+    int64_t passed, steps;                                  /* left */
 };
 
 static bool may(const struct record_work *work, struct bytes key, bool is_write)
@@ -41,6 +45,9 @@ static enum fault judge(const struct record_work *work, const struct record_requ
     bool is_write = record_is_write(request);
     if (request->is_query)
         return FAULT_NONE; /* each record that it finds */
+    if (command->is_persisted && work->is_encrypted)
+        return reply_fault(work->attempt->call, work->attempt->reply, FAULT_OENCRYPTED,
+                           "Records of an encrypted namespace are not kept on disk.", "record", NULL);
     if (!may(work, command->key, is_write))
         return refuse(work, request);
     if (command->to.data && !may(work, command->to, true))
@@ -62,6 +69,29 @@ static void write_found(const struct record_work *work, const struct records_fou
     record_write(body, found);
 }
 
+/* What was found is to be on disk before the answer, of which the state of the command is here. */
+static void note_saving(struct record_work *work, const struct records_found *found, size_t state_at)
+{
+    work->saving = found->saving;
+    if (!work->saved_count || work->saved_states[work->saved_count - 1] != state_at)
+        work->saved_states[work->saved_count++] = state_at;
+}
+
+/* OK becomes NOT_SAVED, where it was said too early. */
+static void take_back(struct record_work *work)
+{
+    static const char more[] = "NOT_SAVED";
+    struct builder *body = work->attempt->reply->body;
+    size_t longer = strlen(more) - strlen("OK");
+    while (work->saved_count) {
+        size_t at = work->saved_states[--work->saved_count];
+        builder_reserve(body, longer);
+        memmove(body->data + at + longer, body->data + at, body->size - at);
+        memcpy(body->data + at, more, strlen(more));
+        body->size += longer;
+    }
+}
+
 static enum fault run_one(struct record_work *work, const struct record_request *request)
 {
     struct builder *body = work->attempt->reply->body;
@@ -69,6 +99,10 @@ static enum fault run_one(struct record_work *work, const struct record_request 
     enum records_outcome outcome =
         records_run(work->records, work->attempt->call->ns, work->quota, &request->command, &found);
     builder_printf(body, "{\"state\":\"%s\"", records_outcome_word(outcome));
+    if (found.saving && outcome == RECORDS_OK)
+        note_saving(work, &found, body->size - strlen("OK\""));
+    else if (found.saving)
+        work->saving = found.saving; /* a deletion that came before what it deletes */
     write_found(work, &found);
     builder_add_text(body, "}");
     return FAULT_NONE;
@@ -79,6 +113,7 @@ static enum fault run_one(struct record_work *work, const struct record_request 
 struct record_page {
     const struct record_query *query;
     const struct pattern *pattern; /* NULL: any */
+    size_t state_at;               /* in the body */
     struct bytes last;             /* the key that was looked at last, in the arena */
     struct bytes to;               /* the end of what is looked at; NO_BYTES: none */
     int64_t count;
@@ -115,6 +150,8 @@ static void add_record(struct record_work *work, struct record_page *page, struc
     command->key = page->last;
     if (records_run(work->records, work->attempt->call->ns, work->quota, command, &found) != RECORDS_OK)
         return; /* gone meanwhile, or worked on */
+    if (found.saving)
+        note_saving(work, &found, page->state_at);
     builder_printf(body, "%s{\"key\":", page->count++ ? "," : "");
     json_add_string(body, found.key);
     record_write(body, &found);
@@ -151,6 +188,7 @@ static enum fault run_many(struct record_work *work, const struct record_request
     struct record_page page = {
         .query = &request->query, .pattern = request->pattern, .last = request->query.after};
     enum records_outcome outcome = RECORDS_OK;
+    page.state_at = body->size + strlen("{\"state\":\"");
     builder_add_text(body, "{\"state\":\"OK\",\"records\":[");
     struct bytes from = find_start(page.query), after = page.last;
     while (!page.is_over && page.count < page.query->limit && has_room(work)) {
@@ -192,6 +230,8 @@ static enum fault run_all(struct record_work *work, const struct record_request 
         fault = requests[i].is_query ? run_many(work, &requests[i]) : run_one(work, &requests[i]);
     }
     builder_add_text(body, "]}");
+    if (work->saving && !records_save(work->records, work->saving))
+        take_back(work);
     return fault;
 }
 
@@ -226,6 +266,7 @@ static enum fault record_work(struct attempt *attempt)
     if (fault)
         return fault;
     work.rules = conf.records;
+    work.is_encrypted = conf.is_encrypted;
     struct record_request *requests =
         ARENA_ARRAY(attempt->call->arena, struct record_request, commands->count + 1);
     size_t count = 0;

@@ -17,13 +17,13 @@ struct record_form {
 };
 
 static const struct record_form forms[] = {
-    {"set", "do key keys value ttl_ms touch_s at overwrite owner", RECORDS_SET},
+    {"set", "do key keys value ttl_ms touch_s at overwrite owner persist", RECORDS_SET},
     {"get", "do key from to prefix pattern after limit probe work_ms idle ttl_ms", RECORDS_GET},
     {"delete", "do key at owner immediate", RECORDS_DELETE},
-    {"add", "do key by create ttl_ms touch_s at owner", RECORDS_ADD},
+    {"add", "do key by create ttl_ms touch_s at owner persist", RECORDS_ADD},
     {"not", "do key at owner", RECORDS_NOT},
     {"truncate", "do key size at owner", RECORDS_TRUNCATE},
-    {"lock", "do key owner lock_ms create at", RECORDS_LOCK},
+    {"lock", "do key owner lock_ms create at persist", RECORDS_LOCK},
     {"unlock", "do key owner", RECORDS_UNLOCK},
     {"rename", "do key to overwrite at owner immediate", RECORDS_RENAME},
     {"link", "do key to at owner", RECORDS_LINK},
@@ -241,6 +241,8 @@ static enum fault read_flags(const struct reader *reader, const struct json *wis
         fault = reader_boolean(reader, wish, "probe", &command->is_probe);
     if (!fault)
         fault = reader_boolean(reader, wish, "idle", &command->leaves_worked);
+    if (!fault)
+        fault = reader_boolean(reader, wish, "persist", &command->is_persisted);
     return fault;
 }
 
@@ -373,6 +375,8 @@ void record_write(struct builder *body, const struct records_found *found)
                    ",\"size\":%zu,\"at\":%lld,\"created_s\":%lld,\"modified_s\":%lld,\"accessed_s\":%lld",
                    found->size, (long long)found->timestamp_us, (long long)found->created_s,
                    (long long)found->modified_s, (long long)found->accessed_s);
+    if (found->is_persisted)
+        builder_add_text(body, ",\"persist\":true");
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
         if (numbers[i].value)
             builder_printf(body, ",\"%s\":%lld", numbers[i].name, (long long)numbers[i].value);

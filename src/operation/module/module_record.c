@@ -2,8 +2,9 @@
 #include "operation/module/module_try.h"
 
 #include "base/clock.h"
+#include "operation/access.h"
 #include "operation/module/module_convert.h"
-#include "records/records.h"
+#include "records/records_save.h"
 #include "stampd_record.h"
 
 static const enum stampd_record_state states[RECORDS_OUTCOMES] = {
@@ -17,6 +18,8 @@ static const enum stampd_record_state states[RECORDS_OUTCOMES] = {
     [RECORDS_OUT_OF_RANGE] = STAMPD_RECORD_OUT_OF_RANGE,
     [RECORDS_OUT_OF_MEMORY] = STAMPD_RECORD_OUT_OF_MEMORY,
     [RECORDS_BUSY] = STAMPD_RECORD_BUSY,
+    [RECORDS_NO_DISK] = STAMPD_RECORD_NO_DISK,
+    [RECORDS_NOT_SAVED] = STAMPD_RECORD_NOT_SAVED,
     /* No call asks for what ends so. */
     [RECORDS_WORKED_ON] = STAMPD_RECORD_FAILED,
     [RECORDS_TOO_MANY_KEYS] = STAMPD_RECORD_FAILED,
@@ -87,6 +90,17 @@ static bool may_run(struct stampd_call *call, const struct records_command *comm
     return !wrong;
 }
 
+/* The disk would have the content of an encrypted namespace in clear.  False: that, or the try has failed. */
+static bool may_persist(struct stampd_call *call)
+{
+    const struct attempt *attempt = module_try_attempt(call);
+    struct ns_conf conf;
+    enum fault fault = access_configuration(attempt->worker_context, attempt->call, &conf);
+    if (fault)
+        module_try_set_fault(call, fault);
+    return !fault && !conf.is_encrypted;
+}
+
 /* --- what is answered --- */
 
 static void tell(const struct stampd_call *call, const struct records_found *found,
@@ -140,10 +154,15 @@ static enum stampd_record_state run(struct stampd_call *call, struct records_com
         return STAMPD_RECORD_FAILED;
     command->expires_ms = options->ttl_ms ? clock_present_ms() + options->ttl_ms : 0;
     command->touch_s = options->touch_s;
+    command->is_persisted = options->persist;
+    if (options->persist && !may_persist(call))
+        return module_try_fault(call) ? STAMPD_RECORD_FAILED : STAMPD_RECORD_NO_DISK;
     size_t quota = (size_t)module_try_settings(call)->limit_namespace_records_mb << 20;
-    enum records_outcome outcome =
-        records_run(attempt->worker_context->segment->records, attempt->call->ns, quota, command, &found);
-    if (outcome == RECORDS_OK && record_r)
+    struct records *records = attempt->worker_context->segment->records;
+    enum records_outcome outcome = records_run(records, attempt->call->ns, quota, command, &found);
+    if (outcome == RECORDS_OK && found.saving && !records_save(records, found.saving))
+        outcome = RECORDS_NOT_SAVED;
+    if ((outcome == RECORDS_OK || outcome == RECORDS_NOT_SAVED) && record_r)
         tell(call, &found, record_r);
     return states[outcome];
 }

@@ -6,7 +6,7 @@
 
 static const char *const words[] = {"OK",         "NOT_FOUND",  "NOT_FREE",     "OLDER",         "LOCKED",
                                     "NOT_LOCKED", "WRONG_TYPE", "OUT_OF_RANGE", "OUT_OF_MEMORY", "BUSY",
-                                    "FAILED"};
+                                    "FAILED",     "NO_DISK",    "NOT_SAVED"};
 static const char *const deeds[] = {"get", "set", "add", "delete", "lock", "unlock", "odd", NULL};
 
 static void read_value(struct stampd_call *call, const struct stampd_json *param,
@@ -48,7 +48,8 @@ static enum stampd_record_state run_one(struct stampd_call *call, const struct s
         .ttl_ms = stampd_read_integer_or(call, param, "ttl_ms", INT64_MIN, INT64_MAX, 0),
         .owner = owner,
         .only_if_absent = stampd_read_boolean_or(call, param, "absent", false),
-        .only_if_there = stampd_read_boolean_or(call, param, "there", false)};
+        .only_if_there = stampd_read_boolean_or(call, param, "there", false),
+        .persist = stampd_read_boolean_or(call, param, "persist", false)};
     struct stampd_record_value value;
     read_value(call, param, &value);
     switch (stampd_read_choice(call, param, "do", deeds)) {

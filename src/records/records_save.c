@@ -1,0 +1,226 @@
+/* records_save: the list of what is not on disk yet, and its way there and back. */
+#include "records/records_save.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "edge/crypto.h"
+#include "edge/disk_table.h"
+#include "records/records_private.h"
+#include "records/records_saved.h"
+
+/* Of one change of the disk. */
+enum { KEYS_MOST = 1000, BYTES_MOST = 4 << 20, KEPT_BYTES = 1 << 20 };
+
+/* Of a key on disk: the namespace, and a digest, as LMDB has shorter keys than records. */
+enum { PLACE_BYTES = RECORDS_CODE_MOST + CRYPTO_SHA256 };
+
+/* --- to the disk --- */
+
+static void place_of(const struct records *records, int space, struct bytes key,
+                     unsigned char place_r[PLACE_BYTES])
+{
+    memcpy(place_r, records->head->space[space].code, RECORDS_CODE_MOST);
+    crypto_sha256(key, place_r + RECORDS_CODE_MOST);
+}
+
+/* What the disk is to have: for each key its place, eight bytes of size, and the text; size UINT64_MAX: none.
+ * Returns the number up to which all is there then; 0: the records are busy. */
+static uint64_t collect(struct records *records, struct builder *texts)
+{
+    struct records_head *head = records->head;
+    uint64_t number = 0, last = 0;
+    builder_clear(texts, KEPT_BYTES);
+    if (!records_enter(records))
+        return 0;
+    uint32_t piece = head->unsaved_first;
+    for (int keys = 0; piece; keys++, piece = records_key(records, piece)->chain) {
+        struct key_piece *key = records_key(records, piece);
+        int space = (int)(key->place >> 16);
+        uint64_t own = undo_long(records_number_of(key));
+        if (own != last && (keys >= KEYS_MOST || texts->size >= BYTES_MOST))
+            break; /* a change is written whole */
+        last = own;
+        place_of(records, space, records_key_text(key), (unsigned char *)builder_reserve(texts, PLACE_BYTES));
+        texts->size += PLACE_BYTES;
+        records_saved_write(records, space, records_key_text(key), texts);
+    }
+    number = piece ? last : undo_long(head->save_number);
+    records_commit(records);
+    records_leave(records);
+    return number;
+}
+
+static const char *put_all(struct disk_table *disk, struct bytes texts)
+{
+    const char *error = NULL;
+    while (texts.size && !error) {
+        struct bytes place = {texts.data, PLACE_BYTES};
+        uint64_t size = bytes_get_u64((const unsigned char *)texts.data + PLACE_BYTES);
+        struct bytes text = NO_BYTES;
+        texts.data += PLACE_BYTES + sizeof size;
+        texts.size -= PLACE_BYTES + sizeof size;
+        if (size != UINT64_MAX) {
+            text = (struct bytes){texts.data, (size_t)size};
+            texts.data += size;
+            texts.size -= (size_t)size;
+        }
+        error = disk_table_put(disk, place, text);
+    }
+    return error;
+}
+
+/* By whoever has written; more than once does no harm. */
+static void note_saved(struct records *records, uint64_t number)
+{
+    struct records_head *head = records->head;
+    if (!records_enter(records))
+        return; /* they are written once more */
+    for (uint32_t piece = head->unsaved_first; piece; piece = head->unsaved_first) {
+        struct key_piece *key = records_key(records, piece);
+        if (undo_long(records_number_of(key)) > number)
+            break;
+        undo_set(&records->memory, &head->unsaved_first, key->chain);
+        undo_set_long(&records->memory, head->unsaved_bytes,
+                      undo_long(head->unsaved_bytes) - pieces_size(&records->memory, piece));
+        records_give_later(records, piece);
+        records_commit(records);
+    }
+    if (atomic_load(&head->saved) < number)
+        atomic_store(&head->saved, number);
+    records_leave(records);
+}
+
+/* As a process of its own: a child does not use its parent's handle. */
+static struct disk_table *own_disk(struct records *records)
+{
+    char problem[600];
+    if (records->disk && disk_table_is_own(records->disk))
+        return records->disk;
+    records->disk = disk_table_open(records->folder, records->disk_bytes, problem, sizeof problem);
+    if (!records->disk)
+        log_often(LOG_LEVEL_WARNING, "records-disk", "%s", problem);
+    return records->disk;
+}
+
+/* One change of the disk.  True: something was saved, by whomever. */
+static bool save_some(struct records *records, uint64_t number)
+{
+    struct disk_table *disk = own_disk(records);
+    const char *error = disk ? disk_table_begin(disk) : NULL;
+    if (!disk || error)
+        goto fail;
+    if (atomic_load(&records->head->saved) >= number) { /* another process has, meanwhile */
+        disk_table_abandon(disk);
+        return true;
+    }
+    uint64_t reached = collect(records, &records->texts);
+    error = reached ? put_all(disk, builder_bytes(&records->texts)) : "they are busy";
+    if (error) {
+        disk_table_abandon(disk);
+        goto fail;
+    }
+    crash_at(CRASH_RECORDS_WRITTEN);
+    error = disk_table_commit(disk);
+    if (error)
+        goto fail;
+    crash_at(CRASH_RECORDS_SYNCED);
+    note_saved(records, reached);
+    return true;
+fail:
+    if (error)
+        log_often(LOG_LEVEL_WARNING, "records-save", "records are not saved: %s", error);
+    return false;
+}
+
+bool records_save(struct records *records, uint64_t number)
+{
+    bool is_saving = true;
+    while (is_saving && atomic_load(&records->head->saved) < number)
+        is_saving = save_some(records, number);
+    return is_saving;
+}
+
+void records_save_rest(struct records *records)
+{
+    uint64_t number = 0;
+    if (!*records->folder || !*(volatile uint32_t *)&records->head->unsaved_first || !records_enter(records))
+        return;
+    number = undo_long(records->head->save_number);
+    records_leave(records);
+    if (!records_save(records, number))
+        log_debug("records wait for the disk");
+}
+
+/* --- back --- */
+
+struct records_loading {
+    struct records *records;
+    const char *problem;
+    uint64_t count;
+};
+
+static enum disk_table_next load_one(void *context, struct bytes text)
+{
+    struct records_loading *loading = context;
+    enum records_saved_result result = records_saved_read(loading->records, text);
+    if (result == RECORDS_SAVED_MALFORMED)
+        loading->problem = "a record is damaged";
+    else if (result == RECORDS_SAVED_NO_ROOM)
+        loading->problem = "records_mb is too small for them";
+    loading->count += result == RECORDS_SAVED_READ;
+    return loading->problem               ? DISK_TABLE_STOP
+           : result == RECORDS_SAVED_OVER ? DISK_TABLE_REMOVE
+                                          : DISK_TABLE_KEEP;
+}
+
+static const char *load(struct records *records, struct disk_table *disk, uint64_t *count_r)
+{
+    struct records_loading loading = {.records = records};
+    const char *error = disk_table_begin(disk);
+    if (error)
+        return error;
+    if (!records_enter(records)) {
+        disk_table_abandon(disk);
+        return "they are busy";
+    }
+    if (!records->head->is_loaded) {
+        error = disk_table_each(disk, load_one, &loading);
+        error = error ? error : loading.problem;
+        if (!error)
+            *(volatile uint32_t *)&records->head->is_loaded = 1;
+    }
+    records_leave(records);
+    *count_r = loading.count;
+    if (!error)
+        return disk_table_commit(disk);
+    disk_table_abandon(disk);
+    return error;
+}
+
+bool records_save_into(struct records *records, const char *folder, size_t bytes, char *problem,
+                       size_t problem_size)
+{
+    uint64_t count = 0;
+    if (!*folder)
+        return true;
+    struct disk_table *disk = disk_table_open(folder, bytes, problem, problem_size);
+    if (!disk)
+        return false;
+    const char *error = load(records, disk, &count);
+    disk_table_close(disk); /* each child opens its own */
+    if (error) {
+        snprintf(problem, problem_size, "records in %s: %s", folder, error);
+        return false;
+    }
+    if (count)
+        log_info("records: brought %llu back from %s", (unsigned long long)count, folder);
+    records->folder = strdup(folder);
+    records->disk_bytes = bytes;
+    if (!records->folder)
+        log_fatal("out of memory opening the records");
+    return true;
+}

@@ -1,0 +1,191 @@
+/* records_saved: between pieces of the memory and texts of the disk. */
+#include "records/records_saved.h"
+
+#include <string.h>
+
+enum { LAYOUT = 1, NUMBER = 8 };
+
+enum saved_number {
+    SAVED_LAYOUT,
+    SAVED_KIND,
+    SAVED_EXPIRES,
+    SAVED_TIMESTAMP,
+    SAVED_TOUCH,
+    SAVED_CREATED,
+    SAVED_MODIFIED,
+    SAVED_ACCESSED,
+    SAVED_WORKED_UNTIL,
+    SAVED_LOCKED_UNTIL,
+    SAVED_KEYS,
+    SAVED_OWNER_SIZE,
+    SAVED_CODE_SIZE,
+    SAVED_CONTENT_SIZE,
+    SAVED_NUMBERS
+};
+
+static void add_number(struct builder *text, uint64_t number)
+{
+    bytes_put_u64((unsigned char *)builder_reserve(text, NUMBER), number);
+    text->size += NUMBER;
+}
+
+static size_t code_size(const struct records_space *space)
+{
+    return strnlen((const char *)space->code, RECORDS_CODE_MOST);
+}
+
+static void add_keys(const struct records *records, uint32_t value, struct builder *text)
+{
+    uint32_t first = records_value(records, value)->keys;
+    for (uint32_t key = first; key; key = records_key(records, key)->sibling)
+        add_number(text, records_key_text(records_key(records, key)).size);
+    for (uint32_t key = first; key; key = records_key(records, key)->sibling)
+        builder_add_bytes(text, records_key_text(records_key(records, key)));
+}
+
+static void add_record(const struct records *records, uint32_t piece, struct builder *text)
+{
+    const struct value_piece *value = records_value(records, piece);
+    const struct lease_piece *lease = value->lease ? records_lease(records, value->lease) : NULL;
+    const struct records_space *space = &records->head->space[records_value_space(value)];
+    const uint64_t numbers[SAVED_NUMBERS] = {
+        [SAVED_LAYOUT] = LAYOUT,
+        [SAVED_KIND] = value->kind & UINT16_MAX & ~(uint32_t)VALUE_TOUCHED,
+        [SAVED_EXPIRES] = undo_long(value->expires),
+        [SAVED_TIMESTAMP] = undo_long(value->timestamp),
+        [SAVED_TOUCH] = value->touch_s,
+        [SAVED_CREATED] = value->created_s,
+        [SAVED_MODIFIED] = value->modified_s,
+        [SAVED_ACCESSED] = value->accessed_s,
+        [SAVED_WORKED_UNTIL] = lease ? undo_long(lease->worked_until) : 0,
+        [SAVED_LOCKED_UNTIL] = lease ? undo_long(lease->locked_until) : 0,
+        [SAVED_KEYS] = records_count_keys(records, piece),
+        [SAVED_OWNER_SIZE] = lease ? lease->owner_size : 0,
+        [SAVED_CODE_SIZE] = code_size(space),
+        [SAVED_CONTENT_SIZE] = value->size,
+    };
+    for (size_t i = 0; i < SAVED_NUMBERS; i++)
+        add_number(text, numbers[i]);
+    add_keys(records, piece, text);
+    builder_add(text, lease ? lease->owner : "", (size_t)numbers[SAVED_OWNER_SIZE]);
+    builder_add(text, space->code, (size_t)numbers[SAVED_CODE_SIZE]);
+    builder_add(text, value->content, value->size);
+}
+
+void records_saved_write(const struct records *records, int space, struct bytes key, struct builder *text)
+{
+    uint32_t piece = records_find(records, space, key),
+             value = piece ? records_key(records, piece)->value : 0;
+    size_t start = text->size;
+    add_number(text, UINT64_MAX);
+    if (!value || !(records_value(records, value)->kind & VALUE_PERSISTED))
+        return;
+    struct value_piece *owner = records_value(records, value);
+    undo_set(&records->memory, &owner->kind, owner->kind & ~(uint32_t)VALUE_TOUCHED);
+    add_record(records, value, text);
+    bytes_put_u64((unsigned char *)text->data + start, text->size - start - NUMBER);
+}
+
+/* --- back --- */
+
+static bool cut(struct bytes *rest, uint64_t size, struct bytes *text_r)
+{
+    if (size > rest->size)
+        return false;
+    *text_r = (struct bytes){rest->data, (size_t)size};
+    rest->data += size;
+    rest->size -= (size_t)size;
+    return true;
+}
+
+struct saved {
+    uint64_t numbers[SAVED_NUMBERS];
+    struct bytes keys[RECORDS_KEYS_MOST], owner, code, content;
+};
+
+static bool cut_number(struct bytes *rest, uint64_t *number_r)
+{
+    struct bytes text;
+    if (!cut(rest, NUMBER, &text))
+        return false;
+    *number_r = bytes_get_u64((const unsigned char *)text.data);
+    return true;
+}
+
+static bool read_text(struct bytes text, struct saved *saved)
+{
+    uint64_t sizes[RECORDS_KEYS_MOST], *numbers = saved->numbers;
+    for (size_t i = 0; i < SAVED_NUMBERS; i++)
+        if (!cut_number(&text, &numbers[i]))
+            return false;
+    if (numbers[SAVED_LAYOUT] != LAYOUT || !numbers[SAVED_KEYS] || numbers[SAVED_KEYS] > RECORDS_KEYS_MOST)
+        return false;
+    for (uint64_t i = 0; i < numbers[SAVED_KEYS]; i++)
+        if (!cut_number(&text, &sizes[i]))
+            return false;
+    for (uint64_t i = 0; i < numbers[SAVED_KEYS]; i++)
+        if (!cut(&text, sizes[i], &saved->keys[i]) || !records_is_key(saved->keys[i]))
+            return false;
+    return cut(&text, numbers[SAVED_OWNER_SIZE], &saved->owner) &&
+           cut(&text, numbers[SAVED_CODE_SIZE], &saved->code) &&
+           cut(&text, numbers[SAVED_CONTENT_SIZE], &saved->content) && !text.size &&
+           saved->owner.size <= RECORDS_OWNER_MOST && saved->code.size &&
+           saved->code.size <= RECORDS_CODE_MOST &&
+           records_is_content((enum records_type)(numbers[SAVED_KIND] & VALUE_TYPE), saved->content);
+}
+
+static bool add_lease(struct records *records, uint32_t value, const struct saved *saved)
+{
+    if (!saved->owner.size && !saved->numbers[SAVED_WORKED_UNTIL])
+        return true;
+    uint32_t piece = records_need_lease(records, value);
+    if (!piece)
+        return false;
+    struct lease_piece *lease = records_lease(records, piece); /* taken in this change: without notes */
+    undo_set_long(&records->memory, lease->worked_until, saved->numbers[SAVED_WORKED_UNTIL]);
+    undo_set_long(&records->memory, lease->locked_until, saved->numbers[SAVED_LOCKED_UNTIL]);
+    lease->owner_size = (uint32_t)saved->owner.size;
+    memcpy(lease->owner, saved->owner.data, saved->owner.size);
+    return true;
+}
+
+static bool add(struct records *records, int space, const struct saved *saved)
+{
+    const uint64_t *numbers = saved->numbers;
+    uint32_t piece = records_make_value(records, space, saved->content,
+                                        (enum records_type)(numbers[SAVED_KIND] & VALUE_TYPE));
+    if (!piece)
+        return false;
+    struct value_piece *value = records_value(records, piece);
+    value->kind = (uint32_t)space << 16 | (uint32_t)(numbers[SAVED_KIND] & UINT16_MAX);
+    undo_set_long(&records->memory, value->timestamp, numbers[SAVED_TIMESTAMP]);
+    value->touch_s = (uint32_t)numbers[SAVED_TOUCH];
+    value->created_s = (uint32_t)numbers[SAVED_CREATED];
+    value->modified_s = (uint32_t)numbers[SAVED_MODIFIED];
+    value->accessed_s = (uint32_t)numbers[SAVED_ACCESSED];
+    for (uint64_t i = numbers[SAVED_KEYS]; i > 0; i--)
+        if (!records_add_key(records, piece, saved->keys[i - 1]))
+            return false;
+    records_set_expiry(records, piece, (int64_t)numbers[SAVED_EXPIRES]);
+    return add_lease(records, piece, saved);
+}
+
+enum records_saved_result records_saved_read(struct records *records, struct bytes text)
+{
+    struct saved saved;
+    if (!read_text(text, &saved))
+        return RECORDS_SAVED_MALFORMED;
+    uint64_t expires = saved.numbers[SAVED_EXPIRES];
+    if (expires && expires <= (uint64_t)records->now_ms)
+        return RECORDS_SAVED_OVER;
+    int space = records_find_space(records, saved.code, true);
+    for (uint64_t i = 0; space >= 0 && i < saved.numbers[SAVED_KEYS]; i++)
+        if (records_find(records, space, saved.keys[i]))
+            return RECORDS_SAVED_THERE;
+    if (space >= 0 && add(records, space, &saved)) {
+        records_commit(records);
+        return RECORDS_SAVED_READ;
+    }
+    records_abandon(records);
+    return RECORDS_SAVED_NO_ROOM;
+}

@@ -1,0 +1,60 @@
+/* records_unsaved: the list of the keys that are not on disk as they are in the memory. */
+#include "records/records_private.h"
+
+#include <string.h>
+
+/* What waits for the disk may take this part of the memory: when the disk fails for long. */
+enum { WAITING_PART = 8 };
+
+/* The number of the change under way. */
+static uint64_t begin_number(struct records *records)
+{
+    struct records_head *head = records->head;
+    if (!records->saving) {
+        records->saving = undo_long(head->save_number) + 1;
+        undo_set_long(&records->memory, head->save_number, records->saving);
+    }
+    return records->saving;
+}
+
+static void append(struct records *records, uint32_t piece)
+{
+    struct records_head *head = records->head;
+    struct key_piece *key = records_key(records, piece);
+    undo_set(&records->memory, &key->chain, 0);
+    undo_set_long(&records->memory, records_number_of(key), begin_number(records));
+    undo_set(&records->memory,
+             head->unsaved_first ? &records_key(records, head->unsaved_last)->chain : &head->unsaved_first,
+             piece);
+    undo_set(&records->memory, &head->unsaved_last, piece);
+    undo_set_long(&records->memory, head->unsaved_bytes,
+                  undo_long(head->unsaved_bytes) + pieces_size(&records->memory, piece));
+}
+
+static bool list_key(struct records *records, int space, struct bytes text)
+{
+    uint32_t piece = 0;
+    if (undo_long(records->head->unsaved_bytes) < records->mapping.size / WAITING_PART)
+        piece = pieces_take(&records->memory, &records->head->pieces, sizeof(struct key_piece) + text.size);
+    if (!piece)
+        return false;
+    struct key_piece *key = records_key(records, piece);
+    *key = (struct key_piece){.place = (uint32_t)space << 16 | (uint32_t)text.size};
+    memcpy(key->text, text.data, text.size);
+    append(records, piece);
+    return true;
+}
+
+bool records_list_unsaved(struct records *records, uint32_t value)
+{
+    const struct value_piece *owner = records_value(records, value);
+    for (uint32_t key = owner->keys; key; key = records_key(records, key)->sibling)
+        if (!list_key(records, records_value_space(owner), records_key_text(records_key(records, key))))
+            return false;
+    return true;
+}
+
+void records_list_removed(struct records *records, uint32_t key)
+{
+    append(records, key);
+}
