@@ -38,6 +38,8 @@ static bool is_known(const struct journal_connection *connection)
 /* The message is to be run again: does it wait?  One that has waited long enough is refused the next time. */
 static void note_wait(struct journal_connection *connection, bool is_waiting)
 {
+    if (!is_waiting && !connection->waiting_ms)
+        return;
     int64_t now_ms = clock_monotonic_ms();
     if (!is_waiting)
         connection->waiting_ms = 0;
@@ -137,12 +139,14 @@ static enum tls_outcome send_some(struct journal_connection *connection, bool *h
  * direction; they start it again, though not each time. */
 static void note_progress(struct journal_connection *connection, bool has_moved)
 {
-    int64_t now_ms = clock_monotonic_ms();
     if (!is_known(connection))
         return;
-    if (!connection->link.tls || connection->passed)
+    if (!connection->link.tls || connection->passed) {
         events_timer_stop(connection->deadline);
-    else if (has_moved && (!connection->moved_ms || now_ms - connection->moved_ms >= IDLE_STEP_MS)) {
+        return;
+    }
+    int64_t now_ms = clock_monotonic_ms();
+    if (has_moved && (!connection->moved_ms || now_ms - connection->moved_ms >= IDLE_STEP_MS)) {
         connection->moved_ms = now_ms;
         events_timer_start(connection->deadline, connection->session.settings->journal_idle_s * 1000);
     }

@@ -117,7 +117,6 @@ static bool may_persist(enum records_deed deed)
 static const char *read_command(const struct journal_session *session, const struct journal_request *request,
                                 struct records_command *command)
 {
-    uint64_t most_us = now_us() + (uint64_t)session->settings->dhop_future_ms * 1000;
     if (!find_deed(request->function, &command->deed))
         return "FUNCTION";
     command->is_listened = request->flags & JOURNAL_LISTEN;
@@ -126,7 +125,8 @@ static const char *read_command(const struct journal_session *session, const str
     command->is_persisted = request->flags & JOURNAL_PERSIST;
     if ((command->is_persisted && !may_persist(command->deed)) || (command->is_listened && !may_listen))
         return "UNSUPPORTED";
-    if (request->timestamp > most_us)
+    if (request->timestamp &&
+        request->timestamp > now_us() + (uint64_t)session->settings->dhop_future_ms * 1000)
         return "TIMESTAMP";
     if (!read_timeout(request, command))
         return "TIMEOUT";

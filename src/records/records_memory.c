@@ -79,7 +79,7 @@ static void make_ready(struct records *records)
     *(volatile uint32_t *)&head->is_ready = 1;
 }
 
-bool records_enter(struct records *records)
+bool records_enter_untimed(struct records *records)
 {
     enum robust_lock_result result = robust_lock_take(&records->head->lock, BUSY_MS);
     if (result == ROBUST_LOCK_REFUSED) {
@@ -92,9 +92,16 @@ bool records_enter(struct records *records)
         undo_back(&records->memory);
         log_info("took back a change of the records whose process has died");
     }
-    records->now_ms = clock_present_ms();
     records->given_count = 0;
     records->saving = 0;
+    return true;
+}
+
+bool records_enter(struct records *records)
+{
+    if (!records_enter_untimed(records))
+        return false;
+    records->now_ms = clock_present_ms();
     return true;
 }
 

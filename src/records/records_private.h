@@ -120,6 +120,8 @@ struct records {
 /* --- records_memory.c --- */
 /* False: busy.  Sets now_ms; nothing is half done. */
 MUST_USE bool records_enter(struct records *records);
+/* For what is not about records: now_ms stays as it was. */
+MUST_USE bool records_enter_untimed(struct records *records);
 void records_leave(struct records *records);
 /* Ends the change: gives back what is to be given, and makes all of it true. */
 void records_commit(struct records *records);

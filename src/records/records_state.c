@@ -205,9 +205,9 @@ static uint64_t charge(const struct state_entry *entry, enum records_rate rate, 
 }
 
 static enum records_verdict count_request(struct records *records, struct state_entry *entry, bool is_write,
-                                          struct records_answer *answer)
+                                          uint64_t now_us, struct records_answer *answer)
 {
-    uint64_t now_us = (uint64_t)clock_monotonic_ms() * US, paid[RECORDS_RATES] = {0};
+    uint64_t paid[RECORDS_RATES] = {0};
     size_t rates = is_write ? RECORDS_RATES : RECORDS_WRITES;
     for (size_t i = 0; i < rates; i++)
         if (undo_long(entry->step_us[i]) &&
@@ -225,8 +225,9 @@ static enum records_verdict judge(struct records *records, struct bytes ns, bool
 {
     struct records_head *head = records->head;
     int64_t confirmed_ms = (int64_t)undo_long(head->confirmed);
+    int64_t now_ms = clock_monotonic_ms();
     size_t place = place_of(ns);
-    if (!confirmed_ms || clock_monotonic_ms() - confirmed_ms > oldest_ms)
+    if (!confirmed_ms || now_ms - confirmed_ms > oldest_ms)
         return RECORDS_UNCONFIRMED;
     if (atomic_load(&head->moved_all) != head->seen_all ||
         atomic_load(&head->moved[place]) != head->seen[place])
@@ -235,19 +236,22 @@ static enum records_verdict judge(struct records *records, struct bytes ns, bool
     if (!entry)
         return RECORDS_IS_ABSENT;
     memcpy(answer->message, entry->message, entry->message_size);
+    answer->message[entry->message_size] = 0;
     answer->is_encrypted = entry->is_encrypted;
     if (entry->state >= NS_OFF)
         return entry->state == NS_OFF ? RECORDS_IS_OFF : RECORDS_IS_GONE;
     if (entry->state == NS_READONLY && is_write)
         return RECORDS_IS_READONLY;
-    return count_request(records, entry, is_write, answer);
+    return count_request(records, entry, is_write, (uint64_t)now_ms * US, answer);
 }
 
 enum records_verdict records_state_admit(struct records *records, struct bytes ns, bool is_write,
                                          int64_t oldest_ms, struct records_answer *answer_r)
 {
-    *answer_r = (struct records_answer){.wait_ms = 0};
-    if (!records_enter(records))
+    answer_r->wait_ms = 0;
+    *answer_r->message = 0;
+    answer_r->is_encrypted = false;
+    if (!records_enter_untimed(records))
         return RECORDS_UNCONFIRMED;
     enum records_verdict verdict = judge(records, ns, is_write, oldest_ms, answer_r);
     records_leave(records);

@@ -215,12 +215,16 @@ void records_set_expiry(struct records *records, uint32_t piece, int64_t expires
 /* In its place, when the piece fits: the words are noted one by one. */
 static void overwrite(struct records *records, struct value_piece *value, struct bytes content)
 {
-    for (size_t at = 0; at < content.size; at += sizeof(uint32_t)) {
-        uint32_t *word = (uint32_t *)(void *)(value->content + at), next = 0;
-        size_t left = content.size - at;
-        memcpy(&next, content.data + at, left < sizeof next ? left : sizeof next);
-        undo_set(&records->memory, word, next);
+    size_t whole = content.size / sizeof(uint32_t) * sizeof(uint32_t);
+    uint32_t next = 0;
+    for (size_t at = 0; at < whole; at += sizeof next) {
+        memcpy(&next, content.data + at, sizeof next);
+        undo_set(&records->memory, (uint32_t *)(void *)(value->content + at), next);
     }
+    next = 0;
+    memcpy(&next, content.data + whole, content.size - whole);
+    if (whole < content.size)
+        undo_set(&records->memory, (uint32_t *)(void *)(value->content + whole), next);
     undo_set(&records->memory, &value->size, (uint32_t)content.size);
 }
 
