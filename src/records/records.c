@@ -117,6 +117,7 @@ void records_sum(struct records *records, struct bytes ns, struct records_sums *
     if (!records_enter(records))
         return;
     int space = ns.data ? records_find_space(records, ns, false) : -1;
+    sums_r->unsaved = undo_long(head->unsaved_bytes);
     for (int i = 0; i < (int)head->spaces; i++)
         if (!ns.data || i == space) {
             sums_r->bytes += undo_long(head->space[i].bytes);

@@ -158,6 +158,7 @@ struct records_sums {
     uint64_t bytes;   /* of the namespace, or of all: what pieces take */
     uint64_t records; /* with remembered deletions, and what has expired since */
     uint64_t capacity;
+    uint64_t unsaved; /* bytes of the keys of what is not on disk yet; of all namespaces */
     uint64_t refused; /* commands of all namespaces that ended OUT_OF_MEMORY, since the memory was created */
 };
 /* NO_BYTES: of all namespaces. */

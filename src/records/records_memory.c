@@ -29,6 +29,7 @@ bool records_open(struct records **records_r, const char *path, size_t bytes, in
     struct records_head *head = records->head = records->mapping.memory;
     uint64_t seed = head->head.seed;
     robust_lock_init(&head->lock);
+    robust_lock_init(&head->save_lock);
     records->memory = (struct memory){(uint32_t *)records->mapping.memory, &head->undo};
     records->keys =
         (struct ordering){&head->key_root, (uint32_t)branches_of_key(), seed, records_compare_keys};

@@ -71,9 +71,9 @@ enum { RECORDS_MARKS = 4096 };
 
 struct records_head {
     struct mapping_head head;
-    struct robust_lock lock;
-    uint32_t is_ready;  /* all below is initialised */
-    uint32_t is_loaded; /* what is on disk */
+    struct robust_lock lock, save_lock; /* the second: of the right to write to the disk */
+    uint32_t is_ready;                  /* all below is initialised */
+    uint32_t is_loaded;                 /* what is on disk */
     uint32_t key_root, end_root;
     uint32_t unsaved_first, unsaved_last; /* keys that the disk does not have as they are: records_save.h */
     uint32_t unsaved_bytes[2], save_number[2];

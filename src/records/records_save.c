@@ -13,6 +13,7 @@
 #include "records/records_saved.h"
 
 /* Of one change of the disk. */
+enum { SAVE_BUSY_MS = 10000 };
 enum { KEYS_MOST = 1000, BYTES_MOST = 4 << 20, KEPT_BYTES = 1 << 20 };
 
 /* Of a key on disk: the namespace, and a digest, as LMDB has shorter keys than records. */
@@ -106,34 +107,44 @@ static struct disk_table *own_disk(struct records *records)
     return records->disk;
 }
 
-/* One change of the disk.  True: something was saved, by whomever. */
-static bool save_some(struct records *records, uint64_t number)
+/* One change of the disk. */
+static const char *write_all(struct records *records, struct disk_table *disk)
 {
-    struct disk_table *disk = own_disk(records);
-    const char *error = disk ? disk_table_begin(disk) : NULL;
-    if (!disk || error)
-        goto fail;
-    if (atomic_load(&records->head->saved) >= number) { /* another process has, meanwhile */
-        disk_table_abandon(disk);
-        return true;
-    }
+    const char *error = disk_table_begin(disk);
+    if (error)
+        return error;
     uint64_t reached = collect(records, &records->texts);
     error = reached ? put_all(disk, builder_bytes(&records->texts)) : "they are busy";
     if (error) {
         disk_table_abandon(disk);
-        goto fail;
+        return error;
     }
     crash_at(CRASH_RECORDS_WRITTEN);
     error = disk_table_commit(disk);
-    if (error)
-        goto fail;
     crash_at(CRASH_RECORDS_SYNCED);
-    note_saved(records, reached);
-    return true;
-fail:
+    if (!error)
+        note_saved(records, reached);
+    return error;
+}
+
+/* True: something was saved, by whomever.  LMDB would wait for a process that is stopped as long as it is; so
+ * there is a lock before it whose wait ends. */
+static bool save_some(struct records *records, uint64_t number)
+{
+    struct disk_table *disk = own_disk(records);
+    const char *error = NULL;
+    if (!disk)
+        return false;
+    if (robust_lock_take(&records->head->save_lock, SAVE_BUSY_MS) == ROBUST_LOCK_REFUSED)
+        error = "a process that does not run has the right to write";
+    else {
+        if (atomic_load(&records->head->saved) < number) /* else another process has, meanwhile */
+            error = write_all(records, disk);
+        robust_lock_release(&records->head->save_lock);
+    }
     if (error)
         log_often(LOG_LEVEL_WARNING, "records-save", "records are not saved: %s", error);
-    return false;
+    return !error;
 }
 
 bool records_save(struct records *records, uint64_t number)

@@ -78,7 +78,8 @@ void records_saved_write(const struct records *records, int space, struct bytes 
              value = piece ? records_key(records, piece)->value : 0;
     size_t start = text->size;
     add_number(text, UINT64_MAX);
-    if (!value || !(records_value(records, value)->kind & VALUE_PERSISTED))
+    if (!value || records_value(records, value)->keys != piece ||
+        !(records_value(records, value)->kind & VALUE_PERSISTED))
         return;
     struct value_piece *owner = records_value(records, value);
     undo_set(&records->memory, &owner->kind, owner->kind & ~(uint32_t)VALUE_TOUCHED);

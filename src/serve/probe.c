@@ -204,6 +204,8 @@ static void add_records(struct builder *out, struct records *records)
         builder_printf(out, "stampd_records_bytes{ns=\"%s\"} %llu\n", uses[i].ns,
                        (unsigned long long)uses[i].bytes);
     add_metric(out, "gauge", "records_capacity_bytes", "Bytes of the memory for records.", sums.capacity);
+    add_metric(out, "gauge", "records_unsaved_bytes", "Bytes of the keys of records that wait for the disk.",
+               sums.unsaved);
     add_metric(out, "counter", "records_refused_total",
                "Commands for records that ended OUT_OF_MEMORY, of all programs of the host.", sums.refused);
 }
