@@ -67,9 +67,10 @@ POINT(MOVER_RELEASED, "mover-released", "mover: objects of files that nothing re
 POINT(MOVER_REMOVED, "mover-removed", "mover: an object is removed, and noted as to be removed")
 /* a change of records: undo.h; tried in test/unit/test_records_death.c */
 POINT(RECORDS_NOTED, "records-noted", "undo_note: one more word is noted, and has its former value")
+POINT(RECORDS_DONE, "records-done", "undo_commit: the change has happened, its lock is held")
+/* records on their way to the disk; tried in test/unit/test_records_disk.c */
 POINT(RECORDS_WRITTEN, "records-written", "records_save: a change of the disk is written, and not committed")
 POINT(RECORDS_SYNCED, "records-synced", "records_save: it is on disk, and the memory does not say so")
-POINT(RECORDS_DONE, "records-done", "undo_commit: the change has happened, its lock is held")
 /* open(ns) */
 POINT(SESSION_CONNECTED, "session-connected", "session_open: connected, nothing was asked")
 POINT(SESSION_ENDED_OTHERS, "session-ended-others", "session_open: the sessions in the way were told to end")

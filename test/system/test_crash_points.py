@@ -43,7 +43,8 @@ RESEALING = ['blob-former', 'blob-replaced']  # tried in test_sealed_files.py
 PARTS = ['part-created', 'part-durable', 'part-advanced', 'part-attached']  # tried in test_uploads.py
 MOVER = ['mover-begun', 'mover-written', 'mover-noted', 'mover-leaving', 'mover-dropped', 'mover-brought', 'mover-released', 'mover-removed']  # tried in test_object_places.py
 CLEANER = ['cleaner-taken', 'cleaner-removed', 'cleaner-forgotten', 'cleaner-marked', 'cleaner-noted']  # tried in test_attachment_files.py
-RECORDS = ['records-noted', 'records-done']  # tried in test/unit/test_records_death.c
+RECORDS = ['records-noted', 'records-done',  # tried in test/unit/test_records_death.c
+           'records-written', 'records-synced']  # tried in test/unit/test_records_disk.c
 
 PAIR = [('Crash', 'left'), ('Crash', 'right')]
 UNSURE = (502, 503, 504)
