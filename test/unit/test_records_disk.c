@@ -267,7 +267,7 @@ static void write_on(void *argument)
     int own = *(int *)argument;
     unsigned seed = (unsigned)getpid();
     for (;;) {
-        char key[16], text[16];
+        char key[32], text[16];
         int place = rand_r(&seed) % KEYS, number = ++progress->begun[own][place];
         snprintf(key, sizeof key, "%d.%d", own, place);
         snprintf(text, sizeof text, "%d", number);
@@ -287,7 +287,7 @@ static void check_progress(void)
 {
     for (int own = 0; own < WRITERS; own++)
         for (int place = 0; place < KEYS; place++) {
-            char key[16];
+            char key[32];
             int least = progress->acknowledged[own][place], most = progress->begun[own][place];
             snprintf(key, sizeof key, "%d.%d", own, place);
             bool is_there = RUN(.deed = RECORDS_GET, .key = bytes_of(key)) == RECORDS_OK;
