@@ -42,13 +42,14 @@ enum stampd_record_state {
     STAMPD_RECORD_OLDER,         /* not returned at present: a change of a module is later than all before */
     STAMPD_RECORD_LOCKED,        /* by another owner */
     STAMPD_RECORD_NOT_LOCKED,    /* there is nothing to unlock */
-    STAMPD_RECORD_WRONG_TYPE,    /* what is there is no integer */
-    STAMPD_RECORD_OUT_OF_RANGE,  /* the sum */
+    STAMPD_RECORD_WRONG_TYPE,    /* what is there is of another type */
+    STAMPD_RECORD_OUT_OF_RANGE,  /* the sum, or the size */
     STAMPD_RECORD_OUT_OF_MEMORY, /* the memory is full, or the quota of the namespace */
     STAMPD_RECORD_BUSY,          /* a process that is stopped holds the memory; two seconds have passed */
     STAMPD_RECORD_FAILED,        /* the try has failed, now or before: see below */
     STAMPD_RECORD_NO_DISK, /* persist, and the host has no records_directory, or the namespace is encrypted */
-    STAMPD_RECORD_NOT_SAVED /* changed in memory; the disk refuses, and is tried again */
+    STAMPD_RECORD_NOT_SAVED, /* changed in memory; the disk refuses, and is tried again */
+    STAMPD_RECORD_WORKED_ON  /* since 1.13: it is marked as worked on */
 };
 
 /* FAILED, and the try has failed with: BMODULE for a key that is not 1 to 1024 bytes of UTF-8, an owner that
@@ -119,6 +120,32 @@ enum stampd_record_state stampd_record_delete(struct stampd_call *call, const ch
 enum stampd_record_state stampd_record_lock(struct stampd_call *call, const char *key, const char *owner,
                                             int64_t lock_ms);
 enum stampd_record_state stampd_record_unlock(struct stampd_call *call, const char *key, const char *owner);
+
+/* All since 1.13.  `owner` as of stampd_record_delete.  Adds to a float, which must stay finite; the rest as
+ * stampd_record_add. */
+enum stampd_record_state stampd_record_add_number(struct stampd_call *call, const char *key, double by,
+                                                  const struct stampd_record_options *options,
+                                                  struct stampd_record *record_r);
+/* Turns a boolean round; what it is now is in record_r. */
+enum stampd_record_state stampd_record_not(struct stampd_call *call, const char *key, const char *owner,
+                                           struct stampd_record *record_r);
+/* Cuts a string, which must stay UTF-8, or a buffer to `size` bytes; a buffer also grows, by zeros, up to
+ * limit_content_bytes. */
+enum stampd_record_state stampd_record_truncate(struct stampd_call *call, const char *key, size_t size,
+                                                const char *owner);
+/* Gives the record the key `to` in place of `key`. */
+enum stampd_record_state stampd_record_rename(struct stampd_call *call, const char *key, const char *to,
+                                              bool may_overwrite, const char *owner);
+/* Gets the record and marks it as worked on for work_ms, 1 to 604800000: until then each further call is
+ * WORKED_ON.  A change for an operation that is read-only. */
+enum stampd_record_state stampd_record_work(struct stampd_call *call, const char *key, int64_t work_ms,
+                                            struct stampd_record *record_r);
+/* The first record after the key `after` (NULL: the very first) whose key begins with `prefix` (NULL: any),
+ * in the order of bytes; NOT_FOUND: there is none.  key_r, which lives until the request is answered, is the
+ * next `after`; record_r has no value but its type, and nothing is touched: stampd_record_get returns it.
+ * Each key is as of its call: a record that is there all the time and not renamed is found exactly once. */
+enum stampd_record_state stampd_record_next(struct stampd_call *call, const char *prefix, const char *after,
+                                            const char **key_r, struct stampd_record *record_r);
 
 #ifdef __cplusplus
 }

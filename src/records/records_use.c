@@ -1,5 +1,5 @@
 /* records_use: what each namespace has of the memory; also for a process that only reads the file. */
-#include "records/records_private.h"
+#include "records/records_use.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "records/records_private.h"
 
 static size_t collect(const struct records_head *head, struct records_use uses_r[RECORDS_SPACES_MOST])
 {
@@ -31,6 +33,39 @@ size_t records_uses(struct records *records, struct records_use uses_r[RECORDS_S
     return count;
 }
 
+/* The numbers of the device as /proc/locks shows them: those of the mount.  fstat has others for some kinds
+ * of file systems (btrfs, overlayfs).  False: not known. */
+static bool find_device(int fd, unsigned *major_r, unsigned *minor_r)
+{
+    char path[40], line[4096]; /* of a longer line the end is read as a line, which has no numbers */
+    unsigned long mount = 0, number;
+    bool is_found = false;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+    FILE *info = fopen(path, "re");
+    while (info && !mount && fgets(line, sizeof line, info))
+        if (sscanf(line, "mnt_id: %lu", &mount) != 1)
+            mount = 0;
+    if (info)
+        fclose(info);
+    FILE *mounts = mount ? fopen("/proc/self/mountinfo", "re") : NULL;
+    while (mounts && !is_found && fgets(line, sizeof line, mounts)) /* "36 35 98:0 /root /mnt …" */
+        is_found = sscanf(line, "%lu %*u %u:%u", &number, major_r, minor_r) == 3 && number == mount;
+    if (mounts)
+        fclose(mounts);
+    return is_found;
+}
+
+bool records_use_is_lock(const char *line, const struct records_use_file *file)
+{
+    const char *place = strstr(line, " FLOCK ");
+    unsigned major, minor;
+    unsigned long long inode;
+    if (!place || sscanf(place, " FLOCK %*s %*s %*d %x:%x:%llu", &major, &minor, &inode) != 3)
+        return false;
+    bool is_device = !file->has_device || (major == file->major && minor == file->minor);
+    return is_device && inode == file->inode;
+}
+
 /* Whoever has the records open holds a lock on the file (edge/mapping.h).  To try a lock here would make a
  * server that starts at this moment believe that others use the file, and keep what is in it: the kernel's
  * list is read instead.  False: there is none. */
@@ -43,12 +78,11 @@ static bool find_users(int fd, bool *has_users_r)
         return false;
     *has_users_r = false;
     bool is_known = fstat(fd, &status) == 0;
-    while (is_known &&
-           fgets(line, sizeof line, locks)) { /* "1: FLOCK ADVISORY READ 4711 fe:01:123456 0 EOF" */
-        const char *inode = strrchr(line, ':');
-        if (inode && strstr(line, " FLOCK ") && strtoull(inode + 1, NULL, 10) == status.st_ino)
-            *has_users_r = true;
-    }
+    struct records_use_file file = {0};
+    file.inode = is_known ? status.st_ino : 0;
+    file.has_device = find_device(fd, &file.major, &file.minor);
+    while (is_known && !*has_users_r && fgets(line, sizeof line, locks))
+        *has_users_r = records_use_is_lock(line, &file);
     fclose(locks);
     return is_known;
 }

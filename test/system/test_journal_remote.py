@@ -156,12 +156,14 @@ def test_tasks_are_taken_and_ended_by_the_key_of_the_connection(back_on, journal
     _send(client, NEXT, qn=16)
     client.socket.sendall(message(PING, identifier=2))
     assert _out(client.answer())['tasks'] == [] and client.answer()['id'] == 2
-    first, second = (stack.op('lab', 'task', {'op': 'resize', 'param': {'number': number}})['out']['id'] for number in range(2))
+    trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    requested = stack.request('POST', '/lab/op/task', json={'param': {'op': 'resize', 'param': {'number': 0}}}, headers={'traceparent': trace})
+    first, second = requested.json()['out']['id'], stack.op('lab', 'task', {'op': 'resize', 'param': {'number': 1}})['out']['id']
     remote = Client(journal)
     _send(remote, NEXT, identifier=7, qn=16, worker='remote')
     answer = remote.answer()
     (task,) = _out(answer)['tasks']
-    assert answer['id'] == 7 and task['id'] == first and task['param'] == {'number': 0}
+    assert answer['id'] == 7 and task['id'] == first and task['param'] == {'number': 0} and task['trace'] == trace
     claim = {name: task[name] for name in ('id', 'starttime', 'retry')}
     _send(client, KEEP, **claim, claim=100)
     assert _out(client.answer())['until'] > task['until']
@@ -169,7 +171,7 @@ def test_tasks_are_taken_and_ended_by_the_key_of_the_connection(back_on, journal
     assert _out(client.answer())['result'] == 'done'
     _send(client, NEXT, qn=16)
     (task,) = _out(client.answer())['tasks']
-    assert task['id'] == second
+    assert task['id'] == second and 'trace' not in task
     _send(client, FAIL, **{name: task[name] for name in ('id', 'starttime', 'retry')})
     assert 'result' in _out(client.answer())
     _send(client, DONE_, **{**claim, 'retry': 9})

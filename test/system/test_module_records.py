@@ -127,3 +127,89 @@ static const struct stampd_operation operations[] = {{.name = "Visit", .work = v
 const struct stampd_module stampd_module = {.abi = STAMPD_ABI, .name = "visits", .operations = operations};
 ''')
     kit.build(str(kit.path / 'page.c'), 'page')
+
+
+def test_what_the_operation_does_modules_do_too(stack):
+    assert run(stack, 'add_number', 'half', halves=3)['halves'] == 3 and run(stack, 'add_number', 'half', halves=2)['halves'] == 5
+    assert beside(stack, 'get', 'half')['value'] == 2.5
+    assert state(stack, 'add', 'half', integer=1) == 'WRONG_TYPE' and state(stack, 'add_number', 'absent', halves=1, there=True) == 'NOT_FOUND'
+    refused('BMODULE', run, stack, 'add_number', 'half', halves=2**63 - 1)  # an infinity
+    state(stack, 'set', 'flag', other=3)
+    assert run(stack, 'not', 'flag')['boolean'] is False and run(stack, 'not', 'flag')['boolean'] is True
+    assert beside(stack, 'get', 'flag')['value'] is True and state(stack, 'not', 'half') == 'WRONG_TYPE'
+    state(stack, 'set', 'cut', text='h\u00e9y')
+    assert [state(stack, 'truncate', 'cut', integer=size) for size in (3, 2, 9)] == ['OK', 'OUT_OF_RANGE', 'OUT_OF_RANGE']
+    assert run(stack, 'get', 'cut')['text'] == 'h\u00e9'
+    state(stack, 'set', 'grown', text='a', buffer=True)
+    assert state(stack, 'truncate', 'grown', integer=3) == 'OK' and beside(stack, 'get', 'grown')['value'] == {'buffer': 'YQAA'}
+    refused('ALIMIT', run, stack, 'truncate', 'grown', integer=100001)
+    refused('ALIMIT', run, stack, 'truncate', 'grown', integer=-1)
+    assert state(stack, 'rename', 'cut', to='grown') == 'NOT_FREE' and state(stack, 'rename', 'cut', to='moved') == 'OK'
+    assert state(stack, 'get', 'cut') == 'NOT_FOUND' and state(stack, 'rename', 'moved', to='grown', overwrite=True) == 'OK'
+    assert beside(stack, 'get', 'grown')['value'] == 'h\u00e9'
+    refused('BMODULE', run, stack, 'rename', 'grown', to='')
+    state(stack, 'lock', 'flag', owner='me')
+    for do, more in (('not', {}), ('truncate', {'integer': 0}), ('rename', {'to': 'other'}), ('add_number', {'halves': 1})):
+        assert state(stack, do, 'flag', **more) == 'LOCKED' and state(stack, do, 'flag', owner='you', **more) == 'LOCKED'
+    assert state(stack, 'not', 'flag', owner='me') == 'OK' and state(stack, 'rename', 'flag', owner='me', to='other') == 'OK'
+
+
+def test_marks_of_what_is_worked_on(stack):
+    state(stack, 'set', 'job', integer=7)
+    assert run(stack, 'work', 'job')['integer'] == 7 and state(stack, 'work', 'job') == 'WORKED_ON'
+    assert beside(stack, 'get', 'job', idle=True)['state'] == 'WORKED_ON' and run(stack, 'get', 'job')['integer'] == 7
+    assert state(stack, 'work', 'no.job') == 'NOT_FOUND'
+    assert beside(stack, 'set', 'brief.job', value=1)['state'] == 'OK' and state(stack, 'work', 'brief.job', work_ms=1) == 'OK'
+    wait_until(lambda: state(stack, 'work', 'brief.job') == 'OK', what='the end of a mark')
+    for work_ms in (0, -1, 604800001):
+        refused('BMODULE', run, stack, 'work', 'job', work_ms=work_ms)
+    refused('BREADONLY', run, stack, 'work', 'brief.job', name='LookAtRecord')
+
+
+def test_the_next_key(stack):
+    def keys(**param):
+        return stack.op('demo', 'ListRecords', param)['out']
+    for i in (3, 1, 2):
+        state(stack, 'set', f'list.{i}', integer=i, ns='demo')
+    state(stack, 'set', 'lisp', integer=40, ns='demo')
+    state(stack, 'set', 'list/', integer=50, ns='demo')
+    assert keys(prefix='list.') == {'keys': ['list.1', 'list.2', 'list.3'], 'state': 'NOT_FOUND', 'sum': 6}
+    assert keys(prefix='list.', after='list.1')['sum'] == 5 and keys(prefix='list.', after='a')['sum'] == 6
+    assert keys(prefix='list.', after='list/')['keys'] == [] and keys(prefix='none')['keys'] == []
+    everything = keys()['keys']
+    assert everything == sorted(everything) and set(everything) >= {'lisp', 'list.1', 'list/'}
+    for i in range(600):  # deletions that are remembered are passed, in steps
+        state(stack, 'set', f'list.2{i:03}', integer=1, ns='demo')
+        state(stack, 'delete', f'list.2{i:03}', ns='demo')
+    assert keys(prefix='list.')['keys'] == ['list.1', 'list.2', 'list.3'] and keys(prefix='list.2', after='list.2')['keys'] == []
+    refused('BMODULE', keys, prefix='x' * 1025)
+    refused('BMODULE', keys, after='')
+
+
+def test_a_get_moves_the_end_by_touch_s(stack):
+    assert state(stack, 'set', 'touched', integer=1, ttl_ms=60000, touch_s=3600) == 'OK'
+    assert beside(stack, 'get', 'touched', probe=True)['expires_ms'] < time.time() * 1000 + 100000
+    found = run(stack, 'get', 'touched')
+    assert found['touch_s'] == 3600 and found['expires_ms'] > time.time() * 1000 + 3000000
+    for touch_s in (-1, 315360001):
+        refused('BMODULE', run, stack, 'set', 'touched', touch_s=touch_s)
+
+
+def test_a_filter_has_no_records(stack):
+    state(stack, 'set', 'seen', integer=5)
+    stack.put('lab', {'c': 'Looked', 'id': 'a', 'items': [{'c': 'Main', 'j': 1}]}, admin=True)
+    size = len(stack.log())
+    assert not stack.get('lab', ('Looked', 'a')).get('items')
+    assert stack.get('lab', ('Looked', 'a'), admin=True)['items']
+    wait_until(lambda: 'A filter has no records.' in stack.log()[size:], what='the reason in the log')
+
+
+def test_a_host_without_records(stack):
+    stack.set(records_mb=0)
+    try:
+        for do in ('get', 'set', 'work'):
+            refused('ORECORDS', run, stack, do, 'any')
+        refused('ORECORDS', stack.op, 'lab', 'ListRecords', {})
+    finally:
+        stack.set(records_mb=4)
+    assert state(stack, 'set', 'any', integer=1) == 'OK'

@@ -1,5 +1,6 @@
 /* test_records: the rules of the commands, order, and memory. */
 #include "records_fixture.h"
+#include "records/records_use.h"
 #include "records/records_state.h"
 
 #include <stdio.h>
@@ -302,6 +303,22 @@ static void it_is_known_what_a_namespace_has(void **state UNUSED)
     assert_int_equal(count, 0);
 }
 
+/* Another file system may have a file with the same inode. */
+static void a_lock_is_of_a_device_and_an_inode(void **state UNUSED)
+{
+    struct records_use_file file = {.inode = 123456, .major = 0xfe, .minor = 1, .has_device = true};
+    assert_true(records_use_is_lock("1: FLOCK  ADVISORY  READ 4711 fe:01:123456 0 EOF\n", &file));
+    assert_true(records_use_is_lock("12: FLOCK ADVISORY WRITE 1 fe:01:123456 0 EOF\n", &file));
+    assert_false(records_use_is_lock("1: FLOCK  ADVISORY  READ 4711 fe:02:123456 0 EOF\n", &file));
+    assert_false(records_use_is_lock("1: FLOCK  ADVISORY  READ 4711 fd:01:123456 0 EOF\n", &file));
+    assert_false(records_use_is_lock("1: FLOCK  ADVISORY  READ 4711 fe:01:12345 0 EOF\n", &file));
+    assert_false(records_use_is_lock("1: POSIX  ADVISORY  READ 4711 fe:01:123456 0 EOF\n", &file));
+    assert_false(records_use_is_lock("1: -> FLOCK\n", &file));
+    file.has_device = false;
+    assert_true(records_use_is_lock("1: FLOCK  ADVISORY  READ 4711 fe:02:123456 0 EOF\n", &file));
+    assert_false(records_use_is_lock("1: FLOCK  ADVISORY  READ 4711 fe:01:12345 0 EOF\n", &file));
+}
+
 static void a_quota_refuses_what_grows(void **state UNUSED)
 {
     struct records_command command = {
@@ -453,6 +470,7 @@ int main(void)
         TEST(keys_are_in_order),
         TEST(a_full_memory_refuses),
         TEST(it_is_known_what_a_namespace_has),
+        TEST(a_lock_is_of_a_device_and_an_inode),
         TEST(a_quota_refuses_what_grows),
         TEST(what_has_expired_makes_room),
         TEST(a_state_is_obeyed),

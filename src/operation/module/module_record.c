@@ -20,8 +20,8 @@ static const enum stampd_record_state states[RECORDS_OUTCOMES] = {
     [RECORDS_BUSY] = STAMPD_RECORD_BUSY,
     [RECORDS_NO_DISK] = STAMPD_RECORD_NO_DISK,
     [RECORDS_NOT_SAVED] = STAMPD_RECORD_NOT_SAVED,
+    [RECORDS_WORKED_ON] = STAMPD_RECORD_WORKED_ON,
     /* No call asks for what ends so. */
-    [RECORDS_WORKED_ON] = STAMPD_RECORD_FAILED,
     [RECORDS_TOO_MANY_KEYS] = STAMPD_RECORD_FAILED,
 };
 
@@ -38,7 +38,8 @@ static const char *wrong_with(const struct records_command *command,
                               const struct stampd_record_options *options)
 {
     bool needs_owner = command->deed == RECORDS_LOCK || command->deed == RECORDS_UNLOCK;
-    if (!records_is_key(command->key))
+    bool is_marked = command->deed == RECORDS_GET && command->leaves_worked;
+    if (!records_is_key(command->key) || (command->deed == RECORDS_RENAME && !records_is_key(command->to)))
         return "Invalid record: its key is not 1 to 1024 bytes of UTF-8.";
     if (needs_owner ? !command->owner.size : command->owner.data && !command->owner.size)
         return "Invalid record: the owner is empty.";
@@ -46,6 +47,8 @@ static const char *wrong_with(const struct records_command *command,
         return "Invalid record: the owner has more than 64 bytes.";
     if (command->deed == RECORDS_LOCK && (command->lease_ms < 1 || command->lease_ms > RECORDS_LEASE_MOST_MS))
         return "Invalid record: the time of the lock is out of range.";
+    if (is_marked && (command->lease_ms < 1 || command->lease_ms > RECORDS_LEASE_MOST_MS))
+        return "Invalid record: the time of the mark is out of range.";
     if (options->ttl_ms < 0 || options->ttl_ms > RECORDS_TOUCH_MOST_S * 1000)
         return "Invalid record: ttl_ms is out of range.";
     if (options->touch_s < 0 || options->touch_s > RECORDS_TOUCH_MOST_S)
@@ -53,14 +56,14 @@ static const char *wrong_with(const struct records_command *command,
     for (size_t i = 0; i < COUNT_OF(options->reserved); i++)
         if (options->reserved[i])
             return "Invalid record: a reserved member is set.";
-    if (command->deed == RECORDS_SET && !records_is_content(command->type, command->content))
+    bool has_content = command->deed == RECORDS_SET || command->deed == RECORDS_ADD;
+    if (has_content && !records_is_content(command->type, command->content))
         return "Invalid record: the value is not one of its type.";
     return NULL;
 }
 
 /* False: the try has failed. */
-static bool may_run(struct stampd_call *call, const struct records_command *command,
-                    const struct stampd_record_options *options)
+static bool has_records(struct stampd_call *call, bool is_change)
 {
     if (module_try_fault(call))
         return false;
@@ -68,7 +71,7 @@ static bool may_run(struct stampd_call *call, const struct records_command *comm
         module_try_fail(call, FAULT_BMODULE, "A filter has no records.", NULL);
         return false;
     }
-    if (command->deed != RECORDS_GET && module_try_operation(call)->is_read_only) {
+    if (is_change && module_try_operation(call)->is_read_only) {
         module_try_fail(call, FAULT_BREADONLY, NULL, NULL);
         return false;
     }
@@ -77,6 +80,15 @@ static bool may_run(struct stampd_call *call, const struct records_command *comm
         module_try_set_fault(call, reply_fault(attempt->call, attempt->reply, FAULT_ORECORDS, NULL, NULL));
         return false;
     }
+    return true;
+}
+
+/* False: the try has failed. */
+static bool may_run(struct stampd_call *call, const struct records_command *command,
+                    const struct stampd_record_options *options)
+{
+    if (!has_records(call, command->deed != RECORDS_GET || command->lease_ms))
+        return false;
     int64_t most = module_try_settings(call)->limit_content_bytes;
     if (most > RECORDS_CONTENT_MOST)
         most = RECORDS_CONTENT_MOST;
@@ -211,18 +223,121 @@ enum stampd_record_state stampd_record_set(struct stampd_call *call, const char 
     return run(call, &command, options, NULL);
 }
 
+/* `room`: 8 bytes, the content of the type. */
+static enum stampd_record_state add(struct stampd_call *call, const char *key, enum records_type type,
+                                    const char *room, const struct stampd_record_options *options,
+                                    struct stampd_record *record_r)
+{
+    struct records_command command = {.deed = RECORDS_ADD,
+                                      .key = bytes_of(key),
+                                      .type = type,
+                                      .content = {room, 8},
+                                      .may_overwrite = !options || !options->only_if_there};
+    return run(call, &command, options, record_r);
+}
+
 enum stampd_record_state stampd_record_add(struct stampd_call *call, const char *key, int64_t by,
                                            const struct stampd_record_options *options,
                                            struct stampd_record *record_r)
 {
     char room[8];
     records_write_integer(room, by);
-    struct records_command command = {.deed = RECORDS_ADD,
+    return add(call, key, RECORDS_INTEGER, room, options, record_r);
+}
+
+enum stampd_record_state stampd_record_add_number(struct stampd_call *call, const char *key, double by,
+                                                  const struct stampd_record_options *options,
+                                                  struct stampd_record *record_r)
+{
+    char room[8];
+    records_write_float(room, by);
+    return add(call, key, RECORDS_FLOAT, room, options, record_r);
+}
+
+enum stampd_record_state stampd_record_not(struct stampd_call *call, const char *key, const char *owner,
+                                           struct stampd_record *record_r)
+{
+    struct records_command command = {.deed = RECORDS_NOT, .key = bytes_of(key), .owner = bytes_of(owner)};
+    return run(call, &command, NULL, record_r);
+}
+
+enum stampd_record_state stampd_record_truncate(struct stampd_call *call, const char *key, size_t size,
+                                                const char *owner)
+{
+    struct records_command command = {
+        .deed = RECORDS_TRUNCATE, .key = bytes_of(key), .size = size, .owner = bytes_of(owner)};
+    int64_t most = module_try_settings(call)->limit_content_bytes;
+    if (!module_try_fault(call) && size > (size_t)most) {
+        module_try_fail_limit(call, "limit_content_bytes", most,
+                              size > INT64_MAX ? INT64_MAX : (int64_t)size);
+        return STAMPD_RECORD_FAILED;
+    }
+    return run(call, &command, NULL, NULL);
+}
+
+enum stampd_record_state stampd_record_rename(struct stampd_call *call, const char *key, const char *to,
+                                              bool may_overwrite, const char *owner)
+{
+    struct records_command command = {.deed = RECORDS_RENAME,
                                       .key = bytes_of(key),
-                                      .type = RECORDS_INTEGER,
-                                      .content = {room, sizeof room},
-                                      .may_overwrite = !options || !options->only_if_there};
-    return run(call, &command, options, record_r);
+                                      .to = bytes_of(to),
+                                      .may_overwrite = may_overwrite,
+                                      .owner = bytes_of(owner)};
+    return run(call, &command, NULL, NULL);
+}
+
+enum stampd_record_state stampd_record_work(struct stampd_call *call, const char *key, int64_t work_ms,
+                                            struct stampd_record *record_r)
+{
+    struct records_command command = {
+        .deed = RECORDS_GET, .key = bytes_of(key), .lease_ms = work_ms, .leaves_worked = true};
+    return run(call, &command, NULL, record_r);
+}
+
+static bool begins_with(struct bytes key, struct bytes prefix)
+{
+    return key.size >= prefix.size && memcmp(key.data, prefix.data, prefix.size) == 0;
+}
+
+/* Between `prefix` and the end of what begins with it; the steps of records_next are passed here. */
+static enum records_outcome find_next(struct stampd_call *call, struct bytes prefix, struct bytes after,
+                                      struct records_found *found_r)
+{
+    const struct attempt *attempt = module_try_attempt(call);
+    struct records *records = attempt->worker_context->segment->records;
+    enum records_outcome outcome;
+    if (after.data && bytes_compare(after, prefix) < 0)
+        after = NO_BYTES;
+    do {
+        outcome = records_next(records, attempt->call->ns, prefix, after, NO_BYTES, found_r);
+        after = found_r->key;
+    } while (outcome == RECORDS_BUSY && after.size && begins_with(after, prefix));
+    bool is_beyond = after.size && !begins_with(after, prefix);
+    return is_beyond ? RECORDS_NOT_FOUND : outcome;
+}
+
+enum stampd_record_state stampd_record_next(struct stampd_call *call, const char *prefix, const char *after,
+                                            const char **key_r, struct stampd_record *record_r)
+{
+    struct records_found found;
+    struct bytes begin = prefix ? bytes_of(prefix) : BYTES(""), last = bytes_of(after);
+    *key_r = NULL;
+    if (record_r)
+        *record_r = (struct stampd_record){0};
+    if (!has_records(call, false))
+        return STAMPD_RECORD_FAILED;
+    if ((begin.size && !records_is_key(begin)) || (last.data && !records_is_key(last))) {
+        module_try_fail(call, FAULT_BMODULE, "Invalid record: its key is not 1 to 1024 bytes of UTF-8.",
+                        NULL);
+        return STAMPD_RECORD_FAILED;
+    }
+    enum records_outcome outcome = find_next(call, begin, last, &found);
+    if (outcome != RECORDS_OK)
+        return states[outcome];
+    *key_r = arena_copy(module_try_arena(call), found.key.data, found.key.size);
+    if (record_r)
+        tell(call, &found, record_r);
+    return STAMPD_RECORD_OK;
 }
 
 enum stampd_record_state stampd_record_delete(struct stampd_call *call, const char *key, const char *owner)
