@@ -23,7 +23,7 @@ static enum records_outcome try_change(struct records *records, struct bytes ns,
     bool may_make = command->is_listened || command->deed == RECORDS_SET || command->deed == RECORDS_DELETE ||
                     command->may_overwrite;
     uint32_t left = 0;
-    if (command->is_persisted && !*records->folder)
+    if (command->is_persisted && !records->folder)
         return RECORDS_NO_DISK;
     int space = records_find_space(records, ns, may_make);
     if (space < 0)

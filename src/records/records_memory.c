@@ -36,9 +36,6 @@ bool records_open(struct records **records_r, const char *path, size_t bytes, in
     records->ends = (struct ordering){&head->end_root, 0, seed, records_compare_ends};
     records->hash = (struct siphash_key){{seed, ~seed}};
     records->tombstone_ms = tombstone_s * 1000;
-    records->folder = strdup("");
-    if (!records->folder)
-        log_fatal("out of memory opening the records");
     *records_r = records;
     return true;
 }

@@ -108,7 +108,7 @@ struct records {
     int64_t tombstone_ms;
     int64_t now_ms;  /* of the command that runs */
     uint64_t saving; /* the number of the change under way; 0: nothing of it is to be saved */
-    char *folder;    /* "": there is none */
+    char *folder;    /* NULL: there is none */
     size_t disk_bytes;
     struct disk_table *disk; /* opened when it is needed, by each process */
     struct builder texts;

@@ -158,7 +158,7 @@ bool records_save(struct records *records, uint64_t number)
 void records_save_rest(struct records *records)
 {
     uint64_t number = 0;
-    if (!*records->folder || !*(volatile uint32_t *)&records->head->unsaved_first || !records_enter(records))
+    if (!records->folder || !*(volatile uint32_t *)&records->head->unsaved_first || !records_enter(records))
         return;
     number = undo_long(records->head->save_number);
     records_leave(records);
