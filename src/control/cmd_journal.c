@@ -188,7 +188,7 @@ static int set(struct control *control, int argc, char **argv)
     struct journal_shell shell = JOURNAL_SHELL(control);
     struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
     const char *type = "string";
-    bool may_overwrite = false, is_touched = false;
+    bool may_overwrite = false, is_touched = false, is_persisted = false;
     int64_t ttl_ms = 0;
     unsigned char bytes[8];
     const struct option_line lines[] = {
@@ -202,7 +202,8 @@ static int set(struct control *control, int argc, char **argv)
          .number = &ttl_ms,
          .most = INT64_MAX},
         {.name = "touch", .help = "Each get of its value moves its end again.", .flag = &is_touched},
-        {.name = "overwrite", .help = "Also where there is a record.", .flag = &may_overwrite}};
+        {.name = "overwrite", .help = "Also where there is a record.", .flag = &may_overwrite},
+        {.name = "persist", .help = "It is kept on disk.", .flag = &is_persisted}};
     char **words;
     int count, status;
     if (!begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
@@ -210,8 +211,9 @@ static int set(struct control *control, int argc, char **argv)
     request.function = STAMPD_JOURNAL_SET;
     request.key = journal_shell_text(words[0]);
     request.timeout_ms = (uint64_t)ttl_ms;
-    request.flags =
-        (may_overwrite ? STAMPD_JOURNAL_OVERWRITE : 0u) | (is_touched ? STAMPD_JOURNAL_UPDATE_TIMEOUT : 0u);
+    request.flags = (may_overwrite ? STAMPD_JOURNAL_OVERWRITE : 0u) |
+                    (is_touched ? STAMPD_JOURNAL_UPDATE_TIMEOUT : 0u) |
+                    (is_persisted ? STAMPD_JOURNAL_PERSIST : 0u);
     if (!journal_shell_read_value(command.name, type, words[1], bytes, &request)) {
         journal_shell_close(&shell);
         return CONTROL_WRONG;

@@ -63,6 +63,7 @@ enum {
     STAMPD_JOURNAL_UPDATE_TIMEOUT = 1 << 4,
     STAMPD_JOURNAL_OVERWRITE = 1 << 5,
     STAMPD_JOURNAL_WORKED_ON = 1 << 6,
+    STAMPD_JOURNAL_PERSIST = 1 << 9, /* SET, ADD, LOCK: kept on disk; the answer comes when it is there */
     STAMPD_JOURNAL_DATA = 1 << 10,
     STAMPD_JOURNAL_LISTEN = 1 << 11, /* SET, GET: stampd_journal_next_notice */
     STAMPD_JOURNAL_LOCKED = 1 << 13, /* of answers */

@@ -106,8 +106,10 @@ def test_the_journal_persists_and_brings_back(stack, journal):
         start(stack)
         serves(journal)
         assert one(stack, 'get', 'by journal')['value'] == 'one'
-        found = Client(journal.socket).ask(SET, 'by journal', text('two'), PERSIST | OVERWRITE)
-        assert found['error'] == ''
+        key = journal.path / 'key'
+        key.write_text('key-of-all\n')
+        key.chmod(0o600)
+        stack.stampctl('journal', 'set', 'by journal', 'two', '--overwrite', '--persist', '--socket', journal.socket, '--ns', 'lab', '--key-file', key)
     finally:
         process.kill()
         process.wait()
