@@ -1,6 +1,10 @@
-/* fuzz_journal: what a client of stamp-journal sends: messages, one after the other, as a connection runs
- * them that has shown its key.  Besides not crashing: a message that is whole stays whole with more bytes
- * behind it, is partial with fewer, and the memory of the records fits together. */
+/* fuzz_journal: what clients of stamp-journal send: messages, one after the other, as two connections run
+ * them, one for the even and one for the odd first byte of the identifier.  The first may write all keys of
+ * its namespace; the second some, and AUTH takes it into namespaces that are not fully served.
+ *
+ * Besides not crashing: a message that is whole stays whole with more bytes behind it, and is partial with
+ * fewer; each has the answers that it must have, and the C client can read them; what a connection listens
+ * to is reported; the memory of the records fits together.  Nothing of one input remains for the next. */
 #include "fuzz.h"
 
 #include <stdio.h>
@@ -8,64 +12,172 @@
 #include <unistd.h>
 
 #include "journal/journal_run.h"
+#include "journal_client/journal_wire.h"
+#include "records/records_state.h"
 
 const char fuzz_target[] = "journal";
 
-enum { VALUE_MOST = 4096, MEMORY_BYTES = 1 << 20 };
+enum { VALUE_MOST = 4096, MEMORY_BYTES = 1 << 19, SESSIONS = 2, OUT_BYTES = 1 << 16 };
 
-#define KEY_LINE "lab write 2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683\n" /* "key" */
+#define KEY    "2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683" /* "key" */
+#define NARROW "5eda958e9ddee7721fb71e7a7618c64dbf20cc77b06ba4e4d2269d6c3e50655b" /* "narrow" */
+#define KEY_LINES                                                                                            \
+    "lab write " KEY "\nlab write " NARROW " p.\nlab read " NARROW " q.\n"                                   \
+    "ro write " KEY "\noff write " KEY "\ngone write " KEY "\nfew write " KEY "\nnone write " KEY "\n"
 
-static void write_file(const char *path, const char *text)
+struct world {
+    struct settings settings;
+    struct journal_keys *keys;
+    struct records *records;
+    struct journal_session sessions[SESSIONS];
+    struct builder out;
+};
+
+static void serve(struct world *world)
 {
-    FILE *file = fopen(path, "w");
-    assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+    static const struct quota_rate few = {.count = 3, .period_ms = 3600000, .burst = 3};
+    const struct records_state states[] = {
+        {.ns = BYTES("lab"), .state = NS_ON},
+        {.ns = BYTES("ro"), .state = NS_READONLY, .message = BYTES("Until noon.")},
+        {.ns = BYTES("off"), .state = NS_OFF},
+        {.ns = BYTES("gone"), .state = NS_GONE},
+        {.ns = BYTES("few"), .state = NS_ON, .rates = {[RECORDS_REQUESTS] = few}}};
+    struct records_reading reading;
+    records_state_begin(world->records, &reading);
+    records_state_apply(world->records, &reading, states, COUNT_OF(states));
 }
 
-static void open_session(struct journal_session *session, struct settings *settings)
+static void open_session(struct world *world, size_t number)
 {
-    char folder[] = "/tmp/stampd-fuzz-XXXXXX", path[64], problem[300] = "";
-    struct journal_keys *keys = NULL;
+    struct journal_session *session = &world->sessions[number];
+    struct bytes key = number ? BYTES("narrow") : BYTES("key");
+    journal_listener_free(&session->listener);
+    *session = (struct journal_session){
+        .settings = &world->settings, .records = world->records, .keys = world->keys};
+    snprintf(session->owner, sizeof session->owner, "fuzz%zu", number);
+    memcpy(session->key, key.data, key.size);
+    bool is_known = journal_keys_enter(world->keys, BYTES("lab"), key, &session->caller);
+    assert(is_known);
+}
+
+static void open_keys(struct world *world, const char *folder)
+{
+    char path[64], problem[300] = "";
+    snprintf(path, sizeof path, "%s/keys", folder);
+    FILE *file = fopen(path, "w");
+    assert(file && fputs(KEY_LINES, file) >= 0 && fclose(file) == 0);
+    bool has_keys = journal_keys_load(&world->keys, path, problem, sizeof problem);
+    unlink(path);
+    assert(has_keys);
+}
+
+static void open_world(struct world *world)
+{
+    char folder[] = "/dev/shm/stampd-fuzz-XXXXXX", path[64], problem[300] = "";
     bool is_made = mkdtemp(folder) != NULL;
     assert(is_made);
-    snprintf(path, sizeof path, "%s/keys", folder);
-    write_file(path, KEY_LINE);
-    bool has_keys = journal_keys_load(&keys, path, problem, sizeof problem);
-    unlink(path);
+    if (!world->keys)
+        open_keys(world, folder);
+    world->settings.limit_content_bytes = VALUE_MOST;
+    world->settings.dhop_future_ms = 5000;
+    world->settings.record_state_s = 300;
     snprintf(path, sizeof path, "%s/records", folder);
-    bool has_records = records_open(&session->records, path, MEMORY_BYTES, 60, problem, sizeof problem);
+    bool has_records = records_open(&world->records, path, MEMORY_BYTES, 60, problem, sizeof problem);
     unlink(path);
     rmdir(folder);
-    assert(has_keys && has_records);
-    settings->limit_content_bytes = VALUE_MOST;
-    settings->dhop_future_ms = 5000;
-    session->settings = settings;
-    session->keys = keys;
-    memcpy(session->owner, "fuzz", 5);
-    bool is_known = journal_keys_enter(keys, BYTES("lab"), BYTES("key"), &session->caller);
-    assert(is_known);
+    assert(has_records);
+    serve(world);
+    for (size_t i = 0; i < SESSIONS; i++)
+        open_session(world, i);
+}
+
+static void close_world(struct world *world)
+{
+    for (size_t i = 0; i < SESSIONS; i++)
+        journal_listener_free(&world->sessions[i].listener);
+    records_check(world->records);
+    records_close(world->records);
+    builder_clear(&world->out, OUT_BYTES);
+}
+
+/* Reads the answers behind `start` as a client does; how many there are. */
+static size_t count_answers(const struct builder *out, size_t start, bool is_notice, unsigned identifier)
+{
+    size_t count = 0;
+    while (start < out->size) {
+        struct stampd_journal_answer answer;
+        struct stampd_journal_record record;
+        ssize_t size =
+            journal_wire_read((const unsigned char *)out->data + start, out->size - start, &answer);
+        assert(size > 0);
+        assert(!(answer.flags & STAMPD_JOURNAL_LISTEN) == !is_notice);
+        assert(is_notice || answer.identifier == identifier);
+        while (stampd_journal_next_record(&answer, &record) == 0)
+            assert(record.key.size <= RECORDS_KEY_MOST && record.value.size <= VALUE_MOST);
+        assert(answer.count == 0 && answer.records.size == 0);
+        start += (size_t)size;
+        count++;
+    }
+    return count;
+}
+
+/* NOP has no answer; with an odd timestamp it moves the configurations instead, as another process does. */
+static enum journal_next run(struct world *world, struct journal_session *session,
+                             const struct journal_request *request)
+{
+    size_t start = world->out.size, answers = request->function > JOURNAL_QUIT;
+    if (request->function == JOURNAL_NOP && request->timestamp & 1)
+        records_state_move(world->records, BYTES("lab"));
+    enum journal_next next = journal_run(session, request, &world->out);
+    if (next == JOURNAL_WAIT) {
+        assert(world->out.size == start);
+        session->is_overdue = request->identifier & 0x200;
+        if (!session->is_overdue)
+            serve(world);
+        next = journal_run(session, request, &world->out);
+        session->is_overdue = false;
+        assert(next != JOURNAL_WAIT);
+    }
+    if (next == JOURNAL_PASS) {
+        assert(world->out.size == start && journal_run_operation(request->function) && *session->key);
+        journal_run_answer(&world->out, request, request->flags & JOURNAL_DATA ? "SERVER" : "",
+                           request->value);
+    }
+    assert(count_answers(&world->out, start, false, request->identifier) == answers);
+    return next;
+}
+
+static void report(struct world *world)
+{
+    for (size_t i = 0; i < SESSIONS; i++) {
+        struct journal_session *session = &world->sessions[i];
+        size_t start = world->out.size, before = session->listener.count;
+        bool is_all = journal_run_report(session, SIZE_MAX, &world->out);
+        size_t notices = count_answers(&world->out, start, true, 0);
+        assert(session->listener.count + notices == before);
+        assert(!is_all || !journal_listener_has_news(&session->listener, world->records));
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct journal_session session;
-    static struct settings settings;
-    static struct builder out;
+    static struct world world;
     struct bytes rest = {(const char *)data, size};
     struct journal_request request, shorter;
     size_t used, other;
-    if (!session.records)
-        open_session(&session, &settings);
+    open_world(&world);
     while (rest.size && journal_message_read(rest, VALUE_MOST, &request, &used) == JOURNAL_WHOLE) {
+        size_t number = request.identifier >> 8 & 1;
         assert(used >= JOURNAL_FIXED_BYTES && used <= rest.size);
         enum journal_reading reading =
             journal_message_read((struct bytes){rest.data, used - 1}, VALUE_MOST, &shorter, &other);
         assert(reading == JOURNAL_PARTIAL);
-        if (request.function != JOURNAL_AUTH && journal_run(&session, &request, &out) == JOURNAL_CLOSE)
-            break;
+        if (run(&world, &world.sessions[number], &request) == JOURNAL_CLOSE)
+            open_session(&world, number); /* the client comes again */
+        report(&world);
         rest.data += used;
         rest.size -= used;
     }
-    builder_clear(&out, 1 << 20);
-    records_check(session.records);
+    close_world(&world);
     return 0;
 }
