@@ -20,7 +20,8 @@ struct blob_resealing {
     struct bytes database; /* of the caller */
     struct blob_digest name;
     struct blob_upload *upload;
-    char former[BLOB_PATH]; /* its name as a former file */
+    char former[BLOB_PATH]; /* its name as a former file; "": the directory does not have it */
+    bool is_brought;        /* the directory may lose it, or not have it */
 };
 
 /* The salt is random, and no two files have the same. */
@@ -47,13 +48,15 @@ static bool copy_piece(void *context, struct bytes piece)
     return !copying->fault;
 }
 
-static enum fault copy(struct blob_resealing *resealing, const struct sealed_file_keys *keys)
+static enum fault copy(struct blob_resealing *resealing, const struct sealed_file_keys *keys,
+                       const struct blob_source *from)
 {
     struct resealed_copy copying = {resealing->upload, FAULT_NONE};
     struct blob_digest digest;
     int64_t size;
-    enum fault fault = blob_sealed_read_name(resealing->store, resealing->database, keys, &resealing->name,
-                                             copy_piece, &copying);
+    enum fault fault = from ? from->read(from->source, &resealing->name, copy_piece, &copying)
+                            : blob_sealed_read_name(resealing->store, resealing->database, keys,
+                                                    &resealing->name, copy_piece, &copying);
     if (!fault)
         fault = copying.fault;
     if (!fault)
@@ -66,13 +69,31 @@ static enum fault copy(struct blob_resealing *resealing, const struct sealed_fil
                : blob_sealed_report(SEALED_FILE_ALTERED, resealing->database, &resealing->name);
 }
 
-static enum fault begin(struct blob_resealing *resealing, const struct sealed_file_keys *keys,
-                        const struct sealed_file_head *head)
+/* Without a head the directory does not have the file. */
+static enum fault write_again(struct blob_resealing *resealing, const struct sealed_file_keys *keys,
+                              const struct sealed_file_head *head, const struct blob_source *from)
 {
-    enum fault fault = name_former(resealing->store, resealing->database, head, resealing->former);
+    enum fault fault =
+        head ? name_former(resealing->store, resealing->database, head, resealing->former) : FAULT_NONE;
     if (!fault)
         fault = blob_store_begin(resealing->store, resealing->database, keys, &resealing->upload);
-    return fault ? fault : copy(resealing, keys);
+    return fault ? fault : copy(resealing, keys, from);
+}
+
+static enum fault begin(struct blob_resealing present, const struct sealed_file_keys *keys,
+                        const struct sealed_file_head *head, const struct blob_source *from,
+                        struct blob_resealing **resealing_r)
+{
+    struct blob_resealing *resealing = malloc(sizeof *resealing);
+    if (!resealing)
+        log_fatal("out of memory blob reseal");
+    *resealing = present;
+    enum fault fault = write_again(resealing, keys, head, from);
+    if (fault)
+        blob_reseal_abandon(resealing);
+    else
+        *resealing_r = resealing;
+    return fault;
 }
 
 enum fault blob_reseal_begin(struct blob_store *store, struct bytes database,
@@ -86,18 +107,27 @@ enum fault blob_reseal_begin(struct blob_store *store, struct bytes database,
         return blob_sealed_report(SEALED_FILE_UNKNOWN, database, name);
     if (fault || sealed_file_key_id(&head) == keys->keys[keys->count - 1].id)
         return fault;
-    struct blob_resealing *resealing = calloc(1, sizeof *resealing);
-    if (!resealing)
-        log_fatal("out of memory blob reseal");
-    resealing->store = store;
-    resealing->database = database;
-    resealing->name = *name;
-    fault = begin(resealing, keys, &head);
+    const struct blob_resealing present = {.store = store, .database = database, .name = *name};
+    fault = begin(present, keys, &head, NULL, resealing_r);
     explicit_bzero(&head, sizeof head);
-    if (fault)
-        blob_reseal_abandon(resealing);
-    else
-        *resealing_r = resealing;
+    return fault;
+}
+
+enum fault blob_reseal_bring(struct blob_store *store, struct bytes database,
+                             const struct sealed_file_keys *keys, const struct blob_digest *name,
+                             const struct blob_source *from, struct blob_resealing **resealing_r)
+{
+    const struct blob_resealing present = {
+        .store = store, .database = database, .name = *name, .is_brought = true};
+    struct sealed_file_head head;
+    *resealing_r = NULL;
+    enum fault fault = blob_sealed_begin(store, database, keys, name, &head);
+    if (fault == FAULT_STALE)
+        return blob_sealed_report(SEALED_FILE_UNKNOWN, database, name);
+    if (fault && fault != FAULT_NFILE)
+        return fault;
+    fault = begin(present, keys, fault ? NULL : &head, from, resealing_r);
+    explicit_bzero(&head, sizeof head);
     return fault;
 }
 
@@ -105,6 +135,8 @@ enum fault blob_reseal_begin(struct blob_store *store, struct bytes database,
 static enum fault keep_former(struct blob_resealing *resealing)
 {
     char path[BLOB_PATH];
+    if (!*resealing->former)
+        return FAULT_NONE;
     enum fault fault = blob_store_name_file(resealing->store, resealing->database, &resealing->name, path);
     if (!fault)
         fault = blob_store_make_way(resealing->store, resealing->former);
@@ -114,7 +146,9 @@ static enum fault keep_former(struct blob_resealing *resealing)
     if (utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0 &&
         (link(path, resealing->former) == 0 || errno == EEXIST))
         return FAULT_NONE;
-    return errno == ENOENT ? FAULT_NFILE : blob_store_report("keep", path);
+    if (errno != ENOENT)
+        return blob_store_report("keep", path);
+    return resealing->is_brought ? FAULT_NONE : FAULT_NFILE;
 }
 
 enum fault blob_reseal_finish(struct blob_resealing *resealing)

@@ -23,6 +23,16 @@ struct blob_resealing;
 MUST_USE enum fault blob_reseal_begin(struct blob_store *store, struct bytes database,
                                       const struct sealed_file_keys *keys, const struct blob_digest *name,
                                       struct blob_resealing **resealing_r);
+/* The same of a file that an object store has: `read` passes the content of the file of this name, checked,
+ * as blob_sealed_read_name.  The directory may have it, too. */
+struct blob_source {
+    enum fault (*read)(void *source, const struct blob_digest *name,
+                       bool (*take)(void *context, struct bytes piece), void *context);
+    void *source;
+};
+MUST_USE enum fault blob_reseal_bring(struct blob_store *store, struct bytes database,
+                                      const struct sealed_file_keys *keys, const struct blob_digest *name,
+                                      const struct blob_source *from, struct blob_resealing **resealing_r);
 /* It takes the place of the former one, durably.  Meanwhile nothing may remove the file. */
 MUST_USE enum fault blob_reseal_finish(struct blob_resealing *resealing);
 void blob_reseal_abandon(struct blob_resealing *resealing);

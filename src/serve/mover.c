@@ -315,24 +315,30 @@ static bool move_all(struct moves *moves, const struct pg_statement *statement,
 
 /* --- files that the directory may lose --- */
 
-static enum fault drop_locked(struct moves *moves, const struct blob_digest *digest, const char *sha)
+typedef enum fault file_step(struct blob_store *store, struct bytes database,
+                             const struct blob_digest *digest);
+
+static enum fault step_locked(struct moves *moves, const struct blob_digest *digest, const char *sha,
+                              file_step *step)
 {
     const char *const names[] = {sha};
     struct pg_result *row;
     enum fault fault = run_texts(moves, &lock_away, names, COUNT_OF(names), &row);
     if (!fault && pg_get_bool(row, 0, 0))
-        fault = blob_store_remove(moves->mover->blobs, bytes_of(moves->database), digest);
-    crash_at(CRASH_MOVER_DROPPED);
+        fault = step(moves->mover->blobs, bytes_of(moves->database), digest);
+    crash_at(step == blob_store_leave ? CRASH_MOVER_LEAVING : CRASH_MOVER_DROPPED);
     return fault;
 }
 
-/* Until the end of the transaction the object store has the file, and no upload of the same bytes ends. */
-static enum fault drop(struct moves *moves, const struct blob_digest *digest, const char *sha)
+/* Until the end of the transaction the object store has the file, and no upload of the same bytes ends, nor
+ * does a command bring the file back, encrypted again. */
+static enum fault take_step(struct moves *moves, const struct blob_digest *digest, const char *sha,
+                            file_step *step)
 {
     enum fault fault = pg_execute(moves->pg, "begin");
     if (fault)
         return fault;
-    fault = drop_locked(moves, digest, sha);
+    fault = step_locked(moves, digest, sha, step);
     enum fault ended = pg_execute(moves->pg, fault ? "rollback" : "commit");
     return fault ? fault : ended;
 }
@@ -349,14 +355,9 @@ static const struct blob_entry *find_entry(const struct blob_entry *entries, siz
 /* First it is leaving, later it is gone. */
 static enum fault leave(struct moves *moves, const struct blob_entry *entry, const char *sha)
 {
-    enum fault fault = FAULT_NONE;
-    if (!entry->is_leaving) {
-        fault = blob_store_leave(moves->mover->blobs, bytes_of(moves->database), &entry->digest);
-        crash_at(CRASH_MOVER_LEAVING);
-    } else if (entry->age_s > LEAVING_S) {
-        fault = drop(moves, &entry->digest, sha);
-    }
-    return fault;
+    if (!entry->is_leaving)
+        return take_step(moves, &entry->digest, sha, blob_store_leave);
+    return entry->age_s > LEAVING_S ? take_step(moves, &entry->digest, sha, blob_store_remove) : FAULT_NONE;
 }
 
 static enum fault sweep(struct moves *moves, const struct blob_entry *entries, size_t listed)

@@ -5,8 +5,7 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "edge/digest.h"
-#include "edge/sealed_feed.h"
+#include "edge/blob_check.h"
 
 static enum moving report(const struct moved_file *file, enum moving moving, const char *what,
                           const char *problem)
@@ -23,84 +22,44 @@ static enum moving report_store(const struct moved_file *file, const char *what)
     return report(file, MOVING_AWAY, what, object_store_problem(file->store));
 }
 
-/* --- is it the file? --- */
-
-/* By its digest; of an encrypted file each chunk, its name and its size are authenticated. */
-struct moved_comparison {
-    struct digest *digest;
-    struct sealed_feed *feed; /* NULL: it is in clear */
-    bool is_unknown;          /* at the end: it is under a data key that has just been added */
-};
-
-static struct moved_comparison compare(const struct moved_file *file)
-{
-    struct moved_comparison comparison = {.digest = digest_create()};
-    if (file->keys.count)
-        comparison.feed = sealed_feed_create(&file->keys, file->digest.bytes, file->size, NULL, NULL);
-    return comparison;
-}
-
-/* An encrypted file that is wrong is noticed at the end, too. */
-static void compare_piece(const struct moved_comparison *comparison, struct bytes piece)
-{
-    if (!comparison->feed)
-        digest_add(comparison->digest, piece);
-    else if (!sealed_feed_add(comparison->feed, piece))
-        return;
-}
-
-static bool end_comparison(const struct moved_file *file, struct moved_comparison *comparison,
-                           struct moved_head *head_r)
-{
-    unsigned char present[CRYPTO_SHA256];
-    enum sealed_file_state state = comparison->feed ? sealed_feed_end(comparison->feed) : SEALED_FILE_FINE;
-    comparison->is_unknown = state == SEALED_FILE_UNKNOWN;
-    digest_end(comparison->digest, present);
-    digest_destroy(comparison->digest);
-    if (!comparison->feed)
-        return memcmp(present, file->digest.bytes, BLOB_DIGEST) == 0;
-    memcpy(head_r->bytes, sealed_feed_header(comparison->feed), sizeof head_r->bytes);
-    sealed_feed_destroy(comparison->feed);
-    return state == SEALED_FILE_FINE;
-}
-
 /* --- to the store --- */
 
 struct sending {
     struct object_upload *upload;
-    struct moved_comparison comparison;
+    struct blob_check *check;
     bool is_taken;
 };
 
 static bool send_piece(void *context, struct bytes piece)
 {
     struct sending *sending = context;
-    compare_piece(&sending->comparison, piece);
+    blob_check_add(sending->check, piece);
     sending->is_taken = object_store_write(sending->upload, piece);
     return sending->is_taken;
 }
 
 static enum moving write_object(const struct moved_file *file, struct moved_head *head_r)
 {
-    struct sending sending = {object_store_begin(file->store, file->object, file->size), compare(file), true};
+    struct sending sending = {object_store_begin(file->store, file->object, file->size),
+                              blob_check_begin(&file->keys, &file->digest, file->size), true};
     enum fault fault = blob_store_read(file->blobs, file->database, &file->digest, send_piece, &sending);
-    bool is_right = end_comparison(file, &sending.comparison, head_r);
-    if (!fault && sending.is_taken && is_right)
+    enum sealed_file_state state = blob_check_end(sending.check, head_r->bytes);
+    if (!fault && sending.is_taken && state == SEALED_FILE_FINE)
         return object_store_finish(sending.upload) ? MOVING_DONE
                                                    : report_store(file, "cannot write an object");
     object_store_abandon(sending.upload);
     if (!sending.is_taken)
         return report_store(file, "cannot write an object");
-    if (!fault && sending.comparison.is_unknown)
+    if (!fault && state == SEALED_FILE_UNKNOWN)
         return report(file, MOVING_LOCAL, "a file waits for the next round", "its data key is new");
     return fault && fault != FAULT_NFILE ? MOVING_LOCAL
                                          : report(file, MOVING_WRONG, "a file is damaged",
                                                   fault ? "it is missing" : "its bytes differ");
 }
 
-static bool compare_next(void *context, struct bytes piece)
+static bool check_piece(void *context, struct bytes piece)
 {
-    compare_piece(context, piece);
+    blob_check_add(context, piece);
     return true;
 }
 
@@ -114,10 +73,10 @@ static enum moving read_back(const struct moved_file *file, const struct moved_h
         return report_store(file, "cannot read an object back");
     if (size != file->size)
         return report(file, MOVING_AWAY, "cannot read an object back", "it has another size");
-    struct moved_comparison comparison = compare(file);
-    bool is_read = object_store_read(file->store, file->object, size, compare_next, &comparison);
-    bool is_right =
-        end_comparison(file, &comparison, &present) && memcmp(&present, head, sizeof present) == 0;
+    struct blob_check *check = blob_check_begin(&file->keys, &file->digest, file->size);
+    bool is_read = object_store_read(file->store, file->object, size, check_piece, check);
+    bool is_right = blob_check_end(check, present.bytes) == SEALED_FILE_FINE &&
+                    memcmp(&present, head, sizeof present) == 0;
     if (!is_read)
         return report_store(file, "cannot read an object back");
     return is_right ? MOVING_DONE
@@ -136,23 +95,22 @@ enum moving mover_file_send(const struct moved_file *file, struct moved_head *he
 
 struct bringing {
     struct blob_upload *upload;
-    struct moved_comparison comparison;
+    struct blob_check *check;
     enum fault fault;
 };
 
 static bool bring_piece(void *context, struct bytes piece)
 {
     struct bringing *bringing = context;
-    compare_piece(&bringing->comparison, piece);
+    blob_check_add(bringing->check, piece);
     bringing->fault = blob_store_write(bringing->upload, piece);
     return !bringing->fault;
 }
 
 static enum moving receive(const struct moved_file *file, struct bringing *bringing)
 {
-    struct moved_head head;
     bool is_read = object_store_read(file->store, file->object, file->size, bring_piece, bringing);
-    bool is_right = end_comparison(file, &bringing->comparison, &head);
+    bool is_right = blob_check_end(bringing->check, NULL) == SEALED_FILE_FINE;
     if (!is_read)
         return report_store(file, "cannot read an object");
     if (bringing->fault)
@@ -167,7 +125,7 @@ static enum moving bring(const struct moved_file *file)
     struct bringing bringing = {.fault = FAULT_NONE};
     if (blob_store_begin(file->blobs, file->database, NULL, &bringing.upload))
         return MOVING_LOCAL;
-    bringing.comparison = compare(file);
+    bringing.check = blob_check_begin(&file->keys, &file->digest, file->size);
     enum moving moving = receive(file, &bringing);
     if (!moving)
         return blob_store_finish(bringing.upload) ? MOVING_LOCAL : MOVING_DONE;

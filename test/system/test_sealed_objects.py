@@ -201,17 +201,128 @@ def test_a_client_that_takes_nothing_holds_no_process(vault):
         got += pieces  # and it goes on where it was
     assert b''.join(got) == body
     vault.put('vault', {'c': 'Note', 'id': 'n', 'items': [{'c': 'P', 'k': 'large', 'del': True}]})
+    vault.psql('vault', f'update blob_ref set ended = {LONG_AGO} where ended is not null')  # and nothing refers to it any more
+    vault.psql('vault', f'update blob set touched = {LONG_AGO}; delete from blob_claim')
+    vault.psql('vault', 'delete from blob_ref where ended is not null')
+
+
+def keys_of_rows(stack):
+    """The data keys of the objects; None: of a file that the directory has."""
+    return {key for key, in stack.psql('vault', "select ('x' || encode(substring(head from 9 for 8), 'hex'))::bit(64)::bigint from blob")}
+
+
+def copies(stack):
+    return {name: content for name, content in stack.service.objects.items() if '-' not in name.rpartition('/')[2]}
+
+
+def test_copies_are_as_the_files_are_stored(vault):
+    """And each command is right about them, whatever the store has done to them."""
+    assert 'missing' in vault.admin('files', 'verify', 'vault', 'own', status=1).out
+    out = vault.admin('files', 'copy', 'vault', 'own').out
+    made = copies(vault)
+    assert out.startswith(f'vault: {len(BODIES)} files copied') and len(made) == len(BODIES)
+    stored = {content for name, content in vault.service.objects.items() if name not in made}
+    assert set(made.values()) <= stored and PLANTED not in b''.join(made.values())
+    assert not {hashlib.sha256(body).hexdigest() for body in BODIES.values()} & {name.rpartition('/')[2] for name in made}
+    assert f'0 files copied, 0 bytes; {len(BODIES)} already there' in vault.admin('files', 'copy', 'vault', 'own').out
+    assert f'{len(BODIES)} files read' in vault.admin('files', 'verify', 'vault', 'own').out
+    name, content = max(made.items(), key=lambda item: len(item[1]))
+    other = max((each for each in made.values() if each != content), key=len)
+    for wrong in (content[:200] + bytes([content[200] ^ 1]) + content[201:], content[:-1] + bytes([content[-1] ^ 1]), content[:-1],
+                  other + bytes(len(content) - len(other)), bytes(len(content))):
+        vault.service.objects[name] = wrong
+        assert '1 are missing or damaged' in vault.admin('files', 'verify', 'vault', 'own', status=1).out
+    assert '1 files copied' in vault.admin('files', 'copy', 'vault', 'own').out  # its header was another one
+    assert vault.service.objects[name] == content
+
+
+def test_copies_come_back_only_if_they_are_right(vault):
+    move(vault, 'directory', is_whole=False)
+    wait_until(lambda: len(files(vault)) >= len(BODIES), PATIENCE_S, 'files in the directory')
+    made, lost = copies(vault), {path: (path.read_bytes(), path.stat().st_mode, path.stat().st_uid) for path in files(vault)}
+    name, content = max(made.items(), key=lambda item: len(item[1]))
+    for path in lost:
+        path.unlink()
+    vault.service.objects[name] = content[:-1] + bytes([content[-1] ^ 1])
+    assert '1 are missing or damaged' in vault.admin('files', 'fetch', 'vault', 'own', status=1).out
+    assert len(files(vault)) == len(BODIES) - 1
+    vault.service.objects[name] = content
+    assert vault.admin('files', 'fetch', 'vault', 'own').out.startswith('vault: 1 files fetched')
+    for path in files(vault):
+        assert lost[path] == (path.read_bytes(), path.stat().st_mode, path.stat().st_uid)
+    check(vault)
+    for each in made:
+        del vault.service.objects[each]
+    move(vault, 'own')
+
+
+def test_objects_are_encrypted_again_while_they_are_read(vault):
+    """The former object stays for whoever reads it; a run that was killed goes on."""
+    before = dict(vault.service.objects)
+    vault.admin('ns', 'keys', 'vault', '--new')
+    vault.set(debug_die_at='blob-replaced')
+    died = vault.admin('ns', 'keys', 'vault', '--reseal', status=None)
+    assert died.status != 0
+    vault.set(debug_die_at='')
+    check(vault)
+    wrong, ending = [], threading.Event()
+
+    def read():
+        while not ending.is_set():
+            try:
+                check(vault)
+            except AssertionError as found:
+                wrong.append(found)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        vault.admin('ns', 'keys', 'vault', '--reseal')
+        wait_until(lambda: places(vault) == {'own'} and keys_of_rows(vault) == {2}, PATIENCE_S, 'objects under the newest key')
+        wait_until(lambda: age(vault) or not files(vault), PATIENCE_S, 'files in the store only')
+    finally:
+        ending.set()
+        reader.join()
+    assert not wrong
+    assert before.items() <= vault.service.objects.items()  # a download that has begun goes on
+    vault.psql('vault', f'update blob_left set since = {LONG_AGO}')
+    wait_until(lambda: not before.keys() & vault.service.objects.keys(), PATIENCE_S, 'the end of the former objects')
+    check(vault)
+    assert 'files encrypted again: 0,' in vault.admin('ns', 'keys', 'vault', '--reseal').out
+    assert 'damaged' not in vault.admin('files', 'verify', 'vault').out
+    assert PLANTED not in everything(vault.folder) + b''.join(vault.service.objects.values())
+
+
+def test_a_damaged_object_stays_and_a_copy_follows_the_key(vault):
+    vault.admin('files', 'copy', 'vault', 'own')
+    former = copies(vault)
+    vault.admin('ns', 'keys', 'vault', '--new')
+    names = [name for name in vault.service.objects if name not in former]
+    name = max(names, key=lambda each: len(vault.service.objects[each]))
+    content = vault.service.objects[name]
+    vault.service.objects[name] = content[:-1] + bytes([content[-1] ^ 1])
+    failed = vault.admin('ns', 'keys', 'vault', '--reseal', status=1)
+    assert f'{name.rpartition("/")[2].partition("-")[0]}: the file was altered' in failed.error
+    wait_until(lambda: keys_of_rows(vault) == {2, 3} and places(vault) == {'own'}, PATIENCE_S, 'the others under the newest key')
+    vault.service.objects[name] = content
+    assert 'files encrypted again: 1,' in vault.admin('ns', 'keys', 'vault', '--reseal').out
+    check(vault)
+    wait_until(lambda: keys_of_rows(vault) == {3}, PATIENCE_S, 'all under the newest key')
+    assert f'{len(BODIES)} files copied' in vault.admin('files', 'copy', 'vault', 'own').out
+    assert not set(former.values()) & set(copies(vault).values())
+    for each in former:
+        del vault.service.objects[each]
 
 
 def test_files_move_back_under_another_key(vault):
-    vault.admin('ns', 'keys', 'vault', '--new')
-    count, = vault.psql('vault', 'select count(*) from blob')[0]  # with one that no document has any more
-    assert f'{count} files in object stores are not under the newest key' in vault.admin('ns', 'keys', 'vault', '--reseal', status=1).error
+    vault.psql('vault', f'update blob_left set since = {LONG_AGO}')
+    count, = vault.psql('vault', 'select count(*) from blob')[0]
     move(vault, 'directory')
+    vault.admin('ns', 'keys', 'vault', '--new')
     check(vault)
-    assert {key_of(path) for path in files(vault)} == {1}
+    assert {key_of(path) for path in files(vault)} == {3}
     assert f'files encrypted again: {count},' in vault.admin('ns', 'keys', 'vault', '--reseal').out
-    assert {key_of(path) for path in files(vault)} == {2}
+    assert {key_of(path) for path in files(vault)} == {4}
     check(vault)
     move(vault, 'own', is_whole=False)
     wait_until(lambda: all(path.stat().st_mode & 0o1000 for path in files(vault)), PATIENCE_S, 'files leave the directory')

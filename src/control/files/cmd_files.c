@@ -1,5 +1,7 @@
 /* cmd_files: `stampctl files check, copy, fetch, place, verify`: the files of attachments, and their copies
- * in an object store, as <prefix><database>/<digest>. */
+ * in an object store, as <prefix><database>/<digest>.
+ * Those of an encrypted namespace are copied as they are stored: `digest` is the name of the file then,
+ * `size` its size there. */
 #include "control/control.h"
 
 #include <errno.h>
@@ -15,7 +17,8 @@
 #include "control/files/stored_files.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
-#include "edge/digest.h"
+#include "edge/blob_check.h"
+#include "edge/crypto.h"
 #include "edge/object_stores.h"
 
 enum { TIMEOUT_S = 60, TIMEOUT_MOST_S = 3600, CHECK_BYTES = 64, RANDOM_BYTES = 16 };
@@ -28,7 +31,7 @@ struct files_run {
     struct object_store *store;  /* NULL: none */
     const char *store_name;
     int64_t done, done_bytes, skipped, wrong;
-    const struct data_keys *keys; /* of the namespace; none: it is not encrypted */
+    struct sealed_file_keys keys; /* of the namespace; none: it is not encrypted */
 };
 
 /* --- one file --- */
@@ -64,22 +67,36 @@ static bool report_missing(struct files_run *run, const struct files_entry *entr
 
 static bool measure_local(struct files_run *run, const struct files_entry *entry, int64_t *size_r)
 {
-    return stored_files_measure(run->stored, &entry->digest, size_r) == FAULT_NONE;
+    return stored_files_measure_name(run->stored, &entry->digest, size_r) == FAULT_NONE;
+}
+
+static struct blob_check *begin_check(const struct files_run *run, const struct files_entry *entry)
+{
+    return blob_check_begin(&run->keys, &entry->digest, entry->size);
+}
+
+static bool report_bytes(struct files_run *run, const struct files_entry *entry, const char *where,
+                         enum sealed_file_state state)
+{
+    return report_wrong(run, entry, where,
+                        state == SEALED_FILE_UNKNOWN ? "it is under a data key that is not there"
+                        : run->keys.count            ? "the file was altered or cut off"
+                                                     : "the bytes do not match the digest");
 }
 
 /* --- copy --- */
 
-/* The bytes are sent to the store and hashed in one pass. */
+/* The bytes are sent to the store and checked in one pass. */
 struct copying {
     struct object_upload *upload;
-    struct digest *digest;
+    struct blob_check *check;
     bool is_taken;
 };
 
 static bool copy_piece(void *context, struct bytes piece)
 {
     struct copying *copying = context;
-    digest_add(copying->digest, piece);
+    blob_check_add(copying->check, piece);
     copying->is_taken = object_store_write(copying->upload, piece);
     return copying->is_taken;
 }
@@ -87,13 +104,11 @@ static bool copy_piece(void *context, struct bytes piece)
 /* A damaged file is not copied. */
 static bool upload(struct files_run *run, const struct files_entry *entry, const char *name)
 {
-    struct copying copying = {object_store_begin(run->store, name, entry->size), digest_create(), true};
-    char sha[CRYPTO_SHA256_HEX + 1];
-    enum fault fault = stored_files_read(run->stored, &entry->digest, copy_piece, &copying);
-    digest_end_hex(copying.digest, sha);
-    digest_destroy(copying.digest);
-    bool is_right = !fault && copying.is_taken && strcmp(sha, entry->sha) == 0;
-    if (is_right) {
+    struct copying copying = {object_store_begin(run->store, name, entry->size), begin_check(run, entry),
+                              true};
+    enum fault fault = stored_files_read_bytes(run->stored, &entry->digest, copy_piece, &copying);
+    enum sealed_file_state state = blob_check_end(copying.check, NULL);
+    if (!fault && copying.is_taken && state == SEALED_FILE_FINE) {
         if (!object_store_finish(copying.upload))
             return report_store(run, name);
         run->done++;
@@ -105,7 +120,30 @@ static bool upload(struct files_run *run, const struct files_entry *entry, const
         return report_store(run, name);
     return fault == FAULT_NFILE ? report_missing(run, entry, "copy")
            : fault              ? false
-                                : report_wrong(run, entry, "copy", "the bytes do not match the digest");
+                                : report_bytes(run, entry, "copy", state);
+}
+
+static bool keep_header(void *context, struct bytes piece)
+{
+    if (piece.size == SEALED_FILE_HEADER)
+        memcpy(context, piece.data, SEALED_FILE_HEADER);
+    return true;
+}
+
+/* Of an object of the right size: a file that was encrypted again has the size that it had, and another
+ * header. */
+static bool is_same_file(struct files_run *run, const struct files_entry *entry, const char *name,
+                         bool *is_same_r)
+{
+    unsigned char here[SEALED_FILE_HEADER], there[SEALED_FILE_HEADER] = {0};
+    *is_same_r = true;
+    if (!run->keys.count)
+        return true;
+    if (!object_store_read_part(run->store, name, 0, sizeof there, sizeof there, keep_header, there))
+        return report_store(run, name);
+    enum fault fault = stored_files_read_header(run->stored, &entry->digest, here);
+    *is_same_r = !fault && memcmp(here, there, sizeof here) == 0;
+    return !fault || fault == FAULT_NFILE; /* the copy reports a file that is missing here */
 }
 
 static bool copy_one(void *context, const struct files_entry *entry)
@@ -113,10 +151,13 @@ static bool copy_one(void *context, const struct files_entry *entry)
     struct files_run *run = context;
     char name[NAME_BYTES];
     int64_t there, here;
+    bool is_same = false;
     name_object(run, entry, name);
     if (!object_store_measure(run->store, name, &there))
         return report_store(run, name);
-    if (there == entry->size) {
+    if (there == entry->size && !is_same_file(run, entry, name, &is_same))
+        return false;
+    if (is_same) {
         run->skipped++;
         return true;
     }
@@ -131,37 +172,43 @@ static bool copy_one(void *context, const struct files_entry *entry)
 
 struct fetching {
     struct blob_upload *upload;
+    struct blob_check *check;
     enum fault fault;
 };
 
 static bool fetch_piece(void *context, struct bytes piece)
 {
     struct fetching *fetching = context;
+    blob_check_add(fetching->check, piece);
     fetching->fault = blob_store_write(fetching->upload, piece);
     return !fetching->fault;
 }
 
-/* The file appears only if its bytes have the digest. */
+/* The file appears only if its bytes are right. */
 static bool download(struct files_run *run, const struct files_entry *entry, const char *name)
 {
-    struct fetching fetching = {NULL, FAULT_NONE};
-    struct blob_digest digest;
-    int64_t size;
+    struct fetching fetching = {NULL, NULL, FAULT_NONE};
     if (blob_store_begin(run->blobs, bytes_of(run->walk.target.conf->database), NULL, &fetching.upload))
         return false;
+    fetching.check = begin_check(run, entry);
     bool is_read = object_store_read(run->store, name, entry->size, fetch_piece, &fetching);
-    if (!is_read || fetching.fault || blob_store_seal(fetching.upload, &digest, &size)) {
+    enum sealed_file_state state = blob_check_end(fetching.check, NULL);
+    if (!is_read || fetching.fault) {
         blob_store_abandon(fetching.upload);
         return is_read ? false : report_store(run, name);
     }
-    if (memcmp(digest.bytes, entry->digest.bytes, BLOB_DIGEST) != 0) {
+    if (state != SEALED_FILE_FINE) {
         blob_store_abandon(fetching.upload);
-        return report_wrong(run, entry, run->store_name, "the bytes do not match the digest");
+        return report_bytes(run, entry, run->store_name, state);
+    }
+    if (blob_store_seal_as(fetching.upload, &entry->digest)) {
+        blob_store_abandon(fetching.upload);
+        return false;
     }
     if (blob_store_finish(fetching.upload))
         return false;
     run->done++;
-    run->done_bytes += size;
+    run->done_bytes += entry->size;
     return true;
 }
 
@@ -186,38 +233,18 @@ static bool fetch_one(void *context, const struct files_entry *entry)
 
 /* --- verify --- */
 
-static bool hash_piece(void *context, struct bytes piece)
+static bool check_piece(void *context, struct bytes piece)
 {
-    digest_add(context, piece);
+    blob_check_add(context, piece);
     return true;
-}
-
-static bool skip_piece(void *context UNUSED, struct bytes piece UNUSED)
-{
-    return true;
-}
-
-/* Its name, its size and each chunk are authenticated. */
-static bool verify_sealed(struct files_run *run, const struct files_entry *entry)
-{
-    enum fault fault = stored_files_read_name(run->stored, &entry->digest, skip_piece, NULL);
-    if (fault == FAULT_NFILE)
-        return report_missing(run, entry, "verify");
-    if (fault && fault != FAULT_BCONTENT)
-        return false;
-    run->done++;
-    run->done_bytes += entry->size;
-    return !fault || report_wrong(run, entry, "verify", "the file was altered or cut off");
 }
 
 static bool verify_one(void *context, const struct files_entry *entry)
 {
     struct files_run *run = context;
     const char *where = run->store ? run->store_name : "verify";
-    char name[NAME_BYTES], sha[CRYPTO_SHA256_HEX + 1];
+    char name[NAME_BYTES];
     int64_t size;
-    if (run->keys->count)
-        return verify_sealed(run, entry);
     name_object(run, entry, name);
     if (run->store && !object_store_measure(run->store, name, &size))
         return report_store(run, name);
@@ -225,17 +252,15 @@ static bool verify_one(void *context, const struct files_entry *entry)
         return false;
     if (size != entry->size)
         return report_missing(run, entry, where);
-    struct digest *digest = digest_create();
-    bool is_read = run->store ? object_store_read(run->store, name, size, hash_piece, digest)
-                              : !stored_files_read(run->stored, &entry->digest, hash_piece, digest);
-    digest_end_hex(digest, sha);
-    digest_destroy(digest);
+    struct blob_check *check = begin_check(run, entry);
+    bool is_read = run->store ? object_store_read(run->store, name, size, check_piece, check)
+                              : !stored_files_read_bytes(run->stored, &entry->digest, check_piece, check);
+    enum sealed_file_state state = blob_check_end(check, NULL);
     if (!is_read)
         return run->store ? report_store(run, name) : false;
     run->done++;
     run->done_bytes += size;
-    return strcmp(sha, entry->sha) == 0 ||
-           report_wrong(run, entry, where, "the bytes do not match the digest");
+    return state == SEALED_FILE_FINE || report_bytes(run, entry, where, state);
 }
 
 /* --- the commands --- */
@@ -268,14 +293,12 @@ static bool become_owner(const char *directory, int64_t *group_r)
     return is_fine;
 }
 
-/* The name of a file says nothing about its bytes there, so object stores have no copies of them. */
 static bool read_keys(struct control *control, struct files_run *run)
 {
     struct data_keys *keys;
-    if ((run->store && !ns_keys_refuse(control, run->walk.target.pg, "copies in object stores")) ||
-        !ns_keys_read(control, run->walk.target.pg, &keys))
+    if (!ns_keys_read(control, run->walk.target.pg, &keys))
         return false;
-    run->keys = keys;
+    run->keys = data_keys_of_files(keys);
     return true;
 }
 
@@ -322,10 +345,8 @@ static int work(struct control *control, const struct files_command *files, int 
     run.store_name = words[1];
     bool is_fine = (!words[1] || open_store(control, words[1], timeout_s, &run.store)) &&
                    files_walk_open(&run.walk, control, words[0]) && read_keys(control, &run);
-    if (is_fine) {
+    if (is_fine)
         run.stored = stored_files_open(control, run.walk.target.conf->database);
-        stored_files_set_keys(run.stored, run.keys);
-    }
     if (is_fine && files->is_writer)
         is_fine = stored_files_connect(run.stored) && become_owner(directory, &group);
     if (is_fine) {

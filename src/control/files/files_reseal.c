@@ -1,18 +1,22 @@
-/* files_reseal: the shelves of the directory.  The row of a file is locked while it is replaced, so that no
- * cleaner removes it at the same time. */
+/* files_reseal: the shelves of the directory, then the files of object stores, which come to the directory by
+ * it: the mover sends them again (serve/mover.h).  The row of a file is locked while it is replaced, so that
+ * no cleaner removes it at the same time, nor the mover. */
 #include "control/files/files_reseal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/identity.h"
+#include "control/files/stored_files.h"
 #include "control/message.h"
 #include "edge/blob_reseal.h"
 #include "edge/mapping.h"
 
-enum { REPORT_EVERY_MS = 5000 };
+enum { REPORT_EVERY_MS = 5000, PAGE = 100, NAME_BYTES = 160 };
+#define LEAVING "1 hour"
 
 struct files_reseal {
     struct control *control;
@@ -20,7 +24,8 @@ struct files_reseal {
     struct bytes database;
     struct sealed_file_keys keys;
     struct blob_store *store;
-    struct arena *arena; /* of a file */
+    struct stored_files *stored; /* reads objects */
+    struct arena *arena;         /* of a file */
     int64_t seen, done, bytes, wrong, reported_ms;
 };
 
@@ -30,6 +35,15 @@ static bool query(struct files_reseal *run, const char *sql, struct pg_params *p
     struct control own = *run->control;
     own.arena = run->arena;
     return control_query(&own, run->pg, "encrypting the files again", sql, params, row_r);
+}
+
+static void show_progress(struct files_reseal *run)
+{
+    run->seen++;
+    if (clock_monotonic_ms() - run->reported_ms >= REPORT_EVERY_MS) {
+        run->reported_ms = clock_monotonic_ms();
+        fprintf(stderr, "  %lld files\n", (long long)run->seen);
+    }
 }
 
 /* True also of a file that is not there any more. */
@@ -77,14 +91,10 @@ static bool reseal(struct files_reseal *run, const struct blob_entry *entry)
 {
     struct blob_resealing *resealing = NULL;
     arena_reset(run->arena);
+    show_progress(run);
     enum fault fault = entry->is_leaving ? FAULT_NONE
                                          : blob_reseal_begin(run->store, run->database, &run->keys,
                                                              &entry->digest, &resealing);
-    run->seen++;
-    if (clock_monotonic_ms() - run->reported_ms >= REPORT_EVERY_MS) {
-        run->reported_ms = clock_monotonic_ms();
-        fprintf(stderr, "  %lld files\n", (long long)run->seen);
-    }
     return resealing ? replace(run, entry, resealing) : settle(run, &entry->digest, fault);
 }
 
@@ -114,25 +124,129 @@ static bool lock(struct files_reseal *run)
     return is_held;
 }
 
-/* Those of object stores are not reached here. */
-static bool report_objects(struct files_reseal *run)
+/* --- files of object stores --- */
+
+struct stored_file {
+    struct blob_digest digest;
+    char sha[BLOB_HEX + 1], object[NAME_BYTES];
+    int64_t size;
+};
+
+static enum fault read_object(void *source, const struct blob_digest *name,
+                              bool (*take)(void *context, struct bytes piece), void *context)
+{
+    return stored_files_read_name(source, name, take, context);
+}
+
+static void add_names(struct files_reseal *run, const struct stored_file *file, struct pg_params *params)
+{
+    pg_params_start(params, run->arena);
+    pg_params_add_text(params, bytes_of(file->sha));
+    pg_params_add_text(params, bytes_of(file->object));
+}
+
+/* The directory has the file durably before its object is given up.  Whoever reads that one goes on for
+ * LEAVING: the file of the directory would not continue it. */
+static bool release(struct files_reseal *run, const struct stored_file *file)
 {
     struct pg_params params;
     struct pg_result *row;
+    add_names(run, file, &params);
+    if (!query(run, "select stampd.blob_object_release($1, $2)", &params, &row))
+        return false;
+    add_names(run, file, &params);
+    return query(run,
+                 "update stampd.blob_left set since = stampd.stamp_of(now() + interval '" LEAVING
+                 "') where object = $2 and $1 <> '' returning object",
+                 &params, &row);
+}
+
+static bool bring_back(struct files_reseal *run, const struct stored_file *file,
+                       struct blob_resealing *resealing)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    add_names(run, file, &params);
+    if (!control_execute(run->pg, "encrypting the files again", "begin") ||
+        !query(run,
+               "select from stampd.blob where digest = decode($1, 'hex') and object = $2 and not removing"
+               " for update",
+               &params, &row)) {
+        blob_reseal_abandon(resealing);
+        return false;
+    }
+    bool is_there = pg_rows(row) == 1;
+    enum fault fault = FAULT_NONE;
+    if (is_there)
+        fault = blob_reseal_finish(resealing);
+    else
+        blob_reseal_abandon(resealing);
+    if (is_there && !fault) {
+        if (!release(run, file))
+            return false;
+        run->done++;
+        run->bytes += file->size;
+    }
+    return settle(run, &file->digest, fault) &&
+           control_execute(run->pg, "encrypting the files again", "commit");
+}
+
+static bool reseal_object(struct files_reseal *run, const struct stored_file *file)
+{
+    struct blob_resealing *resealing;
+    const struct blob_source from = {read_object, run->stored};
+    arena_reset(run->arena);
+    show_progress(run);
+    enum fault fault =
+        blob_reseal_bring(run->store, run->database, &run->keys, &file->digest, &from, &resealing);
+    return resealing ? bring_back(run, file, resealing) : settle(run, &file->digest, fault);
+}
+
+/* Those after `last` that are not under the newest key.  -1: reported. */
+static int read_page(struct files_reseal *run, const char *last, struct stored_file page_r[PAGE])
+{
+    enum { SHA, SIZE, OBJECT };
+    struct pg_params params;
+    struct pg_result *rows;
     arena_reset(run->arena);
     pg_params_start(&params, run->arena);
     pg_params_add_i64(&params, run->keys.keys[run->keys.count - 1].id);
+    pg_params_add_text(&params, bytes_of(last));
+    pg_params_add_i64(&params, PAGE);
     if (!query(run,
-               "select count(*) from stampd.blob where store is not null"
-               " and substring(head from 9 for 8) is distinct from int8send($1::bigint)",
-               &params, &row))
-        return false;
-    int64_t count = pg_get_i64(row, 0, 0);
-    if (count)
-        message_print("%lld files in object stores are not under the newest key: move them to the directory "
-                      "(files place), run the command again, and move them back",
-                      (long long)count);
-    return !count;
+               "select encode(digest, 'hex'), size, object from stampd.blob where store is not null"
+               " and not removing and substring(head from 9 for 8) is distinct from int8send($1::bigint)"
+               " and digest > decode($2, 'hex') order by digest limit $3::bigint",
+               &params, &rows))
+        return -1;
+    for (int row = 0; row < pg_rows(rows); row++) {
+        struct stored_file *file = &page_r[row];
+        struct bytes sha = pg_get_text(rows, row, SHA), object = pg_get_text(rows, row, OBJECT);
+        if (!blob_store_read_digest(sha, &file->digest) || object.size >= sizeof file->object) {
+            message_print("the row of a file is damaged");
+            return -1;
+        }
+        blob_store_write_digest(&file->digest, file->sha);
+        snprintf(file->object, sizeof file->object, "%.*s", (int)object.size, object.data);
+        file->size = pg_get_i64(rows, row, SIZE);
+    }
+    return pg_rows(rows);
+}
+
+static bool reseal_objects(struct files_reseal *run)
+{
+    struct stored_file page[PAGE];
+    char last[BLOB_HEX + 1] = "";
+    bool is_fine = true;
+    for (int count = PAGE; is_fine && count == PAGE;) {
+        count = read_page(run, last, page);
+        is_fine = count >= 0;
+        for (int i = 0; i < count && is_fine; i++)
+            is_fine = reseal_object(run, &page[i]);
+        if (count > 0)
+            memcpy(last, page[count - 1].sha, sizeof last);
+    }
+    return is_fine;
 }
 
 bool files_reseal_run(struct control *control, const struct ns_target *target, const struct data_keys *keys)
@@ -144,16 +258,19 @@ bool files_reseal_run(struct control *control, const struct ns_target *target, c
         .database = bytes_of(target->conf->database),
         .keys = data_keys_of_files(keys),
         .store = blob_store_open(settings->blob_directory, identity_socket_group(settings)),
+        .stored = stored_files_open(control, target->conf->database),
         .arena = arena_create("files that are encrypted again"),
         .reported_ms = clock_monotonic_ms(),
     };
     crash_arm(settings->debug_die_at, mapping_share);
+    stored_files_set_keys(run.stored, keys);
     bool is_fine = lock(&run);
     for (int shelf = 0; shelf < BLOB_SHELVES && is_fine; shelf++)
         is_fine = reseal_shelf(&run, shelf);
+    is_fine = is_fine && reseal_objects(&run);
     printf("files encrypted again: %lld, %lld bytes%s\n", (long long)run.done, (long long)run.bytes,
            is_fine ? "" : "; not finished: run the command again");
-    is_fine = is_fine && report_objects(&run);
+    stored_files_close(run.stored);
     blob_store_close(run.store);
     arena_destroy(run.arena);
     return is_fine && !run.wrong;

@@ -128,8 +128,8 @@ static enum fault report(const struct stored_files *files, const struct stored_o
 
 /* --- files --- */
 
-/* By its name: in an encrypted namespace its size is that of the file. */
-static enum fault measure(struct stored_files *files, const struct blob_digest *name, int64_t *size_r)
+enum fault stored_files_measure_name(struct stored_files *files, const struct blob_digest *name,
+                                     int64_t *size_r)
 {
     struct stored_object object = {.size = -1};
     enum fault fault = FAULT_NONE;
@@ -149,7 +149,7 @@ static enum fault measure(struct stored_files *files, const struct blob_digest *
 enum fault stored_files_measure(struct stored_files *files, const struct blob_digest *digest, int64_t *size_r)
 {
     const struct blob_digest name = blob_sealed_name(&files->keys, digest);
-    enum fault fault = measure(files, &name, size_r);
+    enum fault fault = stored_files_measure_name(files, &name, size_r);
     if (!fault && *size_r >= 0)
         *size_r = blob_sealed_clear_size(&files->keys, *size_r);
     return fault;
@@ -199,6 +199,57 @@ enum fault stored_files_read(struct stored_files *files, const struct blob_diges
 {
     const struct blob_digest name = blob_sealed_name(&files->keys, digest);
     return stored_files_read_name(files, &name, take, context);
+}
+
+/* --- bytes --- */
+
+/* Of a file: all of it, or its header only. */
+static enum fault read_stored(struct stored_files *files, const struct blob_digest *name, bool is_header,
+                              bool (*take)(void *context, struct bytes piece), void *context)
+{
+    struct stored_object object;
+    const struct bytes database = bytes_of(files->database);
+    enum fault fault = blob_store_read(files->blobs, database, name, take, context);
+    if (fault != FAULT_NFILE)
+        return fault;
+    fault = find_object(files, name, &object);
+    if (!fault && !object.store) /* it has just moved to the directory, or is nowhere */
+        return blob_store_read(files->blobs, database, name, take, context);
+    if (fault)
+        return fault;
+    bool is_read = is_header ? object_store_read_part(files->store, object.name, 0, SEALED_FILE_HEADER,
+                                                      SEALED_FILE_HEADER, take, context)
+                             : object_store_read(files->store, object.name, object.size, take, context);
+    return is_read ? FAULT_NONE : report(files, &object);
+}
+
+enum fault stored_files_read_bytes(struct stored_files *files, const struct blob_digest *name,
+                                   bool (*take)(void *context, struct bytes piece), void *context)
+{
+    return read_stored(files, name, false, take, context);
+}
+
+struct stored_header {
+    unsigned char *bytes;
+    size_t size;
+};
+
+static bool take_header(void *context, struct bytes piece)
+{
+    struct stored_header *header = context;
+    size_t taken =
+        piece.size < SEALED_FILE_HEADER - header->size ? piece.size : SEALED_FILE_HEADER - header->size;
+    memcpy(header->bytes + header->size, piece.data, taken);
+    header->size += taken;
+    return header->size < SEALED_FILE_HEADER;
+}
+
+enum fault stored_files_read_header(struct stored_files *files, const struct blob_digest *name,
+                                    unsigned char header_r[SEALED_FILE_HEADER])
+{
+    struct stored_header header = {header_r, 0};
+    memset(header_r, 0, SEALED_FILE_HEADER);
+    return read_stored(files, name, true, take_header, &header);
 }
 
 /* --- all objects --- */

@@ -30,6 +30,16 @@ MUST_USE enum fault stored_files_read(struct stored_files *files, const struct b
 MUST_USE enum fault stored_files_read_name(struct stored_files *files, const struct blob_digest *name,
                                            bool (*take)(void *context, struct bytes piece), void *context);
 
+/* The size of the file as it is stored, and its bytes, encrypted or not, for a caller who checks them
+ * (edge/blob_check.h).  size_r and faults as above. */
+MUST_USE enum fault stored_files_measure_name(struct stored_files *files, const struct blob_digest *name,
+                                              int64_t *size_r);
+MUST_USE enum fault stored_files_read_bytes(struct stored_files *files, const struct blob_digest *name,
+                                            bool (*take)(void *context, struct bytes piece), void *context);
+/* The header of an encrypted file, unchecked; zeros: it has none. */
+MUST_USE enum fault stored_files_read_header(struct stored_files *files, const struct blob_digest *name,
+                                             unsigned char header_r[SEALED_FILE_HEADER]);
+
 /* Removes the objects of a namespace that is being dropped.  What cannot be removed is reported, and stays.
  */
 void stored_files_remove_objects(struct control *control, const char *database);
