@@ -5,14 +5,13 @@ import hashlib
 import json
 import os
 import random
-import shutil
 import subprocess
 import threading
 
 import pytest
 import requests
 
-from stack import BUILD, PATIENCE_S, SERVER_USER, children, give, name_of, refused, run_program, wait_until
+from stack import BUILD, PATIENCE_S, children, give, name_of, refused, run_program, wait_until
 from test_uploads import create as begin_upload, patch
 from vault import create, new_site_key
 
@@ -290,18 +289,6 @@ def test_archives(vault, tmp_path):
         vault.admin('verify', '--ns', ns)
         vault.admin('verify', tmp_path / 'clear', '--ns', ns)
     assert {path.name for path in files(vault, 'stampd_safe')}.isdisjoint(path.name for path in files(vault))
-
-
-def test_what_leaves_the_host_is_refused(vault, tmp_path):
-    stores = vault.path / 'etc' / 'stores.ini'
-    stores.write_text('[away]\nendpoint = http://127.0.0.1:9\nbucket = b\nkey_id = k\nsecret_key = s\n')
-    os.chmod(stores, 0o600)
-    if SERVER_USER:
-        shutil.chown(stores, SERVER_USER['user'])
-    vault.set(object_stores_file=stores)
-    for words in (('files', 'copy', 'vault', 'away'), ('files', 'fetch', 'vault', 'away'), ('files', 'verify', 'vault', 'away')):
-        assert 'not available in an encrypted namespace' in vault.admin(*words, status=1).error
-    vault.set(object_stores_file='')
 
 
 def test_keys_change(vault):
