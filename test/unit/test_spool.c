@@ -3,6 +3,8 @@
 #include "spool_fixture.h"
 
 #include <sys/mount.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include "spool/spool_crc.h"
 
@@ -245,6 +247,56 @@ static void a_copy_goes_on_under_other_names(void **state)
     stampd_spool_close(copy);
 }
 
+/* --- clock steps --- */
+
+static int64_t step_s; /* of the clock that the library reads, from that of the host */
+
+/* In place of that of the C library, for the whole program. */
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+    int status = (int)syscall(SYS_clock_gettime, id, now);
+    if (!status && id == CLOCK_REALTIME)
+        now->tv_sec += step_s;
+    return status;
+}
+
+/* The clock of the host goes back ten years, forward twenty, and is right again, between records. */
+static void steps_of_the_clock_change_nothing(void **state)
+{
+    enum { YEAR_S = 31556952, COUNT = 40 };
+    static const int64_t steps_s[] = {0, -10 * YEAR_S, 20 * YEAR_S, 0};
+    struct stampd_spool *spool = open_spool();
+    struct stampd_spool_state now;
+    unsigned char seen[64];
+    int damaged;
+    (void)state;
+    for (uint64_t number = 1; number <= COUNT; number++) {
+        step_s = steps_s[number / 3 % COUNT_OF(steps_s)];
+        put_many(spool, number, number);
+        if (number % 7 == 0) { /* and the writer starts anew, with the host or without */
+            stampd_spool_close(spool);
+            if (number % 14 == 0)
+                forget_board();
+            spool = open_spool();
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(steps_s); i++) {
+        step_s = steps_s[i];
+        assert_int_equal(read_all(spool, seen, sizeof seen, &damaged), COUNT);
+        assert_int_equal(damaged, 0);
+        assert_int_equal(stampd_spool_read_state(spool, &now), 0);
+        assert_int_equal(now.waiting, COUNT);
+        assert_true(now.oldest_ms >= 0 && now.oldest_ms <= INT64_C(31) * YEAR_S * 1000);
+        cases++;
+    }
+    step_s = -10 * YEAR_S;
+    const struct stampd_spool_range half = {1, COUNT / 2};
+    assert_int_equal(stampd_spool_acknowledge(spool, &half, 1), 0);
+    step_s = 0;
+    assert_int_equal(read_all(spool, seen, sizeof seen, &damaged), COUNT / 2);
+    stampd_spool_close(spool);
+}
+
 static void dead_letters_are_kept(void **state)
 {
     struct stampd_spool *spool = open_spool();
@@ -282,6 +334,7 @@ int main(void)
         cmocka_unit_test(a_full_disk_is_an_error_at_once),
         cmocka_unit_test_setup(a_full_spool_is_an_error, fresh),
         cmocka_unit_test_setup(a_copy_goes_on_under_other_names, fresh),
+        cmocka_unit_test_setup(steps_of_the_clock_change_nothing, fresh),
         cmocka_unit_test_setup(dead_letters_are_kept, fresh),
     };
     return cmocka_run_group_tests_name("spool", tests, NULL, end);
