@@ -117,7 +117,13 @@ def test_listeners_are_bounded_and_closed_namespaces_silent(back_on, client):
     back_on.op('lab', 'record', {'commands': [{'do': 'set', 'key': 'listened/7', 'value': 1}]}, admin=True)
     assert is_quiet(listener)
     set_conf(back_on, state=ON)
-    assert notice(listener)[1] == 'listened/7'
+    notified = [notice(listener)[1]]
+    while 'listened/7' not in notified:  # a key that shares its mark is notified too: one in sixteen runs has such a one
+        notified.append(notice(listener)[1])
+    listener.socket.sendall(message(PING, identifier=999))
+    while (answer := listener.answer())['notice']:
+        notified.append(answer['records'][0][0])
+    assert answer['id'] == 999 and len(notified) < 5
     assert listener.error(GET, 'listened/one too many', flags=LISTEN) == 'NOT_FOUND'
 
 
