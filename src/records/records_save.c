@@ -12,8 +12,9 @@
 #include "records/records_private.h"
 #include "records/records_saved.h"
 
-/* Of one change of the disk. */
 enum { SAVE_BUSY_MS = 10000 };
+
+/* Of one change of the disk. */
 enum { KEYS_MOST = 1000, BYTES_MOST = 4 << 20, KEPT_BYTES = 1 << 20 };
 
 /* Of a key on disk: the namespace, and a digest, as LMDB has shorter keys than records. */
@@ -33,7 +34,7 @@ static void place_of(const struct records *records, int space, struct bytes key,
 static uint64_t collect(struct records *records, struct builder *texts)
 {
     struct records_head *head = records->head;
-    uint64_t number = 0, last = 0;
+    uint64_t last = 0;
     builder_clear(texts, KEPT_BYTES);
     if (!records_enter(records))
         return 0;
@@ -49,7 +50,7 @@ static uint64_t collect(struct records *records, struct builder *texts)
         texts->size += PLACE_BYTES;
         records_saved_write(records, space, records_key_text(key), texts);
     }
-    number = piece ? last : undo_long(head->save_number);
+    uint64_t number = piece ? last : undo_long(head->save_number);
     records_commit(records);
     records_leave(records);
     return number;
@@ -95,13 +96,16 @@ static void note_saved(struct records *records, uint64_t number)
     records_leave(records);
 }
 
-/* As a process of its own: a child does not use its parent's handle. */
+/* As a process of its own: a child does not use its parent's handle.  NULL: reported; there may be no folder
+ * here, while another process of the host has one. */
 static struct disk_table *own_disk(struct records *records)
 {
-    char problem[600];
+    char problem[600] = "records are to be saved, and records_directory is empty here";
     if (records->disk && disk_table_is_own(records->disk))
         return records->disk;
-    records->disk = disk_table_open(records->folder, records->disk_bytes, problem, sizeof problem);
+    records->disk = records->folder
+                        ? disk_table_open(records->folder, records->disk_bytes, problem, sizeof problem)
+                        : NULL;
     if (!records->disk)
         log_often(LOG_LEVEL_WARNING, "records-disk", "%s", problem);
     return records->disk;

@@ -174,6 +174,22 @@ static void without_a_folder_nothing_is_persisted(void **state UNUSED)
     expect("key", NULL);
 }
 
+/* A program whose settings name no folder changes a record that another one persisted. */
+static void a_process_without_a_folder_saves_nothing(void **state UNUSED)
+{
+    struct records *with_folder = records;
+    keep_text("key", "saved");
+    records = open_at(BYTES_SMALL);
+    assert_int_equal(RUN(.deed = RECORDS_TRUNCATE, .key = BYTES("key"), .size = 2), RECORDS_OK);
+    assert_false(records_save(records, found.saving));
+    uint64_t number = found.saving;
+    records_close(records);
+    records = with_folder;
+    assert_true(records_save(records, number));
+    restart();
+    expect("key", "sa");
+}
+
 /* The disk has less room than the memory, and the memory then less than the disk. */
 static void a_full_disk_is_said(void **state UNUSED)
 {
@@ -406,6 +422,7 @@ int main(void)
         TEST(what_is_gone_stays_gone),
         TEST(locks_and_ends_come_back),
         cmocka_unit_test_setup_teardown(without_a_folder_nothing_is_persisted, set_up, tear_down),
+        TEST(a_process_without_a_folder_saves_nothing),
         TEST(a_full_disk_is_said),
         TEST(what_waits_for_long_is_bounded),
         TEST(a_damaged_folder_is_refused),
