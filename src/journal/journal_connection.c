@@ -22,7 +22,8 @@ struct journal_connection {
     struct builder in, out;
     size_t sent;
     bool is_closing;
-    bool has_answers; /* that may be sent before more messages are run: the disk has what they tell of */
+    bool has_answers; /* that may be sent before more messages are run: the disk has the changes that they
+                         report */
     struct journal_pending
         *passed; /* of its first message, which the server runs; little is read meanwhile */
     struct journal_request passed_request;

@@ -218,7 +218,7 @@ static void answer(struct builder *out, const struct journal_request *request,
     journal_message_end(&answer);
 }
 
-/* Answers are held until the disk has what they tell of. */
+/* Answers are held until the disk has the changes that they report. */
 static void note_saving(struct journal_session *session, const struct records_found *found)
 {
     if (found->saving)
