@@ -359,7 +359,14 @@ class Stack:
             return []
 
     def kill_worker(self, pid=None, how=signal.SIGKILL):
-        pid = pid or random.choice(self.worker_pids())
+        """The process `pid`, or one of the workers: another one, should it end by itself meanwhile."""
+        while pid is None:
+            drawn = random.choice(self.worker_pids())
+            try:
+                os.kill(drawn, how)
+            except ProcessLookupError:
+                continue
+            return drawn
         os.kill(pid, how)
         return pid
 
