@@ -75,41 +75,6 @@ def note(text, ident='a'):
     return [{'c': 'Note', 'id': ident, 'items': [{'c': 'Text', 'j': text}]}]
 
 
-# --- the trace of the request that created it ---
-
-TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
-
-
-def traced(stack, op, param=None, trace=TRACE, **more):
-    body = {'param': {'op': op, 'param': param or {}, **more}}
-    return stack.request('POST', '/lab/op/task', json=body, headers={'traceparent': trace}, admin=True).json()['out']['id']
-
-
-def test_a_task_has_the_trace_of_the_request_that_created_it(stack, manager):
-    manager.scan() # what the history keeps
-    taskid = traced(stack, 'resize', resource='r')
-    for wrong in (TRACE[:-1], TRACE.upper(), TRACE + '-'):
-        traced(stack, 'shout', trace=wrong)
-    tasks = take(stack, 4)
-    assert {task['op']: task.get('trace') for task in tasks} == {'resize': TRACE, 'shout': None} and len(tasks) == 4
-    assert stack.op('lab', 'tasks', {'show': taskid}, admin=True)['out']['task']['trace'] == TRACE
-    resize = next(task for task in tasks if task['op'] == 'resize')
-    call(stack, 'fail', **claim(resize), delay=0)
-    (again,) = take(stack)
-    call(stack, 'done', **claim(again))
-    assert again['trace'] == TRACE and history(stack, 'trace') == [(TRACE,), (TRACE,)]
-    assert [found['trace'] for found in stack.op('lab', 'tasks', {'history': {'id': taskid}}, admin=True)['out']['attempts']] == [TRACE] * 2
-    assert stack.psql('lab', 'select done from task_redrive(false, %s)', (taskid,)) == [(1,)] and row(stack, taskid, 'trace') == (TRACE,)
-
-
-def test_the_log_of_a_run_has_the_trace_and_that_of_the_next_has_not(stack, manager):
-    failing = {'docs': [{'c': 'Note', 'id': 'a', 'if': 1, 'items': []}]}
-    tasks = [traced(stack, 'put', failing), ask(stack, 'put', failing)]
-    manager.run_together(tasks)
-    lines = [next(line for line in stack.log().splitlines() if f'task failed id={task}' in line) for task in tasks]
-    assert f' trace={TRACE}' in lines[0] and 'trace=' not in lines[1]
-
-
 # --- taking and ending ---
 
 def test_a_task_is_taken_and_done_with_its_changes_in_one_commit(stack, manager):

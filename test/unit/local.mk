@@ -78,6 +78,7 @@ UNIT_TESTS += test/unit/test_response
 UNIT_TESTS += test/unit/test_in_flight
 UNIT_TESTS += test/unit/test_request
 UNIT_TESTS += test/unit/test_condition
+UNIT_TESTS += test/unit/test_trace
 UNIT_TESTS += test/unit/test_signed_text
 UNIT_TESTS += test/unit/test_sealed_stream
 UNIT_TESTS += test/unit/test_sealed_file
@@ -265,6 +266,8 @@ test_unit_test_live_round_LDADD = $(UNIT_LDADD)
 
 test_unit_test_condition_SOURCES = test/unit/test_condition.c test/unit/arena_fixture.h
 test_unit_test_condition_LDADD = $(UNIT_LDADD)
+test_unit_test_trace_SOURCES = test/unit/test_trace.c test/unit/arena_fixture.h
+test_unit_test_trace_LDADD = $(UNIT_LDADD)
 MODULE_WORLD = test/unit/module_world.c test/unit/module_world.h $(WORKSHOP_WORLD) \
 	$(SOURCES_OF_INTERFACE)
 test_unit_test_module_SOURCES = test/unit/test_module.c $(MODULE_WORLD)

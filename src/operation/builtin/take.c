@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/crash.h"
+#include "model/trace.h"
 #include "segment/backlog.h"
 #include "segment/metrics.h"
 #include "edge/crypto.h"
@@ -198,7 +199,8 @@ static void add_task(struct builder *out, const struct task *task, int64_t until
     add_text(out, "resource", task->resource);
     add_text(out, "domain", task->domain);
     add_text(out, "account", task->account);
-    add_text(out, "trace", task->trace);
+    add_text(out, "trace", trace_parent(task->trace));
+    add_text(out, "tracestate", trace_state(task->trace));
     builder_add_text(out, "}");
 }
 
