@@ -60,6 +60,7 @@ struct task_fence {
     int64_t start;         /* periodic: the earliest time at which it may start */
     struct bytes result;   /* JSON for the history; NO_BYTES: none */
     struct bytes progress; /* stored with a checkpoint; NO_BYTES: as it was */
+    int queue;             /* of an external worker's claim */
     bool is_lost;          /* out: the row no longer belongs to this attempt */
 };
 

@@ -371,6 +371,54 @@ def test_waiting_occupies_no_process_of_the_server(stack, manager):
     assert set(answers) == {200}
 
 
+# --- metrics ---
+
+def counts(stack, queue=16):
+    head, labels = 'stampd_external_', f'{{ns="lab",queue="{queue}"}}'
+    return {name[len(head):-len(labels)].removesuffix('_total'): value for name, value in stack.metrics().items()
+            if name.startswith(head) and name.endswith(labels)}
+
+
+def test_what_workers_do_is_counted(stack, manager):
+    for _ in range(5):
+        ask(stack)
+    take(stack)
+    before = counts(stack)
+    done, failed, released = take(stack, n=3)
+    (late,) = take(stack)
+    call(stack, 'keep', **claim(done))
+    for _ in range(2):
+        call(stack, 'done', **claim(done))
+    call(stack, 'fail', **claim(failed))
+    call(stack, 'fail', **claim(released), release=True)
+    refused('ACLAIM', call, stack, 'keep', **claim(released))
+    assert take(stack)[0]['id'] == released['id']
+    stack.psql('lab', 'update taskqueue set expires = stamp_now() - 1 where taskid = %s', (late['id'],))
+    assert take(stack)[0]['id'] == late['id']
+    after = counts(stack)
+    assert {name: after[name] - before[name] for name in after} == {
+        'taken': 6, 'kept': 1, 'done': 1, 'failed': 1, 'released': 1, 'expired': 1, 'waiting': 0}
+
+
+def test_who_waits_is_counted(stack, manager):
+    over = threading.Event()
+
+    def wait():
+        with contextlib.closing(requests.Session()) as own:
+            own.verify, own.trust_env = stack.http.verify, False
+            while not over.is_set():  # a wait gives way to other requests
+                own.post(f'{stack.url}/lab/op/take', json={'param': {'qn': 16, 'wait': 60}}, timeout=PATIENCE_S, headers={'Authorization': f'Bearer {KEY}'})
+    thread = threading.Thread(target=wait)
+    thread.start()
+    try:
+        wait_until(lambda: counts(stack).get('waiting') == 1, what='a worker that waits')
+    finally:
+        over.set()
+        ask(stack)
+        thread.join(PATIENCE_S)
+    wait_until(lambda: counts(stack)['waiting'] == 0, what='the end of the wait')
+
+
 # --- workers that die ---
 
 def test_no_task_is_lost_or_done_twice_by_workers_that_die(stack, manager):

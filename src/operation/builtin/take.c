@@ -158,7 +158,8 @@ static enum fault wait_among(struct take_request *taking)
     enum fault fault = FAULT_NONE;
     if (!taking->wait_ms || !attempt->worker_context->is_wanted)
         return FAULT_NONE;
-    atomic_store(&pulse->waits_for_task, 1);
+    atomic_store(&pulse->waits_for_task,
+                 1 + task_counts_queue(segment, attempt->call->ns, taking->take.queue));
     if (metrics_waiting(segment) <= attempt->worker_context->settings->task_waiters)
         fault = wait_until(taking, end_ms < last_ms ? end_ms : last_ms);
     atomic_store(&pulse->waits_for_task, 0);
@@ -239,6 +240,7 @@ static void note_begun(const struct take_request *taking)
         const struct task *task = &taking->taken.tasks[i];
         backlog_begin_task(taking->backlog, task->queue, task->start, task->created, clock_monotonic_ms());
     }
+    claim_count(taking->attempt, taking->take.queue, EXTERNAL_COUNT_TAKEN, taking->taken.count);
 }
 
 static enum fault take_work(struct attempt *attempt)
