@@ -78,7 +78,7 @@ comment on column stampd.taskqueue.latest is 'Behind this start no later request
 comment on column stampd.taskqueue.expires is 'Stamp at which the claim of an external worker ends; null: none has claimed it.';
 comment on column stampd.taskqueue.progress is 'What the external worker, or the module at its last checkpoint, says about the progress of the attempt.';
 comment on column stampd.taskqueue.key is 'By which limits of its operation count it; null: none.';
-comment on column stampd.taskqueue.trace is 'The header traceparent of the request that created it; null: it had none.';
+comment on column stampd.taskqueue.trace is 'The header traceparent of the request that created it, and behind a blank tracestate; null: it had none.';
 comment on column stampd.taskqueue.parked is 'Stamp at which it was parked by its last failure, of one that is parked; null: never.';
 comment on column stampd.taskqueue.reported is '1: its failures were reported to the administrators; 0: not since the first, or since it was parked.';
 
@@ -154,7 +154,7 @@ comment on column stampd.task_history.result is 'JSON: the answer of the operati
 comment on column stampd.task_history.owner is 'Who requested the task: an account, or # and the hashed address of a limited client; null: others.';
 comment on column stampd.task_history.param is 'Of an attempt with which the task has gone: its argument, as it was stored, unless it is too large; for task_redrive.';
 comment on column stampd.task_history.resource is 'This, domain, key, priority, batch, strict, of_client and credential: of the task that has gone; priority null: it has not.';
-comment on column stampd.task_history.trace is 'The header traceparent of the request that created the task; null: it had none.';
+comment on column stampd.task_history.trace is 'As in taskqueue.';
 create index task_history_task on stampd.task_history (taskid);
 create index task_history_info on stampd.task_history (info, number) where info <> '';
 create index task_history_failed on stampd.task_history (number) where exc is not null;

@@ -59,6 +59,7 @@ static void print_help(void)
          "      --priority NUMBER  0 to 255, smaller is sooner (default: 20).\n"
          "      --start STAMP      Not before: yymmddhhmmssmmm, UTC.\n"
          "      --info TEXT        Words by which administrators find the task.\n"
+         "      --traceparent TEXT, --tracestate TEXT  Headers of the W3C's Trace Context, for the task.\n"
          "      --written          Return when the kernel has it: a failure of power may lose it.\n"
          "\n"
          "Of create:\n"
@@ -113,6 +114,8 @@ static void print_record(const struct stampd_spool_record *record, const char *r
         printf(",\"start\":%" PRId64, request->start);
     if (request->is_strict)
         printf(",\"order\":\"strict\"");
+    print_member("traceparent", request->traceparent);
+    print_member("tracestate", request->tracestate);
     print_member("reason", reason);
     printf(",\"bytes\":%zu", record->body_size);
     if (has_param)
@@ -280,6 +283,8 @@ enum {
     OPTION_PRIORITY,
     OPTION_START,
     OPTION_INFO,
+    OPTION_TRACEPARENT,
+    OPTION_TRACESTATE,
     OPTION_WRITTEN,
     OPTION_SEGMENT,
     OPTION_LIMIT,
@@ -295,6 +300,8 @@ static const struct option known[] = {
     {"priority", required_argument, NULL, OPTION_PRIORITY},
     {"start", required_argument, NULL, OPTION_START},
     {"info", required_argument, NULL, OPTION_INFO},
+    {"traceparent", required_argument, NULL, OPTION_TRACEPARENT},
+    {"tracestate", required_argument, NULL, OPTION_TRACESTATE},
     {"written", no_argument, NULL, OPTION_WRITTEN},
     {"segment-bytes", required_argument, NULL, OPTION_SEGMENT},
     {"limit-bytes", required_argument, NULL, OPTION_LIMIT},
@@ -340,6 +347,12 @@ static bool set_option(struct wish *wish, int option, const char *value)
         return true;
     case OPTION_INFO:
         wish->request.info = value;
+        return true;
+    case OPTION_TRACEPARENT:
+        wish->request.traceparent = value;
+        return true;
+    case OPTION_TRACESTATE:
+        wish->request.tracestate = value;
         return true;
     case OPTION_STRICT:
         wish->request.is_strict = 1;

@@ -19,7 +19,11 @@ static enum log_level wanted_level = LOG_LEVEL_INFO;
 static bool use_syslog;
 static bool is_journal; /* standard error is read by systemd, which takes <N> for the priority */
 static const char *request_id, *trace;
-enum { IDS_MOST = 152 }; /* bytes that both take in a line, with their labels */
+enum {
+    IDS_MOST = 680, /* bytes that both take in a line, with their labels */
+    ID_MOST = 64,
+    TRACE_STATE_MOST = 512,
+};
 static void (*listener)(enum log_level level, const char *text, size_t size);
 
 static const char *const level_words[] = {"error", "warning", "info", "debug"};
@@ -73,15 +77,27 @@ void log_set_listener(void (*new_listener)(enum log_level level, const char *tex
     listener = new_listener;
 }
 
-/* Adds it to what the line has; nothing if there is no room. */
-static size_t add_id(char *line, size_t used, size_t size, const char *label, const char *id)
+/* Adds so many bytes of it to what the line has; nothing if there is no room. */
+static size_t add_id(char *line, size_t used, size_t size, const char *label, const char *id, size_t id_size)
 {
-    size_t label_size = strlen(label), id_size = id ? strnlen(id, 64) : 0;
+    size_t label_size = strlen(label);
     if (!id || label_size + id_size >= size - used)
         return used;
     memcpy(line + used, label, label_size);
     memcpy(line + used + label_size, id, id_size);
     return used + label_size + id_size;
+}
+
+/* tracestate, which may have blanks and quotes, is the end of its line. */
+static size_t add_trace(char *line, size_t used, size_t size)
+{
+    const char *state = trace ? strchr(trace, ' ') : NULL;
+    used = add_id(line, used, size, " trace=", trace,
+                  state   ? (size_t)(state - trace)
+                  : trace ? strnlen(trace, ID_MOST)
+                          : 0);
+    return state ? add_id(line, used, size, " tracestate=", state + 1, strnlen(state + 1, TRACE_STATE_MOST))
+                 : used;
 }
 
 static void emit(enum log_level level, const char *format, va_list arguments)
@@ -108,8 +124,9 @@ static void emit(enum log_level level, const char *format, va_list arguments)
     if (wrote > 0)
         used +=
             (size_t)wrote < sizeof line - used - IDS_MOST ? (size_t)wrote : sizeof line - used - IDS_MOST - 1;
-    used = add_id(line, used, sizeof line, " request=", request_id);
-    used = add_id(line, used, sizeof line, " trace=", trace);
+    used = add_id(line, used, sizeof line, " request=", request_id,
+                  request_id ? strnlen(request_id, ID_MOST) : 0);
+    used = add_trace(line, used, sizeof line);
     for (size_t i = 0; i < used; i++) /* input from a client must not forge a second line */
         if ((unsigned char)line[i] < ' ')
             line[i] = ' ';

@@ -18,7 +18,8 @@ void log_set_level(enum log_level level);
 void log_set_listener(void (*listener)(enum log_level level, const char *text, size_t size));
 /* Adds this id to every log line until it is set to NULL; kept, not copied. */
 void log_set_request_id(const char *id);
-/* What the lines that follow have as trace=: the trace of the task that is run; NULL: nothing. */
+/* What the lines that follow have as trace=, and, from its first blank on, as tracestate=: the trace of the
+ * task that is run (model/trace.h); NULL: nothing. */
 void log_set_trace(const char *trace);
 
 void log_error(const char *format, ...) PRINTF_LIKE(1, 2);

@@ -55,8 +55,8 @@ void transaction_spool(struct transaction *transaction, const struct spool_batch
 void transaction_schedule(struct transaction *transaction, const struct task *task);
 /* The scheduled tasks; after the validation, with the names and starts assigned to them. */
 const struct task *transaction_tasks(const struct transaction *transaction, size_t *count_r);
-/* Does the commit end tasks? */
-bool transaction_is_fenced(const struct transaction *transaction);
+/* The first of the tasks that the commit ends; NULL: it ends none. */
+const struct task_fence *transaction_fence_of(const struct transaction *transaction);
 /* The operations run these tasks: the commit ends them, or is refused with FAULT_FENCED. `fences` is
  * borrowed. */
 void transaction_fence(struct transaction *transaction, struct task_fence *fences, size_t count);

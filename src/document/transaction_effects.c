@@ -61,9 +61,9 @@ void transaction_fence(struct transaction *transaction, struct task_fence *fence
     transaction->fence_count = count;
 }
 
-bool transaction_is_fenced(const struct transaction *transaction)
+const struct task_fence *transaction_fence_of(const struct transaction *transaction)
 {
-    return transaction->fence_count > 0;
+    return transaction->fence_count ? transaction->fences : NULL;
 }
 
 void transaction_set_checkpoint(struct transaction *transaction, struct bytes checkpoint)

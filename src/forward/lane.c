@@ -101,7 +101,10 @@ static void add_record(struct builder *body, const struct stampd_spool_record *r
         builder_add_text(body, ",\"param\":");
         builder_add_bytes(body, (struct bytes){request->param, request->param_size});
     }
-    builder_add_text(body, "}}");
+    builder_add_text(body, "}");
+    add_text(body, "traceparent", request->traceparent);
+    add_text(body, "tracestate", request->tracestate);
+    builder_add_text(body, "}");
 }
 
 /* NULL: the server could read it. */
@@ -111,7 +114,8 @@ static const char *find_wrong(const struct stampd_spool_request *request)
     struct arena *arena = arena_create("param");
     struct json *root;
     struct json_problem problem = {0};
-    const char *const texts[] = {request->operation, request->resource, request->domain, request->info};
+    const char *const texts[] = {request->operation, request->resource,    request->domain,
+                                 request->info,      request->traceparent, request->tracestate};
     const char *wrong = NULL;
     if (request->param &&
         json_read(arena, (struct bytes){request->param, request->param_size}, &limits, &root, &problem))

@@ -23,25 +23,6 @@ bool task_is_id(struct bytes id)
     return id.size >= TASK_ID_LEAST && id.size <= TASK_ID_MOST;
 }
 
-static bool is_hex(struct bytes text, size_t from, size_t size, bool may_be_zero)
-{
-    bool is_zero = true;
-    for (size_t i = from; i < from + size; i++) {
-        if (!((text.data[i] >= '0' && text.data[i] <= '9') || (text.data[i] >= 'a' && text.data[i] <= 'f')))
-            return false;
-        is_zero = is_zero && text.data[i] == '0';
-    }
-    return may_be_zero || !is_zero;
-}
-
-/* 00-TRACE-PARENT-FLAGS; an id of zeros is none. */
-bool task_is_trace(struct bytes text)
-{
-    return text.size == TASK_TRACE_BYTES && memcmp(text.data, "00-", 3) == 0 && is_hex(text, 3, 32, false) &&
-           text.data[35] == '-' && is_hex(text, 36, 16, false) && text.data[52] == '-' &&
-           is_hex(text, 53, 2, true);
-}
-
 int64_t task_claim_stamp(void)
 {
     static int64_t last;

@@ -13,7 +13,6 @@ enum {
     TASK_ID_BYTES = 24,
     TASK_ID_LEAST = 8,
     TASK_ID_MOST = 64,
-    TASK_TRACE_BYTES = 55,
     TASK_PROGRESS_MOST = 500, /* bytes */
     TASK_PRIORITY = 20,       /* default */
     TASK_PRIORITY_MOST = 255,
@@ -48,7 +47,7 @@ struct task {
                              0: it is not unique */
     bool is_limited;      /* of one that is claimed: a limit counts how many run (tasks.md) */
     struct bytes key;     /* by which limits count it; NO_BYTES: none */
-    struct bytes trace;   /* the header traceparent of the request that created it; NO_BYTES: none */
+    struct bytes trace;   /* of the request that created it (model/trace.h); NO_BYTES: none */
     int64_t latest;       /* no later request for its resource moves it past this; 0: no limit */
 };
 
@@ -61,6 +60,7 @@ struct task_fence {
     int64_t start;         /* periodic: the earliest time at which it may start */
     struct bytes result;   /* JSON for the history; NO_BYTES: none */
     struct bytes progress; /* stored with a checkpoint; NO_BYTES: as it was */
+    int queue;             /* of an external worker's claim */
     bool is_lost;          /* out: the row no longer belongs to this attempt */
 };
 
@@ -68,8 +68,6 @@ struct task_fence {
 struct bytes task_draw_id(struct arena *arena);
 /* Has it the form of a task's id? */
 bool task_is_id(struct bytes id);
-/* Is it a header traceparent of the W3C's Trace Context, version 00? */
-bool task_is_trace(struct bytes text);
 /* A stamp for a claim: the present, but above all earlier claims of this process. */
 int64_t task_claim_stamp(void);
 

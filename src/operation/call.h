@@ -184,7 +184,7 @@ struct call {
     enum fault barred;  /* why access is refused, unless a key stands in the body; set by route_admit */
     int64_t dhop_stamp; /* dhop, checked before the operation; 0: absent */
     const char *request_id;
-    struct bytes trace;  /* the header traceparent; of a task's run the task's; NO_BYTES: absent or invalid */
+    struct bytes trace;  /* model/trace.h; of a task's run the task's; NO_BYTES: absent or invalid */
     int64_t deadline_ms; /* monotonic */
     const char *misuse;  /* the line of the log about a module's misuse that was written last; NULL: none */
     bool is_visitor;     /* another worker has a session for the namespace, and serves what needs one */

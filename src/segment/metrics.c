@@ -37,3 +37,11 @@ int64_t metrics_waiting(const struct segment *segment)
         waiting += atomic_load(&metrics_pulse(segment, i)->waits_for_task) != 0;
     return waiting;
 }
+
+int64_t metrics_waiting_at(const struct segment *segment, size_t place)
+{
+    int64_t waiting = 0;
+    for (int i = 0; i < PROCESSES_MOST; i++)
+        waiting += atomic_load(&metrics_pulse(segment, i)->waits_for_task) == place + 1;
+    return waiting;
+}

@@ -15,7 +15,9 @@ struct pulse {
     _Atomic uint64_t tasks_done, tasks_failed, tasks_lost;
     /* Of the present request: its changes to the database may be committed or in flight; 0: it has none. */
     _Atomic uint64_t may_have_changed, reserved[1];
-    _Atomic uint64_t waits_for_task; /* 1: the present request waits for a task of an external worker */
+    /* The present request waits for a task of an external worker: 1 + the place of the queue (task_counts.h).
+     */
+    _Atomic uint64_t waits_for_task;
     /* Application code must have returned by then (monotonic); 0: none runs. */
     _Atomic int64_t deadline_ms;
     char application[PULSE_NAME_BYTES]; /* the operation that is running or ran last, for the log */
@@ -25,6 +27,8 @@ struct pulse {
 struct pulse *metrics_pulse(const struct segment *segment, int index);
 /* How many processes wait for tasks of external workers. */
 int64_t metrics_waiting(const struct segment *segment);
+/* The same of the queue at this place. */
+int64_t metrics_waiting_at(const struct segment *segment, size_t place);
 /* The process is gone: clears its present activity. */
 void metrics_rest(struct segment *segment, int index);
 

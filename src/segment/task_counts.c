@@ -1,59 +1,43 @@
-/* task_counts: a table of names with open addressing; entries are never freed. */
+/* task_counts: two tables of the segment. */
 #include "segment/task_counts.h"
 
-#include <string.h>
-
-#include "base/hash.h"
-
-/* Those who complete it at once write the same. */
-static void complete(struct task_counts_entry *entry, struct bytes name)
-{
-    uint64_t words[TASK_COUNTS_WORDS] = {0};
-    memcpy(words, name.data, name.size);
-    for (size_t i = 0; i < TASK_COUNTS_WORDS; i++)
-        atomic_store(&entry->name[i], words[i]);
-    atomic_store(&entry->is_named, 1);
-}
-
-static struct task_counts_entry *find(struct task_counts_board *board, struct bytes name)
-{
-    uint64_t hash = hash_more(HASH_START, name);
-    hash = hash ? hash : 1;
-    for (size_t i = 0; i < TASK_COUNTS_NAMES && name.size <= TASK_COUNTS_BYTES; i++) {
-        struct task_counts_entry *entry = &board->entries[(hash + i) % TASK_COUNTS_NAMES];
-        uint64_t present = 0;
-        if (!atomic_compare_exchange_strong(&entry->hash, &present, hash) && present != hash)
-            continue;
-        if (!atomic_load(&entry->is_named))
-            complete(entry, name);
-        return entry;
-    }
-    return &board->entries[TASK_COUNTS_NAMES];
-}
+#include <stdio.h>
 
 void task_counts_add(struct segment *segment, struct bytes operation, bool is_done, bool is_failed,
                      int64_t us)
 {
-    struct task_counts_entry *entry = find(segment->task_counts, operation);
-    atomic_fetch_add(&entry->done, is_done);
-    atomic_fetch_add(&entry->failed, is_failed);
-    atomic_fetch_add(&entry->us, us > 0 ? (uint64_t)us : 0);
+    struct named_counts *table = &segment->task_counts->operations;
+    size_t place = named_counts_place(table, operation);
+    named_counts_add(table, place, TASK_COUNT_DONE, is_done);
+    named_counts_add(table, place, TASK_COUNT_FAILED, is_failed);
+    named_counts_add(table, place, TASK_COUNT_US, us > 0 ? (uint64_t)us : 0);
 }
 
-bool task_counts_read(const struct segment *segment, size_t place, struct task_counts *counts_r)
+const struct named_counts *task_counts_operations(const struct segment *segment)
 {
-    const struct task_counts_entry *entry = &segment->task_counts->entries[place];
-    uint64_t words[TASK_COUNTS_WORDS];
-    if (place < TASK_COUNTS_NAMES &&
-        !atomic_load(&entry->is_named)) /* first: the name is whole from then on */
-        return false;
-    for (size_t i = 0; i < TASK_COUNTS_WORDS; i++)
-        words[i] = atomic_load(&entry->name[i]);
-    *counts_r = (struct task_counts){.done = atomic_load(&entry->done),
-                                     .failed = atomic_load(&entry->failed),
-                                     .us = atomic_load(&entry->us)};
-    memcpy(counts_r->name, words, sizeof words);
-    return place < TASK_COUNTS_NAMES || counts_r->done || counts_r->failed || counts_r->us;
+    return &segment->task_counts->operations;
+}
+
+size_t task_counts_queue(struct segment *segment, struct bytes ns, int queue)
+{
+    char name[NAMED_COUNTS_BYTES + 2];
+    int size = snprintf(name, sizeof name, "%d %.*s", queue, (int)ns.size, ns.data);
+    if (size > NAMED_COUNTS_BYTES)
+        return NAMED_COUNTS_NAMES;
+    return named_counts_place(&segment->task_counts->queues, (struct bytes){name, (size_t)size});
+}
+
+void task_counts_add_external(struct segment *segment, struct bytes ns, int queue, enum external_count count,
+                              uint64_t more)
+{
+    if (more)
+        named_counts_add(&segment->task_counts->queues, task_counts_queue(segment, ns, queue), (int)count,
+                         more);
+}
+
+const struct named_counts *task_counts_queues(const struct segment *segment)
+{
+    return &segment->task_counts->queues;
 }
 
 size_t task_counts_size(const struct board_sizes *sizes UNUSED)

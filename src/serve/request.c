@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "model/account.h"
 #include "model/jwt.h"
+#include "model/trace.h"
 #include "serve/arguments.h"
 #include "serve/path.h"
 #include "serve/condition.h"
@@ -540,7 +541,6 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
     struct call *call = &request_r->call;
     struct bytes build = parameter(source, "HTTP_X_STAMPD_BUILD");
     struct bytes key = parameter(source, "HTTP_IDEMPOTENCY_KEY");
-    struct bytes trace = parameter(source, "HTTP_TRACEPARENT");
     assert(!body->size);
     read_form(settings, arena, source, request_r);
     *call = (struct call){
@@ -548,7 +548,8 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
         .request_id = request_r->form.request_id,
         .build = build.size ? build : NO_BYTES,
         .idempotency_key = key.size ? key : NO_BYTES,
-        .trace = task_is_trace(trace) ? trace : NO_BYTES,
+        .trace =
+            trace_read(arena, parameter(source, "HTTP_TRACEPARENT"), parameter(source, "HTTP_TRACESTATE")),
         .deadline_ms = clock_monotonic_ms() + settings->limit_operation_s * 1000,
         .body_most = settings->limit_body_bytes,
     };

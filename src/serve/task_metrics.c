@@ -2,14 +2,17 @@
 #include "serve/task_metrics.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "model/stamp.h"
 #include "segment/backlog.h"
+#include "segment/metrics.h"
 #include "segment/namespaces.h"
 #include "segment/task_counts.h"
 
-enum { FORGOTTEN_MS = 24 * 3600 * 1000 };
+enum { FORGOTTEN_MS = 24 * 3600 * 1000, QUEUE_LABELS_BYTES = 2 * NAMED_COUNTS_BYTES };
 
 static int64_t started_ms;
 
@@ -120,22 +123,64 @@ static void write_head(const struct page *page, const char *name, const char *he
 }
 
 static void write_operations(struct builder *out, const struct segment *segment, const char *name,
-                             const char *help, size_t offset)
+                             const char *help, enum task_count count)
 {
+    char operation[NAMED_COUNTS_BYTES + 1];
+    uint64_t counts[NAMED_COUNTS_MOST];
     builder_printf(out, "# HELP stampd_task_operation_%s %s\n# TYPE stampd_task_operation_%s counter\n", name,
                    help, name);
-    for (size_t i = 0; i <= TASK_COUNTS_NAMES; i++) {
-        struct task_counts counts;
-        uint64_t count;
-        if (!task_counts_read(segment, i, &counts))
+    for (size_t place = 0; place <= NAMED_COUNTS_NAMES; place++) {
+        if (!named_counts_read(task_counts_operations(segment), place, operation, counts))
             continue;
-        memcpy(&count, (const char *)&counts + offset, sizeof count);
-        builder_printf(out, "stampd_task_operation_%s{op=\"%s\"} ", name, counts.name);
-        if (offset == offsetof(struct task_counts, us))
-            builder_printf(out, "%" PRIu64 ".%06" PRIu64 "\n", count / 1000000, count % 1000000);
+        builder_printf(out, "stampd_task_operation_%s{op=\"%s\"} ", name, operation);
+        if (count == TASK_COUNT_US)
+            builder_printf(out, "%" PRIu64 ".%06" PRIu64 "\n", counts[count] / 1000000,
+                           counts[count] % 1000000);
         else
-            builder_printf(out, "%" PRIu64 "\n", count);
+            builder_printf(out, "%" PRIu64 "\n", counts[count]);
     }
+}
+
+/* The labels of the queue at a place among those of external workers; false: nothing has been counted there.
+ */
+static bool read_queue(const struct segment *segment, size_t place, char labels[QUEUE_LABELS_BYTES],
+                       uint64_t counts[NAMED_COUNTS_MOST])
+{
+    char name[NAMED_COUNTS_BYTES + 1];
+    if (!named_counts_read(task_counts_queues(segment), place, name, counts))
+        return false;
+    const char *blank = strchr(name, ' ');
+    snprintf(labels, QUEUE_LABELS_BYTES, "{ns=\"%s\",queue=\"%.*s\"}", blank ? blank + 1 : "",
+             blank ? (int)(blank - name) : 0, name);
+    return true;
+}
+
+static void write_external(struct builder *out, const struct segment *segment)
+{
+    static const char *const names[NAMED_COUNTS_MOST][2] = {
+        [EXTERNAL_COUNT_TAKEN] = {"taken",
+                                  "Tasks that external workers have taken; ns=\"\": of all other queues."},
+        [EXTERNAL_COUNT_KEPT] = {"kept", "Claims that external workers have extended."},
+        [EXTERNAL_COUNT_DONE] = {"done", "Tasks that external workers have done."},
+        [EXTERNAL_COUNT_FAILED] = {"failed", "Attempts that external workers have reported as failed."},
+        [EXTERNAL_COUNT_RELEASED] = {"released", "Tasks that external workers have given back untried."},
+        [EXTERNAL_COUNT_EXPIRED] = {"expired", "Claims of external workers that have ended by themselves."}};
+    char labels[QUEUE_LABELS_BYTES];
+    uint64_t counts[NAMED_COUNTS_MOST];
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        builder_printf(out, "# HELP stampd_external_%s_total %s\n# TYPE stampd_external_%s_total counter\n",
+                       names[i][0], names[i][1], names[i][0]);
+        for (size_t place = 0; place <= NAMED_COUNTS_NAMES; place++)
+            if (read_queue(segment, place, labels, counts))
+                builder_printf(out, "stampd_external_%s_total%s %" PRIu64 "\n", names[i][0], labels,
+                               counts[i]);
+    }
+    builder_add_text(out, "# HELP stampd_external_waiting Requests of external workers that wait for tasks.\n"
+                          "# TYPE stampd_external_waiting gauge\n");
+    for (size_t place = 0; place <= NAMED_COUNTS_NAMES; place++)
+        if (read_queue(segment, place, labels, counts))
+            builder_printf(out, "stampd_external_waiting%s %lld\n", labels,
+                           (long long)metrics_waiting_at(segment, place));
 }
 
 void task_metrics_write(const struct segment *segment, struct builder *out)
@@ -156,9 +201,8 @@ void task_metrics_write(const struct segment *segment, struct builder *out)
                   "Tasks that were parked for longer than task_parked_days and deleted.",
                   offsetof(struct backlog, expired));
     write_operations(out, segment, "done_total", "Tasks that were done; op=\"\": of all other operations.",
-                     offsetof(struct task_counts, done));
-    write_operations(out, segment, "failed_total", "Attempts at tasks that failed.",
-                     offsetof(struct task_counts, failed));
-    write_operations(out, segment, "seconds_total", "Time of attempts at tasks.",
-                     offsetof(struct task_counts, us));
+                     TASK_COUNT_DONE);
+    write_operations(out, segment, "failed_total", "Attempts at tasks that failed.", TASK_COUNT_FAILED);
+    write_operations(out, segment, "seconds_total", "Time of attempts at tasks.", TASK_COUNT_US);
+    write_external(out, segment);
 }

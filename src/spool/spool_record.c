@@ -15,7 +15,9 @@ enum tag {
     TAG_INFO,
     TAG_START,
     TAG_PRIORITY,
-    TAG_STRICT
+    TAG_STRICT,
+    TAG_TRACEPARENT,
+    TAG_TRACESTATE
 };
 enum { FIELD_BYTES = 6, HEAD_CRC_AT = 28, PRIORITY_MOST = 255 };
 static const char magic[] = "SPR1";
@@ -74,8 +76,8 @@ static int check_param(const char *param, size_t size)
 
 int spool_record_check(const struct stampd_spool_request *request)
 {
-    const char *const texts[] = {request->ns, request->operation, request->resource, request->domain,
-                                 request->info};
+    const char *const texts[] = {request->ns,   request->operation,   request->resource,  request->domain,
+                                 request->info, request->traceparent, request->tracestate};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int error = check_text(texts[i], i < 2);
         if (error)
@@ -102,7 +104,8 @@ size_t spool_record_measure(const struct stampd_spool_request *request)
     return text_bytes(request->ns) + text_bytes(request->operation) +
            field_bytes(request->param, request->param_size) + text_bytes(request->resource) +
            text_bytes(request->domain) + text_bytes(request->info) + (request->start ? FIELD_BYTES + 8 : 0) +
-           FIELD_BYTES + 1 + (request->is_strict ? FIELD_BYTES : 0);
+           FIELD_BYTES + 1 + (request->is_strict ? FIELD_BYTES : 0) + text_bytes(request->traceparent) +
+           text_bytes(request->tracestate);
 }
 
 static unsigned char *add(unsigned char *at, enum tag tag, const void *data, size_t size)
@@ -135,7 +138,9 @@ void spool_record_write_body(const struct stampd_spool_request *request, unsigne
         body = add(body, TAG_START, number, sizeof number);
     body = add(body, TAG_PRIORITY, &priority, 1);
     if (request->is_strict)
-        add(body, TAG_STRICT, "", 0);
+        body = add(body, TAG_STRICT, "", 0);
+    body = add_text(body, TAG_TRACEPARENT, request->traceparent);
+    add_text(body, TAG_TRACESTATE, request->tracestate);
 }
 
 static int read_field(struct stampd_spool_request *request, int tag, const unsigned char *data, size_t size)
@@ -160,6 +165,12 @@ static int read_field(struct stampd_spool_request *request, int tag, const unsig
         break;
     case TAG_INFO:
         request->info = text;
+        break;
+    case TAG_TRACEPARENT:
+        request->traceparent = text;
+        break;
+    case TAG_TRACESTATE:
+        request->tracestate = text;
         break;
     case TAG_START:
         request->start = size == 8 ? (int64_t)spool_record_read_u64(data) : -1;

@@ -43,6 +43,8 @@ struct stampd_spool_request {
     int64_t start;                        /* not before this stamp, yymmddhhmmssmmm UTC; 0: at once */
     int priority;
     int is_strict; /* tasks of the domain start in the order of their requests */
+    const char *traceparent,
+        *tracestate; /* W3C Trace Context; what is malformed the server drops; NULL: none */
 };
 #define STAMPD_SPOOL_REQUEST ((struct stampd_spool_request){.priority = STAMPD_SPOOL_PRIORITY})
 

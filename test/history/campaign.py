@@ -17,6 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 from client import CLASS, Client
+from external import External
 from extras import CLASSES
 from followers import SENT_S, Listener, Sleepers
 from members import team_of
@@ -26,6 +27,7 @@ from teams import SCHEMA, TEAMS
 
 HERE = Path(__file__).resolve().parent
 BARRIER_S = 180
+ID = re.compile('{"id":"(.*?)"')  # a line begins with it
 CARRIED_ROUNDS = 2  # an operation of unknown outcome may still happen in so many rounds after its own
 
 
@@ -33,13 +35,14 @@ class Campaign:
     """`stacks` serve the namespace `ns`.  Histories are written into `folder`.  Documents and operations have names that
     begin with `prefix`, which no other campaign on the same database has.  `has_teams`: the schemas of declare() are applied.
     `service`: a push service; with it there are listeners and sessions that are woken.  `is_apart`: hosts = many.  `has_extras`:
-    with what extras.py does."""
+    with what extras.py does.  `has_external`: with external workers, which declare_workers() has declared."""
 
     def __init__(self, stacks, folder, seed, processes=4, threads=4, documents=10, has_module=True, prefix='h',
-                 drain_s=120, has_teams=False, ns='lab', clocks=(), service=None, is_apart=False, sent_s=SENT_S, has_extras=True):
+                 drain_s=120, has_teams=False, ns='lab', clocks=(), service=None, is_apart=False, sent_s=SENT_S, has_extras=True, has_external=False):
         self.ns, self.clocks, self.service, self.is_apart = ns, clocks, service, is_apart
         self.label = prefix if ns == 'lab' else f'{prefix}{ns}'
         self.has_extras = has_extras and has_teams and has_module
+        self.has_external, self.external = has_external, None
         self.seed, self.folder, self.has_module = f'{seed}/{ns}', Path(folder) / ns, has_module
         self.folder.mkdir()
         self.servers = [(stack.url, str(stack.path / 'etc/certificate.pem')) for stack in stacks]
@@ -63,6 +66,10 @@ class Campaign:
     def tallies(self):
         """Where the tasks of this round count."""
         return [f'{self.prefix}t{self.round.value}.{number}' for number in range(10)]
+
+    def endings(self):
+        """Where the tasks of external workers are noted when they end in this round."""
+        return [f'{self.prefix}e{self.round.value}.{number}' for number in range(4)]
 
     def place(self, id_):
         """The name of a document among those of all namespaces."""
@@ -104,6 +111,8 @@ class Campaign:
             worker = self.context.Process(target=self.live, args=(process,), daemon=True)
             worker.start()
             self.workers.append(worker)
+        if self.has_external:
+            self.external = External(self, self.processes)
         if self.service:
             self.listeners = [Listener(self, Client(self, f'live{number}'), number) for number in range(3)]
             self.sleepers = Sleepers(self, self.leader, self.service)
@@ -115,6 +124,8 @@ class Campaign:
         self.pause.set()
         for listener in self.listeners:
             listener.close()
+        if self.external:
+            self.external.close()
         try:
             self.beginning.wait(10)
         except threading.BrokenBarrierError:
@@ -128,12 +139,16 @@ class Campaign:
         self.round.value += 1
         self.since = time.monotonic_ns()
         self.pause.clear()
+        if self.external:
+            self.external.begin()
         self.beginning.wait(BARRIER_S)
 
     def end_round(self):
         """The path of the round's history, and what clients met beside answers."""
         self.pause.set()
         self.resting.wait(BARRIER_S)
+        if self.external:
+            self.external.rest()
         path = self.folder / f'{self.round.value}.jsonl'
         with open(path, 'w', encoding='utf-8') as file:
             file.write(compact({'initial': self.initial, 'since': self.since, 'held': self.held, 'seed': self.seed, 'round': self.round.value}) + '\n')
@@ -190,13 +205,15 @@ class Campaign:
                 {team: {document for document, (_, state) in self.initial.items() if team_of(state) == team} for team in TEAMS})
 
     def gather(self, file):
-        """Moves the lines of all clients into the file; gives those of unknown outcome that would write."""
+        """Moves the lines of all clients into the file; gives those of unknown outcome that would write.  Of several lines of one
+        operation the last counts; a line without its end is not written."""
         for path in sorted(self.folder.glob(f'{self.round.value}.*-*')):
             with open(path, encoding='utf-8') as lines:
-                for line in lines:
-                    file.write(line)
-                    if '"result":"unknown"' in line:
-                        yield line
+                last = {ID.match(line)[1]: line for line in lines if line.endswith('\n')}
+            for line in last.values():
+                file.write(line)
+                if '"result":"unknown"' in line:
+                    yield line
             path.unlink()
 
     def carry(self, unknown):

@@ -17,6 +17,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 
 from graph import Graph
+from judge_external import judge_external
 from judges import judge_aged, judge_copies, judge_mortals, judge_stands, judge_touched, judge_woken, take_earlier
 from members import has_item, judge_members, team_of
 from records import Operation, Write
@@ -46,6 +47,7 @@ class Checker:
         for words, operation in take_earlier(self):
             self.complain('older than was tolerated', words, operation)
         self.violations += [Violation(*found) for found in judge_tallies(self.operations.values())]
+        self.violations += [Violation(*found) for found in judge_external(self.operations.values())]
         self.collect_states()
         for state in self.seen.items():
             self.check_names(*state)

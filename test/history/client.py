@@ -7,27 +7,20 @@ import json
 import random
 import time
 
+from answers import Answer, judge
+from external import request_task
 from extras import Extras
 from holder import Copy
 from state import compact, name_of, pack, state_of
 from tasks import Tasks
-from teams import Teams, read_stream
+from teams import Teams
 from wire import Lost, Wire
 
 CLASS = 'Hot'
 RETRIES_MOST_S = 45   # how long an operation under an Idempotency-Key is sent again
 PAUSE_S = 0.05        # after an answer that says that something is away
-# What may be answered while others do harm: for certain nothing was done.
-NOT_DONE = {'AREFUSED', 'OGONE', 'OOFF', 'OREADONLY', 'AUNIQUE', 'AVERSION', 'CONTENTION', 'XAWAY', 'XCRASH', 'XDATABASE', 'ODATABASE', 'OSTOPPING', 'XTIME', 'NDOCUMENT'}
 REFUSED = {'AVERSION', 'NDOCUMENT'}
 LINES_KEPT = 12       # beyond them a writer removes some
-
-
-class Answer:
-    """What a request came to.  `result` as in a history."""
-
-    def __init__(self, result, body=None, status=0, code='', words=''):
-        self.result, self.body, self.status, self.code, self.words = result, body, status, code, words
 
 
 class Client:
@@ -351,6 +344,8 @@ class Client:
             deeds.append((self.teams.synchronise, 5))
         if self.campaign.has_extras:
             deeds += self.extras.deeds()
+        if self.campaign.has_external:
+            deeds.append((lambda: request_task(self), 5))
         work, weights = zip(*deeds)
         self.file = file
         while not self.campaign.pause.is_set():
@@ -372,26 +367,3 @@ class Client:
 def version_of(answer):
     body = answer.body or {}
     return body.get('out', body).get('v')
-
-
-def judge(status, headers, text):
-    """An answer of stampd bears the number of its request; one of nginx alone says nothing of what stampd did."""
-    if 'X-Request-Id' not in headers:
-        return Answer('unknown' if status in (502, 503, 504) else 'wrong', status=status, code=f'NGINX{status}',
-                      words=f'{status} {text[:200]!r}')
-    if status == 304:
-        return Answer('ok', status=status)
-    if headers['Content-Type'] == 'application/x-ndjson':
-        body = read_stream(text)
-        return Answer('ok', body, status) if body else Answer('unknown', status=status, code='BROKEN')
-    body = json.loads(text)
-    if status in (200, 201):
-        return Answer('ok', body, status)
-    code, phase = body['code'], body.get('phase')
-    if phase is None:
-        return Answer('unknown', body, status, code)
-    if phase >= 3:
-        return Answer('ok', None, status, code)  # done; only what comes after it failed
-    if code == 'XUNKNOWN':
-        return Answer('unknown', body, status, code)
-    return Answer('no' if code in NOT_DONE else 'wrong', body, status, code, words=f'{status} {body}')

@@ -2,7 +2,8 @@
 import random
 import time
 
-from client import PAUSE_S, Answer, judge
+from answers import Answer, judge
+from client import PAUSE_S
 from state import compact
 from wire import Lost, Wire
 

@@ -2,13 +2,14 @@
 import json
 
 EXTRAS = {'age': 0, 'reservations': (), 'held': {}, 'taken': None, 'mortal': None, 'requested': (), 'alive': (), 'wall': None, 'low': 0, 'copies': {},
-          'copied': False, 'sources': {}, 'matched': (), 'definitions': (), 'is_named': False, 'stands': (), 'lost': '', 'missed': '', 'woken': {}}
+          'copied': False, 'sources': {}, 'matched': (), 'definitions': (), 'is_named': False, 'stands': (), 'lost': '', 'missed': '', 'woken': {},
+          'labour': (), 'claims': (), 'claim': (), 'late': False, 'released': False, 'repeats': False, 'ended': {}}
 
 
 class Operation:
     """One line of a history.  `result`: ok; no: it was not done, for certain; unknown; wrong: an answer that may not be."""
     __slots__ = ('tasks', 'tallies', 'left', 'team', 'outside', 'inside', 'age', 'aged', 'reservations', 'held', 'taken', 'mortal', 'requested', 'alive',
-                 'wall', 'low', 'copies', 'copied', 'sources', 'matched', 'definitions', 'is_named', 'stands', 'lost', 'missed', 'woken', 'name', 'kind', 'start', 'end', 'result', 'version', 'reads', 'writes', 'parent', 'answers', 'words',
+                 'wall', 'low', 'copies', 'copied', 'sources', 'matched', 'definitions', 'is_named', 'stands', 'lost', 'missed', 'woken', 'labour', 'claims', 'claim', 'late', 'released', 'repeats', 'ended', 'name', 'kind', 'start', 'end', 'result', 'version', 'reads', 'writes', 'parent', 'answers', 'words',
                  'node', 'is_sure', 'is_supposed')
 
     def __init__(self, line):

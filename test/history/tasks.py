@@ -2,6 +2,7 @@
 import json
 import time
 
+from external import finish_some, read_ended
 from wire import Lost
 
 SCAN_LIMIT = 30
@@ -85,9 +86,10 @@ class Tasks:
     # --- the end of a round ---
 
     def left(self):
-        """How many tasks there are still; those that wait may start now, whatever the clocks of servers say."""
+        """How many tasks there are still; those that wait may start now, and claims of external workers end, whatever the clocks of servers say."""
         try:
             psql = self.campaign.stack.psql
+            psql(self.campaign.ns, 'update taskqueue set expires = %s where expires > %s', (LONG_AGO, LONG_AGO))
             psql(self.campaign.ns, 'select task_move(taskid, %s) from taskqueue where starttime is null and startat <> %s', (LONG_AGO, LONG_AGO))
             return psql(self.campaign.ns, 'select count(*) from taskqueue')[0][0]
         except Exception:  # its connection was ended
@@ -103,12 +105,15 @@ class Tasks:
     def drain(self):
         """Runs what is left; how many tasks could not be brought to their end."""
         end = time.monotonic() + self.campaign.drain_s
-        number = 0
+        number, external = 0, self.campaign.external
+        finisher = external and external.finisher()
         while (left := self.left()) and time.monotonic() < end:
             number = (number + 1) % len(self.client.wires)
             try:
                 for row in self.scan(number):
                     self.post(number, f'/{row["id"]}')
+                if finisher:
+                    finish_some(finisher)
             except Lost:
                 time.sleep(PAUSE_S)
         return left
@@ -122,6 +127,7 @@ class Tasks:
             answer = client.operate('get', {'param': {'docs': [{'c': 'Tally', 'id': name} for name in names]}})
             if answer.result == 'wrong':
                 return client.note(client.next_name(), 'tallies', start, 'wrong', words=answer.words)
-            if not client.trouble(answer):
+            ended = None if client.trouble(answer) else read_ended(self.campaign) if self.campaign.external else {}
+            if ended is not None:
                 tallies = {one['id']: {item['k']: item['j'] for item in one.get('items', ())} for one in answer.body['out']['docs']}
-                return client.note(client.next_name(), 'tallies', start, 'ok', tallies=tallies, left=left, words=words)
+                return client.note(client.next_name(), 'tallies', start, 'ok', tallies=tallies, left=left, words=words, ended=ended)

@@ -9,6 +9,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from book import Book, line, state  # noqa: E402
+from judge_external import judge_external  # noqa: E402
 from judges import judge_claims  # noqa: E402
 from records import load  # noqa: E402
 from state import change, compact  # noqa: E402
@@ -144,6 +145,77 @@ class Extras(unittest.TestCase):
 
     def test_who_listens(self):
         self.assertEqual(self.kinds(Book().add('e', 0, 1, kind='live', missed='x is at 10')), ['a listener missed a change'])
+
+
+class External(unittest.TestCase):
+    """External workers: what is right passes, what is not is found."""
+
+    def book(self, *ends, marks=('d',), result='ok', **more):
+        """A task `k` that was requested, claimed as `c` and ended by `d`, whose mark is there; `ends`: operations in place of that."""
+        book = Book().add('r', 0, 1, kind='task', labour=['t', 'k', None], result=result)
+        book.add('take', 2, 3, kind='take', claims=[['k', 'c']])
+        for one in ends or (dict(name='d', start=4, end=5),):
+            one = {'kind': 'done', 'claim': ['k', 'c'], **one}
+            book.add(one.pop('name'), one.pop('start'), one.pop('end'), **one)
+        return book.add('end', 90, 91, kind='tallies', tallies={'t': {}}, ended={'t': {name: 'k' for name in marks}}, **more)
+
+    def kinds(self, book):
+        return sorted({kind for kind, _, _ in judge_external(load(book.text().splitlines())[1])})
+
+    def test_a_task_ends_once(self):
+        self.assertEqual(self.kinds(self.book()), [])
+        self.assertEqual(self.kinds(self.book(marks=())), ['a task was not done', 'the end of a task was lost'])
+        self.assertEqual(self.kinds(self.book(marks=('d',), result='no')), ['a task of what was refused'])
+        self.assertEqual(self.kinds(self.book(marks=(), result='unknown')), ['the end of a task was lost'])
+        unknown = dict(name='d', start=4, end=5, result='unknown')
+        again = dict(name='e', start=6, end=7)
+        self.assertEqual(self.kinds(self.book(unknown, again, marks=('d', 'e'))), ['a task was done twice'])
+        self.assertEqual(self.kinds(self.book(unknown, again, marks=('e',))), [])
+        self.assertEqual(self.kinds(self.book(unknown, marks=('x', 'd'))), ['a task was done twice', 'read of what nobody wrote'])
+
+    def test_a_task_that_nobody_requested(self):
+        book = Book().add('d', 4, 5, kind='done', claim=['k', 'c'], result='unknown')
+        book.add('end', 90, 91, kind='tallies', tallies={'t': {}}, ended={'t': {'d': 'k'}})
+        self.assertEqual(self.kinds(book), ['a task that nobody requested'])
+
+    def test_who_has_no_claim_changes_nothing(self):
+        ended, refused = dict(name='d', start=4, end=5), dict(name='e', start=6, end=7, result='no')
+        self.assertEqual(self.kinds(self.book(ended, refused)), [])
+        self.assertEqual(self.kinds(self.book(ended, refused, marks=('e',))), ['a request without a claim changed something', 'the end of a task was lost'])
+
+    def test_an_end_that_is_repeated(self):
+        repeated = dict(name='e', start=6, end=7, result='no', repeats=True)
+        self.assertEqual(self.kinds(self.book(dict(name='d', start=4, end=5, result='unknown'), repeated)), [])
+        self.assertEqual(self.kinds(self.book(dict(name='d', start=4, end=5, claim=['k', 'other']), repeated)), ['an end was acknowledged that never was'])
+
+    def test_a_late_claim(self):
+        self.assertEqual(self.kinds(self.book(dict(name='d', start=4, end=5, late=True))), ['a claim that had ended still counted'])
+        self.assertEqual(self.kinds(self.book(dict(name='d', start=4, end=5), dict(name='e', start=6, end=7, late=True, result='no'))), [])
+
+    def test_a_claim_has_one_holder(self):
+        def held(end):
+            kept, other = dict(name='a', kind='keep', start=30, end=31), dict(name='d', start=end, end=end + 1, claim=['k', 'other'])
+            return self.book(kept, other).add('second', 20, 21, kind='take', claims=[['k', 'other']])
+        self.assertEqual(self.kinds(held(40)), ['a task had two holders'])
+        lapsed = self.book(dict(name='a', kind='keep', start=10, end=11), dict(name='d', start=40, end=41, claim=['k', 'other']))
+        self.assertEqual(self.kinds(lapsed.add('second', 20, 21, kind='take', claims=[['k', 'other']])), [])
+        self.assertEqual(self.kinds(self.book().add('second', 6, 7, kind='take', claims=[['k', 'c']])), ['a claim was given twice'])
+        released = self.book(dict(name='a', kind='fail', start=4, end=5, released=True), dict(name='d', start=8, end=9))
+        self.assertEqual(self.kinds(released.add('second', 6, 7, kind='take', claims=[['k', 'c']])), [])
+
+    def domain(self, first, second):
+        """Two tasks of one domain, the second requested when the first was; each (claimed, ended)."""
+        book = Book()
+        for number, (claimed, ended) in enumerate((first, second)):
+            book.add(f'r{number}', number * 2, number * 2 + 1, kind='task', labour=['t', f'k{number}', 'x'])
+            book.add(f'take{number}', claimed, claimed + 1, kind='take', claims=[[f'k{number}', 'c']])
+            book.add(f'd{number}', ended, ended + 1, kind='done', claim=[f'k{number}', 'c'])
+        return self.kinds(book.add('end', 90, 91, kind='tallies', tallies={'t': {}}, ended={'t': {'d0': 'k0', 'd1': 'k1'}}))
+
+    def test_the_order_of_a_domain(self):
+        self.assertEqual(self.domain((10, 12), (14, 16)), [])
+        self.assertEqual(self.domain((14, 16), (10, 12)), ['a domain was out of order'])
+        self.assertEqual(self.domain((10, 20), (12, 22)), ['a domain was out of order', 'two tasks of a domain at a time'])
 
 
 if __name__ == '__main__':

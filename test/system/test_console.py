@@ -2,6 +2,7 @@
 import base64
 import contextlib
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -397,6 +398,33 @@ def test_a_task_is_held_moved_and_dropped(stack, desk):
     desk.click('Drop', 'dialog[open] button')
     desk.shows('This task is done or was dropped.')
     assert task() is None
+
+
+def test_the_progress_and_the_trace_of_a_task_are_shown(stack, desk):
+    """Of a task that an external worker has taken, and of its attempt."""
+    trace, worker = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', 'key-of-the-queue'
+    queue = {'qn': 16, 'ops': ['resize'], 'key': hashlib.sha256(worker.encode()).hexdigest(), 'request': 'anybody'}
+    stack.op('z', 'ns', {'set': {'ns': 'lab', 'workers': [queue]}}, admin=True)
+
+    def call(name, **param):
+        return stack.request('POST', f'/lab/op/{name}', json={'param': param}, headers={'Authorization': f'Bearer {worker}'}).json()['out']
+    id_ = stack.request('POST', '/lab/op/task', json={'param': {'op': 'resize', 'info': 'with a trace'}},
+                        headers={'traceparent': trace, 'tracestate': 'shop=t61rcWkgMzE'}).json()['out']['id']
+    (task,) = call('take', qn=16)['tasks']
+    claim = {name: task[name] for name in ('id', 'starttime', 'retry')}
+    call('keep', **claim, claim=3600, progress='half of <it>')
+    desk.go('ns', 'lab', 'tasks')
+    desk.fill('Beginning of the information', 'with a trace')
+    desk.shows('half of <it>')
+    assert [(row[0], row[2], row[7]) for row in desk.rows('Tasks')] == [(id_, 'running', 'half of <it>')]
+    desk.click(id_)
+    desk.shows(f'{trace} shop=t61rcWkgMzE')
+    call('done', **claim)
+    desk.go('ns', 'lab', 'tasks')
+    desk.shows('There are no such tasks.')
+    desk.go('ns', 'lab', 'tasks', id_)
+    desk.shows('This task is done or was dropped.')
+    desk.shows(trace[3:35])
 
 
 def test_periodic_tasks_have_their_next_times(stack, desk):

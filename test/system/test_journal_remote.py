@@ -157,13 +157,13 @@ def test_tasks_are_taken_and_ended_by_the_key_of_the_connection(back_on, journal
     client.socket.sendall(message(PING, identifier=2))
     assert _out(client.answer())['tasks'] == [] and client.answer()['id'] == 2
     trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
-    requested = stack.request('POST', '/lab/op/task', json={'param': {'op': 'resize', 'param': {'number': 0}}}, headers={'traceparent': trace})
+    requested = stack.request('POST', '/lab/op/task', json={'param': {'op': 'resize', 'param': {'number': 0}}}, headers={'traceparent': trace, 'tracestate': 'shop=1'})
     first, second = requested.json()['out']['id'], stack.op('lab', 'task', {'op': 'resize', 'param': {'number': 1}})['out']['id']
     remote = Client(journal)
     _send(remote, NEXT, identifier=7, qn=16, worker='remote')
     answer = remote.answer()
     (task,) = _out(answer)['tasks']
-    assert answer['id'] == 7 and task['id'] == first and task['param'] == {'number': 0} and task['trace'] == trace
+    assert answer['id'] == 7 and task['id'] == first and task['param'] == {'number': 0} and (task['trace'], task['tracestate']) == (trace, 'shop=1')
     claim = {name: task[name] for name in ('id', 'starttime', 'retry')}
     _send(client, KEEP, **claim, claim=100)
     assert _out(client.answer())['until'] > task['until']

@@ -261,6 +261,35 @@ def test_an_index_that_was_not_completed_is_made_again(stack, schemas):
     assert 'the declaration is applied' in schemas.run('plan', 'lab')
 
 
+def test_an_apply_waits_for_the_backend_of_one_that_was_killed(stack, schemas):
+    """PostgreSQL ends the statement of a client that is gone; a second apply does not work beside it."""
+    def waiting(kind):
+        return stack.psql('lab', "select a.pid from pg_locks l join pg_stat_activity a using (pid) where not l.granted and l.locktype = %s and a.usename <> 'stampd'"
+                          " and a.datname = current_database()", (kind,))
+
+    schemas.apply('lab', {'Person': PERSON})
+    stack.psql('lab', """update pg_index set indisvalid = false where indexrelid = 'stampd."v_Person_Adr_size"'::regclass""")
+    older, writer = (psycopg2.connect(stack.conninfo('lab')) for _ in range(2))
+    with older.cursor() as cursor:
+        cursor.execute('select 1')
+    killed = subprocess.Popen(schemas.command('apply', 'lab'), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert 'earlier transactions' in killed.stderr.readline()  # it has seen the transactions for which it waits
+    with writer.cursor() as cursor:
+        cursor.execute('lock table stampd."x_Person_Adr" in row exclusive mode')
+    older.close()
+    wait_until(lambda: waiting('virtualxid'), what='an index that waits for a writer')
+    ((backend,),) = waiting('virtualxid')
+    killed.kill()
+    killed.communicate()
+    again = subprocess.Popen(schemas.command('apply', 'lab'), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: waiting('advisory'), what='a second apply that waits')
+    assert waiting('virtualxid') == [(backend,)] and again.poll() is None
+    writer.close()
+    assert again.wait(PATIENCE_S) == 0
+    assert stack.psql('lab', """select indisvalid from pg_index where indexrelid = 'stampd."v_Person_Adr_size"'::regclass""") == [(True,)]
+    assert 'the declaration is applied' in schemas.run('plan', 'lab')
+
+
 def test_an_apply_waits_for_those_who_began_before(stack, schemas):
     """A writer of the schema before, whose commit comes late, is not overlooked by the filling."""
     schemas.apply('lab', {'Person': {'items': {**PERSON['items'], 'Adr': {}}}})

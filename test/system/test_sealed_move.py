@@ -1,12 +1,15 @@
 """stampctl ns move of encrypted namespaces, and purges of them: nothing is in clear on the way, and all that is found, hashed and kept stays so."""
+import contextlib
 import json
+import subprocess
 
+import psycopg2
 import pytest
 import requests
 
 from stack import Stack, give, refused, run_program, wait_until
 from test_attachment_http import fetch, store
-from test_move import line, move, person, stop_before_the_switch
+from test_move import LOCK, line, move, person, stop_before_the_switch, words
 from vault import create, new_site_key
 
 pytestmark = pytest.mark.plain
@@ -82,6 +85,121 @@ def test_an_encrypted_namespace_moves(sites, tmp_path):
     there.admin('files', 'verify', 'vault')
     dump = run_program('pg_dump', there.conninfo('vault')).out
     assert PLANTED not in dump and PLANTED.encode() not in everything(there.path / 'attached')
+    drop(sites)
+
+
+def drop(sites):
+    for site in sites:
+        site.admin('ns', 'drop', 'vault', '--yes')
+        site.close()
+
+
+# --- a move that is killed at each of its steps ---
+
+# Where it is stopped: a statement of the administrator that holds a lock, at which site, in which database (None: that of the server).  Each is taken while the program
+# waits for the one before in its row, so that earlier steps do not wait for it.
+STAMPCTL = (None, LOCK)
+STEPS = {
+    'keys': (('there', 'vault', 'lock stampd.data_key'),),
+    'copy': (('there', 'vault', 'lock stampd.doc'),),
+    'switch': (('here', *STAMPCTL),),
+    'freezing': (('here', *STAMPCTL), ('here', None, "alter database stampd_vault set work_mem = '5MB'")),
+    'last changes': (('here', *STAMPCTL), ('here', 'vault', 'lock stampd.doc')),
+    'last keys': (('here', *STAMPCTL), ('there', 'vault', 'lock stampd.data_key')),
+    'carrying over': (('here', *STAMPCTL), ('there', 'vault', 'lock stampd.taskqueue')),
+    'handing over': (('here', *STAMPCTL), ('there', 'vault', 'lock stampd.taskqueue'), ('here', *STAMPCTL)),
+    'opening': (('here', *STAMPCTL), ('there', 'vault', 'lock stampd.taskqueue'), ('there', *STAMPCTL)),
+}
+
+
+def waits(site):
+    """A session of the program waits for a lock."""
+    return site.psql(None, "select 1 from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.usename <> 'stampd'")
+
+
+@contextlib.contextmanager
+def holding(site, ns, statement):
+    session = psycopg2.connect(site.conninfo(ns) if ns else site.conninfo())
+    try:
+        with session.cursor() as cursor:
+            cursor.execute('set default_transaction_read_only = off')
+            cursor.execute(statement)
+        yield
+    finally:
+        session.rollback()
+        session.close()
+
+
+def kill_at(step, sites, folder):
+    """Kills it where it waits for the last lock; PostgreSQL may still do what it was about to do."""
+    by_name = dict(zip(('here', 'there'), sites, strict=True))
+    held = contextlib.ExitStack()
+    first, *more = [(by_name[name], ns, statement) for name, ns, statement in STEPS[step]]
+    held.enter_context(holding(*first))
+    with subprocess.Popen(words(*sites, folder, 'vault'), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as program:
+        site = first[0]
+        for lock in [*more, None]:
+            wait_until(lambda site=site: program.poll() is not None or waits(site), what=step)
+            assert program.poll() is None, (step, program.stderr.read())
+            if lock:
+                following = contextlib.ExitStack()
+                following.enter_context(holding(*lock))
+                held.close()
+                held, site = following, lock[0]
+        program.kill()
+    held.close()
+
+
+def try_to_put(stack, name, value):
+    """True: it was acknowledged.  Two writes, so that the namespace may become read-only between them."""
+    answer = stack.request('POST', '/vault/op/put', json={'param': {'docs': [line(name, 'k', value)]}})
+    if answer.status_code != 200:
+        assert answer.json()['code'] in ('OREADONLY', 'OGONE', 'XAWAY', 'XUNKNOWN'), answer.text
+    return answer.status_code == 200
+
+
+def test_a_move_that_is_killed_at_each_step_goes_on(sites, tmp_path):
+    """Nothing is lost, and nothing is in clear on the way."""
+    stack, there = sites
+    for site in sites:
+        create(site, 'vault')
+    stack.put('vault', *(line(f'n{n}', 'a', f'{PLANTED} {n}') for n in range(8)))
+    stack.op('vault', 'task', {'op': 'put', 'param': {'docs': []}, 'delay': 86400})
+    acknowledged = {}
+    for number, step in enumerate(STEPS):
+        kill_at(step, sites, tmp_path)
+        assert PLANTED.encode() not in everything(tmp_path / 'move'), step
+        if try_to_put(stack, f'n{number % 8}', f'{PLANTED} {step}'):
+            acknowledged[f'n{number % 8}'] = f'{PLANTED} {step}'
+    assert set(acknowledged) >= {'n0', 'n1'}, 'it was open before the switch'
+    move(stack, there, tmp_path, 'vault')
+    assert not (tmp_path / 'move').exists() and rows(there) == rows(stack)
+    for id_, value in acknowledged.items():
+        assert value in [item['j'] for item in there.get('vault', ('Note', id_))['items']]
+    assert there.psql('vault', 'select opname from taskqueue') == [('put',)]
+    there.put('vault', line('open', 'a', PLANTED))
+    refused('OGONE', stack.put, 'vault', line('late', 'a', 1))
+    drop(sites)
+
+
+def test_a_move_that_goes_on_ends_sessions_that_have_the_former_keys(sites, tmp_path):
+    """The run that replaced the keys was killed before it ended the sessions of servers there."""
+    stack, there = sites
+    for site in sites:
+        create(site, 'vault')
+    stack.put('vault', line('n', 'a', PLANTED))
+    kill_at('copy', sites, tmp_path)
+    session = psycopg2.connect(there.conninfo('vault', 'stampd'))
+    try:
+        with session.cursor() as cursor:
+            cursor.execute('select pg_backend_pid()')
+            move(stack, there, tmp_path, 'vault')
+            with pytest.raises(psycopg2.OperationalError):
+                cursor.execute('select 1')
+    finally:
+        session.close()
+    assert there.get('vault', ('Note', 'n'))['items'][0]['j'] == PLANTED
+    drop(sites)
 
 
 def test_purges(sites, tmp_path):

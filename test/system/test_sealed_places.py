@@ -1,12 +1,15 @@
 """Texts of tasks and kept answers of an encrypted namespace belong to their rows: moved, altered or made empty, they are a fault that
 concerns this row only."""
+import hashlib
+import secrets
 import shutil
+import threading
 
 import pytest
 
 from kit import Kit
 from manager import Manager
-from stack import wait_until
+from stack import PATIENCE_S, wait_until
 from vault import create, new_site_key
 
 STACK = {'workers': 3, 'settings': {}, 'namespaces': {'z': 'closed', 'lab': 'open'}}
@@ -160,3 +163,51 @@ def test_a_periodic_task_runs_and_has_no_argument_in_clear(vault, manager):
             assert manager.run(task)['result'] == 'done' and counted(vault, 'again') == turn
     with pytest.raises(Exception, match='encrypted_namespace'):
         vault.psql('vault', "update cron set param = '{\"id\":\"secret\"}'")
+
+
+# --- what a run says of itself ---
+
+PLANTED = 'marzipan-4711'
+
+
+def rows_in_clear(stack):
+    return ''.join(row for table in ('taskqueue', 'task_history') for row, in stack.psql('vault', f'select t::text from {table} t'))
+
+
+def test_the_progress_of_a_task_is_not_stored(vault, manager, kit):
+    """It is the application's text, which may be of contents; a checkpoint is encrypted."""
+    gate = kit.path / 'gate-of-progress'
+    task = ask(vault, 'Cycles', {'id': 'p', 'cycles': 2, 'progress': PLANTED, 'gate': str(gate)})
+    thread = threading.Thread(target=manager.run, args=(task,))
+    thread.start()
+    try:
+        wait_until(lambda: vault.psql('vault', 'select step, starttime is not null from taskqueue') == [(1, True)], what='the second commit')
+        assert vault.psql('vault', 'select progress, checkpoint like %s from taskqueue', ('~1.%',)) == [(None, True)]
+        assert PLANTED not in rows_in_clear(vault)
+    finally:
+        gate.touch()
+        thread.join(PATIENCE_S)
+    assert counted(vault, 'p') == 2 and PLANTED not in rows_in_clear(vault)
+
+
+def test_what_an_external_worker_says_is_not_stored_in_clear(vault, manager):
+    key = secrets.token_hex(16)
+    queue = {'qn': 16, 'ops': ['resize'], 'key': hashlib.sha256(key.encode()).hexdigest(), 'request': 'anybody'}
+    vault.op('z', 'ns', {'set': {'ns': 'vault', 'workers': [queue]}}, admin=True)
+    manager.scan()
+
+    def call(name, **param):
+        answer = vault.request('POST', f'/vault/op/{name}', json={'param': param}, headers={'Authorization': f'Bearer {key}'})
+        assert answer.status_code == 200, answer.text
+        return answer.json()['out']
+
+    ask(vault, 'resize', {'text': PLANTED})
+    for way, param in (('fail', {'report': PLANTED, 'delay': 0}), ('done', {'result': PLANTED})):
+        (task,) = call('take', qn=16)['tasks']
+        assert task['param'] == {'text': PLANTED}
+        claim = {name: task[name] for name in ('id', 'starttime', 'retry')}
+        call('keep', **claim, progress=PLANTED)
+        assert vault.psql('vault', "select progress, param like %s from taskqueue where opname = 'resize'", ('~1.%',)) == [(None, True)]
+        call(way, **claim, **param)
+    assert vault.psql('vault', "select report, result like %s from task_history where opname = 'resize' order by number", ('~1.%',)) == [(None, None), (None, True)]
+    assert PLANTED not in rows_in_clear(vault)

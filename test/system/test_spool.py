@@ -22,7 +22,7 @@ import ctypes, json, sys
 class Request(ctypes.Structure):
     _fields_ = [('ns', ctypes.c_char_p), ('operation', ctypes.c_char_p), ('param', ctypes.c_char_p), ('param_size', ctypes.c_size_t),
                 ('resource', ctypes.c_char_p), ('domain', ctypes.c_char_p), ('info', ctypes.c_char_p), ('start', ctypes.c_int64),
-                ('priority', ctypes.c_int), ('is_strict', ctypes.c_int)]
+                ('priority', ctypes.c_int), ('is_strict', ctypes.c_int), ('traceparent', ctypes.c_char_p), ('tracestate', ctypes.c_char_p)]
 
 library, spool = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p()
 assert library.stampd_spool_open(sys.argv[2].encode(), 1, ctypes.byref(spool)) == 0
@@ -104,6 +104,21 @@ def test_requests_become_tasks_in_their_order(stack, spool):
     assert state(spool)['waiting'] == 0
     assert stack.psql('lab', 'select distinct opname, domain, priority from taskqueue') == [('put', 'd', 20)]
     assert stack.psql('lab', 'select count(*) from spool_record') == [(70,)]
+
+
+def test_requests_bring_their_trace(stack, spool):
+    """Each its own; what is malformed is dropped, and refuses nothing."""
+    trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    put_many(spool, [1], traceparent=trace, tracestate='shop=1')
+    put_many(spool, [2], traceparent=trace)
+    put_many(spool, [3])
+    put_many(spool, [4], traceparent='00-wrong', tracestate='shop=1')
+    run_spool(spool, 'put', 'lab', 'put', '{"docs":[]}', '--info', 'n5', '--traceparent', trace, '--tracestate', 'a=1,a=2')
+    listed = run_spool(spool, 'list')[1:]
+    assert [record.get('tracestate') for record in listed] == ['shop=1', None, None, 'shop=1', 'a=1,a=2'] and listed[1]['traceparent'] == trace
+    forward(stack, spool)
+    assert stack.psql('lab', 'select info, trace from taskqueue order by number') == [
+        ('n1', f'{trace} shop=1'), ('n2', trace), ('n3', None), ('n4', None), ('n5', trace)]
 
 
 def test_a_forwarder_is_woken(stack, spool):

@@ -75,41 +75,6 @@ def note(text, ident='a'):
     return [{'c': 'Note', 'id': ident, 'items': [{'c': 'Text', 'j': text}]}]
 
 
-# --- the trace of the request that created it ---
-
-TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
-
-
-def traced(stack, op, param=None, trace=TRACE, **more):
-    body = {'param': {'op': op, 'param': param or {}, **more}}
-    return stack.request('POST', '/lab/op/task', json=body, headers={'traceparent': trace}, admin=True).json()['out']['id']
-
-
-def test_a_task_has_the_trace_of_the_request_that_created_it(stack, manager):
-    manager.scan() # what the history keeps
-    taskid = traced(stack, 'resize', resource='r')
-    for wrong in (TRACE[:-1], TRACE.upper(), TRACE + '-'):
-        traced(stack, 'shout', trace=wrong)
-    tasks = take(stack, 4)
-    assert {task['op']: task.get('trace') for task in tasks} == {'resize': TRACE, 'shout': None} and len(tasks) == 4
-    assert stack.op('lab', 'tasks', {'show': taskid}, admin=True)['out']['task']['trace'] == TRACE
-    resize = next(task for task in tasks if task['op'] == 'resize')
-    call(stack, 'fail', **claim(resize), delay=0)
-    (again,) = take(stack)
-    call(stack, 'done', **claim(again))
-    assert again['trace'] == TRACE and history(stack, 'trace') == [(TRACE,), (TRACE,)]
-    assert [found['trace'] for found in stack.op('lab', 'tasks', {'history': {'id': taskid}}, admin=True)['out']['attempts']] == [TRACE] * 2
-    assert stack.psql('lab', 'select done from task_redrive(false, %s)', (taskid,)) == [(1,)] and row(stack, taskid, 'trace') == (TRACE,)
-
-
-def test_the_log_of_a_run_has_the_trace_and_that_of_the_next_has_not(stack, manager):
-    failing = {'docs': [{'c': 'Note', 'id': 'a', 'if': 1, 'items': []}]}
-    tasks = [traced(stack, 'put', failing), ask(stack, 'put', failing)]
-    manager.run_together(tasks)
-    lines = [next(line for line in stack.log().splitlines() if f'task failed id={task}' in line) for task in tasks]
-    assert f' trace={TRACE}' in lines[0] and 'trace=' not in lines[1]
-
-
 # --- taking and ending ---
 
 def test_a_task_is_taken_and_done_with_its_changes_in_one_commit(stack, manager):
@@ -404,6 +369,54 @@ def test_waiting_occupies_no_process_of_the_server(stack, manager):
         for thread in threads:
             thread.join(PATIENCE_S)
     assert set(answers) == {200}
+
+
+# --- metrics ---
+
+def counts(stack, queue=16):
+    head, labels = 'stampd_external_', f'{{ns="lab",queue="{queue}"}}'
+    return {name[len(head):-len(labels)].removesuffix('_total'): value for name, value in stack.metrics().items()
+            if name.startswith(head) and name.endswith(labels)}
+
+
+def test_what_workers_do_is_counted(stack, manager):
+    for _ in range(5):
+        ask(stack)
+    take(stack)
+    before = counts(stack)
+    done, failed, released = take(stack, n=3)
+    (late,) = take(stack)
+    call(stack, 'keep', **claim(done))
+    for _ in range(2):
+        call(stack, 'done', **claim(done))
+    call(stack, 'fail', **claim(failed))
+    call(stack, 'fail', **claim(released), release=True)
+    refused('ACLAIM', call, stack, 'keep', **claim(released))
+    assert take(stack)[0]['id'] == released['id']
+    stack.psql('lab', 'update taskqueue set expires = stamp_now() - 1 where taskid = %s', (late['id'],))
+    assert take(stack)[0]['id'] == late['id']
+    after = counts(stack)
+    assert {name: after[name] - before[name] for name in after} == {
+        'taken': 6, 'kept': 1, 'done': 1, 'failed': 1, 'released': 1, 'expired': 1, 'waiting': 0}
+
+
+def test_who_waits_is_counted(stack, manager):
+    over = threading.Event()
+
+    def wait():
+        with contextlib.closing(requests.Session()) as own:
+            own.verify, own.trust_env = stack.http.verify, False
+            while not over.is_set():  # a wait gives way to other requests
+                own.post(f'{stack.url}/lab/op/take', json={'param': {'qn': 16, 'wait': 60}}, timeout=PATIENCE_S, headers={'Authorization': f'Bearer {KEY}'})
+    thread = threading.Thread(target=wait)
+    thread.start()
+    try:
+        wait_until(lambda: counts(stack).get('waiting') == 1, what='a worker that waits')
+    finally:
+        over.set()
+        ask(stack)
+        thread.join(PATIENCE_S)
+    wait_until(lambda: counts(stack)['waiting'] == 0, what='the end of the wait')
 
 
 # --- workers that die ---

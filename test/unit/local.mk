@@ -78,6 +78,7 @@ UNIT_TESTS += test/unit/test_response
 UNIT_TESTS += test/unit/test_in_flight
 UNIT_TESTS += test/unit/test_request
 UNIT_TESTS += test/unit/test_condition
+UNIT_TESTS += test/unit/test_trace
 UNIT_TESTS += test/unit/test_signed_text
 UNIT_TESTS += test/unit/test_sealed_stream
 UNIT_TESTS += test/unit/test_sealed_file
@@ -113,7 +114,7 @@ test_unit_test_pieces_SOURCES = test/unit/test_pieces.c
 test_unit_test_pieces_LDADD = $(UNIT_LDADD)
 test_unit_test_records_death_SOURCES = test/unit/test_records_death.c $(RECORDS_FIXTURE)
 test_unit_test_records_death_LDADD = $(UNIT_LDADD)
-test_unit_test_records_disk_SOURCES = test/unit/test_records_disk.c $(RECORDS_FIXTURE)
+test_unit_test_records_disk_SOURCES = test/unit/test_records_disk.c test/unit/disk_writer.c test/unit/disk_writer.h $(RECORDS_FIXTURE)
 test_unit_test_records_disk_LDADD = $(UNIT_LDADD)
 test_unit_test_journal_connection_SOURCES = test/unit/test_journal_connection.c $(RECORDS_FIXTURE)
 test_unit_test_journal_connection_LDADD = $(UNIT_LDADD)
@@ -265,6 +266,8 @@ test_unit_test_live_round_LDADD = $(UNIT_LDADD)
 
 test_unit_test_condition_SOURCES = test/unit/test_condition.c test/unit/arena_fixture.h
 test_unit_test_condition_LDADD = $(UNIT_LDADD)
+test_unit_test_trace_SOURCES = test/unit/test_trace.c test/unit/arena_fixture.h
+test_unit_test_trace_LDADD = $(UNIT_LDADD)
 MODULE_WORLD = test/unit/module_world.c test/unit/module_world.h $(WORKSHOP_WORLD) \
 	$(SOURCES_OF_INTERFACE)
 test_unit_test_module_SOURCES = test/unit/test_module.c $(MODULE_WORLD)

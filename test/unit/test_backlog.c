@@ -23,8 +23,9 @@ static void operations_are_counted_and_bounded(void **state UNUSED)
 {
     static struct task_counts_board board;
     struct segment segment = {.task_counts = &board};
-    struct task_counts counts;
-    char name[24];
+    const struct named_counts *table = task_counts_operations(&segment);
+    uint64_t counts[NAMED_COUNTS_MOST];
+    char name[24], found[NAMED_COUNTS_BYTES + 1];
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof name, "Operation%d", i);
         for (int k = 0; k <= i; k++)
@@ -34,30 +35,57 @@ static void operations_are_counted_and_bounded(void **state UNUSED)
     }
     uint64_t done = 0, failed = 0;
     bool is_seen[100] = {false};
-    for (size_t place = 0; place < TASK_COUNTS_NAMES; place++) {
-        assert_true(task_counts_read(&segment, place, &counts));
+    for (size_t place = 0; place < NAMED_COUNTS_NAMES; place++) {
+        assert_true(named_counts_read(table, place, found, counts));
         int number;
-        assert_int_equal(sscanf(counts.name, "Operation%d", &number), 1);
-        assert_true(number < TASK_COUNTS_NAMES && !is_seen[number]);
+        assert_int_equal(sscanf(found, "Operation%d", &number), 1);
+        assert_true(number < NAMED_COUNTS_NAMES && !is_seen[number]);
         is_seen[number] = true;
-        assert_int_equal(counts.done, number + 1);
-        assert_int_equal(counts.us, 2 * (number + 1) + 3);
-        done += counts.done;
-        failed += counts.failed;
+        assert_int_equal(counts[TASK_COUNT_DONE], number + 1);
+        assert_int_equal(counts[TASK_COUNT_US], 2 * (number + 1) + 3);
+        done += counts[TASK_COUNT_DONE];
+        failed += counts[TASK_COUNT_FAILED];
     }
-    assert_true(task_counts_read(&segment, TASK_COUNTS_NAMES, &counts));
-    assert_string_equal(counts.name, "");
-    assert_int_equal(done + counts.done, 100 * 101 / 2);
-    assert_int_equal(failed + counts.failed, 100);
-    atomic_store(&board.entries[5].is_named, 0);
-    memset(&board.entries[5].name, 0, sizeof board.entries[5].name);
-    assert_false(task_counts_read(&segment, 5, &counts));
-    for (int i = 0; i < TASK_COUNTS_NAMES; i++) {
+    assert_true(named_counts_read(table, NAMED_COUNTS_NAMES, found, counts));
+    assert_string_equal(found, "");
+    assert_int_equal(done + counts[TASK_COUNT_DONE], 100 * 101 / 2);
+    assert_int_equal(failed + counts[TASK_COUNT_FAILED], 100);
+    atomic_store(&board.operations.entries[5].is_named, 0);
+    memset(&board.operations.entries[5].name, 0, sizeof board.operations.entries[5].name);
+    assert_false(named_counts_read(table, 5, found, counts));
+    for (int i = 0; i < NAMED_COUNTS_NAMES; i++) {
         snprintf(name, sizeof name, "Operation%d", i);
         task_counts_add(&segment, bytes_of(name), true, false, 0);
     }
-    assert_true(task_counts_read(&segment, 5, &counts) && counts.name[0] == 'O' && counts.done > 1);
+    assert_true(named_counts_read(table, 5, found, counts) && found[0] == 'O' && counts[TASK_COUNT_DONE] > 1);
     task_counts_add(&segment, BYTES("a name that no operation can have"), true, false, 0);
+}
+
+/* Namespaces and queues apart; those beyond the table, and names that do not fit, share an entry. */
+static void queues_of_external_workers_are_counted(void **state UNUSED)
+{
+    static struct task_counts_board board;
+    struct segment segment = {.task_counts = &board};
+    uint64_t counts[NAMED_COUNTS_MOST];
+    char found[NAMED_COUNTS_BYTES + 1], code[24];
+    size_t first = task_counts_queue(&segment, BYTES("lab"), 16);
+    task_counts_add_external(&segment, BYTES("lab"), 16, EXTERNAL_COUNT_TAKEN, 3);
+    task_counts_add_external(&segment, BYTES("lab"), 17, EXTERNAL_COUNT_TAKEN, 1);
+    task_counts_add_external(&segment, BYTES("den"), 16, EXTERNAL_COUNT_EXPIRED, 1);
+    assert_true(named_counts_read(task_counts_queues(&segment), first, found, counts));
+    assert_string_equal(found, "16 lab");
+    assert_int_equal(counts[EXTERNAL_COUNT_TAKEN], 3);
+    assert_int_equal(counts[EXTERNAL_COUNT_EXPIRED], 0);
+    assert_true(task_counts_queue(&segment, BYTES("lab"), 17) != first);
+    assert_int_equal(task_counts_queue(&segment, BYTES("a code that is longer than there is room"), 16),
+                     NAMED_COUNTS_NAMES);
+    for (int i = 0; i < 100; i++) {
+        snprintf(code, sizeof code, "n%d", i);
+        task_counts_add_external(&segment, bytes_of(code), 20, EXTERNAL_COUNT_DONE, 1);
+    }
+    assert_true(named_counts_read(task_counts_queues(&segment), NAMED_COUNTS_NAMES, found, counts));
+    assert_string_equal(found, "");
+    assert_int_equal(counts[EXTERNAL_COUNT_DONE], 100 - (NAMED_COUNTS_NAMES - 3));
 }
 
 static void nobody_has_looked(void **state UNUSED)
@@ -212,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_are_counted_and_bounded),
+        cmocka_unit_test(queues_of_external_workers_are_counted),
         cmocka_unit_test(nobody_has_looked),
         cmocka_unit_test(a_look_is_read_back),
         cmocka_unit_test(a_queue_that_is_empty_again_is_told),

@@ -73,6 +73,12 @@ static void a_line_has_the_trace_of_its_task(void **state UNUSED)
     log_often(LOG_LEVEL_WARNING, "t", "many");
     assert_non_null(strstr(log_text(), "warning: it is slow request=feed trace=00-trace -01\n"));
     assert_non_null(strstr(text, "www request=feed trace=00-trace -01\n"));
+    log_set_trace("00-trace-01 a=x y,b=\n");
+    log_warning("it is slow");
+    log_warning("%s", words);
+    assert_non_null(
+        strstr(log_text(), "warning: it is slow request=feed trace=00-trace-01 tracestate=a=x y,b= \n"));
+    assert_non_null(strstr(text, "www request=feed trace=00-trace-01 tracestate=a=x y,b= \n"));
     a_minute_later();
     assert_non_null(strstr(log_text(), "repeated times=2 seconds=60: many\n"));
     log_set_trace(NULL);

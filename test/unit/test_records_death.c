@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -221,6 +222,137 @@ static void a_lock_has_one_owner(void **state UNUSED)
     child_crowd(4, enter_alone);
 }
 
+/* --- ends and locks, while processes die --- */
+
+enum { CLIENTS = 4, SHORT_KEYS = 6, LOCKS = 2 };
+
+/* What the processes have met, and who holds a lock for certain: since when, and until when, as ms from
+ * `zero_ms`. */
+struct met {
+    int64_t zero_ms;
+    _Atomic int seen, expired, locked, lapsed;
+    _Atomic uint64_t holders[LOCKS]; /* since << 32 | until; 0: nobody */
+};
+static struct met *met;
+
+static int steps_met(void)
+{
+    return atomic_load(&met->seen) + atomic_load(&met->expired) + atomic_load(&met->locked);
+}
+
+/* On a slow machine too, some step is made between two deaths.  All that fail end: then there is none. */
+static void await_step(void)
+{
+    int before = steps_met();
+    for (int i = 0; i < 10000 && steps_met() == before; i++)
+        clock_sleep_ms(1);
+}
+
+/* Kills `function` in process after process, until `is_enough`. */
+static void kill_many(void (*function)(void *number), bool (*is_enough)(void))
+{
+    pid_t pids[CLIENTS];
+    unsigned seed = 5;
+    met = mapping_share(sizeof *met);
+    met->zero_ms = clock_present_ms() - 1;
+    for (int i = 0; i < CLIENTS; i++)
+        pids[i] = child_start(function, &i);
+    for (int number = CLIENTS; number < CLIENTS + 40 || !is_enough(); number++) {
+        int one = rand_r(&seed) % CLIENTS;
+        await_step();
+        clock_sleep_ms(rand_r(&seed) % 20);
+        child_kill(pids[one]);
+        records_check(records);
+        pids[one] = child_start(function, &number);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        child_kill(pids[i]);
+}
+
+/* A content is the end of its record, which was set with it: no read that begins behind that end sees it. */
+static void set_and_read(void *number)
+{
+    unsigned seed = (unsigned)*(int *)number + 1;
+    for (;;) {
+        char key[8], text[24];
+        name_of(rand_r(&seed) % SHORT_KEYS, key);
+        int64_t before_ms = clock_present_ms(), end_ms = before_ms + rand_r(&seed) % 12;
+        snprintf(text, sizeof text, "%lld", (long long)end_ms);
+        if (rand_r(&seed) % 8 == 0) {
+            DEMAND(RUN(.deed = RECORDS_SET, .key = bytes_of(key), .type = RECORDS_STRING,
+                       .content = bytes_of(text), .expires_ms = end_ms, .may_overwrite = true) == RECORDS_OK);
+            continue;
+        }
+        bool is_get = rand_r(&seed) % 2;
+        bool is_there =
+            (is_get ? RUN(.deed = RECORDS_GET, .key = bytes_of(key))
+                    : records_next(records, NS, BYTES("key"), NO_BYTES, NO_BYTES, &found)) == RECORDS_OK;
+        if (is_there) {
+            snprintf(text, sizeof text, "%.*s", (int)found.content.size, found.content.data);
+            DEMAND((is_get ? atoll(text) : found.expires_ms) >= before_ms);
+        }
+        atomic_fetch_add(is_there ? &met->seen : &met->expired, 1);
+    }
+}
+
+static bool has_read_enough(void)
+{
+    return atomic_load(&met->seen) > 300 && atomic_load(&met->expired) > 300;
+}
+
+static void an_expired_record_is_never_seen(void **state UNUSED)
+{
+    kill_many(set_and_read, has_read_enough);
+}
+
+static uint32_t since_zero(int64_t ms)
+{
+    return (uint32_t)(ms - met->zero_ms);
+}
+
+/* Two that are both certain to hold it at one moment are one too many: the later `since` lies before both
+ * ends, and neither had begun to give it back when the second one read the note of the first. */
+static void compare_holders(uint64_t own, uint64_t other)
+{
+    uint32_t since = (uint32_t)(own >> 32), other_since = (uint32_t)(other >> 32);
+    uint32_t latest = since > other_since ? since : other_since;
+    if (other)
+        DEMAND(latest >= (uint32_t)own || latest >= (uint32_t)other);
+}
+
+/* Some keep it beyond its end; who dies has it until then. */
+static void lock_and_rest(void *number)
+{
+    char owner[24], key[8];
+    unsigned seed = (unsigned)*(int *)number + 1;
+    snprintf(owner, sizeof owner, "owner%d", *(int *)number);
+    for (;;) {
+        int place = rand_r(&seed) % LOCKS;
+        name_of(place, key);
+        if (lock(key, owner, 2 + rand_r(&seed) % 15) != RECORDS_OK) {
+            clock_sleep_ms(1);
+            continue;
+        }
+        uint64_t own = (uint64_t)since_zero(clock_present_ms()) << 32 | since_zero(found.locked_until_ms);
+        compare_holders(own, atomic_exchange(&met->holders[place], own));
+        atomic_fetch_add(&met->locked, 1);
+        clock_sleep_ms(rand_r(&seed) % 12);
+        atomic_compare_exchange_strong(&met->holders[place], &own, 0);
+        if (RUN(.deed = RECORDS_UNLOCK, .key = bytes_of(key), .owner = bytes_of(owner)) != RECORDS_OK)
+            atomic_fetch_add(&met->lapsed, 1);
+    }
+}
+
+static bool has_locked_enough(void)
+{
+    return atomic_load(&met->locked) > 100 && atomic_load(&met->lapsed) > 5;
+}
+
+static void a_lock_has_one_owner_while_owners_die(void **state UNUSED)
+{
+    kill_many(lock_and_rest, has_locked_enough);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -230,6 +362,8 @@ int main(void)
         TEST(killed_processes_leave_nothing),
         TEST(nothing_is_lost_among_many),
         TEST(a_lock_has_one_owner),
+        TEST(an_expired_record_is_never_seen),
+        TEST(a_lock_has_one_owner_while_owners_die),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

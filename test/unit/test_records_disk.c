@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/crash.h"
+#include "disk_writer.h"
 #include "edge/mapping.h"
 #include "records/records_save.h"
 
@@ -246,6 +247,35 @@ static void what_waits_for_long_is_bounded(void **state UNUSED)
     expect("key", "again");
 }
 
+static void stand_still(void *argument UNUSED)
+{
+    disk_writer_stand_still(records);
+}
+
+/* The wait ends by itself while the other still stands; the documented ten seconds are not cut short either.
+ * What is not kept on disk, and reading, does not wait. */
+static void a_writer_that_stands_still_holds_others_up_for_ten_seconds(void **state UNUSED)
+{
+    int status;
+    pid_t pid = child_start(stand_still, NULL);
+    assert_true(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+    int64_t since_ms = clock_monotonic_ms();
+    assert_int_equal(RUN(.deed = RECORDS_SET, .key = BYTES("key"), .type = RECORDS_STRING,
+                         .content = BYTES("text"), .is_persisted = true),
+                     RECORDS_OK);
+    uint64_t number = found.saving;
+    assert_false(records_save(records, number));
+    assert_true(clock_monotonic_ms() - since_ms >= 10000);
+    assert_true(waitpid(pid, &status, WNOHANG | WUNTRACED) == 0); /* nothing has become of it */
+    expect("key", "text");
+    assert_int_equal(set("other", "free"), RECORDS_OK);
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    child_expect(pid);
+    assert_true(records_save(records, number));
+    restart();
+    expect("key", "text");
+}
+
 static void a_damaged_folder_is_refused(void **state UNUSED)
 {
     char path[300];
@@ -425,6 +455,7 @@ int main(void)
         TEST(a_process_without_a_folder_saves_nothing),
         TEST(a_full_disk_is_said),
         TEST(what_waits_for_long_is_bounded),
+        TEST(a_writer_that_stands_still_holds_others_up_for_ten_seconds),
         TEST(a_damaged_folder_is_refused),
         TEST(what_was_acknowledged_is_never_lost),
         TEST(a_death_at_any_step_is_whole_or_not_at_all),

@@ -22,7 +22,7 @@ struct letter {
     const char *match, *none_match, *client;
     int64_t body_size; /* said, when it differs from the text */
     enum fault body_fault;
-    const char *trace;
+    const char *trace, *tracestate;
     bool was_read;
     bool is_nameless; /* the client has given no X-Request-Id */
 };
@@ -47,6 +47,7 @@ static struct bytes letter_parameter(const void *context, const char *name)
         {"HTTP_IF_MATCH", letter->match},
         {"HTTP_IF_NONE_MATCH", letter->none_match},
         {"HTTP_TRACEPARENT", letter->trace},
+        {"HTTP_TRACESTATE", letter->tracestate},
         {"HTTP_X_STAMPD_BUILD", letter->build},
     };
     for (size_t i = 0; i < COUNT_OF(all); i++)
@@ -241,6 +242,9 @@ static void only_a_right_trace_is_taken(void **state UNUSED)
                             .trace = right};
     assert_int_equal(read_letter(&letter), FAULT_NONE);
     assert_text(request.call.trace, right);
+    letter.tracestate = "a=1";
+    assert_int_equal(read_letter(&letter), FAULT_NONE);
+    assert_text(request.call.trace, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 a=1");
     char text[64];
     letter.trace = text;
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {

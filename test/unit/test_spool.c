@@ -41,6 +41,32 @@ static void records_come_back_in_order(void **state)
     stampd_spool_close(reader);
 }
 
+static void a_request_keeps_its_trace(void **state)
+{
+    struct stampd_spool *spool = open_spool();
+    struct stampd_spool_request request = STAMPD_SPOOL_REQUEST;
+    struct stampd_spool_record record;
+    (void)state;
+    request.ns = "demo";
+    request.operation = "put";
+    request.domain = "d";
+    request.is_strict = 1;
+    request.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    request.tracestate = "shop=1";
+    assert_int_equal(stampd_spool_put(spool, &request, NULL), 0);
+    assert_int_equal(stampd_spool_next(spool, 0, &record), 0);
+    assert_string_equal(record.request.traceparent, request.traceparent);
+    assert_string_equal(record.request.tracestate, "shop=1");
+    assert_true(record.request.is_strict);
+    request.tracestate = NULL;
+    assert_int_equal(stampd_spool_put(spool, &request, NULL), 0);
+    assert_int_equal(stampd_spool_next(spool, 1, &record), 0);
+    assert_null(record.request.tracestate);
+    request.tracestate = "";
+    assert_int_equal(stampd_spool_put(spool, &request, NULL), EINVAL);
+    stampd_spool_close(spool);
+}
+
 static void bad_requests_are_refused(void **state)
 {
     struct stampd_spool *spool = open_spool();
@@ -325,6 +351,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_crc_is_castagnolis),
         cmocka_unit_test_setup(records_come_back_in_order, fresh),
+        cmocka_unit_test_setup(a_request_keeps_its_trace, fresh),
         cmocka_unit_test_setup(bad_requests_are_refused, fresh),
         cmocka_unit_test_setup(nobody_else_reads_it, fresh),
         cmocka_unit_test_setup(acknowledged_ones_are_gone, fresh),

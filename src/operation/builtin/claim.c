@@ -60,10 +60,16 @@ enum fault claim_find(struct attempt *attempt, const struct reader *reader, stru
         return fault;
     if (hold_r->is_held && hold_r->until <= stamp_now())
         hold_r->is_held = false;
+    fence_r->queue = hold_r->queue;
     fence_r->domain = hold_r->task.domain;
     fence_r->period = hold_r->task.period;
     fence_r->start = hold_r->task.start;
     return hold_r->is_held || hold_r->is_done ? FAULT_NONE : claim_refuse(attempt, fence_r->id);
+}
+
+void claim_count(const struct attempt *attempt, int queue, enum external_count count, uint64_t more)
+{
+    task_counts_add_external(attempt->worker_context->segment, attempt->call->ns, queue, count, more);
 }
 
 void claim_wake_next(const struct attempt *attempt, const struct task *next)

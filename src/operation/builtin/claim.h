@@ -4,6 +4,7 @@
 #define STAMPD_OPERATION_BUILTIN_CLAIM_H
 
 #include "model/task.h"
+#include "segment/task_counts.h"
 #include "operation/attempt.h"
 #include "operation/reader.h"
 #include "store/store_tasks.h"
@@ -22,6 +23,8 @@ MUST_USE enum fault claim_find(struct attempt *attempt, const struct reader *rea
 /* Records FAULT_ACLAIM. */
 enum fault claim_refuse(struct attempt *attempt, struct bytes id);
 
+/* Counts for the metrics of the queue. */
+void claim_count(const struct attempt *attempt, int queue, enum external_count count, uint64_t more);
 /* A claim on a task has ended: wakes who waits for the next of its domain. */
 void claim_wake_next(const struct attempt *attempt, const struct task *next);
 /* How long a claim on a task of the queue lasts that a request extends by its member claim: in `until_r` its

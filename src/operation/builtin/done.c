@@ -84,9 +84,10 @@ static enum fault complete_put(struct attempt *attempt)
 static enum fault done_afterwork(struct attempt *attempt)
 {
     bool is_new =
-        !attempt->reply->is_replayed && attempt->transaction && transaction_is_fenced(attempt->transaction);
+        !attempt->reply->is_replayed && attempt->transaction && transaction_fence_of(attempt->transaction);
     if (is_new) {
         pulse_count(&pulse_of(attempt)->tasks_done, 1);
+        claim_count(attempt, transaction_fence_of(attempt->transaction)->queue, EXTERNAL_COUNT_DONE, 1);
         claim_wake_next(attempt, transaction_next_task(attempt->transaction));
     }
     if (put_beside_is_left(attempt))
@@ -130,6 +131,7 @@ static enum fault keep_work(struct attempt *attempt)
         return fault;
     if (!is_kept)
         return claim_refuse(attempt, fence.id);
+    claim_count(attempt, fence.queue, EXTERNAL_COUNT_KEPT, 1);
     builder_printf(attempt->reply->body, "{\"until\":%" PRId64 "}", until);
     return FAULT_NONE;
 }
@@ -228,6 +230,7 @@ static enum fault put_back(struct attempt *attempt, const struct task_fence *fen
         return fault;
     task->attempt += end.is_failure;
     pulse_count(&pulse_of(attempt)->tasks_failed, end.is_failure);
+    claim_count(attempt, fence->queue, end.is_failure ? EXTERNAL_COUNT_FAILED : EXTERNAL_COUNT_RELEASED, 1);
     wake(attempt, task);
     return FAULT_NONE;
 }

@@ -1,13 +1,14 @@
 /* spool: stores requests that stamp-forward brings from a spool, as tasks, each once (spool.md).
- * param {"series":32 digits,"records":[{"n":number,"d":digest,"task":{…as of the operation task}}]}, the
- * numbers in order → out {"stored":count,"known":count,"refused":[{"n","code","message"}]}.
- * The commit that creates the tasks stores the names of their records; one that has a name already is left
- * out.  Of a record that is refused nothing is stored.  For administrators, and for service keys, whose tasks
- * are those of their accounts. */
+ * param {"series":32 digits,"records":[{"n":number,"d":digest,"task":{…as of the operation task},
+ * "traceparent","tracestate"}]}, the numbers in order → out
+ * {"stored":count,"known":count,"refused":[{"n","code","message"}]}. The commit that creates the tasks stores
+ * the names of their records; one that has a name already is left out.  Of a record that is refused nothing
+ * is stored.  For administrators, and for service keys, whose tasks are those of their accounts. */
 #include "operation/builtin/builtin.h"
 
 #include "base/hex.h"
 #include "document/transaction.h"
+#include "model/trace.h"
 #include "operation/access.h"
 #include "operation/builtin/task.h"
 #include "operation/quota.h"
@@ -61,7 +62,7 @@ static enum fault read_names(struct spool_work *work)
          record = record->next, i++) {
         if (record->kind != JSON_OBJECT)
             return reader_wrong_value(reader, record, "records", "An object is expected.");
-        fault = reader_members(reader, record, "n d task");
+        fault = reader_members(reader, record, "n d task traceparent tracestate");
         if (!fault)
             fault = reader_integer(reader, record, "n", i ? work->sequences[i - 1] + 1 : 1, INT64_MAX, 0,
                                    &work->sequences[i]);
@@ -113,14 +114,22 @@ static enum fault add_task(struct spool_work *work, const struct json *record, s
     struct attempt inner = *work->attempt;
     struct task_request request;
     struct task_excess excess;
+    struct bytes parent, state;
+    enum fault fault;
     const struct reader reader = {work->reader.settings, &call, reply};
     call.param = json_member(record, "task");
     call.param_at = "/task";
     inner.call = &call;
     inner.reply = reply;
+    fault = reader_text(&reader, record, "traceparent", &parent);
+    if (!fault)
+        fault = reader_text(&reader, record, "tracestate", &state);
+    if (fault)
+        return fault;
+    call.trace = trace_read(call.arena, parent, state);
     if (!call.param || call.param->kind != JSON_OBJECT)
         return reader_wrong_value(&reader, call.param, "task", "An object is expected.");
-    enum fault fault = task_read(&inner, "", &request);
+    fault = task_read(&inner, "", &request);
     if (fault)
         return fault;
     request.is_of_batch = true;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/crash.h"
+#include "model/trace.h"
 #include "segment/backlog.h"
 #include "segment/metrics.h"
 #include "edge/crypto.h"
@@ -157,7 +158,8 @@ static enum fault wait_among(struct take_request *taking)
     enum fault fault = FAULT_NONE;
     if (!taking->wait_ms || !attempt->worker_context->is_wanted)
         return FAULT_NONE;
-    atomic_store(&pulse->waits_for_task, 1);
+    atomic_store(&pulse->waits_for_task,
+                 1 + task_counts_queue(segment, attempt->call->ns, taking->take.queue));
     if (metrics_waiting(segment) <= attempt->worker_context->settings->task_waiters)
         fault = wait_until(taking, end_ms < last_ms ? end_ms : last_ms);
     atomic_store(&pulse->waits_for_task, 0);
@@ -198,7 +200,8 @@ static void add_task(struct builder *out, const struct task *task, int64_t until
     add_text(out, "resource", task->resource);
     add_text(out, "domain", task->domain);
     add_text(out, "account", task->account);
-    add_text(out, "trace", task->trace);
+    add_text(out, "trace", trace_parent(task->trace));
+    add_text(out, "tracestate", trace_state(task->trace));
     builder_add_text(out, "}");
 }
 
@@ -237,6 +240,7 @@ static void note_begun(const struct take_request *taking)
         const struct task *task = &taking->taken.tasks[i];
         backlog_begin_task(taking->backlog, task->queue, task->start, task->created, clock_monotonic_ms());
     }
+    claim_count(taking->attempt, taking->take.queue, EXTERNAL_COUNT_TAKEN, taking->taken.count);
 }
 
 static enum fault take_work(struct attempt *attempt)

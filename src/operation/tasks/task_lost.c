@@ -9,6 +9,7 @@
 #include "segment/backlog.h"
 #include "segment/losses.h"
 #include "segment/metrics.h"
+#include "segment/task_counts.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_retry.h"
 
@@ -102,6 +103,8 @@ enum fault task_lost_put_back(struct worker_context *worker_context, const struc
     log_warning("task lost id=%.*s operation=%.*s why=%s holder=%.*s%s", (int)task->id.size, task->id.data,
                 (int)task->operation.size, task->operation.data, cause_of(&lost->loss)->word,
                 (int)lost->held->holder.size, lost->held->holder.data, counts ? "" : ": it had not begun");
+    if (lost->loss.is_claim)
+        task_counts_add_external(worker_context->segment, call->ns, task->queue, EXTERNAL_COUNT_EXPIRED, 1);
     if (worker_queues_is(task->queue))
         backlog_offer(backlog_of(worker_context->segment, ns));
     return FAULT_NONE;

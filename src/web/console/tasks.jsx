@@ -106,6 +106,9 @@ function Actions({ ns, task, done }) {
   )
 }
 
+/* Of the request that created the task: what a collector of traces is searched for. */
+const Trace = ({ of }) => of.trace ? <code title={of.trace}>{of.trace.slice(3, 35)}</code> : null
+
 function Attempts({ attempts }) {
   const row = (one, index) => (
     <tr key={index}>
@@ -114,9 +117,10 @@ function Attempts({ attempts }) {
       <td>{one.retry}</td>
       <td><Outcome attempt={one} /></td>
       <td class="wide">{one.report}</td>
+      <td class="wide"><Trace of={one} /></td>
     </tr>
   )
-  return <Table caption="Attempts" heads={['End', 'Operation', 'Attempt', 'Result', 'Report']} rows={attempts.map(row)} empty="There were no attempts." />
+  return <Table caption="Attempts" heads={['End', 'Operation', 'Attempt', 'Result', 'Report', 'Trace']} rows={attempts.map(row)} empty="There were no attempts." />
 }
 
 function Task({ ns, id }) {
@@ -165,6 +169,7 @@ function Waiting({ ns }) {
       <td>{task.retry}</td>
       <td>{task.exc}</td>
       <td class="wide">{task.info}</td>
+      <td class="wide">{task.progress}</td>
     </tr>
   )
   return (
@@ -179,7 +184,7 @@ function Waiting({ ns }) {
       <Read of={tasks}>
         {(page) => (
           <>
-            <Table caption="Tasks" heads={['Id', 'Operation', 'State', 'Start', 'Failures', 'Last fault', 'Information']} rows={page.tasks.map(row)} empty="There are no such tasks." />
+            <Table caption="Tasks" heads={['Id', 'Operation', 'State', 'Start', 'Failures', 'Last fault', 'Information', 'Progress']} rows={page.tasks.map(row)} empty="There are no such tasks." />
             {page.cursor && <p class="hint">The first {PAGE} are shown.</p>}
           </>
         )}
