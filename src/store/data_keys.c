@@ -148,12 +148,11 @@ bool data_keys_open_item(const struct data_keys *keys, struct arena *arena, stru
 
 /* By the first key, whatever was added since. */
 struct bytes data_keys_hash(const struct data_keys *keys, struct arena *arena, struct bytes class,
-                            struct bytes value)
+                            struct bytes field, struct bytes value)
 {
-    const struct bytes parts[] = {BYTES("value"), class};
-    return keys->count
-               ? sealing_hash(arena, keys->keys, (struct sealing_place){parts, COUNT_OF(parts)}, value)
-               : value;
+    const struct bytes parts[] = {field.size ? BYTES("field") : BYTES("value"), class, field};
+    const struct sealing_place place = {parts, field.size ? 3 : 2};
+    return keys->count ? sealing_hash(arena, keys->keys, place, value) : value;
 }
 
 struct bytes data_keys_seal_name(const struct data_keys *keys, struct arena *arena,
