@@ -145,6 +145,32 @@ static void keys_of_items_stay_the_same_and_contents_never(void **state UNUSED)
     data_keys_free(&two);
 }
 
+/* More keys than are kept, some of them in the place of another: texts and names by turns. */
+static void many_keys_by_turns(void **state UNUSED)
+{
+    enum { MANY = 40 };
+    struct data_keys keys = keys_of(MANY);
+    struct bytes texts[MANY], names[MANY];
+    for (int turn = 0; turn < 2; turn++) {
+        for (size_t i = 0; i < MANY; i++) {
+            texts[i] = sealing_seal(arena, &keys.keys[i], of_task, BYTES("text"), BYTES(""));
+            names[i] = sealing_seal_name(arena, &keys.keys[i], of_task, BYTES(""), BYTES("name"));
+            assert_int_equal(names[i].size, (SEALING_TAG + 4) / 3 * 4 + 3);
+        }
+        for (size_t i = 0; i < MANY; i++) {
+            struct bytes text, name, other;
+            assert_true(sealing_open(arena, &keys.keys[i], of_task, texts[i], &text));
+            assert_true(sealing_open_name(arena, &keys.keys[i], of_task, names[i], &name));
+            assert_true(bytes_equal(text, BYTES("text")) && bytes_equal(name, BYTES("name")));
+            assert_false(sealing_open_name(arena, &keys.keys[(i + 1) % MANY], of_task, names[i], &other));
+            assert_true(bytes_equal(
+                sealing_seal_name(arena, &keys.keys[i], of_task, BYTES(""), BYTES("name")), names[i]));
+        }
+        sealing_forget();
+    }
+    data_keys_free(&keys);
+}
+
 static void without_keys_everything_stays_clear(void **state UNUSED)
 {
     const struct data_keys none = {0};
@@ -297,6 +323,7 @@ int main(void)
         cmocka_unit_test(an_empty_text_is_sealed_and_none_is_not),
         cmocka_unit_test(an_altered_text_never_opens),
         cmocka_unit_test(keys_of_items_stay_the_same_and_contents_never),
+        cmocka_unit_test(many_keys_by_turns),
         cmocka_unit_test(without_keys_everything_stays_clear),
         cmocka_unit_test(declared_members_are_shown_and_nothing_else),
         cmocka_unit_test(fields_that_are_declared_so_are_in_clear),
