@@ -136,6 +136,12 @@ comment on function stampd.property_text(json) is
   'The value by which a document is a member, or which no other may have: the characters of a string, a number or a truth value as it is '
   'written; of more than 255 bytes a hash, which has 256 bytes, so it is no value itself.  Null: there is none.';
 
+create function stampd.property_texts(value json) returns text[] language sql immutable parallel safe as $$
+  select case when stampd.export_is_list(value) then array(
+    select v from (select stampd.property_text(e) as v from stampd.export_elements(value) e) o where v is not null) end
+$$;
+comment on function stampd.property_texts(json) is 'The same of the elements of a list that is exported; those that have none are left out.';
+
 create function stampd.property_json(class text, id text, property text, is_compared boolean default false) returns json
   language plpgsql stable set search_path = stampd, pg_temp as $$
 #variable_conflict use_column
@@ -294,6 +300,6 @@ create trigger renew_epoch after truncate on stampd.doc
   for each statement execute function stampd.renew_epoch();
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.property_text(json), stampd.property_json(text, text, text, boolean),
+grant execute on function stampd.property_text(json), stampd.property_texts(json), stampd.property_json(text, text, text, boolean),
   stampd.property_joined(text, text, text[]), stampd.member_values(text, text[]), stampd.member_write(text, text[], bigint)
   to stampd;

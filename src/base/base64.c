@@ -15,19 +15,37 @@ enum { NO_LETTER = 0, LETTERS = 62 };
         FIVE((c) + 20, (n) + 20), ROW((c) + 25, (n) + 25)
 static const unsigned char values[256] = {ALPHABET('A', 0), ALPHABET('a', 26), FIVE('0', 52), FIVE('5', 57)};
 
-static void add(struct builder *builder, struct bytes bytes, const char *letters)
+static size_t encode(struct bytes bytes, const char *letters, char *out)
 {
     const unsigned char *byte = (const unsigned char *)bytes.data;
-    unsigned held = 0, bits = 0;
-    char *out = builder_reserve(builder, bytes.size / 3 * 4 + 4), *start = out;
-    for (size_t i = 0; i < bytes.size; i++) {
-        held = held << 8 | byte[i];
-        for (bits += 8; bits >= 6; bits -= 6)
-            *out++ = letters[held >> (bits - 6) & 63];
+    const char *start = out;
+    size_t rest = bytes.size % 3;
+    for (const unsigned char *end = byte + (bytes.size - rest); byte < end; byte += 3) {
+        unsigned held = (unsigned)byte[0] << 16 | (unsigned)byte[1] << 8 | byte[2];
+        *out++ = letters[held >> 18];
+        *out++ = letters[held >> 12 & 63];
+        *out++ = letters[held >> 6 & 63];
+        *out++ = letters[held & 63];
     }
-    if (bits)
-        *out++ = letters[held << (6 - bits) & 63];
-    builder->size += (size_t)(out - start);
+    if (rest) {
+        unsigned held = (unsigned)byte[0] << 16 | (rest == 2 ? (unsigned)byte[1] << 8 : 0);
+        *out++ = letters[held >> 18];
+        *out++ = letters[held >> 12 & 63];
+        if (rest == 2)
+            *out++ = letters[held >> 6 & 63];
+    }
+    return (size_t)(out - start);
+}
+
+static void add(struct builder *builder, struct bytes bytes, const char *letters)
+{
+    char *out = builder_reserve(builder, BASE64_SIZE(bytes.size));
+    builder->size += encode(bytes, letters, out);
+}
+
+size_t base64_write(struct bytes bytes, char *text_r)
+{
+    return encode(bytes, url, text_r);
 }
 
 void base64_add(struct builder *builder, struct bytes bytes)

@@ -7,6 +7,9 @@
 
 /* Appends the encoded bytes, without padding. */
 void base64_add(struct builder *builder, struct bytes bytes);
+/* Writes the same, BASE64_SIZE bytes at most; returns how many. */
+#define BASE64_SIZE(size) ((size) / 3 * 4 + 4)
+size_t base64_write(struct bytes bytes, char *text_r);
 /* The same in the standard alphabet, with padding. */
 void base64_add_standard(struct builder *builder, struct bytes bytes);
 /* Decodes a text of exactly `size` bytes; padding may follow.  False: another size, or not in the form that

@@ -10,7 +10,7 @@
 enum { GCM_NONCE = 12, GCM_TAG = 16 };
 
 /* Writes text.size + GCM_TAG bytes.  Never use a key and nonce twice.  `cipher`: AES-128-GCM or AES-256-GCM;
- * the key has its size.  The context may be used again. */
+ * the key has its size; NULL: that of the context.  The context may be used again. */
 void gcm_encrypt(EVP_CIPHER_CTX *context, const EVP_CIPHER *cipher, const unsigned char *key,
                  const unsigned char nonce[GCM_NONCE], struct bytes aad, struct bytes text,
                  unsigned char *sealed_r);

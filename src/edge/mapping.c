@@ -247,3 +247,14 @@ void *mapping_share(size_t size)
         log_fatal("cannot map shared memory: %m");
     return memory;
 }
+
+void *mapping_keep(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    if (!madvise(memory, size, MADV_WIPEONFORK))
+        return memory;
+    munmap(memory, size);
+    return NULL;
+}

@@ -39,5 +39,7 @@ void *mapping_share(size_t size) __attribute__((returns_nonnull));
 /* The same by a descriptor that can be passed to another process; created when it is -1.  NULL: the
  * descriptor has another size. */
 void *mapping_share_passed(size_t size, int *descriptor);
+/* Zeroed memory of this process; a child that it forks finds zeros there.  NULL: the kernel has none such. */
+void *mapping_keep(size_t size);
 
 #endif

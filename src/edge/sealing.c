@@ -3,6 +3,7 @@
 #include "edge/sealing.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base64.h"
@@ -10,34 +11,10 @@
 #include "edge/crypto.h"
 #include "edge/crypto_private.h"
 #include "edge/gcm_private.h"
+#include "edge/random_stock.h"
+#include "edge/sealing_ciphers_private.h"
 
-enum { BLOCK = 16, DIGITS_MOST = 18 };
-
-static EVP_CIPHER *cipher(const char *name)
-{
-    EVP_CIPHER *found = EVP_CIPHER_fetch(NULL, name, NULL);
-    crypto_must(found != NULL);
-    return found;
-}
-
-/* Fetched once: a fetch costs as much as a small text. */
-static const EVP_CIPHER *gcm(void)
-{
-    static EVP_CIPHER *fetched;
-    return fetched ? fetched : (fetched = cipher("AES-256-GCM"));
-}
-
-static const EVP_CIPHER *siv(void)
-{
-    static EVP_CIPHER *fetched;
-    return fetched ? fetched : (fetched = cipher("AES-256-SIV"));
-}
-
-static const EVP_CIPHER *block_cipher(void)
-{
-    static EVP_CIPHER *fetched;
-    return fetched ? fetched : (fetched = cipher("AES-256-ECB"));
-}
+enum { DIGITS_MOST = 18, ID_MOST = 24 /* bytes of "~ID." */ };
 
 /* --- XAES-256-GCM --- */
 
@@ -45,27 +22,18 @@ static const EVP_CIPHER *block_cipher(void)
 static void derive_message_key(const unsigned char key[SEALING_KEY], const unsigned char *nonce,
                                unsigned char derived_r[SEALING_KEY])
 {
-    unsigned char subkey[BLOCK] = {0}, blocks[2 * BLOCK];
+    unsigned char blocks[2 * SEALING_BLOCK];
     int size = 0;
-    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
-    crypto_must(context && EVP_EncryptInit_ex2(context, block_cipher(), key, NULL, NULL) == 1 &&
-                EVP_CIPHER_CTX_set_padding(context, 0) == 1 &&
-                EVP_EncryptUpdate(context, subkey, &size, subkey, BLOCK) == 1);
-    unsigned char carry = subkey[0] >> 7;
-    for (int i = 0; i < BLOCK - 1; i++)
-        subkey[i] = (unsigned char)(subkey[i] << 1 | subkey[i + 1] >> 7);
-    subkey[BLOCK - 1] = (unsigned char)(subkey[BLOCK - 1] << 1 ^ (carry ? 0x87 : 0));
+    const struct sealing_block_cipher *cipher = sealing_ciphers_block(key);
     for (int half = 0; half < 2; half++) {
-        unsigned char *block = blocks + (ptrdiff_t)half * BLOCK;
+        unsigned char *block = blocks + (ptrdiff_t)half * SEALING_BLOCK;
         memcpy(block, (const unsigned char[]){0, (unsigned char)(half + 1), 'X', 0}, 4);
         memcpy(block + 4, nonce, GCM_NONCE);
-        for (int i = 0; i < BLOCK; i++)
-            block[i] ^= subkey[i];
+        for (int i = 0; i < SEALING_BLOCK; i++)
+            block[i] ^= cipher->subkey[i];
     }
-    crypto_must(EVP_EncryptUpdate(context, derived_r, &size, blocks, sizeof blocks) == 1 &&
+    crypto_must(EVP_EncryptUpdate(cipher->context, derived_r, &size, blocks, sizeof blocks) == 1 &&
                 size == SEALING_KEY);
-    EVP_CIPHER_CTX_free(context);
-    OPENSSL_cleanse(subkey, sizeof subkey);
 }
 
 void sealing_encrypt(const unsigned char key[SEALING_KEY], const unsigned char nonce[SEALING_NONCE],
@@ -73,9 +41,7 @@ void sealing_encrypt(const unsigned char key[SEALING_KEY], const unsigned char n
 {
     unsigned char derived[SEALING_KEY];
     derive_message_key(key, nonce, derived);
-    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
-    gcm_encrypt(context, gcm(), derived, nonce + GCM_NONCE, aad, text, sealed_r);
-    EVP_CIPHER_CTX_free(context);
+    gcm_encrypt(sealing_ciphers_gcm(), NULL, derived, nonce + GCM_NONCE, aad, text, sealed_r);
     OPENSSL_cleanse(derived, sizeof derived);
 }
 
@@ -84,9 +50,7 @@ bool sealing_decrypt(const unsigned char key[SEALING_KEY], const unsigned char n
 {
     unsigned char derived[SEALING_KEY];
     derive_message_key(key, nonce, derived);
-    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
-    bool is_whole = gcm_decrypt(context, gcm(), derived, nonce + GCM_NONCE, aad, sealed, text_r);
-    EVP_CIPHER_CTX_free(context);
+    bool is_whole = gcm_decrypt(sealing_ciphers_gcm(), NULL, derived, nonce + GCM_NONCE, aad, sealed, text_r);
     OPENSSL_cleanse(derived, sizeof derived);
     return is_whole;
 }
@@ -138,14 +102,18 @@ static struct bytes write_place(struct arena *arena, struct sealing_place place)
     return (struct bytes){text, size};
 }
 
-static struct bytes encode(struct arena *arena, const char *prefix, const void *data, size_t size)
+/* The prefix, the data as base64, and what follows. */
+static struct bytes encode(struct arena *arena, struct bytes prefix, const void *data, size_t size,
+                           struct bytes rest)
 {
-    struct builder text = {0};
-    builder_add_bytes(&text, bytes_of(prefix));
-    base64_add(&text, (struct bytes){data, size});
-    struct bytes encoded = {arena_copy(arena, text.data, text.size), text.size};
-    builder_free(&text);
-    return encoded;
+    char *text = ARENA_ROOM(arena, char, prefix.size + BASE64_SIZE(size) + rest.size + 1), *at = text;
+    memcpy(at, prefix.data, prefix.size);
+    at += prefix.size;
+    at += base64_write((struct bytes){data, size}, at);
+    memcpy(at, rest.data, rest.size);
+    at += rest.size;
+    *at = '\0';
+    return (struct bytes){text, (size_t)(at - text)};
 }
 
 /* NULL: it is not what encode wrote. */
@@ -157,15 +125,17 @@ static unsigned char *decode(struct arena *arena, struct bytes text, size_t *siz
 }
 
 struct bytes sealing_seal(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
-                          struct bytes text)
+                          struct bytes text, struct bytes shown)
 {
+    char id[ID_MOST];
     if (!text.data)
         return text;
     size_t size = SEALING_NONCE + text.size + SEALING_TAG;
     unsigned char *sealed = ARENA_ROOM(arena, unsigned char, size);
-    crypto_random(sealed, SEALING_NONCE);
+    random_stock_take(sealed, SEALING_NONCE);
     sealing_encrypt(keys->texts, sealed, write_place(arena, place), text, sealed + SEALING_NONCE);
-    return encode(arena, arena_printf(arena, "~%lld.", (long long)keys->id), sealed, size);
+    const struct bytes prefix = {id, (size_t)snprintf(id, sizeof id, "~%lld.", (long long)keys->id)};
+    return encode(arena, prefix, sealed, size, shown);
 }
 
 /* "~ID." and the rest; 0: it is no sealed text. */
@@ -212,24 +182,22 @@ bool sealing_open(struct arena *arena, const struct sealing_keys *keys, struct s
 /* --- names --- */
 
 struct bytes sealing_seal_name(struct arena *arena, const struct sealing_keys *keys,
-                               struct sealing_place place, struct bytes name)
+                               struct sealing_place place, struct bytes prefix, struct bytes name)
 {
     if (!name.size)
-        return name;
+        return prefix;
     size_t size = SEALING_TAG + name.size;
     struct bytes aad = write_place(arena, place);
     unsigned char *sealed = ARENA_ROOM(arena, unsigned char, size);
     int done = 0, rest = 0;
-    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
-    crypto_must(context && EVP_EncryptInit_ex2(context, siv(), keys->names, NULL, NULL) == 1 &&
-                EVP_EncryptUpdate(context, NULL, &done, (const unsigned char *)aad.data, (int)aad.size) ==
+    EVP_CIPHER_CTX *context = sealing_ciphers_siv(keys->names, true);
+    crypto_must(EVP_EncryptUpdate(context, NULL, &done, (const unsigned char *)aad.data, (int)aad.size) ==
                     1 &&
                 EVP_EncryptUpdate(context, sealed + SEALING_TAG, &done, (const unsigned char *)name.data,
                                   (int)name.size) == 1 &&
                 EVP_EncryptFinal_ex(context, sealed + SEALING_TAG + done, &rest) == 1 &&
                 EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, SEALING_TAG, sealed) == 1);
-    EVP_CIPHER_CTX_free(context);
-    return encode(arena, "", sealed, size);
+    return encode(arena, prefix, sealed, size, BYTES(""));
 }
 
 bool sealing_open_name(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
@@ -246,12 +214,10 @@ bool sealing_open_name(struct arena *arena, const struct sealing_keys *keys, str
     size -= SEALING_TAG;
     unsigned char *name = ARENA_ROOM(arena, unsigned char, size + 1);
     int done = 0;
-    EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
-    crypto_must(context && EVP_DecryptInit_ex2(context, siv(), keys->names, NULL, NULL) == 1 &&
-                EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, SEALING_TAG, bytes) == 1 &&
+    EVP_CIPHER_CTX *context = sealing_ciphers_siv(keys->names, false);
+    crypto_must(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, SEALING_TAG, bytes) == 1 &&
                 EVP_DecryptUpdate(context, NULL, &done, (const unsigned char *)aad.data, (int)aad.size) == 1);
     bool is_whole = EVP_DecryptUpdate(context, name, &done, bytes + SEALING_TAG, (int)size) == 1;
-    EVP_CIPHER_CTX_free(context);
     name[size] = '\0';
     *name_r = (struct bytes){(const char *)name, size};
     return is_whole;

@@ -38,23 +38,27 @@ void sealing_encrypt(const unsigned char key[SEALING_KEY], const unsigned char n
 MUST_USE bool sealing_decrypt(const unsigned char key[SEALING_KEY], const unsigned char nonce[SEALING_NONCE],
                               struct bytes aad, struct bytes sealed, unsigned char *text_r);
 
-/* A text as "~ID.base64", in the arena; without data it stays so. */
+/* A text as "~ID.base64" and, in clear behind it, `shown`, in the arena; without data it stays so. */
 struct bytes sealing_seal(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
-                          struct bytes text);
+                          struct bytes text, struct bytes shown);
 /* The id of the key of a sealed text; 0: it is none. */
 int64_t sealing_key_id(struct bytes sealed);
 /* `keys` are those of sealing_key_id. */
 MUST_USE bool sealing_open(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
                            struct bytes sealed, struct bytes *text_r);
 
-/* A name as base64, in the arena; an empty one stays empty. */
+/* The prefix and a name as base64, in the arena; an empty one stays empty. */
 struct bytes sealing_seal_name(struct arena *arena, const struct sealing_keys *keys,
-                               struct sealing_place place, struct bytes name);
+                               struct sealing_place place, struct bytes prefix, struct bytes name);
 MUST_USE bool sealing_open_name(struct arena *arena, const struct sealing_keys *keys,
                                 struct sealing_place place, struct bytes sealed, struct bytes *name_r);
 
 /* The first SEALING_HASH bytes of an HMAC-SHA256 of the place and the value, in hexadecimal, in the arena. */
 struct bytes sealing_hash(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
                           struct bytes value);
+
+/* Erases the keys that this process keeps between texts (sealing_ciphers_private.h); it keeps those that it
+ * uses again. */
+void sealing_forget(void);
 
 #endif

@@ -131,7 +131,7 @@ struct bytes site_key_wrap(struct arena *arena, struct bytes database, int64_t i
 {
     assert(site_keys[PRESENT].is_set);
     return sealing_seal(arena, &site_keys[PRESENT].keys, place_of(arena, database, id),
-                        (struct bytes){(const char *)secret, SEALING_KEY});
+                        (struct bytes){(const char *)secret, SEALING_KEY}, BYTES(""));
 }
 
 bool site_key_unwrap(struct arena *arena, struct bytes mark, struct bytes database, int64_t id,
@@ -152,7 +152,8 @@ bool site_key_unwrap(struct arena *arena, struct bytes mark, struct bytes databa
 struct bytes site_key_seal(struct arena *arena, struct bytes kind, struct bytes text)
 {
     assert(site_keys[PRESENT].is_set);
-    return sealing_seal(arena, &site_keys[PRESENT].keys, sealing_place_copy(arena, &kind, 1), text);
+    return sealing_seal(arena, &site_keys[PRESENT].keys, sealing_place_copy(arena, &kind, 1), text,
+                        BYTES(""));
 }
 
 bool site_key_open(struct arena *arena, struct bytes kind, struct bytes sealed, struct bytes *text_r)

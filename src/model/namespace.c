@@ -373,6 +373,10 @@ struct ns_conf namespace_read(struct arena *arena, struct bytes content)
         if (value && !members[i].read(arena, value, &result) && !result.wrong)
             result.wrong = members[i].name;
     }
+    if (json_member(object, "quotas") && !result.quotas && result.state < NS_READONLY) {
+        result.state = NS_READONLY;
+        result.message = BYTES("The quotas in its configuration are malformed.");
+    }
     if (result.accounts.passkeys)
         result.accounts.passkeys->listed = result.origins;
     if (json_member(object, "accounts") && is_public(result.mode)) { /* also a malformed one */
@@ -390,6 +394,30 @@ static const struct json *read_object(struct arena *arena, struct bytes text)
     if (json_read(arena, text, &limits, &root, &problem) != FAULT_NONE || root->kind != JSON_OBJECT)
         return NULL;
     return root;
+}
+
+const char *namespace_refuse_content(struct arena *arena, struct bytes before, struct bytes after,
+                                     const char **member_r)
+{
+    static const struct json_limits limits = {.depth = 32, .tree_depth = 2, .nodes = 4096};
+    const struct json *old = before.data ? read_object(arena, before) : NULL;
+    struct json *new;
+    struct json_problem problem;
+    struct ns_conf conf = {0};
+    *member_r = "";
+    if (!after.data || bytes_equal(before, after))
+        return NULL;
+    if (json_read(arena, after, &limits, &new, &problem) != FAULT_NONE || new->kind != JSON_OBJECT)
+        return "An object of the members of a configuration is expected.";
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        const struct json *value = json_member(new, members[i].name),
+                          *kept = json_member(old, members[i].name);
+        *member_r = members[i].name;
+        if (value && !(kept && bytes_equal(kept->text, value->text)) && !members[i].read(arena, value, &conf))
+            return members[i].expected ? members[i].expected : "Only stampctl changes it.";
+    }
+    *member_r = "accounts";
+    return namespace_refuse_change(arena, NO_BYTES, after);
 }
 
 const char *namespace_refuse_change(struct arena *arena, struct bytes before, struct bytes after)

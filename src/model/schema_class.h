@@ -5,8 +5,9 @@
 
 #include "base/bytes.h"
 
-/* Types of an exported field; a list of one of them is allowed too. */
-enum field_type { FIELD_STRING, FIELD_LONG, FIELD_INT, FIELD_DOUBLE, FIELD_TYPES };
+/* Types of an exported field; a list of one of them is allowed too.  A hash is only compared: its column has
+ * the characters of any value, in an encrypted namespace a hash of them (shown.h). */
+enum field_type { FIELD_STRING, FIELD_LONG, FIELD_INT, FIELD_DOUBLE, FIELD_HASH, FIELD_TYPES };
 
 struct content_schema; /* model/content/content.h */
 
@@ -20,7 +21,8 @@ enum {
     SCHEMA_ZOMBIE_DAYS_MOST = 3650,
     SCHEMA_COPIES_MOST = 16, /* classes that an item is copied to */
     SCHEMA_SEPARATOR_MOST = 8,
-    SCHEMA_DEPTH_MOST = 72, /* nesting of the text */
+    SCHEMA_DEPTH_MOST = 72,      /* nesting of the text */
+    SCHEMA_ELEMENTS_MOST = 1000, /* of a list that is exported: export_is_list() of the database */
 };
 
 /* A member of an item's content whose value is stored in a column of the item's side table. */

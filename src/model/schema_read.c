@@ -121,8 +121,9 @@ static bool read_field(struct schema_reader *reader, struct schema_node node, st
                       "Another name is expected: ctid, xmin, xmax, cmin, cmax and tableoid are columns that "
                       "PostgreSQL gives to every table.");
     if (node.value->kind != JSON_STRING || !schema_type_of(node.value->value, &field->type, &field->is_list))
-        return refuse(reader, node.path,
-                      "A type is expected: string, long, int, double, string[], long[], int[] or double[].");
+        return refuse(
+            reader, node.path,
+            "A type is expected: string, long, int, double or hash, or a list of one, as string[].");
     return true;
 }
 
@@ -255,7 +256,8 @@ static bool read_property(struct schema_reader *reader, struct schema_node node,
         return refuse(reader, node.path,
                       "The member of a property is a letter, then up to 25 letters, digits and '_'.");
     const struct schema_field *field = schema_find_field(property->item, property->member);
-    if (field && field->is_list && bytes_equal(node.value->name, BYTES("maxLife")))
+    if (field && (field->is_list || field->type == FIELD_HASH) &&
+        bytes_equal(node.value->name, BYTES("maxLife")))
         return refuse(reader, node.path, "A property that is one number is expected.");
     return true;
 }

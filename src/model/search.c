@@ -84,6 +84,7 @@ static void add_value(struct composing *composing, const struct search_condition
     enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
     switch (type) {
     case FIELD_STRING:
+    case FIELD_HASH:
         pg_params_add_text(composing->params, value.text);
         add_number(composing, operator, "text");
         break;

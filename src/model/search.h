@@ -26,7 +26,7 @@ enum { SEARCH_CONDITIONS_MOST = 8 };
 
 bool search_has_two(enum search_test test); /* does the test take two values? */
 
-/* The member in use is that of the field's type. */
+/* The member in use is that of the field's type; of a hash it is the text of the value. */
 struct search_value {
     struct bytes text;
     int64_t integer;

@@ -39,17 +39,37 @@ static void add_name(struct showing *showing, const char *prefix, struct bytes m
                    member.data);
 }
 
-/* As stampd.property_text(); null: a value by which no document is found. */
-static void add_hash(struct showing *showing, const struct json *value)
+static struct bytes name_field(struct arena *arena, const struct schema_item *item, struct bytes member)
 {
-    bool is_text = value->kind == JSON_STRING || value->kind == JSON_NUMBER;
-    if (!is_text && value->kind != JSON_TRUE && value->kind != JSON_FALSE) {
+    return bytes_of(arena_printf(arena, "%.*s.%.*s", (int)item->name.size, item->name.data, (int)member.size,
+                                 member.data));
+}
+
+/* As stampd.property_text(); null: a value by which no document is found. */
+static void add_hash(struct showing *showing, struct bytes field, const struct json *value)
+{
+    struct bytes text;
+    if (!value_of_json(showing->arena, value, &text)) {
         builder_add_text(&showing->text, "null");
         return;
     }
-    struct bytes text = value_of_member(showing->arena, is_text ? value->value : value->text);
     json_add_string(&showing->text,
-                    showing->hash(showing->context, showing->arena, showing->class->name, text));
+                    showing->hash(showing->context, showing->arena, showing->class->name, field, text));
+}
+
+static void add_hashes(struct showing *showing, struct bytes field, const struct json *value)
+{
+    if (value->kind != JSON_ARRAY) {
+        add_hash(showing, field, value);
+        return;
+    }
+    builder_add_text(&showing->text, "[");
+    for (const struct json *one = value->first; one; one = one->next) {
+        add_hash(showing, field, one);
+        if (one->next)
+            builder_add_text(&showing->text, ",");
+    }
+    builder_add_text(&showing->text, "]");
 }
 
 static void add_hashed(struct showing *showing, struct bytes member)
@@ -58,17 +78,19 @@ static void add_hashed(struct showing *showing, struct bytes member)
     if (!value || value->kind == JSON_NULL || value->kind == JSON_OBJECT)
         return;
     add_name(showing, SHOWN_HASHED, member);
-    if (value->kind != JSON_ARRAY) {
-        add_hash(showing, value);
+    add_hashes(showing, BYTES(""), value);
+}
+
+static void add_hashed_field(struct showing *showing, const struct schema_item *item,
+                             const struct schema_field *field)
+{
+    const struct json *value = member_of(showing, field->name);
+    bool is_list = value && value->kind == JSON_ARRAY;
+    if (!value || value->kind == JSON_NULL || value->kind == JSON_OBJECT || is_list != field->is_list ||
+        (is_list && value->count > SCHEMA_ELEMENTS_MOST))
         return;
-    }
-    builder_add_text(&showing->text, "[");
-    for (const struct json *one = value->first; one; one = one->next) {
-        add_hash(showing, one);
-        if (one->next)
-            builder_add_text(&showing->text, ",");
-    }
-    builder_add_text(&showing->text, "]");
+    add_name(showing, "", field->name);
+    add_hashes(showing, name_field(showing->arena, item, field->name), value);
 }
 
 static void add_end(struct showing *showing, struct bytes member)
@@ -81,15 +103,23 @@ static void add_end(struct showing *showing, struct bytes member)
     builder_add_i64(&showing->text, number);
 }
 
-/* The exported fields as they are written. */
+/* An exported field as it is written. */
+static void add_field(struct showing *showing, struct bytes member)
+{
+    const struct json *value = member_of(showing, member);
+    if (!value || value->kind == JSON_NULL)
+        return;
+    add_name(showing, "", member);
+    builder_add_bytes(&showing->text, value->text);
+}
+
 static void add_fields(struct showing *showing, const struct schema_item *item)
 {
     for (size_t i = 0; i < item->field_count; i++) {
-        const struct json *value = member_of(showing, item->fields[i].name);
-        if (!value || value->kind == JSON_NULL)
-            continue;
-        add_name(showing, "", item->fields[i].name);
-        builder_add_bytes(&showing->text, value->text);
+        if (item->fields[i].type == FIELD_HASH)
+            add_hashed_field(showing, item, &item->fields[i]);
+        else if (item->is_clear)
+            add_field(showing, item->fields[i].name);
     }
 }
 
@@ -126,11 +156,10 @@ static void add_properties(struct showing *showing)
             add_hashed(showing, property->member);
     }
     const struct schema_item *item = schema_find_item(class, showing->iclass);
-    bool is_clear = item && item->is_clear && item->is_singleton;
-    if (is_clear)
+    if (item && item->is_singleton)
         add_fields(showing, item);
     if (class->max_life.item && class->max_life.item == item &&
-        !(is_clear && schema_find_field(item, class->max_life.member)))
+        !(item->is_clear && schema_find_field(item, class->max_life.member)))
         add_end(showing, class->max_life.member);
 }
 
@@ -167,11 +196,18 @@ struct bytes shown_value(struct arena *arena, struct bytes class, struct bytes v
                          shown_hash *hash, void *context)
 {
     if (count == 1)
-        return hash(context, arena, class, value);
+        return hash(context, arena, class, BYTES(""), value);
     struct builder joined = {0};
     for (size_t i = 0; i < count; i++)
-        value_join(&joined, hash(context, arena, class, take_part(&value)));
+        value_join(&joined, hash(context, arena, class, BYTES(""), take_part(&value)));
     struct bytes whole = {arena_copy(arena, joined.data ? joined.data : "", joined.size), joined.size};
     builder_free(&joined);
     return whole;
+}
+
+struct bytes shown_field_value(struct arena *arena, const struct schema_class *class,
+                               const struct schema_item *item, struct bytes member, struct bytes value,
+                               shown_hash *hash, void *context)
+{
+    return hash(context, arena, class->name, name_field(arena, item, member), value);
 }

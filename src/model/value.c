@@ -31,6 +31,16 @@ struct bytes value_of_member(struct arena *arena, struct bytes text)
     return value_of_digest(arena, (int64_t)text.size, bytes_of(hex));
 }
 
+bool value_of_json(struct arena *arena, const struct json *json, struct bytes *text_r)
+{
+    bool is_text = json->kind == JSON_STRING || json->kind == JSON_NUMBER;
+    if (!is_text && json->kind != JSON_TRUE && json->kind != JSON_FALSE)
+        return false;
+    *text_r =
+        is_text ? value_of_member(arena, json->value) : bytes_of(json->kind == JSON_TRUE ? "true" : "false");
+    return true;
+}
+
 struct bytes value_of_digest(struct arena *arena, int64_t size, struct bytes hex)
 {
     char words[MEMBER_SIZE + 1];

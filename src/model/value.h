@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/builder.h"
+#include "edge/json.h"
 
 enum {
     VALUE_FIELD_MOST = 1024, /* longest string of a field stored as itself, in bytes */
@@ -17,6 +18,10 @@ struct bytes value_of_field(struct arena *arena, struct bytes text);
 
 /* As stampd.property_text(): a longer text becomes its size and its SHA-256. */
 struct bytes value_of_member(struct arena *arena, struct bytes text);
+
+/* The characters of a string, a number or a truth value, in that form; false: it is none of them, and no
+ * document is found by it. */
+MUST_USE bool value_of_json(struct arena *arena, const struct json *json, struct bytes *text_r);
 
 /* The same of a text that is known by its size, of more than VALUE_MEMBER_MOST bytes, and its SHA-256 in
  * lower case hexadecimal. */

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "edge/crypto.h"
 #include "store/store_commit.h"
+#include "operation/configuration_check.h"
 #include "operation/judge.h"
 #include "operation/matches.h"
 #include "operation/quota.h"
@@ -120,6 +121,8 @@ static enum fault work(struct attempt_commit *commit, struct attempt *attempt)
         fault = FAULT_XTIME;
     if (!fault)
         fault = judge_changes(attempt);
+    if (!fault)
+        fault = configuration_check(attempt);
     if (!fault)
         fault = quota_check_bytes(attempt);
     if (!fault && may_write(attempt))

@@ -18,8 +18,10 @@ const struct pg_statement *data_keys_statement(void)
 
 void data_keys_free(struct data_keys *keys)
 {
-    if (keys->keys)
+    if (keys->keys) {
         explicit_bzero(keys->keys, keys->count * sizeof *keys->keys);
+        sealing_forget();
+    }
     free(keys->keys);
     *keys = (struct data_keys){0};
 }
@@ -81,9 +83,10 @@ struct bytes data_keys_seal_key(const struct data_keys *keys, struct arena *aren
                                 const struct item_place *place)
 {
     const struct bytes parts[] = {BYTES("key"), place->class, place->id, place->iclass};
-    if (!keys->count)
+    if (!keys->count || !place->key.size)
         return place->key;
-    return sealing_seal_name(arena, keys->keys, (struct sealing_place){parts, COUNT_OF(parts)}, place->key);
+    return sealing_seal_name(arena, keys->keys, (struct sealing_place){parts, COUNT_OF(parts)}, BYTES(""),
+                             place->key);
 }
 
 /* Both are authenticated: what is sealed, and what stands behind it. */
@@ -99,23 +102,13 @@ static struct sealing_place place_of_content(const struct item_place *place, str
     return (struct sealing_place){parts, CONTENT_PARTS};
 }
 
-static struct bytes join(struct arena *arena, struct bytes first, struct bytes second)
-{
-    char *text = ARENA_ROOM(arena, char, first.size + second.size + 1);
-    memcpy(text, first.data, first.size);
-    memcpy(text + first.size, second.data, second.size);
-    text[first.size + second.size] = '\0';
-    return (struct bytes){text, first.size + second.size};
-}
-
 struct bytes data_keys_seal_content(const struct data_keys *keys, struct arena *arena,
                                     const struct item_place *place, struct bytes content)
 {
     struct bytes parts[CONTENT_PARTS];
-    if (!keys->count)
-        return content;
-    struct bytes sealed = sealing_seal(arena, newest(keys), place_of_content(place, parts), content);
-    return place->shown.size ? join(arena, sealed, place->shown) : sealed;
+    return keys->count
+               ? sealing_seal(arena, newest(keys), place_of_content(place, parts), content, place->shown)
+               : content;
 }
 
 static bool open_text(const struct data_keys *keys, struct arena *arena, struct sealing_place place,
@@ -148,12 +141,11 @@ bool data_keys_open_item(const struct data_keys *keys, struct arena *arena, stru
 
 /* By the first key, whatever was added since. */
 struct bytes data_keys_hash(const struct data_keys *keys, struct arena *arena, struct bytes class,
-                            struct bytes value)
+                            struct bytes field, struct bytes value)
 {
-    const struct bytes parts[] = {BYTES("value"), class};
-    return keys->count
-               ? sealing_hash(arena, keys->keys, (struct sealing_place){parts, COUNT_OF(parts)}, value)
-               : value;
+    const struct bytes parts[] = {field.size ? BYTES("field") : BYTES("value"), class, field};
+    const struct sealing_place place = {parts, field.size ? 3 : 2};
+    return keys->count ? sealing_hash(arena, keys->keys, place, value) : value;
 }
 
 struct bytes data_keys_seal_name(const struct data_keys *keys, struct arena *arena,
@@ -161,7 +153,7 @@ struct bytes data_keys_seal_name(const struct data_keys *keys, struct arena *are
 {
     if (!keys->count || !name.data)
         return name;
-    return join(arena, BYTES("~"), sealing_seal_name(arena, keys->keys, place, name));
+    return sealing_seal_name(arena, keys->keys, place, BYTES("~"), name);
 }
 
 bool data_keys_open_name(const struct data_keys *keys, struct arena *arena, struct sealing_place place,
@@ -179,7 +171,7 @@ bool data_keys_open_name(const struct data_keys *keys, struct arena *arena, stru
 struct bytes data_keys_seal_text(const struct data_keys *keys, struct arena *arena,
                                  struct sealing_place place, struct bytes text)
 {
-    return keys->count ? sealing_seal(arena, newest(keys), place, text) : text;
+    return keys->count ? sealing_seal(arena, newest(keys), place, text, BYTES("")) : text;
 }
 
 bool data_keys_open_text(const struct data_keys *keys, struct arena *arena, struct sealing_place place,

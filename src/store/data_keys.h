@@ -43,9 +43,9 @@ struct bytes data_keys_seal_mime(const struct data_keys *keys, struct arena *are
 MUST_USE bool data_keys_open_mime(const struct data_keys *keys, struct arena *arena,
                                   const struct item_place *place, struct bytes *mime);
 
-/* The hash under which the database compares a value of documents of a class. */
+/* The hash under which the database compares a value of documents of a class (shown_hash). */
 struct bytes data_keys_hash(const struct data_keys *keys, struct arena *arena, struct bytes class,
-                            struct bytes value);
+                            struct bytes field, struct bytes value);
 
 /* A text that the database compares with another of the same place: the same text is sealed as the same.  One
  * without data stays so. */

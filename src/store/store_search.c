@@ -11,6 +11,8 @@
 #include "store/schema_cache.h"
 #include "store/store_cache.h"
 #include "store/store_long.h"
+#include "store/store_sealing.h"
+#include "store/store_shown.h"
 #include "edge/pg_pipeline.h"
 
 enum { PREPARED_MOST = 64 };
@@ -139,16 +141,17 @@ static enum fault run(struct store *store, int ns, int64_t limit_ms, void *conte
 }
 
 /* Rows of a page, without the one that only shows that there are more. */
-static void read_page(const struct search *search, struct arena *arena, const struct pg_result *result,
-                      struct search_page *page_r)
+static enum fault read_page(struct store *store, int ns, const struct search *search, struct arena *arena,
+                            const struct pg_result *result, struct search_page *page_r)
 {
+    enum fault fault = FAULT_NONE;
     size_t rows = (size_t)pg_rows(result);
     struct search_found *found = ARENA_ARRAY(arena, struct search_found, rows);
     size_t whole = search->wants_items && rows ? (size_t)pg_get_i64(result, 0, SEARCH_PAGE) : rows;
     page_r->has_more = rows && (whole > (size_t)search->limit || rows < whole);
     page_r->count = rows > (size_t)search->limit ? (size_t)search->limit : rows;
     page_r->found = found;
-    for (size_t i = 0; i < page_r->count; i++) {
+    for (size_t i = 0; i < page_r->count && !fault; i++) {
         int row = (int)i;
         found[i].id = pg_get_text(result, row, SEARCH_ID);
         if (!search->wants_items)
@@ -158,10 +161,13 @@ static void read_page(const struct search *search, struct arena *arena, const st
                                       .version = pg_get_i64(result, row, SEARCH_VERSION),
                                       .content = pg_get_text(result, row, SEARCH_CONTENT),
                                       .raw = pg_get_bool(result, row, SEARCH_RAW)};
-        if (mutation_applies(search->class))
+        const struct header header = {.class = search->class->name, .id = found[i].id};
+        fault = store_sealing_open_item(store, ns, arena, &header, &found[i].item);
+        if (!fault && mutation_applies(search->class))
             found[i].item.content =
                 mutation_apply(arena, search->class, search->item->name, found[i].item.content);
     }
+    return fault;
 }
 
 enum fault store_search(struct store *store, int ns, struct arena *arena, const struct search *search,
@@ -170,15 +176,18 @@ enum fault store_search(struct store *store, int ns, struct arena *arena, const 
     struct builder sql = {0};
     struct pg_params params;
     struct pg_result *result = NULL;
+    struct pg *pg;
+    enum fault fault = store_sealing_use(store, ns, &pg); /* which has the keys of an encrypted namespace */
+    if (fault)
+        return fault;
     pg_params_start(&params, arena);
-    search_compose(search, &sql, &params);
+    const struct search shown = store_shown_search(store_sealing_keys(store, ns), arena, search);
+    search_compose(&shown, &sql, &params);
     const char *text = arena_copy(arena, sql.data, sql.size);
     builder_free(&sql);
-    enum fault fault = store_long_run(store, ns, 0, run,
-                                      &(struct text_run){.sql = text, .params = &params, .result = &result});
-    if (!fault)
-        read_page(search, arena, result, page_r);
-    return fault;
+    fault = store_long_run(store, ns, 0, run,
+                           &(struct text_run){.sql = text, .params = &params, .result = &result});
+    return fault ? fault : read_page(store, ns, search, arena, result, page_r);
 }
 
 /* --- selects of applications --------------------------------------------------------------------- */

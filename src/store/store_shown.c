@@ -5,9 +5,10 @@
 #include "model/attachment.h"
 #include "model/shown.h"
 
-static struct bytes hash(void *context, struct arena *arena, struct bytes class, struct bytes value)
+static struct bytes hash(void *context, struct arena *arena, struct bytes class, struct bytes field,
+                         struct bytes value)
 {
-    return data_keys_hash(context, arena, class, value);
+    return data_keys_hash(context, arena, class, field, value);
 }
 
 /* What the table of references needs (sql/0017_blobs.sql): the file as the store has it, and its type. */
@@ -41,4 +42,19 @@ struct bytes store_shown_value(const struct data_keys *keys, struct arena *arena
 {
     struct data_keys copy = *keys;
     return keys->count ? shown_value(arena, class, value, count, hash, &copy) : value;
+}
+
+struct search store_shown_search(const struct data_keys *keys, struct arena *arena,
+                                 const struct search *search)
+{
+    struct data_keys copy = *keys;
+    struct search hashed = *search;
+    for (size_t i = 0; i < hashed.count && keys->count; i++) {
+        struct search_condition *condition = &hashed.conditions[i];
+        if (condition->field && condition->field->type == FIELD_HASH)
+            condition->values[0].text =
+                shown_field_value(arena, search->class, search->item, condition->field->name,
+                                  condition->values[0].text, hash, &copy);
+    }
+    return hashed;
 }

@@ -4,6 +4,7 @@
 #define STAMPD_STORE_STORE_SHOWN_H
 
 #include "model/schema.h"
+#include "model/search.h"
 #include "store/data_keys.h"
 
 /* Sets `place->shown` for the content, by the schema that is applied; NULL: no class is declared.  Of an
@@ -14,5 +15,9 @@ void store_shown_add(const struct data_keys *keys, struct arena *arena, const st
 /* A value of a collection, of so many properties (value_join), as the table of members has it. */
 struct bytes store_shown_value(const struct data_keys *keys, struct arena *arena, struct bytes class,
                                struct bytes value, size_t count);
+
+/* The search with the values of fields of type hash as their columns have them. */
+struct search store_shown_search(const struct data_keys *keys, struct arena *arena,
+                                 const struct search *search);
 
 #endif

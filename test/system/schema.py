@@ -5,9 +5,9 @@ import math
 import re
 
 
-STRING_MOST, LIST_MOST = 1024, 1000  # of a string that stands for itself
+STRING_MOST, HASH_MOST, LIST_MOST = 1024, 255, 1000  # of a string, or what a hash is made of, that stands for itself
 BOUNDS = {'int': 2**31, 'long': 2**63}
-COLUMNS = {'string': 'text', 'long': 'bigint', 'int': 'integer', 'double': 'double precision'}
+COLUMNS = {'string': 'text', 'long': 'bigint', 'int': 'integer', 'double': 'double precision', 'hash': 'text'}
 
 
 class Number(str):
@@ -18,8 +18,19 @@ def read(text):
     return json.loads(text, parse_int=Number, parse_float=Number)
 
 
+def characters(value):
+    """What a hash is made of; None: there is none."""
+    if not isinstance(value, (str, bool)):
+        return None
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    octets = text.encode()
+    return text if len(octets) <= HASH_MOST else f'{len(octets)} bytes, sha256 {hashlib.sha256(octets).hexdigest()}'.ljust(HASH_MOST + 1)
+
+
 def export_one(value, kind):
     """The value of a field; None: there is none."""
+    if kind == 'hash':
+        return characters(value)
     if kind == 'string':
         return value if isinstance(value, str) and not isinstance(value, Number) else None
     if not isinstance(value, Number):

@@ -507,6 +507,12 @@ class Stack:
             cursor.execute(sql, parameters)
             return cursor.fetchall() if cursor.description else None
 
+    def write_configuration(self, code, item_class, content):
+        """An item of a namespace's configuration, written by SQL past every check; all workers have it when this returns."""
+        self.psql('z', 'select put_item(%s, %s, %s, %s, %s)', ('Namespace', code, item_class, '', content))
+        for item in ({'c': 'Past', 'j': 1}, {'c': 'Past', 'del': True}):  # a commit reaches all caches before it is answered
+            self.put('z', {'c': 'Namespace', 'id': code, 'items': [item]}, admin=True)
+
     def backends(self, ns=None):
         """Process ids of the workers' PostgreSQL backends."""
         rows = self.psql(None, "select pid from pg_stat_activity where usename = 'stampd' and backend_type = 'client backend'"

@@ -258,7 +258,7 @@ def test_no_access_discloses_accounts(team, access, accounts):
     """Also one that was written past the operations that refuse it, and beside a member that cannot be read."""
     conf = team.get('z', ('Namespace', 'club'), admin=True)['items'][0]['j']
     team.put('club', {**NAME, 'items': [{'c': 'Self', 'j': {'created': 1, 'name': SECRET}}]}, admin=True)
-    team.put('z', {'c': 'Namespace', 'id': 'club', 'items': [{'c': 'Conf', 'j': {**conf, 'access': access, 'accounts': accounts}}]}, admin=True)
+    team.write_configuration('club', 'Conf', json.dumps({**conf, 'access': access, 'accounts': accounts}))
     try:
         for path, (method, where, body) in PATHS.items():
             if (access, path) == ('rules', 'live'):

@@ -296,8 +296,7 @@ def test_without_rules_nothing_ends(team, rules):
     put(team, *owned('Bag', 'ann', ann.id, member(ann)))
     before = documents(team)
     try:
-        item = {'c': 'Rules', 'j': rules} if rules else {'c': 'Rules', 'del': True}
-        team.put('z', {'c': 'Namespace', 'id': 'team', 'items': [item]}, admin=True)
+        team.write_configuration('team', 'Rules', json.dumps(rules) if rules else None)
         ann.delete()
         settle(team)
     finally:

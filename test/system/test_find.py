@@ -5,13 +5,13 @@ import threading
 
 import pytest
 
-from schema import Schemas, export_content
+from schema import Schemas, characters, export_content, read
 from stack import Problem
 
 STACK = {'workers': 3}
 
 FIELDS = {'name': 'string', 'size': 'int', 'count': 'long', 'ratio': 'double', 'tags': 'string[]', 'years': 'int[]', 'big': 'long[]',
-          'parts': 'double[]'}
+          'parts': 'double[]', 'code': 'hash', 'codes': 'hash[]'}
 CLASSES = {'Person': {'items': {'Adr': {'fields': FIELDS}, 'Main': {'singleton': True, 'fields': {'name': 'string', 'tags': 'string[]'}},
                                 'Free': {}}}}
 # Texts at the borders of what a prefix can be followed by.
@@ -19,7 +19,8 @@ TEXTS = ['', 'a', 'ab', 'abc', 'b', 'B', 'é', 'éa', 'e\u0301', '\x7f', '\x80',
          '\U0010ffff', '\U0010ffff\U0010ffff', 'a\U0010ffff', 'a\U0010ffffb', 'a\ud7ff', 'a\ud7ffz', '"', '\\', '%', '_', "'", '1 or 1=1',
          'x' * 1024, 'x' * 1023 + 'y', 'x' * 1025, 'x' * 1023 + 'é', 'x' * 5000]
 NUMBERS = {'int': [0, 1, -1, 2, 2**31 - 1, -2**31, 7], 'long': [0, -1, 2**53 + 1, 2**63 - 1, -2**63, 2**31],
-           'double': [0, 0.5, -0.5, 1e300, -1e300, 5e-324, 3, 0.1]}
+           'double': [0, 0.5, -0.5, 1e300, -1e300, 5e-324, 3, 0.1],
+           'hash': [*TEXTS, 0, 1, -1, 0.5, 1e300, True, False, 'true', '1', 'y' * 255, 'y' * 256]}
 TESTS = ['eq', 'sw', 'lt', 'le', 'ge', 'gt', 'gele', 'gelt', 'gtle', 'gtlt']
 
 
@@ -61,7 +62,7 @@ def some_content(chance, fields):
 
 
 def some_condition(chance, kind):
-    test = chance.choice([test for test in TESTS if test != 'sw' or kind.startswith('string')])
+    test = 'eq' if kind.startswith('hash') else chance.choice([test for test in TESTS if test != 'sw' or kind.startswith('string')])
     if test == 'eq':
         return {'t': test, 'v1': some_value(chance, kind)}
     # Order and prefixes are sought with what stands for itself.
@@ -107,15 +108,16 @@ class Oracle:
             values = export_content(text, fields) if (c, i) == (param['c'], param['i']) else None
             if values is None or ('id' in param and not holds(param['id']['t'], id, param['id']['v1'], param['id'].get('v2'))):
                 continue
-            if all(self.satisfies(condition, values[condition['f']]) for condition in param.get('where', [])):
+            if all(self.satisfies(condition, values[condition['f']], fields[condition['f']]) for condition in param.get('where', [])):
                 found.append((id.encode(), key.encode(), {'id': id, **({'k': key} if key else {}), 'v': version, 'j': json.loads(text)}))
         found.sort(key=lambda row: row[:2])
         return [row for _, _, row in found] if param.get('want') == 'items' else sorted({row['id'] for _, _, row in found}, key=str.encode)
 
     @staticmethod
-    def satisfies(condition, value):
+    def satisfies(condition, value, kind):
         values = [] if value is None else value if isinstance(value, list) else [value]
-        return any(holds(condition['t'], one, condition['v1'], condition.get('v2')) for one in values)
+        v1 = characters(read(json.dumps(condition['v1']))) if kind.startswith('hash') else condition['v1']
+        return any(holds(condition['t'], one, v1, condition.get('v2')) for one in values)
 
 
 IDS = ['a', 'ab', 'b', 'é', '\ue000', '\U0010ffff', 'p"1', "p'2", '%', 'x1', 'x2', 'x10', 'B', 'z/z', ' ']
@@ -202,6 +204,12 @@ REFUSED = [
     (where('name', 'EQ', 'a'), 'AARG', ['t']),
     (where('size', 'sw', '1'), 'AARG', ['t']),
     (where('years', 'sw', 1), 'AARG', ['t']),
+    *((where('code', test, 'a', *['b'] * (len(test) == 4)), 'AARG', ['t']) for test in TESTS if test != 'eq'),
+    (where('codes', 'gt', 'a'), 'AARG', ['t']),
+    (where('code', 'eq'), 'AARG', ['v1']),
+    (where('code', 'eq', None), 'AARG', ['v1']),
+    (where('code', 'eq', ['a']), 'AARG', ['v1']),
+    (where('code', 'eq', 'a', 'b'), 'AARG', ['v2']),
     (where('name', 'eq'), 'AARG', ['v1']),
     (where('name', 'eq', None), 'AARG', ['v1']),
     (where('name', 'eq', 1), 'AARG', ['v1']),

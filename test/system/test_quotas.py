@@ -257,13 +257,6 @@ def test_wrong_ones_are_refused(demo, client, quotas):
     assert 'quotas' not in demo.op('z', 'ns', {'get': 'demo'}, admin=True)['out']
 
 
-def test_a_malformed_one_in_the_document_counts_as_none(demo, client):
-    present = demo.get('z', ('Namespace', 'demo'), admin=True)['items'][0]['j']
-    demo.put('z', {'c': 'Namespace', 'id': 'demo', 'items': [{'c': 'Conf', 'j': {**present, 'quotas': {'address': {'requests': 'few'}}}}]}, admin=True)
-    assert is_served(client().op('demo', 'get', {'docs': []}))
-    assert demo.op('z', 'ns', {'get': 'demo'}, admin=True)['out']['malformed'] == 'quotas'
-
-
 def test_stampctl_sets_and_prints_them(demo, client):
     wanted = {'address': {'requests': '600/min, burst 50'}, 'namespace': {'writes': '5/s'}}
     demo.admin('ns', 'quotas', 'demo', json.dumps(wanted))

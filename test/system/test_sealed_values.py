@@ -191,6 +191,113 @@ def test_fields_are_in_clear_where_they_are_declared_so(vault, tmp_path):
     assert find({'f': 'day', 't': 'gt', 'v1': 4}) == [] and PLANTED not in dump(vault)
 
 
+# --- hashed fields ---
+
+TICKET = {'items': {'Info': {'singleton': True, 'fields': {'code': 'hash', 'other': 'hash', 'codes': 'hash[]'}}}}
+HIDDEN = PLANTED + '-field'
+
+
+def ticket(id_, **content):
+    return {'c': 'Ticket', 'id': id_, 'items': [{'c': 'Info', 'j': {'text': PLANTED, **content}}]}
+
+
+def tickets(stack, field, value, want='ids', ns='vault', **more):
+    param = {'c': 'Ticket', 'i': 'Info', 'where': [{'f': field, 't': 'eq', 'v1': value}], 'want': want, **more}
+    return stack.op(ns, 'find', param)['out'][want]
+
+
+@pytest.fixture(scope='module')
+def hashed(vault, tmp_path_factory):
+    schemas = Schemas(vault, tmp_path_factory.mktemp('tickets'))
+    schemas.set('vault', {'Person': PERSON, 'Ticket': {'items': {'Info': {**TICKET['items']['Info'], 'singleton': False}}}})
+    assert 'encrypted' in schemas.run('apply', 'vault', status=1)
+    schemas.set('vault', {'Person': PERSON, 'Ticket': {'items': {'Info': {'singleton': True, 'fields': {'code': 'hash', 'other': 'string'}}}}})
+    assert 'encrypted' in schemas.run('apply', 'vault', status=1)
+    vault.put('vault', ticket('before', code=HIDDEN, other=HIDDEN, codes=[HIDDEN, 7]))
+    schemas.apply('vault', {'Person': PERSON, 'Ticket': TICKET})
+    return vault
+
+
+def test_hashed_fields_find_what_was_there_before_and_what_comes(hashed):
+    hashed.put('vault', ticket('after', code=HIDDEN, codes=['x', HIDDEN, True, None, {}]), ticket('else', code='else'))
+    assert tickets(hashed, 'code', HIDDEN) == ['after', 'before'] and tickets(hashed, 'codes', HIDDEN) == ['after', 'before']
+    assert tickets(hashed, 'code', HIDDEN + '-') == tickets(hashed, 'codes', 'else') == []
+    assert tickets(hashed, 'codes', 7) == tickets(hashed, 'codes', '7') == ['before'] and tickets(hashed, 'codes', True) == ['after']
+    found, = tickets(hashed, 'other', HIDDEN, 'items')
+    assert found['id'] == 'before' and found['j'] == {'text': PLANTED, 'code': HIDDEN, 'other': HIDDEN, 'codes': [HIDDEN, 7]}
+    hashed.put('vault', ticket('after', code='new'))
+    assert tickets(hashed, 'code', HIDDEN) == tickets(hashed, 'codes', HIDDEN) == ['before'] and tickets(hashed, 'code', 'new') == ['after']
+    hashed.put('vault', {'c': 'Ticket', 'id': 'after', 'delete': True})
+    assert tickets(hashed, 'code', 'new') == []
+
+
+@pytest.mark.parametrize('value', ['', 'é' * 200, 'y' * 5000, -0.5, 10**30, False, '{"~', "'"])
+def test_hashed_fields_have_values_of_every_kind(hashed, value):
+    hashed.put('vault', ticket('kind', code=value, codes=[value, 'z']))
+    assert tickets(hashed, 'code', value) == tickets(hashed, 'codes', value) == ['kind']
+    stored, = hashed.psql('vault', 'select code, codes from "x_Ticket_Info" where id = %s', ('kind',))
+    assert all(len(text) == 32 and set(text) <= set('0123456789abcdef') for text in [stored[0], *stored[1]]), stored
+
+
+def test_pages_of_hashed_fields(hashed):
+    hashed.put('vault', *(ticket(f'page{n}', code='page') for n in range(5)))
+    first = hashed.op('vault', 'find', {'c': 'Ticket', 'i': 'Info', 'where': [{'f': 'code', 't': 'eq', 'v1': 'page'}], 'limit': 3})['out']
+    assert first['ids'] == ['page0', 'page1', 'page2'] and tickets(hashed, 'code', 'page', limit=3, cursor=first['cursor']) == ['page3', 'page4']
+
+
+@pytest.mark.parametrize('condition', [{'t': 'sw', 'v1': 'a'}, {'t': 'gt', 'v1': 'a'}, {'t': 'gele', 'v1': 'a', 'v2': 'b'}])
+def test_hashed_fields_have_no_order(hashed, condition):
+    problem = refused('AARG', hashed.op, 'vault', 'find', {'c': 'Ticket', 'i': 'Info', 'where': [{'f': 'code', **condition}]})
+    assert (problem.body['at'], problem.body['detail']) == ('/param/where/0/t', 'Only eq is expected: a hash has no order.')
+
+
+def test_a_hash_is_bound_to_its_class_and_field(hashed):
+    hashed.put('vault', ticket('bound', code='same', other='same', codes=['same']), person('bound2', team='same'))
+    row, = hashed.psql('vault', 'select code, other, codes[1] from "x_Ticket_Info" where id = %s', ('bound',))
+    member, = hashed.psql('vault', "select value from member where id = 'bound2'")
+    assert len({*row, *member}) == 4
+
+
+def test_neither_a_dump_nor_the_log_has_a_hashed_field(hashed):
+    hashed.put('vault', ticket('planted', code=HIDDEN, other=HIDDEN, codes=[HIDDEN]))
+    assert tickets(hashed, 'other', HIDDEN) == ['before', 'planted']
+    assert PLANTED not in dump(hashed) and PLANTED.encode() not in log_of(hashed)
+
+
+def test_hashes_stay_when_the_data_key_changes(hashed):
+    hashed.put('vault', ticket('rotated', other='rotated'))
+    hashed.admin('ns', 'keys', 'vault', '--new')
+    hashed.admin('ns', 'keys', 'vault', '--reseal')
+    hashed.put('vault', ticket('rotated2', other='rotated'))
+    assert tickets(hashed, 'other', 'rotated') == ['rotated', 'rotated2']
+
+
+def test_a_field_in_clear_becomes_a_hashed_one(hashed, tmp_path):
+    schemas = Schemas(hashed, tmp_path)
+    clear, secret = {'singleton': True, 'fields': {'word': 'string', 'day': 'int'}, 'clear': True}, PLANTED + '-was-clear'
+    schemas.apply('vault', {'Person': PERSON, 'Ticket': TICKET, 'Turn': {'items': {'Info': clear}}})
+    hashed.put('vault', {'c': 'Turn', 'id': 't', 'items': [{'c': 'Info', 'j': {'word': secret, 'day': 4}}]})
+    assert secret in dump(hashed)
+    schemas.apply('vault', {'Person': PERSON, 'Ticket': TICKET, 'Turn': {'items': {'Info': {**clear, 'fields': {'word': 'hash', 'day': 'int'}}}}})
+    for condition in ({'f': 'word', 't': 'eq', 'v1': secret}, {'f': 'day', 't': 'gt', 'v1': 3}):
+        assert hashed.op('vault', 'find', {'c': 'Turn', 'i': 'Info', 'where': [condition]})['out']['ids'] == ['t']
+    assert secret not in dump(hashed)
+
+
+def test_hashed_fields_in_archives(hashed, tmp_path):
+    create(hashed, 'vault2')
+    hashed.admin('ns', 'create', 'plain2', '--access', 'open', '--nginx-pid', hashed.path / 'nginx.pid')
+    hashed.put('vault', ticket('archived', other='archived'))
+    archive = tmp_path / 'vault.tar.zst'
+    hashed.admin('export', 'vault', archive)
+    for ns in ('vault2', 'plain2'):
+        hashed.admin('import', ns, archive)
+        wait_until(lambda: hashed.ping(ns).status_code == 200, what='the namespace')
+        assert tickets(hashed, 'other', 'archived', ns=ns) == ['archived']
+    (one,), (other,), (plain,) = (hashed.psql(ns, 'select other from "x_Ticket_Info" where id = %s', ('archived',))[0] for ns in ('vault', 'vault2', 'plain2'))
+    assert len(one) == len(other) == 32 and one != other and plain == 'archived'
+
+
 # --- accounts and rules ---
 
 RULES = {'Paper': {'owner': 'Info.owner', 'read': ['owner', 'members'], 'list': ['owner', 'members'], 'members': 'Member', 'create': ['owner'],

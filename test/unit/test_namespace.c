@@ -124,7 +124,8 @@ static void accounts_are_never_public(void **state UNUSED)
     assert_null(namespace_refuse_change(arena, BYTES("{\"access\":\"open\"}"), BYTES("{\"accounts\":{}}")));
 }
 
-/* A malformed state never opens a namespace; any other malformed member counts as absent. */
+/* A malformed state never opens a namespace, malformed quotas let nobody write; any other malformed member
+ * counts as absent. */
 static void malformed_members(void **state UNUSED)
 {
     static const char *const states[] = {"\"off\"", "7", "-1", "1.0", "1e0", "null", "true", "[]", "\"0\""};
@@ -138,8 +139,7 @@ static void malformed_members(void **state UNUSED)
                  {"{\"options\":[]}", "options"},
                  {"{\"options\":{\"a\":[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]}}", "options"},
                  {"{\"origins\":[\"https://a/\"]}", "origins"},
-                 {"{\"origins\":\"*\"}", "origins"},
-                 {"{\"quotas\":{\"address\":{\"requests\":\"few\"}}}", "quotas"}};
+                 {"{\"origins\":\"*\"}", "origins"}};
     for (size_t i = 0; i < COUNT_OF(states); i++) {
         const struct ns_conf conf = namespace_read(
             arena, bytes_of(arena_printf(arena, "{\"database\":\"d\",\"state\":%s}", states[i])));
@@ -156,6 +156,18 @@ static void malformed_members(void **state UNUSED)
         assert_null(conf.origins);
         assert_null(conf.quotas);
     }
+    for (int own = NS_ON; own <= NS_GONE; own++) {
+        const struct ns_conf conf = namespace_read(
+            arena,
+            bytes_of(arena_printf(
+                arena, "{\"state\":%d,\"message\":\"m\",\"quotas\":{\"address\":{\"requests\":\"few\"}}}",
+                own)));
+        assert_int_equal(conf.state, own == NS_ON ? NS_READONLY : own);
+        assert_true(bytes_equal(conf.message, BYTES("m")) == (own != NS_ON));
+        assert_string_equal(conf.wrong, "quotas");
+        assert_null(conf.quotas);
+    }
+    assert_int_equal(namespace_read(arena, BYTES("{\"quotas\":{}}")).state, NS_ON);
     assert_int_equal(namespace_read(arena, BYTES("{")).state, NS_OFF);
     assert_int_equal(namespace_read(arena, BYTES("[]")).state, NS_OFF);
     assert_int_equal(namespace_read(arena, NO_BYTES).state, NS_ON);
@@ -229,6 +241,34 @@ static void members_change_and_the_others_stay(void **state UNUSED)
                         "{\"off\":\"a\",\"y\":1e400}");
 }
 
+static void contents_that_are_refused(void **state UNUSED)
+{
+    static const struct {
+        const char *before, *after, *member;
+    } cases[] = {
+        {"{}", "{\"state\":7,\"theme\":1}", "state"},
+        {"{}", "{\"database\":\"a b\"}", "database"},
+        {"{\"theme\":1}", "{\"theme\":1,\"state\":7}", "state"},
+        {"{\"theme\":1}", "{\"theme\":2}", "theme"},
+        {"{}", "7", ""},
+        {"{}", "{", ""},
+        {"{}", "{\"accounts\":{},\"access\":\"open\"}", "accounts"},
+        {"{\"theme\":1}", "{\"theme\":1,\"state\":0,\"mine\":[1e400]}", NULL},
+        {"7", "7", NULL},
+        {"7", "{\"state\":1}", NULL},
+    };
+    const char *member;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const char *expected =
+            namespace_refuse_content(arena, bytes_of(cases[i].before), bytes_of(cases[i].after), &member);
+        assert_true(!expected == !cases[i].member);
+        if (expected)
+            assert_string_equal(member, cases[i].member);
+    }
+    assert_non_null(namespace_refuse_content(arena, NO_BYTES, BYTES("{\"state\":7}"), &member));
+    assert_null(namespace_refuse_content(arena, BYTES("{}"), NO_BYTES, &member));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +278,7 @@ int main(void)
         cmocka_unit_test(accounts),
         cmocka_unit_test(accounts_are_never_public),
         cmocka_unit_test(malformed_members),
+        cmocka_unit_test(contents_that_are_refused),
         cmocka_unit_test(rates_of_quotas),
         cmocka_unit_test(sizes_of_members),
         cmocka_unit_test(members_change_and_the_others_stay),

@@ -145,6 +145,32 @@ static void keys_of_items_stay_the_same_and_contents_never(void **state UNUSED)
     data_keys_free(&two);
 }
 
+/* More keys than are kept, some of them in the place of another: texts and names by turns. */
+static void many_keys_by_turns(void **state UNUSED)
+{
+    enum { MANY = 40 };
+    struct data_keys keys = keys_of(MANY);
+    struct bytes texts[MANY], names[MANY];
+    for (int turn = 0; turn < 2; turn++) {
+        for (size_t i = 0; i < MANY; i++) {
+            texts[i] = sealing_seal(arena, &keys.keys[i], of_task, BYTES("text"), BYTES(""));
+            names[i] = sealing_seal_name(arena, &keys.keys[i], of_task, BYTES(""), BYTES("name"));
+            assert_int_equal(names[i].size, (SEALING_TAG + 4) / 3 * 4 + 3);
+        }
+        for (size_t i = 0; i < MANY; i++) {
+            struct bytes text, name, other;
+            assert_true(sealing_open(arena, &keys.keys[i], of_task, texts[i], &text));
+            assert_true(sealing_open_name(arena, &keys.keys[i], of_task, names[i], &name));
+            assert_true(bytes_equal(text, BYTES("text")) && bytes_equal(name, BYTES("name")));
+            assert_false(sealing_open_name(arena, &keys.keys[(i + 1) % MANY], of_task, names[i], &other));
+            assert_true(bytes_equal(
+                sealing_seal_name(arena, &keys.keys[i], of_task, BYTES(""), BYTES("name")), names[i]));
+        }
+        sealing_forget();
+    }
+    data_keys_free(&keys);
+}
+
 static void without_keys_everything_stays_clear(void **state UNUSED)
 {
     const struct data_keys none = {0};
@@ -158,15 +184,19 @@ static void without_keys_everything_stays_clear(void **state UNUSED)
 static const char schema_text[] =
     "{\"classes\":{\"Note\":{\"items\":{\"Main\":{\"singleton\":true},\"Line\":{},"
     "\"Open\":{\"singleton\":true,\"clear\":true,\"fields\":{\"f\":\"string\",\"g\":\"int[]\",\"h\":\"int\"}}"
+    ","
+    "\"Veil\":{\"singleton\":true,\"fields\":{\"f\":\"hash\",\"g\":\"hash[]\",\"h\":\"int\"}}"
     "},"
     "\"collections\":{\"by\":{\"key\":[\"Main.a\"],\"list\":true},\"two\":{\"key\":[\"Main.b\",\"Main.a\"]}},"
     "\"unique\":{\"one\":{\"key\":[\"Main.b\"]}},\"maxLife\":\"Main.end\"}}}";
 
 /* Writes values in brackets in place of their hashes. */
-static struct bytes mark(void *context UNUSED, struct arena *into, struct bytes class, struct bytes value)
+static struct bytes mark(void *context UNUSED, struct arena *into, struct bytes class, struct bytes field,
+                         struct bytes value)
 {
-    return bytes_of(
-        arena_printf(into, "[%.*s %.*s]", (int)class.size, class.data, (int)value.size, value.data));
+    return bytes_of(arena_printf(into, "[%.*s%s%.*s %.*s]", (int)class.size, class.data,
+                                 field.size ? "/" : "", (int)field.size, field.data, (int)value.size,
+                                 value.data));
 }
 
 static void declared_members_are_shown_and_nothing_else(void **state UNUSED)
@@ -207,6 +237,68 @@ static void fields_that_are_declared_so_are_in_clear(void **state UNUSED)
     assert_true(bytes_equal(shown, BYTES("{\"f\":\"te\\u0078t\",\"g\":[1, [2]]}")));
 }
 
+static void hashed_fields_are_shown_as_hashes(void **state UNUSED)
+{
+    static const struct {
+        const char *content, *shown;
+    } examples[] = {
+        {"{\"f\":\"te\\u0078t\",\"g\":[1,true,null,[2]],\"h\":7}",
+         "{\"f\":\"[Note/Veil.f text]\",\"g\":[\"[Note/Veil.g 1]\",\"[Note/Veil.g true]\",null,null]}"},
+        {"{\"f\":[1],\"g\":1}", ""},
+        {"{\"f\":{},\"g\":null}", ""},
+        {"{\"f\":-1.50}", "{\"f\":\"[Note/Veil.f -1.50]\"}"},
+    };
+    struct schema *schema;
+    struct schema_problem problem;
+    struct builder list = {0};
+    assert_int_equal(schema_read(arena, bytes_of(schema_text), &schema, &problem), FAULT_NONE);
+    const struct schema_class *class = schema_find_class(schema, BYTES("Note"));
+    for (size_t i = 0; i < COUNT_OF(examples); i++) {
+        struct bytes shown = shown_write(arena, class, BYTES("Veil"), BYTES(""), false,
+                                         bytes_of(examples[i].content), mark, NULL);
+        assert_true(bytes_equal(shown, bytes_of(examples[i].shown)));
+    }
+    for (int count = SCHEMA_ELEMENTS_MOST; count <= SCHEMA_ELEMENTS_MOST + 1; count++) {
+        builder_clear(&list, 0);
+        for (int i = 0; i < count; i++)
+            builder_add_bytes(&list, bytes_of(i ? ",1" : "{\"g\":[1"));
+        builder_add_text(&list, "]}");
+        assert_int_equal(
+            shown_write(arena, class, BYTES("Veil"), BYTES(""), false, builder_bytes(&list), mark, NULL)
+                    .size == 0,
+            count > SCHEMA_ELEMENTS_MOST);
+    }
+    builder_free(&list);
+}
+
+static void a_search_has_the_hashes_of_hashed_fields(void **state UNUSED)
+{
+    struct data_keys keys = keys_of(1);
+    const struct data_keys none = {0};
+    struct schema *schema;
+    struct schema_problem problem;
+    assert_int_equal(schema_read(arena, bytes_of(schema_text), &schema, &problem), FAULT_NONE);
+    const struct schema_class *class = schema_find_class(schema, BYTES("Note"));
+    const struct schema_item *item = schema_find_item(class, BYTES("Veil"));
+    struct search search = {.class = class, .item = item, .count = 3};
+    search.conditions[0] = (struct search_condition){.values = {{.text = BYTES("a")}}};
+    search.conditions[1] =
+        (struct search_condition){schema_find_field(item, BYTES("f")), SEARCH_EQ, {{.text = BYTES("a")}}};
+    search.conditions[2] =
+        (struct search_condition){schema_find_field(item, BYTES("g")), SEARCH_EQ, {{.text = BYTES("a")}}};
+    struct search hashed = store_shown_search(&keys, arena, &search);
+    assert_true(bytes_equal(hashed.conditions[0].values[0].text, BYTES("a")));
+    assert_int_equal(hashed.conditions[1].values[0].text.size, 2 * SEALING_HASH);
+    assert_true(bytes_equal(hashed.conditions[1].values[0].text,
+                            data_keys_hash(&keys, arena, BYTES("Note"), BYTES("Veil.f"), BYTES("a"))));
+    assert_false(bytes_equal(hashed.conditions[1].values[0].text, hashed.conditions[2].values[0].text));
+    assert_false(bytes_equal(hashed.conditions[1].values[0].text,
+                             store_shown_value(&keys, arena, BYTES("Note"), BYTES("a"), 1)));
+    hashed = store_shown_search(&none, arena, &search);
+    assert_true(bytes_equal(hashed.conditions[1].values[0].text, BYTES("a")));
+    data_keys_free(&keys);
+}
+
 static void a_value_is_found_by_the_hashes_of_its_parts(void **state UNUSED)
 {
     struct data_keys one = keys_of(1), two = keys_of(2);
@@ -231,9 +323,12 @@ int main(void)
         cmocka_unit_test(an_empty_text_is_sealed_and_none_is_not),
         cmocka_unit_test(an_altered_text_never_opens),
         cmocka_unit_test(keys_of_items_stay_the_same_and_contents_never),
+        cmocka_unit_test(many_keys_by_turns),
         cmocka_unit_test(without_keys_everything_stays_clear),
         cmocka_unit_test(declared_members_are_shown_and_nothing_else),
         cmocka_unit_test(fields_that_are_declared_so_are_in_clear),
+        cmocka_unit_test(hashed_fields_are_shown_as_hashes),
+        cmocka_unit_test(a_search_has_the_hashes_of_hashed_fields),
         cmocka_unit_test(a_value_is_found_by_the_hashes_of_its_parts),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -4,10 +4,13 @@
 #include "control/archive/archive_batch.h"
 #include "control/message.h"
 #include "edge/json.h"
+#include "model/namespace.h"
+#include "model/rules.h"
 
 struct renaming {
     struct control *control;
     const struct ns_target *target;
+    bool is_wrong; /* a member or a rule is malformed; it was reported */
 };
 
 bool archive_configuration_has(struct bytes name)
@@ -32,6 +35,31 @@ static struct bytes join(struct arena *arena, struct bytes own, struct bytes oth
     return own;
 }
 
+static void refuse(struct renaming *renaming, const char *item, const char *place, const char *problem)
+{
+    message_print(
+        "the archive has a malformed configuration, which --no-configuration leaves out: %s%s%s: %s", item,
+        *place ? ": " : "", place, problem);
+    renaming->is_wrong = true;
+}
+
+/* As the server checks them: malformed rules allow nothing, a malformed member may make the namespace
+ * read-only. */
+static void check(struct renaming *renaming, const struct archive_item *item)
+{
+    struct arena *arena = renaming->control->arena;
+    struct rules *rules;
+    struct rules_problem problem;
+    const char *member, *expected;
+    if (bytes_equal(item->class, BYTES("Conf"))) {
+        expected = namespace_refuse_content(arena, renaming->target->conf->text, item->content, &member);
+        if (expected)
+            refuse(renaming, "Conf", member, expected);
+    }
+    if (bytes_equal(item->class, BYTES("Rules")) && rules_read(arena, item->content, &rules, &problem))
+        refuse(renaming, "Rules", problem.path, problem.expected);
+}
+
 static void rename_one(void *context, struct archive_document *document)
 {
     struct renaming *renaming = context;
@@ -44,20 +72,27 @@ static void rename_one(void *context, struct archive_document *document)
     *id = bytes_of(name);
     if (!bytes_equal(document->header.class, BYTES("Namespace")))
         return;
-    for (size_t i = 0; i < document->count; i++)
-        if (bytes_equal(document->items[i].class, BYTES("Conf")) && document->items[i].content.data)
-            document->items[i].content =
-                join(arena, renaming->target->conf->text, document->items[i].content);
+    for (size_t i = 0; i < document->count; i++) {
+        struct archive_item *item = &document->items[i];
+        if (!item->content.data)
+            continue;
+        if (bytes_equal(item->class, BYTES("Conf")))
+            item->content = join(arena, renaming->target->conf->text, item->content);
+        check(renaming, item);
+    }
 }
 
 bool archive_configuration_store(struct control *control, const struct ns_target *target, struct bytes lines)
 {
-    struct renaming renaming = {control, target};
+    struct renaming renaming = {control, target, false};
     int64_t changed;
     struct archive_batch *batch = archive_batch_create(control, target->z, false);
     bool is_done = archive_batch_read(batch, lines, true);
     if (is_done) {
         archive_batch_each(batch, rename_one, &renaming);
+        is_done = !renaming.is_wrong;
+    }
+    if (is_done) {
         enum fault fault = archive_batch_merge(batch, false, &changed);
         is_done = fault == FAULT_NONE;
         if (fault == FAULT_STALE)

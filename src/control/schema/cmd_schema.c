@@ -287,8 +287,17 @@ static int schema_show(struct control *control, int argc, char **argv)
 
 /* --- plan, apply --------------------------------------------------------------------------------- */
 
+/* Whether the item has fields that are read from its contents, not from what is shown of them. */
+static bool exports_contents(const struct schema_item *item)
+{
+    bool exports = item->field_count && !item->is_singleton;
+    for (size_t f = 0; f < item->field_count && !item->is_clear; f++)
+        exports |= item->fields[f].type != FIELD_HASH;
+    return exports;
+}
+
 /* Whether the database reads contents for it, which it cannot where they are encrypted.  Of collections,
- * unique properties, the expiry and fields in clear it reads what is shown (model/shown.h). */
+ * unique properties, the expiry, fields in clear and hashed ones it reads what is shown (model/shown.h). */
 static bool needs_contents(const struct schema *schema)
 {
     for (size_t c = 0; c < schema->class_count; c++) {
@@ -299,9 +308,7 @@ static bool needs_contents(const struct schema *schema)
             if (class->uniques[u].is_global)
                 return true;
         for (size_t i = 0; i < class->item_count; i++)
-            if ((class->items[i].field_count &&
-                 !(class->items[i].is_clear && class->items[i].is_singleton)) ||
-                class->items[i].copies)
+            if (class->items[i].copies || exports_contents(&class->items[i]))
                 return true;
     }
     return false;
@@ -329,10 +336,11 @@ static bool open_plan(struct control *control, const char *code, int64_t version
            read_declared(control, target, version, &text, &schema) &&
            schema_plan_join_modules(control, code, schema, &joined) &&
            (!needs_contents(joined) ||
-            ns_keys_refuse(control, target->pg,
-                           "a schema with exported fields that are not those of a singleton with clear, with "
-                           "properties that are unique in all namespaces, "
-                           "copies or mutations")) &&
+            ns_keys_refuse(
+                control, target->pg,
+                "a schema with exported fields that are neither in clear nor hashes of a singleton, with "
+                "properties that are unique in all namespaces, "
+                "copies or mutations")) &&
            schema_plan_make(control, target->pg, joined, plan);
 }
 

@@ -15,6 +15,7 @@ static const struct {
     [FIELD_LONG] = {"bigint", "export_long", "export_longs"},
     [FIELD_INT] = {"integer", "export_int", "export_ints"},
     [FIELD_DOUBLE] = {"double precision", "export_double", "export_doubles"},
+    [FIELD_HASH] = {"text", "property_text", "property_texts"},
 };
 
 const char *schema_sql_element(const struct schema_field *field)
@@ -24,7 +25,8 @@ const char *schema_sql_element(const struct schema_field *field)
 
 const char *schema_sql_type(const struct schema_field *field)
 {
-    static const char *const lists[FIELD_TYPES] = {"text[]", "bigint[]", "integer[]", "double precision[]"};
+    static const char *const lists[FIELD_TYPES] = {"text[]", "bigint[]", "integer[]", "double precision[]",
+                                                   "text[]"};
     return field->is_list ? lists[field->type] : types[field->type].sql;
 }
 
@@ -59,7 +61,7 @@ void schema_sql_table(struct builder *sql, struct side_name name, const char *ro
 
 static const char *collation(const struct schema_field *field)
 {
-    return field->type == FIELD_STRING ? " collate \"C\"" : "";
+    return field->type == FIELD_STRING || field->type == FIELD_HASH ? " collate \"C\"" : "";
 }
 
 void schema_sql_column(struct builder *sql, struct side_name name, const struct schema_field *field,

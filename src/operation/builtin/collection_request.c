@@ -14,17 +14,6 @@ enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, KEYS_MOST = 4 };
 
 /* --- the collection ------------------------------------------------------------------------------ */
 
-static bool take_text(struct arena *arena, const struct json *json, struct bytes *text_r)
-{
-    bool is_value = json->kind == JSON_STRING || json->kind == JSON_NUMBER || json->kind == JSON_TRUE ||
-                    json->kind == JSON_FALSE;
-    if (is_value)
-        *text_r = json->kind == JSON_TRUE    ? BYTES("true")
-                  : json->kind == JSON_FALSE ? BYTES("false")
-                                             : value_of_member(arena, json->value);
-    return is_value;
-}
-
 /* The same as stampd.property_joined() of the database. */
 static enum fault read_value(const struct reader *reader, const struct json *param, struct bytes *value_r,
                              size_t *count_r)
@@ -37,14 +26,15 @@ static enum fault read_value(const struct reader *reader, const struct json *par
         return reader_wrong(reader, param, "value", expected);
     *count_r = 1;
     if (value->kind != JSON_ARRAY)
-        return take_text(arena, value, value_r) ? FAULT_NONE : reader_wrong(reader, param, "value", expected);
+        return value_of_json(arena, value, value_r) ? FAULT_NONE
+                                                    : reader_wrong(reader, param, "value", expected);
     if (value->is_shallow || value->count < 1 || value->count > KEYS_MOST)
         return reader_wrong(reader, param, "value", expected);
     *count_r = value->count;
     struct builder joined = {0};
     struct bytes text = NO_BYTES;
     for (const struct json *one = value->first; one; one = one->next) {
-        if (!take_text(arena, one, &text)) {
+        if (!value_of_json(arena, one, &text)) {
             builder_free(&joined);
             return reader_wrong_value(reader, one, "value", expected);
         }

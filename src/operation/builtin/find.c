@@ -45,6 +45,8 @@ static enum fault read_test(const struct reader *reader, const struct json *elem
         if (!bytes_equal(test->value, bytes_of(tests[i])))
             continue;
         condition->test = (enum search_test)i;
+        if (i != SEARCH_EQ && type == FIELD_HASH)
+            return reader_wrong(reader, element, "t", "Only eq is expected: a hash has no order.");
         if (i == SEARCH_SW && type != FIELD_STRING)
             return reader_wrong(reader, element, "t", "Only strings can start with something.");
         return FAULT_NONE;
@@ -89,6 +91,10 @@ static enum fault read_value(const struct reader *reader, const struct json *ele
     switch (type) {
     case FIELD_STRING:
         return read_text(reader, element, member, condition, &value->text);
+    case FIELD_HASH:
+        if (json && value_of_json(reader->call->arena, json, &value->text))
+            return FAULT_NONE;
+        return reader_wrong(reader, element, member, "A string, a number or a truth value is expected.");
     case FIELD_LONG:
     case FIELD_INT:
         if (!json)

@@ -1,0 +1,27 @@
+/* sealing_ciphers_private: ciphers of OpenSSL that keep their key between texts: to set a key costs more than
+ * to encrypt a small text.  For src/edge/sealing.c.
+ *
+ * What is returned may be used until the next call of the same function.  For processes with one thread. */
+#ifndef STAMPD_EDGE_SEALING_CIPHERS_PRIVATE_H
+#define STAMPD_EDGE_SEALING_CIPHERS_PRIVATE_H
+
+#include "base/base.h"
+#include "edge/crypto_private.h"
+#include "edge/sealing.h"
+
+enum { SEALING_BLOCK = 16 };
+
+/* AES-256 under a key, without padding, for single blocks; and the subkey of its CMAC. */
+struct sealing_block_cipher {
+    EVP_CIPHER_CTX *context;
+    unsigned char subkey[SEALING_BLOCK];
+};
+const struct sealing_block_cipher *sealing_ciphers_block(const unsigned char key[SEALING_KEY])
+    __attribute__((returns_nonnull));
+/* AES-256-GCM, without a key. */
+EVP_CIPHER_CTX *sealing_ciphers_gcm(void) __attribute__((returns_nonnull));
+/* AES-256-SIV under a key, for one text. */
+EVP_CIPHER_CTX *sealing_ciphers_siv(const unsigned char key[SEALING_NAME_KEY], bool encrypts)
+    __attribute__((returns_nonnull));
+
+#endif
