@@ -40,4 +40,9 @@ void *mapping_share(size_t size) __attribute__((returns_nonnull));
  * descriptor has another size. */
 void *mapping_share_passed(size_t size, int *descriptor);
 
+/* What a file has, to be read only; what others write to it is seen.  It must have `size` bytes and keep
+ * them. NULL: errno. */
+const void *mapping_view(int fd, size_t size);
+void mapping_view_end(const void *view, size_t size); /* NULL is allowed */
+
 #endif
