@@ -404,7 +404,7 @@ static bool report_damage(struct disk_table *disk)
 {
     bool is_damaged = false;
     for (uint64_t lost; disk_log_skip_damage(disk->log, &lost); is_damaged = true) {
-        log_error("%s: the log is damaged: %llu changes are lost", disk->folder, (unsigned long long)lost);
+        log_error("%s: the log is damaged: changes that are lost: %llu", disk->folder, (unsigned long long)lost);
         read_on(disk);
     }
     return is_damaged;
