@@ -216,10 +216,12 @@ static int store_all(struct disk_table *disk, struct bytes change)
 /* All of the log, and then the change, into the transaction. */
 static int go_direct(struct disk_table *disk)
 {
-    int error = 0;
+    int dead, error = 0;
     struct disk_entry entry;
     if (disk->is_direct)
         return 0;
+    if (mdb_reader_check(disk->env, &dead)) /* what they read would not be used again */
+        log_often(LOG_LEVEL_WARNING, "disk-table", "%s: dead readers cannot be sought", disk->folder);
     for (size_t place = 0; !error && disk->log && disk_entries_next(disk->entries, &place, &entry);)
         error = store(disk, &entry);
     disk->is_direct = true;
@@ -331,7 +333,6 @@ static int look_up(struct disk_table *disk, struct bytes key, struct builder *te
 {
     MDB_txn *reading;
     MDB_val place = value_of(key), value;
-    MDB_envinfo info;
     struct disk_entry entry;
     int error = begin(disk, MDB_RDONLY, &reading);
     if (error)
@@ -347,10 +348,11 @@ static int look_up(struct disk_table *disk, struct bytes key, struct builder *te
         *is_there_r = !error;
     }
     atomic_thread_fence(memory_order_acquire);
-    int info_error = mdb_env_info(disk->env, &info);
-    *is_stale_r = !info_error && info.me_last_txnid != mdb_txn_id(reading);
+    size_t before = mdb_txn_id(reading);
+    mdb_txn_reset(reading);
+    *is_stale_r = mdb_txn_renew(reading) || mdb_txn_id(reading) != before;
     mdb_txn_abort(reading);
-    return error == MDB_NOTFOUND ? info_error : error;
+    return error == MDB_NOTFOUND ? 0 : error;
 }
 
 const char *disk_table_get(struct disk_table *disk, struct bytes key, struct builder *text, bool *is_there_r)
@@ -404,7 +406,8 @@ static bool report_damage(struct disk_table *disk)
 {
     bool is_damaged = false;
     for (uint64_t lost; disk_log_skip_damage(disk->log, &lost); is_damaged = true) {
-        log_error("%s: the log is damaged: changes that are lost: %llu", disk->folder, (unsigned long long)lost);
+        log_error("%s: the log is damaged: changes that are lost: %llu", disk->folder,
+                  (unsigned long long)lost);
         read_on(disk);
     }
     return is_damaged;
