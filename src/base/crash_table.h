@@ -70,6 +70,11 @@ POINT(RECORDS_NOTED, "records-noted", "undo_note: one more word is noted, and ha
 POINT(RECORDS_DONE, "records-done", "undo_commit: the change has happened, its lock is held")
 /* records on their way to the disk; tried in test/unit/test_records_disk.c */
 POINT(RECORDS_WRITTEN, "records-written", "records_save: a change of the disk is written, and not committed")
+POINT(DISK_LOG_FILLED, "disk-log-filled", "disk_log_create: a new log has its size, and not its name")
+POINT(DISK_LOG_WRITTEN, "disk-log-written", "disk_log_append: a change is written, and not synchronised")
+POINT(DISK_LOG_SYNCED, "disk-log-synced", "disk_log_append: it is on disk")
+POINT(DISK_TABLE_FILLED, "disk-table-filled", "disk_table: all of the log stands in the transaction of LMDB, which is not committed")
+POINT(DISK_TABLE_EMPTIED, "disk-table-emptied", "disk_table: it is committed, the log has the changes of an epoch that is over")
 POINT(RECORDS_SYNCED, "records-synced", "records_save: it is on disk, and the memory does not say so")
 /* open(ns) */
 POINT(SESSION_CONNECTED, "session-connected", "session_open: connected, nothing was asked")

@@ -258,3 +258,15 @@ void *mapping_keep(size_t size)
     munmap(memory, size);
     return NULL;
 }
+
+const void *mapping_view(int fd, size_t size)
+{
+    const void *view = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    return view == MAP_FAILED ? NULL : view;
+}
+
+void mapping_view_end(const void *view, size_t size)
+{
+    if (view)
+        munmap((void *)(uintptr_t)view, size);
+}

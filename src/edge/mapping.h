@@ -42,4 +42,9 @@ void *mapping_share_passed(size_t size, int *descriptor);
 /* Zeroed memory of this process; a child that it forks finds zeros there.  NULL: the kernel has none such. */
 void *mapping_keep(size_t size);
 
+/* What a file has, to be read only; what others write to it is seen.  It must have `size` bytes and keep
+ * them. NULL: errno. */
+const void *mapping_view(int fd, size_t size);
+void mapping_view_end(const void *view, size_t size); /* NULL is allowed */
+
 #endif

@@ -134,7 +134,7 @@ def test_nothing_of_an_encrypted_namespace_is_persisted(stack, journal):
         process.wait()
     assert state(stack, 'set', 'in memory', ns='vault', value='disclosed-7f3a') == 'OK'
     assert state(stack, 'set', 'seen', value='to-be-found', persist=True) == 'OK'
-    stored = (stack.path / 'records/data.mdb').read_bytes()
+    stored = b''.join(file.read_bytes() for file in (stack.path / 'records').iterdir())
     assert b'to-be-found' in stored and b'disclosed-7f3a' not in stored
 
 
@@ -213,22 +213,39 @@ def test_what_was_acknowledged_is_never_lost(stack, journal):
             assert least <= one(stack, 'get', key)['value'] <= writer.begun[key], key
 
 
-def test_damage_is_refused_at_the_start(stack):
+@pytest.mark.parametrize('name, size', [('data.mdb', 8192), ('log', 64)])
+def test_damage_is_refused_at_the_start(stack, name, size):
     assert state(stack, 'set', 'kept', value=1, overwrite=True, persist=True) == 'OK'
     stack.step('stampd', 'stop', 'now')
-    path = stack.path / 'records/data.mdb'
+    path = stack.path / 'records' / name
     sound = path.read_bytes()
     with open(path, 'r+b') as file:
-        for place in range(0, 8192, 64):
+        for place in range(0, size, 64):
             file.seek(place)
             file.write(b'damage')
     with pytest.raises(Exception, match='stampd'):
         stack.step('stampd', 'start')
-    assert 'records in' in stack.log()
+    assert f'cannot start: {path.parent}: ' in stack.log()
     with open(path, 'r+b') as file:
         file.write(sound)
     start(stack)
     assert one(stack, 'get', 'kept')['value'] == 1
+
+
+def test_damage_in_the_log_costs_one_change(stack):
+    """The log of stampd says so; what was changed before and after it is there."""
+    for key in ('before', 'damaged', 'after'):
+        assert state(stack, 'set', key, value=f'{key}-7f3c', persist=True) == 'OK'
+    kill_all(stack)
+    path = stack.path / 'records/log'
+    text = path.read_bytes()
+    place = text.rindex(b'damaged-7f3c')
+    with open(path, 'r+b') as file:
+        file.seek(place)
+        file.write(b'D')
+    start(stack)
+    assert f'{path.parent}: the log is damaged: changes that are lost: 1' in stack.log()
+    assert [state(stack, 'get', key) for key in ('before', 'damaged', 'after')] == ['OK', 'NOT_FOUND', 'OK']
 
 
 def test_without_a_folder_it_is_said(stack):
