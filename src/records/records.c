@@ -7,8 +7,8 @@ enum { SWEPT_EACH = 4, SWEPT_FOR_ROOM = 1000 };
 
 static bool is_expired(const struct records *records, uint32_t value)
 {
-    uint64_t expires = undo_long(records_value(records, value)->expires);
-    return expires && expires <= (uint64_t)records->now_ms;
+    int64_t expires = records_end(records, records_value(records, value));
+    return expires && expires <= records->now_ms;
 }
 
 static bool is_over(const struct records *records, int space, size_t quota)
@@ -96,7 +96,7 @@ enum records_outcome records_next(struct records *records, struct bytes ns, stru
             (to.data && bytes_compare(records_key_text(key), to) > 0))
             break;
         const struct value_piece *value = records_value(records, key->value);
-        bool is_there = !(value->kind & VALUE_DELETED) && !is_expired(records, key->value);
+        bool is_there = !(records_flags(value) & VALUE_DELETED) && !is_expired(records, key->value);
         outcome = is_there ? RECORDS_OK : RECORDS_BUSY;
         if (is_there || i == RECORDS_STEPS) {
             records_describe(records, key->value, records_key_text(key), false, found_r);

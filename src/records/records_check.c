@@ -29,6 +29,18 @@ static void reach(const struct records *records, struct records_census *census, 
     census->reached_words += bytes / sizeof(uint32_t);
 }
 
+static void reach_side(const struct records *records, struct records_census *census, int space,
+                       uint32_t value)
+{
+    uint32_t piece = records_value(records, value)->side;
+    const struct side_piece *side = records_side(records, piece);
+    reach(records, census, space, piece);
+    if (side->lease)
+        reach(records, census, space, side->lease);
+    census->ends += undo_long(side->expires) > 0;
+    assert(side->value == value);
+}
+
 /* A value is counted with the key that stands first in its list. */
 static void walk_key(const struct records *records, struct records_census *census, uint32_t piece)
 {
@@ -38,7 +50,7 @@ static void walk_key(const struct records *records, struct records_census *censu
     uint32_t sibling = value->keys;
     reach(records, census, space, piece);
     census->keys++;
-    assert(records_value_space(value) == space &&
+    assert(records_value_space(records, value) == space &&
            records_find(records, space, records_key_text(key)) == piece);
     while (sibling && sibling != piece)
         sibling = records_key(records, sibling)->sibling;
@@ -46,12 +58,11 @@ static void walk_key(const struct records *records, struct records_census *censu
     if (value->keys != piece)
         return;
     reach(records, census, space, key->value);
-    if (value->lease)
-        reach(records, census, space, value->lease);
+    if (value->side)
+        reach_side(records, census, space, key->value);
     census->values++;
     census->counts[space]++;
-    census->ends += undo_long(value->expires) > 0;
-    assert((value->kind & VALUE_TYPE) < RECORDS_TYPES);
+    assert(records_type(value) < RECORDS_TYPES);
 }
 
 /* The branches of a tree, in order; how many. */

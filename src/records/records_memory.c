@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "edge/disk_table.h"
 
-enum { BUSY_MS = 2000, BYTES_A_BUCKET = 192 };
+enum { BUSY_MS = 2000, BYTES_A_BUCKET = 256 };
 
 static size_t branches_of_key(void)
 {

@@ -1,8 +1,9 @@
 /* records_private: the layout of the records, for the files records_*.c.
  *
- * Three kinds of pieces: keys, values and leases.  A key is in a list of its hash's bucket and in the order
- * of keys; its value lists all its keys.  A value with an end is in the order of ends.  A number of a piece
- * is 0 where there is none. */
+ * Four kinds of pieces: keys, values, sides and leases.  A key is in a list of its hash's bucket and in the
+ * order of keys; its value lists all its keys.  What only some records have is in a side, so that the others
+ * do not pay for it; a side with an end is in the order of ends.  A number of a piece is 0 where there is
+ * none. */
 #ifndef STAMPD_RECORDS_RECORDS_PRIVATE_H
 #define STAMPD_RECORDS_RECORDS_PRIVATE_H
 
@@ -23,25 +24,37 @@ struct key_piece {
     char text[];
 };
 
+/* Of the two words of a value's timestamp: its microseconds, and above them what the value is. */
+#define VALUE_TIMESTAMP ((UINT64_C(1) << 58) - 1)
 enum {
-    VALUE_DELETED = 1 << 8,
-    VALUE_OF_LOCK = 1 << 9,
-    VALUE_PERSISTED = 1 << 10,
-    VALUE_TOUCHED = 1 << 11, /* its end has moved since it was saved, and its keys are listed */
-    VALUE_TYPE = 0xff
+    VALUE_DELETED = 1u << 26,
+    VALUE_OF_LOCK = 1u << 27,
+    VALUE_PERSISTED = 1u << 28,
+    VALUE_TOUCHED = 1u << 29 /* its end has moved since it was saved, and its keys are listed */
+};
+_Static_assert(RECORDS_MS_MOST * 1000 <= (int64_t)VALUE_TIMESTAMP, "no flag is part of a timestamp");
+
+/* Of a value's form: the bytes of its content, and above them its type. */
+enum { VALUE_SIZE = (1u << 27) - 1, VALUE_TYPE_BIT = 27, VALUE_TYPE = 7 };
+_Static_assert((int)RECORDS_CONTENT_MOST <= (int)VALUE_SIZE && (int)RECORDS_TYPES <= (int)VALUE_TYPE,
+               "a form has both");
+
+/* Its namespace is that of its keys: it has one key or more, but for a moment when it is made or removed. */
+struct value_piece {
+    uint32_t timestamp[2]; /* us, VALUE_DELETED, … */
+    uint32_t form;
+    uint32_t keys;
+    uint32_t side;
+    uint32_t created_s, modified_s, accessed_s;
+    char content[];
 };
 
-struct value_piece {
+struct side_piece {
     uint32_t smaller, greater; /* order of ends */
     uint32_t expires[2];       /* ms; 0: never, and not in the order of ends */
-    uint32_t timestamp[2];     /* us */
-    uint32_t size;
-    uint32_t kind; /* type, VALUE_…, namespace in the high half */
-    uint32_t keys;
     uint32_t touch_s;
-    uint32_t created_s, modified_s, accessed_s;
     uint32_t lease;
-    char content[];
+    uint32_t value;
 };
 
 struct lease_piece {
@@ -95,7 +108,7 @@ struct records_head {
 
 /* Of the file: a number of the layout, which every change of these structs raises. */
 #define RECORDS_MAGIC UINT64_C(0x3153434552505453) /* "STPRECS1" */
-enum { RECORDS_LAYOUT = 5 };
+enum { RECORDS_LAYOUT = 6 };
 
 enum { GIVEN_MOST = 4 * RECORDS_KEYS_MOST };
 
@@ -141,6 +154,11 @@ static inline struct value_piece *records_value(const struct records *records, u
     return pieces_at(&records->memory, piece);
 }
 
+static inline struct side_piece *records_side(const struct records *records, uint32_t piece)
+{
+    return pieces_at(&records->memory, piece);
+}
+
 static inline struct lease_piece *records_lease(const struct records *records, uint32_t piece)
 {
     return pieces_at(&records->memory, piece);
@@ -151,9 +169,44 @@ static inline struct bytes records_key_text(const struct key_piece *key)
     return (struct bytes){key->text, key->place & UINT16_MAX};
 }
 
-static inline int records_value_space(const struct value_piece *value)
+static inline int records_value_space(const struct records *records, const struct value_piece *value)
 {
-    return (int)(value->kind >> 16);
+    return (int)(records_key(records, value->keys)->place >> 16);
+}
+
+static inline uint64_t records_timestamp(const struct value_piece *value)
+{
+    return undo_long(value->timestamp) & VALUE_TIMESTAMP;
+}
+
+/* VALUE_DELETED, … */
+static inline uint32_t records_flags(const struct value_piece *value)
+{
+    return value->timestamp[1] & (uint32_t) ~(VALUE_TIMESTAMP >> 32);
+}
+
+static inline uint32_t records_size(const struct value_piece *value)
+{
+    return value->form & VALUE_SIZE;
+}
+
+static inline enum records_type records_type(const struct value_piece *value)
+{
+    return (enum records_type)(value->form >> VALUE_TYPE_BIT & VALUE_TYPE);
+}
+
+/* When it ends; 0: never. */
+static inline int64_t records_end(const struct records *records, const struct value_piece *value)
+{
+    return value->side ? (int64_t)undo_long(records_side(records, value->side)->expires) : 0;
+}
+
+/* NULL: it has none. */
+static inline struct lease_piece *records_lease_of(const struct records *records,
+                                                   const struct value_piece *value)
+{
+    uint32_t lease = value->side ? records_side(records, value->side)->lease : 0;
+    return lease ? records_lease(records, lease) : NULL;
 }
 
 /* --- records_table.c: keys and values.  Changes belong to the change under way. --- */
@@ -174,14 +227,24 @@ struct records_sought {
 int records_probe(const struct memory *memory, const void *sought, uint32_t piece);
 int records_compare_keys(const struct memory *memory, uint32_t a, uint32_t b);
 int records_compare_ends(const struct memory *memory, uint32_t a, uint32_t b);
-/* A value without keys, end and lease; 0: no memory. */
+/* A value without keys and side; 0: no memory. */
 uint32_t records_make_value(struct records *records, int space, struct bytes content, enum records_type type);
-/* Gives the value a key; false: no memory. */
-MUST_USE bool records_add_key(struct records *records, uint32_t value, struct bytes key);
+/* Gives the value a key in its namespace; false: no memory. */
+MUST_USE bool records_add_key(struct records *records, int space, uint32_t value, struct bytes key);
 void records_remove_key(struct records *records, uint32_t key);
 /* The value with all its keys. */
 void records_remove_value(struct records *records, uint32_t value);
-void records_set_expiry(struct records *records, uint32_t value, int64_t expires_ms);
+/* What a value is: flags and type. */
+void records_set_flags(struct records *records, uint32_t value, uint32_t flags);
+void records_set_type(struct records *records, uint32_t value, enum records_type type);
+void records_set_timestamp(struct records *records, uint32_t value, uint64_t timestamp_us);
+/* The side of the value, made if needed; 0: no memory. */
+uint32_t records_need_side(struct records *records, uint32_t value);
+/* False: no memory; not for a value that has a side, nor for 0. */
+MUST_USE bool records_set_expiry(struct records *records, uint32_t value, int64_t expires_ms);
+MUST_USE bool records_set_touch(struct records *records, uint32_t value, uint32_t touch_s);
+/* Gives back a side that has nothing in it. */
+void records_spare_side(struct records *records, uint32_t value);
 /* Another content; the value may move.  0: no memory. */
 uint32_t records_set_content(struct records *records, uint32_t value, struct bytes content);
 /* The lease of the value, made if needed; 0: no memory. */

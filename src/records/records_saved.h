@@ -12,7 +12,7 @@
 
 /* Under the lock: appends the size and the text of what is under the key and persisted; size UINT64_MAX
  * without text: nothing is to be there. */
-void records_saved_write(const struct records *records, int space, struct bytes key, struct builder *text);
+void records_saved_write(struct records *records, int space, struct bytes key, struct builder *text);
 
 enum records_saved_result {
     RECORDS_SAVED_READ,

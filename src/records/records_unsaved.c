@@ -49,7 +49,8 @@ bool records_list_unsaved(struct records *records, uint32_t value)
 {
     const struct value_piece *owner = records_value(records, value);
     for (uint32_t key = owner->keys; key; key = records_key(records, key)->sibling)
-        if (!list_key(records, records_value_space(owner), records_key_text(records_key(records, key))))
+        if (!list_key(records, records_value_space(records, owner),
+                      records_key_text(records_key(records, key))))
             return false;
     return true;
 }
