@@ -11,6 +11,9 @@
 
 #include "base/log.h"
 
+/* Processes that read at the same moment. */
+enum { READERS_MOST = 1024 };
+
 struct disk_table {
     MDB_env *env;
     MDB_dbi table;
@@ -23,13 +26,18 @@ static const char *word(int error)
     return error == MDB_MAP_FULL ? "its room is used up" : mdb_strerror(error);
 }
 
-static int begin(struct disk_table *disk)
+static int begin(struct disk_table *disk, unsigned flags, MDB_txn **transaction_r)
 {
-    int error = mdb_txn_begin(disk->env, NULL, 0, &disk->change);
-    if (error != MDB_MAP_RESIZED)
+    int error = mdb_txn_begin(disk->env, NULL, flags, transaction_r);
+    if (error == MDB_READERS_FULL) {
+        int dead;
+        error = mdb_reader_check(disk->env, &dead); /* of processes that died while they read */
+        return error ? error : mdb_txn_begin(disk->env, NULL, flags, transaction_r);
+    }
+    if (error != MDB_MAP_RESIZED || disk->change)
         return error;
     error = mdb_env_set_mapsize(disk->env, 0); /* a process with more room has made it grow */
-    return error ? error : mdb_txn_begin(disk->env, NULL, 0, &disk->change);
+    return error ? error : mdb_txn_begin(disk->env, NULL, flags, transaction_r);
 }
 
 static int open_table(struct disk_table *disk, const char *folder, size_t bytes)
@@ -40,11 +48,15 @@ static int open_table(struct disk_table *disk, const char *folder, size_t bytes)
     if (!error && mkdir(folder, 0700) && errno != EEXIST)
         error = errno;
     if (!error)
+        error = mdb_env_set_maxreaders(disk->env, READERS_MOST);
+    if (!error)
         error = mdb_env_open(disk->env, folder, MDB_NOTLS, 0600);
     if (!error)
-        error = begin(disk);
-    if (error)
+        error = begin(disk, 0, &disk->change);
+    if (error) {
+        disk->change = NULL;
         return error;
+    }
     error = mdb_dbi_open(disk->change, NULL, 0, &disk->table);
     if (error)
         mdb_txn_abort(disk->change);
@@ -83,9 +95,9 @@ bool disk_table_is_own(const struct disk_table *disk)
 const char *disk_table_begin(struct disk_table *disk)
 {
     assert(!disk->change);
-    int error = begin(disk);
-    if (error)
-        disk->change = NULL;
+    MDB_txn *change;
+    int error = begin(disk, 0, &change);
+    disk->change = error ? NULL : change;
     return error ? word(error) : NULL;
 }
 
@@ -108,6 +120,22 @@ void disk_table_abandon(struct disk_table *disk)
 {
     mdb_txn_abort(disk->change);
     disk->change = NULL;
+}
+
+const char *disk_table_get(struct disk_table *disk, struct bytes key, struct builder *text, bool *is_there_r)
+{
+    MDB_txn *reading;
+    MDB_val place = {key.size, (void *)key.data}, value;
+    *is_there_r = false;
+    int error = begin(disk, MDB_RDONLY, &reading);
+    if (error)
+        return word(error);
+    error = mdb_get(reading, disk->table, &place, &value);
+    if (!error)
+        builder_add(text, value.mv_data, value.mv_size);
+    mdb_txn_abort(reading);
+    *is_there_r = !error;
+    return error && error != MDB_NOTFOUND ? word(error) : NULL;
 }
 
 const char *disk_table_each(struct disk_table *disk,

@@ -6,7 +6,7 @@
 #ifndef STAMPD_EDGE_DISK_TABLE_H
 #define STAMPD_EDGE_DISK_TABLE_H
 
-#include "base/bytes.h"
+#include "base/builder.h"
 
 struct disk_table;
 
@@ -25,6 +25,13 @@ MUST_USE const char *disk_table_put(struct disk_table *disk, struct bytes key, s
 /* Durable. */
 MUST_USE const char *disk_table_commit(struct disk_table *disk);
 void disk_table_abandon(struct disk_table *disk);
+
+/* Appends the text that is under the key as of the last change that is committed, of whatever process; of a
+ * change under way, of this process too, nothing is seen.  Needs no disk_table_begin and waits for no writer.
+ * A text may be returned a moment before the disk_table_commit that makes it durable has returned.
+ * `is_there_r` false: there is none, which is no error.  On an error the builder is as before. */
+MUST_USE const char *disk_table_get(struct disk_table *disk, struct bytes key, struct builder *text,
+                                    bool *is_there_r);
 
 enum disk_table_next { DISK_TABLE_KEEP, DISK_TABLE_REMOVE, DISK_TABLE_STOP };
 /* Within a change: all that is there, in the order of keys. */
