@@ -74,11 +74,11 @@ MUST_USE static bool bury(struct records *records, uint32_t value, int64_t times
 {
     if (!records_set_expiry(records, value, records->now_ms + records->tombstone_ms))
         return false;
-    uint32_t moved = records_set_content(records, value, BYTES(""));
+    uint32_t moved = records_set_content(records, value, BYTES(""), false);
     if (moved)
         value = moved;
     else
-        undo_set(&records->memory, &at(records, value)->form, 0);
+        records_empty_content(records, value);
     records_drop_lease(records, value);
     records_set_type(records, value, RECORDS_VOID);
     records_set_flags(records, value, VALUE_DELETED | persistence(records, value));
@@ -93,7 +93,7 @@ static bool note_deletion(struct records *records, int space, struct bytes key, 
 {
     if (!records->tombstone_ms)
         return true;
-    uint32_t value = records_make_value(records, space, BYTES(""), RECORDS_VOID);
+    uint32_t value = records_make_value(records, space, BYTES(""), RECORDS_VOID, false);
     if (!value || !records_add_key(records, space, value, key))
         return false;
     records_set_flags(records, value, persistence);
@@ -209,8 +209,9 @@ static enum records_outcome set(struct records *records, int space, uint32_t val
     if (value && persistence(records, value) && !command->is_persisted &&
         !records_list_unsaved(records, value))
         return RECORDS_OUT_OF_MEMORY; /* the disk is to forget it */
-    value = value ? records_set_content(records, value, command->content)
-                  : records_make_value(records, space, command->content, command->type);
+    bool is_apart = records_goes_apart(command->content.size, command->is_persisted ? VALUE_PERSISTED : 0);
+    value = value ? records_set_content(records, value, command->content, is_apart)
+                  : records_make_value(records, space, command->content, command->type, is_apart);
     if (!value)
         return RECORDS_OUT_OF_MEMORY;
     outcome = give_key(records, space, value, command->key);
@@ -232,14 +233,15 @@ static enum records_outcome set(struct records *records, int space, uint32_t val
 static enum records_outcome put(struct records *records, uint32_t value, const char *content, size_t size,
                                 uint32_t *left_r)
 {
-    *left_r = records_set_content(records, value, (struct bytes){content, size});
+    bool is_apart = records_goes_apart(size, persistence(records, value));
+    *left_r = records_set_content(records, value, (struct bytes){content, size}, is_apart);
     return *left_r ? RECORDS_OK : RECORDS_OUT_OF_MEMORY;
 }
 
 static enum records_outcome add(struct records *records, uint32_t value,
                                 const struct records_command *command, uint32_t *left_r)
 {
-    struct bytes present = {at(records, value)->content, records_size(at(records, value))};
+    struct bytes present = {records_content(records, at(records, value)), records_size(at(records, value))};
     char sum[8];
     if (records_type(at(records, value)) != command->type)
         return RECORDS_WRONG_TYPE;
@@ -262,14 +264,14 @@ static enum records_outcome flip(struct records *records, uint32_t value, uint32
 {
     if (records_type(at(records, value)) != RECORDS_BOOLEAN)
         return RECORDS_WRONG_TYPE;
-    const char flipped = !at(records, value)->content[0];
+    const char flipped = !records_content(records, at(records, value))[0];
     return put(records, value, &flipped, 1, left_r);
 }
 
 /* A buffer grows by zeros; a string only shrinks, to whole characters. */
 static enum records_outcome resize(struct records *records, uint32_t value, size_t size, uint32_t *left_r)
 {
-    struct bytes present = {at(records, value)->content, records_size(at(records, value))};
+    struct bytes present = {records_content(records, at(records, value)), records_size(at(records, value))};
     enum records_type type = records_type(at(records, value));
     if (type != RECORDS_BUFFER && type != RECORDS_STRING)
         return RECORDS_WRONG_TYPE;

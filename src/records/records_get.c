@@ -35,7 +35,9 @@ void records_describe(struct records *records, uint32_t piece, struct bytes key,
     builder_reserve(&records->out, key.size + size + 1);
     builder_add(&records->out, key.data, key.size);
     if (with_content)
-        builder_add(&records->out, value->content, size);
+        builder_add(&records->out,
+                    records_is_away(value) ? records->read.content.data : records_content(records, value),
+                    size);
     found_r->key = (struct bytes){records->out.data, key.size};
     if (with_content)
         found_r->content = (struct bytes){records->out.data + key.size, size};
@@ -50,9 +52,11 @@ static void extend(struct records *records, uint32_t piece, int64_t expires_ms)
     bool is_set = records_set_expiry(records, piece, expires_ms);
     assert(is_set); /* it has a side */
     uint32_t flags = records_flags(value);
-    if (!(flags & VALUE_PERSISTED) || flags & VALUE_TOUCHED || !records_list_unsaved(records, piece))
-        return; /* without memory the disk learns of it with the next change */
-    records_set_flags(records, piece, flags | VALUE_TOUCHED);
+    if (!(flags & VALUE_PERSISTED) || flags & VALUE_TOUCHED)
+        return;
+    /* without memory the disk has it with the next change; without the content, when that is back */
+    if (records_is_away(value) || records_list_unsaved(records, piece))
+        records_set_flags(records, piece, flags | VALUE_TOUCHED);
 }
 
 enum records_outcome records_get(struct records *records, uint32_t piece,
@@ -82,6 +86,8 @@ enum records_outcome records_get(struct records *records, uint32_t piece,
         if (command->expires_ms)
             extend(records, piece, command->expires_ms);
         value->accessed_s = (uint32_t)(records->now_ms / 1000); /* one word: whole without a note */
+        if (records_is_apart(value) && !(value->form & VALUE_USED))
+            value->form |= VALUE_USED;
     }
     records_describe(records, piece, command->key, !command->is_probe, found_r);
     return RECORDS_OK;
@@ -161,6 +167,7 @@ const char *records_outcome_word(enum records_outcome outcome)
         [RECORDS_NO_DISK] = "NO_DISK",
         [RECORDS_BUSY] = "BUSY",
         [RECORDS_NOT_SAVED] = "NOT_SAVED",
+        [RECORDS_NOT_READ] = "NOT_READ",
     };
     return words[outcome];
 }

@@ -92,7 +92,7 @@ static void add_record(const struct records *records, uint32_t piece, struct bui
     add_keys(records, piece, text);
     builder_add(text, lease ? lease->owner : "", (size_t)numbers[SAVED_OWNER_SIZE]);
     builder_add(text, space->code, (size_t)numbers[SAVED_CODE_SIZE]);
-    builder_add(text, value->content, records_size(value));
+    builder_add(text, records_content(records, value), records_size(value));
 }
 
 void records_saved_write(struct records *records, int space, struct bytes key, struct builder *text)
@@ -107,6 +107,8 @@ void records_saved_write(struct records *records, int space, struct bytes key, s
     records_set_flags(records, value,
                       records_flags(records_value(records, value)) & ~(uint32_t)VALUE_TOUCHED);
     add_record(records, value, text);
+    if (records_is_apart(records_value(records, value)))
+        records_set_state(records, records_value(records, value), VALUE_WRITTEN);
     bytes_put_u64((unsigned char *)text->data + start, text->size - start - NUMBER);
 }
 
@@ -173,13 +175,18 @@ static bool add_lease(struct records *records, uint32_t value, const struct save
     return true;
 }
 
-static bool add(struct records *records, int space, const struct saved *saved)
+/* `is_away`: its content stays on disk, if it may. */
+static bool add(struct records *records, int space, const struct saved *saved, bool is_away)
 {
     const uint64_t *numbers = saved->numbers;
-    uint32_t piece = records_make_value(records, space, saved->content,
-                                        (enum records_type)(numbers[SAVED_KIND] & KIND_TYPE));
+    enum records_type type = (enum records_type)(numbers[SAVED_KIND] & KIND_TYPE);
+    bool is_apart = records_goes_apart(saved->content.size, flags_of(numbers[SAVED_KIND]));
+    uint32_t piece = is_apart && is_away ? records_make_away(records, space, saved->content, type)
+                                         : records_make_value(records, space, saved->content, type, is_apart);
     if (!piece)
         return false;
+    if (is_apart && !is_away)
+        records_set_state(records, records_value(records, piece), VALUE_SAVED);
     struct value_piece *value = records_value(records, piece);
     records_set_timestamp(records, piece, numbers[SAVED_TIMESTAMP]);
     records_set_flags(records, piece, flags_of(numbers[SAVED_KIND]));
@@ -202,14 +209,28 @@ enum records_saved_result records_saved_read(struct records *records, struct byt
     uint64_t expires = saved.numbers[SAVED_EXPIRES];
     if (expires && expires <= (uint64_t)records->now_ms)
         return RECORDS_SAVED_OVER;
-    int space = records_find_space(records, saved.code, true);
-    for (uint64_t i = 0; space >= 0 && i < saved.numbers[SAVED_KEYS]; i++)
-        if (records_find(records, space, saved.keys[i]))
-            return RECORDS_SAVED_THERE;
-    if (space >= 0 && add(records, space, &saved)) {
-        records_commit(records);
-        return RECORDS_SAVED_READ;
+    for (bool is_away = false;;) {
+        int space = records_find_space(records, saved.code, true);
+        for (uint64_t i = 0; space >= 0 && i < saved.numbers[SAVED_KEYS]; i++)
+            if (records_find(records, space, saved.keys[i]))
+                return RECORDS_SAVED_THERE;
+        records->lack.bytes = 0;
+        if (space >= 0 && add(records, space, &saved, is_away)) {
+            records_commit(records);
+            return RECORDS_SAVED_READ;
+        }
+        records_abandon(records);
+        if (records->lack.bytes && records->lack.is_apart)
+            is_away = !records_widen(records);
+        else if (records_make_room(records) == ROOM_NONE)
+            return RECORDS_SAVED_NO_ROOM;
     }
-    records_abandon(records);
-    return RECORDS_SAVED_NO_ROOM;
+}
+
+bool records_saved_content(struct bytes text, struct bytes *content_r)
+{
+    struct saved saved;
+    bool is_whole = read_text(text, &saved);
+    *content_r = saved.content;
+    return is_whole;
 }
