@@ -49,7 +49,8 @@ enum stampd_record_state {
     STAMPD_RECORD_FAILED,        /* the try has failed, now or before: see below */
     STAMPD_RECORD_NO_DISK, /* persist, and the host has no records_directory, or the namespace is encrypted */
     STAMPD_RECORD_NOT_SAVED, /* changed in memory; the disk refuses, and is tried again */
-    STAMPD_RECORD_WORKED_ON  /* since 1.13: it is marked as worked on */
+    STAMPD_RECORD_WORKED_ON, /* since 1.13: it is marked as worked on */
+    STAMPD_RECORD_NOT_READ   /* since 1.13: the disk alone has the value, and does not give it */
 };
 
 /* FAILED, and the try has failed with: BMODULE for a key that is not 1 to 1024 bytes of UTF-8, an owner that

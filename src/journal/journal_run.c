@@ -356,10 +356,17 @@ static void run_scan(struct journal_session *session, const struct journal_reque
         if (outcome != RECORDS_OK || !journal_keys_allow(&session->caller, after, is_write(command)) ||
             (pattern && pattern_match(pattern, after, &steps) != PATTERN_MATCHES))
             continue;
-        if (records_run(session->records, session->caller.ns, quota(session), command, &found) == RECORDS_OK)
+        enum records_outcome result =
+            records_run(session->records, session->caller.ns, quota(session), command, &found);
+        note_saving(session, &found);
+        if (result == RECORDS_NOT_READ) { /* without its value it would look like an empty one */
+            out->size = answer.start;
+            refuse(out, request, records_outcome_word(result));
+            return;
+        }
+        if (result == RECORDS_OK)
             journal_message_add(&answer, found.key, (uint8_t)found.type, found.content,
                                 found.content.data != NULL);
-        note_saving(session, &found);
     }
     if (outcome != RECORDS_NOT_FOUND && after.data)
         add_cursor(&answer, scan, after);

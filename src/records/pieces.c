@@ -8,7 +8,7 @@
 #include "records/pieces.h"
 
 enum { IS_FREE = 1, IS_BEFORE_FREE = 2, FLAG_BITS = 2 };
-enum { UNIT_WORDS = 2, UNIT_BYTES = 8, LEAST_UNITS = 2, FEW = 32 };
+enum { UNIT_WORDS = 2, UNIT_BYTES = 8, LEAST_UNITS = 2, FENCE_UNITS = 1, FEW = 32 };
 
 static uint32_t units_of(const struct memory *memory, uint32_t piece)
 {
@@ -117,13 +117,17 @@ static uint32_t find_among(const struct memory *memory, const struct pieces *pie
     return 0;
 }
 
+/* All pieces of its list, and of those after it, are large enough. */
+static uint32_t rounded(uint32_t units)
+{
+    return units < PIECES_LISTS ? units : units + (1u << (highest(units) - 4)) - 1;
+}
+
 /* The first piece of the first list all of whose pieces are large enough; 0: there is none. */
 static uint32_t find(const struct pieces *pieces, uint32_t units)
 {
     uint32_t rank, list;
-    if (units >= PIECES_LISTS)
-        units += (1u << (highest(units) - 4)) - 1;
-    find_list(units, &rank, &list);
+    find_list(rounded(units), &rank, &list);
     uint32_t lists = pieces->lists[rank] & ~0u << list;
     if (!lists) {
         uint32_t ranks = pieces->ranks & ~0u << (rank + 1);
@@ -161,7 +165,7 @@ uint32_t pieces_take(const struct memory *memory, struct pieces *pieces, size_t 
     return piece;
 }
 
-void pieces_give(const struct memory *memory, struct pieces *pieces, uint32_t piece)
+uint32_t pieces_give(const struct memory *memory, struct pieces *pieces, uint32_t piece)
 {
     uint32_t units = units_of(memory, piece), behind = after(memory, piece);
     assert(!has(memory, piece, IS_FREE));
@@ -178,6 +182,7 @@ void pieces_give(const struct memory *memory, struct pieces *pieces, uint32_t pi
     undo_set(memory, &memory->words[piece], units << FLAG_BITS | IS_FREE);
     undo_set(memory, &memory->words[behind], memory->words[behind] | IS_BEFORE_FREE);
     put(memory, pieces, piece, units);
+    return piece;
 }
 
 size_t pieces_size(const struct memory *memory, uint32_t piece)
@@ -188,4 +193,88 @@ size_t pieces_size(const struct memory *memory, uint32_t piece)
 size_t pieces_size_of(size_t bytes)
 {
     return (size_t)units_for(bytes) * UNIT_BYTES;
+}
+
+size_t pieces_room_for(size_t bytes)
+{
+    return (size_t)rounded(units_for(bytes)) * UNIT_BYTES;
+}
+
+uint32_t pieces_next(const struct memory *memory, uint32_t piece)
+{
+    uint32_t next = after(memory, piece);
+    return units_of(memory, next) ? next : 0;
+}
+
+bool pieces_is_free(const struct memory *memory, uint32_t piece)
+{
+    return has(memory, piece, IS_FREE);
+}
+
+/* --- the fence --- */
+
+void pieces_divide(const struct memory *memory, struct pieces *below, struct pieces *above, uint32_t *fence,
+                   uint32_t start, uint32_t count)
+{
+    pieces_init(memory, below, start, count - FENCE_UNITS * UNIT_WORDS);
+    *above = (struct pieces){0};
+    *fence = after(memory, start);
+    memory->words[*fence] = FENCE_UNITS << FLAG_BITS | IS_BEFORE_FREE;
+    memory->words[after(memory, *fence)] = 0;
+}
+
+/* How many units of a free piece go to the other side: those that are wanted, and what is too little to
+ * remain.  0: it is too small. */
+static uint32_t cut(uint32_t whole, size_t bytes)
+{
+    size_t units = (bytes + UNIT_BYTES - 1) / UNIT_BYTES;
+    units = units < LEAST_UNITS ? LEAST_UNITS : units;
+    return whole < units ? 0 : whole - units < LEAST_UNITS ? whole : (uint32_t)units;
+}
+
+bool pieces_lower(const struct memory *memory, struct pieces *below, struct pieces *above, uint32_t *fence,
+                  size_t bytes)
+{
+    uint32_t whole = has(memory, *fence, IS_BEFORE_FREE) ? memory->words[*fence - 1] : 0;
+    uint32_t units = cut(whole, bytes), left = whole - units;
+    if (!units)
+        return false;
+    uint32_t piece = *fence - whole * UNIT_WORDS, next = *fence - units * UNIT_WORDS;
+    uint32_t opened = next + FENCE_UNITS * UNIT_WORDS;
+    pull(memory, below, piece);
+    if (left) {
+        undo_set(memory, &memory->words[piece], left << FLAG_BITS | IS_FREE);
+        put(memory, below, piece, left);
+    }
+    undo_set(memory, &memory->words[next],
+             (uint32_t)FENCE_UNITS << FLAG_BITS | (left ? (uint32_t)IS_BEFORE_FREE : 0));
+    undo_set(memory, &memory->words[opened], units << FLAG_BITS);
+    undo_set(memory, fence, next);
+    pieces_give(memory, above, opened);
+    return true;
+}
+
+bool pieces_raise(const struct memory *memory, struct pieces *below, struct pieces *above, uint32_t *fence,
+                  size_t bytes)
+{
+    uint32_t piece = after(memory, *fence), former = *fence;
+    uint32_t whole = has(memory, piece, IS_FREE) ? units_of(memory, piece) : 0;
+    uint32_t units = cut(whole, bytes), left = whole - units;
+    if (!units)
+        return false;
+    uint32_t next = former + units * UNIT_WORDS, rest = next + FENCE_UNITS * UNIT_WORDS;
+    uint32_t behind = after(memory, piece);
+    pull(memory, above, piece);
+    if (left) {
+        undo_set(memory, &memory->words[rest], left << FLAG_BITS | IS_FREE);
+        put(memory, above, rest, left);
+    } else {
+        undo_set(memory, &memory->words[behind], memory->words[behind] & ~(uint32_t)IS_BEFORE_FREE);
+    }
+    undo_set(memory, &memory->words[next], (uint32_t)FENCE_UNITS << FLAG_BITS);
+    undo_set(memory, &memory->words[former],
+             units << FLAG_BITS | (memory->words[former] & (uint32_t)IS_BEFORE_FREE));
+    undo_set(memory, fence, next);
+    pieces_give(memory, below, former);
+    return true;
 }

@@ -1,14 +1,20 @@
 /* records: the frame of every command: enter, sweep, change, commit. */
 #include "records/records.h"
 
+#include "base/log.h"
 #include "records/records_private.h"
+#include "records/records_save.h"
 
-enum { SWEPT_EACH = 4, SWEPT_FOR_ROOM = 1000 };
+enum { SWEPT_EACH = 4, SWEPT_FOR_ROOM = 1000, TRIES_MOST = 100 };
+/* A content that takes a larger part of the memory is read for a GET without taking the place of others. */
+enum { LARGE_PART = 8 };
+/* An outcome of a try: the content is to be read first. */
+#define AWAY RECORDS_OUTCOMES
 
 static bool is_expired(const struct records *records, uint32_t value)
 {
-    uint64_t expires = undo_long(records_value(records, value)->expires);
-    return expires && expires <= (uint64_t)records->now_ms;
+    int64_t expires = records_end(records, records_value(records, value));
+    return expires && expires <= records->now_ms;
 }
 
 static bool is_over(const struct records *records, int space, size_t quota)
@@ -16,13 +22,82 @@ static bool is_over(const struct records *records, int space, size_t quota)
     return quota && undo_long(records->head->space[space].bytes) > quota;
 }
 
-/* One try at a change; abandoned unless it succeeds. */
-static enum records_outcome try_change(struct records *records, struct bytes ns, size_t quota,
-                                       const struct records_command *command, struct records_found *found_r)
+/* Does the command need the content, or write the record to the disk again? */
+static bool needs_content(const struct records_command *command)
+{
+    bool is_probe = command->deed == RECORDS_GET && command->is_probe && !command->lease_ms;
+    return !is_probe && command->deed != RECORDS_SET && command->deed != RECORDS_DELETE;
+}
+
+static bool is_plain_get(const struct records_command *command)
+{
+    return command->deed == RECORDS_GET && !command->lease_ms;
+}
+
+/* The content of a value that is away: into the memory, if it is to be changed or there is room.  AWAY: it is
+ * to be read first. */
+static enum records_outcome bring(struct records *records, uint32_t value,
+                                  const struct records_command *command, struct records_found *found_r)
+{
+    if (!records_is_read(records, value)) {
+        records_note_away(records, value);
+        return AWAY;
+    }
+    struct bytes content = records->read.content;
+    if (!content.data) {
+        records_describe(records, value, command->key, false, found_r);
+        return RECORDS_NOT_READ;
+    }
+    bool is_large = content.size > records->mapping.size / LARGE_PART;
+    for (int i = 0; i < 2 && !(is_large && is_plain_get(command)); i++) {
+        if (records_bring_content(records, value, content)) {
+            bool is_touched = records_flags(records_value(records, value)) & VALUE_TOUCHED;
+            if (is_touched && !records_list_unsaved(records, value))
+                log_debug("the end of a record waits for its next change");
+            records_commit(records);
+            return RECORDS_OK;
+        }
+        records_abandon(records);
+        if (!is_plain_get(command) || records_make_room(records) != ROOM_MADE)
+            break;
+    }
+    return is_plain_get(command) ? RECORDS_OK : RECORDS_OUT_OF_MEMORY;
+}
+
+/* A change, and what it leaves in `found_r`; true: it is kept. */
+static bool change(struct records *records, int space, uint32_t key, uint32_t value, size_t quota,
+                   const struct records_command *command, enum records_outcome *outcome_r,
+                   struct records_found *found_r)
+{
+    uint32_t left = 0;
+    uint64_t before = undo_long(records->head->space[space].bytes);
+    enum records_outcome outcome = command->deed == RECORDS_GET
+                                       ? records_get(records, value, command, found_r)
+                                       : records_change(records, space, key, value, command, &left);
+    bool has_grown = undo_long(records->head->space[space].bytes) > before;
+    if (outcome == RECORDS_OK && has_grown && is_over(records, space, quota)) {
+        outcome = RECORDS_OUT_OF_MEMORY;
+        records->lack.bytes = 0;
+    }
+    *outcome_r = outcome;
+    bool is_absence =
+        command->deed == RECORDS_DELETE || (command->deed == RECORDS_GET && command->is_listened);
+    if (outcome != RECORDS_OK && !(outcome == RECORDS_NOT_FOUND && is_absence))
+        return false;
+    if (left)
+        records_describe(records, left, command->key,
+                         command->deed == RECORDS_ADD || command->deed == RECORDS_NOT, found_r);
+    return true;
+}
+
+/* One try at a command; abandoned unless it succeeds. */
+static enum records_outcome try_command(struct records *records, struct bytes ns, size_t quota,
+                                        const struct records_command *command, struct records_found *found_r)
 {
     bool may_make = command->is_listened || command->deed == RECORDS_SET || command->deed == RECORDS_DELETE ||
                     command->may_overwrite;
-    uint32_t left = 0;
+    enum records_outcome outcome;
+    records->lack.bytes = 0;
     if (command->is_persisted && !records->folder)
         return RECORDS_NO_DISK;
     int space = records_find_space(records, ns, may_make);
@@ -35,17 +110,11 @@ static enum records_outcome try_change(struct records *records, struct bytes ns,
         records_commit(records);
         key = value = 0;
     }
-    uint64_t before = undo_long(records->head->space[space].bytes);
-    enum records_outcome outcome = command->deed == RECORDS_GET
-                                       ? records_get(records, value, command, found_r)
-                                       : records_change(records, space, key, value, command, &left);
-    bool has_grown = undo_long(records->head->space[space].bytes) > before;
-    if (outcome == RECORDS_OK && has_grown && is_over(records, space, quota))
-        outcome = RECORDS_OUT_OF_MEMORY;
+    if (value && records_is_away(records_value(records, value)) && needs_content(command) &&
+        (outcome = bring(records, value, command, found_r)) != RECORDS_OK)
+        return outcome;
+    bool is_kept = change(records, space, key, value, quota, command, &outcome, found_r);
     uint64_t mark = command->is_listened ? records_mark(records, space, command->key) : 0;
-    bool is_absence =
-        command->deed == RECORDS_DELETE || (command->deed == RECORDS_GET && command->is_listened);
-    bool is_kept = outcome == RECORDS_OK || (outcome == RECORDS_NOT_FOUND && is_absence);
     if (!is_kept) {
         records_abandon(records);
         found_r->mark = mark;
@@ -53,13 +122,48 @@ static enum records_outcome try_change(struct records *records, struct bytes ns,
             records_describe(records, value, command->key, false, found_r);
         return outcome;
     }
-    if (left)
-        records_describe(records, left, command->key,
-                         command->deed == RECORDS_ADD || command->deed == RECORDS_NOT, found_r);
     records_commit(records);
     found_r->mark = mark;
-    found_r->saving = command->deed == RECORDS_GET && !command->lease_ms ? 0 : records->saving;
+    found_r->saving = is_plain_get(command) ? 0 : records->saving;
     return outcome;
+}
+
+/* --- tries --- */
+
+enum again { GIVE_UP, TRY_AGAIN, LEFT /* the lock was not had again */ };
+
+/* Saves what waits: until then its contents cannot be given up. */
+static enum again save_waiting(struct records *records)
+{
+    uint64_t number = undo_long(records->head->save_number);
+    if (!records->lack.bytes || !records->folder || !records->head->unsaved_first)
+        return GIVE_UP;
+    records_leave(records);
+    bool is_saved = records_save(records, number);
+    return !records_enter(records) ? LEFT : is_saved ? TRY_AGAIN : GIVE_UP;
+}
+
+static enum again make_room(struct records *records, bool *has_saved)
+{
+    enum room room;
+    if (records_sweep(records, SWEPT_FOR_ROOM))
+        return TRY_AGAIN;
+    while ((room = records_make_room(records)) == ROOM_MORE) {
+        records_leave(records); /* let others in */
+        if (!records_enter(records))
+            return LEFT;
+    }
+    if (room == ROOM_MADE || *has_saved)
+        return room == ROOM_MADE ? TRY_AGAIN : GIVE_UP;
+    *has_saved = true;
+    return save_waiting(records);
+}
+
+static enum again read_content(struct records *records)
+{
+    records_leave(records);
+    records_fetch_content(records);
+    return records_enter(records) ? TRY_AGAIN : LEFT;
 }
 
 enum records_outcome records_run(struct records *records, struct bytes ns, size_t quota,
@@ -70,13 +174,23 @@ enum records_outcome records_run(struct records *records, struct bytes ns, size_
         return RECORDS_BUSY;
     if (command->deed != RECORDS_GET)
         records_sweep(records, SWEPT_EACH);
-    enum records_outcome outcome = try_change(records, ns, quota, command, found_r);
-    while (outcome == RECORDS_OUT_OF_MEMORY && records_sweep(records, SWEPT_FOR_ROOM))
-        outcome = try_change(records, ns, quota, command, found_r);
+    bool has_saved = false;
+    records->read.has_ended = false;
+    enum records_outcome outcome = try_command(records, ns, quota, command, found_r);
+    enum again again = TRY_AGAIN;
+    for (int tries = 0; (outcome == RECORDS_OUT_OF_MEMORY || outcome == AWAY) && tries < TRIES_MOST;
+         tries++) {
+        again = outcome == AWAY ? read_content(records) : make_room(records, &has_saved);
+        if (again != TRY_AGAIN)
+            break;
+        outcome = try_command(records, ns, quota, command, found_r);
+    }
+    if (again == LEFT)
+        return RECORDS_BUSY;
     if (outcome == RECORDS_OUT_OF_MEMORY)
         atomic_fetch_add_explicit(&records->head->refused, 1, memory_order_relaxed);
     records_leave(records);
-    return outcome;
+    return outcome == AWAY ? RECORDS_BUSY : outcome;
 }
 
 enum records_outcome records_next(struct records *records, struct bytes ns, struct bytes from,
@@ -96,7 +210,7 @@ enum records_outcome records_next(struct records *records, struct bytes ns, stru
             (to.data && bytes_compare(records_key_text(key), to) > 0))
             break;
         const struct value_piece *value = records_value(records, key->value);
-        bool is_there = !(value->kind & VALUE_DELETED) && !is_expired(records, key->value);
+        bool is_there = !(records_flags(value) & VALUE_DELETED) && !is_expired(records, key->value);
         outcome = is_there ? RECORDS_OK : RECORDS_BUSY;
         if (is_there || i == RECORDS_STEPS) {
             records_describe(records, key->value, records_key_text(key), false, found_r);
@@ -118,6 +232,8 @@ void records_sum(struct records *records, struct bytes ns, struct records_sums *
         return;
     int space = ns.data ? records_find_space(records, ns, false) : -1;
     sums_r->unsaved = undo_long(head->unsaved_bytes);
+    sums_r->away = head->away;
+    sums_r->away_bytes = undo_long(head->away_bytes);
     for (int i = 0; i < (int)head->spaces; i++)
         if (!ns.data || i == space) {
             sums_r->bytes += undo_long(head->space[i].bytes);

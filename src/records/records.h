@@ -7,11 +7,13 @@
  * The memory is a file of its own, mapped like the shared segment (edge/mapping.h): it begins empty when no
  * process uses it, and lives as long as one does.  One lock protects it, held for about a microsecond.  A
  * process that dies while it holds the lock, by any signal, leaves notes by which the next one takes the
- * unfinished change back (undo.h): each command has happened whole or not at all.  Commands never wait for
- * anything but this lock; a holder that is stopped makes them end with RECORDS_BUSY.
+ * unfinished change back (undo.h): each command has happened whole or not at all.  Commands wait for
+ * nothing but this lock, and the disk where it alone has a content; a holder that is stopped makes them end
+ * with RECORDS_BUSY.
  *
  * A full memory, or a full quota of the namespace, refuses: RECORDS_OUT_OF_MEMORY.  What has expired is
- * removed before. */
+ * removed before, and of records on disk contents that were not used lately are given up: whoever needs one
+ * reads it from the disk, without the lock. */
 #ifndef STAMPD_RECORDS_RECORDS_H
 #define STAMPD_RECORDS_RECORDS_H
 
@@ -60,6 +62,7 @@ enum records_outcome {
     RECORDS_NO_DISK, /* it was to be persisted: there is no folder, or the namespace is encrypted */
     RECORDS_BUSY,
     RECORDS_NOT_SAVED, /* changed, and not yet on disk */
+    RECORDS_NOT_READ,  /* the disk alone has the content, and does not give it, or a damaged one */
     RECORDS_OUTCOMES
 };
 
@@ -121,8 +124,8 @@ MUST_USE bool records_open(struct records **records_r, const char *path, size_t 
 void records_close(struct records *records); /* NULL is allowed */
 
 /* Runs a command in a namespace, which may have `quota` bytes of the memory (0: all of it).  `found_r` is set
- * for RECORDS_OK, but for a record that is gone; for NOT_FREE, OLDER, LOCKED and WORKED_ON without content.
- */
+ * for RECORDS_OK, but for a record that is gone; for NOT_FREE, OLDER, LOCKED, WORKED_ON and
+ * NOT_READ without content. */
 MUST_USE enum records_outcome records_run(struct records *records, struct bytes ns, size_t quota,
                                           const struct records_command *command,
                                           struct records_found *found_r);
@@ -155,10 +158,12 @@ void records_write_integer(char content_r[8], int64_t number);
 void records_write_float(char content_r[8], double number);
 
 struct records_sums {
-    uint64_t bytes;   /* of the namespace, or of all: what pieces take */
+    uint64_t
+        bytes; /* of the namespace, or of all: what pieces take, or would if all contents were in memory */
     uint64_t records; /* with remembered deletions, and what has expired since */
     uint64_t capacity;
-    uint64_t unsaved; /* bytes of the keys of what is not on disk yet; of all namespaces */
+    uint64_t unsaved;          /* bytes of the keys of what is not on disk yet; of all namespaces */
+    uint64_t away, away_bytes; /* records whose content the disk alone has; of all namespaces */
     uint64_t refused; /* commands of all namespaces that ended OUT_OF_MEMORY, since the memory was created */
 };
 /* NO_BYTES: of all namespaces. */

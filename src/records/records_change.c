@@ -12,18 +12,17 @@ static struct value_piece *at(const struct records *records, uint32_t value)
 
 static uint32_t persistence(const struct records *records, uint32_t value)
 {
-    return at(records, value)->kind & VALUE_PERSISTED;
+    return records_flags(at(records, value)) & VALUE_PERSISTED;
 }
 
 static bool is_tombstone(const struct records *records, uint32_t value)
 {
-    return at(records, value)->kind & VALUE_DELETED;
+    return records_flags(at(records, value)) & VALUE_DELETED;
 }
 
 bool records_is_locked(const struct records *records, uint32_t value, struct bytes owner)
 {
-    uint32_t piece = at(records, value)->lease;
-    const struct lease_piece *lease = piece ? records_lease(records, piece) : NULL;
+    const struct lease_piece *lease = records_lease_of(records, at(records, value));
     if (!lease || undo_long(lease->locked_until) <= (uint64_t)records->now_ms)
         return false;
     return !owner.data || !bytes_equal(owner, (struct bytes){lease->owner, lease->owner_size});
@@ -31,8 +30,7 @@ bool records_is_locked(const struct records *records, uint32_t value, struct byt
 
 static bool is_older(const struct records *records, uint32_t value, const struct records_command *command)
 {
-    return command->timestamp_us &&
-           (uint64_t)command->timestamp_us < undo_long(at(records, value)->timestamp);
+    return command->timestamp_us && (uint64_t)command->timestamp_us < records_timestamp(at(records, value));
 }
 
 /* May the command change this record, which exists? */
@@ -47,46 +45,45 @@ static enum records_outcome check(const struct records *records, uint32_t value,
 /* A command without a timestamp is later than all before it. */
 static void stamp(struct records *records, uint32_t value, int64_t timestamp_us)
 {
-    uint64_t before = undo_long(at(records, value)->timestamp);
+    uint64_t before = records_timestamp(at(records, value));
     uint64_t now = (uint64_t)records->now_ms * 1000;
     uint64_t next = timestamp_us ? (uint64_t)timestamp_us : now > before ? now : before;
-    undo_set_long(&records->memory, at(records, value)->timestamp, next);
-}
-
-static void set_kind(struct records *records, uint32_t value, uint32_t type_and_flags)
-{
-    uint32_t space = at(records, value)->kind & ~(uint32_t)UINT16_MAX;
-    undo_set(&records->memory, &at(records, value)->kind, space | type_and_flags);
+    records_set_timestamp(records, value, next);
 }
 
 /* A lock never ends before its record does. */
 static int64_t locked_until(const struct records *records, uint32_t value)
 {
-    uint32_t lease = at(records, value)->lease;
-    int64_t end = lease ? (int64_t)undo_long(records_lease(records, lease)->locked_until) : 0;
+    const struct lease_piece *lease = records_lease_of(records, at(records, value));
+    int64_t end = lease ? (int64_t)undo_long(lease->locked_until) : 0;
     return end > records->now_ms ? end : 0;
 }
 
-static void set_end(struct records *records, uint32_t value, int64_t expires_ms)
+/* False: no memory. */
+MUST_USE static bool set_end(struct records *records, uint32_t value, int64_t expires_ms)
 {
     int64_t locked = locked_until(records, value);
-    records_set_expiry(records, value, expires_ms && expires_ms < locked ? locked : expires_ms);
+    return records_set_expiry(records, value, expires_ms && expires_ms < locked ? locked : expires_ms);
 }
 
 /* --- deletion --- */
 
-/* Turns the record into the memory of its deletion.  Never fails: without memory for a smaller piece it keeps
- * the present one. */
-static void bury(struct records *records, uint32_t value, int64_t timestamp_us)
+/* Turns the record into the memory of its deletion.  Without memory for a smaller piece it keeps the present
+ * one; false: there is none for its end either, and nothing has changed. */
+MUST_USE static bool bury(struct records *records, uint32_t value, int64_t timestamp_us)
 {
-    uint32_t moved = records_set_content(records, value, BYTES(""));
+    if (!records_set_expiry(records, value, records->now_ms + records->tombstone_ms))
+        return false;
+    uint32_t moved = records_set_content(records, value, BYTES(""), false);
     if (moved)
         value = moved;
-    undo_set(&records->memory, &at(records, value)->size, 0);
+    else
+        records_empty_content(records, value);
     records_drop_lease(records, value);
-    set_kind(records, value, RECORDS_VOID | VALUE_DELETED | persistence(records, value));
+    records_set_type(records, value, RECORDS_VOID);
+    records_set_flags(records, value, VALUE_DELETED | persistence(records, value));
     stamp(records, value, timestamp_us);
-    records_set_expiry(records, value, records->now_ms + records->tombstone_ms);
+    return true;
 }
 
 /* The memory of a deletion of a key that has no record; without memory, or if none is kept, nothing.
@@ -96,12 +93,11 @@ static bool note_deletion(struct records *records, int space, struct bytes key, 
 {
     if (!records->tombstone_ms)
         return true;
-    uint32_t value = records_make_value(records, space, BYTES(""), RECORDS_VOID);
-    if (!value || !records_add_key(records, value, key))
+    uint32_t value = records_make_value(records, space, BYTES(""), RECORDS_VOID, false);
+    if (!value || !records_add_key(records, space, value, key))
         return false;
-    set_kind(records, value, RECORDS_VOID | persistence);
-    bury(records, value, timestamp_us);
-    return !persistence || records_list_unsaved(records, value);
+    records_set_flags(records, value, persistence);
+    return bury(records, value, timestamp_us) && (!persistence || records_list_unsaved(records, value));
 }
 
 static enum records_outcome delete_absent(struct records *records, int space, uint32_t value,
@@ -125,11 +121,11 @@ static enum records_outcome delete (struct records *records, int space, uint32_t
     if (!value || is_tombstone(records, value)) return delete_absent(records, space, value, command);
     enum records_outcome outcome = check(records, value, command);
     if (outcome != RECORDS_OK) return outcome;
-    /* without memory to note that the disk is to remember it, it is not remembered */
+    /* without memory for its end, or to note that the disk is to remember it, it is not remembered */
     bool is_remembered = !command->is_immediate && records->tombstone_ms &&
-                         (!persistence(records, value) || records_list_unsaved(records, value));
-    if (is_remembered) bury(records, value, command->timestamp_us);
-    else records_remove_value(records, value);
+                         (!persistence(records, value) || records_list_unsaved(records, value)) &&
+                         bury(records, value, command->timestamp_us);
+    if (!is_remembered) records_remove_value(records, value);
     return RECORDS_OK;
 }
 
@@ -143,8 +139,8 @@ static enum records_outcome clear_key(struct records *records, int space, uint32
     uint32_t key = records_find(records, space, text), value = key ? records_key(records, key)->value : 0;
     if (!value || value == own)
         return RECORDS_OK;
-    uint64_t expires = undo_long(at(records, value)->expires);
-    if (!expires || expires > (uint64_t)records->now_ms) {
+    int64_t expires = records_end(records, at(records, value));
+    if (!expires || expires > records->now_ms) {
         if (!is_tombstone(records, value) && !may_overwrite)
             return RECORDS_NOT_FREE;
         enum records_outcome outcome = check(records, value, command);
@@ -161,7 +157,7 @@ static enum records_outcome give_key(struct records *records, int space, uint32_
         return RECORDS_OK;
     if (records_count_keys(records, value) >= RECORDS_KEYS_MOST)
         return RECORDS_TOO_MANY_KEYS;
-    return records_add_key(records, value, text) ? RECORDS_OK : RECORDS_OUT_OF_MEMORY;
+    return records_add_key(records, space, value, text) ? RECORDS_OK : RECORDS_OUT_OF_MEMORY;
 }
 
 static enum records_outcome rename_key(struct records *records, int space, uint32_t key, uint32_t value,
@@ -179,7 +175,7 @@ static enum records_outcome rename_key(struct records *records, int space, uint3
         return outcome;
     stamp(records, value, command->timestamp_us);
     if (!command->is_immediate &&
-        !note_deletion(records, space, command->key, (int64_t)undo_long(at(records, value)->timestamp),
+        !note_deletion(records, space, command->key, (int64_t)records_timestamp(at(records, value)),
                        persistence(records, value)))
         return RECORDS_OUT_OF_MEMORY;
     return RECORDS_OK;
@@ -213,34 +209,41 @@ static enum records_outcome set(struct records *records, int space, uint32_t val
     if (value && persistence(records, value) && !command->is_persisted &&
         !records_list_unsaved(records, value))
         return RECORDS_OUT_OF_MEMORY; /* the disk is to forget it */
-    value = value ? records_set_content(records, value, command->content)
-                  : records_make_value(records, space, command->content, command->type);
+    bool is_apart = records_goes_apart(command->content.size, command->is_persisted ? VALUE_PERSISTED : 0);
+    value = value ? records_set_content(records, value, command->content, is_apart)
+                  : records_make_value(records, space, command->content, command->type, is_apart);
     if (!value)
         return RECORDS_OUT_OF_MEMORY;
     outcome = give_key(records, space, value, command->key);
     for (size_t i = 0; i < command->more_count && outcome == RECORDS_OK; i++)
         outcome = give_key(records, space, value, command->more[i]);
-    set_kind(records, value, (uint32_t)command->type | (command->is_persisted ? VALUE_PERSISTED : 0));
+    if (outcome != RECORDS_OK)
+        return outcome;
+    records_set_type(records, value, command->type);
+    records_set_flags(records, value, command->is_persisted ? VALUE_PERSISTED : 0);
     stamp(records, value, command->timestamp_us);
-    undo_set(&records->memory, &at(records, value)->touch_s, (uint32_t)command->touch_s);
-    set_end(records, value, command->expires_ms);
+    if (!records_set_touch(records, value, (uint32_t)command->touch_s) ||
+        !set_end(records, value, command->expires_ms))
+        return RECORDS_OUT_OF_MEMORY;
+    records_spare_side(records, value);
     *left_r = value;
-    return outcome;
+    return RECORDS_OK;
 }
 
 static enum records_outcome put(struct records *records, uint32_t value, const char *content, size_t size,
                                 uint32_t *left_r)
 {
-    *left_r = records_set_content(records, value, (struct bytes){content, size});
+    bool is_apart = records_goes_apart(size, persistence(records, value));
+    *left_r = records_set_content(records, value, (struct bytes){content, size}, is_apart);
     return *left_r ? RECORDS_OK : RECORDS_OUT_OF_MEMORY;
 }
 
 static enum records_outcome add(struct records *records, uint32_t value,
                                 const struct records_command *command, uint32_t *left_r)
 {
-    struct bytes present = {at(records, value)->content, at(records, value)->size};
+    struct bytes present = {records_content(records, at(records, value)), records_size(at(records, value))};
     char sum[8];
-    if ((at(records, value)->kind & VALUE_TYPE) != (uint32_t)command->type)
+    if (records_type(at(records, value)) != command->type)
         return RECORDS_WRONG_TYPE;
     if (command->type == RECORDS_INTEGER) {
         int64_t number;
@@ -259,17 +262,17 @@ static enum records_outcome add(struct records *records, uint32_t value,
 
 static enum records_outcome flip(struct records *records, uint32_t value, uint32_t *left_r)
 {
-    if ((at(records, value)->kind & VALUE_TYPE) != RECORDS_BOOLEAN)
+    if (records_type(at(records, value)) != RECORDS_BOOLEAN)
         return RECORDS_WRONG_TYPE;
-    const char flipped = !at(records, value)->content[0];
+    const char flipped = !records_content(records, at(records, value))[0];
     return put(records, value, &flipped, 1, left_r);
 }
 
 /* A buffer grows by zeros; a string only shrinks, to whole characters. */
 static enum records_outcome resize(struct records *records, uint32_t value, size_t size, uint32_t *left_r)
 {
-    struct bytes present = {at(records, value)->content, at(records, value)->size};
-    uint32_t type = at(records, value)->kind & VALUE_TYPE;
+    struct bytes present = {records_content(records, at(records, value)), records_size(at(records, value))};
+    enum records_type type = records_type(at(records, value));
     if (type != RECORDS_BUFFER && type != RECORDS_STRING)
         return RECORDS_WRONG_TYPE;
     if (size > RECORDS_CONTENT_MOST || (type == RECORDS_STRING && size > present.size) ||
@@ -303,11 +306,10 @@ static enum records_outcome lock(struct records *records, uint32_t value,
         memcpy(&word, command->owner.data + (left ? from : 0), left < sizeof word ? left : sizeof word);
         undo_set(&records->memory, (uint32_t *)(void *)(lease->owner + from), word);
     }
-    int64_t expires_ms = (int64_t)undo_long(at(records, value)->expires);
-    bool is_of_lock = at(records, value)->kind & VALUE_OF_LOCK;
-    if (is_of_lock || (expires_ms && expires_ms < end_ms))
-        records_set_expiry(records, value, end_ms);
-    return RECORDS_OK;
+    int64_t expires_ms = records_end(records, at(records, value));
+    bool is_of_lock = records_flags(at(records, value)) & VALUE_OF_LOCK;
+    bool is_moved = is_of_lock || (expires_ms && expires_ms < end_ms);
+    return !is_moved || records_set_expiry(records, value, end_ms) ? RECORDS_OK : RECORDS_OUT_OF_MEMORY;
 }
 
 static enum records_outcome unlock(struct records *records, uint32_t value,
@@ -317,12 +319,12 @@ static enum records_outcome unlock(struct records *records, uint32_t value,
         return RECORDS_NOT_LOCKED;
     if (records_is_locked(records, value, command->owner))
         return RECORDS_LOCKED;
-    if (at(records, value)->kind & VALUE_OF_LOCK) {
+    if (records_flags(at(records, value)) & VALUE_OF_LOCK) {
         records_remove_value(records, value);
         *left_r = 0;
         return RECORDS_OK;
     }
-    undo_set_long(&records->memory, records_lease(records, at(records, value)->lease)->locked_until, 0);
+    undo_set_long(&records->memory, records_lease_of(records, at(records, value))->locked_until, 0);
     return RECORDS_OK;
 }
 
@@ -342,7 +344,7 @@ static enum records_outcome begin(struct records *records, int space, uint32_t v
     enum records_outcome outcome = set(records, space, value, &first, left_r);
     if (outcome != RECORDS_OK || command->deed != RECORDS_LOCK)
         return outcome;
-    set_kind(records, *left_r, RECORDS_VOID | VALUE_OF_LOCK | persistence(records, *left_r));
+    records_set_flags(records, *left_r, VALUE_OF_LOCK | persistence(records, *left_r));
     return lock(records, *left_r, command);
 }
 

@@ -9,6 +9,8 @@ struct records_census {
     uint64_t used_words, free_words; /* of pieces, by their heads */
     uint64_t reached_words;          /* of pieces that something leads to */
     uint64_t keys, values, ends;
+    uint64_t away, away_bytes;
+    bool has_hand; /* it stands at the beginning of a piece */
     uint64_t bytes[RECORDS_SPACES_MOST], counts[RECORDS_SPACES_MOST];
 };
 
@@ -16,10 +18,15 @@ static void walk_pieces(const struct records *records, struct records_census *ce
 {
     const struct records_head *head = records->head;
     uint32_t piece = head->buckets + head->bucket_mask + 1;
-    for (uint32_t words; (words = (records->memory.words[piece] >> HEAD_UNITS) * HEAD_WORDS); piece += words)
+    for (uint32_t words; (words = (records->memory.words[piece] >> HEAD_UNITS) * HEAD_WORDS);
+         piece += words) {
         *(records->memory.words[piece] & HEAD_FREE ? &census->free_words : &census->used_words) += words;
+        census->has_hand = census->has_hand || (piece > head->fence && piece == head->hand);
+    }
+    assert(census->has_hand || !head->hand);
     assert((size_t)(piece + 1) * sizeof(uint32_t) <= records->mapping.size);
-    assert(head->pieces.free_units * (uint64_t)HEAD_WORDS == census->free_words);
+    uint64_t free_units = (uint64_t)head->pieces.free_units + head->contents.free_units;
+    assert(free_units * HEAD_WORDS == census->free_words);
 }
 
 static void reach(const struct records *records, struct records_census *census, int space, uint32_t piece)
@@ -27,6 +34,41 @@ static void reach(const struct records *records, struct records_census *census, 
     size_t bytes = pieces_size(&records->memory, piece);
     census->bytes[space] += bytes;
     census->reached_words += bytes / sizeof(uint32_t);
+}
+
+/* A content apart counts for its namespace wherever it is. */
+static void reach_content(const struct records *records, struct records_census *census, int space,
+                          uint32_t piece)
+{
+    const struct value_piece *value = records_value(records, piece);
+    size_t size = records_size(value);
+    uint32_t number;
+    if (!records_is_apart(value))
+        return;
+    assert(records_goes_apart(size, records_flags(value)));
+    census->bytes[space] += records_apart_size(size);
+    if (records_is_away(value)) {
+        census->away++;
+        census->away_bytes += size;
+        return;
+    }
+    memcpy(&number, value->content, sizeof number);
+    const struct content_piece *content = pieces_at(&records->memory, number);
+    assert(number > records->head->fence && content->value == piece);
+    assert(pieces_size(&records->memory, number) >= records_apart_size(size));
+    census->reached_words += pieces_size(&records->memory, number) / sizeof(uint32_t);
+}
+
+static void reach_side(const struct records *records, struct records_census *census, int space,
+                       uint32_t value)
+{
+    uint32_t piece = records_value(records, value)->side;
+    const struct side_piece *side = records_side(records, piece);
+    reach(records, census, space, piece);
+    if (side->lease)
+        reach(records, census, space, side->lease);
+    census->ends += undo_long(side->expires) > 0;
+    assert(side->value == value);
 }
 
 /* A value is counted with the key that stands first in its list. */
@@ -38,7 +80,7 @@ static void walk_key(const struct records *records, struct records_census *censu
     uint32_t sibling = value->keys;
     reach(records, census, space, piece);
     census->keys++;
-    assert(records_value_space(value) == space &&
+    assert(records_value_space(records, value) == space &&
            records_find(records, space, records_key_text(key)) == piece);
     while (sibling && sibling != piece)
         sibling = records_key(records, sibling)->sibling;
@@ -46,12 +88,12 @@ static void walk_key(const struct records *records, struct records_census *censu
     if (value->keys != piece)
         return;
     reach(records, census, space, key->value);
-    if (value->lease)
-        reach(records, census, space, value->lease);
+    reach_content(records, census, space, key->value);
+    if (value->side)
+        reach_side(records, census, space, key->value);
     census->values++;
     census->counts[space]++;
-    census->ends += undo_long(value->expires) > 0;
-    assert((value->kind & VALUE_TYPE) < RECORDS_TYPES);
+    assert(records_type(value) < RECORDS_TYPES);
 }
 
 /* The branches of a tree, in order; how many. */
@@ -83,7 +125,8 @@ void records_check(struct records *records)
     for (uint32_t key = head->unsaved_first; key; key = records_key(records, key)->chain)
         unsaved += pieces_size(&records->memory, key);
     assert(unsaved == undo_long(head->unsaved_bytes));
-    census.reached_words += unsaved / sizeof(uint32_t);
+    census.reached_words += unsaved / sizeof(uint32_t) + HEAD_WORDS; /* the last: the fence */
+    assert(census.away == head->away && census.away_bytes == undo_long(head->away_bytes));
     assert(census.reached_words == census.used_words);
     assert(walk_order(records, &records->keys, head->key_root, &last_key) == census.keys);
     assert(walk_order(records, &records->ends, head->end_root, &last_end) == census.ends);

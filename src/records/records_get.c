@@ -16,50 +16,56 @@ void records_describe(struct records *records, uint32_t piece, struct bytes key,
                       struct records_found *found_r)
 {
     const struct value_piece *value = records_value(records, piece);
-    const struct lease_piece *lease = value->lease ? records_lease(records, value->lease) : NULL;
+    const struct lease_piece *lease = records_lease_of(records, value);
+    uint32_t size = records_size(value);
     *found_r = (struct records_found){
-        .type = (enum records_type)(value->kind & VALUE_TYPE),
-        .expires_ms = (int64_t)undo_long(value->expires),
-        .touch_s = value->touch_s,
-        .timestamp_us = (int64_t)undo_long(value->timestamp),
+        .type = records_type(value),
+        .expires_ms = records_end(records, value),
+        .touch_s = value->side ? records_side(records, value->side)->touch_s : 0,
+        .timestamp_us = (int64_t)records_timestamp(value),
         .created_s = value->created_s,
         .modified_s = value->modified_s,
         .accessed_s = value->accessed_s,
         .locked_until_ms = lease ? until(records, lease->locked_until) : 0,
         .worked_until_ms = lease ? until(records, lease->worked_until) : 0,
-        .size = value->size,
-        .is_persisted = value->kind & VALUE_PERSISTED,
+        .size = size,
+        .is_persisted = records_flags(value) & VALUE_PERSISTED,
     };
     builder_clear(&records->out, KEPT_BYTES);
-    builder_reserve(&records->out, key.size + value->size + 1);
+    builder_reserve(&records->out, key.size + size + 1);
     builder_add(&records->out, key.data, key.size);
     if (with_content)
-        builder_add(&records->out, value->content, value->size);
+        builder_add(&records->out,
+                    records_is_away(value) ? records->read.content.data : records_content(records, value),
+                    size);
     found_r->key = (struct bytes){records->out.data, key.size};
     if (with_content)
-        found_r->content = (struct bytes){records->out.data + key.size, value->size};
+        found_r->content = (struct bytes){records->out.data + key.size, size};
 }
 
 static void extend(struct records *records, uint32_t piece, int64_t expires_ms)
 {
-    struct value_piece *value = records_value(records, piece);
-    int64_t end = (int64_t)undo_long(value->expires);
+    const struct value_piece *value = records_value(records, piece);
+    int64_t end = records_end(records, value);
     if (!end || expires_ms <= end)
         return;
-    records_set_expiry(records, piece, expires_ms);
-    if (!(value->kind & VALUE_PERSISTED) || value->kind & VALUE_TOUCHED ||
-        !records_list_unsaved(records, piece))
-        return; /* without memory the disk learns of it with the next change */
-    undo_set(&records->memory, &value->kind, value->kind | VALUE_TOUCHED);
+    bool is_set = records_set_expiry(records, piece, expires_ms);
+    assert(is_set); /* it has a side */
+    uint32_t flags = records_flags(value);
+    if (!(flags & VALUE_PERSISTED) || flags & VALUE_TOUCHED)
+        return;
+    /* without memory the disk has it with the next change; without the content, when that is back */
+    if (records_is_away(value) || records_list_unsaved(records, piece))
+        records_set_flags(records, piece, flags | VALUE_TOUCHED);
 }
 
 enum records_outcome records_get(struct records *records, uint32_t piece,
                                  const struct records_command *command, struct records_found *found_r)
 {
     struct value_piece *value = piece ? records_value(records, piece) : NULL;
-    if (!value || value->kind & VALUE_DELETED)
+    if (!value || records_flags(value) & VALUE_DELETED)
         return RECORDS_NOT_FOUND;
-    const struct lease_piece *lease = value->lease ? records_lease(records, value->lease) : NULL;
+    const struct lease_piece *lease = records_lease_of(records, value);
     if (command->leaves_worked && lease && until(records, lease->worked_until)) {
         records_describe(records, piece, command->key, false, found_r);
         return RECORDS_WORKED_ON;
@@ -70,15 +76,18 @@ enum records_outcome records_get(struct records *records, uint32_t piece,
             return RECORDS_OUT_OF_MEMORY;
         undo_set_long(&records->memory, records_lease(records, taken)->worked_until,
                       (uint64_t)(records->now_ms + command->lease_ms));
-        if (value->kind & VALUE_PERSISTED && !records_list_unsaved(records, piece))
+        if (records_flags(value) & VALUE_PERSISTED && !records_list_unsaved(records, piece))
             return RECORDS_OUT_OF_MEMORY;
     }
     if (!command->is_probe) {
-        if (value->touch_s)
-            extend(records, piece, records->now_ms + (int64_t)value->touch_s * 1000);
+        uint32_t touch_s = value->side ? records_side(records, value->side)->touch_s : 0;
+        if (touch_s)
+            extend(records, piece, records->now_ms + (int64_t)touch_s * 1000);
         if (command->expires_ms)
             extend(records, piece, command->expires_ms);
         value->accessed_s = (uint32_t)(records->now_ms / 1000); /* one word: whole without a note */
+        if (records_is_apart(value) && !(value->form & VALUE_USED))
+            value->form |= VALUE_USED;
     }
     records_describe(records, piece, command->key, !command->is_probe, found_r);
     return RECORDS_OK;
@@ -158,6 +167,7 @@ const char *records_outcome_word(enum records_outcome outcome)
         [RECORDS_NO_DISK] = "NO_DISK",
         [RECORDS_BUSY] = "BUSY",
         [RECORDS_NOT_SAVED] = "NOT_SAVED",
+        [RECORDS_NOT_READ] = "NOT_READ",
     };
     return words[outcome];
 }

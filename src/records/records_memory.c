@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "edge/disk_table.h"
 
-enum { BUSY_MS = 2000, BYTES_A_BUCKET = 192 };
+enum { BUSY_MS = 2000, BYTES_A_BUCKET = 256 };
 
 static size_t branches_of_key(void)
 {
@@ -49,6 +49,8 @@ void records_close(struct records *records)
     mapping_close(&records->mapping);
     builder_free(&records->out);
     builder_free(&records->texts);
+    builder_free(&records->read.key);
+    builder_free(&records->read.text);
     free(records->folder);
     free(records);
 }
@@ -72,7 +74,10 @@ static void make_ready(struct records *records)
     atomic_store(&head->saved, 0);
     head->buckets = start;
     head->bucket_mask = buckets - 1;
-    pieces_init(&records->memory, &head->pieces, start + buckets, (uint32_t)(words - start - buckets));
+    head->hand = head->away = 0;
+    memset(head->away_bytes, 0, sizeof head->away_bytes);
+    pieces_divide(&records->memory, &head->pieces, &head->contents, &head->fence, start + buckets,
+                  (uint32_t)(words - start - buckets));
     undo_commit(&records->memory);
     *(volatile uint32_t *)&head->is_ready = 1;
 }
@@ -114,10 +119,24 @@ void records_give_later(struct records *records, uint32_t piece)
     records->given[records->given_count++] = piece;
 }
 
+/* The hand never stands in the middle of a piece. */
+static void give(struct records *records, uint32_t piece)
+{
+    struct records_head *head = records->head;
+    if (piece < head->fence) {
+        pieces_give(&records->memory, &head->pieces, piece);
+        return;
+    }
+    uint32_t joined = pieces_give(&records->memory, &head->contents, piece);
+    uint32_t end = joined + (uint32_t)(pieces_size(&records->memory, joined) / sizeof(uint32_t));
+    if (head->hand > joined && head->hand < end)
+        undo_set(&records->memory, &head->hand, joined);
+}
+
 void records_commit(struct records *records)
 {
     while (records->given_count)
-        pieces_give(&records->memory, &records->head->pieces, records->given[--records->given_count]);
+        give(records, records->given[--records->given_count]);
     undo_commit(&records->memory);
 }
 

@@ -1,10 +1,17 @@
 /* records_private: the layout of the records, for the files records_*.c.
  *
- * Three kinds of pieces: keys, values and leases.  A key is in a list of its hash's bucket and in the order
- * of keys; its value lists all its keys.  A value with an end is in the order of ends.  A number of a piece
- * is 0 where there is none. */
+ * Five kinds of pieces: keys, values, sides, leases and contents.  A key is in a list of its hash's bucket
+ * and in the order of keys; its value lists all its keys.  What only some records have is in a side, so that
+ * the others do not pay for it; a side with an end is in the order of ends.  A number of a piece is 0 where
+ * there is none.
+ *
+ * A large content of a record that is kept on disk is in a piece of its own, above the fence of pieces.h,
+ * where nothing else is: so it can be given up when there is need of room, and a place for a larger one can
+ * always be made. */
 #ifndef STAMPD_RECORDS_RECORDS_PRIVATE_H
 #define STAMPD_RECORDS_RECORDS_PRIVATE_H
+
+#include <string.h>
 
 #include "base/siphash.h"
 #include "edge/mapping.h"
@@ -23,25 +30,59 @@ struct key_piece {
     char text[];
 };
 
+/* Of the two words of a value's timestamp: its microseconds, above them what the value is, and what the disk
+ * has of it. */
+#define VALUE_TIMESTAMP ((UINT64_C(1) << 58) - 1)
 enum {
-    VALUE_DELETED = 1 << 8,
-    VALUE_OF_LOCK = 1 << 9,
-    VALUE_PERSISTED = 1 << 10,
-    VALUE_TOUCHED = 1 << 11, /* its end has moved since it was saved, and its keys are listed */
-    VALUE_TYPE = 0xff
+    VALUE_DELETED = 1 << 26,
+    VALUE_OF_LOCK = 1 << 27,
+    VALUE_PERSISTED = 1 << 28,
+    VALUE_TOUCHED =
+        1 << 29, /* its end has moved since it was saved, and its keys are listed, or it is away */
+    VALUE_FLAGS = VALUE_DELETED | VALUE_OF_LOCK | VALUE_PERSISTED | VALUE_TOUCHED,
+    VALUE_STATE_BIT = 30
+};
+_Static_assert(RECORDS_MS_MOST * 1000 <= (int64_t)VALUE_TIMESTAMP, "no flag is part of a timestamp");
+
+/* What the disk has of a value whose content is apart. */
+enum value_state {
+    VALUE_UNSAVED,
+    VALUE_WRITTEN, /* by a change of the disk that is not over */
+    VALUE_SAVED,   /* all of it, under the first of its keys */
+    VALUE_AWAY     /* and the disk alone has the content */
 };
 
+/* Of a value's form: the bytes of its content, its type, and how the content lies. */
+enum { VALUE_SIZE = (1 << 27) - 1, VALUE_TYPE_BIT = 27, VALUE_TYPE = 7 };
+#define VALUE_USED  (1u << 30) /* since the hand has passed it; only where the content is apart */
+#define VALUE_APART (1u << 31) /* behind the value is a number: of the content's piece; away: its digest */
+_Static_assert((int)RECORDS_CONTENT_MOST <= (int)VALUE_SIZE && (int)RECORDS_TYPES <= (int)VALUE_TYPE,
+               "a form has both");
+
+/* Its namespace is that of its keys: it has one key or more, but for a moment when it is made or removed. */
 struct value_piece {
+    uint32_t timestamp[2]; /* us, VALUE_DELETED, … */
+    uint32_t form;
+    uint32_t keys;
+    uint32_t side;
+    uint32_t created_s, modified_s, accessed_s;
+    char content[];
+};
+
+struct content_piece {
+    uint32_t value; /* whose it is */
+    char text[];
+};
+
+/* Contents of fewer bytes are always in memory: there would be nothing to gain. */
+enum { RECORDS_APART_LEAST = 64 };
+
+struct side_piece {
     uint32_t smaller, greater; /* order of ends */
     uint32_t expires[2];       /* ms; 0: never, and not in the order of ends */
-    uint32_t timestamp[2];     /* us */
-    uint32_t size;
-    uint32_t kind; /* type, VALUE_…, namespace in the high half */
-    uint32_t keys;
     uint32_t touch_s;
-    uint32_t created_s, modified_s, accessed_s;
     uint32_t lease;
-    char content[];
+    uint32_t value;
 };
 
 struct lease_piece {
@@ -77,10 +118,13 @@ struct records_head {
     uint32_t key_root, end_root;
     uint32_t unsaved_first, unsaved_last; /* keys that the disk does not have as they are: records_save.h */
     uint32_t unsaved_bytes[2], save_number[2];
-    _Atomic uint64_t saved;        /* the number up to which all changes are on disk */
-    uint32_t buckets, bucket_mask; /* word of the first; their number - 1 */
-    uint32_t spaces;               /* in use */
-    struct pieces pieces;
+    _Atomic uint64_t saved;         /* the number up to which all changes are on disk */
+    uint32_t buckets, bucket_mask;  /* word of the first; their number - 1 */
+    uint32_t spaces;                /* in use */
+    struct pieces pieces, contents; /* below the fence, above it */
+    uint32_t fence, hand;           /* the piece above that is looked at next; 0: the first one */
+    uint32_t away;                  /* values whose content the disk alone has */
+    uint32_t away_bytes[2];         /* of these contents */
     struct records_space space[RECORDS_SPACES_MOST];
     _Atomic uint32_t moved[RECORDS_STATE_MOVES], moved_all; /* changes of configurations */
     uint32_t seen[RECORDS_STATE_MOVES], seen_all;           /* of these, by the reading that was applied */
@@ -95,9 +139,28 @@ struct records_head {
 
 /* Of the file: a number of the layout, which every change of these structs raises. */
 #define RECORDS_MAGIC UINT64_C(0x3153434552505453) /* "STPRECS1" */
-enum { RECORDS_LAYOUT = 5 };
+enum { RECORDS_LAYOUT = 7 };
 
-enum { GIVEN_MOST = 4 * RECORDS_KEYS_MOST };
+/* Of one change: a record of which each key takes the place of another one, which has as many. */
+enum { GIVEN_MOST = (RECORDS_KEYS_MOST + 1) * (RECORDS_KEYS_MOST + 4) };
+
+/* Why a change ended RECORDS_OUT_OF_MEMORY: a piece was not to be had. */
+struct room_lack {
+    size_t bytes; /* 0: it was not that */
+    bool is_apart;
+    int turns; /* of the hand, since */
+};
+
+/* A content that is away, as it was seen, and what was read of it, outside the lock. */
+struct room_read {
+    struct builder key; /* the record's first one */
+    int space;
+    uint32_t size, digest;
+    uint64_t mark;        /* of the key */
+    bool has_ended;       /* with a content that fits, or without */
+    struct builder text;  /* of the disk */
+    struct bytes content; /* part of it; without data: there is none that fits */
+};
 
 struct records {
     struct mapping mapping;
@@ -115,6 +178,8 @@ struct records {
     struct builder out;
     uint32_t given[GIVEN_MOST]; /* pieces to give back at the end of the change */
     size_t given_count;
+    struct room_lack lack;
+    struct room_read read;
 };
 
 /* --- records_memory.c --- */
@@ -141,6 +206,11 @@ static inline struct value_piece *records_value(const struct records *records, u
     return pieces_at(&records->memory, piece);
 }
 
+static inline struct side_piece *records_side(const struct records *records, uint32_t piece)
+{
+    return pieces_at(&records->memory, piece);
+}
+
 static inline struct lease_piece *records_lease(const struct records *records, uint32_t piece)
 {
     return pieces_at(&records->memory, piece);
@@ -151,12 +221,132 @@ static inline struct bytes records_key_text(const struct key_piece *key)
     return (struct bytes){key->text, key->place & UINT16_MAX};
 }
 
-static inline int records_value_space(const struct value_piece *value)
+static inline int records_value_space(const struct records *records, const struct value_piece *value)
 {
-    return (int)(value->kind >> 16);
+    return (int)(records_key(records, value->keys)->place >> 16);
 }
 
+static inline uint64_t records_timestamp(const struct value_piece *value)
+{
+    return undo_long(value->timestamp) & VALUE_TIMESTAMP;
+}
+
+/* VALUE_DELETED, … */
+static inline uint32_t records_flags(const struct value_piece *value)
+{
+    return value->timestamp[1] & VALUE_FLAGS;
+}
+
+static inline enum value_state records_state_of(const struct value_piece *value)
+{
+    return (enum value_state)(value->timestamp[1] >> VALUE_STATE_BIT);
+}
+
+static inline void records_set_state(struct records *records, struct value_piece *value,
+                                     enum value_state state)
+{
+    uint32_t rest = value->timestamp[1] & ~((uint32_t)VALUE_AWAY << VALUE_STATE_BIT);
+    undo_set(&records->memory, &value->timestamp[1], rest | (uint32_t)state << VALUE_STATE_BIT);
+}
+
+static inline bool records_is_apart(const struct value_piece *value)
+{
+    return value->form & VALUE_APART;
+}
+
+static inline bool records_is_away(const struct value_piece *value)
+{
+    return records_is_apart(value) && records_state_of(value) == VALUE_AWAY;
+}
+
+static inline uint32_t records_size(const struct value_piece *value)
+{
+    return value->form & VALUE_SIZE;
+}
+
+static inline enum records_type records_type(const struct value_piece *value)
+{
+    return (enum records_type)(value->form >> VALUE_TYPE_BIT & VALUE_TYPE);
+}
+
+/* Behind a value whose content is apart. */
+static inline uint32_t records_apart(const struct value_piece *value)
+{
+    uint32_t number;
+    memcpy(&number, value->content, sizeof number);
+    return number;
+}
+
+/* Of a value that is not away. */
+static inline const char *records_content(const struct records *records, const struct value_piece *value)
+{
+    if (!records_is_apart(value))
+        return value->content;
+    assert(!records_is_away(value));
+    return ((const struct content_piece *)pieces_at(&records->memory, records_apart(value)))->text;
+}
+
+/* When it ends; 0: never. */
+static inline int64_t records_end(const struct records *records, const struct value_piece *value)
+{
+    return value->side ? (int64_t)undo_long(records_side(records, value->side)->expires) : 0;
+}
+
+/* NULL: it has none. */
+static inline struct lease_piece *records_lease_of(const struct records *records,
+                                                   const struct value_piece *value)
+{
+    uint32_t lease = value->side ? records_side(records, value->side)->lease : 0;
+    return lease ? records_lease(records, lease) : NULL;
+}
+
+/* --- records_content.c: contents, and the room for them.  Changes belong to the change under way. --- */
+
+/* A value without keys and side; 0: no memory. */
+uint32_t records_make_value(struct records *records, int space, struct bytes content, enum records_type type,
+                            bool is_apart);
+/* One whose content the disk has; of it is known what the value says. */
+uint32_t records_make_away(struct records *records, int space, struct bytes content, enum records_type type);
+/* Another content; the value may move.  0: no memory. */
+uint32_t records_set_content(struct records *records, uint32_t value, struct bytes content, bool is_apart);
+/* Is a content of this size to be apart, in a record with these flags? */
+bool records_goes_apart(size_t size, uint32_t flags);
+/* The value with all its keys. */
+void records_remove_value(struct records *records, uint32_t value);
+/* The content into the memory again, and out of it.  False: no memory. */
+MUST_USE bool records_bring_content(struct records *records, uint32_t value, struct bytes content);
+void records_give_up_content(struct records *records, uint32_t value);
+uint32_t records_digest(const struct records *records, struct bytes content);
+uint32_t records_away_digest(const struct records *records, uint32_t value);
+/* Leaves none of it; always possible. */
+void records_empty_content(struct records *records, uint32_t value);
+/* What a content apart counts for its namespace, in the memory or not. */
+size_t records_apart_size(size_t size);
+
+/* --- records_room.c --- */
+
+enum room {
+    ROOM_NONE, /* there is nothing to give up */
+    ROOM_MADE,
+    ROOM_MORE /* not yet: call again; others may have the lock meanwhile */
+};
+/* Removes up to `most` values that have expired, each as a change of its own; how many. */
+int records_sweep(struct records *records, int most);
+/* Makes room for what was lacking, by giving up contents.  Changes of its own. */
+enum room records_make_room(struct records *records);
+/* The same without giving up anything, for a content apart. */
+MUST_USE bool records_widen(struct records *records);
+/* Notes the content of the value, which is away, as what is to be read. */
+void records_note_away(struct records *records, uint32_t value);
+/* Was the content of this value, which is away, read as it is now? */
+bool records_is_read(const struct records *records, uint32_t value);
+
 /* --- records_table.c: keys and values.  Changes belong to the change under way. --- */
+
+/* A piece below the fence, counted for the namespace; 0: no memory. */
+uint32_t records_take(struct records *records, int space, size_t bytes);
+void records_give(struct records *records, int space, uint32_t piece);
+void records_count(struct records *records, int space, int64_t bytes, int values);
 
 /* The key; 0: there is none. */
 uint32_t records_find(const struct records *records, int space, struct bytes key);
@@ -174,21 +364,23 @@ struct records_sought {
 int records_probe(const struct memory *memory, const void *sought, uint32_t piece);
 int records_compare_keys(const struct memory *memory, uint32_t a, uint32_t b);
 int records_compare_ends(const struct memory *memory, uint32_t a, uint32_t b);
-/* A value without keys, end and lease; 0: no memory. */
-uint32_t records_make_value(struct records *records, int space, struct bytes content, enum records_type type);
-/* Gives the value a key; false: no memory. */
-MUST_USE bool records_add_key(struct records *records, uint32_t value, struct bytes key);
+/* Gives the value a key in its namespace; false: no memory. */
+MUST_USE bool records_add_key(struct records *records, int space, uint32_t value, struct bytes key);
 void records_remove_key(struct records *records, uint32_t key);
-/* The value with all its keys. */
-void records_remove_value(struct records *records, uint32_t value);
-void records_set_expiry(struct records *records, uint32_t value, int64_t expires_ms);
-/* Another content; the value may move.  0: no memory. */
-uint32_t records_set_content(struct records *records, uint32_t value, struct bytes content);
+/* What a value is: flags and type. */
+void records_set_flags(struct records *records, uint32_t value, uint32_t flags);
+void records_set_type(struct records *records, uint32_t value, enum records_type type);
+void records_set_timestamp(struct records *records, uint32_t value, uint64_t timestamp_us);
+/* The side of the value, made if needed; 0: no memory. */
+uint32_t records_need_side(struct records *records, uint32_t value);
+/* False: no memory; not for a value that has a side, nor for 0. */
+MUST_USE bool records_set_expiry(struct records *records, uint32_t value, int64_t expires_ms);
+MUST_USE bool records_set_touch(struct records *records, uint32_t value, uint32_t touch_s);
+/* Gives back a side that has nothing in it. */
+void records_spare_side(struct records *records, uint32_t value);
 /* The lease of the value, made if needed; 0: no memory. */
 uint32_t records_need_lease(struct records *records, uint32_t value);
 void records_drop_lease(struct records *records, uint32_t value);
-/* Removes up to `most` values that have expired, each as a change of its own; how many. */
-int records_sweep(struct records *records, int most);
 size_t records_count_keys(const struct records *records, uint32_t value);
 
 /* --- records_unsaved.c: what the disk does not have yet; parts of the change under way.  The list has pieces
@@ -205,7 +397,14 @@ static inline uint32_t *records_number_of(struct key_piece *key)
     return &key->smaller; /* and greater: it is in no order */
 }
 
+/* --- records_save.c --- */
+
+/* Reads what records->read asks for from the disk, outside the lock; what is not there, or damaged, is
+ * reported. */
+void records_fetch_content(struct records *records);
+
 /* --- records_get.c --- */
+/* The content of a value that is away is that of records->read. */
 void records_describe(struct records *records, uint32_t value, struct bytes key, bool with_content,
                       struct records_found *found_r);
 enum records_outcome records_get(struct records *records, uint32_t value,

@@ -75,6 +75,16 @@ static const char *put_all(struct disk_table *disk, struct bytes texts)
     return error;
 }
 
+/* What was written of the record is still what it is: its content may be given up. */
+static void note_key_saved(struct records *records, const struct key_piece *listed)
+{
+    uint32_t key = records_find(records, (int)(listed->place >> 16), records_key_text(listed));
+    uint32_t piece = key ? records_key(records, key)->value : 0;
+    struct value_piece *value = piece ? records_value(records, piece) : NULL;
+    if (value && value->keys == key && records_is_apart(value) && records_state_of(value) == VALUE_WRITTEN)
+        records_set_state(records, value, VALUE_SAVED);
+}
+
 /* By whoever has written; more than once does no harm. */
 static void note_saved(struct records *records, uint64_t number)
 {
@@ -88,6 +98,7 @@ static void note_saved(struct records *records, uint64_t number)
         undo_set(&records->memory, &head->unsaved_first, key->chain);
         undo_set_long(&records->memory, head->unsaved_bytes,
                       undo_long(head->unsaved_bytes) - pieces_size(&records->memory, piece));
+        note_key_saved(records, key);
         records_give_later(records, piece);
         records_commit(records);
     }
@@ -171,6 +182,33 @@ void records_save_rest(struct records *records)
 }
 
 /* --- back --- */
+
+void records_fetch_content(struct records *records)
+{
+    struct room_read *read = &records->read;
+    unsigned char place[PLACE_BYTES];
+    bool is_there = false;
+    const char *error = NULL;
+    struct bytes content = NO_BYTES;
+    read->content = NO_BYTES;
+    read->has_ended = true;
+    struct disk_table *disk = own_disk(records);
+    if (!disk)
+        return;
+    place_of(records, read->space, builder_bytes(&read->key), place);
+    builder_clear(&read->text, KEPT_BYTES);
+    error = disk_table_get(disk, (struct bytes){(char *)place, sizeof place}, &read->text, &is_there);
+    if (!error && !is_there)
+        error = "the disk does not have it";
+    if (!error && (!records_saved_content(builder_bytes(&read->text), &content) ||
+                   content.size != read->size || records_digest(records, content) != read->digest))
+        error = "it is damaged";
+    if (error)
+        log_often(LOG_LEVEL_WARNING, "records-read", "the content of a record on disk is not read: %s",
+                  error);
+    else
+        read->content = content;
+}
 
 struct records_loading {
     struct records *records;

@@ -23,6 +23,12 @@ enum saved_number {
     SAVED_NUMBERS
 };
 
+/* Beside the type, a kind has these. */
+enum { KIND_TYPE = 0xff, KIND_DELETED = 1 << 8, KIND_OF_LOCK = 1 << 9, KIND_PERSISTED = 1 << 10 };
+static const struct {
+    uint32_t kind, flag;
+} kinds[] = {{KIND_DELETED, VALUE_DELETED}, {KIND_OF_LOCK, VALUE_OF_LOCK}, {KIND_PERSISTED, VALUE_PERSISTED}};
+
 static void add_number(struct builder *text, uint64_t number)
 {
     bytes_put_u64((unsigned char *)builder_reserve(text, NUMBER), number);
@@ -43,17 +49,34 @@ static void add_keys(const struct records *records, uint32_t value, struct build
         builder_add_bytes(text, records_key_text(records_key(records, key)));
 }
 
+/* Type and flags have their places of old. */
+static uint64_t kind_of(const struct value_piece *value)
+{
+    uint64_t kind = records_type(value);
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        kind |= records_flags(value) & kinds[i].flag ? kinds[i].kind : 0;
+    return kind;
+}
+
+static uint32_t flags_of(uint64_t kind)
+{
+    uint32_t flags = 0;
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        flags |= kind & kinds[i].kind ? kinds[i].flag : 0;
+    return flags;
+}
+
 static void add_record(const struct records *records, uint32_t piece, struct builder *text)
 {
     const struct value_piece *value = records_value(records, piece);
-    const struct lease_piece *lease = value->lease ? records_lease(records, value->lease) : NULL;
-    const struct records_space *space = &records->head->space[records_value_space(value)];
+    const struct lease_piece *lease = records_lease_of(records, value);
+    const struct records_space *space = &records->head->space[records_value_space(records, value)];
     const uint64_t numbers[SAVED_NUMBERS] = {
         [SAVED_LAYOUT] = LAYOUT,
-        [SAVED_KIND] = value->kind & UINT16_MAX & ~(uint32_t)VALUE_TOUCHED,
-        [SAVED_EXPIRES] = undo_long(value->expires),
-        [SAVED_TIMESTAMP] = undo_long(value->timestamp),
-        [SAVED_TOUCH] = value->touch_s,
+        [SAVED_KIND] = kind_of(value),
+        [SAVED_EXPIRES] = (uint64_t)records_end(records, value),
+        [SAVED_TIMESTAMP] = records_timestamp(value),
+        [SAVED_TOUCH] = value->side ? records_side(records, value->side)->touch_s : 0,
         [SAVED_CREATED] = value->created_s,
         [SAVED_MODIFIED] = value->modified_s,
         [SAVED_ACCESSED] = value->accessed_s,
@@ -62,28 +85,30 @@ static void add_record(const struct records *records, uint32_t piece, struct bui
         [SAVED_KEYS] = records_count_keys(records, piece),
         [SAVED_OWNER_SIZE] = lease ? lease->owner_size : 0,
         [SAVED_CODE_SIZE] = code_size(space),
-        [SAVED_CONTENT_SIZE] = value->size,
+        [SAVED_CONTENT_SIZE] = records_size(value),
     };
     for (size_t i = 0; i < SAVED_NUMBERS; i++)
         add_number(text, numbers[i]);
     add_keys(records, piece, text);
     builder_add(text, lease ? lease->owner : "", (size_t)numbers[SAVED_OWNER_SIZE]);
     builder_add(text, space->code, (size_t)numbers[SAVED_CODE_SIZE]);
-    builder_add(text, value->content, value->size);
+    builder_add(text, records_content(records, value), records_size(value));
 }
 
-void records_saved_write(const struct records *records, int space, struct bytes key, struct builder *text)
+void records_saved_write(struct records *records, int space, struct bytes key, struct builder *text)
 {
     uint32_t piece = records_find(records, space, key),
              value = piece ? records_key(records, piece)->value : 0;
     size_t start = text->size;
     add_number(text, UINT64_MAX);
     if (!value || records_value(records, value)->keys != piece ||
-        !(records_value(records, value)->kind & VALUE_PERSISTED))
+        !(records_flags(records_value(records, value)) & VALUE_PERSISTED))
         return;
-    struct value_piece *owner = records_value(records, value);
-    undo_set(&records->memory, &owner->kind, owner->kind & ~(uint32_t)VALUE_TOUCHED);
+    records_set_flags(records, value,
+                      records_flags(records_value(records, value)) & ~(uint32_t)VALUE_TOUCHED);
     add_record(records, value, text);
+    if (records_is_apart(records_value(records, value)))
+        records_set_state(records, records_value(records, value), VALUE_WRITTEN);
     bytes_put_u64((unsigned char *)text->data + start, text->size - start - NUMBER);
 }
 
@@ -131,8 +156,8 @@ static bool read_text(struct bytes text, struct saved *saved)
            cut(&text, numbers[SAVED_CODE_SIZE], &saved->code) &&
            cut(&text, numbers[SAVED_CONTENT_SIZE], &saved->content) && !text.size &&
            saved->owner.size <= RECORDS_OWNER_MOST && saved->code.size &&
-           saved->code.size <= RECORDS_CODE_MOST &&
-           records_is_content((enum records_type)(numbers[SAVED_KIND] & VALUE_TYPE), saved->content);
+           saved->code.size <= RECORDS_CODE_MOST && numbers[SAVED_TIMESTAMP] <= VALUE_TIMESTAMP &&
+           records_is_content((enum records_type)(numbers[SAVED_KIND] & KIND_TYPE), saved->content);
 }
 
 static bool add_lease(struct records *records, uint32_t value, const struct saved *saved)
@@ -150,25 +175,30 @@ static bool add_lease(struct records *records, uint32_t value, const struct save
     return true;
 }
 
-static bool add(struct records *records, int space, const struct saved *saved)
+/* `is_away`: its content stays on disk, if it may. */
+static bool add(struct records *records, int space, const struct saved *saved, bool is_away)
 {
     const uint64_t *numbers = saved->numbers;
-    uint32_t piece = records_make_value(records, space, saved->content,
-                                        (enum records_type)(numbers[SAVED_KIND] & VALUE_TYPE));
+    enum records_type type = (enum records_type)(numbers[SAVED_KIND] & KIND_TYPE);
+    bool is_apart = records_goes_apart(saved->content.size, flags_of(numbers[SAVED_KIND]));
+    uint32_t piece = is_apart && is_away ? records_make_away(records, space, saved->content, type)
+                                         : records_make_value(records, space, saved->content, type, is_apart);
     if (!piece)
         return false;
+    if (is_apart && !is_away)
+        records_set_state(records, records_value(records, piece), VALUE_SAVED);
     struct value_piece *value = records_value(records, piece);
-    value->kind = (uint32_t)space << 16 | (uint32_t)(numbers[SAVED_KIND] & UINT16_MAX);
-    undo_set_long(&records->memory, value->timestamp, numbers[SAVED_TIMESTAMP]);
-    value->touch_s = (uint32_t)numbers[SAVED_TOUCH];
+    records_set_timestamp(records, piece, numbers[SAVED_TIMESTAMP]);
+    records_set_flags(records, piece, flags_of(numbers[SAVED_KIND]));
     value->created_s = (uint32_t)numbers[SAVED_CREATED];
     value->modified_s = (uint32_t)numbers[SAVED_MODIFIED];
     value->accessed_s = (uint32_t)numbers[SAVED_ACCESSED];
     for (uint64_t i = numbers[SAVED_KEYS]; i > 0; i--)
-        if (!records_add_key(records, piece, saved->keys[i - 1]))
+        if (!records_add_key(records, space, piece, saved->keys[i - 1]))
             return false;
-    records_set_expiry(records, piece, (int64_t)numbers[SAVED_EXPIRES]);
-    return add_lease(records, piece, saved);
+    return records_set_expiry(records, piece, (int64_t)numbers[SAVED_EXPIRES]) &&
+           records_set_touch(records, piece, (uint32_t)numbers[SAVED_TOUCH]) &&
+           add_lease(records, piece, saved);
 }
 
 enum records_saved_result records_saved_read(struct records *records, struct bytes text)
@@ -179,14 +209,28 @@ enum records_saved_result records_saved_read(struct records *records, struct byt
     uint64_t expires = saved.numbers[SAVED_EXPIRES];
     if (expires && expires <= (uint64_t)records->now_ms)
         return RECORDS_SAVED_OVER;
-    int space = records_find_space(records, saved.code, true);
-    for (uint64_t i = 0; space >= 0 && i < saved.numbers[SAVED_KEYS]; i++)
-        if (records_find(records, space, saved.keys[i]))
-            return RECORDS_SAVED_THERE;
-    if (space >= 0 && add(records, space, &saved)) {
-        records_commit(records);
-        return RECORDS_SAVED_READ;
+    for (bool is_away = false;;) {
+        int space = records_find_space(records, saved.code, true);
+        for (uint64_t i = 0; space >= 0 && i < saved.numbers[SAVED_KEYS]; i++)
+            if (records_find(records, space, saved.keys[i]))
+                return RECORDS_SAVED_THERE;
+        records->lack.bytes = 0;
+        if (space >= 0 && add(records, space, &saved, is_away)) {
+            records_commit(records);
+            return RECORDS_SAVED_READ;
+        }
+        records_abandon(records);
+        if (records->lack.bytes && records->lack.is_apart)
+            is_away = !records_widen(records);
+        else if (records_make_room(records) == ROOM_NONE)
+            return RECORDS_SAVED_NO_ROOM;
     }
-    records_abandon(records);
-    return RECORDS_SAVED_NO_ROOM;
+}
+
+bool records_saved_content(struct bytes text, struct bytes *content_r)
+{
+    struct saved saved;
+    bool is_whole = read_text(text, &saved);
+    *content_r = saved.content;
+    return is_whole;
 }

@@ -12,7 +12,7 @@
 
 /* Under the lock: appends the size and the text of what is under the key and persisted; size UINT64_MAX
  * without text: nothing is to be there. */
-void records_saved_write(const struct records *records, int space, struct bytes key, struct builder *text);
+void records_saved_write(struct records *records, int space, struct bytes key, struct builder *text);
 
 enum records_saved_result {
     RECORDS_SAVED_READ,
@@ -21,7 +21,10 @@ enum records_saved_result {
     RECORDS_SAVED_MALFORMED,
     RECORDS_SAVED_NO_ROOM
 };
-/* Under the lock: puts it into the memory, as a change of its own. */
+/* Under the lock: puts it into the memory, as a change of its own; where there is little room, without its
+ * content. */
 enum records_saved_result records_saved_read(struct records *records, struct bytes text);
+/* The content that is part of the text; false: it is damaged. */
+MUST_USE bool records_saved_content(struct bytes text, struct bytes *content_r);
 
 #endif

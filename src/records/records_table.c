@@ -83,38 +83,38 @@ int records_probe(const struct memory *memory, const void *sought, uint32_t piec
 
 int records_compare_ends(const struct memory *memory, uint32_t a, uint32_t b)
 {
-    const struct value_piece *one = pieces_at(memory, a), *other = pieces_at(memory, b);
+    const struct side_piece *one = pieces_at(memory, a), *other = pieces_at(memory, b);
     uint64_t end = undo_long(one->expires), other_end = undo_long(other->expires);
     return end != other_end ? (end > other_end) - (end < other_end) : (a > b) - (a < b);
 }
 
-static void count(struct records *records, int space, int64_t bytes, int values)
+void records_count(struct records *records, int space, int64_t bytes, int values)
 {
     struct records_space *sums = &records->head->space[space];
     undo_set_long(&records->memory, sums->bytes, undo_long(sums->bytes) + (uint64_t)bytes);
     undo_set(&records->memory, &sums->count, sums->count + (uint32_t)values);
 }
 
-/* A new piece, counted for the namespace; 0: no memory. */
-static uint32_t take(struct records *records, int space, size_t bytes)
+uint32_t records_take(struct records *records, int space, size_t bytes)
 {
     uint32_t piece = pieces_take(&records->memory, &records->head->pieces, bytes);
     if (piece)
-        count(records, space, (int64_t)pieces_size(&records->memory, piece), 0);
+        records_count(records, space, (int64_t)pieces_size(&records->memory, piece), 0);
+    else
+        records->lack = (struct room_lack){.bytes = bytes};
     return piece;
 }
 
-static void give(struct records *records, int space, uint32_t piece)
+void records_give(struct records *records, int space, uint32_t piece)
 {
-    count(records, space, -(int64_t)pieces_size(&records->memory, piece), 0);
+    records_count(records, space, -(int64_t)pieces_size(&records->memory, piece), 0);
     records_give_later(records, piece);
 }
 
-bool records_add_key(struct records *records, uint32_t value, struct bytes text)
+bool records_add_key(struct records *records, int space, uint32_t value, struct bytes text)
 {
     struct value_piece *owner = records_value(records, value);
-    int space = records_value_space(owner);
-    uint32_t piece = take(records, space, sizeof(struct key_piece) + text.size);
+    uint32_t piece = records_take(records, space, sizeof(struct key_piece) + text.size);
     if (!piece)
         return false;
     struct key_piece *key = records_key(records, piece);
@@ -152,11 +152,11 @@ void records_remove_key(struct records *records, uint32_t piece)
     unlink_from(records, bucket_of(records, space, records_key_text(key)), piece, true);
     struct value_piece *value = records_value(records, key->value);
     unlink_from(records, &value->keys, piece, false);
-    if (!(value->kind & VALUE_PERSISTED)) {
-        give(records, space, piece);
+    if (!(records_flags(value) & VALUE_PERSISTED)) {
+        records_give(records, space, piece);
         return;
     }
-    count(records, space, -(int64_t)pieces_size(&records->memory, piece), 0);
+    records_count(records, space, -(int64_t)pieces_size(&records->memory, piece), 0);
     records_list_removed(records, piece);
 }
 
@@ -170,125 +170,98 @@ size_t records_count_keys(const struct records *records, uint32_t value)
 
 /* --- values --- */
 
-uint32_t records_make_value(struct records *records, int space, struct bytes content, enum records_type type)
+void records_set_flags(struct records *records, uint32_t piece, uint32_t flags)
 {
-    uint32_t piece = take(records, space, sizeof(struct value_piece) + content.size);
-    if (!piece)
+    struct value_piece *value = records_value(records, piece);
+    undo_set(&records->memory, &value->timestamp[1], (value->timestamp[1] & ~(uint32_t)VALUE_FLAGS) | flags);
+}
+
+void records_set_type(struct records *records, uint32_t piece, enum records_type type)
+{
+    struct value_piece *value = records_value(records, piece);
+    uint32_t rest = value->form & ~((uint32_t)VALUE_TYPE << VALUE_TYPE_BIT);
+    undo_set(&records->memory, &value->form, rest | (uint32_t)type << VALUE_TYPE_BIT);
+}
+
+void records_set_timestamp(struct records *records, uint32_t piece, uint64_t timestamp_us)
+{
+    struct value_piece *value = records_value(records, piece);
+    assert(timestamp_us <= VALUE_TIMESTAMP);
+    undo_set_long(&records->memory, value->timestamp,
+                  (undo_long(value->timestamp) & ~VALUE_TIMESTAMP) | timestamp_us);
+}
+
+/* --- sides --- */
+
+uint32_t records_need_side(struct records *records, uint32_t piece)
+{
+    struct value_piece *value = records_value(records, piece);
+    if (value->side)
+        return value->side;
+    uint32_t side = records_take(records, records_value_space(records, value), sizeof(struct side_piece));
+    if (!side)
         return 0;
-    struct value_piece *value = records_value(records, piece);
-    uint32_t now_s = (uint32_t)(records->now_ms / 1000);
-    *value = (struct value_piece){.size = (uint32_t)content.size,
-                                  .kind = (uint32_t)type | (uint32_t)space << 16,
-                                  .created_s = now_s,
-                                  .modified_s = now_s,
-                                  .accessed_s = now_s};
-    if (content.size)
-        memcpy(value->content, content.data, content.size);
-    count(records, space, 0, 1);
-    return piece;
+    *records_side(records, side) = (struct side_piece){.value = piece};
+    undo_set(&records->memory, &value->side, side);
+    return side;
 }
 
-void records_remove_value(struct records *records, uint32_t piece)
+bool records_set_expiry(struct records *records, uint32_t piece, int64_t expires_ms)
 {
-    struct value_piece *value = records_value(records, piece);
-    while (value->keys)
-        records_remove_key(records, value->keys);
-    records_set_expiry(records, piece, 0);
-    records_drop_lease(records, piece);
-    count(records, records_value_space(value), 0, -1);
-    give(records, records_value_space(value), piece);
-}
-
-void records_set_expiry(struct records *records, uint32_t piece, int64_t expires_ms)
-{
-    struct value_piece *value = records_value(records, piece);
-    uint64_t before = undo_long(value->expires);
+    uint64_t before = (uint64_t)records_end(records, records_value(records, piece));
     if (before == (uint64_t)expires_ms)
-        return;
+        return true;
+    uint32_t side = records_need_side(records, piece);
+    if (!side)
+        return false;
     if (before)
-        order_remove(&records->memory, &records->ends, piece);
-    undo_set_long(&records->memory, value->expires, (uint64_t)expires_ms);
+        order_remove(&records->memory, &records->ends, side);
+    undo_set_long(&records->memory, records_side(records, side)->expires, (uint64_t)expires_ms);
     if (expires_ms)
-        order_add(&records->memory, &records->ends, piece);
+        order_add(&records->memory, &records->ends, side);
+    return true;
 }
 
-/* In its place, when the piece fits: the words are noted one by one. */
-static void overwrite(struct records *records, struct value_piece *value, struct bytes content)
+bool records_set_touch(struct records *records, uint32_t piece, uint32_t touch_s)
 {
-    size_t whole = content.size / sizeof(uint32_t) * sizeof(uint32_t);
-    uint32_t next = 0;
-    for (size_t at = 0; at < whole; at += sizeof next) {
-        memcpy(&next, content.data + at, sizeof next);
-        undo_set(&records->memory, (uint32_t *)(void *)(value->content + at), next);
-    }
-    next = 0;
-    memcpy(&next, content.data + whole, content.size - whole);
-    if (whole < content.size)
-        undo_set(&records->memory, (uint32_t *)(void *)(value->content + whole), next);
-    undo_set(&records->memory, &value->size, (uint32_t)content.size);
+    if (!touch_s && !records_value(records, piece)->side)
+        return true;
+    uint32_t side = records_need_side(records, piece);
+    if (side)
+        undo_set(&records->memory, &records_side(records, side)->touch_s, touch_s);
+    return side;
 }
 
-enum { IN_PLACE_MOST = 1024 };
-
-uint32_t records_set_content(struct records *records, uint32_t piece, struct bytes content)
+void records_spare_side(struct records *records, uint32_t piece)
 {
     struct value_piece *value = records_value(records, piece);
-    size_t need = sizeof *value + content.size;
-    int space = records_value_space(value);
-    for (uint32_t key = value->keys; key; key = records_key(records, key)->sibling)
-        records_note_change(records, space, records_key_text(records_key(records, key)));
-    undo_set(&records->memory, &value->modified_s, (uint32_t)(records->now_ms / 1000));
-    if (content.size <= IN_PLACE_MOST && pieces_size_of(need) == pieces_size(&records->memory, piece)) {
-        overwrite(records, value, content);
-        return piece;
-    }
-    uint32_t moved = take(records, space, need);
-    if (!moved)
-        return 0;
-    int64_t expires_ms = (int64_t)undo_long(value->expires);
-    records_set_expiry(records, piece, 0);
-    struct value_piece *copy = records_value(records, moved);
-    memcpy(copy, value, sizeof *value);
-    copy->size = (uint32_t)content.size;
-    if (content.size)
-        memcpy(copy->content, content.data, content.size);
-    for (uint32_t key = copy->keys; key; key = records_key(records, key)->sibling)
-        undo_set(&records->memory, &records_key(records, key)->value, moved);
-    records_set_expiry(records, moved, expires_ms);
-    give(records, space, piece);
-    return moved;
+    const struct side_piece *side = value->side ? records_side(records, value->side) : NULL;
+    if (!side || undo_long(side->expires) || side->touch_s || side->lease)
+        return;
+    records_give(records, records_value_space(records, value), value->side);
+    undo_set(&records->memory, &value->side, 0);
 }
 
 uint32_t records_need_lease(struct records *records, uint32_t piece)
 {
     struct value_piece *value = records_value(records, piece);
-    if (value->lease)
-        return value->lease;
-    uint32_t lease = take(records, records_value_space(value), sizeof(struct lease_piece));
+    uint32_t side = records_need_side(records, piece);
+    if (!side || records_side(records, side)->lease)
+        return side ? records_side(records, side)->lease : 0;
+    uint32_t lease = records_take(records, records_value_space(records, value), sizeof(struct lease_piece));
     if (!lease)
         return 0;
     *records_lease(records, lease) = (struct lease_piece){0};
-    undo_set(&records->memory, &value->lease, lease);
+    undo_set(&records->memory, &records_side(records, side)->lease, lease);
     return lease;
 }
 
 void records_drop_lease(struct records *records, uint32_t piece)
 {
     struct value_piece *value = records_value(records, piece);
-    if (value->lease)
-        give(records, records_value_space(value), value->lease);
-    undo_set(&records->memory, &value->lease, 0);
-}
-
-int records_sweep(struct records *records, int most)
-{
-    int swept = 0;
-    for (; swept < most; swept++) {
-        uint32_t first = order_first(&records->memory, &records->ends);
-        if (!first || undo_long(records_value(records, first)->expires) > (uint64_t)records->now_ms)
-            break;
-        records_remove_value(records, first);
-        records_commit(records);
-    }
-    return swept;
+    struct side_piece *side = value->side ? records_side(records, value->side) : NULL;
+    if (!side || !side->lease)
+        return;
+    records_give(records, records_value_space(records, value), side->lease);
+    undo_set(&records->memory, &side->lease, 0);
 }

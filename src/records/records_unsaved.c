@@ -33,11 +33,13 @@ static void append(struct records *records, uint32_t piece)
 
 static bool list_key(struct records *records, int space, struct bytes text)
 {
-    uint32_t piece = 0;
-    if (undo_long(records->head->unsaved_bytes) < records->mapping.size / WAITING_PART)
-        piece = pieces_take(&records->memory, &records->head->pieces, sizeof(struct key_piece) + text.size);
-    if (!piece)
+    bool is_bounded = undo_long(records->head->unsaved_bytes) < records->mapping.size / WAITING_PART;
+    size_t need = sizeof(struct key_piece) + text.size;
+    uint32_t piece = is_bounded ? pieces_take(&records->memory, &records->head->pieces, need) : 0;
+    if (!piece) {
+        records->lack = (struct room_lack){.bytes = is_bounded ? need : 0};
         return false;
+    }
     struct key_piece *key = records_key(records, piece);
     *key = (struct key_piece){.place = (uint32_t)space << 16 | (uint32_t)text.size};
     memcpy(key->text, text.data, text.size);
@@ -47,10 +49,13 @@ static bool list_key(struct records *records, int space, struct bytes text)
 
 bool records_list_unsaved(struct records *records, uint32_t value)
 {
-    const struct value_piece *owner = records_value(records, value);
+    struct value_piece *owner = records_value(records, value);
     for (uint32_t key = owner->keys; key; key = records_key(records, key)->sibling)
-        if (!list_key(records, records_value_space(owner), records_key_text(records_key(records, key))))
+        if (!list_key(records, records_value_space(records, owner),
+                      records_key_text(records_key(records, key))))
             return false;
+    if (records_is_apart(owner) && !records_is_away(owner))
+        records_set_state(records, owner, VALUE_UNSAVED);
     return true;
 }
 

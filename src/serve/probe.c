@@ -206,6 +206,8 @@ static void add_records(struct builder *out, struct records *records)
     add_metric(out, "gauge", "records_capacity_bytes", "Bytes of the memory for records.", sums.capacity);
     add_metric(out, "gauge", "records_unsaved_bytes", "Bytes of the keys of records that wait for the disk.",
                sums.unsaved);
+    add_metric(out, "gauge", "records_away", "Records whose value is on disk alone.", sums.away);
+    add_metric(out, "gauge", "records_away_bytes", "Bytes of these values.", sums.away_bytes);
     add_metric(out, "counter", "records_refused_total",
                "Commands for records that ended OUT_OF_MEMORY, of all programs of the host.", sums.refused);
 }

@@ -18,6 +18,9 @@ test_bench_spool_put_LDADD = libstampd-spool.a
 # The load of test/bench/records.
 check_PROGRAMS += test/bench/records_load
 test_bench_records_load_SOURCES = test/bench/records_load.c
+check_PROGRAMS += test/bench/records_fill
+test_bench_records_fill_SOURCES = test/bench/records_fill.c
+test_bench_records_fill_LDADD = libstampd.a $(LIBS_ALL)
 # Empty responders: the best that we know, and a plain one.
 check_PROGRAMS += test/bench/empty test/bench/prefork
 RESPONDER = test/bench/responder.c test/bench/responder.h
@@ -28,5 +31,5 @@ test_bench_prefork_SOURCES = test/bench/prefork.c $(RESPONDER)
 test_bench_prefork_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 test_bench_prefork_LDADD = libstampd.a $(LIBS_ALL)
 # Everything that test/bench/run and test/bench/count want, the programs too.
-bench: config.h all-am test/bench/constant test/bench/parsed test/bench/empty test/bench/prefork test/bench/lone test/bench/spool_put test/bench/records_load
+bench: config.h all-am test/bench/constant test/bench/parsed test/bench/empty test/bench/prefork test/bench/lone test/bench/spool_put test/bench/records_load test/bench/records_fill
 .PHONY: bench

@@ -332,13 +332,61 @@ static void a_quota_refuses_what_grows(void **state UNUSED)
         outcome = records_run(records, NS, 10000, &command, &found);
     }
     assert_int_equal(outcome, RECORDS_OUT_OF_MEMORY);
-    assert_in_range(count, 50, 120);
+    assert_in_range(count, 50, 130);
     command.key = BYTES("0");
     command.content = BYTES("short");
     assert_int_equal(records_run(records, NS, 10000, &command, &found), RECORDS_OK);
     assert_int_equal(records_run(records, NS, 100, &command, &found), RECORDS_OK);
     command.key = BYTES("new");
     assert_int_equal(records_run(records, BYTES("other"), 10000, &command, &found), RECORDS_OK);
+}
+
+static uint64_t bytes_taken(void)
+{
+    struct records_sums sums;
+    records_sum(records, NS, &sums);
+    return sums.bytes;
+}
+
+/* Ends, touch and locks are paid for by those that have them. */
+static void a_record_takes_little(void **state UNUSED)
+{
+    char content[100], key[16];
+    struct records_command command = {.deed = RECORDS_SET,
+                                      .type = RECORDS_STRING,
+                                      .content = {content, sizeof content},
+                                      .may_overwrite = true};
+    memset(content, 'x', sizeof content);
+    for (int i = 0; i < 100; i++) {
+        snprintf(key, sizeof key, "%012d", i);
+        command.key = bytes_of(key);
+        assert_int_equal(run(&command), RECORDS_OK);
+    }
+    uint64_t plain = bytes_taken();
+    assert_int_equal(plain, 100 * 176);
+    command.expires_ms = clock_present_ms() + 60000;
+    assert_int_equal(run(&command), RECORDS_OK);
+    assert_int_equal(bytes_taken(), plain + 32);
+    assert_int_equal(found.expires_ms, command.expires_ms);
+    command.touch_s = 7;
+    assert_int_equal(run(&command), RECORDS_OK);
+    command.expires_ms = 0;
+    assert_int_equal(run(&command), RECORDS_OK);
+    assert_int_equal(bytes_taken(), plain + 32);
+    assert_int_equal(found.touch_s, 7);
+    command.touch_s = 0;
+    assert_int_equal(run(&command), RECORDS_OK);
+    assert_int_equal(bytes_taken(), plain);
+    assert_int_equal(lock(key, "me", 60000), RECORDS_OK);
+    assert_true(bytes_taken() > plain + 32);
+    command.owner = BYTES("me");
+    assert_int_equal(run(&command), RECORDS_OK);
+    assert_true(bytes_taken() > plain + 32); /* the lock stands */
+    assert_int_equal(lock(key, "you", 60000), RECORDS_LOCKED);
+    assert_int_equal(
+        RUN(.deed = RECORDS_DELETE, .key = bytes_of(key), .owner = BYTES("me"), .is_immediate = true),
+        RECORDS_OK);
+    assert_int_equal(bytes_taken(), 99 * 176);
 }
 
 static void what_has_expired_makes_room(void **state UNUSED)
@@ -472,6 +520,7 @@ int main(void)
         TEST(it_is_known_what_a_namespace_has),
         TEST(a_lock_is_of_a_device_and_an_inode),
         TEST(a_quota_refuses_what_grows),
+        TEST(a_record_takes_little),
         TEST(what_has_expired_makes_room),
         TEST(a_state_is_obeyed),
         TEST(a_change_is_waited_for),

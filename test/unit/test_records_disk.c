@@ -1,5 +1,5 @@
 /* test_records_disk: records that are kept on disk, beside the deaths of those who change them. */
-#include "records_fixture.h"
+#include "records_disk_fixture.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,55 +12,6 @@
 #include "base/crash.h"
 #include "disk_writer.h"
 #include "edge/mapping.h"
-#include "records/records_save.h"
-
-enum { DISK_BYTES = 8 << 20 };
-
-static char problem[600];
-
-static bool bring(size_t bytes)
-{
-    char folder[200];
-    snprintf(folder, sizeof folder, "%s", folder_path("disk"));
-    *problem = 0;
-    return records_save_into(records, folder, bytes, problem, sizeof problem);
-}
-
-static int set_up_disk(void **state)
-{
-    set_up(state);
-    assert_true(bring(DISK_BYTES));
-    return 0;
-}
-
-/* All processes stop, and start: the memory is lost. */
-static void restart(void)
-{
-    records_check(records);
-    records_close(records);
-    records = open_at(BYTES_SMALL);
-    if (!bring(DISK_BYTES))
-        fail_msg("%s", problem);
-    records_check(records);
-}
-
-/* A command, and the wait that belongs to it. */
-static enum records_outcome keep(const struct records_command *command)
-{
-    enum records_outcome outcome = run(command);
-    assert_true(records_save(records, found.saving));
-    return outcome;
-}
-
-#define KEEP(...) keep(&(struct records_command){__VA_ARGS__})
-
-static void keep_text(const char *key, const char *text)
-{
-    assert_int_equal(KEEP(.deed = RECORDS_SET, .key = bytes_of(key), .type = RECORDS_STRING,
-                          .content = bytes_of(text), .may_overwrite = true, .is_persisted = true),
-                     RECORDS_OK);
-    assert_true(found.is_persisted);
-}
 
 static void what_is_persisted_comes_back(void **state UNUSED)
 {
@@ -191,7 +142,7 @@ static void a_process_without_a_folder_saves_nothing(void **state UNUSED)
     expect("key", "sa");
 }
 
-/* The disk has less room than the memory, and the memory then less than the disk. */
+/* The disk has less room than the memory. */
 static void a_full_disk_is_said(void **state UNUSED)
 {
     static char large[20000];
@@ -217,16 +168,35 @@ static void a_full_disk_is_said(void **state UNUSED)
     keep_text("small", "fits");
     records_check(records);
     records_close(records);
-    records = open_at(BYTES_SMALL);
-    assert_false(bring(3 << 19));
-    assert_non_null(strstr(problem, "records_mb is too small"));
-    records_close(records);
     records = open_at(BYTES_SMALL * 4);
     assert_true(bring(3 << 19));
     expect("small", "fits");
     expect(last, NULL);
     assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("0")), RECORDS_OK);
     assert_int_equal(found.content.size, sizeof large);
+}
+
+/* What is always in memory of each record is more than the memory. */
+static void a_memory_that_is_too_small_is_said(void **state UNUSED)
+{
+    records_check(records);
+    records_close(records);
+    records = open_at(BYTES_SMALL * 2);
+    assert_true(bring(DISK_BYTES));
+    for (int i = 0; i < 12000; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", i);
+        assert_int_equal(RUN(.deed = RECORDS_SET, .key = bytes_of(key), .type = RECORDS_VOID,
+                             .content = BYTES(""), .is_persisted = true),
+                         RECORDS_OK);
+        if (i % 1000 == 999)
+            assert_true(records_save(records, found.saving));
+    }
+    records_check(records);
+    records_close(records);
+    records = open_at(BYTES_SMALL);
+    assert_false(bring(DISK_BYTES));
+    assert_non_null(strstr(problem, "records_mb is too small"));
 }
 
 static void what_waits_for_long_is_bounded(void **state UNUSED)
@@ -454,6 +424,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_a_folder_nothing_is_persisted, set_up, tear_down),
         TEST(a_process_without_a_folder_saves_nothing),
         TEST(a_full_disk_is_said),
+        TEST(a_memory_that_is_too_small_is_said),
         TEST(what_waits_for_long_is_bounded),
         TEST(a_writer_that_stands_still_holds_others_up_for_ten_seconds),
         TEST(a_damaged_folder_is_refused),

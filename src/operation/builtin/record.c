@@ -148,13 +148,17 @@ static void add_record(struct record_work *work, struct record_page *page, struc
     struct builder *body = work->attempt->reply->body;
     struct records_found found;
     command->key = page->last;
-    if (records_run(work->records, work->attempt->call->ns, work->quota, command, &found) != RECORDS_OK)
+    enum records_outcome outcome =
+        records_run(work->records, work->attempt->call->ns, work->quota, command, &found);
+    if (outcome != RECORDS_OK && outcome != RECORDS_NOT_READ)
         return; /* gone meanwhile, or worked on */
     if (found.saving)
         note_saving(work, &found, page->state_at);
     builder_printf(body, "%s{\"key\":", page->count++ ? "," : "");
     json_add_string(body, found.key);
     record_write(body, &found);
+    if (outcome == RECORDS_NOT_READ)
+        builder_add_text(body, ",\"state\":\"NOT_READ\"");
     builder_add_text(body, "}");
 }
 

@@ -21,6 +21,7 @@ static const enum stampd_record_state states[RECORDS_OUTCOMES] = {
     [RECORDS_NO_DISK] = STAMPD_RECORD_NO_DISK,
     [RECORDS_NOT_SAVED] = STAMPD_RECORD_NOT_SAVED,
     [RECORDS_WORKED_ON] = STAMPD_RECORD_WORKED_ON,
+    [RECORDS_NOT_READ] = STAMPD_RECORD_NOT_READ,
     /* No call asks for what ends so. */
     [RECORDS_TOO_MANY_KEYS] = STAMPD_RECORD_FAILED,
 };

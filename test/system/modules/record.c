@@ -7,7 +7,7 @@
 
 static const char *const words[] = {"OK",         "NOT_FOUND",  "NOT_FREE",     "OLDER",         "LOCKED",
                                     "NOT_LOCKED", "WRONG_TYPE", "OUT_OF_RANGE", "OUT_OF_MEMORY", "BUSY",
-                                    "FAILED",     "NO_DISK",    "NOT_SAVED",    "WORKED_ON"};
+                                    "FAILED",     "NO_DISK",    "NOT_SAVED",    "WORKED_ON",     "NOT_READ"};
 static const char *const deeds[] = {"get",        "set", "add",      "delete", "lock", "unlock", "odd",
                                     "add_number", "not", "truncate", "rename", "work", NULL};
 

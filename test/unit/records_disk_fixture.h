@@ -1,0 +1,59 @@
+/* records_disk_fixture: records that are kept on disk, in a folder of their own, for the tests of them. */
+#ifndef STAMPD_TEST_RECORDS_DISK_FIXTURE_H
+#define STAMPD_TEST_RECORDS_DISK_FIXTURE_H
+
+#include "records_fixture.h"
+
+#include <stdio.h>
+
+#include "records/records_save.h"
+
+enum { DISK_BYTES = 64 << 20 };
+
+static char problem[600];
+
+static UNUSED bool bring(size_t bytes)
+{
+    char folder[200];
+    snprintf(folder, sizeof folder, "%s", folder_path("disk"));
+    *problem = 0;
+    return records_save_into(records, folder, bytes, problem, sizeof problem);
+}
+
+static UNUSED int set_up_disk(void **state)
+{
+    set_up(state);
+    assert_true(bring(DISK_BYTES));
+    return 0;
+}
+
+/* All processes stop, and start: the memory is lost. */
+static UNUSED void restart(void)
+{
+    records_check(records);
+    records_close(records);
+    records = open_at(BYTES_SMALL);
+    if (!bring(DISK_BYTES))
+        fail_msg("%s", problem);
+    records_check(records);
+}
+
+/* A command, and the wait that belongs to it. */
+static UNUSED enum records_outcome keep(const struct records_command *command)
+{
+    enum records_outcome outcome = run(command);
+    assert_true(records_save(records, found.saving));
+    return outcome;
+}
+
+#define KEEP(...) keep(&(struct records_command){__VA_ARGS__})
+
+static UNUSED void keep_text(const char *key, const char *text)
+{
+    assert_int_equal(KEEP(.deed = RECORDS_SET, .key = bytes_of(key), .type = RECORDS_STRING,
+                          .content = bytes_of(text), .may_overwrite = true, .is_persisted = true),
+                     RECORDS_OK);
+    assert_true(found.is_persisted);
+}
+
+#endif
