@@ -11,6 +11,7 @@
 #include "store/schema_cache.h"
 #include "store/store_cache.h"
 #include "store/store_long.h"
+#include "store/store_sealing.h"
 #include "edge/pg_pipeline.h"
 
 enum { PREPARED_MOST = 64 };
@@ -164,21 +165,62 @@ static void read_page(const struct search *search, struct arena *arena, const st
     }
 }
 
+/* Where ids are encrypted: the ids of the search as they are stored.  Only equality is the same for both. */
+static enum fault seal_ids(const struct data_keys *keys, struct arena *arena, struct search *search)
+{
+    struct bytes class = search->class->name;
+    if (!data_keys_encrypts_ids(keys, class))
+        return FAULT_NONE;
+    search->after_id = data_keys_seal_id(keys, arena, class, search->after_id);
+    for (size_t i = 0; i < search->count; i++) {
+        struct search_condition *condition = &search->conditions[i];
+        if (condition->field)
+            continue;
+        if (condition->test != SEARCH_EQ)
+            return FAULT_OENCRYPTED;
+        condition->values[0].text = data_keys_seal_id(keys, arena, class, condition->values[0].text);
+    }
+    return FAULT_NONE;
+}
+
+/* Of an encrypted namespace: the ids and the items as they were written. */
+static enum fault open_found(struct store *store, int ns, struct arena *arena, const struct search *search,
+                             struct search_page *page)
+{
+    enum fault fault = FAULT_NONE;
+    for (size_t i = 0; i < page->count && !fault; i++) {
+        struct search_found *found = &page->found[i];
+        struct header header = {.class = search->class->name};
+        fault = store_sealing_open_id(store, ns, arena, header.class, &found->id);
+        header.id = found->id;
+        if (!fault && search->wants_items)
+            fault = store_sealing_open_item(store, ns, arena, &header, &found->item);
+    }
+    return fault;
+}
+
 enum fault store_search(struct store *store, int ns, struct arena *arena, const struct search *search,
                         struct search_page *page_r)
 {
     struct builder sql = {0};
     struct pg_params params;
     struct pg_result *result = NULL;
+    struct search sealed = *search;
+    struct pg *pg;
+    enum fault fault = store_sealing_use(store, ns, &pg);
+    if (!fault)
+        fault = seal_ids(store_sealing_keys(store, ns), arena, &sealed);
+    if (fault)
+        return fault;
     pg_params_start(&params, arena);
-    search_compose(search, &sql, &params);
+    search_compose(&sealed, &sql, &params);
     const char *text = arena_copy(arena, sql.data, sql.size);
     builder_free(&sql);
-    enum fault fault = store_long_run(store, ns, 0, run,
-                                      &(struct text_run){.sql = text, .params = &params, .result = &result});
+    fault = store_long_run(store, ns, 0, run,
+                           &(struct text_run){.sql = text, .params = &params, .result = &result});
     if (!fault)
         read_page(search, arena, result, page_r);
-    return fault;
+    return fault ? fault : open_found(store, ns, arena, search, page_r);
 }
 
 /* --- selects of applications --------------------------------------------------------------------- */
