@@ -14,7 +14,39 @@ comment on column stampd.data_key.site is 'Beginning of a digest of the site key
 comment on column stampd.data_key.wrapped is 'The key, encrypted under the site key.';
 grant select on stampd.data_key to stampd;
 
-create function stampd.data_key_add(of_id bigint, of_site text, given text) returns boolean
+create table stampd.encrypted_id (
+  class text collate "C" primary key check (class ~ '^[A-Z][A-Za-z0-9]{0,15}$' and class <> 'Account')
+);
+comment on table stampd.encrypted_id is
+  'Classes whose ids are encrypted too, since the namespace was made.  Never change it: servers would take stored ids for those of documents.';
+grant select on stampd.encrypted_id to stampd;
+
+create function stampd.id_is_encrypted(class text, id text, classes text[]) returns boolean language sql immutable parallel safe as $$
+  select class <> all (classes) or id ~ '^~[A-Za-z0-9_-]{23,}$'
+$$;
+comment on function stampd.id_is_encrypted(text, text, text[]) is
+  'Is the id what servers make of one of these classes?  True for all others.';
+
+create function stampd.encrypt_ids(of_classes text[]) returns void
+  language plpgsql volatile set search_path = stampd, pg_temp as $$
+declare
+  held   text;
+  listed constant text := quote_literal(of_classes::text) || '::text[]';
+begin
+  insert into encrypted_id (class) select distinct c.class from unnest(of_classes) c(class);
+  -- Rows of member and unique_value have ids of rows of doc.
+  foreach held in array array['doc', 'item', 'expiry', 'blob_ref'] loop
+    execute format('alter table %I add constraint encrypted_ids check (stampd.id_is_encrypted(class, id, %s))', held, listed);
+  end loop;
+  execute format('alter table schema_fill add constraint encrypted_ids check (after = %L or stampd.id_is_encrypted(class, after, %s))',
+                 '', listed);
+  execute format('alter table subscription_definition add constraint encrypted_ids check (not starts_with(key, %L) or '
+                 'stampd.id_is_encrypted(split_part(substr(key, 2), %L, 1), substr(key, strpos(key, %L) + 2), %s))',
+                 'd', '/@', '/@', listed);
+end $$;
+comment on function stampd.encrypt_ids(text[]) is 'From now on the ids of these classes are encrypted; the namespace is empty.';
+
+create function stampd.data_key_add(of_id bigint, of_site text, given text, id_classes text[] default '{}') returns boolean
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 declare
   refused text;
@@ -37,7 +69,7 @@ begin
       check (param like '~%' and result like '~%');
     alter table cron add constraint encrypted_namespace check (param = '{}');
     alter table idempotency add constraint encrypted_namespace
-      check (substring(answer for 1) = '~'::bytea);
+      check (substring(answer for 1) = '~'::bytea and versions_after like '~%');
     alter table subscription_definition add constraint encrypted_namespace check (def like '~%');
     alter table subscription add constraint encrypted_namespace
       check (endpoint like '~%' and p256dh like '~%' and auth like '~%' and context like '~%' and credential like '~%');
@@ -48,12 +80,20 @@ begin
     foreach refused in array array['copy_due', 'owner_property', 'sight_place'] loop
       execute format('alter table %I add constraint encrypted_namespace check (false)', refused);
     end loop;
+    if id_classes <> '{}' then
+      perform encrypt_ids(id_classes);
+    end if;
+  elsif id_classes <> '{}' then
+    raise exception 'ids are encrypted from the creation of a namespace' using errcode = '55000';
   end if;
   insert into data_key (id, site, wrapped) values (of_id, of_site, given);
   -- Servers read the keys again with the schema.
   update schema set number = number + 1 where one and of_id > 1;
   return true;
 end $$;
-comment on function stampd.data_key_add(bigint, text, text) is
-  'Adds a wrapped data key under the next id; false: there is one already.  The first encrypts the namespace, which must be empty.';
-revoke execute on function stampd.data_key_add(bigint, text, text) from public;
+comment on function stampd.data_key_add(bigint, text, text, text[]) is
+  'Adds a wrapped data key under the next id; false: there is one already.  The first encrypts the namespace, which must be empty, and '
+  'the ids of these classes.';
+revoke execute on function stampd.data_key_add(bigint, text, text, text[]), stampd.encrypt_ids(text[]),
+  stampd.id_is_encrypted(text, text, text[]) from public;
+grant execute on function stampd.id_is_encrypted(text, text, text[]) to stampd;

@@ -3,6 +3,7 @@
 #include "control/cmd_ns.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "control/files/stored_files.h"
@@ -13,6 +14,7 @@
 #include "control/resource_store.h"
 #include "control/ns_database.h"
 #include "edge/blob_store.h"
+#include "model/item.h"
 
 struct creation {
     struct control *control;
@@ -20,7 +22,8 @@ struct creation {
     const char *database; /* wanted; NULL: the recorded or the usual one */
     const char *access;   /* wanted; NULL: the recorded one or closed */
     bool is_encrypted;
-    struct bytes text; /* recorded */
+    const char *id_classes; /* wanted, separated by commas; NULL: none, or those that it has */
+    struct bytes text;      /* recorded */
 };
 
 /* --- create --- */
@@ -132,13 +135,70 @@ static bool join_role(struct creation *creation, struct pg *pg)
     return strcmp(role, "stampd") == 0 || ns_database_execute(pg, "grant stampd to ", role, "");
 }
 
-/* Before anything is stored. */
+static bool check_id_classes(const char *list)
+{
+    struct bytes rest = bytes_of(list);
+    do {
+        struct bytes class = bytes_cut(&rest, ',');
+        if (!item_is_class_name(class) || bytes_equal(class, BYTES("Account"))) {
+            message_print(
+                "ns create: --encrypted-ids %s: expected names of classes of documents, separated by "
+                "commas; those of Account cannot be encrypted",
+                list);
+            return false;
+        }
+    } while (rest.size);
+    return true;
+}
+
+static int compare_classes(const void *a, const void *b)
+{
+    return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
+}
+
+/* The classes separated by blanks, in order, as data_keys.h has them. */
+static const char *order_id_classes(struct arena *arena, const char *list)
+{
+    struct bytes rest = bytes_of(list ? list : "");
+    struct bytes *classes = ARENA_ARRAY(arena, struct bytes, rest.size + 1);
+    size_t count = 0;
+    struct builder text = {0};
+    while (rest.size)
+        classes[count++] = bytes_cut(&rest, ',');
+    qsort(classes, count, sizeof *classes, compare_classes);
+    for (size_t i = 0; i < count; i++) {
+        if (i && bytes_equal(classes[i], classes[i - 1]))
+            continue;
+        if (text.size)
+            builder_add_text(&text, " ");
+        builder_add_bytes(&text, classes[i]);
+    }
+    const char *ordered = arena_copy(arena, text.size ? text.data : "", text.size);
+    builder_free(&text);
+    return ordered;
+}
+
+/* Before anything is stored.  Ids are encrypted from then on, or never: servers read stored ones by the list.
+ */
 static bool encrypt(struct creation *creation, struct pg *pg)
 {
+    struct control *control = creation->control;
     struct data_keys *keys;
     if (!creation->is_encrypted)
         return true;
-    return ns_keys_read(creation->control, pg, &keys) && (keys->count || ns_keys_add(creation->control, pg));
+    const char *wanted = order_id_classes(control->arena, creation->id_classes);
+    if (!ns_keys_read(control, pg, &keys))
+        return false;
+    if (!keys->count)
+        return ns_keys_add(control, pg, wanted);
+    if (!creation->id_classes || strcmp(wanted, keys->id_classes) == 0)
+        return true;
+    message_print("%s: the namespace exists, and %s%s: that cannot be changed; export it, and import it into "
+                  "another one",
+                  creation->code,
+                  *keys->id_classes ? "its ids are encrypted of " : "its ids are not encrypted",
+                  keys->id_classes);
+    return false;
 }
 
 static bool fill_database(struct creation *creation, struct pg **pg_r)
@@ -233,6 +293,10 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
         {.name = "encrypted",
          .help = "Encrypt its contents, under the site key (site_key_file).",
          .flag = &creation.is_encrypted},
+        {.name = "encrypted-ids",
+         .argument = "CLASS[,CLASS…]",
+         .help = "Encrypt the ids of the documents of these classes, too.  It cannot be changed later.",
+         .text = &creation.id_classes},
         CONTROL_ADMIN_LINE(control),
         NS_MAP_LINES(&map),
     };
@@ -252,6 +316,12 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
         message_print("ns create: --encrypted: z cannot be encrypted");
         return CONTROL_WRONG;
     }
+    if (creation.id_classes && !creation.is_encrypted) {
+        message_print("ns create: --encrypted-ids: expected with --encrypted");
+        return CONTROL_WRONG;
+    }
+    if (creation.id_classes && !check_id_classes(creation.id_classes))
+        return CONTROL_WRONG;
     if (!control_load_settings(control) || !create(&creation, &map))
         return CONTROL_FAILED;
     printf("%s: ready, database %s\n", creation.code, creation.database);

@@ -9,7 +9,7 @@
 #include "control/record.h"
 #include "control/schema/schema_plan.h"
 
-static bool print_keys(struct control *control, struct pg *pg, bool is_json)
+static bool print_keys(struct control *control, struct pg *pg, const struct data_keys *keys, bool is_json)
 {
     struct pg_result *rows;
     if (!control_query(control, pg, "reading the data keys",
@@ -24,12 +24,15 @@ static bool print_keys(struct control *control, struct pg *pg, bool is_json)
             record_add_i64(&record, "id", pg_get_i64(rows, row, 0));
             record_add_word(&record, "site", arena_copy(control->arena, site.data, site.size));
             record_add_word(&record, "made", arena_copy(control->arena, made.data, made.size));
+            record_add_word(&record, "encryptedIds", keys->id_classes);
             record_print(&record);
         } else {
             printf("%lld  made %.*s  under site key %.*s\n", (long long)pg_get_i64(rows, row, 0),
                    (int)made.size, made.data, (int)site.size, site.data);
         }
     }
+    if (!is_json && *keys->id_classes)
+        printf("ids are encrypted of %s\n", keys->id_classes);
     return true;
 }
 
@@ -82,8 +85,8 @@ int cmd_ns_keys(struct control *control, int argc, char **argv)
                       words[0]);
         return CONTROL_FAILED;
     }
-    if ((is_wrap && !ns_keys_wrap(control, target.pg)) || (is_new && !ns_keys_add(control, target.pg)) ||
-        (is_again && !reseal(control, &target)) || !print_keys(control, target.pg, is_json))
+    if ((is_wrap && !ns_keys_wrap(control, target.pg)) || (is_new && !ns_keys_add(control, target.pg, "")) ||
+        (is_again && !reseal(control, &target)) || !print_keys(control, target.pg, keys, is_json))
         return CONTROL_FAILED;
     return CONTROL_DONE;
 }

@@ -46,7 +46,7 @@ bool ns_keys_read(struct control *control, struct pg *pg, struct data_keys **key
     return false;
 }
 
-bool ns_keys_add(struct control *control, struct pg *pg)
+bool ns_keys_add(struct control *control, struct pg *pg, const char *id_classes)
 {
     struct pg_result *rows;
     struct pg_params params;
@@ -71,8 +71,10 @@ bool ns_keys_add(struct control *control, struct pg *pg)
     pg_params_add_text(&params, bytes_of(site_key_mark()));
     pg_params_add_text(&params, site_key_wrap(control->arena, database, id, secret));
     explicit_bzero(secret, sizeof secret);
+    pg_params_add_text(&params, bytes_of(id_classes));
     if (!control_query(control, pg, "adding a data key",
-                       "select stampd.data_key_add($1::bigint, $2::text, $3::text)", &params, &rows))
+                       "select stampd.data_key_add($1::bigint, $2::text, $3::text, string_to_array($4, ' '))",
+                       &params, &rows))
         return false;
     if (!pg_get_bool(rows, 0, 0))
         message_print("another data key was added meanwhile: try again");

@@ -11,8 +11,9 @@ MUST_USE bool ns_keys_load_site(struct control *control);
 /* The data keys of the database, freed with the arena; none: it is not encrypted.  On failure, as with
  * another site key, reports why. */
 MUST_USE bool ns_keys_read(struct control *control, struct pg *pg, struct data_keys **keys_r);
-/* Adds a new data key; the first one encrypts the namespace.  On failure reports why. */
-MUST_USE bool ns_keys_add(struct control *control, struct pg *pg);
+/* Adds a new data key.  The first one encrypts the namespace, and the ids of these classes, separated by
+ * blanks; later ones have none: "".  On failure reports why. */
+MUST_USE bool ns_keys_add(struct control *control, struct pg *pg, const char *id_classes);
 /* Wraps all data keys under the present site key.  On failure reports why. */
 MUST_USE bool ns_keys_wrap(struct control *control, struct pg *pg);
 /* Seals items again that are not under the newest data key, or show another part than the schema asks for

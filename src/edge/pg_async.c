@@ -10,6 +10,8 @@
 struct async {
     const char *statement; /* sent, not yet answered; NULL: none */
     int64_t deadline_ms;   /* of the answer, or of connecting */
+    const struct pg_statement *translated;
+    struct pg_params params;
 };
 
 static struct async *async_of(struct pg *pg)
@@ -53,10 +55,11 @@ enum fault pg_async_send(struct pg *pg, const struct pg_statement *statement, co
         return FAULT_XAWAY;
     if (!pg_params_fit(params))
         return FAULT_ALIMIT;
-    if (!PQsendQueryParams(pg_connection(pg), statement->sql, params->count, NULL, params->values,
-                           params->lengths, pg_formats, 1))
+    const struct pg_params *sent = pg_translate_params(pg, statement, params);
+    if (!PQsendQueryParams(pg_connection(pg), statement->sql, sent->count, NULL, sent->values, sent->lengths,
+                           pg_formats, 1))
         return pg_note_loss(pg, statement->name);
-    *async_of(pg) = (struct async){statement->name, pg_answer_deadline_ms(pg)};
+    *async_of(pg) = (struct async){statement->name, pg_answer_deadline_ms(pg), statement, *params};
     return FAULT_NONE;
 }
 
@@ -93,6 +96,8 @@ enum pg_progress pg_async_receive(struct pg *pg, struct arena *arena, struct pg_
     enum pg_progress progress = take(pg, arena, result_r, fault_r);
     if (progress == PG_DONE) {
         async->statement = NULL;
+        if (!*fault_r)
+            *fault_r = pg_translate_rows(pg, async->translated, &async->params, *result_r);
         return *fault_r ? PG_FAILED : PG_DONE;
     }
     if (progress == PG_FAILED)

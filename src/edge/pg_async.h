@@ -11,7 +11,8 @@ enum pg_progress { PG_DONE, PG_FAILED, PG_WAITS_TO_READ, PG_WAITS_TO_WRITE };
 struct pg *pg_async_start(const struct pg_options *options) __attribute__((returns_nonnull));
 /* Continues with the same options.  PG_FAILED: as pg_open fails, but a missing database is FAULT_XAWAY. */
 enum pg_progress pg_async_connect(struct pg *pg, const struct pg_options *options, enum fault *fault_r);
-/* Sends one unprepared statement; nothing else may be in progress.  Waits to write. */
+/* Sends one unprepared statement, whose parameters live until its answer is complete; nothing else may be in
+ * progress.  Waits to write. */
 MUST_USE enum fault pg_async_send(struct pg *pg, const struct pg_statement *statement,
                                   const struct pg_params *params);
 /* Continues to receive.  The caller clears `result_r` and `fault_r` before the first step and passes the same

@@ -141,6 +141,63 @@ void pg_params_add_same(struct pg_params *params, const struct pg_params *other,
     add_value(params, other->values[index], (size_t)other->lengths[index]);
 }
 
+/* --- parameters that were added --- */
+
+static void set_value(struct pg_params *params, int index, const struct pg_params *other)
+{
+    assert(index >= 0 && index < params->count && other->count == 1);
+    params->bytes += other->bytes - (size_t)params->lengths[index];
+    params->values[index] = other->values[0];
+    params->lengths[index] = other->lengths[0];
+}
+
+void pg_params_set_text(struct pg_params *params, int index, struct bytes text)
+{
+    struct pg_params one;
+    pg_params_start(&one, params->arena);
+    pg_params_add_text(&one, text);
+    set_value(params, index, &one);
+}
+
+void pg_params_set_text_array(struct pg_params *params, int index, const struct bytes *values, size_t count)
+{
+    struct pg_params one;
+    pg_params_start(&one, params->arena);
+    pg_params_add_text_array(&one, values, count);
+    set_value(params, index, &one);
+}
+
+struct bytes pg_params_text(const struct pg_params *params, int index)
+{
+    assert(index >= 0 && index < params->count);
+    return (struct bytes){params->values[index], (size_t)params->lengths[index]};
+}
+
+static int32_t take_i32(const char **at)
+{
+    uint32_t wire;
+    memcpy(&wire, *at, sizeof wire);
+    *at += sizeof wire;
+    return (int32_t)be32toh(wire);
+}
+
+struct bytes *pg_params_text_array(const struct pg_params *params, int index, size_t *count_r)
+{
+    assert(index >= 0 && index < params->count && params->lengths[index] >= ARRAY_EMPTY_HEAD);
+    const char *at = params->values[index];
+    bool has_elements = take_i32(&at) != 0;
+    at += 2 * sizeof(int32_t);
+    *count_r = has_elements ? (size_t)take_i32(&at) : 0;
+    at += has_elements ? sizeof(int32_t) : 0;
+    struct bytes *texts = ARENA_ARRAY(params->arena, struct bytes, *count_r);
+    for (size_t i = 0; i < *count_r; i++) {
+        int32_t size = take_i32(&at);
+        texts[i] = size < 0 ? NO_BYTES : (struct bytes){at, (size_t)size};
+        at += size < 0 ? 0 : size;
+    }
+    return texts;
+}
+
 bool pg_params_fit(const struct pg_params *params)
 {
     return params->bytes <= message_limit;

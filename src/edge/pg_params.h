@@ -25,6 +25,12 @@ void pg_params_add_text_array(struct pg_params *params, const struct bytes *valu
 void pg_params_add_bool_array(struct pg_params *params, const bool *values, size_t count);
 /* Adds parameter `index` (from 0) of another statement, encoded once for both. */
 void pg_params_add_same(struct pg_params *params, const struct pg_params *other, int index);
+/* Replaces parameter `index` (from 0) by an own one, in the arena. */
+void pg_params_set_text(struct pg_params *params, int index, struct bytes text);
+void pg_params_set_text_array(struct pg_params *params, int index, const struct bytes *values, size_t count);
+/* A parameter that was added as a text, or as an array of texts: slices of its values. */
+struct bytes pg_params_text(const struct pg_params *params, int index);
+struct bytes *pg_params_text_array(const struct pg_params *params, int index, size_t *count_r);
 /* PostgreSQL accepts less than 1 GiB in one message; parameters that do not fit must not be sent in a
  * pipeline. */
 MUST_USE bool pg_params_fit(const struct pg_params *params);

@@ -17,6 +17,13 @@ struct parse {
     size_t index; /* in the table of statements prepared on use */
 };
 
+/* A statement whose rows are to be translated. */
+struct translated {
+    int place; /* index in the pipeline */
+    const struct pg_statement *statement;
+    struct pg_params params;
+};
+
 struct pipeline {
     struct arena *arena; /* NULL: none is open */
     int count;
@@ -27,6 +34,8 @@ struct pipeline {
     bool *is_prepared;    /* of each of the table */
     struct parse *parses; /* of the pipeline; room for the whole table */
     int parse_count;
+    struct translated *translated; /* in the arena */
+    size_t translated_count, translated_room;
 };
 
 static void end_pipelines(void *pointer)
@@ -226,9 +235,34 @@ enum fault pg_pipeline_begin(struct pg *pg, struct arena *arena)
         return FAULT_XAWAY;
     pipeline->arena = arena;
     pipeline->count = pipeline->parse_count = 0;
+    pipeline->translated = NULL;
+    pipeline->translated_count = pipeline->translated_room = 0;
     pipeline->is_lost = false;
     pg_set_busy(pg, true);
     return FAULT_NONE;
+}
+
+/* Returns the parameters as they are to be sent. */
+static const struct pg_params *translate(struct pg *pg, struct pipeline *pipeline,
+                                         const struct pg_statement *statement, const struct pg_params *params)
+{
+    if (!pg_is_translated(pg))
+        return params;
+    ARENA_GROW(pipeline->arena, pipeline->translated, pipeline->translated_count, pipeline->translated_room);
+    pipeline->translated[pipeline->translated_count++] =
+        (struct translated){pipeline->count, statement, *params};
+    return pg_translate_params(pg, statement, params);
+}
+
+static enum fault translate_rows(struct pg *pg, const struct pipeline *pipeline,
+                                 struct pg_result *const *results)
+{
+    enum fault fault = FAULT_NONE;
+    for (size_t i = 0; i < pipeline->translated_count && !fault; i++) {
+        const struct translated *one = &pipeline->translated[i];
+        fault = pg_translate_rows(pg, one->statement, &one->params, results[one->place]);
+    }
+    return fault;
 }
 
 void pg_pipeline_add(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params)
@@ -238,9 +272,10 @@ void pg_pipeline_add(struct pg *pg, const struct pg_statement *statement, const 
     parse_in_pipeline(pg, pipeline, statement);
     if (pipeline->count < PIPELINE_NAMES)
         pipeline->names[pipeline->count] = statement->name;
+    const struct pg_params *sent = translate(pg, pipeline, statement, params);
     pipeline->count++;
-    if (!pipeline->is_lost && !PQsendQueryPrepared(pg_connection(pg), statement->name, params->count,
-                                                   params->values, params->lengths, pg_formats, 1))
+    if (!pipeline->is_lost && !PQsendQueryPrepared(pg_connection(pg), statement->name, sent->count,
+                                                   sent->values, sent->lengths, pg_formats, 1))
         pipeline->is_lost = true;
 }
 
@@ -297,8 +332,8 @@ void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdi
     }
     if (!PQexitPipelineMode(pg_connection(pg)))
         (void)pg_note_loss(pg, "pipeline");
-    if (!refusal)
-        verdict_r->fault = FAULT_NONE;
     verdict_r->outcome = refusal ? PG_REFUSED : PG_COMMITTED;
     verdict_r->results = refusal ? NULL : (struct pg_result **)results;
+    if (!refusal)
+        verdict_r->fault = translate_rows(pg, pipeline, verdict_r->results);
 }

@@ -12,7 +12,8 @@ enum pg_outcome {
 struct pg_verdict {
     enum pg_outcome outcome;
     int failed;                 /* refused: which statement, from 0 */
-    enum fault fault;           /* refused: from SQLSTATE; unknown: XAWAY, or XTIME on a timeout */
+    enum fault fault;           /* refused: from SQLSTATE; unknown: XAWAY, or XTIME on a timeout; committed:
+                                   that of reading the rows (pg_translation.h) */
     char sqlstate[6];           /* refused */
     const char *detail;         /* refused: DETAIL, in the arena; may be NULL */
     const char *constraint;     /* refused: its name, in the arena; may be NULL */

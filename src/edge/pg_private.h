@@ -29,7 +29,7 @@ void pg_set_busy(struct pg *pg, bool is_busy);
 
 /* What one kind of use keeps with the connection: begins as zeros on its first use; `end` frees it when the
  * connection is closed. */
-enum pg_use { PG_USE_PIPELINE, PG_USE_STREAM, PG_USE_ASYNC, PG_USE_COPY, PG_USES };
+enum pg_use { PG_USE_PIPELINE, PG_USE_STREAM, PG_USE_ASYNC, PG_USE_COPY, PG_USE_TRANSLATION, PG_USES };
 void *pg_state(struct pg *pg, enum pg_use use, size_t size, void (*end)(void *))
     __attribute__((returns_nonnull));
 
@@ -70,6 +70,14 @@ enum fault pg_connect_judge(struct pg *pg, const struct pg_options *options);
 extern const int pg_formats[PG_PARAMETERS_MAX];
 /* Prepares a statement of the table on its first use; does nothing for others.  Not inside a pipeline. */
 MUST_USE enum fault pg_pipeline_prepare_used(struct pg *pg, const struct pg_statement *statement);
+
+/* --- translation (pg_translation.c) --- */
+bool pg_is_translated(struct pg *pg);
+/* The parameters as they are to be sent; then the rows, which may be NULL, as the caller gets them. */
+const struct pg_params *pg_translate_params(struct pg *pg, const struct pg_statement *statement,
+                                            const struct pg_params *params);
+MUST_USE enum fault pg_translate_rows(struct pg *pg, const struct pg_statement *statement,
+                                      const struct pg_params *params, struct pg_result *rows);
 
 /* --- single statements (pg_run.c) --- */
 /* Sends a prepared statement, whose results are to be read. */

@@ -49,8 +49,9 @@ enum fault pg_run_send(struct pg *pg, const struct pg_statement *statement, cons
     enum fault fault = pg_pipeline_prepare_used(pg, statement);
     if (fault)
         return fault;
-    if (!PQsendQueryPrepared(pg_connection(pg), statement->name, params->count, params->values,
-                             params->lengths, pg_formats, 1))
+    const struct pg_params *sent = pg_translate_params(pg, statement, params);
+    if (!PQsendQueryPrepared(pg_connection(pg), statement->name, sent->count, sent->values, sent->lengths,
+                             pg_formats, 1))
         return pg_note_loss(pg, statement->name);
     return FAULT_NONE;
 }
@@ -73,7 +74,7 @@ enum fault pg_run(struct pg *pg, const struct pg_statement *statement, const str
     }
     pg_defer_clear(params->arena, result);
     *result_r = (struct pg_result *)result;
-    return FAULT_NONE;
+    return pg_translate_rows(pg, statement, params, *result_r);
 }
 
 enum fault pg_finish(struct pg *pg, ExecStatusType copy, const char *what)

@@ -8,6 +8,8 @@
 struct stream {
     const char *statement; /* NULL: none */
     PGresult *row;         /* the last one; NULL: none */
+    const struct pg_statement *translated;
+    struct pg_params params;
 };
 
 static void end_stream(void *pointer)
@@ -31,6 +33,8 @@ enum fault pg_stream_begin(struct pg *pg, const struct pg_statement *statement,
     if (!PQsetSingleRowMode(pg_connection(pg)))
         return pg_note_loss(pg, statement->name);
     stream_of(pg)->statement = statement->name;
+    stream_of(pg)->translated = statement;
+    stream_of(pg)->params = *params;
     pg_set_busy(pg, true);
     return FAULT_NONE;
 }
@@ -68,7 +72,7 @@ enum fault pg_stream_next(struct pg *pg, int64_t deadline_ms, const struct pg_re
     case PGRES_SINGLE_TUPLE:
         stream->row = result;
         *row_r = (const struct pg_result *)result;
-        return FAULT_NONE;
+        return pg_translate_rows(pg, stream->translated, &stream->params, (struct pg_result *)result);
     case PGRES_TUPLES_OK: /* no more rows */
         PQclear(result);
         return end_rows(pg, deadline_ms, FAULT_NONE);

@@ -5,7 +5,8 @@
 #include "edge/pg.h"
 
 /* Begins a prepared statement whose rows pg_stream_next returns; the connection can run nothing else
- * meanwhile. A caller that does not take all rows closes the connection. */
+ * meanwhile. The parameters live until the end.  A caller that does not take all rows closes the connection.
+ */
 MUST_USE enum fault pg_stream_begin(struct pg *pg, const struct pg_statement *statement,
                                     const struct pg_params *params);
 /* Takes the next row, as row 0 of the result, which lives until the next call; NULL: the end.  Waits until

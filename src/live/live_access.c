@@ -139,7 +139,7 @@ enum fault live_access_judge(const struct live_access *access, const struct sett
     if (fault)
         return fault;
     enum access_level level = access_level(settings, conf, database, is_administrator);
-    /* Judges read contents, and only workers have the keys. */
+    /* Judges read contents, which are not decrypted here. */
     if (conf->is_encrypted && live_access_is_judged(access, is_administrator))
         return FAULT_OENCRYPTED;
     if (level == LEVEL_PUBLIC && access->rules)

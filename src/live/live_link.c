@@ -66,6 +66,11 @@ bool live_link_is_open(const struct live_link *link)
     return link->pg != NULL;
 }
 
+void live_link_use_ids(struct live_link *link, struct stored_ids *ids)
+{
+    stored_ids_use(ids, link->pg);
+}
+
 /* --- the connection --- */
 
 static void close_connection(struct live_link *link)

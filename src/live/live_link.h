@@ -8,7 +8,7 @@
 
 #include "base/settings.h"
 #include "edge/events.h"
-#include "edge/pg.h"
+#include "store/stored_id.h"
 
 struct live_link;
 
@@ -40,6 +40,9 @@ struct live_link *live_link_create(struct events *events, const struct settings 
                                    const char *database, const struct live_link_owner *owner)
     __attribute__((returns_nonnull));
 void live_link_destroy(struct live_link *link);
+
+/* The ids of its statements and their rows, until it is closed; borrowed. */
+void live_link_use_ids(struct live_link *link, struct stored_ids *ids);
 
 bool live_link_is_open(const struct live_link *link);
 /* Continues every step that can proceed. */

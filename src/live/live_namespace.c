@@ -82,11 +82,14 @@ static void on_notification(void *context, struct bytes channel, struct bytes pa
             ns->all->parts.continue_soon(ns->all->parts.context);
         return;
     }
+    struct arena *arena = arena_create("live payload");
+    payload = ns->has_keys ? stored_id_open_payload(&ns->keys, arena, payload) : BYTES("all");
     if (notification_publish(ns->all->parts.segment, live_audience_number(ns->audience), payload, &class,
                              &id))
         receive(ns, class, id, 0);
     else
         live_catch_up_note_gap(ns->catch_up);
+    arena_destroy(arena);
 }
 
 /* --- the link --- */
@@ -118,7 +121,7 @@ static void on_begin(void *context)
 static void on_drop(void *context)
 {
     struct live_namespace *ns = context;
-    ns->is_listening = false;
+    ns->is_listening = ns->has_keys = false;
     (void)live_audience_set_secret(ns->audience, NO_BYTES);
     live_round_rest(ns->round);
     live_catch_up_drop(ns->catch_up);
@@ -230,6 +233,7 @@ static void destroy(struct live_namespace *ns)
     live_snapshot_destroy(ns->snapshot);
     live_audience_destroy(ns->audience);
     live_access_destroy(ns->access);
+    data_keys_free(&ns->keys);
     free(ns);
 }
 

@@ -8,6 +8,7 @@
 #include "live/live_namespace.h"
 #include "live/live_news.h"
 #include "live/live_round.h"
+#include "live/live_statement.h"
 #include "live/live_access.h"
 #include "live/live_accounts.h"
 #include "live/live_ruled.h"
@@ -27,6 +28,9 @@ struct live_namespace {
     struct live_namespaces *all;
     char code[LIVE_CODE_BYTES], database[NAMESPACES_DATABASE_BYTES + 1];
     bool is_listening; /* LISTEN has succeeded */
+    bool has_keys;     /* those of the database are known; none: no ids are encrypted */
+    struct data_keys keys;
+    struct stored_ids ids;
     struct live_access *access;
     struct live_audience *audience;
     struct live_news *news;
@@ -39,7 +43,7 @@ struct live_namespace {
 };
 
 /* The queries of the link; their context is the namespace.  The first ones precede all others. */
-enum { LIVE_QUERIES = 12, LIVE_FIRST_QUERIES = 2 };
+enum { LIVE_QUERIES = 13, LIVE_FIRST_QUERIES = 3 };
 extern const struct live_query *const live_namespace_queries[LIVE_QUERIES];
 
 #endif

@@ -8,6 +8,7 @@
 #include "live/live_admission.h"
 #include "live/live_listener.h"
 #include "live/live_statement.h"
+#include "store/statements.h"
 
 enum { NONCE_BYTES = 17 };
 
@@ -41,6 +42,35 @@ static const struct live_query listen_query = {
     .is_due = listen_is_due,
     .add = add_nothing,
     .take = listen_take,
+};
+
+/* --- the data keys, needed before ids of documents are sent or received --- */
+
+static bool keys_are_due(void *context)
+{
+    const struct live_namespace *ns = context;
+    return !ns->has_keys;
+}
+
+static void keys_take(void *context, const struct pg_result *result)
+{
+    struct live_namespace *ns = context;
+    const char *problem = "";
+    ns->has_keys = data_keys_take_of_ids(&ns->keys, result, &problem);
+    ns->ids = live_statement_ids(&ns->keys);
+    if (ns->has_keys) {
+        live_link_use_ids(ns->link, &ns->ids);
+        return;
+    }
+    log_often(LOG_LEVEL_ERROR, ns->database, "%s", problem);
+    live_link_fail(ns->link, FAULT_ODATABASE);
+}
+
+static const struct live_query keys_query = {
+    .statement = &statements[STATEMENT_DATA_KEYS],
+    .is_due = keys_are_due,
+    .add = add_nothing,
+    .take = keys_take,
 };
 
 /* --- the secret, needed before any work on ids --- */
@@ -413,5 +443,6 @@ static const struct live_query round_query = {
 };
 
 const struct live_query *const live_namespace_queries[LIVE_QUERIES] = {
-    &listen_query,      &secret_query, &access_query, &schema_query, &accounts_query, &follow_query,
-    &declaration_query, &ruled_query,  &news_query,   &open_query,   &gap_query,      &round_query};
+    &listen_query,   &keys_query,   &secret_query,      &access_query, &schema_query,
+    &accounts_query, &follow_query, &declaration_query, &ruled_query,  &news_query,
+    &open_query,     &gap_query,    &round_query};

@@ -12,7 +12,7 @@ enum {
     NEWS_AT_ONCE = 500, /* documents in one query */
     NEWS_MOST = 2000,   /* more are not queued */
 };
-enum { NEWS_KIND, NEWS_CLASS, NEWS_NAME, NEWS_TEXT, NEWS_VERSION }; /* columns of NEWS */
+enum { NEWS_KIND, NEWS_CLASS, NEWS_NAME, NEWS_VALUE, NEWS_VERSION, NEWS_ID }; /* columns of NEWS */
 
 /* A changed document whose details must be queried. */
 struct news_change {
@@ -151,14 +151,14 @@ void live_news_take(struct live_news *news, const struct pg_result *result)
 {
     for (int row = 0; row < pg_rows(result); row++) {
         struct bytes class = pg_get_text(result, row, NEWS_CLASS);
-        struct bytes text = pg_get_text(result, row, NEWS_TEXT);
         int64_t version = pg_get_i64(result, row, NEWS_VERSION);
         if (pg_get_i64(result, row, NEWS_KIND) == LIVE_ROW_OF_COLLECTION) {
-            struct bytes name = pg_get_text(result, row, NEWS_NAME);
-            live_index_match(news->index, live_key_of_member(&news->key, class, name, text), version);
+            struct bytes name = pg_get_text(result, row, NEWS_NAME),
+                         value = pg_get_text(result, row, NEWS_VALUE);
+            live_index_match(news->index, live_key_of_member(&news->key, class, name, value), version);
             continue;
         }
-        match(news, class, text, version);
+        match(news, class, pg_get_text(result, row, NEWS_ID), version);
     }
     news->sent = news->queried;
 }

@@ -2,7 +2,7 @@
 #ifndef STAMPD_LIVE_LIVE_STATEMENT_H
 #define STAMPD_LIVE_LIVE_STATEMENT_H
 
-#include "edge/pg.h"
+#include "store/stored_id.h"
 
 enum live_statement {
 #define STATEMENT(word, label, count, text) LIVE_STATEMENT_##word,
@@ -11,6 +11,9 @@ enum live_statement {
     LIVE_STATEMENTS
 };
 extern const struct pg_statement live_statements[LIVE_STATEMENTS];
+
+/* Where they have ids of documents. */
+struct stored_ids live_statement_ids(const struct data_keys *keys);
 
 /* Kinds of rows in results, their first column. */
 enum { LIVE_ROW_OF_ALL, LIVE_ROW_OF_DOCUMENT, LIVE_ROW_OF_COLLECTION };

@@ -61,11 +61,11 @@ STATEMENT(
 /* $1 class[], $2 id[], $3 version[] (0: unknown), $4 first transaction whose members count where the version
  * is unknown. */
 STATEMENT(NEWS, "live_news", 4,
-          "select 1, d.class, null::text, d.id, coalesce(o.version, 0)"
+          "select 1, d.class, null::text, null::text, coalesce(o.version, 0), d.id"
           " from unnest($1::text[], $2::text[], $3::bigint[]) d(class, id, version)"
           " left join doc o on o.class = d.class and o.id = d.id where d.version = 0"
           " union all"
-          " select 2, d.class, c.name, m.value, m.version"
+          " select 2, d.class, c.name, m.value, m.version, null"
           " from unnest($1::text[], $2::text[], $3::bigint[]) d(class, id, version)"
           " join collection c on c.class = d.class join member m on m.collection = c.number and m.id = d.id"
           " where m.version >= d.version and (d.version > 0 or m.xid >= $4::text::xid8)")

@@ -329,6 +329,7 @@ static void add_class(struct builder *text, const struct schema_class *class)
     builder_add_text(text, "{");
     add_number(text, "release", class->release, 1);
     add_flag(text, "open", class->is_open);
+    add_flag(text, "encryptedIds", class->encrypts_ids);
     add_items(text, class);
     add_collections(text, class);
     add_uniques(text, class);

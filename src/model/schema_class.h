@@ -91,6 +91,7 @@ struct schema_class {
     struct bytes name;
     bool is_old;         /* applied, but some documents are not rewritten in the newest release yet */
     bool is_open;        /* items of undeclared classes are allowed too */
+    bool encrypts_ids;   /* as the namespace was made: in an encrypted one */
     int64_t release;     /* 1 and on */
     int64_t zombie_days; /* a deleted document is remembered this long; 0: the default time */
     struct schema_property max_life; /* minute since 1970 when the document expires; item NULL: never */

@@ -490,8 +490,8 @@ static bool read_mutations(struct schema_reader *reader, struct schema_node clas
 
 static bool read_class(struct schema_reader *reader, struct schema_node node, struct schema_class *class)
 {
-    static const char *const members[] = {"release",    "open",    "items",     "collections", "unique",
-                                          "zombieDays", "maxLife", "mutations", NULL};
+    static const char *const members[] = {"release",    "open",    "items",     "collections",  "unique",
+                                          "zombieDays", "maxLife", "mutations", "encryptedIds", NULL};
     class->name = node.value->name;
     if (!item_is_class_name(class->name))
         return refuse(
@@ -501,7 +501,8 @@ static bool read_class(struct schema_reader *reader, struct schema_node node, st
            has_only(reader, node, members) &&
            read_number(reader, node, "release", 1, SCHEMA_RELEASE_MOST, 1, &class->release) &&
            read_number(reader, node, "zombieDays", 8, SCHEMA_ZOMBIE_DAYS_MOST, 0, &class->zombie_days) &&
-           read_flag(reader, node, "open", &class->is_open) && read_items(reader, node, class) &&
+           read_flag(reader, node, "open", &class->is_open) &&
+           read_flag(reader, node, "encryptedIds", &class->encrypts_ids) && read_items(reader, node, class) &&
            read_collections(reader, node, class) && read_uniques(reader, node, class) &&
            read_max_life(reader, node, class) && read_mutations(reader, node, class);
 }

@@ -19,6 +19,7 @@
 #include "segment/notification.h"
 #include "segment/slots.h"
 #include "store/session.h"
+#include "store/stored_id.h"
 #include "edge/pg.h"
 #include "operation/tasks/task_wakeup.h"
 #include "serve/acknowledgement.h"
@@ -37,8 +38,9 @@ enum {
 
 /* The connection to one namespace's database. */
 struct relay_session {
-    struct pg *pg;    /* NULL: not connected */
-    int failures;     /* consecutive */
+    struct pg *pg; /* NULL: not connected */
+    int failures;  /* consecutive */
+    struct data_keys keys;
     bool is_absent;   /* the database does not exist: it was dropped, or never was */
     bool is_prepared; /* for record_states_read */
     int64_t not_before_ms;
@@ -76,6 +78,7 @@ static void receive(struct relay *relay, int ns, struct bytes payload)
 {
     struct bytes class = NO_BYTES, id = NO_BYTES;
     crash_at(CRASH_RELAY_RECEIVED);
+    payload = stored_id_open_payload(&relay->sessions[ns].keys, relay->arena, payload);
     if (!notification_publish(relay->segment, ns, payload, &class, &id))
         purge_counts_note_ends(relay->segment->kept, ns, true); /* the schema may have changed */
     note_configurations(relay, ns, class, id);
@@ -121,6 +124,23 @@ static void drain(struct relay *relay, int ns)
     put_off(relay, ns);
 }
 
+/* For the ids of notifications. */
+static bool read_keys(struct relay *relay, struct relay_session *session)
+{
+    struct pg_params none;
+    struct pg_result *rows;
+    const char *problem = "";
+    pg_params_start(&none, relay->arena);
+    bool is_read = !pg_prepare(session->pg, data_keys_statement(), 1) &&
+                   !pg_run(session->pg, data_keys_statement(), &none, &rows);
+    if (is_read && !data_keys_take_of_ids(&session->keys, rows, &problem)) {
+        log_often(LOG_LEVEL_ERROR, problem, "relay: %s", problem);
+        is_read = false;
+    }
+    arena_reset(relay->arena);
+    return is_read;
+}
+
 /* LISTEN first, then advance all stamps: a process that loads from now on gets earlier changes, and later
  * ones are received. */
 static void connect(struct relay *relay, int ns)
@@ -138,7 +158,8 @@ static void connect(struct relay *relay, int ns)
     enum fault fault = pg_open(&options, &session->pg);
     if (fault ||
         pg_execute(session->pg, "set application_name = 'stampd relay'; listen stampd; listen stampd_task;"
-                                " listen " ACKNOWLEDGEMENT_CHANNEL)) {
+                                " listen " ACKNOWLEDGEMENT_CHANNEL) ||
+        !read_keys(relay, session)) {
         put_off(relay, ns);
         if (fault == FAULT_ODATABASE)
             session->not_before_ms = clock_monotonic_ms() + ABSENT_MS;
@@ -216,6 +237,7 @@ static void leave_all(struct relay *relay)
         if (is_there && pg && pg_is_usable(pg) && pg_is_alive(pg))
             is_there = acknowledgement_leave(relay->acknowledgement, pg);
         pg_close(pg);
+        data_keys_free(&relay->sessions[ns].keys);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "edge/json.h"
 #include "model/mutation.h"
 #include "store/schema_cache.h"
+#include "store/store_sealing.h"
 
 /* Names of items in one side table. */
 struct matched {
@@ -15,6 +16,7 @@ struct matched {
 };
 
 struct sides {
+    const struct commit_run *run;
     struct arena *arena;
     const struct commit *commit;
     struct matched *list;
@@ -31,13 +33,19 @@ static struct matched *match(struct sides *sides, struct side_table *side)
     return matched;
 }
 
+/* The statements of side tables are those of the schema: no table has the places of their ids. */
+static struct bytes stored_id(const struct sides *sides, const struct side_table *side, struct bytes id)
+{
+    return store_sealing_id(sides->run->store, sides->run->ns, sides->arena, side->class->name, id);
+}
+
 static void add_item(struct sides *sides, struct side_table *side, struct bytes id, struct bytes key)
 {
     struct matched *matched = match(sides, side);
     size_t capacity = matched->capacity;
     ARENA_GROW(sides->arena, matched->ids, matched->count, capacity);
     ARENA_GROW(sides->arena, matched->keys, matched->count, matched->capacity);
-    matched->ids[matched->count] = id;
+    matched->ids[matched->count] = stored_id(sides, side, id);
     matched->keys[matched->count++] = key.data ? key : BYTES("");
 }
 
@@ -46,7 +54,7 @@ static void add_wiped(struct sides *sides, struct side_table *side, struct bytes
     struct matched *matched = match(sides, side);
     if (!matched->wiped)
         matched->wiped = ARENA_ARRAY(sides->arena, struct bytes, sides->commit->count);
-    matched->wiped[matched->wiped_count++] = id;
+    matched->wiped[matched->wiped_count++] = stored_id(sides, side, id);
 }
 
 static const struct json *read_members(struct arena *arena, struct bytes content)
@@ -128,7 +136,7 @@ static enum fault plan_sides(struct commit_run *run)
     struct side_table *tables = schema_cache_side_tables(run->store, run->ns, &count);
     if (!count)
         return FAULT_NONE;
-    struct sides sides = {.arena = run->arena, .commit = run->commit};
+    struct sides sides = {.run = run, .arena = run->arena, .commit = run->commit};
     sides.list = ARENA_ARRAY(run->arena, struct matched, count);
     collect_sides(&sides, tables, count);
     for (size_t i = 0; i < sides.count; i++) {

@@ -6,6 +6,7 @@
 #include "edge/json.h"
 #include "store/refusal.h"
 #include "store/schema_cache.h"
+#include "store/store_sealing.h"
 #include "edge/pg_pipeline.h"
 
 static void flag_all(struct commit *commit)
@@ -14,7 +15,8 @@ static void flag_all(struct commit *commit)
         commit->documents[i].moved = true;
 }
 
-size_t commit_verdict_flag_listed(struct commit *commit, struct arena *arena, const char *detail)
+size_t commit_verdict_flag_listed(struct commit *commit, const struct data_keys *keys, struct arena *arena,
+                                  const char *detail)
 {
     static const struct json_limits limits = {.depth = 2, .tree_depth = 2};
     struct json *list;
@@ -26,7 +28,8 @@ size_t commit_verdict_flag_listed(struct commit *commit, struct arena *arena, co
         const struct json *class = entry->first, *id = class ? class->next : NULL;
         for (size_t i = 0; id && i < commit->count; i++) {
             const struct header *header = &commit->documents[i].base->header;
-            if (bytes_equal(header->class, class->value) && bytes_equal(header->id, id->value)) {
+            if (bytes_equal(header->class, class->value) &&
+                bytes_equal(data_keys_seal_id(keys, arena, header->class, header->id), id->value)) {
                 commit->documents[i].moved = true;
                 flagged++;
             }
@@ -51,6 +54,15 @@ static enum fault note_refused(struct commit *commit, struct arena *arena, const
     return fault;
 }
 
+/* The detail of UNIQUE and FIXED has the class of the document and its id as it is stored. */
+static void open_refused(struct commit *commit, const struct data_keys *keys, struct arena *arena)
+{
+    enum { CLASS = 1, ID };
+    struct bytes *id = &commit->refused[ID];
+    if (id->data && !data_keys_open_id(keys, arena, commit->refused[CLASS], id))
+        *id = NO_BYTES;
+}
+
 /* Flags the fences listed in the detail of FENCED; all if it is unknown which. */
 static void flag_fences(struct commit *commit, struct arena *arena, const char *detail)
 {
@@ -73,9 +85,11 @@ static void flag_fences(struct commit *commit, struct arena *arena, const char *
 enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_verdict *verdict,
                                 struct arena *arena, struct commit *commit)
 {
+    const struct data_keys *keys = store_sealing_keys(store, ns);
+    enum fault refused;
     switch (refusal_of(verdict->sqlstate)) {
     case REFUSAL_MOVED:
-        if (commit_verdict_flag_listed(commit, arena, verdict->detail) == 0)
+        if (commit_verdict_flag_listed(commit, keys, arena, verdict->detail) == 0)
             flag_all(commit);
         return FAULT_STALE;
     case REFUSAL_FENCED:
@@ -85,9 +99,11 @@ enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_ver
     case REFUSAL_SPOOLED:
         return FAULT_STALE; /* already done: possibly no document has moved */
     case REFUSAL_UNIQUE:
-        return note_refused(commit, arena, verdict->detail, FAULT_AUNIQUE);
     case REFUSAL_FIXED:
-        return note_refused(commit, arena, verdict->detail, FAULT_AFIXED);
+        refused = refusal_of(verdict->sqlstate) == REFUSAL_UNIQUE ? FAULT_AUNIQUE : FAULT_AFIXED;
+        refused = note_refused(commit, arena, verdict->detail, refused);
+        open_refused(commit, keys, arena);
+        return refused;
     case REFUSAL_MANY_VALUES:
     case REFUSAL_ACCOUNT_BYTES:
         return note_refused(commit, arena, verdict->detail, FAULT_ALIMIT);

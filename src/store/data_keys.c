@@ -8,8 +8,9 @@
 #include "edge/site_key.h"
 #include "store/statements.h"
 
-/* Columns of the statement: the mark of the site key, the wrapped key, the name of the database. */
-enum { ID, SITE, WRAPPED, DATABASE };
+/* Columns of the statement: the mark of the site key, the wrapped key, the name of the database, the classes
+ * whose ids are encrypted. */
+enum { ID, SITE, WRAPPED, DATABASE, ID_CLASSES };
 
 const struct pg_statement *data_keys_statement(void)
 {
@@ -23,6 +24,7 @@ void data_keys_free(struct data_keys *keys)
         sealing_forget();
     }
     free(keys->keys);
+    free(keys->id_classes);
     *keys = (struct data_keys){0};
 }
 
@@ -42,6 +44,11 @@ bool data_keys_take(struct data_keys *keys, const struct pg_result *rows, const 
     struct arena *arena = arena_create("data keys");
     struct data_keys taken = {0};
     bool is_open = true;
+    if (pg_rows(rows)) {
+        struct bytes classes = pg_get_text(rows, 0, ID_CLASSES);
+        if (!(taken.id_classes = strndup(classes.size ? classes.data : "", classes.size)))
+            log_fatal("out of memory data keys");
+    }
     if (pg_rows(rows) && !(taken.keys = calloc((size_t)pg_rows(rows), sizeof *taken.keys)))
         log_fatal("out of memory data keys");
     for (int row = 0; row < pg_rows(rows) && is_open; row++) {
@@ -60,6 +67,14 @@ bool data_keys_take(struct data_keys *keys, const struct pg_result *rows, const 
     if (is_open)
         *keys = taken;
     return is_open;
+}
+
+bool data_keys_take_of_ids(struct data_keys *keys, const struct pg_result *rows, const char **problem_r)
+{
+    if (pg_rows(rows) && pg_get_text(rows, 0, ID_CLASSES).size)
+        return data_keys_take(keys, rows, problem_r);
+    data_keys_free(keys);
+    return true;
 }
 
 static const struct sealing_keys *find(const struct data_keys *keys, int64_t id)
@@ -164,6 +179,40 @@ bool data_keys_open_name(const struct data_keys *keys, struct arena *arena, stru
     if (!name->size || name->data[0] != '~')
         return false;
     return sealing_open_name(arena, keys->keys, place, (struct bytes){name->data + 1, name->size - 1}, name);
+}
+
+/* --- ids --- */
+
+bool data_keys_has_ids(const struct data_keys *keys)
+{
+    return keys->count && keys->id_classes && *keys->id_classes;
+}
+
+bool data_keys_encrypts_ids(const struct data_keys *keys, struct bytes class)
+{
+    struct bytes rest = bytes_of(data_keys_has_ids(keys) ? keys->id_classes : "");
+    while (rest.size)
+        if (bytes_equal(bytes_cut(&rest, ' '), class))
+            return true;
+    return false;
+}
+
+struct bytes data_keys_seal_id(const struct data_keys *keys, struct arena *arena, struct bytes class,
+                               struct bytes id)
+{
+    const struct bytes parts[] = {BYTES("id"), class};
+    if (!id.size || !data_keys_encrypts_ids(keys, class))
+        return id;
+    return data_keys_seal_name(keys, arena, (struct sealing_place){parts, COUNT_OF(parts)}, id);
+}
+
+bool data_keys_open_id(const struct data_keys *keys, struct arena *arena, struct bytes class,
+                       struct bytes *id)
+{
+    const struct bytes parts[] = {BYTES("id"), class};
+    if (!id->size || !data_keys_encrypts_ids(keys, class))
+        return true;
+    return data_keys_open_name(keys, arena, (struct sealing_place){parts, COUNT_OF(parts)}, id) && id->size;
 }
 
 /* --- other texts --- */

@@ -11,6 +11,7 @@
 struct data_keys {
     struct sealing_keys *keys; /* the first seals the keys of items, the last what is written now */
     size_t count;              /* 0: the namespace is not encrypted */
+    char *id_classes;          /* whose ids are encrypted, separated by blanks; NULL or "": none */
 };
 
 /* Reads the keys of a database. */
@@ -18,6 +19,9 @@ const struct pg_statement *data_keys_statement(void);
 /* What it has found, in place of the former keys; these stay when it is false: no site key of ours unwraps
  * them, and it was logged. */
 MUST_USE bool data_keys_take(struct data_keys *keys, const struct pg_result *rows, const char **problem_r);
+/* The same where ids are encrypted; elsewhere it takes none. */
+MUST_USE bool data_keys_take_of_ids(struct data_keys *keys, const struct pg_result *rows,
+                                    const char **problem_r);
 void data_keys_free(struct data_keys *keys);
 bool data_keys_has(const struct data_keys *keys, int64_t id);
 
@@ -53,6 +57,15 @@ struct bytes data_keys_seal_name(const struct data_keys *keys, struct arena *are
                                  struct sealing_place place, struct bytes name);
 MUST_USE bool data_keys_open_name(const struct data_keys *keys, struct arena *arena,
                                   struct sealing_place place, struct bytes *name);
+
+/* Ids of documents as they are stored.  Of a class whose ids are encrypted: under the first key, the same id
+ * as the same text; of others, and an empty one: as they are.  False: no server has stored it so. */
+bool data_keys_has_ids(const struct data_keys *keys); /* of any class */
+bool data_keys_encrypts_ids(const struct data_keys *keys, struct bytes class);
+struct bytes data_keys_seal_id(const struct data_keys *keys, struct arena *arena, struct bytes class,
+                               struct bytes id);
+MUST_USE bool data_keys_open_id(const struct data_keys *keys, struct arena *arena, struct bytes class,
+                                struct bytes *id);
 
 /* Another text; the first part of its place is its kind.  One without data stays so, an empty one is sealed.
  */

@@ -36,7 +36,8 @@ static enum fault seal_again(struct resealing *resealing, struct arena *arena, s
 {
     const struct data_keys *keys = resealing->keys;
     int64_t id = sealing_key_id(*content);
-    if (!data_keys_open_item(keys, arena, place, content)) {
+    if (!data_keys_open_id(keys, arena, place->class, &place->id) ||
+        !data_keys_open_item(keys, arena, place, content)) {
         resealing->problem =
             arena_printf(resealing->kept, "%.*s/%.*s: an item was altered, or is of another place",
                          (int)place->class.size, place->class.data, (int)place->id.size, place->id.data);
@@ -69,7 +70,7 @@ static enum fault store(struct resealing *resealing, struct pg *pg, struct arena
         if (!has_changed)
             continue;
         columns[0][count] = place.class;
-        columns[1][count] = place.id;
+        columns[1][count] = pg_get_text(rows, row, ID);
         columns[2][count] = place.iclass;
         columns[3][count] = key;
         columns[4][count++] = content;

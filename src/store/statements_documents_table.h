@@ -224,9 +224,13 @@ STATEMENT(
     " from schema where one")
 STATEMENT(SCHEMA_NUMBER, "schema_number", 0, "select number from schema where one")
 
-/* The data keys of an encrypted namespace. */
+/* The data keys of an encrypted namespace, each with the classes whose ids are encrypted, separated by
+ * blanks.
+ */
 STATEMENT(DATA_KEYS, "data_keys", 0,
-          "select id, site, wrapped, current_database()::text from stampd.data_key order by id")
+          "select id, site, wrapped, current_database()::text,"
+          " coalesce((select string_agg(class, ' ' order by class) from stampd.encrypted_id), '')"
+          " from stampd.data_key order by id")
 
 /* Owners whose bytes are counted: declares them ($1: JSON {class: "Item.member"}); counts the documents
  * ($1 classes, $2 ids) that were just written; $3: most bytes of an account, 0: no limit; $4: the caller's.

@@ -25,6 +25,14 @@ static struct sealing_place place_of(struct arena *arena, const struct idempoten
     return sealing_place_copy(arena, parts, COUNT_OF(parts));
 }
 
+/* They name documents. */
+static struct sealing_place place_of_versions(struct arena *arena, const struct idempotency *idempotency)
+{
+    const struct bytes parts[] = {BYTES("versions after"), idempotency->account, idempotency->key,
+                                  idempotency->digest, idempotency->mime};
+    return sealing_place_copy(arena, parts, COUNT_OF(parts));
+}
+
 int64_t store_idempotency_purge_s(const struct settings *settings)
 {
     return settings->idempotency_s + settings->limit_operation_s + settings->dhop_future_ms / 1000 + 1;
@@ -49,7 +57,10 @@ enum fault store_idempotency_find(struct store *store, int ns, struct arena *are
     idempotency->version = pg_get_i64(row, 0, VERSION);
     idempotency->versions_after = pg_get_text(row, 0, VERSIONS_AFTER);
     *found_r = true;
-    return store_sealing_open_text(store, ns, arena, place_of(arena, idempotency), &idempotency->answer);
+    struct sealing_place place = place_of(arena, idempotency);
+    fault = store_sealing_open_text(store, ns, arena, place, &idempotency->answer);
+    place = place_of_versions(arena, idempotency);
+    return fault ? fault : store_sealing_open_text(store, ns, arena, place, &idempotency->versions_after);
 }
 
 /* --- parts of a commit --------------------------------------------------------------------------- */
@@ -57,6 +68,7 @@ enum fault store_idempotency_find(struct store *store, int ns, struct arena *are
 static enum fault plan_answer(struct commit_run *run)
 {
     const struct idempotency *idempotency = run->commit->idempotency;
+    const struct data_keys *keys = store_sealing_keys(run->store, run->ns);
     if (!idempotency)
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_IDEMPOTENCY]);
@@ -64,12 +76,14 @@ static enum fault plan_answer(struct commit_run *run)
     pg_params_add_text(params, idempotency->key);
     pg_params_add_text(params, idempotency->digest);
     pg_params_add_text(params, idempotency->mime);
-    pg_params_add_text(params, data_keys_seal_text(store_sealing_keys(run->store, run->ns), run->arena,
-                                                   place_of(run->arena, idempotency), idempotency->answer));
+    pg_params_add_text(params, data_keys_seal_text(keys, run->arena, place_of(run->arena, idempotency),
+                                                   idempotency->answer));
     pg_params_add_i64(params, idempotency->version);
     pg_params_add_i64(params, stamp_now());
     pg_params_add_i64(params, oldest(run->store, idempotency->now));
-    pg_params_add_text(params, idempotency->versions_after.data ? idempotency->versions_after : BYTES(""));
+    struct bytes after = idempotency->versions_after.data ? idempotency->versions_after : BYTES("");
+    pg_params_add_text(
+        params, data_keys_seal_text(keys, run->arena, place_of_versions(run->arena, idempotency), after));
     return FAULT_NONE;
 }
 

@@ -4,6 +4,7 @@
 #include "model/search.h"
 #include "store/statements.h"
 #include "store/store_long.h"
+#include "store/store_sealing.h"
 
 /* Rows read for one page: zombies and documents not changed since are read too, so the page size is no
  * bound. */
@@ -62,6 +63,12 @@ enum fault store_list(struct store *store, int ns, struct arena *arena, const st
 {
     assert(query->limit > 0);
     struct pg_params params;
+    struct pg *pg;
+    enum fault fault = query->prefix.size ? store_sealing_use(store, ns, &pg) : FAULT_NONE;
+    if (fault)
+        return fault;
+    if (query->prefix.size && data_keys_encrypts_ids(store_sealing_keys(store, ns), query->class))
+        return FAULT_OENCRYPTED; /* the stored ids have other beginnings */
     pg_params_start(&params, arena);
     pg_params_add_text(&params, query->class);
     pg_params_add_text(&params, query->cursor.data ? query->cursor : BYTES(""));
@@ -73,7 +80,7 @@ enum fault store_list(struct store *store, int ns, struct arena *arena, const st
     pg_params_add_i64(&params, query->minute);
 
     struct pg_result *result;
-    enum fault fault = store_long_run_statement(store, ns, STATEMENT_LIST, &params, &result);
+    fault = store_long_run_statement(store, ns, STATEMENT_LIST, &params, &result);
     if (fault)
         return fault;
     *headers_r = arena_alloc(arena, (size_t)pg_rows(result) * sizeof **headers_r);

@@ -190,7 +190,7 @@ enum fault store_long_run_limited(struct pg *pg, int64_t limit_ms, int64_t answe
     if (verdict.outcome != PG_COMMITTED)
         return verdict.fault;
     *result_r = verdict.results[1];
-    return FAULT_NONE;
+    return verdict.fault;
 }
 
 enum fault store_long_run(struct store *store, int ns, int64_t most_ms, long_work *work, void *context)

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "store/store_cache.h"
 #include "store/store_private.h"
+#include "store/stored_id.h"
 
 static enum fault read_keys(struct data_keys *keys, struct pg *pg)
 {
@@ -21,22 +22,34 @@ static enum fault read_keys(struct data_keys *keys, struct pg *pg)
     return fault;
 }
 
-static enum fault open_cache(void *cache, struct pg *pg)
+struct sealing_cache {
+    struct data_keys keys;
+    struct stored_ids ids;
+};
+
+static enum fault open_cache(void *pointer, struct pg *pg)
 {
-    return read_keys(cache, pg);
+    struct sealing_cache *cache = pointer;
+    enum fault fault = read_keys(&cache->keys, pg);
+    cache->ids = stored_ids_of_store(&cache->keys);
+    if (!fault)
+        stored_ids_use(&cache->ids, pg);
+    return fault;
 }
 
-static void close_cache(void *cache)
+static void close_cache(void *pointer)
 {
-    data_keys_free(cache);
+    struct sealing_cache *cache = pointer;
+    data_keys_free(&cache->keys);
 }
 
 const struct store_cache store_cache_sealing = {
-    .size = sizeof(struct data_keys), .open = open_cache, .close = close_cache};
+    .size = sizeof(struct sealing_cache), .open = open_cache, .close = close_cache};
 
 static struct data_keys *keys_of(const struct store *store, int ns)
 {
-    return store_cache_of(store, ns, STORE_CACHE_sealing);
+    struct sealing_cache *cache = store_cache_of(store, ns, STORE_CACHE_sealing);
+    return cache ? &cache->keys : NULL;
 }
 
 const struct data_keys *store_sealing_keys(const struct store *store, int ns)
@@ -104,6 +117,23 @@ enum fault store_sealing_open_text(struct store *store, int ns, struct arena *ar
     const char *kind = arena_copy(arena, place.parts[0].data, place.parts[0].size);
     log_often(LOG_LEVEL_ERROR, kind, "a text cannot be decrypted: it was altered, or is of another place: %s",
               kind);
+    return FAULT_BCONTENT;
+}
+
+/* --- ids --- */
+
+struct bytes store_sealing_id(const struct store *store, int ns, struct arena *arena, struct bytes class,
+                              struct bytes id)
+{
+    return data_keys_seal_id(store_sealing_keys(store, ns), arena, class, id);
+}
+
+enum fault store_sealing_open_id(const struct store *store, int ns, struct arena *arena, struct bytes class,
+                                 struct bytes *id)
+{
+    if (data_keys_open_id(store_sealing_keys(store, ns), arena, class, id))
+        return FAULT_NONE;
+    stored_id_report(class);
     return FAULT_BCONTENT;
 }
 

@@ -24,6 +24,13 @@ void store_sealing_report(struct arena *arena, struct bytes class);
 MUST_USE enum fault store_sealing_open_text(struct store *store, int ns, struct arena *arena,
                                             struct sealing_place place, struct bytes *text);
 
+/* The id of a document as it is stored, and back, where stored_id_table.h has no place for it: in details of
+ * errors, and in statements that are made while the server runs.  FAULT_BCONTENT: altered. */
+struct bytes store_sealing_id(const struct store *store, int ns, struct arena *arena, struct bytes class,
+                              struct bytes id);
+MUST_USE enum fault store_sealing_open_id(const struct store *store, int ns, struct arena *arena,
+                                          struct bytes class, struct bytes *id);
+
 /* Whether the namespace is encrypted and the statement would store, or compare in the database, what must be
  * encrypted. */
 bool store_sealing_refuses(const struct store *store, int ns, enum statement statement);

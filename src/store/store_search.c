@@ -154,7 +154,8 @@ static enum fault read_page(struct store *store, int ns, const struct search *se
     for (size_t i = 0; i < page_r->count && !fault; i++) {
         int row = (int)i;
         found[i].id = pg_get_text(result, row, SEARCH_ID);
-        if (!search->wants_items)
+        fault = store_sealing_open_id(store, ns, arena, search->class->name, &found[i].id);
+        if (fault || !search->wants_items)
             continue;
         found[i].item = (struct item){.iclass = search->item->name,
                                       .key = pg_get_text(result, row, SEARCH_KEY),
@@ -170,18 +171,39 @@ static enum fault read_page(struct store *store, int ns, const struct search *se
     return fault;
 }
 
+/* Where ids are encrypted: the ids of the search as they are stored.  Only equality is the same for both. */
+static enum fault seal_ids(const struct data_keys *keys, struct arena *arena, struct search *search)
+{
+    struct bytes class = search->class->name;
+    if (!data_keys_encrypts_ids(keys, class))
+        return FAULT_NONE;
+    search->after_id = data_keys_seal_id(keys, arena, class, search->after_id);
+    for (size_t i = 0; i < search->count; i++) {
+        struct search_condition *condition = &search->conditions[i];
+        if (condition->field)
+            continue;
+        if (condition->test != SEARCH_EQ)
+            return FAULT_OENCRYPTED;
+        condition->values[0].text = data_keys_seal_id(keys, arena, class, condition->values[0].text);
+    }
+    return FAULT_NONE;
+}
+
 enum fault store_search(struct store *store, int ns, struct arena *arena, const struct search *search,
                         struct search_page *page_r)
 {
     struct builder sql = {0};
     struct pg_params params;
     struct pg_result *result = NULL;
+    struct search sealed = *search;
     struct pg *pg;
     enum fault fault = store_sealing_use(store, ns, &pg); /* which has the keys of an encrypted namespace */
+    if (!fault)
+        fault = seal_ids(store_sealing_keys(store, ns), arena, &sealed);
     if (fault)
         return fault;
     pg_params_start(&params, arena);
-    const struct search shown = store_shown_search(store_sealing_keys(store, ns), arena, search);
+    const struct search shown = store_shown_search(store_sealing_keys(store, ns), arena, &sealed);
     search_compose(&shown, &sql, &params);
     const char *text = arena_copy(arena, sql.data, sql.size);
     builder_free(&sql);

@@ -6,14 +6,14 @@
 #include "model/search.h"
 #include "store/store.h"
 
-/* A page of search results, true at one instant.  FAULT_STALE: the schema has changed since the search was
+/* A page of search results, decrypted, true at one instant.  FAULT_STALE: the schema has changed since the search was
  * prepared. */
 struct search_found {
     struct bytes id;
     struct item item; /* with wants_items */
 };
 struct search_page {
-    const struct search_found *found;
+    struct search_found *found;
     size_t count;
     bool has_more;
 };

@@ -259,6 +259,14 @@ enum fault store_subscriptions_drop(struct store *store, int ns, struct arena *a
 
 /* --- for the task -------------------------------------------------------------------------------- */
 
+/* Of a document of the class with which the definition begins. */
+static bool open_id(const struct data_keys *keys, struct arena *arena, struct bytes definition,
+                    struct bytes *id)
+{
+    struct bytes class = bytes_cut(&definition, '/');
+    return data_keys_open_id(keys, arena, class, id);
+}
+
 enum fault store_subscriptions_take_matched(struct store *store, int ns, struct arena *arena,
                                             struct bytes session, struct matched_list *list_r)
 {
@@ -279,7 +287,8 @@ enum fault store_subscriptions_take_matched(struct store *store, int ns, struct 
                                          .kind = (enum match_kind)pg_get_i64(rows, row, KIND),
                                          .transaction = pg_get_i64(rows, row, TRANSACTION)};
         if (!subscription_texts_open(store_sealing_keys(store, ns), arena, session, SUBSCRIPTION_DEFINITION,
-                                     &one.text))
+                                     &one.text) ||
+            !open_id(store_sealing_keys(store, ns), arena, one.text, &one.id))
             return FAULT_BCONTENT;
         matched[list_r->count++] = one;
     }

@@ -9,14 +9,16 @@ struct bytes subscription_texts_key(const struct data_keys *keys, struct arena *
                                     size_t value_count)
 {
     struct bytes value = key;
-    if (!keys->count || !key.size || key.data[0] != 'm')
+    bool is_document = key.size && key.data[0] == 'd';
+    if (!keys->count || !key.size || (key.data[0] != 'm' && !is_document))
         return key;
     struct bytes name = bytes_cut(&value, '@'), class = {name.data + 1, name.size - 1};
     class = bytes_cut(&class, '/');
     struct builder sealed = {0};
     builder_add_bytes(&sealed, name);
     builder_add_text(&sealed, "@");
-    builder_add_bytes(&sealed, store_shown_value(keys, arena, class, value, value_count));
+    builder_add_bytes(&sealed, is_document ? data_keys_seal_id(keys, arena, class, value)
+                                           : store_shown_value(keys, arena, class, value, value_count));
     struct bytes text = {arena_copy(arena, sealed.data, sealed.size), sealed.size};
     builder_free(&sealed);
     return text;

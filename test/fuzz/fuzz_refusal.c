@@ -7,6 +7,7 @@
 #include "edge/json.h"
 
 const char fuzz_target[] = "refusal";
+static const struct data_keys none;
 
 static const struct header headers[] = {
     {.class = {"A", 1}, .id = {"1", 1}, .version = 1, .ctime = 1},
@@ -42,14 +43,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                   same = {.documents = again, .count = COUNT};
     for (size_t i = 0; i < COUNT; i++)
         documents[i].base = again[i].base = document_build(&headers[i], NULL, 0);
-    size_t told = commit_verdict_flag_listed(&commit, arena, arena_copy(arena, (const char *)data, size)),
+    size_t told =
+               commit_verdict_flag_listed(&commit, &none, arena, arena_copy(arena, (const char *)data, size)),
            flagged = 0;
     for (size_t i = 0; i < COUNT; i++)
         flagged += documents[i].moved;
     assert(flagged <= told && (flagged > 0) == (told > 0));
     struct builder list = {0};
     write_list(&commit, &list);
-    assert(commit_verdict_flag_listed(&same, arena, list.data) == flagged);
+    assert(commit_verdict_flag_listed(&same, &none, arena, list.data) == flagged);
     for (size_t i = 0; i < COUNT; i++) {
         assert(documents[i].moved == again[i].moved);
         document_release((struct document *)(uintptr_t)documents[i].base);

@@ -279,8 +279,8 @@ OTHERS = {'member': 'lab', 'unique_value': 'lab', 'expiry': 'lab', 'expiry_prope
 # Where rules decide: what callers have lost, and whose the stored bytes are.
 OTHERS.update({table: 'demo' for table in ('sight_rules', 'sight_place', 'sight', 'owner_property', 'owned', 'account_bytes')})
 ONCE = {'import_progress', 'namespace', 'migration', 'since_crash', 'schema_fill', 'expiry_property'}
-# Of the tests above; data_key of test_encryption.
-ABOVE = {'data_key', 'idempotency', 'doc', 'item', 'taskqueue', 'task_history', 'subscription', 'subscription_definition', 'schema', 'collection', 'unique_property'}
+# Of the tests above; data_key of test_encryption, encrypted_id of test_encrypted_ids.
+ABOVE = {'data_key', 'encrypted_id', 'idempotency', 'doc', 'item', 'taskqueue', 'task_history', 'subscription', 'subscription_definition', 'schema', 'collection', 'unique_property'}
 NOTE = {'items': {'Main': {'singleton': True}, 'Mem': {}}, 'collections': {'all': {'key': ['Main.of'], 'mutable': True}}}
 NOTE_RULES = {'owner': 'Main.owner', 'members': 'Mem', **{right: ['owner', 'members'] for right in ('read', 'list', 'create', 'update', 'delete')}}
 CLUB = {'items': {'Main': {'singleton': True, 'fields': {'f': 'string'}}, 'Emp': {'copies': {'to': ['Copier']}}},

@@ -35,7 +35,7 @@ PAGES = {
     'VERIFY': 30,  # of six documents
 
     'SIZES': 280,  # of the 62 documents that follow the first of 70
-    'READ_LIMIT': 1, 'READ_UNTIL': 1, 'READ_LEFT': 1, 'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'SCHEMA_PROGRESS': 8, 'DATA_KEYS': 4, 'OWNERS_DECLARE': 40, 'OWNED_WRITE': 90, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'COLLECTION_EPOCH': 8, 'GLOBAL_CHANGES': 30, 'GLOBAL_RESERVE': 30, 'GLOBAL_DROP': 20,
+    'READ_LIMIT': 1, 'READ_UNTIL': 1, 'READ_LEFT': 1, 'SCHEMA': 4, 'SCHEMA_NUMBER': 4, 'SCHEMA_PROGRESS': 8, 'DATA_KEYS': 8, 'OWNERS_DECLARE': 40, 'OWNED_WRITE': 90, 'MEMBERS': 75, 'COLLECTION': 30, 'COLLECTION_ALL': 24, 'COLLECTION_EPOCH': 8, 'GLOBAL_CHANGES': 30, 'GLOBAL_RESERVE': 30, 'GLOBAL_DROP': 20,
     'GLOBAL_STATE': 30, 'LIST': 70, 'CLASSES': 40, 'IDEMPOTENCY_FIND': 10, 'IDEMPOTENCY': 30,
     'IDEMPOTENCY_PURGE': 40,
     # Of two records, and of four that are purged.
@@ -70,7 +70,7 @@ PAGES = {
 UNMET = {'TASK_FIND', 'SUBSCRIPTIONS_TAKE', 'SUBSCRIPTIONS_SENT', 'SUBSCRIPTIONS_WRITTEN', 'SUBSCRIPTIONS_DROP_PUSH', 'LIVE_LISTEN',
          'VOLUMES'}  # reads every header, for administrators
 # Tables of a row or so, whatever the namespace holds.
-SMALL = {'namespace', 'migration', 'schema', 'schema_fill', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation', 'task_early', 'task_paused', 'task_limit', 'task_debt', 'task_unique', 'sight_rules', 'sight_place', 'owner_property'}
+SMALL = {'namespace', 'data_key', 'encrypted_id', 'migration', 'schema', 'schema_fill', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation', 'task_early', 'task_paused', 'task_limit', 'task_debt', 'task_unique', 'sight_rules', 'sight_place', 'owner_property'}
 
 EXPLAIN = {'auto_explain.log_min_duration': 0, 'auto_explain.log_analyze': 'on', 'auto_explain.log_timing': 'off', 'auto_explain.log_buffers': 'on',
            'auto_explain.log_format': 'json'}

@@ -12,9 +12,9 @@ def new_site_key(stack, name='site.key'):
     return path
 
 
-def create(stack, code='vault', access='open'):
-    """An encrypted namespace; the setting site_key_file is set."""
+def create(stack, code='vault', access='open', ids=None):
+    """An encrypted namespace, with encrypted ids of these classes; the setting site_key_file is set."""
     pid = stack.path / 'nginx.pid'
     pid.write_text(f'{stack.pid("nginx")}\n')
-    stack.admin('ns', 'create', code, '--encrypted', '--access', access, '--nginx-pid', pid)
+    stack.admin('ns', 'create', code, '--encrypted', '--access', access, '--nginx-pid', pid, *(['--encrypted-ids', ids] if ids else []))
     wait_until(lambda: stack.ping(code).status_code == 200, what='the namespace')

@@ -58,7 +58,7 @@ static void the_examples_of_the_specification(void **state UNUSED)
 
 static struct data_keys keys_of(size_t count)
 {
-    struct data_keys keys = {calloc(count, sizeof *keys.keys), count};
+    struct data_keys keys = {.keys = calloc(count, sizeof *keys.keys), .count = count};
     for (size_t i = 0; i < count; i++) {
         unsigned char secret[SEALING_KEY];
         memset(secret, (int)i + 7, sizeof secret);

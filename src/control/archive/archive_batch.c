@@ -125,12 +125,18 @@ void archive_batch_each(struct archive_batch *batch, void (*change)(void *, stru
 
 /* --- restoring rows --- */
 
-static void add_header_row(struct builder *rows, const struct archive_document *document)
+static struct bytes stored_id(const struct archive_batch *batch, const struct archive_header *header)
 {
+    return data_keys_seal_id(batch->keys, batch->arena, header->class, header->id);
+}
+
+static void add_header_row(struct archive_batch *batch, const struct archive_document *document)
+{
+    struct builder *rows = &batch->headers;
     const struct archive_header *header = &document->header;
     pg_copy_add_row(rows, HEADER_COLUMNS);
     pg_copy_add_text(rows, header->class);
-    pg_copy_add_text(rows, header->id);
+    pg_copy_add_text(rows, stored_id(batch, header));
     pg_copy_add_i64(rows, header->version);
     pg_copy_add_i64(rows, header->ctime);
     pg_copy_add_i64(rows, header->dtime);
@@ -146,7 +152,7 @@ static void add_item_row(struct archive_batch *batch, const struct archive_heade
     store_shown_add(batch->keys, batch->arena, NULL, &place, item->content); /* no schema is applied yet */
     pg_copy_add_row(rows, ITEM_COLUMNS);
     pg_copy_add_text(rows, header->class);
-    pg_copy_add_text(rows, header->id);
+    pg_copy_add_text(rows, stored_id(batch, header));
     pg_copy_add_text(rows, item->class);
     pg_copy_add_text(rows, data_keys_seal_key(batch->keys, batch->arena, &place));
     pg_copy_add_i64(rows, item->version);
@@ -161,7 +167,7 @@ static void add_rows(struct archive_batch *batch, const struct archive_document 
     const struct archive_header *header = &document->header;
     builder_clear(&batch->line, 1 << 20);
     archive_line_begin(&batch->line, header);
-    add_header_row(&batch->headers, document);
+    add_header_row(batch, document);
     for (size_t i = 0; i < document->count; i++) {
         add_item_row(batch, header, &document->items[i]);
         archive_line_add_item(&batch->line, &document->items[i], i == 0);

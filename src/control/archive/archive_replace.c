@@ -46,7 +46,8 @@ static void begin(struct replacing *replacing, const struct archive_header *head
     arena_reset(replacing->arena);
     pg_params_start(params, replacing->arena);
     pg_params_add_text(params, header->class);
-    pg_params_add_text(params, header->id);
+    pg_params_add_text(params,
+                       data_keys_seal_id(replacing->keys, replacing->arena, header->class, header->id));
 }
 
 static void free_values(void *context, struct archive_document *document)

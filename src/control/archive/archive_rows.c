@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "control/archive/archive_line.h"
+#include "control/archive/archive_order.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
 #include "edge/pg_copy.h"
@@ -16,7 +17,11 @@ struct side {
 };
 
 struct archive_rows {
+    struct control *control;
     struct side documents, items;
+    struct archive_part *parts; /* what is read, in this order */
+    size_t part_count, part;    /* the next one */
+    bool is_listed;             /* the present one */
     struct digest *digest;
     struct data_keys *keys;
     struct arena *arena;       /* of the line */
@@ -86,33 +91,7 @@ bool archive_rows_end_snapshot(const struct archive_snapshot *snapshot)
            control_execute(snapshot->items, "ending the snapshot", "commit");
 }
 
-/* --- which documents --- */
-
-/* COPY has no parameters: what selects documents is passed in settings of the session. */
-static bool set(struct control *control, struct pg *pg, const char *name, const char *const *texts,
-                size_t count)
-{
-    struct pg_params params;
-    struct pg_result *row;
-    struct bytes *values = ARENA_ARRAY(control->arena, struct bytes, count + 1);
-    for (size_t i = 0; i < count; i++)
-        values[i] = bytes_of(texts[i]);
-    pg_params_start(&params, control->arena);
-    pg_params_add_text(&params, bytes_of(name));
-    pg_params_add_text_array(&params, values, count);
-    return control_query(control, pg, "selecting documents",
-                         "select set_config($1::text, ($2::text[])::text, false)", &params, &row);
-}
-
-static bool set_all(struct control *control, struct pg *pg, const struct archive_filter *filter)
-{
-    const char *version = arena_printf(control->arena, "%lld", (long long)filter->since_version);
-    return set(control, pg, "stampd.archive_classes", filter->classes, filter->class_count) &&
-           set(control, pg, "stampd.archive_ids", filter->ids, filter->id_count) &&
-           set(control, pg, "stampd.archive_version", &version, 1) &&
-           set(control, pg, "stampd.archive_snapshot", &filter->since_snapshot, 1) &&
-           set(control, pg, "stampd.archive_code", &filter->configuration, 1);
-}
+/* --- the rows --- */
 
 static const char of_documents[] =
     "copy (select d.class, d.id, d.version, d.ctime, d.dtime, d.v1, d.v2 from stampd.doc d where true";
@@ -123,47 +102,15 @@ static const char of_items[] =
 static const char of_changed_items[] =
     "copy (select i.class, i.id, i.iclass, i.key, i.version, i.vop, i.content, i.raw from stampd.doc d"
     " join stampd.item i on i.class = d.class and i.id = d.id where true";
-static const char of_classes[] = " and d.class = any (current_setting('stampd.archive_classes')::text[])";
-static const char of_ids[] = " and d.id = any (current_setting('stampd.archive_ids')::text[])";
-static const char since_version[] =
-    " and d.version > (current_setting('stampd.archive_version')::text[])[1]::bigint";
-/* The low half of the number of a transaction stands in each row; older than 2^31 transactions is as good as
- * newer: it is included once more. */
-static const char since_snapshot[] =
-    " and mod(d.xmin::text::bigint - mod(pg_snapshot_xmin((current_setting('stampd.archive_snapshot')"
-    "::text[])[1]::pg_snapshot)::text::bigint, 4294967296) + 4294967296, 4294967296) < 2147483648";
-static const char of_configuration[] =
-    " and ((d.class in ('Namespace', 'Schema', 'Resources') and"
-    " d.id = (current_setting('stampd.archive_code')::text[])[1]) or (d.class = 'Resource' and"
-    " starts_with(d.id, (current_setting('stampd.archive_code')::text[])[1] || '/')))";
-
-static void add(struct builder *sql, bool is_wanted, const char *text)
-{
-    if (is_wanted)
-        builder_add_bytes(sql, bytes_of(text));
-}
-
-bool archive_rows_copy(struct control *control, struct pg *pg, const struct archive_filter *filter,
-                       const char *start, const char *order)
-{
-    struct builder sql = {0};
-    if (!set_all(control, pg, filter))
-        return false;
-    add(&sql, true, start);
-    add(&sql, filter->class_count > 0, of_classes);
-    add(&sql, filter->id_count > 0, of_ids);
-    add(&sql, filter->since_version > 0, since_version);
-    add(&sql, filter->since_snapshot != NULL, since_snapshot);
-    add(&sql, filter->configuration != NULL, of_configuration);
-    builder_printf(&sql, " order by %s) to stdout (format binary)", order);
-    enum fault fault = pg_copy_out(pg, sql.data);
-    builder_free(&sql);
-    if (fault)
-        message_print("reading the documents: %s", pg_message(pg));
-    return fault == FAULT_NONE;
-}
-
-/* --- the rows --- */
+/* In the order of the ids that are listed. */
+#define LISTED                                                                                               \
+    " from unnest(current_setting('stampd.archive_ids')::text[]) with ordinality u(id, n) join stampd.doc d" \
+    " on d.class = (current_setting('stampd.archive_classes')::text[])[1] and d.id = u.id"
+static const char of_listed[] =
+    "copy (select d.class, d.id, d.version, d.ctime, d.dtime, d.v1, d.v2" LISTED " where true";
+static const char of_listed_items[] =
+    "copy (select i.class, i.id, i.iclass, i.key, i.version, i.vop, i.content, i.raw" LISTED
+    " join stampd.item i on i.class = d.class and i.id = d.id where true";
 
 static bool next_row(struct side *side, int columns)
 {
@@ -177,24 +124,58 @@ static bool next_row(struct side *side, int columns)
 bool archive_rows_open(struct control *control, const struct archive_snapshot *snapshot,
                        const struct archive_filter *filter, struct archive_rows **rows_r)
 {
-    bool is_joined = filter->since_version || filter->since_snapshot;
     struct data_keys *keys;
+    struct archive_part *parts;
+    size_t count;
     *rows_r = NULL;
     if (!ns_keys_read(control, snapshot->documents, &keys) ||
-        !archive_rows_copy(control, snapshot->documents, filter, of_documents, "d.class, d.id") ||
-        !archive_rows_copy(control, snapshot->items, filter, is_joined ? of_changed_items : of_items,
-                           is_joined ? "i.class, i.id, i.iclass, i.key" : "d.class, d.id, d.iclass, d.key"))
+        !archive_order_find(control, snapshot->documents, keys, filter, &parts, &count))
         return false;
     struct archive_rows *rows = calloc(1, sizeof *rows);
     if (!rows)
         log_fatal("out of memory archive");
+    rows->control = control;
+    rows->parts = parts;
+    rows->part_count = count;
     rows->documents.pg = snapshot->documents;
     rows->items.pg = snapshot->items;
     rows->digest = digest_create();
     rows->keys = keys;
     rows->arena = arena_create("archive line");
     *rows_r = rows;
-    return next_row(&rows->documents, HEADER_COLUMNS) && next_row(&rows->items, ITEM_COLUMNS);
+    return true;
+}
+
+static bool copy_part(struct archive_rows *rows, const struct archive_part *part)
+{
+    struct control *control = rows->control;
+    const struct archive_filter *filter = &part->filter;
+    struct pg *documents = rows->documents.pg, *items = rows->items.pg;
+    bool is_joined = filter->since_version || filter->since_snapshot;
+    rows->is_listed = part->is_listed;
+    if (part->is_listed)
+        return archive_filter_copy(control, documents, filter, of_listed, "u.n") &&
+               archive_filter_copy(control, items, filter, of_listed_items, "u.n, i.iclass, i.key");
+    return archive_filter_copy(control, documents, filter, of_documents, "d.class, d.id") &&
+           archive_filter_copy(control, items, filter, is_joined ? of_changed_items : of_items,
+                               is_joined ? "i.class, i.id, i.iclass, i.key"
+                                         : "d.class, d.id, d.iclass, d.key");
+}
+
+/* The next part that has a document; ARCHIVE_ROWS_LINE: it has begun. */
+static enum archive_rows_event begin_part(struct archive_rows *rows)
+{
+    while (!rows->documents.row.count) {
+        while (rows->items.row.count)
+            if (!next_row(&rows->items, ITEM_COLUMNS))
+                return ARCHIVE_ROWS_FAILED;
+        if (rows->part == rows->part_count)
+            return ARCHIVE_ROWS_END;
+        if (!copy_part(rows, &rows->parts[rows->part++]) || !next_row(&rows->documents, HEADER_COLUMNS) ||
+            !next_row(&rows->items, ITEM_COLUMNS))
+            return ARCHIVE_ROWS_FAILED;
+    }
+    return ARCHIVE_ROWS_LINE;
 }
 
 /* Below 0: the item is of an earlier document, which there is no row of; 0: of this one. */
@@ -204,7 +185,9 @@ static int compare(const struct archive_rows *rows)
     if (!rows->items.row.count)
         return 1;
     int order = bytes_compare(item[CLASS], header[CLASS]);
-    return order ? order : bytes_compare(item[ID], header[ID]);
+    if (!order)
+        order = bytes_compare(item[ID], header[ID]);
+    return order && rows->is_listed ? 1 : order; /* those of a list have documents */
 }
 
 static struct bytes copy(struct arena *arena, struct bytes text)
@@ -226,12 +209,13 @@ static void keep_item(struct archive_rows *rows, const struct archive_item *item
 }
 
 /* Adds the item of the row to the line, or keeps it for add_kept(). */
-static bool take_item(struct archive_rows *rows, struct builder *text, bool is_first)
+static bool take_item(struct archive_rows *rows, const struct archive_header *header, struct builder *text,
+                      bool is_first)
 {
     const struct bytes *fields = rows->items.row.fields;
     struct bytes content = fields[CONTENT];
     struct item_place place = {
-        fields[CLASS], fields[ID], fields[ICLASS], fields[KEY], pg_copy_bool(fields[RAW]), BYTES("")};
+        fields[CLASS], header->id, fields[ICLASS], fields[KEY], pg_copy_bool(fields[RAW]), BYTES("")};
     if (!data_keys_open_item(rows->keys, rows->arena, &place, &content)) {
         message_print("%.*s/%.*s: an item cannot be decrypted: it was altered, or is of another place",
                       (int)place.class.size, place.class.data, (int)place.id.size, place.id.data);
@@ -264,22 +248,28 @@ static void add_kept(struct archive_rows *rows, struct builder *text)
 enum archive_rows_event archive_rows_next(struct archive_rows *rows, struct builder *text,
                                           struct archive_sum *sum)
 {
-    const struct bytes *fields = rows->documents.row.fields;
     size_t began = text->size;
     bool is_first = true;
     arena_reset(rows->arena);
     rows->list = NULL;
     rows->count = rows->room = 0;
-    if (!rows->documents.row.count)
-        return ARCHIVE_ROWS_END;
-    const struct archive_header header = {fields[CLASS], fields[ID], pg_copy_i64(fields[VERSION]),
-                                          pg_copy_i64(fields[CTIME]), pg_copy_i64(fields[DTIME])};
+    enum archive_rows_event event = begin_part(rows);
+    if (event != ARCHIVE_ROWS_LINE)
+        return event;
+    const struct bytes *fields = rows->documents.row.fields;
+    struct archive_header header = {fields[CLASS], fields[ID], pg_copy_i64(fields[VERSION]),
+                                    pg_copy_i64(fields[CTIME]), pg_copy_i64(fields[DTIME])};
+    if (!data_keys_open_id(rows->keys, rows->arena, header.class, &header.id)) {
+        message_print("%.*s: an id cannot be decrypted: it was altered, or is of another class",
+                      (int)header.class.size, header.class.data);
+        return ARCHIVE_ROWS_FAILED;
+    }
     rows->v1 = pg_copy_i64(fields[V1]);
     rows->v2 = pg_copy_i64(fields[V2]);
     archive_line_begin(text, &header);
     for (int order; (order = compare(rows)) <= 0;) {
         if (header.ctime && order == 0) {
-            if (!take_item(rows, text, is_first))
+            if (!take_item(rows, &header, text, is_first))
                 return ARCHIVE_ROWS_FAILED;
             is_first = false;
             sum->items++;

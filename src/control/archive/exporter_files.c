@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/archive/archive_filter.h"
 #include "control/files/stored_files.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
@@ -142,7 +143,8 @@ static bool add_sealed(struct control *control, const struct data_keys *keys, st
     struct bytes content = row->fields[CONTENT];
     struct attachment attachment;
     arena_reset(scratch);
-    if (!data_keys_open_item(keys, scratch, &place, &content) ||
+    if (!data_keys_open_id(keys, scratch, place.class, &place.id) ||
+        !data_keys_open_item(keys, scratch, &place, &content) ||
         !attachment_read(scratch, content, &attachment)) {
         message_print("%.*s/%.*s: an attachment cannot be decrypted: it was altered, or is of another place",
                       (int)place.class.size, place.class.data, (int)place.id.size, place.id.data);
@@ -164,8 +166,10 @@ static bool list_sealed(const struct exporter_files *export, const struct data_k
                         struct sealed_list *list)
 {
     struct pg *pg = export->snapshot->documents;
+    struct archive_filter filter;
     struct pg_copy_row row;
-    if (!archive_rows_copy(export->control, pg, export->filter, of_items, "1"))
+    if (!archive_filter_store(export->control, keys, export->filter, &filter) ||
+        !archive_filter_copy(export->control, pg, &filter, of_items, "1"))
         return false;
     struct arena *scratch = arena_create("attachments");
     bool is_done = true, is_read;
@@ -196,7 +200,7 @@ static bool write_clear(struct files_export *writing)
     const struct exporter_files *export = writing->export;
     struct pg *pg = export->snapshot->documents;
     struct pg_copy_row row;
-    if (!archive_rows_copy(export->control, pg, export->filter, of_references, "1"))
+    if (!archive_filter_copy(export->control, pg, export->filter, of_references, "1"))
         return false;
     bool is_done = true, is_read;
     while ((is_read = pg_copy_next(pg, &row) == FAULT_NONE) && row.count && is_done)

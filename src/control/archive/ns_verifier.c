@@ -102,7 +102,7 @@ static bool check_volumes(struct ns_check *check)
 /* --- references --- */
 
 /* A trigger keeps both in step. */
-static bool check_references(struct ns_check *check)
+static bool check_references(struct ns_check *check, const struct data_keys *keys)
 {
     static const char items[] =
         "with given as (select class, id, key, decode(stampd.export_object(content) ->> 'sha', 'hex') as "
@@ -118,10 +118,13 @@ static bool check_references(struct ns_check *check)
     if (!control_query(check->control, check->snapshot.documents, "reading the references", items, &params,
                        &rows))
         return false;
-    for (int row = 0; row < pg_rows(rows); row++)
-        findings_add_document(&check->verification->findings, pg_get_text(rows, row, 0),
-                              pg_get_text(rows, row, 1),
-                              "its attachments and the references to files are not the same");
+    for (int row = 0; row < pg_rows(rows); row++) {
+        struct bytes class = pg_get_text(rows, row, 0), id = pg_get_text(rows, row, 1);
+        bool is_sealed = !data_keys_open_id(keys, check->control->arena, class, &id);
+        findings_add_document(&check->verification->findings, class, id,
+                              is_sealed ? "an id of the references to files was altered"
+                                        : "its attachments and the references to files are not the same");
+    }
     return true;
 }
 
@@ -251,7 +254,7 @@ bool ns_verifier_run(struct control *control, const struct ns_target *target,
     check.keys = data_keys_of_files(keys);
     stored_files_set_keys(check.store, keys);
     progress_start(&check.progress, 0, check.snapshot.document_rows);
-    bool is_done = check_documents(&check) && check_volumes(&check) && check_references(&check) &&
+    bool is_done = check_documents(&check) && check_volumes(&check) && check_references(&check, keys) &&
                    check_files(&check) && find_unregistered(&check) &&
                    archive_rows_end_snapshot(&check.snapshot);
     progress_clear(&check.progress);

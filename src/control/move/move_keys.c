@@ -11,7 +11,7 @@
 #include "edge/crypto.h"
 #include "edge/site_key.h"
 
-enum { ID, SITE, WRAPPED, DATABASE }; /* columns of data_keys_statement */
+enum { ID, SITE, WRAPPED, DATABASE, ID_CLASSES }; /* columns of data_keys_statement */
 enum { SECRET_BYTES = 32 };
 static const struct bytes kind = BYTES("move archives");
 static const char what[] = "carrying the data keys over";
@@ -23,6 +23,7 @@ struct moved_key {
 struct moved_keys {
     struct moved_key *keys;
     size_t count;
+    struct bytes id_classes; /* whose ids are encrypted */
 };
 
 static void forget(void *context)
@@ -41,6 +42,8 @@ static bool read_keys(struct control *control, struct pg *pg, struct moved_keys 
         return false;
     *keys = (struct moved_keys){.count = (size_t)pg_rows(rows)};
     keys->keys = ARENA_ARRAY(control->arena, struct moved_key, keys->count + 1);
+    if (keys->count)
+        keys->id_classes = pg_get_text(rows, 0, ID_CLASSES);
     arena_defer(control->arena, forget, keys);
     *keys_r = *keys;
     for (int row = 0; row < pg_rows(rows); row++) {
@@ -125,6 +128,11 @@ bool move_keys_carry(struct control *from, const struct ns_target *source, struc
     if (!here.count != !there.count)
         message_print("the namespace is encrypted on one of the sites only: create it there %s --encrypted",
                       here.count ? "with" : "without");
+    else if (!bytes_equal(here.id_classes, there.id_classes))
+        message_print(
+            "the ids of other classes are encrypted there: drop it there, and create it again%s%.*s",
+            here.id_classes.size ? " with --encrypted-ids of " : " without --encrypted-ids",
+            (int)here.id_classes.size, here.id_classes.data);
     else if (same == here.count)
         is_done = true;
     else

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "control/message.h"
+#include "control/ns_keys.h"
 #include "control/ns_registry.h"
 #include "control/record.h"
 #include "model/account.h"
@@ -15,6 +16,7 @@
 struct rules_inquiry {
     struct control *control;
     struct ns_target target;
+    struct data_keys *keys; /* none: it is not encrypted */
     struct rules_documents documents;
     struct rules *rules;
     struct rules_case one;
@@ -33,6 +35,28 @@ static void report(const struct rules_inquiry *inquiry)
     message_print("%s: %s", inquiry->documents.place, inquiry->documents.problem);
 }
 
+/* The item of the row, as it was before it was encrypted. */
+static bool read_item(struct rules_inquiry *inquiry, struct bytes class, struct bytes id,
+                      const struct pg_result *rows, int row, struct item *item_r)
+{
+    enum { ICLASS, KEY, CONTENT, RAW };
+    struct bytes content = pg_get_text(rows, row, CONTENT);
+    struct item_place place = {class,
+                               id,
+                               pg_get_text(rows, row, ICLASS),
+                               pg_get_text(rows, row, KEY),
+                               pg_get_bool(rows, row, RAW),
+                               BYTES("")};
+    if (!data_keys_open_item(inquiry->keys, inquiry->control->arena, &place, &content)) {
+        message_print("%s: an item cannot be decrypted: it was altered, or is of another place",
+                      name_of(inquiry->control->arena, class, id));
+        return false;
+    }
+    *item_r =
+        (struct item){.iclass = place.iclass, .key = place.key, .content = content, .raw = place.is_raw};
+    return true;
+}
+
 /* One that does not exist, too.  NULL: it could not be read, which is reported. */
 static const struct document *fetch(struct rules_inquiry *inquiry, struct bytes class, struct bytes id)
 {
@@ -42,7 +66,7 @@ static const struct document *fetch(struct rules_inquiry *inquiry, struct bytes 
     struct pg_result *result;
     pg_params_start(&params, arena);
     pg_params_add_text(&params, class);
-    pg_params_add_text(&params, id);
+    pg_params_add_text(&params, data_keys_seal_id(inquiry->keys, arena, class, id));
     if (!control_query(
             inquiry->control, inquiry->target.pg, name,
             "select i.iclass, i.key, i.content, i.raw from stampd.doc d left join stampd.item i on "
@@ -55,12 +79,8 @@ static const struct document *fetch(struct rules_inquiry *inquiry, struct bytes 
         return rules_documents_none(&inquiry->documents, class, id);
     struct item *items = ARENA_ARRAY(arena, struct item, count);
     for (size_t i = 0; i < count; i++) {
-        struct bytes item_class = pg_get_text(result, (int)i, 0);
-        if (item_class.data)
-            items[kept++] = (struct item){.iclass = item_class,
-                                          .key = pg_get_text(result, (int)i, 1),
-                                          .content = pg_get_text(result, (int)i, 2),
-                                          .raw = pg_get_bool(result, (int)i, 3)};
+        if (!pg_is_null(result, (int)i, 0) && !read_item(inquiry, class, id, result, (int)i, &items[kept++]))
+            return NULL;
     }
     const struct document *document =
         rules_documents_build(&inquiry->documents, name, class, id, items, kept);
@@ -218,7 +238,8 @@ static bool explain(struct rules_inquiry *inquiry, const struct rules_wish *wish
                     struct bytes class, struct bytes id)
 {
     struct control *control = inquiry->control;
-    if (!ns_registry_connect(control, code, &inquiry->target) || !read_rules(inquiry, code) ||
+    if (!ns_registry_connect(control, code, &inquiry->target) ||
+        !ns_keys_read(control, inquiry->target.pg, &inquiry->keys) || !read_rules(inquiry, code) ||
         !read_after(inquiry, wish->after, class, id))
         return false;
     inquiry->one.before = fetch(inquiry, class, id);

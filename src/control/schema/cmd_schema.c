@@ -314,6 +314,33 @@ static bool needs_contents(const struct schema *schema)
     return false;
 }
 
+/* Whether the ids of each class are encrypted where the namespace was made so, and nowhere else. */
+static bool agrees_on_ids(struct control *control, struct pg *pg, const char *code,
+                          const struct schema *schema)
+{
+    struct data_keys *keys;
+    struct pg_result *row;
+    if (!control_query(control, pg, "reading the classes whose ids are encrypted",
+                       "select coalesce(string_agg(class, ' ' order by class), '') from stampd.encrypted_id",
+                       NULL, &row))
+        return false;
+    struct bytes listed = pg_get_text(row, 0, 0);
+    keys =
+        &(struct data_keys){.count = 1, .id_classes = arena_copy(control->arena, listed.data, listed.size)};
+    for (size_t i = 0; i < schema->class_count; i++) {
+        const struct schema_class *class = &schema->classes[i];
+        bool is_encrypted = data_keys_encrypts_ids(keys, class->name);
+        if (class->encrypts_ids == is_encrypted)
+            continue;
+        message_print(is_encrypted ? "%.*s: its ids are encrypted in %s: expected \"encryptedIds\": true"
+                                   : "%.*s: \"encryptedIds\" is expected in a namespace that was made with "
+                                     "--encrypted-ids of the class; %s was not",
+                      (int)class->name.size, class->name.data, code);
+        return false;
+    }
+    return true;
+}
+
 /* The option of plan and apply. */
 #define VERSION_LINE(version)                                                                                \
     {                                                                                                        \
@@ -341,6 +368,7 @@ static bool open_plan(struct control *control, const char *code, int64_t version
                 "a schema with exported fields that are neither in clear nor hashes of a singleton, with "
                 "properties that are unique in all namespaces, "
                 "copies or mutations")) &&
+           agrees_on_ids(control, target->pg, code, joined) &&
            schema_plan_make(control, target->pg, joined, plan);
 }
 

@@ -2,6 +2,7 @@
 #include "control/schema/schema_refusal.h"
 
 #include "control/message.h"
+#include "control/ns_keys.h"
 #include "control/schema/schema_wait.h"
 #include "edge/json.h"
 
@@ -83,17 +84,29 @@ static bool purge_values(struct control *control, struct pg *pg)
     return true;
 }
 
+/* Both documents, by the ids that clients have. */
+static bool report_documents(struct control *control, struct pg *pg, const struct schema_refusal *refusal)
+{
+    struct data_keys *keys;
+    struct bytes id = refusal->id, other = refusal->other;
+    if (!ns_keys_read(control, pg, &keys))
+        return false;
+    if (!data_keys_open_id(keys, control->arena, refusal->class, &id) ||
+        !data_keys_open_id(keys, control->arena, refusal->class, &other))
+        id = other = BYTES("(altered)");
+    message_print("%.*s: the unique property %.*s cannot be applied: the documents %.*s and %.*s both have "
+                  "the value %.*s",
+                  TEXT(refusal->class), TEXT(refusal->property), TEXT(id), TEXT(other), TEXT(refusal->value));
+    return true;
+}
+
 bool schema_refusal_take_back(struct control *control, struct pg *pg, const struct schema *applied,
                               const struct schema_refusal *refusal)
 {
     struct schema_plan present;
-    if (refusal->other.data)
-        message_print(
-            "%.*s: the unique property %.*s cannot be applied: the documents %.*s and %.*s both have the "
-            "value %.*s",
-            TEXT(refusal->class), TEXT(refusal->property), TEXT(refusal->id), TEXT(refusal->other),
-            TEXT(refusal->value));
-    else
+    if (refusal->other.data && !report_documents(control, pg, refusal))
+        return false;
+    if (!refusal->other.data)
         message_print(
             "%.*s: the unique property %.*s cannot be applied: a document of another namespace has %.*s",
             TEXT(refusal->class), TEXT(refusal->property), TEXT(refusal->value));
