@@ -8,8 +8,8 @@
  * process uses it, and lives as long as one does.  One lock protects it, held for about a microsecond.  A
  * process that dies while it holds the lock, by any signal, leaves notes by which the next one takes the
  * unfinished change back (undo.h): each command has happened whole or not at all.  Commands wait for
- * nothing but this lock, and the disk where it alone has a content; a holder that is stopped makes them end
- * with RECORDS_BUSY.
+ * nothing but this lock, and for the disk where it alone has a content, or all room that can be had waits for
+ * it; a holder that is stopped makes them end with RECORDS_BUSY.
  *
  * A full memory, or a full quota of the namespace, refuses: RECORDS_OUT_OF_MEMORY.  What has expired is
  * removed before, and of records on disk contents that were not used lately are given up: whoever needs one

@@ -1,6 +1,7 @@
 /* records_save: records that are kept on disk (edge/disk_table.h).
  *
- * The memory has all records; the disk has a copy of those that are persisted.  A change of one is made in
+ * The memory has all records, of some without their content (records_room.c); the disk has a copy of those
+ * that are persisted.  A change of one is made in
  * the memory first, under the lock, and noted there: its keys in a list, under a number that grows with each
  * change.  Whoever needs it on disk calls records_save, which takes the right to write to the disk, reads
  * what the memory has *then* under all keys of the list, of whatever process, writes that as one change,

@@ -245,7 +245,7 @@ static void what_is_not_on_disk_is_not_given_up(void **state UNUSED)
 
 /* --- death --- */
 
-enum { FEW = 40, FEW_SIZE = 40000 };
+enum { FEW = 32, FEW_SIZE = 40000 };
 
 static void few_key(int number, char key_r[16])
 {
@@ -273,7 +273,7 @@ static void a_death_at_any_step_loses_nothing(void **state UNUSED)
         few_key(i, key);
         keep_version(key, i, FEW_SIZE);
     }
-    for (int count = 1, status = 1; status; count += count < 400 ? 1 : 23, deaths++) {
+    for (int count = 1, status = 1; status; count += count < 200 ? 1 : 37, deaths++) {
         char list[40];
         snprintf(list, sizeof list, "records-noted:%d", count);
         crash_arm(list, mapping_share);
@@ -289,7 +289,7 @@ static void a_death_at_any_step_loses_nothing(void **state UNUSED)
         }
         RUN(.deed = RECORDS_DELETE, .key = BYTES("memory"), .is_immediate = true);
     }
-    assert_true(deaths > 400);
+    assert_true(deaths > 200);
 }
 
 /* --- many processes --- */
