@@ -20,10 +20,11 @@ static bool use_syslog;
 static bool is_journal; /* standard error is read by systemd, which takes <N> for the priority */
 static const char *request_id, *trace;
 enum {
-    IDS_MOST = 680, /* bytes that both take in a line, with their labels */
+    IDS_MOST = 152, /* bytes that the request and the trace take in a line, with their labels */
     ID_MOST = 64,
     TRACE_STATE_MOST = 512,
 };
+static const char state_label[] = " tracestate=";
 static void (*listener)(enum log_level level, const char *text, size_t size);
 
 static const char *const level_words[] = {"error", "warning", "info", "debug"};
@@ -88,16 +89,27 @@ static size_t add_id(char *line, size_t used, size_t size, const char *label, co
     return used + label_size + id_size;
 }
 
+/* Of the trace, behind its first blank; NULL: none. */
+static const char *find_state(void)
+{
+    const char *blank = trace ? strchr(trace, ' ') : NULL;
+    return blank ? blank + 1 : NULL;
+}
+
+/* Bytes of a line that are kept for both, behind its words. */
+static size_t reserved_bytes(void)
+{
+    const char *state = find_state();
+    return IDS_MOST + (state ? sizeof state_label + strnlen(state, TRACE_STATE_MOST) : 0);
+}
+
 /* tracestate, which may have blanks and quotes, is the end of its line. */
 static size_t add_trace(char *line, size_t used, size_t size)
 {
-    const char *state = trace ? strchr(trace, ' ') : NULL;
-    used = add_id(line, used, size, " trace=", trace,
-                  state   ? (size_t)(state - trace)
-                  : trace ? strnlen(trace, ID_MOST)
-                          : 0);
-    return state ? add_id(line, used, size, " tracestate=", state + 1, strnlen(state + 1, TRACE_STATE_MOST))
-                 : used;
+    const char *state = find_state();
+    size_t parent = state ? (size_t)(state - 1 - trace) : trace ? strnlen(trace, ID_MOST) : 0;
+    used = add_id(line, used, size, " trace=", trace, parent);
+    return add_id(line, used, size, state_label, state, state ? strnlen(state, TRACE_STATE_MOST) : 0);
 }
 
 static void emit(enum log_level level, const char *format, va_list arguments)
@@ -120,10 +132,10 @@ static void emit(enum log_level level, const char *format, va_list arguments)
                              program_name, (int)getpid(), level_words[level]);
     }
     const size_t start = used;
-    int wrote = vsnprintf(line + used, sizeof line - used - IDS_MOST, format, arguments);
+    const size_t room = sizeof line - used - reserved_bytes();
+    int wrote = vsnprintf(line + used, room, format, arguments);
     if (wrote > 0)
-        used +=
-            (size_t)wrote < sizeof line - used - IDS_MOST ? (size_t)wrote : sizeof line - used - IDS_MOST - 1;
+        used += (size_t)wrote < room ? (size_t)wrote : room - 1;
     used = add_id(line, used, sizeof line, " request=", request_id,
                   request_id ? strnlen(request_id, ID_MOST) : 0);
     used = add_trace(line, used, sizeof line);

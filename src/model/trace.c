@@ -36,7 +36,7 @@ static bool is_key(struct bytes key)
         bool is_first = i == 0 || key.data[i - 1] == '@', is_digit = letter >= '0' && letter <= '9';
         if (letter == '@' && !has_system && i > 0)
             has_system = true;
-        else if (!(letter >= 'a' && letter <= 'z') && !is_digit && (is_first || !strchr("_-*/", letter)))
+        else if (!(letter >= 'a' && letter <= 'z') && !is_digit && (is_first || !memchr("_-*/", letter, 4)))
             return false;
     }
     return key.size && key.size <= KEY_MOST && key.data[key.size - 1] != '@';

@@ -60,7 +60,7 @@ class External:
 
 
 def finish_some(worker):
-    for task in worker.take(wait=0):
+    for task in worker.take(most=20, wait=0):
         worker.done(task)
 
 

@@ -60,6 +60,7 @@ class Worker:
 
     def finish(self, line, answer, **more):
         line.update({'end': time.monotonic_ns(), 'result': answer.result, **more})
+        line['late'] = line.get('late', False) and not self.has_stepped()
         if answer.result == 'wrong':
             line['words'] = answer.words
         self.write(line)
@@ -92,8 +93,8 @@ class Worker:
 
     # --- the four operations ---
 
-    def take(self, wait=1):
-        answer, line = self.request('take', {'qn': self.plan['qn'], 'n': self.dice.choice(TAKES_AT_ONCE), 'wait': wait, 'claim': 1, 'worker': self.name[-60:]})
+    def take(self, most=None, wait=1):
+        answer, line = self.request('take', {'qn': self.plan['qn'], 'n': most or self.dice.choice(TAKES_AT_ONCE), 'wait': wait, 'claim': 1, 'worker': self.name[-60:]})
         tasks = answer.body['out']['tasks'] if answer.result == 'ok' else []
         self.finish(line, answer, claims=[[task['param']['key'], name_of(task)] for task in tasks])
         return tasks
@@ -131,11 +132,13 @@ class Worker:
         self.finish(line, answer, **({'version': version} if version else {}))
         return answer.result
 
+    def has_stepped(self):
+        """A clock of the servers has been set, once at least: what they say of times is not certain from then on."""
+        return any(float(Path(low).read_text()) for low in self.plan['clocks'])
+
     def is_late(self, task):
-        """Has the claim ended for certain?  Not when a clock of the servers has ever been set: their `until` says little then."""
-        if task['until'] is None or any(float(Path(low).read_text()) for low in self.plan['clocks']):
-            return False
-        return is_over(task['until'])
+        """Has the claim ended for certain?  If no clock is set before the answer, too."""
+        return task['until'] is not None and is_over(task['until']) and not self.has_stepped()
 
     # --- life ---
 

@@ -182,26 +182,6 @@ def test_a_move_that_is_killed_at_each_step_goes_on(sites, tmp_path):
     drop(sites)
 
 
-def test_a_move_that_goes_on_ends_sessions_that_have_the_former_keys(sites, tmp_path):
-    """The run that replaced the keys was killed before it ended the sessions of servers there."""
-    stack, there = sites
-    for site in sites:
-        create(site, 'vault')
-    stack.put('vault', line('n', 'a', PLANTED))
-    kill_at('copy', sites, tmp_path)
-    session = psycopg2.connect(there.conninfo('vault', 'stampd'))
-    try:
-        with session.cursor() as cursor:
-            cursor.execute('select pg_backend_pid()')
-            move(stack, there, tmp_path, 'vault')
-            with pytest.raises(psycopg2.OperationalError):
-                cursor.execute('select 1')
-    finally:
-        session.close()
-    assert there.get('vault', ('Note', 'n'))['items'][0]['j'] == PLANTED
-    drop(sites)
-
-
 def test_purges(sites, tmp_path):
     """By class, by age, and of what has ended by itself; never a live document."""
     stack, _ = sites

@@ -40,6 +40,8 @@ static void what_is_well_formed_is_kept(void **state UNUSED)
     for (size_t i = 0; i < COUNT_OF(right); i++)
         assert_string_equal(kept(right[i]), right[i]);
     assert_string_equal(kept(" a=1\t"), "a=1");
+    const struct bytes broken = {"a\0=1", 4};
+    assert_null(trace_state(trace_read(arena, BYTES(PARENT), broken)).data);
 }
 
 static void what_is_malformed_is_dropped(void **state UNUSED)
