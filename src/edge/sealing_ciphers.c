@@ -22,7 +22,8 @@ static const EVP_CIPHER *fetch(const EVP_CIPHER **cipher, const char *name)
 }
 
 /* The place of the key; `is_known_r`: its context has the key. */
-static struct kept_cipher *find(struct kept_cipher *table, const unsigned char *key, size_t size, bool *is_known_r)
+static struct kept_cipher *find(struct kept_cipher *table, const unsigned char *key, size_t size,
+                                bool *is_known_r)
 {
     struct kept_cipher *kept = &table[key[0] % KEPT];
     *is_known_r = kept->context && CRYPTO_memcmp(kept->key, key, size) == 0;

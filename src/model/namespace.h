@@ -101,7 +101,8 @@ struct ns_conf {
 };
 
 /* Parses the content of the item Conf, NO_BYTES: there is none.  A malformed member counts as absent, except
- * for the state, and for the quotas: so that nothing that they would limit is written, it is read-only.  The texts are slices of the content, or in the arena. */
+ * for the state, and for the quotas: so that nothing that they would limit is written, it is read-only.  The
+ * texts are slices of the content, or in the arena. */
 struct ns_conf namespace_read(struct arena *arena, struct bytes content);
 /* What is expected of a member that may be changed while the namespace is in use: all but `database`; NULL:
  * the value is valid. */
@@ -109,8 +110,9 @@ const char *namespace_refuse_member(struct arena *arena, struct bytes name, cons
 /* What is wrong with a change of the whole configuration, each member of which is valid: one sentence about
  * the member `accounts`; NULL: nothing.  `before` may be NO_BYTES. */
 const char *namespace_refuse_change(struct arena *arena, struct bytes before, struct bytes after);
-/* What is expected of the first member of `after` that is malformed and was not so written `before` (NO_BYTES:
- * there was none); NULL: none is.  `member_r`: its name; "": the text is no object.  `after` may be NO_BYTES. */
+/* What is expected of the first member of `after` that is malformed and was not so written `before`
+ * (NO_BYTES: there was none); NULL: none is.  `member_r`: its name; "": the text is no object.  `after` may
+ * be NO_BYTES. */
 const char *namespace_refuse_content(struct arena *arena, struct bytes before, struct bytes after,
                                      const char **member_r);
 /* The names of these members, for messages. */
