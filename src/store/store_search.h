@@ -6,8 +6,8 @@
 #include "model/search.h"
 #include "store/store.h"
 
-/* A page of search results, decrypted, true at one instant.  FAULT_STALE: the schema has changed since the search was
- * prepared. */
+/* A page of search results, decrypted, true at one instant.  FAULT_STALE: the schema has changed since the
+ * search was prepared. */
 struct search_found {
     struct bytes id;
     struct item item; /* with wants_items */
