@@ -455,7 +455,7 @@ static void a_broken_log_waits_for_the_table(void **state UNUSED)
         assert_non_null(try_put("key", BYTES("refused"))); /* by the table */
         expect("key", "before");
         if (i == 0)
-            assert_true(dup2(former, place) == place); /* else LMDB is opened anew */
+            assert_true(dup2(former, place) == place); /* else LMDB is opened again */
         close(former);
         close(unwritable);
         put("key", BYTES("after"));
