@@ -9,7 +9,7 @@
 
 #define THUMBNAIL_TYPE "image/webp"
 #define MARK_BOX       ";thumbnail="
-#define MARK_OF        ";of="
+#define MARK_OF        "of="
 
 /* --- names ---------------------------------------------------------------------------------------- */
 
@@ -69,7 +69,7 @@ struct bytes thumbnails_mime(struct arena *arena, const struct schema_thumbnail 
 {
     char sha[BLOB_HEX + 1];
     blob_store_write_digest(image, sha);
-    return bytes_of(arena_printf(arena, THUMBNAIL_TYPE MARK_BOX "%" PRId64 "x%" PRId64 MARK_OF "%s",
+    return bytes_of(arena_printf(arena, THUMBNAIL_TYPE MARK_BOX "%" PRId64 "x%" PRId64 ";" MARK_OF "%s",
                                  thumbnail->width, thumbnail->height, sha));
 }
 
@@ -87,8 +87,8 @@ static bool read_mark(struct bytes mime, struct thumbnails_file *file)
     if (!skip(&mime, THUMBNAIL_TYPE MARK_BOX))
         return false;
     struct bytes box = bytes_cut(&mime, ';'), width = bytes_cut(&box, 'x');
-    return bytes_to_i64(width, &file->width) && bytes_to_i64(box, &file->height) &&
-           skip(&mime, MARK_OF + 1) && blob_store_read_digest(mime, &file->of);
+    return bytes_to_i64(width, &file->width) && bytes_to_i64(box, &file->height) && skip(&mime, MARK_OF) &&
+           blob_store_read_digest(mime, &file->of);
 }
 
 struct bytes thumbnails_plain_mime(struct bytes mime)

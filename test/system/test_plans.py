@@ -72,7 +72,7 @@ PAGES = {
 UNMET = {'TASK_FIND', 'SUBSCRIPTIONS_TAKE', 'SUBSCRIPTIONS_SENT', 'SUBSCRIPTIONS_WRITTEN', 'SUBSCRIPTIONS_DROP_PUSH', 'LIVE_LISTEN',
          'VOLUMES'}  # reads every header, for administrators
 # Tables of a row or so, whatever the namespace holds.
-SMALL = {'namespace', 'migration', 'schema', 'schema_fill', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation', 'task_early', 'task_paused', 'task_limit', 'task_debt', 'task_unique', 'sight_rules', 'sight_place', 'owner_property'}
+SMALL = {'namespace', 'migration', 'schema', 'schema_fill', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation', 'task_early', 'task_paused', 'task_limit', 'task_debt', 'task_unique', 'sight_rules', 'sight_place', 'owner_property', 'thumbnail_sweep'}
 
 EXPLAIN = {'auto_explain.log_min_duration': 0, 'auto_explain.log_analyze': 'on', 'auto_explain.log_timing': 'off', 'auto_explain.log_buffers': 'on',
            'auto_explain.log_format': 'json'}

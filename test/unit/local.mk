@@ -157,7 +157,7 @@ test_unit_test_fcgi_LDADD = $(UNIT_LDADD)
 test_unit_test_fcgi_slow_SOURCES = test/unit/test_fcgi_slow.c test/unit/fastcgi_client.c test/unit/fastcgi_client.h \
 	test/unit/child.c test/unit/child.h
 test_unit_test_fcgi_slow_LDADD = $(UNIT_LDADD)
-FAKE_STORE = test/unit/fake_store.c test/unit/fake_blobs.c test/unit/fake_store.h test/unit/fake_tasks.c test/unit/fake_tasks.h
+FAKE_STORE = test/unit/fake_store.c test/unit/fake_thumbnails.c test/unit/fake_blobs.c test/unit/fake_store.h test/unit/fake_tasks.c test/unit/fake_tasks.h
 TRANSACTION_WORLD = test/unit/transaction_world.c test/unit/transaction_world.h $(FAKE_STORE)
 test_unit_test_redelivery_SOURCES = test/unit/test_redelivery.c $(TRANSACTION_WORLD)
 test_unit_test_redelivery_LDADD = $(UNIT_LDADD)
