@@ -76,8 +76,9 @@ static size_t missing(struct draft *draft, const char *key, size_t key_most)
 static void types_of_images(void **state UNUSED)
 {
     static const char *const images[] = {"image/png", "IMAGE/JPEG", "image/webp;a=b", "image/gif ; x"};
-    static const char *const others[] = {"image/svg+xml", "image/png.g", "image/png.gc", "image/jpeg.c",
-                                         "image/pngx",    "text/plain",  "image/"};
+    static const char *const others[] = {"image/svg+xml", "image/png.g",     "image/png.gc",
+                                         "image/jpeg.c",  "image/pngx",      "text/plain",
+                                         "image/",        "image/png;a=b.c", "image/png;a=b.g"};
     for (size_t i = 0; i < COUNT_OF(images); i++)
         assert_true(thumbnails_is_image(bytes_of(images[i])));
     for (size_t i = 0; i < COUNT_OF(others); i++)
