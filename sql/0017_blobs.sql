@@ -15,6 +15,7 @@ create table stampd.blob (
   store    text collate "C",
   object   text collate "C",
   head     bytea check (octet_length(head) = 80),
+  thumbnail text,
   check ((store is null) = (object is null)),
   check (store is not null or head is null)
 ) with (fillfactor = 80);
@@ -24,6 +25,7 @@ comment on column stampd.blob.removing is 'A cleaner will remove it: nothing may
 comment on column stampd.blob.store is 'The object store that has the file, whole and checked; null: the directory has it.';
 comment on column stampd.blob.object is 'Its name there.';
 comment on column stampd.blob.head is 'In an encrypted namespace the header of the object: which data key, its salt, its check.';
+comment on column stampd.blob.thumbnail is 'Why no thumbnail can be made of it; null: that is not known.';
 create index blob_removing on stampd.blob (digest) where removing;
 create index blob_here on stampd.blob (digest) where store is null;
 create index blob_stored on stampd.blob (store, digest) where store is not null;

@@ -522,8 +522,8 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         return fault;
     if (schema && transaction->stood && schema->number != transaction->stood->number)
         return FAULT_STALE; /* the reported states of its documents may not hold under this one */
-    if (schema && schema->has_old && !transaction->stood)
-        transaction_mutate(transaction, schema);
+    if (schema && !transaction->stood)
+        transaction_adjust(transaction, schema);
     if (schema && schema->has_contents && (fault = transaction_check_contents(transaction, schema)))
         return fault;
     struct transaction_writing writing;

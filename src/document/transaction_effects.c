@@ -2,12 +2,10 @@
  * and ends tasks, matches subscriptions; and how it is validated. */
 #include "document/transaction_private.h"
 
-#include "model/mutation.h"
 #include "records/records_state.h"
 #include "segment/stored.h"
 #include "store/store_commit.h"
 #include "store/store_idempotency.h"
-#include "store/store_schema.h"
 #include "document/transaction.h"
 
 void transaction_keep(struct transaction *transaction, const struct idempotency *idempotency)
@@ -148,73 +146,7 @@ const char *transaction_refused(const struct transaction *transaction,
     return transaction->expected;
 }
 
-/* --- releases --- */
-
-struct mutating {
-    struct arena *arena;
-    const struct schema_class *class;
-};
-
-static struct bytes mutate(void *whose, const struct item *item)
-{
-    const struct mutating *mutating = whose;
-    return mutation_apply(mutating->arena, mutating->class, item->iclass, item->content);
-}
-
-void transaction_mutate(struct transaction *transaction, const struct schema *schema)
-{
-    for (size_t i = 0; i < transaction->count; i++) {
-        struct transaction_entry *entry = &transaction->entries[i];
-        if (!entry->draft || !draft_is_changed(entry->draft))
-            continue;
-        struct mutating mutating = {transaction->arena,
-                                    schema_find_class(schema, draft_base(entry->draft)->header.class)};
-        if (mutating.class && mutation_applies(mutating.class))
-            draft_mutate(entry->draft, mutate, &mutating);
-    }
-}
-
-/* --- states after the commit --------------------------------------------------------------------- */
-
-static bool is_any_changed(const struct transaction *transaction)
-{
-    for (size_t i = 0; i < transaction->count; i++)
-        if (transaction->entries[i].draft && draft_is_changed(transaction->entries[i].draft))
-            return true;
-    return false;
-}
-
-static struct version_after version_after(const struct transaction_entry *entry)
-{
-    const struct header *header = &entry->found.document->header;
-    struct version_after after = {.name = {header->class, header->id}};
-    if (draft_is_changed(entry->draft))
-        after.is_written = draft_exists(entry->draft);
-    else if (document_exists(entry->found.document))
-        after.version = header->version;
-    return after;
-}
-
-enum fault transaction_versions_after(struct transaction *transaction, struct version_after **versions_r,
-                                      size_t *count_r)
-{
-    struct documents *documents = transaction->documents;
-    *versions_r = NULL;
-    *count_r = 0;
-    if (is_any_changed(transaction)) {
-        enum fault fault =
-            store_schema(documents->store, transaction->ns, transaction->arena, &transaction->stood);
-        if (fault)
-            return fault;
-        if (transaction->stood->has_old)
-            transaction_mutate(transaction, transaction->stood);
-    }
-    *versions_r = ARENA_ARRAY(transaction->arena, struct version_after, transaction->fetched);
-    for (size_t i = 0; i < transaction->count; i++)
-        if (transaction->entries[i].draft)
-            (*versions_r)[(*count_r)++] = version_after(&transaction->entries[i]);
-    return FAULT_NONE;
-}
+/* --- drafts --- */
 
 const struct draft *transaction_next_draft(const struct transaction *transaction, size_t *position)
 {

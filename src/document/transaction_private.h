@@ -47,8 +47,9 @@ struct transaction {
     const char *expected;
 };
 
-/* Migrates contents of older releases that are about to be written to the newest. */
-void transaction_mutate(struct transaction *transaction, const struct schema *schema);
+/* What the schema adds to the changes, once: contents of older releases that are about to be written are
+ * migrated to the newest; thumbnails follow their images. */
+void transaction_adjust(struct transaction *transaction, const struct schema *schema);
 
 /* Counts the bytes by which the documents that a commit has written have grown (segment/stored.h). */
 void transaction_count(struct segment *segment, int ns, const struct commit *commit);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "base/schedule.h"
 #include "edge/json.h"
 
 struct declared_copies {
@@ -97,29 +96,7 @@ void copies_note(struct copy_notes *notes, struct arena *arena, const struct sch
 
 struct task copies_task(struct arena *arena, const struct copy_note *note, const struct settings *settings)
 {
-    struct builder param = {0}, name = {0};
-    builder_add_text(&param, "{\"c\":");
-    json_add_string(&param, note->class);
-    builder_add_text(&param, ",\"id\":");
-    json_add_string(&param, note->id);
-    builder_add_text(&param, "}");
-    builder_add_bytes(&name, note->class);
-    builder_add_text(&name, ".");
-    builder_add_bytes(&name, note->id);
-    struct task task = {
-        .id = task_draw_id(arena),
-        .operation = BYTES(COPIES_OPERATION),
-        .param = {arena_copy(arena, param.data, param.size), param.size},
-        .info = {arena_copy(arena, name.data, name.size), name.size},
-        .start = stamp_now(),
-        .queue = schedule_queue(settings->task_queues, BYTES(COPIES_OPERATION), 0),
-        .priority = TASK_PRIORITY,
-        .batch = 1,
-    };
-    task.resource = task.info;
-    builder_free(&param);
-    builder_free(&name);
-    return task;
+    return task_of_document(arena, settings, BYTES(COPIES_OPERATION), note->class, note->id);
 }
 
 /* --- a batch ------------------------------------------------------------------------------------- */

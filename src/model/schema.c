@@ -323,6 +323,21 @@ static void add_mutations(struct builder *text, const struct schema_class *class
     builder_add_text(text, "]");
 }
 
+static void add_thumbnails(struct builder *text, const struct schema_class *class)
+{
+    if (!class->thumbnail_count)
+        return;
+    add_name(text, BYTES("thumbnails"));
+    builder_add_text(text, "{");
+    for (size_t i = 0; i < class->thumbnail_count; i++) {
+        const struct schema_thumbnail *thumbnail = &class->thumbnails[i];
+        add_name(text, thumbnail->name);
+        builder_printf(text, "{\"width\":%lld,\"height\":%lld}", (long long)thumbnail->width,
+                       (long long)thumbnail->height);
+    }
+    builder_add_text(text, "}");
+}
+
 static void add_class(struct builder *text, const struct schema_class *class)
 {
     add_name(text, class->name);
@@ -339,6 +354,7 @@ static void add_class(struct builder *text, const struct schema_class *class)
         add_path(text, &class->max_life);
     }
     add_mutations(text, class);
+    add_thumbnails(text, class);
     builder_add_text(text, "}");
 }
 

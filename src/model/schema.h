@@ -22,6 +22,7 @@ struct schema {
     bool has_copies;     /* some item is copied */
     bool has_contents;   /* contents of some item are checked */
     bool has_global;     /* some property is unique in all namespaces */
+    bool has_thumbnails; /* of attachments of some class */
     struct bytes owners; /* applied: members that name owners whose bytes are counted: JSON; "{}": none */
     bool wakes;          /* applied: commits wake the sessions whose subscriptions match (subscriptions.md) */
 };

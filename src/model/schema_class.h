@@ -21,6 +21,10 @@ enum {
     SCHEMA_ZOMBIE_DAYS_MOST = 3650,
     SCHEMA_COPIES_MOST = 16, /* classes that an item is copied to */
     SCHEMA_SEPARATOR_MOST = 8,
+    SCHEMA_THUMBNAILS_MOST = 8,
+    SCHEMA_THUMBNAIL_NAME_MOST = 16,
+    SCHEMA_THUMBNAIL_SIDE_LEAST = 16, /* pixels */
+    SCHEMA_THUMBNAIL_SIDE_MOST = 2048,
     SCHEMA_DEPTH_MOST = 72,      /* nesting of the text */
     SCHEMA_ELEMENTS_MOST = 1000, /* of a list that is exported: export_is_list() of the database */
 };
@@ -87,6 +91,12 @@ struct schema_mutation {
     size_t change_count;
 };
 
+/* The server makes one of each attachment that is an image: as large as fits into this box (thumbnails.h). */
+struct schema_thumbnail {
+    struct bytes name;
+    int64_t width, height;
+};
+
 struct schema_class {
     struct bytes name;
     bool is_old;         /* applied, but some documents are not rewritten in the newest release yet */
@@ -103,6 +113,8 @@ struct schema_class {
     size_t unique_count;
     const struct schema_mutation *mutations; /* in the order of `to`, then of items */
     size_t mutation_count;
+    const struct schema_thumbnail *thumbnails;
+    size_t thumbnail_count;
 };
 
 #endif

@@ -7,88 +7,9 @@
 #include "model/item.h"
 #include "model/content/content.h"
 #include "model/mutation.h"
+#include "model/schema_reader.h"
+#include "model/schema_thumbnails.h"
 #include "edge/json.h"
-
-struct schema_reader {
-    struct arena *arena;
-    struct schema_problem *problem;
-};
-
-/* A value and its path. */
-struct schema_node {
-    const char *path;
-    const struct json *value;
-};
-
-static bool refuse(struct schema_reader *reader, const char *path, const char *expected)
-{
-    *reader->problem = (struct schema_problem){path, expected};
-    return false;
-}
-
-static struct schema_node member_of(struct schema_reader *reader, struct schema_node object,
-                                    const struct json *member)
-{
-    const char *path =
-        arena_printf(reader->arena, "%s%s%.*s", object.path, *object.path ? "." : "",
-                     (int)(member->name.size < 64 ? member->name.size : 64), member->name.data);
-    return (struct schema_node){path, member};
-}
-
-static bool is_object(struct schema_reader *reader, struct schema_node node, const char *expected)
-{
-    return (node.value->kind == JSON_OBJECT && !node.value->is_shallow) ||
-           refuse(reader, node.path, expected);
-}
-
-/* Is it an object with a limited number of members? */
-static bool is_list_of(struct schema_reader *reader, struct schema_node node, size_t most,
-                       const char *expected)
-{
-    return is_object(reader, node, expected) &&
-           (node.value->count <= most ||
-            refuse(reader, node.path,
-                   arena_printf(reader->arena, "At most %zu members are expected.", most)));
-}
-
-/* Has the object only these members (NULL ends the list)? */
-static bool has_only(struct schema_reader *reader, struct schema_node node, const char *const *names)
-{
-    for (const struct json *member = node.value->first; member; member = member->next) {
-        size_t i = 0;
-        while (names[i] && !bytes_equal(member->name, bytes_of(names[i])))
-            i++;
-        if (names[i])
-            continue;
-        struct builder words = {0};
-        for (i = 0; names[i]; i++)
-            builder_printf(&words, "%s%s", !i ? "" : names[i + 1] ? ", " : " and ", names[i]);
-        const char *expected = arena_printf(reader->arena, "The members here are %.*s.", (int)words.size,
-                                            words.size ? words.data : "");
-        builder_free(&words);
-        return refuse(reader, member_of(reader, node, member).path, expected);
-    }
-    return true;
-}
-
-static bool read_flag(struct schema_reader *reader, struct schema_node object, const char *name, bool *flag_r)
-{
-    const struct json *member = json_member(object.value, name);
-    *flag_r = member && member->kind == JSON_TRUE;
-    return !member || member->kind == JSON_TRUE || member->kind == JSON_FALSE ||
-           refuse(reader, member_of(reader, object, member).path, "true or false is expected.");
-}
-
-static bool read_number(struct schema_reader *reader, struct schema_node object, const char *name,
-                        int64_t least, int64_t most, int64_t standard, int64_t *number_r)
-{
-    const struct json *member = json_member(object.value, name);
-    *number_r = standard;
-    return !member || (json_is_i64(member, number_r) && *number_r >= least && *number_r <= most) ||
-           refuse(reader, member_of(reader, object, member).path,
-                  arena_printf(reader->arena, "An integer from %lld to %lld is expected.", (long long)least,
-                               (long long)most));
-}
 
 /* Lists of structs that begin with their name are sorted by it. */
 static int compare_names(const void *a, const void *b)
@@ -112,16 +33,17 @@ static bool read_field(struct schema_reader *reader, struct schema_node node, st
 {
     field->name = node.value->name;
     if (!schema_is_field_name(field->name))
-        return refuse(
+        return schema_reader_refuse(
             reader, node.path,
             "A name of a field is a letter, then up to 25 letters, digits and '_'; class, id, iclass, "
             "key, version, vop, content and raw are taken.");
     if (is_system_column(field->name))
-        return refuse(reader, node.path,
-                      "Another name is expected: ctid, xmin, xmax, cmin, cmax and tableoid are columns that "
-                      "PostgreSQL gives to every table.");
+        return schema_reader_refuse(
+            reader, node.path,
+            "Another name is expected: ctid, xmin, xmax, cmin, cmax and tableoid are columns that "
+            "PostgreSQL gives to every table.");
     if (node.value->kind != JSON_STRING || !schema_type_of(node.value->value, &field->type, &field->is_list))
-        return refuse(
+        return schema_reader_refuse(
             reader, node.path,
             "A type is expected: string, long, int, double or hash, or a list of one, as string[].");
     return true;
@@ -132,14 +54,14 @@ static bool read_fields(struct schema_reader *reader, struct schema_node item_no
     const struct json *member = json_member(item_node.value, "fields");
     if (!member)
         return true;
-    struct schema_node node = member_of(reader, item_node, member);
-    if (!is_list_of(reader, node, SCHEMA_FIELDS_MOST, "An object of names and types is expected."))
+    struct schema_node node = schema_reader_member(reader, item_node, member);
+    if (!schema_reader_is_list(reader, node, SCHEMA_FIELDS_MOST, "An object of names and types is expected."))
         return false;
     if (item->is_raw && member->count)
-        return refuse(reader, node.path, "Items that are raw text have no fields.");
+        return schema_reader_refuse(reader, node.path, "Items that are raw text have no fields.");
     struct schema_field *fields = ARENA_ARRAY(reader->arena, struct schema_field, member->count);
     for (const struct json *one = member->first; one; one = one->next)
-        if (!read_field(reader, member_of(reader, node, one), &fields[item->field_count++]))
+        if (!read_field(reader, schema_reader_member(reader, node, one), &fields[item->field_count++]))
             return false;
     qsort(fields, item->field_count, sizeof *fields, compare_names);
     item->fields = fields;
@@ -149,10 +71,10 @@ static bool read_fields(struct schema_reader *reader, struct schema_node item_no
 static bool read_target(struct schema_reader *reader, struct schema_node node, struct schema_copies *copies)
 {
     if (node.value->kind != JSON_STRING || !item_is_class_name(node.value->value))
-        return refuse(reader, node.path, "The name of a class of documents is expected.");
+        return schema_reader_refuse(reader, node.path, "The name of a class of documents is expected.");
     for (size_t i = 0; i < copies->count; i++)
         if (bytes_equal(copies->classes[i], node.value->value))
-            return refuse(reader, node.path, "Each class is named once.");
+            return schema_reader_refuse(reader, node.path, "Each class is named once.");
     copies->classes[copies->count++] = node.value->value;
     return true;
 }
@@ -164,15 +86,15 @@ static bool read_copies(struct schema_reader *reader, struct schema_node item_no
     const struct json *member = json_member(item_node.value, "copies");
     if (!member)
         return true;
-    struct schema_node node = member_of(reader, item_node, member);
-    if (!is_object(reader, node, "An object with to and separator is expected.") ||
-        !has_only(reader, node, members))
+    struct schema_node node = schema_reader_member(reader, item_node, member);
+    if (!schema_reader_is_object(reader, node, "An object with to and separator is expected.") ||
+        !schema_reader_has_only(reader, node, members))
         return false;
     struct schema_copies *copies = ARENA_NEW(reader->arena, struct schema_copies);
     const struct json *to = json_member(node.value, "to");
     if (!to || to->kind != JSON_ARRAY || to->is_shallow || !to->count || to->count > SCHEMA_COPIES_MOST)
-        return refuse(reader, node.path,
-                      "The member to is expected: a list of 1 to 16 classes of documents.");
+        return schema_reader_refuse(reader, node.path,
+                                    "The member to is expected: a list of 1 to 16 classes of documents.");
     for (const struct json *one = to->first; one; one = one->next) {
         struct schema_node at = {arena_printf(reader->arena, "%s.to[%zu]", node.path, copies->count), one};
         if (!read_target(reader, at, copies))
@@ -182,8 +104,8 @@ static bool read_copies(struct schema_reader *reader, struct schema_node item_no
     copies->separator = separator ? separator->value : BYTES(".");
     if (separator && (separator->kind != JSON_STRING || !separator->value.size ||
                       separator->value.size > SCHEMA_SEPARATOR_MOST))
-        return refuse(reader, member_of(reader, node, separator).path,
-                      "A string of 1 to 8 bytes is expected.");
+        return schema_reader_refuse(reader, schema_reader_member(reader, node, separator).path,
+                                    "A string of 1 to 8 bytes is expected.");
     item->copies = copies;
     return true;
 }
@@ -195,10 +117,11 @@ static bool read_content(struct schema_reader *reader, struct schema_node item_n
     struct content_problem problem;
     if (!member)
         return true;
-    struct schema_node node = member_of(reader, item_node, member);
+    struct schema_node node = schema_reader_member(reader, item_node, member);
     item->content_text = member->text;
     return content_compile(reader->arena, member, item->is_raw, &item->content, &problem) ||
-           refuse(reader, arena_printf(reader->arena, "%s%s", node.path, problem.place), problem.expected);
+           schema_reader_refuse(reader, arena_printf(reader->arena, "%s%s", node.path, problem.place),
+                                problem.expected);
 }
 
 static bool read_item(struct schema_reader *reader, struct schema_node node, struct schema_item *item)
@@ -206,15 +129,18 @@ static bool read_item(struct schema_reader *reader, struct schema_node node, str
     static const char *const members[] = {"singleton", "raw", "clear", "fields", "copies", "content", NULL};
     item->name = node.value->name;
     if (!item_is_class_name(item->name))
-        return refuse(reader, node.path,
-                      "A name of a class of items is a capital letter, then up to 15 letters and digits.");
+        return schema_reader_refuse(
+            reader, node.path,
+            "A name of a class of items is a capital letter, then up to 15 letters and digits.");
     if (item_is_reserved(item->name))
-        return refuse(reader, node.path, ITEM_RESERVED);
-    return is_object(reader, node,
-                     "An object with singleton, raw, clear, fields, copies and content is expected.") &&
-           has_only(reader, node, members) && read_flag(reader, node, "singleton", &item->is_singleton) &&
-           read_flag(reader, node, "raw", &item->is_raw) &&
-           read_flag(reader, node, "clear", &item->is_clear) && read_fields(reader, node, item) &&
+        return schema_reader_refuse(reader, node.path, ITEM_RESERVED);
+    return schema_reader_is_object(
+               reader, node,
+               "An object with singleton, raw, clear, fields, copies and content is expected.") &&
+           schema_reader_has_only(reader, node, members) &&
+           schema_reader_flag(reader, node, "singleton", &item->is_singleton) &&
+           schema_reader_flag(reader, node, "raw", &item->is_raw) &&
+           schema_reader_flag(reader, node, "clear", &item->is_clear) && read_fields(reader, node, item) &&
            read_copies(reader, node, item) && read_content(reader, node, item);
 }
 
@@ -223,13 +149,14 @@ static bool read_items(struct schema_reader *reader, struct schema_node class_no
 {
     const struct json *member = json_member(class_node.value, "items");
     if (!member)
-        return refuse(reader, class_node.path, "The member items is expected: the classes of its items.");
-    struct schema_node node = member_of(reader, class_node, member);
-    if (!is_list_of(reader, node, SCHEMA_ITEMS_MOST, "An object of names and items is expected."))
+        return schema_reader_refuse(reader, class_node.path,
+                                    "The member items is expected: the classes of its items.");
+    struct schema_node node = schema_reader_member(reader, class_node, member);
+    if (!schema_reader_is_list(reader, node, SCHEMA_ITEMS_MOST, "An object of names and items is expected."))
         return false;
     struct schema_item *items = ARENA_ARRAY(reader->arena, struct schema_item, member->count);
     for (const struct json *one = member->first; one; one = one->next)
-        if (!read_item(reader, member_of(reader, node, one), &items[class->item_count++]))
+        if (!read_item(reader, schema_reader_member(reader, node, one), &items[class->item_count++]))
             return false;
     qsort(items, class->item_count, sizeof *items, compare_names);
     class->items = items;
@@ -245,20 +172,22 @@ static bool read_property(struct schema_reader *reader, struct schema_node node,
     struct bytes text = node.value->value;
     const char *dot = node.value->kind == JSON_STRING ? memchr(text.data, '.', text.size) : NULL;
     if (!dot)
-        return refuse(reader, node.path, "A property is expected: \"Item.member\".");
+        return schema_reader_refuse(reader, node.path, "A property is expected: \"Item.member\".");
     struct bytes item = {text.data, (size_t)(dot - text.data)};
     property->member = (struct bytes){dot + 1, text.size - item.size - 1};
     property->item = schema_find_item(class, item);
     if (!property->item || !property->item->is_singleton || property->item->is_raw)
-        return refuse(reader, node.path,
-                      "A property is a member of an item that is declared here, a singleton and JSON.");
+        return schema_reader_refuse(
+            reader, node.path,
+            "A property is a member of an item that is declared here, a singleton and JSON.");
     if (!schema_is_field_name(property->member))
-        return refuse(reader, node.path,
-                      "The member of a property is a letter, then up to 25 letters, digits and '_'.");
+        return schema_reader_refuse(
+            reader, node.path,
+            "The member of a property is a letter, then up to 25 letters, digits and '_'.");
     const struct schema_field *field = schema_find_field(property->item, property->member);
     if (field && (field->is_list || field->type == FIELD_HASH) &&
         bytes_equal(node.value->name, BYTES("maxLife")))
-        return refuse(reader, node.path, "A property that is one number is expected.");
+        return schema_reader_refuse(reader, node.path, "A property that is one number is expected.");
     return true;
 }
 
@@ -268,11 +197,12 @@ static bool read_keys(struct schema_reader *reader, struct schema_node object,
     const struct json *member = json_member(object.value, "key");
     *count_r = 0;
     if (!member)
-        return refuse(reader, object.path, "The member key is expected: a list of properties.");
-    struct schema_node node = member_of(reader, object, member);
+        return schema_reader_refuse(reader, object.path, "The member key is expected: a list of properties.");
+    struct schema_node node = schema_reader_member(reader, object, member);
     if (member->kind != JSON_ARRAY || member->is_shallow || !member->count ||
         member->count > SCHEMA_KEYS_MOST)
-        return refuse(reader, node.path, "A list of 1 to 4 properties \"Item.member\" is expected.");
+        return schema_reader_refuse(reader, node.path,
+                                    "A list of 1 to 4 properties \"Item.member\" is expected.");
     for (const struct json *one = member->first; one; one = one->next) {
         struct schema_node at = {arena_printf(reader->arena, "%s[%zu]", node.path, *count_r), one};
         if (!read_property(reader, at, class, &keys[*count_r]))
@@ -286,7 +216,8 @@ static bool read_keys(struct schema_reader *reader, struct schema_node object,
 static bool is_property_name(struct schema_reader *reader, struct schema_node node)
 {
     return schema_is_field_name(node.value->name) ||
-           refuse(reader, node.path, "A name is a letter, then up to 25 letters, digits and '_'.");
+           schema_reader_refuse(reader, node.path,
+                                "A name is a letter, then up to 25 letters, digits and '_'.");
 }
 
 static bool read_collection(struct schema_reader *reader, struct schema_node node,
@@ -295,20 +226,21 @@ static bool read_collection(struct schema_reader *reader, struct schema_node nod
     static const char *const members[] = {"key", "list", "mutable", NULL};
     collection->name = node.value->name;
     if (!is_property_name(reader, node) ||
-        !is_object(reader, node, "An object with key, list and mutable is expected.") ||
-        !has_only(reader, node, members) || !read_flag(reader, node, "list", &collection->is_list) ||
-        !read_flag(reader, node, "mutable", &collection->is_mutable) ||
+        !schema_reader_is_object(reader, node, "An object with key, list and mutable is expected.") ||
+        !schema_reader_has_only(reader, node, members) ||
+        !schema_reader_flag(reader, node, "list", &collection->is_list) ||
+        !schema_reader_flag(reader, node, "mutable", &collection->is_mutable) ||
         !read_keys(reader, node, class, collection->keys, &collection->key_count))
         return false;
     if (collection->is_list && collection->key_count > 1)
-        return refuse(reader, node.path, "A collection by the elements of a list has one key.");
+        return schema_reader_refuse(reader, node.path, "A collection by the elements of a list has one key.");
     for (size_t i = 0; i < collection->key_count; i++) {
         const struct schema_field *field =
             schema_find_field(collection->keys[i].item, collection->keys[i].member);
         if (field && field->is_list != collection->is_list)
-            return refuse(reader, node.path,
-                          collection->is_list ? "With list, the key must be a list."
-                                              : "A key that is a list needs \"list\": true.");
+            return schema_reader_refuse(reader, node.path,
+                                        collection->is_list ? "With list, the key must be a list."
+                                                            : "A key that is a list needs \"list\": true.");
     }
     return true;
 }
@@ -319,12 +251,14 @@ static bool read_collections(struct schema_reader *reader, struct schema_node cl
     const struct json *member = json_member(class_node.value, "collections");
     if (!member)
         return true;
-    struct schema_node node = member_of(reader, class_node, member);
-    if (!is_list_of(reader, node, SCHEMA_ITEMS_MOST, "An object of names and collections is expected."))
+    struct schema_node node = schema_reader_member(reader, class_node, member);
+    if (!schema_reader_is_list(reader, node, SCHEMA_ITEMS_MOST,
+                               "An object of names and collections is expected."))
         return false;
     struct schema_collection *list = ARENA_ARRAY(reader->arena, struct schema_collection, member->count);
     for (const struct json *one = member->first; one; one = one->next)
-        if (!read_collection(reader, member_of(reader, node, one), class, &list[class->collection_count++]))
+        if (!read_collection(reader, schema_reader_member(reader, node, one), class,
+                             &list[class->collection_count++]))
             return false;
     qsort(list, class->collection_count, sizeof *list, compare_names);
     class->collections = list;
@@ -337,8 +271,9 @@ static bool read_unique(struct schema_reader *reader, struct schema_node node,
     static const char *const members[] = {"key", "global", NULL};
     unique->name = node.value->name;
     if (!is_property_name(reader, node) ||
-        !is_object(reader, node, "An object with key and global is expected.") ||
-        !has_only(reader, node, members) || !read_flag(reader, node, "global", &unique->is_global))
+        !schema_reader_is_object(reader, node, "An object with key and global is expected.") ||
+        !schema_reader_has_only(reader, node, members) ||
+        !schema_reader_flag(reader, node, "global", &unique->is_global))
         return false;
     return read_keys(reader, node, class, unique->keys, &unique->key_count);
 }
@@ -349,12 +284,14 @@ static bool read_uniques(struct schema_reader *reader, struct schema_node class_
     const struct json *member = json_member(class_node.value, "unique");
     if (!member)
         return true;
-    struct schema_node node = member_of(reader, class_node, member);
-    if (!is_list_of(reader, node, SCHEMA_ITEMS_MOST, "An object of names and unique properties is expected."))
+    struct schema_node node = schema_reader_member(reader, class_node, member);
+    if (!schema_reader_is_list(reader, node, SCHEMA_ITEMS_MOST,
+                               "An object of names and unique properties is expected."))
         return false;
     struct schema_unique *list = ARENA_ARRAY(reader->arena, struct schema_unique, member->count);
     for (const struct json *one = member->first; one; one = one->next)
-        if (!read_unique(reader, member_of(reader, node, one), class, &list[class->unique_count++]))
+        if (!read_unique(reader, schema_reader_member(reader, node, one), class,
+                         &list[class->unique_count++]))
             return false;
     qsort(list, class->unique_count, sizeof *list, compare_names);
     class->uniques = list;
@@ -365,7 +302,8 @@ static bool read_max_life(struct schema_reader *reader, struct schema_node class
                           struct schema_class *class)
 {
     const struct json *member = json_member(class_node.value, "maxLife");
-    return !member || read_property(reader, member_of(reader, class_node, member), class, &class->max_life);
+    return !member ||
+           read_property(reader, schema_reader_member(reader, class_node, member), class, &class->max_life);
 }
 
 /* --- mutations ----------------------------------------------------------------------------------- */
@@ -373,18 +311,19 @@ static bool read_max_life(struct schema_reader *reader, struct schema_node class
 static bool is_member_name(struct schema_reader *reader, const char *path, struct bytes name)
 {
     return (name.size && name.size <= 255) ||
-           refuse(reader, path, "The name of a member has 1 to 255 bytes.");
+           schema_reader_refuse(reader, path, "The name of a member has 1 to 255 bytes.");
 }
 
 static bool add_renames(struct schema_reader *reader, struct schema_node node,
                         struct schema_mutation *mutation)
 {
-    if (!is_list_of(reader, node, SCHEMA_ITEMS_MOST, "An object of old and new names is expected."))
+    if (!schema_reader_is_list(reader, node, SCHEMA_ITEMS_MOST,
+                               "An object of old and new names is expected."))
         return false;
     for (const struct json *one = node.value->first; one; one = one->next) {
-        struct schema_node at = member_of(reader, node, one);
+        struct schema_node at = schema_reader_member(reader, node, one);
         if (one->kind != JSON_STRING)
-            return refuse(reader, at.path, "The new name of the member is expected.");
+            return schema_reader_refuse(reader, at.path, "The new name of the member is expected.");
         if (!is_member_name(reader, at.path, one->name) || !is_member_name(reader, at.path, one->value))
             return false;
         mutation->changes[mutation->change_count++] =
@@ -396,10 +335,11 @@ static bool add_renames(struct schema_reader *reader, struct schema_node node,
 static bool add_defaults(struct schema_reader *reader, struct schema_node node,
                          struct schema_mutation *mutation)
 {
-    if (!is_list_of(reader, node, SCHEMA_ITEMS_MOST, "An object of members and their values is expected."))
+    if (!schema_reader_is_list(reader, node, SCHEMA_ITEMS_MOST,
+                               "An object of members and their values is expected."))
         return false;
     for (const struct json *one = node.value->first; one; one = one->next) {
-        if (!is_member_name(reader, member_of(reader, node, one).path, one->name))
+        if (!is_member_name(reader, schema_reader_member(reader, node, one).path, one->name))
             return false;
         mutation->changes[mutation->change_count++] =
             (struct schema_change){CHANGE_DEFAULT, one->name, one->text};
@@ -410,10 +350,11 @@ static bool add_defaults(struct schema_reader *reader, struct schema_node node,
 static bool add_drops(struct schema_reader *reader, struct schema_node node, struct schema_mutation *mutation)
 {
     if (node.value->kind != JSON_ARRAY || node.value->is_shallow || node.value->count > SCHEMA_ITEMS_MOST)
-        return refuse(reader, node.path, "A list of up to 64 names of members is expected.");
+        return schema_reader_refuse(reader, node.path, "A list of up to 64 names of members is expected.");
     for (const struct json *one = node.value->first; one; one = one->next) {
         if (one->kind != JSON_STRING)
-            return refuse(reader, node.path, "A list of up to 64 names of members is expected.");
+            return schema_reader_refuse(reader, node.path,
+                                        "A list of up to 64 names of members is expected.");
         if (!is_member_name(reader, node.path, one->value))
             return false;
         mutation->changes[mutation->change_count++] =
@@ -426,24 +367,27 @@ static bool read_mutation(struct schema_reader *reader, struct schema_node node,
                           const struct schema_class *class, struct schema_mutation *mutation)
 {
     static const char *const members[] = {"to", "item", "rename", "default", "drop", NULL};
-    if (!is_object(reader, node, "An object with to, item, rename, default and drop is expected.") ||
-        !has_only(reader, node, members) ||
-        !read_number(reader, node, "to", 2, class->release, 0, &mutation->to))
+    if (!schema_reader_is_object(reader, node,
+                                 "An object with to, item, rename, default and drop is expected.") ||
+        !schema_reader_has_only(reader, node, members) ||
+        !schema_reader_number(reader, node, "to", 2, class->release, 0, &mutation->to))
         return false;
     const struct json *item = json_member(node.value, "item");
     mutation->item = item && item->kind == JSON_STRING ? schema_find_item(class, item->value) : NULL;
     if (!mutation->to)
-        return refuse(reader, node.path,
-                      "The member to is expected: the release that contents are taken to, from 2 on.");
+        return schema_reader_refuse(
+            reader, node.path,
+            "The member to is expected: the release that contents are taken to, from 2 on.");
     if (!mutation->item || mutation->item->is_raw)
-        return refuse(reader, node.path, "The member item is expected: a declared class of JSON items.");
+        return schema_reader_refuse(reader, node.path,
+                                    "The member item is expected: a declared class of JSON items.");
     mutation->changes = ARENA_ARRAY(reader->arena, struct schema_change, 3 * SCHEMA_ITEMS_MOST);
     const struct json *rename = json_member(node.value, "rename");
     const struct json *standard = json_member(node.value, "default");
     const struct json *drop = json_member(node.value, "drop");
-    return (!rename || add_renames(reader, member_of(reader, node, rename), mutation)) &&
-           (!standard || add_defaults(reader, member_of(reader, node, standard), mutation)) &&
-           (!drop || add_drops(reader, member_of(reader, node, drop), mutation));
+    return (!rename || add_renames(reader, schema_reader_member(reader, node, rename), mutation)) &&
+           (!standard || add_defaults(reader, schema_reader_member(reader, node, standard), mutation)) &&
+           (!drop || add_drops(reader, schema_reader_member(reader, node, drop), mutation));
 }
 
 static int compare_mutations(const void *a, const void *b)
@@ -460,9 +404,9 @@ static bool read_mutations(struct schema_reader *reader, struct schema_node clas
     const struct json *member = json_member(class_node.value, "mutations");
     if (!member)
         return true;
-    struct schema_node node = member_of(reader, class_node, member);
+    struct schema_node node = schema_reader_member(reader, class_node, member);
     if (member->kind != JSON_ARRAY || member->is_shallow || member->count > SCHEMA_CLASSES_MOST)
-        return refuse(reader, node.path, "A list of up to 256 mutations is expected.");
+        return schema_reader_refuse(reader, node.path, "A list of up to 256 mutations is expected.");
     struct schema_mutation *list = ARENA_ARRAY(reader->arena, struct schema_mutation, member->count);
     for (const struct json *one = member->first; one; one = one->next) {
         struct schema_node at = {arena_printf(reader->arena, "%s[%zu]", node.path, class->mutation_count),
@@ -473,10 +417,11 @@ static bool read_mutations(struct schema_reader *reader, struct schema_node clas
     qsort(list, class->mutation_count, sizeof *list, compare_mutations);
     for (size_t i = 1; i < class->mutation_count; i++)
         if (compare_mutations(&list[i - 1], &list[i]) == 0)
-            return refuse(reader, node.path, "One mutation for each item and release is expected.");
+            return schema_reader_refuse(reader, node.path,
+                                        "One mutation for each item and release is expected.");
     struct bytes again = mutation_find_return(reader->arena, list, class->mutation_count);
     if (again.size)
-        return refuse(
+        return schema_reader_refuse(
             reader, node.path,
             arena_printf(reader->arena,
                          "A name that a rule renames or drops is expected not to come back by a later "
@@ -490,21 +435,24 @@ static bool read_mutations(struct schema_reader *reader, struct schema_node clas
 
 static bool read_class(struct schema_reader *reader, struct schema_node node, struct schema_class *class)
 {
-    static const char *const members[] = {"release",    "open",    "items",     "collections",  "unique",
-                                          "zombieDays", "maxLife", "mutations", "encryptedIds", NULL};
+    static const char *const members[] = {"release",      "open",       "items",   "collections",
+                                          "unique",       "zombieDays", "maxLife", "mutations",
+                                          "encryptedIds", "thumbnails", NULL};
     class->name = node.value->name;
     if (!item_is_class_name(class->name))
-        return refuse(
+        return schema_reader_refuse(
             reader, node.path,
             "A name of a class of documents is a capital letter, then up to 15 letters and digits.");
-    return is_object(reader, node, "An object that declares a class is expected.") &&
-           has_only(reader, node, members) &&
-           read_number(reader, node, "release", 1, SCHEMA_RELEASE_MOST, 1, &class->release) &&
-           read_number(reader, node, "zombieDays", 8, SCHEMA_ZOMBIE_DAYS_MOST, 0, &class->zombie_days) &&
-           read_flag(reader, node, "open", &class->is_open) &&
-           read_flag(reader, node, "encryptedIds", &class->encrypts_ids) && read_items(reader, node, class) &&
-           read_collections(reader, node, class) && read_uniques(reader, node, class) &&
-           read_max_life(reader, node, class) && read_mutations(reader, node, class);
+    return schema_reader_is_object(reader, node, "An object that declares a class is expected.") &&
+           schema_reader_has_only(reader, node, members) &&
+           schema_reader_number(reader, node, "release", 1, SCHEMA_RELEASE_MOST, 1, &class->release) &&
+           schema_reader_number(reader, node, "zombieDays", 8, SCHEMA_ZOMBIE_DAYS_MOST, 0,
+                                &class->zombie_days) &&
+           schema_reader_flag(reader, node, "open", &class->is_open) &&
+           schema_reader_flag(reader, node, "encryptedIds", &class->encrypts_ids) &&
+           read_items(reader, node, class) && read_collections(reader, node, class) &&
+           read_uniques(reader, node, class) && read_max_life(reader, node, class) &&
+           read_mutations(reader, node, class) && schema_thumbnails_read(reader, node, class);
 }
 
 /* Can documents of the target classes have the copies of an item? */
@@ -521,11 +469,11 @@ static bool judge_targets(struct schema_reader *reader, struct schema *schema,
             refusal = "In that class the item has a content of its own; copies are not checked again, so the "
                       "same content is expected here.";
         if (refusal)
-            return refuse(reader,
-                          arena_printf(reader->arena, "classes.%.*s.items.%.*s.copies.to[%zu]",
-                                       (int)class->name.size, class->name.data, (int)item->name.size,
-                                       item->name.data, i),
-                          refusal);
+            return schema_reader_refuse(reader,
+                                        arena_printf(reader->arena, "classes.%.*s.items.%.*s.copies.to[%zu]",
+                                                     (int)class->name.size, class->name.data,
+                                                     (int)item->name.size, item->name.data, i),
+                                        refusal);
     }
     schema->has_copies = true;
     return true;
@@ -535,6 +483,7 @@ static void note_uses(struct schema *schema)
 {
     for (size_t c = 0; c < schema->class_count; c++) {
         const struct schema_class *class = &schema->classes[c];
+        schema->has_thumbnails |= class->thumbnail_count > 0;
         for (size_t i = 0; i < class->unique_count; i++)
             schema->has_global |= class->uniques[i].is_global;
         for (size_t i = 0; i < class->item_count; i++)
@@ -557,18 +506,20 @@ static bool judge_copies(struct schema_reader *reader, struct schema *schema)
 static bool read_classes(struct schema_reader *reader, struct schema_node root, struct schema *schema)
 {
     static const char *const members[] = {"classes", NULL};
-    if (!is_object(reader, root, "An object with the member classes is expected.") ||
-        !has_only(reader, root, members))
+    if (!schema_reader_is_object(reader, root, "An object with the member classes is expected.") ||
+        !schema_reader_has_only(reader, root, members))
         return false;
     const struct json *member = json_member(root.value, "classes");
     if (!member)
-        return refuse(reader, root.path, "The member classes is expected: an object of names and classes.");
-    struct schema_node node = member_of(reader, root, member);
-    if (!is_list_of(reader, node, SCHEMA_CLASSES_MOST, "An object of names and classes is expected."))
+        return schema_reader_refuse(reader, root.path,
+                                    "The member classes is expected: an object of names and classes.");
+    struct schema_node node = schema_reader_member(reader, root, member);
+    if (!schema_reader_is_list(reader, node, SCHEMA_CLASSES_MOST,
+                               "An object of names and classes is expected."))
         return false;
     struct schema_class *classes = ARENA_ARRAY(reader->arena, struct schema_class, member->count);
     for (const struct json *one = member->first; one; one = one->next)
-        if (!read_class(reader, member_of(reader, node, one), &classes[schema->class_count++]))
+        if (!read_class(reader, schema_reader_member(reader, node, one), &classes[schema->class_count++]))
             return false;
     qsort(classes, schema->class_count, sizeof *classes, compare_names);
     schema->classes = classes;
@@ -587,8 +538,9 @@ enum fault schema_read(struct arena *arena, struct bytes text, struct schema **s
     struct json_problem problem;
     *schema_r = NULL;
     if (json_read(arena, text, &limits, &root, &problem)) {
-        refuse(&reader, "",
-               arena_printf(arena, "JSON is expected: %s at byte %zu.", problem.what, problem.offset));
+        schema_reader_refuse(
+            &reader, "",
+            arena_printf(arena, "JSON is expected: %s at byte %zu.", problem.what, problem.offset));
         return FAULT_AARG;
     }
     if (!read_classes(&reader, (struct schema_node){"", root}, schema))

@@ -1,7 +1,10 @@
 /* task: ids, stamps of claims, merging of two requests. */
 #include "model/task.h"
 
+#include "base/builder.h"
+#include "base/schedule.h"
 #include "edge/crypto.h"
+#include "edge/json.h"
 
 struct bytes task_draw_id(struct arena *arena)
 {
@@ -48,4 +51,32 @@ void task_join(struct task *waiting, const struct task *newer)
         waiting->start = start;
     if (newer->priority < waiting->priority)
         waiting->priority = newer->priority;
+}
+
+struct task task_of_document(struct arena *arena, const struct settings *settings, struct bytes operation,
+                             struct bytes class, struct bytes id)
+{
+    struct builder param = {0}, name = {0};
+    builder_add_text(&param, "{\"c\":");
+    json_add_string(&param, class);
+    builder_add_text(&param, ",\"id\":");
+    json_add_string(&param, id);
+    builder_add_text(&param, "}");
+    builder_add_bytes(&name, class);
+    builder_add_text(&name, ".");
+    builder_add_bytes(&name, id);
+    struct task task = {
+        .id = task_draw_id(arena),
+        .operation = operation,
+        .param = {arena_copy(arena, param.data, param.size), param.size},
+        .info = {arena_copy(arena, name.data, name.size), name.size},
+        .start = stamp_now(),
+        .queue = schedule_queue(settings->task_queues, operation, 0),
+        .priority = TASK_PRIORITY,
+        .batch = 1,
+    };
+    task.resource = task.info;
+    builder_free(&param);
+    builder_free(&name);
+    return task;
 }

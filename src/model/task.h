@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
+#include "base/settings.h"
 #include "model/stamp.h"
 
 /* A start at the end of the century: the task is parked. */
@@ -70,6 +71,11 @@ struct bytes task_draw_id(struct arena *arena);
 bool task_is_id(struct bytes id);
 /* A stamp for a claim: the present, but above all earlier claims of this process. */
 int64_t task_claim_stamp(void);
+
+/* The server's own task for a document, `c` and `id` of its argument; the name of the document is its info
+ * and its resource, so at most one of the operation waits for it. */
+struct task task_of_document(struct arena *arena, const struct settings *settings, struct bytes operation,
+                             struct bytes class, struct bytes id);
 
 /* Merges two requests for the same resource before either is committed: `waiting` takes the values of `newer`
  * that the rule requires: param and account together. */

@@ -9,3 +9,4 @@
 #include "store/statements_collections_table.h"
 #include "store/statements_tasks_table.h"
 #include "store/statements_blobs_table.h"
+#include "store/statements_thumbnails_table.h"

@@ -9,6 +9,7 @@ stampctl=${STAMPCTL:-src/stampctl}
 stampd=${STAMPD:-src/stampd}
 queue=${STAMP_QUEUE:-src/stamp-queue}
 journal=${STAMP_JOURNAL:-src/stamp-journal}
+thumbnail=${STAMP_THUMBNAIL:-src/stamp-thumbnail}
 area=$(mktemp -d "${TMPDIR:-/tmp}/stampd-manuals-XXXXXX")
 trap 'rm -rf "$area"' EXIT
 
@@ -94,7 +95,7 @@ while read -r title; do
     complain "doc/stampctl.1:1: \"$title\" is no command"
 done <"$area/unknown"
 
-for program in "$stampd" "$queue" "$journal"; do
+for program in "$stampd" "$queue" "$journal" "$thumbnail"; do
     page=doc/${program##*/}.8
     "$program" --help </dev/null | options | sort >"$area/help"
     section "$source/$page" .SH OPTIONS | described | sort >"$area/page"

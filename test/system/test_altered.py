@@ -274,7 +274,7 @@ def test_an_applied_schema_may_be_anything(stack, table, tmp_path):
 # What they hold is of many kinds: everything is asked for with each alteration.  `once`: read when a session opens.
 OTHERS = {'member': 'lab', 'unique_value': 'lab', 'expiry': 'lab', 'expiry_property': 'lab', 'copy_due': 'lab', 'cron': 'lab', 'task_operation': 'lab',
           'task_early': 'lab', 'task_paused': 'lab', 'task_limit': 'lab', 'task_debt': 'lab', 'task_unique': 'lab', 'subscription_count': 'lab', 'subscription_matched': 'lab', 'schema_fill': 'lab', 'global_value': 'z', 'x_Club_Main': 'lab',
-          'namespace': 'lab', 'migration': 'lab', 'since_crash': 'lab', 'blob': 'lab', 'blob_ref': 'lab', 'blob_claim': 'lab', 'blob_place': 'lab', 'volume': 'lab', 'volume_change': 'lab', 'blob_left': 'lab', 'import_progress': 'lab',
+          'namespace': 'lab', 'migration': 'lab', 'since_crash': 'lab', 'blob': 'lab', 'blob_ref': 'lab', 'blob_claim': 'lab', 'blob_place': 'lab', 'volume': 'lab', 'volume_change': 'lab', 'blob_left': 'lab', 'thumbnail_done': 'lab', 'thumbnail_sweep': 'lab', 'import_progress': 'lab',
           'import_source': 'lab', 'spool_series': 'lab', 'spool_record': 'lab', 'server': 'z'}
 # Where rules decide: what callers have lost, and whose the stored bytes are.
 OTHERS.update({table: 'demo' for table in ('sight_rules', 'sight_place', 'sight', 'owner_property', 'owned', 'account_bytes')})
@@ -295,6 +295,7 @@ WAITING = [f"insert into subscription_matched (session, key, version) values ('{
            "insert into task_unique values ('Other', 'r', 'otherothe', 981231000000000, 1) on conflict do nothing",
            "insert into volume values ('Gone', 0, 0, 0) on conflict do nothing", "insert into volume_change values ('Gone', 0, 0, 0)",
            "insert into blob_left (store, object, since) values ('own', 'x', 991231000000000) on conflict do nothing",
+           "insert into thumbnail_done values ('Club', 'c1', 'small 64x64', 1) on conflict do nothing",
            "insert into import_source (source, position) values ('x', '{}') on conflict do nothing",
            "insert into spool_series values ('', repeat('0', 32), 0, 1) on conflict do nothing",
            "insert into spool_record values ('', repeat('0', 32), 1, repeat('0', 64), 1) on conflict do nothing"]

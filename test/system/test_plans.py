@@ -45,6 +45,8 @@ PAGES = {
     # Of four members, and of 16 rows of each of two values with 2,500 members.
     'SUBSCRIPTIONS_MEMBERS': 30, 'SUBSCRIPTIONS_CHANGED': 60, 'SUBSCRIPTIONS_LEFT': 60, 'SIGHT_HAD': 30,
     # Of a document with two items, of which five documents hold one each.
+    # Of a page of one document, and of a namespace without tasks of that kind.
+    'THUMBNAIL_REASONS': 15, 'THUMBNAIL_REFUSE': 25, 'THUMBNAIL_NOTE': 40, 'THUMBNAIL_PAGE': 1000, 'THUMBNAIL_DUE': 40, 'THUMBNAIL_SWEEP': 5, 'THUMBNAIL_SWEPT': 15,
     'COPY_NOTE': 20, 'COPY_DUE': 30, 'COPY_FIND': 25, 'COPY_LOCK': 36, 'COPY_WRITE': 110, 'COPY_DONE': 15,
     # Those of functions with what PostgreSQL reads once of its catalogues; the table has thousands of pages.
     'TASK_UNIQUE': 60, 'TASK_MAKE': 60, 'TASK_MAKE_ONE': 40, 'TASK_CLAIM': 40, 'TASK_CLAIM_MANY': 50, 'TASK_STATES': 15, 'TASK_END': 40, 'TASK_END_ONE': 40,
@@ -70,7 +72,7 @@ PAGES = {
 UNMET = {'TASK_FIND', 'SUBSCRIPTIONS_TAKE', 'SUBSCRIPTIONS_SENT', 'SUBSCRIPTIONS_WRITTEN', 'SUBSCRIPTIONS_DROP_PUSH', 'LIVE_LISTEN',
          'VOLUMES'}  # reads every header, for administrators
 # Tables of a row or so, whatever the namespace holds.
-SMALL = {'namespace', 'data_key', 'encrypted_id', 'migration', 'schema', 'schema_fill', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation', 'task_early', 'task_paused', 'task_limit', 'task_debt', 'task_unique', 'sight_rules', 'sight_place', 'owner_property'}
+SMALL = {'namespace', 'data_key', 'encrypted_id', 'migration', 'schema', 'schema_fill', 'collection', 'unique_property', 'cron', 'since_crash', 'task_operation', 'task_early', 'task_paused', 'task_limit', 'task_debt', 'task_unique', 'sight_rules', 'sight_place', 'owner_property', 'thumbnail_sweep'}
 
 EXPLAIN = {'auto_explain.log_min_duration': 0, 'auto_explain.log_analyze': 'on', 'auto_explain.log_timing': 'off', 'auto_explain.log_buffers': 'on',
            'auto_explain.log_format': 'json'}
@@ -264,7 +266,7 @@ def try_alone(stack, word, arguments):
     """A statement that only a task or an operation of a module runs, by the plan that fits all parameters."""
     (text,) = [text for text, name in statements().items() if name == word]
     for statement in ("load 'auto_explain'", *(f'set {name} = {value}' for name, value in EXPLAIN.items()), 'set plan_cache_mode = force_generic_plan',
-                      TRIED + text, f'execute tried({arguments})', 'deallocate tried', 'set auto_explain.log_min_duration = -1', 'reset plan_cache_mode'):
+                      TRIED + text, f'execute tried({arguments})' if arguments else 'execute tried', 'deallocate tried', 'set auto_explain.log_min_duration = -1', 'reset plan_cache_mode'):
         stack.psql('lab', statement)
 
 
@@ -275,6 +277,17 @@ def exercise_matches(stack):
     try_alone(stack, 'SUBSCRIPTIONS_CHANGED', f"{two}, '{{town7,town8}}', '{{18446744073709551615,900}}', '{{zz,m05}}', '{{1,1}}', 16")
     try_alone(stack, 'SUBSCRIPTIONS_LEFT', "'Club', 'town', 'town7', '999', '18446744073709551615', '', 16")
     try_alone(stack, 'SIGHT_HAD', "'Club', '{m0000007,m0200000}', '{1,1}', '{m:a,t:b}'")
+
+
+def exercise_thumbnails(stack):
+    """What only tasks run; a scan asks whether a sweep is due."""
+    sha = hashlib.sha256(b'7').hexdigest()
+    try_alone(stack, 'THUMBNAIL_REASONS', f"'{{{sha}}}'")
+    try_alone(stack, 'THUMBNAIL_REFUSE', f"'{sha}', 'damaged image'")
+    try_alone(stack, 'THUMBNAIL_NOTE', f"'{CLASS}', 'd0000007', 'small 64x64', 1")
+    try_alone(stack, 'THUMBNAIL_PAGE', "'Filed', 'small 64x64', 'f0050000', 100")
+    try_alone(stack, 'THUMBNAIL_SWEEP', None)
+    try_alone(stack, 'THUMBNAIL_SWEPT', "0, 0, null, null, 1")
 
 
 def exercise_owners(stack, fresh):
@@ -474,6 +487,7 @@ def test_every_statement_goes_by_an_index_and_touches_few_pages(filled, statisti
         exercise(stack, [f'd0{number + 3 * turn + step}' for step in range(3)] + [f'{statistics.replace(" ", "-")}-{turn}'])
         exercise_subs(stack, f'{statistics.replace(" ", "-")}-{turn}')
         exercise_matches(stack)
+        exercise_thumbnails(stack)
         exercise_owners(stack, f'{statistics.replace(" ", "-")}-{turn}')
         exercise_tasks(stack)
         exercise_copies(stack, f'{statistics} {turn}')

@@ -118,7 +118,10 @@ bool import_progress_move(struct pg *pg, struct import_progress *progress)
 
 bool import_progress_end(struct pg *pg)
 {
-    return control_execute(pg, "ending the import", "delete from stampd.import_progress");
+    /* What came has no thumbnails yet. */
+    return control_execute(pg, "ending the import",
+                           "with ended as (delete from stampd.import_progress)"
+                           " update stampd.thumbnail_sweep set began = 0, class = null, id = null");
 }
 
 /* --- following --- */

@@ -2,8 +2,10 @@
  * a document that has it. */
 #include "operation/builtin/attach.h"
 
+#include "model/thumbnails.h"
 #include "model/view.h"
 #include "operation/builtin/put_files.h"
+#include "operation/builtin/thumbnail_key.h"
 #include "operation/judge.h"
 #include "store/store_blobs.h"
 
@@ -196,6 +198,8 @@ static enum fault find_source(struct attempt *attempt, const struct attach *atta
     if (!fault)
         fault = find_shown(attempt, document, attach->source_key, found_r, is_found_r);
     *is_found_r = *is_found_r && (!attach->has_digest || is_same(&found_r->digest, &attach->digest));
+    if (*is_found_r)
+        found_r->mime = thumbnails_plain_mime(found_r->mime); /* elsewhere it is a file as any other */
     return fault;
 }
 
@@ -217,12 +221,22 @@ static enum fault find_claimed(struct attempt *attempt, const struct attach *att
     return fault;
 }
 
+static enum fault judge_key(struct attempt *attempt, const struct reader *reader, const struct draft *draft,
+                            const struct json *item, const struct attach *attach)
+{
+    const char *refusal;
+    enum fault fault = thumbnail_key_judge(attempt, draft_base(draft)->header.class, attach->key, &refusal);
+    return fault || !refusal ? fault : reader_wrong(reader, item, "k", refusal);
+}
+
 enum fault attach_set(struct attempt *attempt, const struct reader *reader, struct draft *draft,
                       const struct json *item, const struct attach *attach)
 {
     struct attachment found;
     bool is_found = false;
-    enum fault fault = FAULT_NONE;
+    enum fault fault = attach->is_sent_back ? FAULT_NONE : judge_key(attempt, reader, draft, item, attach);
+    if (fault)
+        return fault;
     if (attach->has_file) {
         found.mime = MIME_ANY;
         put_files_take(attempt, attach->file, &found);

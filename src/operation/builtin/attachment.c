@@ -13,6 +13,7 @@
 #include "operation/builtin/attachment_upload.h"
 #include "operation/builtin/change.h"
 #include "operation/builtin/resource.h"
+#include "operation/builtin/thumbnail_key.h"
 #include "operation/judge.h"
 #include "operation/reply.h"
 #include "store/store_blobs.h"
@@ -218,6 +219,18 @@ static enum fault fetch(struct attempt *attempt, const struct reader *reader, st
     return check_conditions(reader, sight, *is_there_r ? &attachment : NULL);
 }
 
+static enum fault judge_key(struct attempt *attempt, const struct reader *reader)
+{
+    const struct call *call = attempt->call;
+    const char *refusal;
+    enum fault fault = thumbnail_key_judge(attempt, call->resource->class, call->attachment->key, &refusal);
+    if (fault || !refusal)
+        return fault;
+    fault = reader_wrong(reader, NULL, "key", refusal);
+    attempt->reply->at = NULL; /* it is in the path */
+    return fault;
+}
+
 enum fault attachment_put_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
@@ -227,6 +240,8 @@ enum fault attachment_put_work(struct attempt *attempt)
     struct sight sight;
     bool is_there;
     enum fault fault = fetch(attempt, &reader, &draft, &sight, &is_there);
+    if (!fault)
+        fault = judge_key(attempt, &reader);
     if (fault)
         return fault;
     char sha[BLOB_HEX + 1];

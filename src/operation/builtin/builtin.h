@@ -14,6 +14,6 @@ extern const struct operation builtin_collection, builtin_copy, builtin_explain,
 extern const struct operation builtin_files, builtin_ns, builtin_openapi, builtin_push, builtin_pushkey;
 extern const struct operation builtin_done, builtin_fail, builtin_keep, builtin_owntask, builtin_take;
 extern const struct operation builtin_metrics, builtin_record, builtin_schema, builtin_spool, builtin_task,
-    builtin_tasks, builtin_volumes, builtin_warnings;
+    builtin_tasks, builtin_thumbnail, builtin_thumbnailsweep, builtin_volumes, builtin_warnings;
 
 #endif

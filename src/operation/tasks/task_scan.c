@@ -16,6 +16,7 @@
 #include "operation/tasks/task_cron.h"
 #include "operation/tasks/task_issuers.h"
 #include "operation/tasks/task_sweep.h"
+#include "operation/tasks/task_thumbnails.h"
 #include "operation/tasks/task_lost.h"
 #include "operation/reply.h"
 
@@ -200,6 +201,8 @@ static enum fault follow_rules(const struct task_scan *scan)
         fault = task_issuers(scan->worker_context, scan->call, scan->ns);
     if (!fault)
         fault = task_sweep(scan->worker_context, scan->call, scan->ns);
+    if (!fault)
+        fault = task_thumbnails(scan->worker_context, scan->call, scan->ns);
     if (!fault || fault == FAULT_XAWAY)
         return fault;
     log_warning("periodic tasks are not planned code=%s", fault_code(fault));
