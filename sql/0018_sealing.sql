@@ -35,9 +35,11 @@ declare
 begin
   insert into encrypted_id (class) select distinct c.class from unnest(of_classes) c(class);
   -- Rows of member and unique_value have ids of rows of doc.
-  foreach held in array array['doc', 'item', 'expiry', 'blob_ref'] loop
+  foreach held in array array['doc', 'item', 'expiry', 'blob_ref', 'thumbnail_done'] loop
     execute format('alter table %I add constraint encrypted_ids check (stampd.id_is_encrypted(class, id, %s))', held, listed);
   end loop;
+  execute format('alter table thumbnail_sweep add constraint encrypted_ids check (id = %L or stampd.id_is_encrypted(class, id, %s))',
+                 '', listed);
   execute format('alter table schema_fill add constraint encrypted_ids check (after = %L or stampd.id_is_encrypted(class, after, %s))',
                  '', listed);
   execute format('alter table subscription_definition add constraint encrypted_ids check (not starts_with(key, %L) or '

@@ -8,6 +8,7 @@
 #include "model/mutation.h"
 #include "model/thumbnails.h"
 #include "store/store_schema.h"
+#include "store/store_sealing.h"
 
 /* --- releases --- */
 
@@ -48,8 +49,10 @@ static void follow_images(struct transaction *transaction, const struct schema *
         const struct schema_class *class = schema_find_class(schema, header->class);
         if (!class || !class->thumbnail_count || !thumbnails_follow(transaction->arena, class, entry->draft))
             continue;
-        const struct task task = task_of_document(transaction->arena, settings, BYTES(THUMBNAILS_OPERATION),
-                                                  header->class, header->id);
+        const struct task task = task_of_document(
+            transaction->arena, settings, BYTES(THUMBNAILS_OPERATION), header->class, header->id,
+            store_sealing_id(transaction->documents->store, transaction->ns, transaction->arena,
+                             header->class, header->id));
         transaction_schedule(transaction, &task); /* a task that already waits for the document is enough */
     }
 }

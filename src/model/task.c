@@ -54,7 +54,7 @@ void task_join(struct task *waiting, const struct task *newer)
 }
 
 struct task task_of_document(struct arena *arena, const struct settings *settings, struct bytes operation,
-                             struct bytes class, struct bytes id)
+                             struct bytes class, struct bytes id, struct bytes stored_id)
 {
     struct builder param = {0}, name = {0};
     builder_add_text(&param, "{\"c\":");
@@ -64,7 +64,7 @@ struct task task_of_document(struct arena *arena, const struct settings *setting
     builder_add_text(&param, "}");
     builder_add_bytes(&name, class);
     builder_add_text(&name, ".");
-    builder_add_bytes(&name, id);
+    builder_add_bytes(&name, stored_id);
     struct task task = {
         .id = task_draw_id(arena),
         .operation = operation,

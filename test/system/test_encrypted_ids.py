@@ -15,13 +15,14 @@ from stack import Problem, Stack, refused, run_program, wait_until
 from test_attachment_http import fetch, store
 from test_move import move
 from test_sealed_move import furnish
+from test_thumbnails import PHOTO, attach, items, run, sweep, tasks
 from vault import create
 
 pytestmark = pytest.mark.plain
 LOGGED = {'log_statement': 'all', 'log_parameter_max_length': -1}
 STACK = {'workers': 3, 'namespaces': {'z': 'closed'}, 'postgres': LOGGED, 'settings': {'subscription_trial_min': 0}}
 PLANTED = 'quince-5180'
-IDS = 'Person,Plan,Paper'
+IDS = 'Person,Plan,Paper,Photo'
 PERSON = {'encryptedIds': True, 'items': {'Main': {'singleton': True}, 'Line': {}},
           'collections': {'team': {'key': ['Main.team'], 'mutable': True}, 'skill': {'key': ['Main.skills'], 'list': True, 'mutable': True},
                           'home': {'key': ['Main.home']}},
@@ -57,7 +58,7 @@ def made(stack, tmp_path_factory):
     furnish(stack)
     create(stack, ids=IDS)
     stack.schemas = Schemas(stack, tmp_path_factory.mktemp('schemas'))
-    stack.schemas.apply('vault', {'Person': PERSON, 'Plan': PLAN})
+    stack.schemas.apply('vault', {'Person': PERSON, 'Plan': PLAN, 'Photo': {'encryptedIds': True, **PHOTO}})
     return stack
 
 
@@ -274,6 +275,22 @@ def test_attachments(vault):
     assert vault.psql('vault', 'select count(*) from blob_ref where ended is not null')[0][0] >= 1
 
 
+def test_thumbnails_and_their_sweep(vault):
+    whole = {'one', 'one~small', 'one~large'}
+    for text in ('at once', 'found later'):
+        vault.put('vault', {'c': 'Photo', 'id': name(text), 'items': [{'c': 'Main', 'j': {}}]})
+        attach(vault, name(text), 'one', ns='vault')
+        assert len(tasks(vault, 'vault')) == 1
+        if text == 'at once':
+            assert run(vault, 'vault') == ['done'] and set(items(vault, name(text), ns='vault')) == whole
+        else:
+            vault.psql('vault', "delete from taskqueue where opname = 'thumbnail'")
+    vault.psql('vault', 'update thumbnail_sweep set began = 0')
+    assert sweep(vault, 'vault') == 1, 'the other one is done'
+    assert run(vault, 'vault') == ['done'] and set(items(vault, name('found later'), ns='vault')) == whole
+    assert {id_[0] for id_, in vault.psql('vault', 'select id from thumbnail_done')} == {'~'}
+
+
 # --- commands ---
 
 def test_archives_have_the_documents_in_their_order(vault, tmp_path):
@@ -402,6 +419,7 @@ def test_rules_explain_knows_the_roles_of_an_account(made):
     "insert into item (class, id, iclass, key, version, vop, content) values ('Person', '~short', 'Main', '', 1, 1, '~x')",
     "insert into expiry values ('Person', 'clear', 1)",
     "insert into blob_ref (class, id, key, digest, mime) values ('Person', 'clear', 'k', '\\x', '~')",
+    "insert into thumbnail_done values ('Person', 'clear', '', 1)", "update thumbnail_sweep set class = 'Person', id = 'clear'",
     "insert into subscription_definition (session, key, def) values ('a-session-of-nobody', 'dPerson/@clear', '~')",
     "insert into idempotency (account, key, digest, mime, answer, version, versions_after, at) values ('', 'k', 'd', 'm', '~', 1, '[]', 1)"])
 def test_the_database_stores_no_id_in_clear(made, sql):

@@ -14,6 +14,7 @@
 #include "model/thumbnails.h"
 #include "operation/classes.h"
 #include "operation/reader.h"
+#include "store/store_sealing.h"
 #include "store/store_thumbnails.h"
 
 enum {
@@ -117,14 +118,15 @@ static enum fault visit(struct attempt *attempt, const struct schema *schema, st
         return FAULT_NONE;
     }
     struct bytes last = bytes_equal(class->name, sweep->at.class) ? sweep->at.id : BYTES("");
-    enum fault fault =
-        store_thumbnails_page(documents_store(attempt->worker_context->documents), attempt->ns, arena,
-                              class->name, thumbnails_form(arena, class), last, PAGE_MOST, &page);
+    struct store *store = documents_store(attempt->worker_context->documents);
+    enum fault fault = store_thumbnails_page(store, attempt->ns, arena, class->name,
+                                             thumbnails_form(arena, class), last, PAGE_MOST, &page);
     for (size_t i = 0; i < page.count && !fault; i++) {
         if (!page.are_due[i])
             continue;
-        struct task task = task_of_document(arena, attempt->worker_context->settings,
-                                            BYTES(THUMBNAILS_OPERATION), class->name, page.ids[i]);
+        struct task task = task_of_document(
+            arena, attempt->worker_context->settings, BYTES(THUMBNAILS_OPERATION), class->name, page.ids[i],
+            store_sealing_id(store, attempt->ns, arena, class->name, page.ids[i]));
         task.priority = TASK_PRIORITY_MOST; /* those of new images go first */
         transaction_schedule(attempt->transaction, &task);
         sweep->found++;
