@@ -564,6 +564,13 @@ const char *store_reading_refused(const struct store *store, enum fault fault, i
     return NULL;
 }
 
+struct bytes store_sealing_id(const struct store *store, int ns, struct arena *arena, struct bytes class,
+                              struct bytes id)
+{
+    (void)store, (void)ns, (void)arena, (void)class;
+    return id;
+}
+
 void store_set_visitor(struct store *store, int ns)
 {
     (void)store;
