@@ -131,15 +131,15 @@ struct board {
 };
 static struct board *board;
 
-static void name(char key_r[16], int own, int place)
+static void name(char key_r[32], int own, int place)
 {
-    snprintf(key_r, 16, "key %d.%d", own, place);
+    snprintf(key_r, 32, "key %d.%d", own, place);
 }
 
 /* The number that a text is of; each repeats its own all along. */
 static int number_of(struct bytes one)
 {
-    char own[16] = "";
+    char own[32] = "";
     int number = 0, size = 0;
     if (one.size)
         memcpy(own, one.data, one.size < 8 ? one.size : 8);
@@ -151,7 +151,7 @@ static int number_of(struct bytes one)
 
 static struct bytes text_of(int number, char text_r[LONG])
 {
-    char own[16];
+    char own[32];
     size_t size = (size_t)snprintf(own, sizeof own, "%d ", number);
     size_t count = (size_t)(100 + number * 37 % 2000) / size;
     for (size_t i = 0; i < count * size; i++)
@@ -167,7 +167,7 @@ static void put_and_read(void *argument)
     open_table();
     for (int number = 1; number <= ROUNDS; number++) {
         static char content[LONG];
-        char key[16];
+        char key[32];
         int place = number % OWN_KEYS, other = rand_r(&seed) % CROWD, other_place = rand_r(&seed) % OWN_KEYS;
         name(key, own, place);
         put(key, text_of(number, content));
@@ -186,7 +186,7 @@ static void check_board(void)
 {
     for (int own = 0; own < CROWD; own++)
         for (int place = 0; place < OWN_KEYS; place++) {
-            char key[16];
+            char key[32];
             name(key, own, place);
             text.size = 0;
             bool is_there = get(key);
@@ -257,7 +257,7 @@ static void the_table_is_written_when_the_log_is_full(void **state UNUSED)
 static void the_room_of_the_table_is_kept(void **state UNUSED)
 {
     static char content[20000];
-    char key[16];
+    char key[32];
     int count = 0;
     const char *error = NULL;
     memset(content, 'c', sizeof content);
