@@ -95,9 +95,10 @@ struct records_head {
 
 /* Of the file: a number of the layout, which every change of these structs raises. */
 #define RECORDS_MAGIC UINT64_C(0x3153434552505453) /* "STPRECS1" */
-enum { RECORDS_LAYOUT = 5 };
+enum { RECORDS_LAYOUT = 6 };
 
-enum { GIVEN_MOST = 4 * RECORDS_KEYS_MOST };
+/* A SET may remove a record, or the memory of a deletion, for each of its keys: keys, value and lease. */
+enum { GIVEN_MOST = (RECORDS_KEYS_MOST + 1) * (RECORDS_KEYS_MOST + 2) };
 
 struct records {
     struct mapping mapping;
