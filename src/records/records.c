@@ -16,6 +16,12 @@ static bool is_over(const struct records *records, int space, size_t quota)
     return quota && undo_long(records->head->space[space].bytes) > quota;
 }
 
+static void listen(const struct records *records, int space, struct bytes key, struct records_found *found_r)
+{
+    found_r->mark = records_mark(records, space, key);
+    found_r->position = undo_long(records->head->ring.end);
+}
+
 /* One try at a change; abandoned unless it succeeds. */
 static enum records_outcome try_change(struct records *records, struct bytes ns, size_t quota,
                                        const struct records_command *command, struct records_found *found_r)
@@ -42,13 +48,11 @@ static enum records_outcome try_change(struct records *records, struct bytes ns,
     bool has_grown = undo_long(records->head->space[space].bytes) > before;
     if (outcome == RECORDS_OK && has_grown && is_over(records, space, quota))
         outcome = RECORDS_OUT_OF_MEMORY;
-    uint64_t mark = command->is_listened ? records_mark(records, space, command->key) : 0;
     bool is_absence =
         command->deed == RECORDS_DELETE || (command->deed == RECORDS_GET && command->is_listened);
     bool is_kept = outcome == RECORDS_OK || (outcome == RECORDS_NOT_FOUND && is_absence);
     if (!is_kept) {
         records_abandon(records);
-        found_r->mark = mark;
         if (value && (outcome == RECORDS_NOT_FREE || outcome == RECORDS_OLDER || outcome == RECORDS_LOCKED))
             records_describe(records, value, command->key, false, found_r);
         return outcome;
@@ -56,8 +60,9 @@ static enum records_outcome try_change(struct records *records, struct bytes ns,
     if (left)
         records_describe(records, left, command->key,
                          command->deed == RECORDS_ADD || command->deed == RECORDS_NOT, found_r);
+    if (command->is_listened)
+        listen(records, space, command->key, found_r);
     records_commit(records);
-    found_r->mark = mark;
     found_r->saving = command->deed == RECORDS_GET && !command->lease_ms ? 0 : records->saving;
     return outcome;
 }

@@ -97,9 +97,11 @@ static bool note_deletion(struct records *records, int space, struct bytes key, 
     if (!records->tombstone_ms)
         return true;
     uint32_t value = records_make_value(records, space, BYTES(""), RECORDS_VOID);
-    if (!value || !records_add_key(records, value, key))
+    if (!value)
         return false;
-    set_kind(records, value, RECORDS_VOID | persistence);
+    set_kind(records, value, RECORDS_VOID | VALUE_DELETED | persistence);
+    if (!records_add_key(records, value, key))
+        return false;
     bury(records, value, timestamp_us);
     return !persistence || records_list_unsaved(records, value);
 }

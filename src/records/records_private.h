@@ -11,7 +11,7 @@
 #include "edge/robust_lock.h"
 #include "records/order.h"
 #include "records/pieces.h"
-#include "records/records.h"
+#include "records/records_changes.h"
 #include "records/records_state.h"
 
 struct key_piece {
@@ -69,6 +69,12 @@ struct state_entry {
 
 enum { RECORDS_MARKS = 4096 };
 
+/* Keys that have changed: records_changes.c. */
+struct changes_ring {
+    uint32_t first, mask;      /* its first word; their number - 1 */
+    uint32_t end[2], floor[2]; /* positions */
+};
+
 struct records_head {
     struct mapping_head head;
     struct robust_lock lock, save_lock; /* the second: of the right to write to the disk */
@@ -88,7 +94,8 @@ struct records_head {
     _Atomic uint32_t changed[RECORDS_MARKS];                /* changes of keys, by their hash */
     _Atomic uint64_t changes;                               /* of all */
     _Atomic uint64_t refused;                               /* commands for which there was no room */
-    uint32_t states;                                        /* in use */
+    struct changes_ring ring;
+    uint32_t states; /* in use */
     struct state_entry state[RECORDS_STATES_MOST];
     struct undo undo;
 };
@@ -107,9 +114,10 @@ struct records {
     struct ordering keys, ends;
     struct siphash_key hash;
     int64_t tombstone_ms;
-    int64_t now_ms;  /* of the command that runs */
-    uint64_t saving; /* the number of the change under way; 0: nothing of it is to be saved */
-    char *folder;    /* NULL: there is none */
+    int64_t now_ms;    /* of the command that runs */
+    uint64_t saving;   /* the number of the change under way; 0: nothing of it is to be saved */
+    uint32_t appended; /* words of the ring of changes that it has written */
+    char *folder;      /* NULL: there is none */
     size_t disk_bytes;
     struct disk_table *disk; /* opened when it is needed, by each process */
     struct builder texts;
@@ -161,10 +169,7 @@ static inline int records_value_space(const struct value_piece *value)
 
 /* The key; 0: there is none. */
 uint32_t records_find(const struct records *records, int space, struct bytes key);
-/* For listeners: what is under the key is about to change.  To be called before the commit: a process that
- * dies in between has changed nothing, and a listener was woken in vain. */
-void records_note_change(struct records *records, int space, struct bytes key);
-/* The mark of the key as of now, under the lock. */
+/* The mark of the key as of now, under the lock: records_changes.h. */
 uint64_t records_mark(const struct records *records, int space, struct bytes key);
 /* What is sought in the order of keys. */
 struct records_sought {
@@ -205,6 +210,16 @@ static inline uint32_t *records_number_of(struct key_piece *key)
 {
     return &key->smaller; /* and greater: it is in no order */
 }
+
+/* --- records_ring.c --- */
+
+/* How many words the ring takes of a memory of so many. */
+uint32_t records_ring_words(size_t words);
+/* What is under the key changes: a part of the change under way. */
+void records_ring_append(struct records *records, int space, struct bytes key);
+/* As records_changes_read, under the lock; `space` below 0: of none. */
+enum records_changes_end records_ring_read(const struct records *records, int space, uint64_t *position,
+                                           struct builder *out);
 
 /* --- records_get.c --- */
 void records_describe(struct records *records, uint32_t value, struct bytes key, bool with_content,
