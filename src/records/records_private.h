@@ -69,7 +69,7 @@ struct state_entry {
 
 enum { RECORDS_MARKS = 4096 };
 
-/* Keys that have changed: records_changes.c. */
+/* Keys that have changed: records_ring.c. */
 struct changes_ring {
     uint32_t first, mask;      /* its first word; their number - 1 */
     uint32_t end[2], floor[2]; /* positions */
