@@ -125,11 +125,10 @@ static void move_clock(int64_t minutes)
     close(fd);
 }
 
-static void set_with_end(const char *key, const struct bytes *more, size_t more_count)
+static void set_with_end(const char *key, const struct bytes *more, size_t more_count, int64_t ms)
 {
     assert_int_equal(RUN(.deed = RECORDS_SET, .key = bytes_of(key), .more = more, .more_count = more_count,
-                         .type = RECORDS_VOID, .content = BYTES(""),
-                         .expires_ms = clock_present_ms() + 30000),
+                         .type = RECORDS_VOID, .content = BYTES(""), .expires_ms = clock_present_ms() + ms),
                      RECORDS_OK);
 }
 
@@ -137,13 +136,13 @@ static void an_end_that_passes_is_a_change(void **state UNUSED)
 {
     move_clock(0);
     assert_true(clock_follow(folder_path("clock")));
-    set_with_end("a", NULL, 0);
-    set_with_end("b", NULL, 0);
+    set_with_end("a", NULL, 0, 30000);
+    set_with_end("b", NULL, 0, 30000);
     assert_string_equal(changes(), "a b");
     move_clock(1);
     assert_string_equal(changes(), "a b");
     assert_string_equal(changes(), "");
-    set_with_end("c", NULL, 0);
+    set_with_end("c", NULL, 0, 30000);
     assert_string_equal(changes(), "c");
     uint64_t before = records_changes(records);
     move_clock(2);
@@ -215,23 +214,25 @@ static void who_is_overtaken_learns_of_it(void **state UNUSED)
 /* A change of more keys than a quarter of the ring holds: what has expired goes with what takes its keys. */
 static void a_change_too_large_for_the_ring_loses_all(void **state UNUSED)
 {
-    enum { OLD = 12, KEYS = RECORDS_KEYS_MOST };
+    enum { OLD = RECORDS_KEYS_MOST, KEYS = RECORDS_KEYS_MOST, SWEPT = 4 };
     static char names[OLD][KEYS][RECORDS_KEY_MOST + 1];
     struct bytes more[KEYS];
     move_clock(0);
     assert_true(clock_follow(folder_path("clock")));
+    for (int i = 0; i < SWEPT; i++) /* these go before the change, each in one of its own */
+        set_with_end((char[]){(char)('0' + i), '\0'}, NULL, 0, 1000);
     for (int i = 0; i < OLD; i++) {
         for (int k = 0; k < KEYS; k++) {
             name_long(i * KEYS + k, RECORDS_KEY_MOST, names[i][k]);
             more[k] = bytes_of(names[i][k]);
         }
-        set_with_end(names[i][0], more + 1, KEYS - 1);
+        set_with_end(names[i][0], more + 1, KEYS - 1, 30000);
         assert_int_equal(read_changes(), RECORDS_CHANGES_ALL);
     }
     uint64_t before = position;
     move_clock(1);
     for (int k = 0; k < KEYS; k++)
-        more[k] = bytes_of(names[OLD - KEYS + k][1]);
+        more[k] = bytes_of(names[k][1]);
     assert_int_equal(RUN(.deed = RECORDS_SET, .key = more[0], .more = more + 1, .more_count = KEYS - 1,
                          .type = RECORDS_VOID, .content = BYTES("")),
                      RECORDS_OK);
