@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+import journal_world
 from kit import Kit
 from stack import BUILD, SOURCE, refused, wait_until
 
@@ -226,6 +227,20 @@ def test_a_module_waits_for_a_change(stack):
     position = changes(stack, prefix='wait.')['position']
     assert changes(stack, prefix='wait.', since=position, wait_ms=10**9)['state'] == 'NOT_FOUND'
     assert changes(stack, prefix='wait.', since=position, wait_ms=-1)['state'] == 'NOT_FOUND'
+
+
+def test_changes_through_stamp_journal(stack):
+    position = changes(stack)['position']
+    listening = {'commands': [{'do': 'listen', 'since': position}]}
+    with journal_world.beside(stack) as journal:
+        client = journal_world.Client(journal.socket)
+        for do, more in ((journal_world.SET, [journal_world.text('x')]), (journal_world.DELETE, [])):
+            assert client.error(do, 'far', *more) == ''
+            assert stack.op('lab', 'record', listening, admin=True)['out']['results'][0]['keys'] == ['far']
+            found = changes(stack, since=position)
+            assert (found['keys'], found['state']) == (['far'], 'NOT_FOUND')
+            listening['commands'][0]['since'] = position = found['position']
+        client.socket.close()
 
 
 def test_a_get_moves_the_end_by_touch_s(stack):

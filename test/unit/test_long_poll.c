@@ -14,7 +14,7 @@
 #include "operation/long_poll.h"
 #include "segment/segment_open.h"
 
-enum { HANDLES = 6, LAB = 1, DEMO = 2, ANN = 7, EVE = 8, SHORT_MS = 30, LONG_MS = 3600000 };
+enum { HANDLES = 6, LAB = 1, DEMO = 2, ANN = 7, EVE = 8, QUEUE = 5, SHORT_MS = 30, LONG_MS = 3600000 };
 
 #include "handles_fixture.h"
 
@@ -27,6 +27,7 @@ struct waiting {
     int steps, looks;
     int wanted_at, found_at; /* the step at which another request comes; the look that finds something */
     enum fault fault;        /* of each look */
+    int64_t of_queue;        /* that wait for QUEUE, as of the last step */
 };
 
 static struct waiting *present;
@@ -35,6 +36,7 @@ static bool is_wanted(const struct worker_context *context, int wait_ms)
 {
     assert_ptr_equal(context, &present->context);
     assert_true(wait_ms > 0 && wait_ms <= 10);
+    present->of_queue = metrics_waiting_at(handles[0], QUEUE);
     return ++present->steps == present->wanted_at;
 }
 
@@ -176,6 +178,18 @@ static void a_client_has_half(void **state UNUSED)
     assert_true(may_wait(PULSE_WAITS_FOR_RECORDS, 4));
 }
 
+static void a_wait_counts_for_its_queue(void **state UNUSED)
+{
+    struct waiting waiting;
+    for (uint64_t place = QUEUE - 1; place <= QUEUE + 1; place++) {
+        prepare(&waiting, PULSE_WAITS_FOR_TASK, 2);
+        waiting.poll.queue = 1 + place;
+        assert_int_equal(wait_now(&waiting), FAULT_NONE);
+        assert_int_equal(waiting.of_queue, place == QUEUE);
+        assert_int_equal(metrics_waiting_at(handles[0], QUEUE), 0);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_handles, close_handles)
 
 int main(void)
@@ -189,6 +203,7 @@ int main(void)
         TEST(no_more_processes_wait_than_may),
         TEST(a_namespace_has_half),
         TEST(a_client_has_half),
+        TEST(a_wait_counts_for_its_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
