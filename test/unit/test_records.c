@@ -67,7 +67,7 @@ static void the_latest_timestamp_wins(void **state UNUSED)
 /* Each key of the record that is set was one of many of another, whose deletion is remembered. */
 static void a_record_takes_the_keys_of_many_deletions(void **state UNUSED)
 {
-    static char names[RECORDS_KEYS_MOST][RECORDS_KEYS_MOST][8];
+    static char names[RECORDS_KEYS_MOST][RECORDS_KEYS_MOST][24];
     struct bytes keys[RECORDS_KEYS_MOST];
     struct records_command command = {.deed = RECORDS_SET,
                                       .type = RECORDS_VOID,
