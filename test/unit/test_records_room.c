@@ -9,7 +9,7 @@
 static void ten_times_the_memory(void **state UNUSED)
 {
     enum { MANY = 2500, SIZE = 4000, OTHERS = 100 };
-    char key[16];
+    char key[24];
     for (int i = 0; i < OTHERS; i++) {
         snprintf(key, sizeof key, "other%d", i);
         assert_int_equal(set_version(key, i, 500, false), RECORDS_OK);
