@@ -50,7 +50,8 @@ enum stampd_record_state {
     STAMPD_RECORD_NO_DISK, /* persist, and the host has no records_directory, or the namespace is encrypted */
     STAMPD_RECORD_NOT_SAVED, /* changed in memory; the disk refuses, and is tried again */
     STAMPD_RECORD_WORKED_ON, /* since 1.13: it is marked as worked on */
-    STAMPD_RECORD_NOT_READ   /* since 1.13: the disk alone has the value, and does not give it */
+    STAMPD_RECORD_NOT_READ,  /* since 1.14: the disk alone has the value, and does not give it */
+    STAMPD_RECORD_LOST       /* since 1.14: what has changed is no longer known */
 };
 
 /* FAILED, and the try has failed with: BMODULE for a key that is not 1 to 1024 bytes of UTF-8, an owner that
@@ -147,6 +148,26 @@ enum stampd_record_state stampd_record_work(struct stampd_call *call, const char
  * Each key is as of its call: a record that is there all the time and not renamed is found exactly once. */
 enum stampd_record_state stampd_record_next(struct stampd_call *call, const char *prefix, const char *after,
                                             const char **key_r, struct stampd_record *record_r);
+
+/* Since 1.14.  The next key that begins with `prefix` (NULL: any) and has changed since the position `since`
+ * (NULL: now); position_r is behind that change, and may be kept in a document or a record.  Both texts live
+ * until the request is answered.
+ *
+ *     while ((state = stampd_record_changed(call, "orders.", since, 0, &key, &since)) == STAMPD_RECORD_OK)
+ *         handle(call, key);
+ *
+ * What counts is another value, also an equal one, a deletion, the passing of an end, and a key that is given
+ * or taken, by anybody.  The record is as it is now, and may have changed several times.  NOT_FOUND: nothing
+ * has changed up to position_r.  LOST: the host remembers a bounded number of changes, and none of the time
+ * before all its processes have stopped; look at all keys (stampd_record_next), and go on at position_r.
+ *
+ * With wait_ms above 0, and `since`, waits so long for a change, at most record_wait_s; it holds a process of
+ * the server, so the wait ends, NOT_FOUND, as soon as another request arrives for it, and does not begin
+ * where record_waiters processes wait.  Wait before the first document is loaded: its transaction stays open.
+ */
+enum stampd_record_state stampd_record_changed(struct stampd_call *call, const char *prefix,
+                                               const char *since, int64_t wait_ms, const char **key_r,
+                                               const char **position_r);
 
 #ifdef __cplusplus
 }

@@ -25,6 +25,11 @@ static inline bool bytes_equal(struct bytes a, struct bytes b)
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
+static inline bool bytes_has_prefix(struct bytes text, struct bytes prefix)
+{
+    return text.size >= prefix.size && bytes_equal((struct bytes){text.data, prefix.size}, prefix);
+}
+
 /* Orders as unsigned bytes, shorter first on a tie: the order of PostgreSQL's collation "C". */
 static inline int bytes_compare(struct bytes a, struct bytes b)
 {

@@ -141,6 +141,8 @@ TEXT(queue_socket, "", "Unix datagram socket on which the queue manager receives
 TEXT(queue_url, "https://localhost", "Address of the server whose tasks the queue manager starts: https://host or https://host:port.")
 NUMBER(record_state_s, 300, 2, 315360000, "s", "stamp-journal serves a namespace this long after stampd last read its state in the database; then it refuses.")
 NUMBER(record_tombstone_s, 60, 0, 86400, "s", "The deletion of a record is remembered this long, so that an older change that arrives later does not bring it back.")
+NUMBER(record_wait_s, 20, 0, 60, "s", "A request that listens to records waits at most this long for a change.")
+NUMBER(record_waiters, 4, 0, 1000, "processes", "Processes of the server that may wait for changes of records at once, half of them for one namespace or client; the others answer at once.")
 TEXT(records_directory, "", "Folder of this host for records that are kept on disk; empty: none is.")
 NUMBER(records_disk_mb, 1024, 1, 1048576, "MiB", "The most that the records on disk may take.")
 NUMBER(records_mb, 16, 0, 8191, "MiB", "Memory of this host for records, values by key that all workers share; 0: there are none.")

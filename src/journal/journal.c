@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/stop.h"
@@ -18,10 +19,11 @@
 #include "journal/journal_connection.h"
 #include "journal/journal_remote.h"
 #include "journal/journal_tasks.h"
+#include "records/records_changes.h"
 #include "records/records_save.h"
 
 /* A listener learns of a change so much later at most. */
-enum { PROBLEM_BYTES = 600, TICK_MS = 10 };
+enum { PROBLEM_BYTES = 600, TICK_MS = RECORDS_CHANGES_STEP_MS };
 
 struct journal {
     const struct settings *settings;
@@ -34,7 +36,8 @@ struct journal {
     struct watch *arrivals, *remote_arrivals, *signals;
     struct events_timer *tick, *save;
     bool is_saving, is_ticking, has_unsent;
-    uint64_t changes; /* of the records, at the last tick */
+    uint64_t changes;   /* of the records, at the last tick */
+    int64_t expired_ms; /* when what had expired was removed */
     int listener;
     struct journal_connection *connections[JOURNAL_CONNECTIONS_MOST];
     size_t count;
@@ -86,6 +89,11 @@ static void on_save(void *context)
 static void on_tick(void *context)
 {
     struct journal *journal = context;
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms >= journal->expired_ms + RECORDS_CHANGES_EXPIRY_MS) {
+        records_changes_expire(journal->records);
+        journal->expired_ms = now_ms;
+    }
     uint64_t changes = records_changes(journal->records);
     if (journal->has_unsent || changes != journal->changes) {
         journal->has_unsent = false;

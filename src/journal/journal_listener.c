@@ -26,7 +26,7 @@ bool journal_listener_has_room(const struct journal_listener *listener, struct b
 }
 
 void journal_listener_add(struct journal_listener *listener, struct bytes key, uint16_t identifier,
-                          uint64_t mark)
+                          const struct records_found *found)
 {
     struct journal_listened *one = find(listener, key);
     if (!listener->list)
@@ -41,26 +41,78 @@ void journal_listener_add(struct journal_listener *listener, struct bytes key, u
     if (one == &listener->list[listener->count]) {
         memcpy(one->text, key.data, key.size);
         one->key_size = (uint16_t)key.size;
-        listener->count++;
+        if (listener->count++ == 0)
+            listener->position = found->position;
     }
     one->identifier = identifier;
-    one->mark = mark;
+    one->mark = found->mark;
+    one->position = found->position;
+    one->is_suspect = one->is_due = false;
 }
 
-bool journal_listener_has_news(const struct journal_listener *listener, const struct records *records)
+/* Marks alone, which costs little.  A key whose mark has moved is suspect until the ring was read: to read
+ * waits for the changes that have moved the marks. */
+static bool suspect(struct journal_listener *listener, const struct records *records)
 {
+    bool is_suspect = false;
+    for (size_t i = 0; i < listener->count; i++) {
+        struct journal_listened *one = &listener->list[i];
+        one->is_suspect |= records_changes_renew(records, &one->mark);
+        is_suspect |= one->is_suspect;
+    }
+    return is_suspect;
+}
+
+static void note_read(struct journal_listener *listener, struct bytes read)
+{
+    struct bytes key;
+    uint64_t position;
+    while (records_changes_take(&read, &key, &position)) {
+        struct journal_listened *one = find(listener, key);
+        if (one && position > one->position)
+            one->is_due = true;
+    }
+}
+
+/* Afterwards no key is suspect, unless the records were busy. */
+static void read_changes(struct journal_listener *listener, struct records *records, struct bytes ns)
+{
+    enum records_changes_end end;
+    struct builder read = {0};
+    do {
+        read.size = 0;
+        end = records_changes_read(records, ns, &listener->position, &read);
+        note_read(listener, (struct bytes){read.data, read.size});
+    } while (end == RECORDS_CHANGES_MORE);
+    builder_free(&read);
+    for (size_t i = 0; i < listener->count && end != RECORDS_CHANGES_BUSY; i++) {
+        struct journal_listened *one = &listener->list[i];
+        one->is_due |= one->is_suspect && end == RECORDS_CHANGES_LOST;
+        one->is_suspect = false;
+    }
+}
+
+/* A position of before the marks were looked at: what stands before it has moved them. */
+bool journal_listener_has_news(struct journal_listener *listener, struct records *records, struct bytes ns)
+{
+    uint64_t position;
+    bool is_known = listener->count && records_changes_position(records, &position);
+    if (suspect(listener, records))
+        read_changes(listener, records, ns);
+    else if (is_known)
+        listener->position = position;
     for (size_t i = 0; i < listener->count; i++)
-        if (records_has_changed(records, listener->list[i].mark))
+        if (listener->list[i].is_due)
             return true;
     return false;
 }
 
-bool journal_listener_report(struct journal_listener *listener, const struct records *records,
-                             uint64_t timestamp, size_t most, struct builder *out)
+bool journal_listener_report(struct journal_listener *listener, uint64_t timestamp, size_t most,
+                             struct builder *out)
 {
     for (size_t i = listener->count; i-- > 0;) {
         struct journal_listened *one = &listener->list[i];
-        if (!records_has_changed(records, one->mark))
+        if (!one->is_due)
             continue;
         if (out->size >= most)
             return false;

@@ -8,31 +8,34 @@
 
 #include "base/builder.h"
 #include "base/bytes.h"
-#include "records/records.h"
+#include "records/records_changes.h"
 
 enum { JOURNAL_LISTENER_MOST = 256 }; /* keys of a connection */
 
 struct journal_listened {
     char *text;
     uint16_t key_size, identifier;
-    uint64_t mark;
+    bool is_suspect, is_due; /* the mark has moved; the key has changed */
+    uint64_t mark, position;
 };
 
 /* Zeroed: none. */
 struct journal_listener {
     struct journal_listened *list;
     size_t count;
+    uint64_t position; /* all changes before it are known; those of a key count behind its own position */
 };
 
 /* Is there room for this key? */
 bool journal_listener_has_room(const struct journal_listener *listener, struct bytes key);
-/* `mark`: as records_run has returned it; `identifier`: of the messages.  In place of an earlier one. */
+/* `found`: as records_run has returned it; `identifier`: of the messages.  In place of an earlier one. */
 void journal_listener_add(struct journal_listener *listener, struct bytes key, uint16_t identifier,
-                          uint64_t mark);
-bool journal_listener_has_news(const struct journal_listener *listener, const struct records *records);
-/* Reports what has changed, as long as `out` has less than `most` bytes.  True: all of it. */
-bool journal_listener_report(struct journal_listener *listener, const struct records *records,
-                             uint64_t timestamp, size_t most, struct builder *out);
+                          const struct records_found *found);
+/* Looks which keys of the namespace have changed.  True: some have, and are to be reported. */
+bool journal_listener_has_news(struct journal_listener *listener, struct records *records, struct bytes ns);
+/* Reports them, as long as `out` has less than `most` bytes.  True: all of them. */
+bool journal_listener_report(struct journal_listener *listener, uint64_t timestamp, size_t most,
+                             struct builder *out);
 void journal_listener_free(struct journal_listener *listener);
 
 #endif

@@ -243,7 +243,7 @@ static enum journal_next run_one(struct journal_session *session, const struct j
     note_saving(session, &found);
     bool is_absent = outcome == RECORDS_NOT_FOUND && command->deed == RECORDS_GET;
     if (command->is_listened && (outcome == RECORDS_OK || is_absent))
-        journal_listener_add(&session->listener, command->key, request->identifier, found.mark);
+        journal_listener_add(&session->listener, command->key, request->identifier, &found);
     if (outcome != RECORDS_OK)
         return refuse(out, request, records_outcome_word(outcome));
     bool returns =
@@ -255,14 +255,14 @@ static enum journal_next run_one(struct journal_session *session, const struct j
 bool journal_run_report(struct journal_session *session, size_t most, struct builder *out)
 {
     struct records_answer answer;
-    if (!journal_listener_has_news(&session->listener, session->records))
+    if (!journal_listener_has_news(&session->listener, session->records, session->caller.ns))
         return true;
     if (out->size >= most) /* admission counts a request: not for a listener that cannot be sent anything */
         return false;
     if (records_state_admit(session->records, session->caller.ns, false,
                             session->settings->record_state_s * 1000, &answer) != RECORDS_ADMITTED)
         return false;
-    return journal_listener_report(&session->listener, session->records, now_us(), most, out);
+    return journal_listener_report(&session->listener, now_us(), most, out);
 }
 
 /* --- many --- */

@@ -64,6 +64,12 @@ static enum records_outcome bring(struct records *records, uint32_t value,
     return is_plain_get(command) ? RECORDS_OK : RECORDS_OUT_OF_MEMORY;
 }
 
+static void listen(const struct records *records, int space, struct bytes key, struct records_found *found_r)
+{
+    found_r->mark = records_mark(records, space, key);
+    found_r->position = undo_long(records->head->ring.end);
+}
+
 /* A change, and what it leaves in `found_r`; true: it is kept. */
 static bool change(struct records *records, int space, uint32_t key, uint32_t value, size_t quota,
                    const struct records_command *command, enum records_outcome *outcome_r,
@@ -87,6 +93,8 @@ static bool change(struct records *records, int space, uint32_t key, uint32_t va
     if (left)
         records_describe(records, left, command->key,
                          command->deed == RECORDS_ADD || command->deed == RECORDS_NOT, found_r);
+    if (command->is_listened)
+        listen(records, space, command->key, found_r);
     return true;
 }
 
@@ -114,16 +122,13 @@ static enum records_outcome try_command(struct records *records, struct bytes ns
         (outcome = bring(records, value, command, found_r)) != RECORDS_OK)
         return outcome;
     bool is_kept = change(records, space, key, value, quota, command, &outcome, found_r);
-    uint64_t mark = command->is_listened ? records_mark(records, space, command->key) : 0;
     if (!is_kept) {
         records_abandon(records);
-        found_r->mark = mark;
         if (value && (outcome == RECORDS_NOT_FREE || outcome == RECORDS_OLDER || outcome == RECORDS_LOCKED))
             records_describe(records, value, command->key, false, found_r);
         return outcome;
     }
     records_commit(records);
-    found_r->mark = mark;
     found_r->saving = is_plain_get(command) ? 0 : records->saving;
     return outcome;
 }

@@ -97,7 +97,7 @@ struct records_command {
     bool leaves_worked; /* GET: not what is worked on */
     bool is_probe;      /* GET: without the content, and nothing moves */
     bool is_persisted;  /* SET; ADD, LOCK that make it: it is kept on disk from then on, or no longer */
-    bool is_listened;   /* found_r->mark is set, also when there is no record */
+    bool is_listened;   /* mark and position are set in found_r, also when there is no record */
 };
 
 /* What a command saw or left; the texts are valid until the next call. */
@@ -110,7 +110,7 @@ struct records_found {
     int64_t created_s, modified_s, accessed_s; /* since 1970 */
     int64_t locked_until_ms, worked_until_ms;  /* 0: not now */
     size_t size;                               /* of the content, also of a probe */
-    uint64_t mark;                             /* records_has_changed */
+    uint64_t mark, position;                   /* for records_changes.h */
     uint64_t saving;                           /* for records_save; 0: the disk has nothing of it */
     bool is_persisted;
 };
@@ -137,14 +137,6 @@ enum { RECORDS_STEPS = 256 };
 MUST_USE enum records_outcome records_next(struct records *records, struct bytes ns, struct bytes from,
                                            struct bytes after, struct bytes to,
                                            struct records_found *found_r);
-
-/* Has what is under the key changed, or is about to, since a command that was listened to?  True also,
- * seldom, when only another key has changed.  Another content counts, a deletion, and a key that is given or
- * taken; the passing of an end, locks and marks do not.  A mark never misses a change: it becomes false
- * before the change can be seen, and whoever reads then waits for it. */
-bool records_has_changed(const struct records *records, uint64_t mark);
-/* Moves with every change of any record, after the marks: while it stands still, no mark becomes false. */
-uint64_t records_changes(const struct records *records);
 
 /* Is it a key: 1 to RECORDS_KEY_MOST bytes of UTF-8 without NUL? */
 bool records_is_key(struct bytes key);

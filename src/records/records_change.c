@@ -94,9 +94,11 @@ static bool note_deletion(struct records *records, int space, struct bytes key, 
     if (!records->tombstone_ms)
         return true;
     uint32_t value = records_make_value(records, space, BYTES(""), RECORDS_VOID, false);
-    if (!value || !records_add_key(records, space, value, key))
+    if (!value)
         return false;
-    records_set_flags(records, value, persistence);
+    records_set_flags(records, value, VALUE_DELETED | persistence);
+    if (!records_add_key(records, space, value, key))
+        return false;
     return bury(records, value, timestamp_us) && (!persistence || records_list_unsaved(records, value));
 }
 

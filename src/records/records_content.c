@@ -214,7 +214,7 @@ uint32_t records_set_content(struct records *records, uint32_t piece, struct byt
     struct value_piece *value = records_value(records, piece);
     int space = records_value_space(records, value);
     for (uint32_t key = value->keys; key; key = records_key(records, key)->sibling)
-        records_note_change(records, space, records_key_text(records_key(records, key)));
+        records_note_change(records, space, value, records_key_text(records_key(records, key)));
     undo_set(&records->memory, &value->modified_s, (uint32_t)(records->now_ms / 1000));
     uint32_t left =
         is_apart ? set_apart(records, space, piece, content) : set_behind(records, space, piece, content);

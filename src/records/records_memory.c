@@ -65,6 +65,8 @@ static void make_ready(struct records *records)
         buckets *= 2;
     if (buckets * sizeof(uint32_t) > records->mapping.size / 16)
         buckets /= 2;
+    head->ring = (struct changes_ring){.first = start, .mask = records_ring_words(words) - 1};
+    start += head->ring.mask + 1;
     memset(records->memory.words + start, 0, buckets * sizeof(uint32_t));
     memset(head->space, 0, sizeof head->space);
     head->key_root = head->end_root = head->spaces = head->states = 0;
@@ -97,6 +99,7 @@ bool records_enter_untimed(struct records *records)
     }
     records->given_count = 0;
     records->saving = 0;
+    records->appended = 0;
     return true;
 }
 
@@ -138,12 +141,14 @@ void records_commit(struct records *records)
     while (records->given_count)
         give(records, records->given[--records->given_count]);
     undo_commit(&records->memory);
+    records->appended = 0;
 }
 
 void records_abandon(struct records *records)
 {
     records->given_count = 0;
     records->saving = 0;
+    records->appended = 0;
     undo_back(&records->memory);
 }
 

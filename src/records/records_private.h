@@ -18,7 +18,7 @@
 #include "edge/robust_lock.h"
 #include "records/order.h"
 #include "records/pieces.h"
-#include "records/records.h"
+#include "records/records_changes.h"
 #include "records/records_state.h"
 
 struct key_piece {
@@ -110,6 +110,12 @@ struct state_entry {
 
 enum { RECORDS_MARKS = 4096 };
 
+/* Keys that have changed: records_ring.c. */
+struct changes_ring {
+    uint32_t first, mask;      /* its first word; their number - 1 */
+    uint32_t end[2], floor[2]; /* positions */
+};
+
 struct records_head {
     struct mapping_head head;
     struct robust_lock lock, save_lock; /* the second: of the right to write to the disk */
@@ -132,16 +138,18 @@ struct records_head {
     _Atomic uint32_t changed[RECORDS_MARKS];                /* changes of keys, by their hash */
     _Atomic uint64_t changes;                               /* of all */
     _Atomic uint64_t refused;                               /* commands for which there was no room */
-    uint32_t states;                                        /* in use */
+    struct changes_ring ring;
+    uint32_t states; /* in use */
     struct state_entry state[RECORDS_STATES_MOST];
     struct undo undo;
 };
 
 /* Of the file: a number of the layout, which every change of these structs raises. */
 #define RECORDS_MAGIC UINT64_C(0x3153434552505453) /* "STPRECS1" */
-enum { RECORDS_LAYOUT = 7 };
+enum { RECORDS_LAYOUT = 8 };
 
-/* Of one change: a record of which each key takes the place of another one, which has as many. */
+/* Of one change: a record of which each key takes the place of another one, or of the memory of a deletion,
+ * which has as many. */
 enum { GIVEN_MOST = (RECORDS_KEYS_MOST + 1) * (RECORDS_KEYS_MOST + 4) };
 
 /* Why a change ended RECORDS_OUT_OF_MEMORY: a piece was not to be had. */
@@ -156,10 +164,10 @@ struct room_read {
     struct builder key; /* the record's first one */
     int space;
     uint32_t size, digest;
-    uint64_t mark;        /* of the key */
-    bool has_ended;       /* with a content that fits, or without */
-    struct builder text;  /* of the disk */
-    struct bytes content; /* part of it; without data: there is none that fits */
+    uint64_t mark, changes; /* of the key, and of all, when it was seen */
+    bool has_ended;         /* with a content that fits, or without */
+    struct builder text;    /* of the disk */
+    struct bytes content;   /* part of it; without data: there is none that fits */
 };
 
 struct records {
@@ -169,9 +177,10 @@ struct records {
     struct ordering keys, ends;
     struct siphash_key hash;
     int64_t tombstone_ms;
-    int64_t now_ms;  /* of the command that runs */
-    uint64_t saving; /* the number of the change under way; 0: nothing of it is to be saved */
-    char *folder;    /* NULL: there is none */
+    int64_t now_ms;    /* of the command that runs */
+    uint64_t saving;   /* the number of the change under way; 0: nothing of it is to be saved */
+    uint32_t appended; /* words of the ring of changes that it has written */
+    char *folder;      /* NULL: there is none */
     size_t disk_bytes;
     struct disk_table *disk; /* opened when it is needed, by each process */
     struct builder texts;
@@ -350,10 +359,11 @@ void records_count(struct records *records, int space, int64_t bytes, int values
 
 /* The key; 0: there is none. */
 uint32_t records_find(const struct records *records, int space, struct bytes key);
-/* For listeners: what is under the key is about to change.  To be called before the commit: a process that
- * dies in between has changed nothing, and a listener was woken in vain. */
-void records_note_change(struct records *records, int space, struct bytes key);
-/* The mark of the key as of now, under the lock. */
+/* For listeners, before the commit: what is under the key of this value changes.  Of a deletion that is only
+ * remembered, nobody sees anything.  A mark also moves with a change that is taken back. */
+void records_note_change(struct records *records, int space, const struct value_piece *value,
+                         struct bytes key);
+/* The mark of the key as of now, under the lock: records_changes.h. */
 uint64_t records_mark(const struct records *records, int space, struct bytes key);
 /* What is sought in the order of keys. */
 struct records_sought {
@@ -402,6 +412,16 @@ static inline uint32_t *records_number_of(struct key_piece *key)
 /* Reads what records->read asks for from the disk, outside the lock; what is not there, or damaged, is
  * reported. */
 void records_fetch_content(struct records *records);
+
+/* --- records_ring.c --- */
+
+/* How many words the ring takes of a memory of so many. */
+uint32_t records_ring_words(size_t words);
+/* What is under the key changes: a part of the change under way. */
+void records_ring_append(struct records *records, int space, struct bytes key);
+/* As records_changes_read, under the lock; `space` below 0: of none. */
+enum records_changes_end records_ring_read(const struct records *records, int space, uint64_t *position,
+                                           struct builder *out);
 
 /* --- records_get.c --- */
 /* The content of a value that is away is that of records->read. */

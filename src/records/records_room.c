@@ -206,14 +206,20 @@ void records_note_away(struct records *records, uint32_t value)
     read->size = records_size(records_value(records, value));
     read->digest = records_away_digest(records, value);
     read->mark = mark_of(records, key);
+    read->changes = atomic_load(&records->head->changes);
     read->has_ended = false;
 }
 
+/* Each change of what is under a key moves its mark, a number of 32 bits, and `changes`, one of 64.  As long
+ * as fewer changes of all keys have been noted than bring a mark round, a mark that is the same has not
+ * moved: the content is not that of another version, however long the reading process stood still.  (Half of
+ * them: a process that dies may have moved a mark alone.) */
 bool records_is_read(const struct records *records, uint32_t value)
 {
     const struct room_read *read = &records->read;
     uint32_t key = first_key(records, value);
     return read->has_ended && read->space == (int)(records_key(records, key)->place >> 16) &&
            bytes_equal(builder_bytes(&read->key), records_key_text(records_key(records, key))) &&
-           read->mark == mark_of(records, key);
+           read->mark == mark_of(records, key) &&
+           atomic_load(&records->head->changes) - read->changes < UINT32_MAX / 2;
 }

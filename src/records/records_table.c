@@ -22,26 +22,21 @@ static uint32_t mark_of(const struct records *records, int space, struct bytes k
     return (uint32_t)(hash_of(records, space, key) >> 40) % RECORDS_MARKS;
 }
 
-void records_note_change(struct records *records, int space, struct bytes key)
-{
-    atomic_fetch_add(&records->head->changed[mark_of(records, space, key)], 1);
-    atomic_fetch_add(&records->head->changes, 1);
-}
-
 uint64_t records_mark(const struct records *records, int space, struct bytes key)
 {
     uint32_t mark = mark_of(records, space, key);
     return (uint64_t)mark << 32 | atomic_load(&records->head->changed[mark]);
 }
 
-bool records_has_changed(const struct records *records, uint64_t mark)
+void records_note_change(struct records *records, int space, const struct value_piece *value,
+                         struct bytes key)
 {
-    return atomic_load(&records->head->changed[mark >> 32]) != (uint32_t)mark;
-}
-
-uint64_t records_changes(const struct records *records)
-{
-    return atomic_load(&records->head->changes);
+    struct records_head *head = records->head;
+    if (records_flags(value) & VALUE_DELETED)
+        return;
+    atomic_fetch_add(&head->changed[mark_of(records, space, key)], 1);
+    records_ring_append(records, space, key);
+    atomic_fetch_add(&head->changes, 1);
 }
 
 static uint32_t *bucket_of(const struct records *records, int space, struct bytes key)
@@ -127,7 +122,7 @@ bool records_add_key(struct records *records, int space, uint32_t value, struct 
     undo_set(&records->memory, bucket, piece);
     undo_set(&records->memory, &owner->keys, piece);
     order_add(&records->memory, &records->keys, piece);
-    records_note_change(records, space, text);
+    records_note_change(records, space, owner, text);
     return true;
 }
 
@@ -147,10 +142,10 @@ void records_remove_key(struct records *records, uint32_t piece)
 {
     struct key_piece *key = records_key(records, piece);
     int space = (int)(key->place >> 16);
-    records_note_change(records, space, records_key_text(key));
     order_remove(&records->memory, &records->keys, piece);
     unlink_from(records, bucket_of(records, space, records_key_text(key)), piece, true);
     struct value_piece *value = records_value(records, key->value);
+    records_note_change(records, space, value, records_key_text(key));
     unlink_from(records, &value->keys, piece, false);
     if (!(records_flags(value) & VALUE_PERSISTED)) {
         records_give(records, space, piece);

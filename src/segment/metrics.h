@@ -5,6 +5,9 @@
 
 #include "segment/segment.h"
 
+/* What a request may wait for, while its process has nothing else to do (operation/long_poll.h). */
+enum pulse_wait { PULSE_WAITS_FOR_NOTHING, PULSE_WAITS_FOR_TASK, PULSE_WAITS_FOR_RECORDS };
+
 enum { PULSE_NAME_BYTES = 64, PULSE_LATENCIES = 18 };
 struct pulse {
     _Alignas(64) _Atomic int64_t request_since_ms; /* monotonic; 0: idle */
@@ -14,10 +17,10 @@ struct pulse {
     _Atomic int64_t task_claim; /* stamp of the claim of the tasks that it runs; 0: none */
     _Atomic uint64_t tasks_done, tasks_failed, tasks_lost;
     /* Of the present request: its changes to the database may be committed or in flight; 0: it has none. */
-    _Atomic uint64_t may_have_changed, reserved[1];
-    /* The present request waits for a task of an external worker: 1 + the place of the queue (task_counts.h).
-     */
-    _Atomic uint64_t waits_for_task;
+    _Atomic uint64_t may_have_changed;
+    /* What the present request waits for, the index of its namespace + 1 above; its client, 0: unknown; and
+     * of tasks the queue: 1 + its place (task_counts.h). */
+    _Atomic uint64_t waits_for, waits_client, waits_queue;
     /* Application code must have returned by then (monotonic); 0: none runs. */
     _Atomic int64_t deadline_ms;
     char application[PULSE_NAME_BYTES]; /* the operation that is running or ran last, for the log */
@@ -25,9 +28,15 @@ struct pulse {
         latencies[PULSE_LATENCIES]; /* of requests: sum and histogram counts (serve/latency.h) */
 };
 struct pulse *metrics_pulse(const struct segment *segment, int index);
-/* How many processes wait for tasks of external workers. */
-int64_t metrics_waiting(const struct segment *segment);
-/* The same of the queue at this place. */
+/* Notes for what the process waits; `queue`: of tasks, 1 + its place, otherwise 0. */
+void metrics_note_wait(struct pulse *pulse, enum pulse_wait kind, int ns, uint64_t client, uint64_t queue);
+/* How many processes wait for that; those of the namespace; those of the client (0: none). */
+struct pulse_waiting {
+    int64_t processes, of_ns, of_client;
+};
+void metrics_waiting(const struct segment *segment, enum pulse_wait kind, int ns, uint64_t client,
+                     struct pulse_waiting *waiting_r);
+/* How many wait for tasks of the queue at this place. */
 int64_t metrics_waiting_at(const struct segment *segment, size_t place);
 /* The process is gone: clears its present activity. */
 void metrics_rest(struct segment *segment, int index);

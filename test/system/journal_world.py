@@ -1,4 +1,5 @@
 """A stamp-journal beside a stack, and a client of it that knows every byte."""
+import contextlib
 import hashlib
 import os
 import shutil
@@ -152,8 +153,8 @@ class Journal:
         raise AssertionError('it does not start')
 
 
-@pytest.fixture(scope='module')
-def journal(stack):
+@contextlib.contextmanager
+def beside(stack):
     journal = Journal(stack)
     journal.process = journal.start()
     first = Client(journal.socket)
@@ -163,6 +164,12 @@ def journal(stack):
     journal.process.terminate()
     assert journal.process.wait(30) == 0, journal.log.read_text()
     shutil.rmtree(journal.path, ignore_errors=True)
+
+
+@pytest.fixture(scope='module')
+def journal(stack):
+    with beside(stack) as journal:
+        yield journal
 
 
 @pytest.fixture

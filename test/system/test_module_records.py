@@ -1,11 +1,13 @@
 """Records from modules (stampd_record.h): the same ones as those of the operation `record`, the limits, and a worker that dies inside
 of a change."""
+import concurrent.futures
 import re
 import shutil
 import time
 
 import pytest
 
+import journal_world
 from kit import Kit
 from stack import BUILD, SOURCE, refused, wait_until
 
@@ -184,6 +186,61 @@ def test_the_next_key(stack):
     assert keys(prefix='list.')['keys'] == ['list.1', 'list.2', 'list.3'] and keys(prefix='list.2', after='list.2')['keys'] == []
     refused('BMODULE', keys, prefix='x' * 1025)
     refused('BMODULE', keys, after='')
+
+
+def changes(stack, ns='lab', **param):
+    return stack.op(ns, 'ListChanges', param)['out']
+
+
+def test_what_has_changed(stack):
+    begun = changes(stack, prefix='ch.')
+    assert (begun['keys'], begun['state']) == ([], 'NOT_FOUND')
+    state(stack, 'set', 'ch.1', integer=1)
+    beside(stack, 'set', 'ch.2', value=1)
+    state(stack, 'set', 'unlike', integer=1)
+    state(stack, 'set', 'ch.3', integer=1, ns='demo')
+    state(stack, 'delete', 'ch.1')
+    found = changes(stack, prefix='ch.', since=begun['position'])
+    assert (found['keys'], found['state']) == (['ch.1', 'ch.2', 'ch.1'], 'NOT_FOUND')
+    assert changes(stack, since=found['position'])['keys'] == []
+    assert changes(stack, since=begun['position'])['keys'] == ['ch.1', 'ch.2', 'unlike', 'ch.1']
+    command = {'do': 'listen', 'since': begun['position']}  # a position is one of the operation too
+    assert stack.op('lab', 'record', {'commands': [command]}, admin=True)['out']['results'][0]['keys'] == ['ch.1', 'ch.2', 'unlike']
+    for since in ('', 'x', changes(stack, ns='demo')['position']):
+        lost = changes(stack, since=since)
+        assert (lost['keys'], lost['state']) == ([], 'LOST') and changes(stack, since=lost['position'])['state'] == 'NOT_FOUND'
+    for key in range(300):
+        state(stack, 'set', f'{key % 100}'.ljust(1000, '.'), integer=1)
+    assert changes(stack, since=found['position'])['state'] == 'LOST'
+    refused('BMODULE', changes, stack, prefix='x' * 1025)
+
+
+def test_a_module_waits_for_a_change(stack):
+    position, found = changes(stack, prefix='wait.')['position'], []
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        while not found:  # a wait gives way to other requests: then the client comes again
+            waiting = pool.submit(changes, stack, prefix='wait.', since=position, wait_ms=60000)
+            beside(stack, 'set', 'wait.1', value=1, overwrite=True)
+            found = waiting.result()['keys']
+    assert set(found) == {'wait.1'}
+    stack.set(record_wait_s=1)
+    position = changes(stack, prefix='wait.')['position']
+    assert changes(stack, prefix='wait.', since=position, wait_ms=10**9)['state'] == 'NOT_FOUND'
+    assert changes(stack, prefix='wait.', since=position, wait_ms=-1)['state'] == 'NOT_FOUND'
+
+
+def test_changes_through_stamp_journal(stack):
+    position = changes(stack)['position']
+    listening = {'commands': [{'do': 'listen', 'since': position}]}
+    with journal_world.beside(stack) as journal:
+        client = journal_world.Client(journal.socket)
+        for do, more in ((journal_world.SET, [journal_world.text('x')]), (journal_world.DELETE, [])):
+            assert client.error(do, 'far', *more) == ''
+            assert stack.op('lab', 'record', listening, admin=True)['out']['results'][0]['keys'] == ['far']
+            found = changes(stack, since=position)
+            assert (found['keys'], found['state']) == (['far'], 'NOT_FOUND')
+            listening['commands'][0]['since'] = position = found['position']
+        client.socket.close()
 
 
 def test_a_get_moves_the_end_by_touch_s(stack):

@@ -230,7 +230,7 @@ static void notices_that_are_not_sent_use_up_no_quota(void **state)
     enum { MOST = 100 };
     serve_lab(2);
     assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("k"), .is_listened = true), RECORDS_NOT_FOUND);
-    journal_listener_add(&session.listener, BYTES("k"), 1, found.mark);
+    journal_listener_add(&session.listener, BYTES("k"), 1, &found);
     assert_true(journal_run_report(&session, MOST, &out));
     assert_int_equal(set("k", "new"), RECORDS_OK);
     memset(builder_reserve(&out, MOST), 'x', MOST);
@@ -242,6 +242,62 @@ static void notices_that_are_not_sent_use_up_no_quota(void **state)
     assert_true(journal_run_report(&session, MOST, &out));
     assert_true(out.size > 0 && session.listener.count == 0);
     journal_listener_free(&session.listener);
+    builder_free(&out);
+}
+
+/* Another key than `key` that has the same mark. */
+static void find_companion(const char *key, char name_r[16])
+{
+    assert_int_equal(RUN(.deed = RECORDS_GET, .key = bytes_of(key), .is_listened = true), RECORDS_NOT_FOUND);
+    uint64_t place = found.mark >> 32;
+    for (unsigned i = 0;; i++) {
+        snprintf(name_r, 16, "%u", i);
+        assert_int_equal(RUN(.deed = RECORDS_GET, .key = bytes_of(name_r), .is_listened = true),
+                         RECORDS_NOT_FOUND);
+        if (found.mark >> 32 == place)
+            return;
+    }
+}
+
+static void a_key_with_the_same_mark_is_not_reported(void **state)
+{
+    struct world *world = *state;
+    struct journal_session session = {
+        .settings = &world->settings, .records = records, .caller = world->caller};
+    struct journal_listener *listener = &session.listener;
+    struct builder out = {0};
+    char companion[16];
+    enum { MOST = 100, OVERTAKEN = 20000 };
+    serve_lab(1000000);
+    find_companion("k", companion);
+    assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("k"), .is_listened = true), RECORDS_NOT_FOUND);
+    journal_listener_add(listener, BYTES("k"), 1, &found);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(set(companion, "new"), RECORDS_OK);
+        assert_true(journal_run_report(&session, MOST, &out));
+        assert_int_equal(out.size, 0);
+    }
+    /* Only to look, while others change much, does not lose the place. */
+    for (int i = 0; i < OVERTAKEN; i++) {
+        assert_int_equal(set("other", ""), RECORDS_OK);
+        if (i % 100 == 0)
+            assert_true(journal_run_report(&session, MOST, &out));
+    }
+    assert_int_equal(set(companion, "new"), RECORDS_OK);
+    assert_true(journal_run_report(&session, MOST, &out));
+    assert_int_equal(out.size, 0);
+    assert_int_equal(set("k", "new"), RECORDS_OK);
+    assert_true(journal_run_report(&session, MOST, &out));
+    assert_true(out.size > 0 && listener->count == 0);
+    /* Overtaken, the mark alone decides. */
+    assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("k"), .is_listened = true), RECORDS_OK);
+    journal_listener_add(listener, BYTES("k"), 1, &found);
+    out.size = 0;
+    for (int i = 0; i < OVERTAKEN; i++)
+        assert_int_equal(set(i ? "other" : "k", ""), RECORDS_OK);
+    assert_true(journal_run_report(&session, MOST, &out));
+    assert_true(out.size > 0 && listener->count == 0);
+    journal_listener_free(listener);
     builder_free(&out);
 }
 
@@ -345,6 +401,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(slow_readers_are_bounded, open_world, close_world),
         cmocka_unit_test_setup_teardown(requests_that_wait_are_bounded, open_world, close_world),
         cmocka_unit_test_setup_teardown(notices_that_are_not_sent_use_up_no_quota, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_key_with_the_same_mark_is_not_reported, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_client_that_goes_gives_up_its_place, open_world, close_world),
         cmocka_unit_test_setup_teardown(answers_wait_for_the_disk, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_connection_whose_changes_are_not_saved_ends, open_world,

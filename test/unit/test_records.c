@@ -64,6 +64,34 @@ static void the_latest_timestamp_wins(void **state UNUSED)
     assert_int_equal(run(&command), RECORDS_OK);
 }
 
+/* Each key of the record that is set was one of many of another, whose deletion is remembered. */
+static void a_record_takes_the_keys_of_many_deletions(void **state UNUSED)
+{
+    static char names[RECORDS_KEYS_MOST][RECORDS_KEYS_MOST][24];
+    struct bytes keys[RECORDS_KEYS_MOST];
+    struct records_command command = {.deed = RECORDS_SET,
+                                      .type = RECORDS_VOID,
+                                      .content = BYTES(""),
+                                      .more = keys + 1,
+                                      .more_count = RECORDS_KEYS_MOST - 1};
+    for (int i = 0; i < RECORDS_KEYS_MOST; i++) {
+        for (int k = 0; k < RECORDS_KEYS_MOST; k++) {
+            snprintf(names[i][k], sizeof names[i][k], "%d.%d", i, k);
+            keys[k] = bytes_of(names[i][k]);
+        }
+        command.key = keys[0];
+        assert_int_equal(run(&command), RECORDS_OK);
+        assert_int_equal(RUN(.deed = RECORDS_DELETE, .key = keys[0]), RECORDS_OK);
+    }
+    for (int i = 0; i < RECORDS_KEYS_MOST; i++)
+        keys[i] = bytes_of(names[i][i]);
+    command.key = keys[0];
+    assert_int_equal(run(&command), RECORDS_OK);
+    expect("0.0", "");
+    expect("7.7", "");
+    expect("7.6", NULL);
+}
+
 static void what_has_expired_is_never_seen(void **state UNUSED)
 {
     int64_t end_ms = clock_present_ms() + 40;
@@ -508,6 +536,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_set_is_read),
         TEST(the_latest_timestamp_wins),
+        TEST(a_record_takes_the_keys_of_many_deletions),
         TEST(what_has_expired_is_never_seen),
         TEST(reading_touches),
         TEST(numbers_are_added_and_flags_flipped),

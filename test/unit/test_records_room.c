@@ -9,7 +9,7 @@
 static void ten_times_the_memory(void **state UNUSED)
 {
     enum { MANY = 2500, SIZE = 4000, OTHERS = 100 };
-    char key[16];
+    char key[24];
     for (int i = 0; i < OTHERS; i++) {
         snprintf(key, sizeof key, "other%d", i);
         assert_int_equal(set_version(key, i, 500, false), RECORDS_OK);
@@ -277,6 +277,28 @@ static void a_large_content_passes_by(void **state UNUSED)
     free(large);
 }
 
+/* Nor is its return. */
+static void to_give_up_is_no_change(void **state UNUSED)
+{
+    enum records_changes_end end;
+    struct builder changed = {0};
+    uint64_t position;
+    keep_version("key", 1, 4000);
+    assert_true(records_changes_position(records, &position));
+    push_out("key");
+    expect_version("key", 1, 4000);
+    do {
+        struct bytes key;
+        uint64_t next;
+        changed.size = 0;
+        end = records_changes_read(records, NS, &position, &changed);
+        for (struct bytes rest = builder_bytes(&changed); records_changes_take(&rest, &key, &next);)
+            assert_false(bytes_equal(key, BYTES("key")));
+    } while (end == RECORDS_CHANGES_MORE);
+    assert_int_equal(end, RECORDS_CHANGES_ALL);
+    builder_free(&changed);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_disk, tear_down)
@@ -288,6 +310,7 @@ int main(void)
         TEST(every_command_finds_the_content),
         TEST(a_moved_end_is_kept),
         TEST(a_large_content_passes_by),
+        TEST(to_give_up_is_no_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

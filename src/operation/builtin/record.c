@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "edge/pattern.h"
-#include "model/record_rules.h"
 #include "operation/access.h"
 #include "operation/builtin/builtin.h"
+#include "operation/builtin/record_listen.h"
+#include "operation/builtin/record_right.h"
 #include "records/records_save.h"
 
 struct record_work {
@@ -27,35 +28,25 @@ struct record_work {
 
 static bool may(const struct record_work *work, struct bytes key, bool is_write)
 {
-    const struct call *call = work->attempt->call;
-    return access_is_administrator(call) || record_rules_allow(work->rules, &call->caller, key, is_write);
-}
-
-static enum fault refuse(const struct record_work *work, const struct record_request *request)
-{
-    enum fault fault = reply_fault(work->attempt->call, work->attempt->reply, FAULT_SCLOSED,
-                                   "No rule for records of the namespace allows it.", "record", NULL);
-    reader_place(&work->reader, request->at, NULL);
-    return fault;
+    return record_right_allows(work->attempt->call, work->rules, key, is_write);
 }
 
 static enum fault judge(const struct record_work *work, const struct record_request *request)
 {
     const struct records_command *command = &request->command;
     bool is_write = record_is_write(request);
+    if (request->is_listen)
+        return record_listen_judge(&work->reader, request, work->rules);
     if (request->is_query)
         return FAULT_NONE; /* each record that it finds */
     if (command->is_persisted && work->is_encrypted)
         return reply_fault(work->attempt->call, work->attempt->reply, FAULT_OENCRYPTED,
                            "Records of an encrypted namespace are not kept on disk.", "record", NULL);
-    if (!may(work, command->key, is_write))
-        return refuse(work, request);
-    if (command->to.data && !may(work, command->to, true))
-        return refuse(work, request);
-    for (size_t i = 0; i < command->more_count; i++)
-        if (!may(work, command->more[i], true))
-            return refuse(work, request);
-    return FAULT_NONE;
+    bool is_allowed =
+        may(work, command->key, is_write) && (!command->to.data || may(work, command->to, true));
+    for (size_t i = 0; i < command->more_count && is_allowed; i++)
+        is_allowed = may(work, command->more[i], true);
+    return is_allowed ? FAULT_NONE : record_right_refuse(&work->reader, request->at);
 }
 
 /* What a command that changes a record answers about it is for those who may read it. */
@@ -125,16 +116,11 @@ static struct bytes keep_text(const struct record_work *work, struct bytes text)
     return (struct bytes){arena_copy(work->attempt->call->arena, text.data, text.size), text.size};
 }
 
-static bool begins_with(struct bytes text, struct bytes prefix)
-{
-    return text.size >= prefix.size && memcmp(text.data, prefix.data, prefix.size) == 0;
-}
-
 /* One key: is it wanted?  Sets is_over at the end of the prefix, and when a limit of the request is used up.
  */
 static bool is_wanted(struct record_work *work, struct record_page *page, bool is_write)
 {
-    if (page->query->prefix.data && !begins_with(page->last, page->query->prefix)) {
+    if (page->query->prefix.data && !bytes_has_prefix(page->last, page->query->prefix)) {
         page->is_over = bytes_compare(page->last, page->query->prefix) > 0;
         return false;
     }
@@ -223,6 +209,30 @@ static enum fault run_many(struct record_work *work, const struct record_request
 
 /* --- the operation --- */
 
+static enum fault run_any(struct record_work *work, const struct record_request *request)
+{
+    if (request->is_listen)
+        return record_listen_run(work->attempt, request, work->rules);
+    return request->is_query ? run_many(work, request) : run_one(work, request);
+}
+
+/* A request listens once, and waits only when it does nothing else. */
+static enum fault check_listens(const struct record_work *work, const struct record_request *requests,
+                                size_t count)
+{
+    size_t listens = 0;
+    for (size_t i = 0; i < count; i++) {
+        listens += requests[i].is_listen;
+        if (listens > 1)
+            return reader_wrong_value(&work->reader, requests[i].at, "do",
+                                      "At most one listen in a request is expected.");
+        if (requests[i].listen.wait_ms && count > 1)
+            return reader_wrong(&work->reader, requests[i].at, "wait",
+                                "A listen that waits is expected to be the only command.");
+    }
+    return FAULT_NONE;
+}
+
 static enum fault run_all(struct record_work *work, const struct record_request *requests, size_t count)
 {
     struct builder *body = work->attempt->reply->body;
@@ -231,7 +241,7 @@ static enum fault run_all(struct record_work *work, const struct record_request 
     for (size_t i = 0; i < count && !fault; i++) {
         if (i)
             builder_add_text(body, ",");
-        fault = requests[i].is_query ? run_many(work, &requests[i]) : run_one(work, &requests[i]);
+        fault = run_any(work, &requests[i]);
     }
     builder_add_text(body, "]}");
     if (work->saving && !records_save(work->records, work->saving))
@@ -279,6 +289,8 @@ static enum fault record_work(struct attempt *attempt)
         if (!fault)
             fault = judge(&work, &requests[count]);
     }
+    if (!fault)
+        fault = check_listens(&work, requests, count);
     size_t start = body->size;
     if (!fault)
         fault = run_all(&work, requests, count);

@@ -8,6 +8,7 @@
 
 enum {
     RECORD_COMMANDS_MOST = 100, /* of one request */
+    RECORD_LISTENED_MOST = 100, /* keys, and prefixes, of a listen */
     RECORD_PAGE_STANDARD = 100, /* records of one GET of many */
     RECORD_PAGE_MOST = 1000,
     RECORD_PASSED_MOST = 5000,   /* keys that the GETs of many of one request may pass */
@@ -22,10 +23,20 @@ struct record_query {
     int64_t limit;
 };
 
+/* What is listened to: these keys, what begins with these prefixes, and the range of the query; if there is
+ * none of them, all keys. */
+struct record_listen {
+    const struct bytes *keys, *prefixes;
+    size_t key_count, prefix_count;
+    struct bytes since; /* NO_BYTES: now */
+    int64_t wait_ms;    /* that the client wants to wait */
+};
+
 struct record_request {
-    struct records_command command;
+    struct records_command command; /* of a listen: a GET without key */
     struct record_query query;
-    bool is_query;
+    struct record_listen listen;
+    bool is_query, is_listen;
     const struct pattern *pattern; /* of the query; NULL: any */
     const struct json *at;
 };

@@ -13,10 +13,11 @@
 /* The members of a command beside `do`. */
 struct record_form {
     const char *word, *members;
-    enum records_deed deed;
+    enum records_deed deed; /* GET of `listen` too: it changes nothing */
 };
 
 static const struct record_form forms[] = {
+    {"listen", "do keys prefixes from to since wait", RECORDS_GET},
     {"set", "do key keys value ttl_ms touch_s at overwrite owner persist", RECORDS_SET},
     {"get", "do key from to prefix pattern after limit probe work_ms idle ttl_ms", RECORDS_GET},
     {"delete", "do key at owner immediate", RECORDS_DELETE},
@@ -169,21 +170,24 @@ static enum fault need_key(const struct reader *reader, const struct json *wish,
     return !fault && !key_r->data ? reader_wrong(reader, wish, member, KEY_EXPECTED) : fault;
 }
 
-static enum fault read_more_keys(const struct reader *reader, const struct json *wish,
-                                 struct records_command *command)
+/* An array of keys, or of prefixes; absent: none.  `expected`: of the array. */
+static enum fault read_keys(const struct reader *reader, const struct json *wish, const char *member,
+                            size_t most, const char *expected, const struct bytes **list_r, size_t *count_r)
 {
-    const struct json *keys = json_member(wish, "keys");
+    const struct json *keys = json_member(wish, member);
+    *list_r = NULL;
+    *count_r = 0;
     if (!keys)
         return FAULT_NONE;
-    if (keys->kind != JSON_ARRAY || keys->is_shallow || keys->count > RECORDS_KEYS_MOST - 1)
-        return reader_wrong(reader, wish, "keys", "An array of at most 7 keys is expected.");
-    struct bytes *more = ARENA_ARRAY(reader->call->arena, struct bytes, keys->count + 1);
+    if (keys->kind != JSON_ARRAY || keys->is_shallow || keys->count > most)
+        return reader_wrong(reader, wish, member, expected);
+    struct bytes *list = ARENA_ARRAY(reader->call->arena, struct bytes, keys->count + 1);
     for (const struct json *key = keys->first; key; key = key->next) {
         if (key->kind != JSON_STRING || !records_is_key(key->value))
-            return reader_wrong_value(reader, key, "keys", KEY_EXPECTED);
-        more[command->more_count++] = key->value;
+            return reader_wrong_value(reader, key, member, KEY_EXPECTED);
+        list[(*count_r)++] = key->value;
     }
-    command->more = more;
+    *list_r = list;
     return FAULT_NONE;
 }
 
@@ -279,6 +283,32 @@ static enum fault read_query(const struct reader *reader, const struct json *wis
     return fault;
 }
 
+static enum fault read_listen(const struct reader *reader, const struct json *wish,
+                              struct record_request *request)
+{
+    struct record_listen *listen = &request->listen;
+    static const char expected[] = "An array of at most 100 texts is expected.";
+    int64_t wait_s = 0;
+    request->is_listen = true;
+    enum fault fault =
+        read_keys(reader, wish, "keys", RECORD_LISTENED_MOST, expected, &listen->keys, &listen->key_count);
+    if (!fault)
+        fault = read_keys(reader, wish, "prefixes", RECORD_LISTENED_MOST, expected, &listen->prefixes,
+                          &listen->prefix_count);
+    if (!fault)
+        fault = read_key(reader, wish, "from", &request->query.from);
+    if (!fault)
+        fault = read_key(reader, wish, "to", &request->query.to);
+    if (!fault)
+        fault = reader_text(reader, wish, "since", &listen->since);
+    if (!fault)
+        fault = reader_integer(reader, wish, "wait", 0, 3600, 0, &wait_s);
+    if (!fault && wait_s && !listen->since.data)
+        fault = reader_wrong(reader, wish, "wait", "It needs `since`, a position.");
+    listen->wait_ms = wait_s * 1000;
+    return fault;
+}
+
 static enum fault read_subject(const struct reader *reader, const struct json *wish,
                                struct record_request *request)
 {
@@ -296,7 +326,8 @@ static enum fault read_subject(const struct reader *reader, const struct json *w
     if (!fault && (command->deed == RECORDS_RENAME || command->deed == RECORDS_LINK))
         fault = need_key(reader, wish, "to", &command->to);
     if (!fault && command->deed == RECORDS_SET)
-        fault = read_more_keys(reader, wish, command);
+        fault = read_keys(reader, wish, "keys", RECORDS_KEYS_MOST - 1,
+                          "An array of at most 7 keys is expected.", &command->more, &command->more_count);
     return fault;
 }
 
@@ -307,11 +338,13 @@ enum fault record_read(const struct reader *reader, const struct json *wish, str
     *request = (struct record_request){.at = wish};
     if (!form)
         return reader_wrong(reader, wish, "do",
-                            "One of set, get, delete, add, not, truncate, lock, unlock, rename, link, unlink "
-                            "is expected.");
+                            "One of set, get, listen, delete, add, not, truncate, lock, unlock, rename, "
+                            "link, unlink is expected.");
     struct records_command *command = &request->command;
     command->deed = form->deed;
     enum fault fault = reader_members(reader, wish, form->members);
+    if (!fault && strcmp(form->word, "listen") == 0)
+        return read_listen(reader, wish, request);
     if (!fault)
         fault = read_subject(reader, wish, request);
     if (!fault && (form->deed == RECORDS_SET || form->deed == RECORDS_ADD))

@@ -12,20 +12,16 @@
 #include "model/trace.h"
 #include "segment/backlog.h"
 #include "segment/metrics.h"
-#include "edge/crypto.h"
 #include "operation/access.h"
 #include "operation/builtin/claim.h"
+#include "operation/long_poll.h"
 #include "operation/tasks/task_lost.h"
 #include "operation/tasks/task_owner.h"
 
 enum {
     TASKS_MOST = 100,
     NAME_MOST = 64,
-    STEP_MS = 10,    /* between two looks at shared memory */
-    LOOK_MS = 1000,  /* between two looks at the database, where other servers write too */
-    PAUSE_MS = 1000, /* most that a worker is told to pause */
-    PAUSE_LEAST_MS = 250,
-    SPARE_MS = 2000, /* of the request's time, for the last look */
+    LOOK_MS = 1000 /* between two looks at the database, where other servers write too */
 };
 
 struct take_request {
@@ -34,9 +30,9 @@ struct take_request {
     struct backlog *backlog;
     struct task_take take;
     struct task_taken taken;
-    int64_t claim_ms, wait_ms;
+    int64_t claim_ms, looked_ms;
     uint64_t offers; /* of the backlog, before the last look */
-    bool has_waited; /* as long as it wanted */
+    struct long_poll poll;
 };
 
 static enum fault read_worker(const struct reader *reader, struct bytes *holder_r)
@@ -83,7 +79,7 @@ static enum fault read_request(struct take_request *taking, const struct reader 
         return fault;
     taking->take.queue = (int)queue;
     taking->claim_ms = stamp_to_epoch_ms(until) - stamp_to_epoch_ms(stamp_now());
-    taking->wait_ms =
+    taking->poll.wait_ms =
         1000 * (wait_s < reader->settings->task_wait_s ? wait_s : reader->settings->task_wait_s);
     return FAULT_NONE;
 }
@@ -115,54 +111,27 @@ static enum fault look(struct take_request *taking)
 
 /* --- waiting --- */
 
-static bool is_worth_a_look(const struct take_request *taking, int64_t looked_ms)
+static bool is_worth_a_look(void *context)
 {
+    const struct take_request *taking = context;
     const struct task_taken *taken = &taking->taken;
     return backlog_offers(taking->backlog) != taking->offers || (taken->next && taken->next <= stamp_now()) ||
-           clock_monotonic_ms() - looked_ms >= LOOK_MS;
+           clock_monotonic_ms() - taking->looked_ms >= LOOK_MS;
 }
 
-/* Until there is a task, the time is over, or another request waits for this process.  The rights of the
- * caller may have changed meanwhile. */
-static enum fault wait_until(struct take_request *taking, int64_t end_ms)
+/* The rights of the caller may have changed meanwhile. */
+static enum fault look_again(void *context, bool *is_over_r)
 {
+    struct take_request *taking = context;
     struct attempt *attempt = taking->attempt;
-    const struct worker_context *context = attempt->worker_context;
-    int64_t looked_ms = clock_monotonic_ms();
-    enum fault fault = FAULT_NONE;
-    while (!fault && !taking->taken.count) {
-        if (context->is_wanted(context, STEP_MS))
-            return FAULT_NONE;
-        taking->has_waited = clock_monotonic_ms() >= end_ms;
-        if (taking->has_waited)
-            return FAULT_NONE;
-        if (!is_worth_a_look(taking, looked_ms))
-            continue;
-        fault = access_renew(attempt->worker_context, attempt->call, attempt->reply, attempt->operation);
-        if (!fault)
-            fault = claim_check_queue(attempt, taking->take.queue);
-        if (!fault)
-            fault = look(taking);
-        looked_ms = clock_monotonic_ms();
-    }
-    return fault;
-}
-
-/* Two that begin at once may both find too many. */
-static enum fault wait_among(struct take_request *taking)
-{
-    const struct attempt *attempt = taking->attempt;
-    struct segment *segment = attempt->worker_context->segment;
-    struct pulse *pulse = metrics_pulse(segment, segment_index(segment));
-    int64_t end_ms = clock_monotonic_ms() + taking->wait_ms, last_ms = attempt->call->deadline_ms - SPARE_MS;
-    enum fault fault = FAULT_NONE;
-    if (!taking->wait_ms || !attempt->worker_context->is_wanted)
-        return FAULT_NONE;
-    atomic_store(&pulse->waits_for_task,
-                 1 + task_counts_queue(segment, attempt->call->ns, taking->take.queue));
-    if (metrics_waiting(segment) <= attempt->worker_context->settings->task_waiters)
-        fault = wait_until(taking, end_ms < last_ms ? end_ms : last_ms);
-    atomic_store(&pulse->waits_for_task, 0);
+    enum fault fault =
+        access_renew(attempt->worker_context, attempt->call, attempt->reply, attempt->operation);
+    if (!fault)
+        fault = claim_check_queue(attempt, taking->take.queue);
+    if (!fault)
+        fault = look(taking);
+    *is_over_r = taking->taken.count > 0;
+    taking->looked_ms = clock_monotonic_ms();
     return fault;
 }
 
@@ -208,13 +177,9 @@ static void add_task(struct builder *out, const struct task *task, int64_t until
 /* When it makes sense to come again: at once after a wait or with work, else when something may be due. */
 static int64_t choose_pause(const struct take_request *taking)
 {
-    uint32_t random;
     int64_t next_ms = taking->taken.next ? stamp_to_epoch_ms(taking->taken.next) : INT64_MAX;
-    int64_t until_next_ms = next_ms == INT64_MAX ? PAUSE_MS : next_ms - stamp_to_epoch_ms(stamp_now());
-    if (taking->taken.count || taking->has_waited)
-        return 0;
-    crypto_random(&random, sizeof random);
-    int64_t pause = PAUSE_LEAST_MS + random % (PAUSE_MS - PAUSE_LEAST_MS);
+    int64_t pause = taking->taken.count ? 0 : taking->poll.pauses_ms;
+    int64_t until_next_ms = next_ms == INT64_MAX ? pause : next_ms - stamp_to_epoch_ms(stamp_now());
     return until_next_ms < 0 ? 0 : until_next_ms < pause ? until_next_ms : pause;
 }
 
@@ -248,12 +213,20 @@ static enum fault take_work(struct attempt *attempt)
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct take_request taking = {.attempt = attempt,
                                   .store = documents_store(attempt->worker_context->documents),
-                                  .backlog = backlog_of(attempt->worker_context->segment, attempt->ns)};
+                                  .backlog = backlog_of(attempt->worker_context->segment, attempt->ns),
+                                  .poll = {.kind = PULSE_WAITS_FOR_TASK,
+                                           .processes = attempt->worker_context->settings->task_waiters,
+                                           .is_worth_a_look = is_worth_a_look,
+                                           .look = look_again}};
     enum fault fault = read_request(&taking, &reader);
     if (!fault)
         fault = look(&taking);
+    taking.poll.context = &taking;
+    taking.poll.queue =
+        1 + task_counts_queue(attempt->worker_context->segment, attempt->call->ns, taking.take.queue);
+    taking.looked_ms = clock_monotonic_ms();
     if (!fault && !taking.taken.count)
-        fault = wait_among(&taking);
+        fault = long_poll_wait(attempt, &taking.poll);
     if (fault)
         return fault;
     if (taking.taken.count)

@@ -1,5 +1,5 @@
 /* module_record: records for modules (stampd_record.h), as commands of records/records.h. */
-#include "operation/module/module_try.h"
+#include "operation/module/module_record.h"
 
 #include "base/clock.h"
 #include "operation/access.h"
@@ -63,8 +63,7 @@ static const char *wrong_with(const struct records_command *command,
     return NULL;
 }
 
-/* False: the try has failed. */
-static bool has_records(struct stampd_call *call, bool is_change)
+bool module_record_is_open(struct stampd_call *call, bool is_change)
 {
     if (module_try_fault(call))
         return false;
@@ -88,7 +87,7 @@ static bool has_records(struct stampd_call *call, bool is_change)
 static bool may_run(struct stampd_call *call, const struct records_command *command,
                     const struct stampd_record_options *options)
 {
-    if (!has_records(call, command->deed != RECORDS_GET || command->lease_ms))
+    if (!module_record_is_open(call, command->deed != RECORDS_GET || command->lease_ms))
         return false;
     int64_t most = module_try_settings(call)->limit_content_bytes;
     if (most > RECORDS_CONTENT_MOST)
@@ -295,11 +294,6 @@ enum stampd_record_state stampd_record_work(struct stampd_call *call, const char
     return run(call, &command, NULL, record_r);
 }
 
-static bool begins_with(struct bytes key, struct bytes prefix)
-{
-    return key.size >= prefix.size && memcmp(key.data, prefix.data, prefix.size) == 0;
-}
-
 /* Between `prefix` and the end of what begins with it; the steps of records_next are passed here. */
 static enum records_outcome find_next(struct stampd_call *call, struct bytes prefix, struct bytes after,
                                       struct records_found *found_r)
@@ -312,8 +306,8 @@ static enum records_outcome find_next(struct stampd_call *call, struct bytes pre
     do {
         outcome = records_next(records, attempt->call->ns, prefix, after, NO_BYTES, found_r);
         after = found_r->key;
-    } while (outcome == RECORDS_BUSY && after.size && begins_with(after, prefix));
-    bool is_beyond = after.size && !begins_with(after, prefix);
+    } while (outcome == RECORDS_BUSY && after.size && bytes_has_prefix(after, prefix));
+    bool is_beyond = after.size && !bytes_has_prefix(after, prefix);
     return is_beyond ? RECORDS_NOT_FOUND : outcome;
 }
 
@@ -325,7 +319,7 @@ enum stampd_record_state stampd_record_next(struct stampd_call *call, const char
     *key_r = NULL;
     if (record_r)
         *record_r = (struct stampd_record){0};
-    if (!has_records(call, false))
+    if (!module_record_is_open(call, false))
         return STAMPD_RECORD_FAILED;
     if ((begin.size && !records_is_key(begin)) || (last.data && !records_is_key(last))) {
         module_try_fail(call, FAULT_BMODULE, "Invalid record: its key is not 1 to 1024 bytes of UTF-8.",

@@ -7,7 +7,8 @@
 
 static const char *const words[] = {"OK",         "NOT_FOUND",  "NOT_FREE",     "OLDER",         "LOCKED",
                                     "NOT_LOCKED", "WRONG_TYPE", "OUT_OF_RANGE", "OUT_OF_MEMORY", "BUSY",
-                                    "FAILED",     "NO_DISK",    "NOT_SAVED",    "WORKED_ON",     "NOT_READ"};
+                                    "FAILED",     "NO_DISK",    "NOT_SAVED",    "WORKED_ON",     "NOT_READ",
+                                    "LOST"};
 static const char *const deeds[] = {"get",        "set", "add",      "delete", "lock", "unlock", "odd",
                                     "add_number", "not", "truncate", "rename", "work", NULL};
 
@@ -139,6 +140,26 @@ static enum stampd_outcome list_records(struct stampd_call *call)
     return stampd_result(call, result);
 }
 
+/* The keys that have changed since a position; waits for the first. */
+static enum stampd_outcome list_changes(struct stampd_call *call)
+{
+    const struct stampd_json *param = stampd_param(call);
+    const char *prefix = stampd_read_text_or(call, param, "prefix", 0, 2000, NULL),
+               *since = stampd_read_text_or(call, param, "since", 0, 2000, NULL), *key;
+    int64_t wait_ms = stampd_read_integer_or(call, param, "wait_ms", INT64_MIN, INT64_MAX, 0);
+    enum stampd_record_state state;
+    struct stampd_writer *result = stampd_write_object(call);
+    stampd_open_array(result, "keys");
+    while ((state = stampd_record_changed(call, prefix, since, wait_ms, &key, &since)) == STAMPD_RECORD_OK) {
+        stampd_add_text(result, NULL, key);
+        wait_ms = 0;
+    }
+    stampd_close(result);
+    stampd_add_text(result, "state", words[state]);
+    stampd_add_text(result, "position", since);
+    return stampd_result(call, result);
+}
+
 /* A filter that reads a record. */
 static const char *look(struct stampd_call *call, struct stampd_document *document)
 {
@@ -173,6 +194,7 @@ static const struct stampd_operation operations[] = {
     {.name = "Record", .access = STAMPD_PUBLIC, .work = record},
     {.name = "LookAtRecord", .access = STAMPD_PUBLIC, .is_read_only = true, .work = record},
     {.name = "ListRecords", .access = STAMPD_PUBLIC, .is_read_only = true, .work = list_records},
+    {.name = "ListChanges", .access = STAMPD_PUBLIC, .is_read_only = true, .work = list_changes},
     {.name = "ChangeAndFail", .access = STAMPD_PUBLIC, .work = change_and_fail},
     {.name = "DieWithin", .access = STAMPD_PUBLIC, .work = die_within},
     {.name = NULL},

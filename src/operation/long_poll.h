@@ -1,0 +1,32 @@
+/* long_poll: a request that waits until there is something to answer.
+ *
+ * It holds a process, so its wait is bounded and costs nobody anything: it ends when its time is over, and as
+ * soon as another request arrives for the process.  Only so many processes of the host wait at once; of those
+ * that wait for records, one namespace, and one client, may have half.  A request that may not wait is
+ * answered at once, and its client comes again after a pause.
+ *
+ * What the caller may do may change meanwhile: `look` judges it anew (access_renew) before it returns
+ * anything. */
+#ifndef STAMPD_OPERATION_LONG_POLL_H
+#define STAMPD_OPERATION_LONG_POLL_H
+
+#include "operation/attempt.h"
+#include "segment/metrics.h"
+
+struct long_poll {
+    enum pulse_wait kind;
+    uint64_t queue;    /* of tasks: 1 + its place (task_counts.h), for metrics */
+    int64_t wait_ms;   /* as long as the client wants, at most as the settings allow; 0: not at all */
+    int64_t processes; /* that may wait at once */
+    int64_t pauses_ms; /* out: when it makes sense to come again: 0: it has waited as long as it wanted */
+    void *context;
+    /* Called every hundredth of a second: could there be something?  Looks at shared memory only. */
+    bool (*is_worth_a_look)(void *context);
+    /* is_over_r: there is something to answer. */
+    enum fault (*look)(void *context, bool *is_over_r);
+};
+
+/* Waits; after a first look that has found nothing. */
+MUST_USE enum fault long_poll_wait(struct attempt *attempt, struct long_poll *poll);
+
+#endif
