@@ -6,8 +6,8 @@
  *
  * Prints one line of JSON: requests in a second, the median and the 99th percentile of a request in
  * microseconds.  bare is what the spool is compared with: the same bytes, a lock, and one fdatasync for all
- * that wrote before, without records.  fill puts so many requests for tasks that do nothing, which need not be
- * durable, and prints nothing. */
+ * that wrote before, without records.  fill puts so many requests for tasks that do nothing, which need not
+ * be durable, and prints nothing. */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  *     worker_load URL CA KEY QUEUE WORKERS
  *
  * URL is that of the namespace, KEY a key of a worker of the queue.  Each worker is a process; they begin
- * together, when all are connected, and end when there is nothing to take.  Prints one line of JSON: tasks, tasks
- * in a second, the median and the 99th percentile of `take` and of `done` in microseconds. */
+ * together, when all are connected, and end when there is nothing to take.  Prints one line of JSON: tasks,
+ * tasks in a second, the median and the 99th percentile of `take` and of `done` in microseconds. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,8 @@ static bool work_once(struct worker *worker)
 {
     static const char *const names[] = {"id", "starttime", "retry"};
     arena_reset(worker->arena);
-    const struct json *taken = ask(worker, TAKE, bytes_of(worker->take)), *tasks = json_member(taken, "tasks");
+    const struct json *taken = ask(worker, TAKE, bytes_of(worker->take)),
+                      *tasks = json_member(taken, "tasks");
     if (!tasks || !tasks->count)
         return false;
     worker->body.size = 0;
