@@ -83,7 +83,8 @@ enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_ver
         return FAULT_FENCED;
     case REFUSAL_ANSWERED:
     case REFUSAL_SPOOLED:
-        return FAULT_STALE; /* already done: possibly no document has moved */
+    case REFUSAL_NOT_TAKEN:
+        return FAULT_STALE; /* already done, or to be looked at: possibly no document has moved */
     case REFUSAL_UNIQUE:
         return note_refused(commit, arena, verdict->detail, FAULT_AUNIQUE);
     case REFUSAL_FIXED:
