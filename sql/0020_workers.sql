@@ -66,6 +66,7 @@ declare
   added   bigint;
   picked  text[];
   paused  text[] := task_stopped();
+  is_limited constant boolean := exists (select from task_limit);
 begin
   if 'queue ' || of_qn = any (paused) then
     return;
@@ -95,6 +96,22 @@ begin
       given := given + added;
     end loop;
     exit when level is null or given >= most;
+    if not is_limited then
+      return query
+        with free as materialized (
+          select t.ctid as place from taskqueue t
+            where t.starttime is null and t.domain is null and t.startat < 991231235959999
+              and t.qn = of_qn and t.priority = level and t.startat <= before and not task_is_paused(paused, t.qn, t.opname, t.key)
+            order by t.startat, t.number limit most - given for update skip locked)
+        update taskqueue t
+          set starttime = claim, holder = worker, expires = claimed_until, progress = null, exc = null, report = null
+          from free where t.ctid = free.place
+          returning t.*;
+      get diagnostics added = row_count;
+      given := given + added;
+      continue when given < most;
+      exit;
+    end if;
     -- What a limit refuses in the middle must not hide what is behind: again, without what is full now.
     loop
       picked := array(
@@ -119,30 +136,33 @@ comment on function stampd.task_take(int, text, int, bigint, bigint, text, bigin
   'For workers: claims tasks of a queue, of one domain or of any, that may start at `before` and are not paused, until `claimed_until`.';
 
 create function stampd.task_upcoming(of_qn int, present bigint) returns bigint
-  language sql stable set search_path = stampd, pg_temp
+  language plpgsql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
-  with recursive level(priority) as (
-    (select t.priority from taskqueue t
-       where t.starttime is null and t.domain is null and t.startat < 991231235959999 and t.qn = of_qn
-       order by t.priority limit 1)
-    union all
-    select n.priority from level p cross join lateral (
-      select t.priority from taskqueue t
-        where t.starttime is null and t.domain is null and t.startat < 991231235959999 and t.qn = of_qn and t.priority > p.priority
-        order by t.priority limit 1) n
-  )
-  select least(
-    (select min(w.startat) from level p cross join lateral (
-       select t.startat from taskqueue t
-         where t.starttime is null and t.domain is null and t.startat < 991231235959999 and t.qn = of_qn and t.priority = p.priority
+begin
+  -- In this language its plan is kept for the session; to make it takes longer than to run it.
+  return (
+    with recursive level(priority) as (
+      (select t.priority from taskqueue t
+         where t.starttime is null and t.domain is null and t.startat < 991231235959999 and t.qn = of_qn
+         order by t.priority limit 1)
+      union all
+      select n.priority from level p cross join lateral (
+        select t.priority from taskqueue t
+          where t.starttime is null and t.domain is null and t.startat < 991231235959999 and t.qn = of_qn and t.priority > p.priority
+          order by t.priority limit 1) n
+    )
+    select least(
+      (select min(w.startat) from level p cross join lateral (
+         select t.startat from taskqueue t
+           where t.starttime is null and t.domain is null and t.startat < 991231235959999 and t.qn = of_qn and t.priority = p.priority
+             and t.startat > present
+           order by t.startat limit 1) w),
+      (select t.startat from taskqueue t
+         where t.starttime is null and t.domain is not null and t.startat < 991231235959999 and t.qn >= 16 and t.qn = of_qn
            and t.startat > present
-         order by t.startat limit 1) w),
-    (select t.startat from taskqueue t
-       where t.starttime is null and t.domain is not null and t.startat < 991231235959999 and t.qn >= 16 and t.qn = of_qn
-         and t.startat > present
-       order by t.startat limit 1),
-    (select t.expires from taskqueue t where t.expires is not null and t.qn = of_qn and t.expires > present order by t.expires limit 1))
-$$;
+         order by t.startat limit 1),
+      (select t.expires from taskqueue t where t.expires is not null and t.qn = of_qn and t.expires > present order by t.expires limit 1)));
+end $$;
 comment on function stampd.task_upcoming(int, bigint) is
   'The next stamp at which the queue may have more to take: a start, or the end of a claim; null: none is known.';
 

@@ -102,7 +102,7 @@ static size_t count_waiting(const struct forwarder *forwarder)
 {
     size_t count = 0;
     for (const struct lane *lane = forwarder->lanes; lane; lane = lane->next)
-        count += lane->count;
+        count += lane->count + lane->stored_count;
     return count;
 }
 
@@ -136,7 +136,7 @@ static int send_due(struct forwarder *forwarder)
     const char *const headers[] = {forwarder->authorization, NULL};
     int64_t now_ms = clock_monotonic_ms();
     for (struct lane *lane = forwarder->lanes; lane && !http_is_full(forwarder->http); lane = lane->next) {
-        if (lane->sent || !lane->count || lane->due_ms > now_ms)
+        if (lane->sent || !lane->count || lane->is_unnoted || lane->due_ms > now_ms)
             continue;
         int error = lane_compose(lane, forwarder->spool, forwarder->settings);
         if (error)
@@ -154,12 +154,24 @@ static int send_due(struct forwarder *forwarder)
     return 0;
 }
 
+/* What can be done while the server works. */
+static int work_beside(struct forwarder *forwarder)
+{
+    int error = 0;
+    for (struct lane *lane = forwarder->lanes; lane && !error; lane = lane->next) {
+        lane_note_stored(lane, forwarder->spool, forwarder->settings);
+        if (!forwarder->is_stopping)
+            error = lane_prepare(lane, forwarder->spool, forwarder->settings);
+    }
+    return error;
+}
+
 static int64_t next_due_ms(const struct forwarder *forwarder)
 {
     int64_t now_ms = clock_monotonic_ms(), wait_ms = LOOK_MS;
     for (const struct lane *lane = forwarder->lanes; lane; lane = lane->next) {
         int64_t due_ms = lane->due_ms > now_ms ? lane->due_ms - now_ms : 0;
-        if (lane->count && !lane->sent && due_ms < wait_ms)
+        if (((lane->count && !lane->sent) || lane->is_unnoted) && due_ms < wait_ms)
             wait_ms = due_ms;
     }
     return wait_ms;
@@ -189,6 +201,8 @@ static int run(struct forwarder *forwarder, int stop_fd)
         int error = forwarder->is_stopping ? 0 : read_spool(forwarder);
         if (!error && !forwarder->is_stopping)
             error = send_due(forwarder);
+        if (!error)
+            error = work_beside(forwarder);
         if (error)
             return error;
         if (is_idle(forwarder))

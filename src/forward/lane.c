@@ -29,7 +29,9 @@ void lane_destroy(struct lane *lane)
     free(lane->ns);
     free(lane->url);
     free(lane->waiting);
+    free(lane->stored);
     builder_free(&lane->body);
+    builder_free(&lane->next_body);
     free(lane);
 }
 
@@ -149,31 +151,53 @@ static int find_record(struct lane *lane, size_t at, struct stampd_spool *spool,
     return EAGAIN;
 }
 
-int lane_compose(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings)
+/* A batch of those from number `at` of the lane on. */
+static int compose(struct lane *lane, size_t at, struct stampd_spool *spool,
+                   const struct forward_settings *settings, struct builder *body, size_t *count_r)
 {
     struct stampd_spool_record record;
     unsigned char series[STAMPD_SPOOL_ID_BYTES];
+    size_t count = 0;
     int error = 0;
-    lane->sent = 0;
-    lane->body.size = 0;
-    while (lane->sent < lane->most && lane->body.size < (size_t)settings->batch_bytes) {
-        error = find_record(lane, lane->sent, spool, &record);
-        if (error || (lane->sent && memcmp(series, record.series, sizeof series) != 0))
+    body->size = 0;
+    while (count < lane->most && body->size < (size_t)settings->batch_bytes) {
+        error = find_record(lane, at + count, spool, &record);
+        if (error || (count && memcmp(series, record.series, sizeof series) != 0))
             break;
-        if (!lane->sent) {
+        if (!count) {
             memcpy(series, record.series, sizeof series);
-            builder_add_text(&lane->body, "{\"param\":{\"series\":\"");
+            builder_add_text(body, "{\"param\":{\"series\":\"");
             for (size_t i = 0; i < sizeof series; i++)
-                builder_printf(&lane->body, "%02x", series[i]);
-            builder_add_text(&lane->body, "\",\"records\":[");
+                builder_printf(body, "%02x", series[i]);
+            builder_add_text(body, "\",\"records\":[");
         } else {
-            builder_add_text(&lane->body, ",");
+            builder_add_text(body, ",");
         }
-        add_record(&lane->body, &record);
-        lane->sent++;
+        add_record(body, &record);
+        count++;
     }
-    builder_add_text(&lane->body, "]}}");
+    builder_add_text(body, "]}}");
+    *count_r = count;
     return error == EAGAIN ? 0 : error;
+}
+
+int lane_compose(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings)
+{
+    const struct builder body = lane->body;
+    if (!lane->ready)
+        return compose(lane, 0, spool, settings, &lane->body, &lane->sent);
+    lane->body = lane->next_body;
+    lane->next_body = body;
+    lane->sent = lane->ready;
+    lane->ready = 0;
+    return 0;
+}
+
+int lane_prepare(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings)
+{
+    if (!lane->sent || lane->ready || lane->count - lane->sent < lane->most)
+        return 0;
+    return compose(lane, lane->sent, spool, settings, &lane->next_body, &lane->ready);
 }
 
 /* --- an answer --- */
@@ -189,7 +213,13 @@ static void plan_again(struct lane *lane, const struct forward_settings *setting
     pause_ms = pause_ms / 2 + random % (pause_ms / 2 + 1);
     lane->failures++;
     lane->due_ms = clock_monotonic_ms() + (least_s * 1000 > pause_ms ? least_s * 1000 : pause_ms);
+}
+
+/* What was sent is still to be stored. */
+static void take_back(struct lane *lane)
+{
     lane->sent = 0;
+    lane->ready = 0;
 }
 
 static const char *text_of(struct arena *arena, const struct json *object, const char *name)
@@ -222,16 +252,34 @@ static int bury_refused(struct lane *lane, struct stampd_spool *spool, struct ar
     return error;
 }
 
-static int acknowledge(struct lane *lane, struct stampd_spool *spool)
+static void add_stored(struct lane *lane)
 {
-    struct stampd_spool_range *done = calloc(lane->sent + 1, sizeof *done);
-    if (!done)
-        return ENOMEM;
+    size_t needed = lane->stored_count + lane->sent;
+    if (needed > lane->stored_capacity) {
+        lane->stored = realloc(lane->stored, needed * sizeof *lane->stored);
+        if (!lane->stored)
+            log_fatal("out of memory");
+        lane->stored_capacity = needed;
+    }
     for (size_t i = 0; i < lane->sent; i++)
-        done[i] = (struct stampd_spool_range){lane->waiting[i], lane->waiting[i]};
-    int error = stampd_spool_acknowledge(spool, done, lane->sent);
-    free(done);
-    return error;
+        lane->stored[lane->stored_count++] = (struct stampd_spool_range){lane->waiting[i], lane->waiting[i]};
+    take_off(lane, 0, lane->sent);
+    lane->sent = 0;
+}
+
+void lane_note_stored(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings)
+{
+    if (!lane->stored_count || (lane->is_unnoted && lane->due_ms > clock_monotonic_ms()))
+        return;
+    int error = stampd_spool_acknowledge(spool, lane->stored, lane->stored_count);
+    lane->is_unnoted = error != 0;
+    if (error) {
+        log_error("cannot note what the server has stored: %s", strerror(error));
+        plan_again(lane, settings, 0);
+        return;
+    }
+    lane->stored_count = 0;
+    lane->failures = 0;
 }
 
 /* False: it is not the answer of the operation. */
@@ -242,16 +290,14 @@ static bool settle_done(struct lane *lane, struct stampd_spool *spool, struct ar
     if (!refused || refused->kind != JSON_ARRAY || !json_member(out, "stored"))
         return false;
     int error = bury_refused(lane, spool, arena, refused);
-    if (!error)
-        error = acknowledge(lane, spool);
     if (error) {
-        log_error("cannot note what the server has stored: %s", strerror(error));
+        log_error("cannot keep a dead letter: %s", strerror(error));
+        take_back(lane);
         plan_again(lane, settings, 0);
         return true;
     }
-    take_off(lane, 0, lane->sent);
-    lane->sent = 0;
-    lane->failures = 0;
+    add_stored(lane);
+    lane->failures = lane->is_unnoted ? lane->failures : 0;
     lane->most =
         lane->most * 2 < (size_t)settings->batch_records ? lane->most * 2 : (size_t)settings->batch_records;
     return true;
@@ -263,17 +309,17 @@ static void settle_refused(struct lane *lane, struct stampd_spool *spool,
 {
     if (lane->sent > 1) {
         lane->most = lane->sent / 2;
-        lane->sent = 0;
+        take_back(lane);
         return;
     }
     int error = bury_number(spool, lane->waiting[0], reason);
+    take_back(lane);
     if (error) {
         log_error("cannot keep a dead letter: %s", strerror(error));
         plan_again(lane, settings, 0);
         return;
     }
     take_off(lane, 0, 1);
-    lane->sent = 0;
 }
 
 void lane_settle(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings,
@@ -298,6 +344,7 @@ void lane_settle(struct lane *lane, struct stampd_spool *spool, const struct for
                   result->status, code, result->status ? words : result->problem);
         if (strcmp(code, "XBUSY") == 0 && lane->sent > 1)
             lane->most = lane->sent / 2;
+        take_back(lane);
         plan_again(lane, settings, result->retry_after_s);
     }
     arena_destroy(arena);

@@ -61,8 +61,11 @@ struct task_fence {
     int64_t start;         /* periodic: the earliest time at which it may start */
     struct bytes result;   /* JSON for the history; NO_BYTES: none */
     struct bytes progress; /* stored with a checkpoint; NO_BYTES: as it was */
-    int queue;             /* of an external worker's claim */
-    bool is_lost;          /* out: the row no longer belongs to this attempt */
+    int queue;             /* of an external worker's claim; with `queues`: out, of the task that was ended */
+    uint32_t queues;   /* the row was not read before: its task is ended if it is of one of these queues of
+                          external workers, its claim lasts, and it is not periodic; 0: it was read */
+    bool is_lost;      /* out: the row no longer belongs to this attempt */
+    struct bytes left; /* out, with `queues`: the domain of the task that was ended */
 };
 
 /* A new id, from the system's random source. */

@@ -161,8 +161,9 @@ int stampd_spool_open(const char *folder, enum stampd_spool_mode mode, struct st
                                    .watch = -1,
                                    .mode = mode,
                                    .owner = getpid(),
-                                   .writing = {.fd = -1},
-                                   .reading = {.fd = -1}};
+                                   .writing = {.fd = -1}};
+    for (size_t i = 0; i < SPOOL_READINGS; i++)
+        spool->readings[i].fd = -1;
     int error = open_whole(spool, folder);
     if (error)
         stampd_spool_close(spool);
@@ -181,7 +182,8 @@ void stampd_spool_close(struct stampd_spool *spool)
         if (fds[i] >= 0)
             close(fds[i]);
     spool_segment_close(&spool->writing);
-    spool_segment_close(&spool->reading);
+    for (size_t i = 0; i < SPOOL_READINGS; i++)
+        spool_segment_close(&spool->readings[i]);
     free(spool->position.ranges);
     free(spool->buffer);
     free(spool->read_buffer);

@@ -16,7 +16,13 @@
 
 #define SPOOL_SEGMENT_SUFFIX ".segment"
 #define SPOOL_DEAD           "dead"
-enum { SPOOL_SEGMENT_HEAD = 128, SPOOL_RANGES_MOST = 4096, SPOOL_NAME_BYTES = 40, SPOOL_PLACE_BYTES = 52 };
+enum {
+    SPOOL_SEGMENT_HEAD = 128,
+    SPOOL_RANGES_MOST = 4096,
+    SPOOL_NAME_BYTES = 40,
+    SPOOL_PLACE_BYTES = 52,
+    SPOOL_READINGS = 4
+};
 
 /* A segment that is read, or written to. */
 struct spool_segment {
@@ -57,7 +63,10 @@ struct stampd_spool {
     mode_t file_mode;
     unsigned char id[STAMPD_SPOOL_ID_BYTES];
     struct stampd_spool_limits limits;
-    struct spool_segment writing, reading;
+    struct spool_segment writing;
+    /* Where reading goes on, the last used first: whoever reads ahead and goes back does not begin at the
+     * start of the segment each time. */
+    struct spool_segment readings[SPOOL_READINGS];
     struct spool_position position;
     unsigned char *buffer, *read_buffer, *dead_buffer;
     size_t buffer_bytes, read_bytes, dead_bytes;

@@ -11,10 +11,31 @@
 
 #include "spool/spool_private.h"
 
+static int is_covering(const struct spool_segment *reading, uint64_t sequence)
+{
+    return reading->fd >= 0 && reading->expected <= sequence && (!reading->last || sequence <= reading->last);
+}
+
+/* The place that is nearest before the record, else the one that was not used for longest, at the front. */
+static struct spool_segment *choose_reading(struct stampd_spool *spool, uint64_t sequence)
+{
+    struct spool_segment *readings = spool->readings, chosen;
+    size_t best = SPOOL_READINGS;
+    for (size_t i = 0; i < SPOOL_READINGS; i++)
+        if (is_covering(&readings[i], sequence) &&
+            (best == SPOOL_READINGS || readings[i].expected > readings[best].expected))
+            best = i;
+    best = best < SPOOL_READINGS ? best : SPOOL_READINGS - 1;
+    chosen = readings[best];
+    memmove(readings + 1, readings, best * sizeof *readings);
+    readings[0] = chosen;
+    return readings;
+}
+
 /* Opens the segment with this number.  EBADMSG: it is gone; *first_r is the number of the first that is
  * there. */
-static int open_at(struct stampd_spool *spool, const struct spool_board *board, uint64_t sequence,
-                   uint64_t *first_r)
+static int open_at(const struct stampd_spool *spool, struct spool_segment *reading,
+                   const struct spool_board *board, uint64_t sequence, uint64_t *first_r)
 {
     uint64_t *bases, bytes;
     size_t count, found = 0;
@@ -28,50 +49,45 @@ static int open_at(struct stampd_spool *spool, const struct spool_board *board, 
         error = EBADMSG;
     }
     if (!error)
-        error = spool_segment_open(spool, bases[found - 1], &spool->reading);
+        error = spool_segment_open(spool, bases[found - 1], reading);
     if (!error)
-        spool->reading.last = found < count ? bases[found] - 1 : 0;
+        reading->last = found < count ? bases[found] - 1 : 0;
     free(bases);
     return error;
 }
 
 /* The end and the last number of the segment that is read. */
-static int find_end(struct stampd_spool *spool, const struct spool_board *board, uint64_t *end_r,
+static int find_end(const struct spool_segment *reading, const struct spool_board *board, uint64_t *end_r,
                     uint64_t *last_r)
 {
     struct stat stat;
-    if (spool->reading.base == board->base) {
+    if (reading->base == board->base) {
         *end_r = board->end;
         *last_r = board->written;
         return 0;
     }
-    *end_r = fstat(spool->reading.fd, &stat) ? 0 : (uint64_t)stat.st_size;
-    *last_r = spool->reading.last;
+    *end_r = fstat(reading->fd, &stat) ? 0 : (uint64_t)stat.st_size;
+    *last_r = reading->last;
     return *last_r ? 0 : ESTALE; /* it grew when it was opened */
-}
-
-static int is_covering(const struct stampd_spool *spool, uint64_t sequence)
-{
-    const struct spool_segment *reading = &spool->reading;
-    return reading->fd >= 0 && reading->expected <= sequence && (!reading->last || sequence <= reading->last);
 }
 
 /* The first record from `wanted` on, or damage. */
 static int read_from(struct stampd_spool *spool, const struct spool_board *board, uint64_t wanted,
                      struct stampd_spool_record *record_r)
 {
+    struct spool_segment *reading = choose_reading(spool, wanted);
     uint64_t end, last, first = wanted;
-    if (!is_covering(spool, wanted) || find_end(spool, board, &end, &last)) {
-        int error = open_at(spool, board, wanted, &first);
+    if (!is_covering(reading, wanted) || find_end(reading, board, &end, &last)) {
+        int error = open_at(spool, reading, board, wanted, &first);
         if (error == EBADMSG)
             *record_r = (struct stampd_spool_record){.first = wanted, .sequence = first - 1};
         if (!error)
-            error = find_end(spool, board, &end, &last);
+            error = find_end(reading, board, &end, &last);
         if (error)
             return error;
     }
     for (;;) {
-        int error = spool_segment_read(spool, &spool->reading, end, last, record_r);
+        int error = spool_segment_read(spool, reading, end, last, record_r);
         if ((error && error != EBADMSG) || record_r->sequence >= wanted)
             return error;
     }

@@ -7,7 +7,7 @@
 /* clang-format off */
 PART(idempotency, "idempotency")
 PART(spool, "spool_note")
-PART(task_ends, "task_end_one task_end task_step cron_end")
+PART(task_ends, "task_end_one task_end_taken task_end task_step cron_end")
 PART(absences, "absent")
 PART(core, "core_one core")
 PART(births, "born")
@@ -20,7 +20,7 @@ PART(owners, "owned_write")
 PART(copy_notes, "copy_done copy_note")
 PART(matches, "subscription_match")
 PART(task_quota, "task_admit")
-PART(new_tasks, "task_make_one task_make task_next")
+PART(new_tasks, "task_make_one task_make_plain task_make task_next")
 PART(old_answers, "idempotency_purge")
 PART(old_spools, "spool_purge")
 /* clang-format on */

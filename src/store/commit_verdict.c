@@ -97,7 +97,8 @@ enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_ver
         return FAULT_FENCED;
     case REFUSAL_ANSWERED:
     case REFUSAL_SPOOLED:
-        return FAULT_STALE; /* already done: possibly no document has moved */
+    case REFUSAL_NOT_TAKEN:
+        return FAULT_STALE; /* already done, or to be looked at: possibly no document has moved */
     case REFUSAL_UNIQUE:
     case REFUSAL_FIXED:
         refused = refusal_of(verdict->sqlstate) == REFUSAL_UNIQUE ? FAULT_AUNIQUE : FAULT_AFIXED;

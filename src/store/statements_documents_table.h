@@ -206,8 +206,11 @@ STATEMENT(SPOOL_NOTE, "spool_note", 5,
           " order by n.sequence on conflict (account, series, sequence) do nothing returning 1)"
           " select case when count(*) < cardinality($3::bigint[]) then fail('ST033', 'spool') end from noted")
 
-/* With it, at the end.  $1: older ones are forgotten, $2 at most. */
-STATEMENT(SPOOL_PURGE, "spool_purge", 2, "select spool_purge($1, $2::int)")
+/* With it, at the end, when no other commit can forget one of its names unseen.  ST033: $5, the least of the
+ * numbers, was forgotten.  $1: older ones are forgotten now, $2 at most; $3 account, $4 series. */
+STATEMENT(SPOOL_PURGE, "spool_purge", 5,
+          "select case when exists (select from spool_series s where s.account = $3 and s.series = $4"
+          " and s.forgotten >= $5) then fail('ST033', 'spool') end, spool_purge($1, $2::int)")
 
 /* The applied schema. */
 STATEMENT(SCHEMA, "schema", 0,

@@ -53,6 +53,26 @@ STATEMENT(
     " e.startat, $3, $4, $5, e.owner, e.param, e.resource, e.domain, e.key, e.priority, e.batch, e.strict,"
     " e.of_client, e.credential, e.trace from (select 1) one left join ended e on true")
 
+/* The same for a task of an external worker of which no row was read: of one of the queues, under a claim
+ * that lasts, not periodic.  Its domain and queue.  ST034: there is no such task.  $1 taskid, $2 retry, $3
+ * starttime, $4 stoptime, $5 its result, $6 queues (bits). */
+STATEMENT(
+    TASK_END_TAKEN, "task_end_taken", 6,
+    "with ended as (delete from taskqueue t where taskid = $1 and retry = $2 and starttime = $3"
+    " and expires > $4 and cron is null and $6::bigint >> qn & 1 = 1"
+    " returning opname, info, qn, step, startat, coalesce(account, '#' || requester) as owner,"
+    " case when octet_length(t.param) <= coalesce((select o.kept_bytes from task_operation o"
+    " where o.opname = t.opname), (select o.kept_bytes from task_operation o where o.opname = 'put'), 0)"
+    " and (t.param like '~%' or not exists (select from data_key)) then t.param end as param, resource,"
+    " domain, key, priority, batch, strict, of_client, credential, trace)"
+    " insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, result,"
+    " owner, param, resource, domain, key, priority, batch, strict, of_client, credential, trace)"
+    " select $1, e.opname, e.info, e.qn, $2, case when e.opname is null then fail('ST034', '') else e.step + "
+    "1"
+    " end, e.startat, $3, $4, $5, e.owner, e.param, e.resource, e.domain, e.key, e.priority, e.batch, "
+    "e.strict,"
+    " e.of_client, e.credential, e.trace from (select 1) one left join ended e on true returning domain, qn")
+
 /* The task continues after this commit.  ST002 as above. $1 taskid, $2 retry, $3 starttime, $4 checkpoint, $5
  * progress (null: as it was). */
 STATEMENT(
@@ -108,6 +128,22 @@ STATEMENT(
     " exc = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.exc end,"
     " report = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.report end"
     " returning taskid, opname, resource, startat, priority, retry")
+
+/* Several without resources, in their order, which a request makes all at once: nothing can take their
+ * places, and what they share is one value.  $1 taskid[], $2 opname[], $3 param[], $4 info[], $5 startat[],
+ * $6 qn[], $7 priority[], $8 batch[], $9 domain[], $10 created, $11 strict[] (0, 1), $12 requester (0: none),
+ * $13 account, $14 credential, $15 of_client (0, 1), $16 key[], $17 trace. */
+STATEMENT(TASK_MAKE_PLAIN, "task_make_plain", 17,
+          "insert into taskqueue (taskid, opname, param, info, startat, qn, priority, batch, domain, "
+          "created, strict,"
+          " requester, account, credential, of_client, key, trace)"
+          " select o.taskid, o.opname, o.param, o.info, o.startat, o.qn, o.priority, o.batch, o.domain, "
+          "$10::bigint,"
+          " o.strict <> 0, nullif($12::bigint, 0), $13::text, $14::text, $15::int <> 0, o.key, $17::text"
+          " from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::int[], $7::int[], "
+          "$8::int[],"
+          " $9::text[], $11::int[], $16::text[])"
+          " o(taskid, opname, param, info, startat, qn, priority, batch, domain, strict, key)")
 
 /* One task without a resource: nothing can take its place.  $1 taskid, $2 opname, $3 param, $4 info,
  * $5 startat, $6 qn, $7 priority, $8 batch, $9 domain, $10 created, $11 strict (0, 1),
@@ -219,10 +255,11 @@ STATEMENT(TASK_TAKE, "task_take", 7,
           " set_config('synchronous_commit', 'off', true)"
           " from task_take($1::int, $2, $3::int, $4, $5, $6, $7) t")
 
-/* When the queue may have something to take again; whether claims of it have ended.  $1 queue, $2 now. */
-STATEMENT(TASK_UPCOMING, "task_upcoming", 2,
-          "select task_upcoming($1::int, $2),"
-          " exists (select from taskqueue where expires is not null and qn = $1::int and expires <= $2)")
+/* Whether claims of the queue have ended; when it may have something to take again.  $1 queue, $2 now. */
+STATEMENT(
+    TASK_LATE, "task_late", 2,
+    "select exists (select from taskqueue where expires is not null and qn = $1::int and expires <= $2)")
+STATEMENT(TASK_UPCOMING, "task_upcoming", 2, "select task_upcoming($1::int, $2)")
 
 /* Claims of the queue that have ended, as TASK_RUNNING has them.  $1 queue, $2 now, $3 at most. */
 STATEMENT(TASK_OVERDUE, "task_overdue", 3,

@@ -56,6 +56,9 @@ static enum fault plan_purge(struct commit_run *run)
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_SPOOL_PURGE]);
     pg_params_add_i64(params, stamp_add_ms(stamp_now(), -1000 * store_settings(run->store)->spool_s));
     pg_params_add_i32(params, (int32_t)(PURGED_FOR_EACH * batch->count));
+    pg_params_add_text(params, batch->account);
+    pg_params_add_text(params, batch->series);
+    pg_params_add_i64(params, batch->sequences[0]);
     return FAULT_NONE;
 }
 

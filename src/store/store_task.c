@@ -94,6 +94,8 @@ static void add_end(struct pg_params *params, const struct data_keys *keys, cons
         pg_params_add_i64(params, fences->claim);
         pg_params_add_i64(params, commit->stop);
         add_result(params, keys, fences);
+        if (fences->queues)
+            pg_params_add_i64(params, fences->queues);
         return;
     }
     struct bytes *ids = ARENA_ARRAY(arena, struct bytes, count);
@@ -134,6 +136,20 @@ static bool is_lone(const struct commit *commit)
     return commit->task_count == 1 && !commit->tasks->resource.data;
 }
 
+/* Several that cannot be merged, and that one caller has requested. */
+static bool are_plain(const struct commit *commit)
+{
+    const struct task *first = commit->tasks;
+    bool are = commit->task_count > 1;
+    for (size_t i = 0; are && i < commit->task_count; i++) {
+        const struct task *task = &commit->tasks[i];
+        are = !task->resource.data && task->requester == first->requester &&
+              task->is_of_client == first->is_of_client && bytes_equal(task->account, first->account) &&
+              bytes_equal(task->credential, first->credential) && bytes_equal(task->trace, first->trace);
+    }
+    return are;
+}
+
 static void add_lone(struct pg_params *params, const struct task *task, int64_t created)
 {
     pg_params_add_text(params, task->id);
@@ -153,6 +169,33 @@ static void add_lone(struct pg_params *params, const struct task *task, int64_t 
     pg_params_add_i32(params, task->is_of_client);
     pg_params_add_text(params, task->key);
     pg_params_add_text(params, task->trace);
+}
+
+static void add_plain(struct pg_params *params, const struct task *tasks, size_t count, int64_t created)
+{
+    int64_t *starts = ARENA_ARRAY(params->arena, int64_t, count);
+    int32_t *strict = ARENA_ARRAY(params->arena, int32_t, count);
+    for (size_t i = 0; i < count; i++) {
+        starts[i] = tasks[i].start;
+        strict[i] = tasks[i].is_strict;
+    }
+    add_texts(params, tasks, count, offsetof(struct task, id));
+    add_texts(params, tasks, count, offsetof(struct task, operation));
+    add_texts(params, tasks, count, offsetof(struct task, param));
+    add_texts(params, tasks, count, offsetof(struct task, info));
+    pg_params_add_i64_array(params, starts, count);
+    add_numbers(params, tasks, count, offsetof(struct task, queue));
+    add_numbers(params, tasks, count, offsetof(struct task, priority));
+    add_numbers(params, tasks, count, offsetof(struct task, batch));
+    add_texts(params, tasks, count, offsetof(struct task, domain));
+    pg_params_add_i64(params, created);
+    pg_params_add_i32_array(params, strict, count);
+    pg_params_add_i64(params, tasks->requester);
+    pg_params_add_text(params, tasks->account);
+    pg_params_add_text(params, tasks->credential);
+    pg_params_add_i32(params, tasks->is_of_client);
+    add_texts(params, tasks, count, offsetof(struct task, key));
+    pg_params_add_text(params, tasks->trace);
 }
 
 static void add_made(struct pg_params *params, const struct task *tasks, size_t count, int64_t created)
@@ -243,6 +286,7 @@ static enum fault plan_ends(struct commit_run *run)
         commit_part_add(run, &statements[commit->checkpoint.data   ? STATEMENT_TASK_STEP
                                          : is_period               ? STATEMENT_CRON_END
                                          : commit->fence_count > 1 ? STATEMENT_TASK_END
+                                         : commit->fences->queues  ? STATEMENT_TASK_END_TAKEN
                                                                    : STATEMENT_TASK_END_ONE]);
     const struct data_keys *keys = store_sealing_keys(run->store, run->ns);
     if (is_period)
@@ -252,7 +296,17 @@ static enum fault plan_ends(struct commit_run *run)
     return FAULT_NONE;
 }
 
-const struct commit_part commit_part_task_ends = {.plan = plan_ends};
+static void take_ends(struct commit_run *run, struct pg_result *const *results)
+{
+    struct commit *commit = run->commit;
+    enum { DOMAIN, QUEUE };
+    if (commit->fence_count != 1 || !commit->fences->queues || !pg_rows(*results))
+        return;
+    commit->fences->left = pg_get_text(*results, 0, DOMAIN);
+    commit->fences->queue = (int)pg_get_i64(*results, 0, QUEUE);
+}
+
+const struct commit_part commit_part_task_ends = {.plan = plan_ends, .take = take_ends};
 
 /* Those of the caller; what the server adds for its documents has no requester. */
 static int32_t count_requested(const struct commit *commit)
@@ -309,6 +363,9 @@ static enum fault plan_new(struct commit_run *run)
     plan_unique(run);
     if (is_lone(commit))
         add_lone(commit_part_add(run, &statements[STATEMENT_TASK_MAKE_ONE]), tasks, commit->stop);
+    else if (are_plain(commit))
+        add_plain(commit_part_add(run, &statements[STATEMENT_TASK_MAKE_PLAIN]), tasks, commit->task_count,
+                  commit->stop);
     else if (commit->task_count)
         add_made(commit_part_add(run, &statements[STATEMENT_TASK_MAKE]), tasks, commit->task_count,
                  commit->stop);
@@ -386,7 +443,7 @@ static void take_new(struct commit_run *run, struct pg_result *const *results)
     if (count_unique(commit))
         take_unique(*results++, commit);
     if (commit->task_count)
-        take_made(*results++, commit); /* no rows for a lone one: it is as requested */
+        take_made(*results++, commit); /* no rows where nothing can be merged: they are as requested */
     if (has_domain(commit) && pg_rows(*results))
         commit->next = store_task_read_due(*results, 0);
 }

@@ -240,13 +240,34 @@ static void add_take_params(struct pg_params *params, const struct task_take *ta
     pg_params_add_i64(params, take->until);
 }
 
-/* What was taken, and when there may be more, in one round trip. */
+static void add_queue(struct pg_params *params, struct arena *arena, const struct task_take *take)
+{
+    pg_params_start(params, arena);
+    pg_params_add_i32(params, take->queue);
+    pg_params_add_i64(params, stamp_now());
+}
+
+/* A worker that was given as many as it wanted comes again at once. */
+static enum fault read_next(struct store *store, int ns, struct arena *arena, const struct task_take *take,
+                            struct task_taken *taken)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    if ((int64_t)taken->count >= take->most)
+        return FAULT_NONE;
+    add_queue(&params, arena, take);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_UPCOMING, &params, &row);
+    taken->next = fault ? 0 : pg_get_i64(row, 0, 0);
+    return taken->count ? FAULT_NONE : fault; /* the claimed tasks must run */
+}
+
+/* What was taken, in one round trip; when there may be more, in a second one. */
 enum fault store_tasks_take(struct store *store, int ns, struct arena *arena, const struct task_take *take,
                             struct task_taken *taken_r)
 {
     struct pg *pg;
     struct pg_verdict verdict;
-    struct pg_params params, of_next;
+    struct pg_params params, of_late;
     enum fault fault = store_connect(store, ns);
     if (!fault)
         fault = store_use(store, ns, &pg);
@@ -256,11 +277,9 @@ enum fault store_tasks_take(struct store *store, int ns, struct arena *arena, co
         return fault;
     pg_params_start(&params, arena);
     add_take_params(&params, take);
-    pg_params_start(&of_next, arena);
-    pg_params_add_i32(&of_next, take->queue);
-    pg_params_add_i64(&of_next, stamp_now());
+    add_queue(&of_late, arena, take);
     pg_pipeline_add(pg, &statements[STATEMENT_TASK_TAKE], &params);
-    pg_pipeline_add(pg, &statements[STATEMENT_TASK_UPCOMING], &of_next);
+    pg_pipeline_add(pg, &statements[STATEMENT_TASK_LATE], &of_late);
     pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
     if (!pg_is_usable(pg))
         store_close(store, ns);
@@ -268,16 +287,15 @@ enum fault store_tasks_take(struct store *store, int ns, struct arena *arena, co
         return verdict.outcome != PG_REFUSED  ? FAULT_XAWAY
                : verdict.fault == FAULT_STALE ? FAULT_XDATABASE
                                               : verdict.fault;
-    const struct pg_result *rows = verdict.results[0], *next = verdict.results[1];
+    const struct pg_result *rows = verdict.results[0];
     *taken_r = (struct task_taken){.tasks = ARENA_ARRAY(arena, struct task, (size_t)pg_rows(rows)),
                                    .count = (size_t)pg_rows(rows),
-                                   .next = pg_get_i64(next, 0, 0),
-                                   .has_overdue = pg_get_bool(next, 0, 1)};
+                                   .has_overdue = pg_get_bool(verdict.results[1], 0, 0)};
     for (int row = 0; row < pg_rows(rows) && !fault; row++) {
         taken_r->tasks[row] = read_claimed(rows, row, take->claim);
         fault = open_task(store, ns, arena, &taken_r->tasks[row]);
     }
-    return fault;
+    return fault ? fault : read_next(store, ns, arena, take, taken_r);
 }
 
 static void add_fence(struct pg_params *params, const struct task_fence *fence)

@@ -105,7 +105,7 @@ struct task_take {
 struct task_taken {
     struct task *tasks; /* in no order */
     size_t count;
-    int64_t next;     /* the stamp at which there may be more; 0: none is known */
+    int64_t next;     /* fewer than wanted: the stamp at which there may be more; 0: none is known */
     bool has_overdue; /* claims of the queue have ended */
 };
 MUST_USE enum fault store_tasks_take(struct store *store, int ns, struct arena *arena,

@@ -15,6 +15,10 @@ test_bench_lone_LDADD = libstampd.a $(LIBS_ALL)
 check_PROGRAMS += test/bench/spool_put
 test_bench_spool_put_SOURCES = test/bench/spool_put.c
 test_bench_spool_put_LDADD = libstampd-spool.a
+# External workers, for test/bench/tasks.
+check_PROGRAMS += test/bench/worker_load
+test_bench_worker_load_SOURCES = test/bench/worker_load.c
+test_bench_worker_load_LDADD = libstampd.a $(LIBS_ALL)
 # The load of test/bench/records.
 check_PROGRAMS += test/bench/records_load
 test_bench_records_load_SOURCES = test/bench/records_load.c
@@ -31,5 +35,5 @@ test_bench_prefork_SOURCES = test/bench/prefork.c $(RESPONDER)
 test_bench_prefork_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 test_bench_prefork_LDADD = libstampd.a $(LIBS_ALL)
 # Everything that test/bench/run and test/bench/count want, the programs too.
-bench: config.h all-am test/bench/constant test/bench/parsed test/bench/empty test/bench/prefork test/bench/lone test/bench/spool_put test/bench/records_load test/bench/records_fill
+bench: config.h all-am test/bench/constant test/bench/parsed test/bench/empty test/bench/prefork test/bench/lone test/bench/spool_put test/bench/worker_load test/bench/records_load test/bench/records_fill
 .PHONY: bench

@@ -1,7 +1,9 @@
 """What the figures of tasks are made of: queues that are drained by stamp-queue, and the same by the peers."""
+import hashlib
 import json
 import os
 import re
+import secrets
 import subprocess
 import time
 from pathlib import Path
@@ -14,6 +16,10 @@ PACKAGES = ['graphile-worker@0.17', 'pg-boss@10']
 PATIENCE_S = 600
 INSERT = """insert into taskqueue (taskid, opname, param, startat, batch, created)
     select 'bench' || lpad(nextval('task_number')::text, 12, '0'), '{op}', '{{}}', stamp_now(), {batch}, stamp_now() from generate_series(1, {count})"""
+QUEUE = 16  # of external workers
+INSERT_FOR_WORKERS = """insert into taskqueue (taskid, opname, param, qn, startat, created)
+    select 'bench' || lpad(nextval('task_number')::text, 12, '0'), 'work', '{{}}', {queue}, stamp_now(), stamp_now()
+    from generate_series(1, {count})"""
 # Tasks that are of no concern to the others: of another century's half, and behind two domains at work on another host.
 CROWDS = {
     'far in the future': """insert into taskqueue (taskid, opname, param, startat, created)
@@ -64,6 +70,32 @@ def drain(server, op, count, batch=1, ns='lab'):
 
 def ended(server, ns):
     return server.psql(ns, 'select count(*) from task_history where exc is null')[0][0]
+
+
+# --- external workers ---
+
+def declare_worker(server):
+    """The key of a worker of the queue QUEUE."""
+    key = secrets.token_hex(16)
+    conf = next(item['j'] for item in server.get('z', ('Namespace', 'lab'), admin=True)['items'] if item['c'] == 'Conf')
+    queue = {'qn': QUEUE, 'ops': ['work'], 'key': hashlib.sha256(key.encode()).hexdigest()}
+    server.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': {**conf, 'workers': [queue]}}]}, admin=True)
+    return key
+
+
+def serve(server, key, count, workers):
+    """Tasks a second that external workers take and end one by one."""
+    server.psql('lab', 'truncate taskqueue, task_history')
+    server.psql('lab', INSERT_FOR_WORKERS.format(queue=QUEUE, count=count))
+    rest(server, 'lab')
+    done = subprocess.run([stack.BUILD / 'test/bench/worker_load', f'{server.url}/lab', server.path / 'etc/certificate.pem', key, str(QUEUE), str(workers)],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
+    if done.returncode:
+        raise BenchError(f'worker_load: {done.stderr.strip()}')
+    found = json.loads(done.stdout)
+    if found['tasks'] != count or ended(server, 'lab') != count:
+        raise BenchError(f'{count} tasks were requested, {ended(server, "lab")} have ended')
+    return Run(found['per_second'])
 
 
 def fill_crowd(server, ns, kind, count):

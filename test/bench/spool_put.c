@@ -2,10 +2,12 @@
  * group commit.
  *
  *     spool_put spool|bare FOLDER WRITERS SECONDS
+ *     spool_put fill FOLDER 1 RECORDS
  *
  * Prints one line of JSON: requests in a second, the median and the 99th percentile of a request in
  * microseconds.  bare is what the spool is compared with: the same bytes, a lock, and one fdatasync for all
- * that wrote before, without records. */
+ * that wrote before, without records.  fill puts so many requests for tasks that do nothing, which need not
+ * be durable, and prints nothing. */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -63,19 +65,38 @@ static void append_bare(const char *folder, int *lock, int *file)
     flock(*lock, LOCK_UN);
 }
 
-static void write_until(const char *folder, int is_bare, int64_t end_us)
+static struct stampd_spool_request make_request(const char *operation)
 {
     static char param[PARAM_BYTES + 1];
-    struct stampd_spool *spool = NULL;
     struct stampd_spool_request request = STAMPD_SPOOL_REQUEST;
-    int lock = 0, file = 0;
     memset(param, ' ', PARAM_BYTES);
     param[0] = '{';
     param[PARAM_BYTES - 1] = '}';
     request.ns = "lab";
-    request.operation = "put";
+    request.operation = operation;
     request.param = param;
     request.param_size = PARAM_BYTES;
+    return request;
+}
+
+static int fill(const char *folder, long records)
+{
+    struct stampd_spool *spool;
+    struct stampd_spool_request request = make_request("Nothing");
+    if (stampd_spool_create(folder, NULL) || stampd_spool_open(folder, STAMPD_SPOOL_WRITTEN, &spool))
+        fail(folder);
+    for (long i = 0; i < records; i++)
+        if (stampd_spool_put(spool, &request, NULL))
+            fail("put");
+    stampd_spool_close(spool);
+    return 0;
+}
+
+static void write_until(const char *folder, int is_bare, int64_t end_us)
+{
+    struct stampd_spool *spool = NULL;
+    struct stampd_spool_request request = make_request("put");
+    int lock = 0, file = 0;
     if (!is_bare && stampd_spool_open(folder, STAMPD_SPOOL_DURABLE, &spool))
         fail("open");
     for (int64_t before; (before = now_us()) < end_us;) {
@@ -103,9 +124,11 @@ int main(int argc, char **argv)
     int writers = argc == 5 ? (int)strtol(argv[3], NULL, 10) : 0, status, wrong = 0;
     int64_t seconds = argc == 5 ? strtol(argv[4], NULL, 10) : 0;
     if (writers < 1 || writers > WRITERS_MOST || seconds < 1) {
-        fprintf(stderr, "usage: spool_put spool|bare FOLDER WRITERS SECONDS\n");
+        fprintf(stderr, "usage: spool_put spool|bare|fill FOLDER WRITERS SECONDS|RECORDS\n");
         return 2;
     }
+    if (strcmp(argv[1], "fill") == 0)
+        return fill(argv[2], (long)seconds);
     int is_bare = strcmp(argv[1], "bare") == 0;
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (board == MAP_FAILED || (!is_bare && stampd_spool_create(argv[2], NULL)))

@@ -45,13 +45,14 @@ MOVER = ['mover-begun', 'mover-written', 'mover-noted', 'mover-leaving', 'mover-
 CLEANER = ['cleaner-taken', 'cleaner-removed', 'cleaner-forgotten', 'cleaner-marked', 'cleaner-noted']  # tried in test_attachment_files.py
 RECORDS = ['records-noted', 'records-done',  # tried in test/unit/test_records_death.c
            'records-written', 'records-synced']  # tried in test/unit/test_records_disk.c
+DISK = ['disk-log-written', 'disk-log-synced', 'disk-log-filled', 'disk-table-emptied', 'disk-table-filled']  # tried in test/unit/test_disk_table_damage.c
 
 PAIR = [('Crash', 'left'), ('Crash', 'right')]
 UNSURE = (502, 503, 504)
 
 
 def test_every_point_is_in_a_test():
-    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, RECOVERY, UNKNOWN, START, MASTER, CLAIM, ALONE, CLAIMS, TASKS, TAKEN, MAILS, BLOBS, RESEALING, PARTS, CLEANER, MOVER, RECORDS) for point in group}
+    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, RECOVERY, UNKNOWN, START, MASTER, CLAIM, ALONE, CLAIMS, TASKS, TAKEN, MAILS, BLOBS, RESEALING, PARTS, CLEANER, MOVER, RECORDS, DISK) for point in group}
     assert tried == set(POINTS)
 
 

@@ -59,7 +59,7 @@ PAGES = {
     'TASK_ADMIT': 40, 'TASK_EXPIRE': 60, 'TASK_REPORTED': 40, 'TASK_UNREPORTED': 60,
     # Of a queue with one task of a domain and one without; one of them is taken, kept, lost, taken again and done.
     'TASK_OWN': 20, 'TASK_CANCEL': 50,
-    'TASK_TAKE': 200, 'TASK_UPCOMING': 80, 'TASK_OVERDUE': 15, 'TASK_HELD': 30, 'TASK_KEEP': 30,
+    'TASK_TAKE': 200, 'TASK_LATE': 15, 'TASK_UPCOMING': 80, 'TASK_END_TAKEN': 60, 'TASK_MAKE_PLAIN': 60, 'TASK_OVERDUE': 15, 'TASK_HELD': 30, 'TASK_KEEP': 30,
     'TASK_OPERATIONS': 8,  # however many operations there are
     'CRON_SCAN': 60, 'CRON_PLAN': 60, 'CRON_END': 80,
     # Of two documents, and of a collection of 2,500 members, all of them changed since.
@@ -313,6 +313,7 @@ def exercise_tasks(stack):
     records = [{'n': AGED + first + n, 'd': '0' * 64, 'task': {'op': 'put', 'param': {'docs': []}, 'info': 'spooled'}} for n in (1, 2)]
     for _ in range(2):
         stack.op('lab', 'spool', {'series': '7'.zfill(32), 'records': records}, admin=True)
+    stack.op('lab', 'task', {'tasks': [{'op': 'put', 'param': {'docs': []}, 'info': 'spooled', **more} for more in ({}, {'resource': 'spooled'})]})
     stack.psql('lab', "delete from taskqueue where info = 'spooled'")
     stack.op('lab', 'Plan', {'tasks': [{'op': 'put', 'param': {'docs': []}}, {'op': 'Fail', 'param': {'id': 'x'}},
                                        {'op': 'Cycles', 'param': {'id': 'x', 'cycles': 2}},
@@ -340,6 +341,7 @@ def exercise_tasks(stack):
     for act in ('show', 'cancel'):
         stack.op('lab', 'owntask', {act: taken['id']}, admin=True)
     stack.psql('lab', 'delete from taskqueue where qn = 16')
+    assert stack.op('lab', 'take', {'qn': 16}, admin=True)['out']['tasks'] == []
     with Client(stack) as client:
         assert client.op('lab', 'task', {'op': 'Count', 'param': {'id': 'asked'}, 'delay': 86400}).status == 200
     for look in ({'list': {}}, {'list': {'info': 'i7777'}}, {'list': {'retry': 1}}, {'list': {'from': OLD}}, {'history': {}},

@@ -242,6 +242,7 @@ def spool_of(stack, *records, **more):
 def test_the_operation_knows_what_it_has_stored(stack, spool):
     assert spool_of(stack, record(5), record(6)) == {'refused': [], 'stored': 2, 'known': 0}
     assert spool_of(stack, record(5), record(7)) == {'refused': [], 'stored': 1, 'known': 1}
+    assert spool_of(stack, record(7, op='Nonsense')) == {'refused': [], 'stored': 0, 'known': 1}, 'one that is stored is not refused any more'
     (one,) = spool_of(stack, record(6, '1'))['refused']
     assert one['n'] == 6 and one['code'] == 'DIVERGED'
     assert stack.psql('lab', 'select spool_purge(stamp_now() + 1000000)') == [(3,)]
@@ -251,6 +252,17 @@ def test_the_operation_knows_what_it_has_stored(stack, spool):
     refused('ALIMIT', lambda: spool_of(stack, *(record(n) for n in range(100, 151))))
     refused('AARG', lambda: spool_of(stack, record(200), record(200)))
     refused('AARG', lambda: stack.op('lab', 'spool', {'series': 'x', 'records': []}, admin=True))
+
+
+def test_tasks_made_together_are_as_those_made_alone(stack, spool):
+    more = {'info': 'i', 'priority': 7, 'domain': 'd', 'order': 'strict', 'key': 'k', 'start': 400101000000000}
+    spool_of(stack, record(1, **more))
+    spool_of(stack, record(2, **more), record(3))
+    spool_of(stack, record(4, **more), record(5, resource='r'))
+    rows = stack.psql('lab', """select opname, param, info, retry, startat, qn, priority, batch, domain, strict, requester, account, credential, of_client, key, trace
+        from taskqueue where info = 'i' order by number""")
+    assert len(rows) == 3 and len(set(rows)) == 1
+    assert rows[0][2] == 'i' and rows[0][4:7] == (400101000000000, 0, 7) and rows[0][8:10] == ('d', True)
 
 
 def test_only_those_who_may_forward_do(stack, spool):

@@ -157,7 +157,7 @@ def test_a_late_worker_changes_nothing(stack, manager):
     (late,) = take(stack)
     overdue(stack)
     for again in range(2):
-        for name, more in (('done', {'docs': note('late')}), ('keep', {}), ('fail', {'delay': 0})):
+        for name, more in (('done', {'docs': note('late')}), ('done', {}), ('keep', {}), ('fail', {'delay': 0})):
             problem = refused('ACLAIM', call, stack, name, **claim(late), **more)
             assert again or problem
         if again:
@@ -168,6 +168,20 @@ def test_a_late_worker_changes_nothing(stack, manager):
     assert call(stack, 'done', **claim(task), docs=note('in time'))['result'] == 'done'
     assert history(stack, 'retry, exc') == [(0, 'LOST'), (1, None)]
     refused('ACLAIM', call, stack, 'done', **claim(late))
+
+
+def test_an_end_without_documents_leaves_what_one_with_them_does(stack, manager):
+    """It takes another statement, which has not read the task before."""
+    columns = 'opname, info, qn, retry, step, exc, result, owner, param, resource is null, domain, key, priority, batch, strict, of_client, credential, trace'
+    for domain in (None, 'd'):
+        for docs in ({}, {'docs': []}):
+            ask(stack, param={'n': 1}, info='one', priority=30, key='k', **({'domain': domain, 'order': 'strict'} if domain else {}))
+            (task,) = take(stack)
+            assert call(stack, 'done', **claim(task), result={'m': 2}, **docs)['result'] == 'done'
+            assert call(stack, 'done', **claim(task), **docs)['result'] == 'done', 'its answer was lost'
+    bare, full, of_domain, full_of_domain = history(stack, columns)
+    assert bare == full and of_domain == full_of_domain and json.loads(bare[8]) == {'n': 1} and json.loads(bare[6]) == {'m': 2}
+    assert of_domain[10].endswith('d') and manager.is_empty()
 
 
 def test_a_scan_puts_back_what_was_lost(stack, manager):

@@ -56,7 +56,7 @@ static void what_is_used_stays(void **state UNUSED)
     keep_version("used", 1, 4000);
     keep_version("unused", 1, 4000);
     for (int i = 0; i < 1000; i++) {
-        char key[16];
+        char key[20];
         snprintf(key, sizeof key, "key%d", i);
         assert_int_equal(set_version(key, i, 4000, true), RECORDS_OK);
         if (i % 20 == 19)

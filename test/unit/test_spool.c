@@ -67,6 +67,30 @@ static void a_request_keeps_its_trace(void **state)
     stampd_spool_close(spool);
 }
 
+/* As a forwarder does: ahead, and back to what it sends. */
+static void reading_goes_back_and_forth(void **state)
+{
+    static const uint64_t places[] = {90, 3, 91, 4, 50, 92, 5, 1, 100, 2, 51, 6, 99, 77, 10, 3};
+    struct stampd_spool *spool = open_spool(), *reader = open_spool();
+    struct stampd_spool_record record;
+    (void)state;
+    put_many(spool, 1, 100);
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        assert_int_equal(stampd_spool_next(reader, places[i] - 1, &record), 0);
+        assert_int_equal(record.sequence, places[i]);
+        assert_int_equal(number_of(&record), places[i]);
+    }
+    put_many(spool, 101, 130);
+    for (uint64_t number = 1; number <= 65; number++) {
+        assert_int_equal(stampd_spool_next(reader, number + 64, &record), 0);
+        assert_int_equal(number_of(&record), number + 65);
+        assert_int_equal(stampd_spool_next(reader, number - 1, &record), 0);
+        assert_int_equal(number_of(&record), number);
+    }
+    stampd_spool_close(spool);
+    stampd_spool_close(reader);
+}
+
 static void bad_requests_are_refused(void **state)
 {
     struct stampd_spool *spool = open_spool();
@@ -352,6 +376,7 @@ int main(void)
         cmocka_unit_test(the_crc_is_castagnolis),
         cmocka_unit_test_setup(records_come_back_in_order, fresh),
         cmocka_unit_test_setup(a_request_keeps_its_trace, fresh),
+        cmocka_unit_test_setup(reading_goes_back_and_forth, fresh),
         cmocka_unit_test_setup(bad_requests_are_refused, fresh),
         cmocka_unit_test_setup(nobody_else_reads_it, fresh),
         cmocka_unit_test_setup(acknowledged_ones_are_gone, fresh),

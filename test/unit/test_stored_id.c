@@ -49,7 +49,8 @@ static void an_id_is_the_same_text_under_all_keys_and_comes_back(void **state UN
     for (size_t i = 0; i < COUNT_OF(ids); i++) {
         struct bytes stored = seal("Person", ids[i]), back = stored;
         assert_true(stored.size >= 24 && stored.data[0] == '~');
-        assert_null(memmem(stored.data + 1, stored.size - 1, ids[i], strlen(ids[i]) + (i == 0) * 100));
+        if (strlen(ids[i]) > 1) /* one letter may occur by chance */
+            assert_null(memmem(stored.data + 1, stored.size - 1, ids[i], strlen(ids[i])));
         assert_true(bytes_equal(stored, seal("Person", ids[i])));
         assert_true(bytes_equal(stored, data_keys_seal_id(&first, arena, BYTES("Person"), bytes_of(ids[i]))));
         assert_true(data_keys_open_id(&keys, arena, BYTES("Person"), &back));

@@ -45,6 +45,15 @@ static enum fault check_any_queue(struct attempt *attempt)
     return task_external_queues(attempt->call) ? FAULT_NONE : claim_check_queue(attempt, 0);
 }
 
+enum fault claim_name(struct attempt *attempt, const struct reader *reader, struct task_fence *fence_r)
+{
+    enum fault fault = check_any_queue(attempt);
+    if (!fault)
+        fault = claim_read(reader, fence_r);
+    fence_r->queues = task_external_queues(attempt->call);
+    return fault;
+}
+
 enum fault claim_find(struct attempt *attempt, const struct reader *reader, struct task_fence *fence_r,
                       struct task_hold *hold_r)
 {

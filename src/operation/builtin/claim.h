@@ -20,6 +20,9 @@ MUST_USE enum fault claim_read(const struct reader *reader, struct task_fence *f
  * the task.  FAULT_SCLOSED: the caller does not serve its queue.  Recorded in the reply. */
 MUST_USE enum fault claim_find(struct attempt *attempt, const struct reader *reader,
                                struct task_fence *fence_r, struct task_hold *hold_r);
+/* The members, for a commit that judges the claim by the queues that the caller serves. */
+MUST_USE enum fault claim_name(struct attempt *attempt, const struct reader *reader,
+                               struct task_fence *fence_r);
 /* Records FAULT_ACLAIM. */
 enum fault claim_refuse(struct attempt *attempt, struct bytes id);
 

@@ -40,14 +40,19 @@ static enum fault read_result(const struct reader *reader, struct task_fence *fe
     return FAULT_NONE;
 }
 
+/* Without documents, the first try ends the task unread: one statement does both.  When that is refused, the
+ * next finds out why. */
 static enum fault done_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct task_fence *fence = ARENA_NEW(attempt->call->arena, struct task_fence);
     struct call *put = put_beside_find(attempt);
-    struct task_hold hold;
+    struct task_hold hold = {.is_held = true};
+    bool is_blind = !put && !attempt->kept;
     enum fault fault = reader_members(&reader, attempt->call->param, CLAIM_MEMBERS " result docs");
-    if (!fault)
+    if (!fault && is_blind)
+        fault = claim_name(attempt, &reader, fence);
+    else if (!fault)
         fault = claim_find(attempt, &reader, fence, &hold);
     if (!fault)
         fault = read_result(&reader, fence);
@@ -60,6 +65,7 @@ static enum fault done_work(struct attempt *attempt)
         return FAULT_NONE;
     }
     transaction_fence(attempt->transaction, fence, 1);
+    attempt->kept = put ? attempt->kept : fence;
     if (put)
         return put_beside_work(attempt, put);
     builder_add_text(attempt->reply->body, "{\"result\":\"done\"}");
@@ -81,6 +87,17 @@ static enum fault complete_put(struct attempt *attempt)
     return FAULT_NONE;
 }
 
+/* The domain of a task that was ended unread. */
+static void wake_left(const struct attempt *attempt)
+{
+    const struct task_fence *fence = put_beside_find(attempt) ? NULL : attempt->kept;
+    struct task next;
+    if (fence && fence->left.data &&
+        !store_tasks_next(documents_store(attempt->worker_context->documents), attempt->ns,
+                          attempt->call->arena, fence->left, &next))
+        claim_wake_next(attempt, &next);
+}
+
 static enum fault done_afterwork(struct attempt *attempt)
 {
     bool is_new =
@@ -89,6 +106,7 @@ static enum fault done_afterwork(struct attempt *attempt)
         pulse_count(&pulse_of(attempt)->tasks_done, 1);
         claim_count(attempt, transaction_fence_of(attempt->transaction)->queue, EXTERNAL_COUNT_DONE, 1);
         claim_wake_next(attempt, transaction_next_task(attempt->transaction));
+        wake_left(attempt);
     }
     if (put_beside_is_left(attempt))
         return complete_put(attempt);

@@ -28,6 +28,7 @@ struct spool_work {
     struct spool_batch fresh; /* those that are stored now */
     size_t known;
     bool has_refused;
+    bool is_blind; /* the first try: which are stored already is unknown */
 };
 
 static bool are_digits(struct bytes text, size_t count)
@@ -149,6 +150,8 @@ static enum fault store_record(struct spool_work *work, const struct json *recor
         digests[work->fresh.count++] = work->digests[i];
         return FAULT_NONE;
     }
+    if (work->is_blind)
+        return FAULT_STALE; /* it may be stored already */
     if (is_final(fault)) {
         refuse(work, work->sequences[i], fault_code(fault), describe(attempt->call->arena, &reply));
         return FAULT_NONE;
@@ -180,12 +183,27 @@ static enum fault store_records(struct spool_work *work, const struct spool_know
     return FAULT_NONE;
 }
 
+/* Which records are stored.  The first try expects that none is, which its commit verifies; the next one
+ * reads. */
+static enum fault find_known(struct spool_work *work, const struct spool_batch *all,
+                             struct spool_known *known_r, int64_t *forgotten_r)
+{
+    struct attempt *attempt = work->attempt;
+    attempt->kept = work;
+    *forgotten_r = 0;
+    if (work->is_blind)
+        return FAULT_NONE;
+    return store_spool_find(documents_store(attempt->worker_context->documents), attempt->ns,
+                            attempt->call->arena, all, known_r, forgotten_r);
+}
+
 static enum fault spool_work(struct attempt *attempt)
 {
     struct call *call = attempt->call;
     struct spool_work *work = arena_alloc(call->arena, sizeof *work);
     *work = (struct spool_work){.attempt = attempt,
-                                .reader = {attempt->worker_context->settings, call, attempt->reply}};
+                                .reader = {attempt->worker_context->settings, call, attempt->reply},
+                                .is_blind = !attempt->kept};
     if (!access_is_administrator(call) && !call->is_by_service_key)
         return reply_fault(call, attempt->reply, FAULT_SCLOSED,
                            "Only the administrator and service keys may forward spools.", "spool", NULL);
@@ -200,8 +218,7 @@ static enum fault spool_work(struct attempt *attempt)
     work->fresh =
         (struct spool_batch){account, work->series, ARENA_ARRAY(call->arena, int64_t, all.count + 1),
                              ARENA_ARRAY(call->arena, struct bytes, all.count + 1), 0};
-    fault = store_spool_find(documents_store(attempt->worker_context->documents), attempt->ns, call->arena,
-                             &all, known, &forgotten);
+    fault = find_known(work, &all, known, &forgotten);
     if (fault)
         return fault;
     struct builder *body = attempt->reply->body;
