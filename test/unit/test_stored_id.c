@@ -195,8 +195,8 @@ static bool is_without(int statement)
 
 static void every_statement_with_an_id_has_its_place_in_the_table(void **state UNUSED)
 {
-    static const char *const calls[] = {"member_write", "owned_write", "subscription_match",
-                                        "sight_since",  "sight_had",   "sight_written"};
+    static const char *const calls[] = {"member_write", "owned_write",   "subscription_match", "sight_since",
+                                        "sight_had",    "sight_written", "thumbnail_note"};
     for (int i = 0; i < STATEMENT_COUNT; i++) {
         const char *sql = statements[i].sql;
         bool has_id = has_word(sql, "id");

@@ -149,6 +149,26 @@ enum fault attachment_upload_publish(struct attempt *attempt, struct blob_upload
     return fault ? fault : claim(attempt, upload);
 }
 
+enum fault attachment_upload_bytes(struct attempt *attempt, struct bytes content,
+                                   struct attachment_upload *upload_r)
+{
+    struct blob_upload *blob;
+    struct sealed_file_keys keys;
+    *upload_r = (struct attachment_upload){0};
+    enum fault fault = attachment_upload_keys(attempt, &keys);
+    if (!fault)
+        fault = blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &keys, &blob);
+    if (fault)
+        return fault;
+    fault = blob_store_write(blob, content);
+    if (!fault)
+        fault = blob_store_seal(blob, &upload_r->digest, &upload_r->size);
+    if (!fault)
+        return attachment_upload_publish(attempt, blob, upload_r);
+    blob_store_abandon(blob);
+    return fault;
+}
+
 static enum fault store(struct attempt *attempt, struct blob_upload *blob)
 {
     enum fault fault = copy(attempt->call->attachment, blob);

@@ -40,6 +40,9 @@ MUST_USE enum fault attachment_upload_seal(struct attempt *attempt, struct blob_
 /* Gives the sealed file its digest, and ends the upload. */
 MUST_USE enum fault attachment_upload_publish(struct attempt *attempt, struct blob_upload *blob,
                                               const struct attachment_upload *upload);
+/* Stores bytes that are in memory, whole; sets their digest and size. */
+MUST_USE enum fault attachment_upload_bytes(struct attempt *attempt, struct bytes content,
+                                            struct attachment_upload *upload_r);
 /* The time of an operation begins when its body is there, as with other bodies, and so does its access: the
  * account, its session or a right may have ended while the body was received.  `fault`: what receiving has
  * refused, which is returned. */

@@ -22,25 +22,6 @@ void put_files_take(struct attempt *attempt, size_t place, struct attachment *at
     attachment->size = (int64_t)attempt->call->files[place].content.size;
 }
 
-static enum fault store_file(struct attempt *attempt, struct bytes content)
-{
-    struct blob_upload *blob;
-    struct attachment_upload upload = {0};
-    struct sealed_file_keys keys;
-    enum fault fault = attachment_upload_keys(attempt, &keys);
-    if (!fault)
-        fault = blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &keys, &blob);
-    if (fault)
-        return fault;
-    fault = blob_store_write(blob, content);
-    if (!fault)
-        fault = blob_store_seal(blob, &upload.digest, &upload.size);
-    if (!fault)
-        return attachment_upload_publish(attempt, blob, &upload);
-    blob_store_abandon(blob);
-    return fault;
-}
-
 static enum fault store_named(struct attempt *attempt, const struct put_file *files)
 {
     const struct call *call = attempt->call;
@@ -51,9 +32,10 @@ static enum fault store_named(struct attempt *attempt, const struct put_file *fi
     enum fault fault = is_large ? attachment_upload_enter(attempt) : FAULT_NONE;
     if (fault)
         return fault;
+    struct attachment_upload stored;
     for (size_t i = 0; i < call->file_count && !fault; i++)
         if (files[i].is_named)
-            fault = store_file(attempt, call->files[i].content);
+            fault = attachment_upload_bytes(attempt, call->files[i].content, &stored);
     if (is_large)
         attachment_upload_leave(attempt);
     return fault;

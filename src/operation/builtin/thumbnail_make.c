@@ -47,28 +47,6 @@ static enum fault refuse(struct attempt *attempt, const struct thumbnails_file *
                                    call->arena, &file->attachment.digest, reason);
 }
 
-static enum fault store_image(struct attempt *attempt, struct bytes image, struct thumbnail_made *made)
-{
-    struct blob_upload *blob;
-    struct attachment_upload upload = {0};
-    struct sealed_file_keys keys;
-    enum fault fault = attachment_upload_keys(attempt, &keys);
-    if (!fault)
-        fault = blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &keys, &blob);
-    if (fault)
-        return fault;
-    fault = blob_store_write(blob, image);
-    if (!fault)
-        fault = blob_store_seal(blob, &upload.digest, &upload.size);
-    if (fault) {
-        blob_store_abandon(blob);
-        return fault;
-    }
-    made->digest = upload.digest;
-    made->size = upload.size;
-    return attachment_upload_publish(attempt, blob, &upload);
-}
-
 /* A decoder that is killed again and again is noted too, else the task would never end. */
 static bool is_final(const struct attempt *attempt, enum thumbnailer_end end)
 {
@@ -101,8 +79,9 @@ enum fault thumbnail_make(struct attempt *attempt, const struct thumbnails_file 
     if (end != THUMBNAILER_MADE)
         return end == THUMBNAILER_KILLED ? FAULT_XTIME : FAULT_BINTERNAL;
     for (size_t i = 0; i < count && !fault; i++) {
-        kept->made[i].thumbnail = wanted[i];
-        fault = store_image(attempt, images[i], &kept->made[i]);
+        struct attachment_upload stored;
+        fault = attachment_upload_bytes(attempt, images[i], &stored);
+        kept->made[i] = (struct thumbnail_made){wanted[i], stored.digest, stored.size};
         kept->count += !fault;
     }
     return fault;

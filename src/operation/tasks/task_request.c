@@ -3,6 +3,7 @@
 
 #include "base/schedule.h"
 #include "document/transaction.h"
+#include "operation/registry.h"
 #include "operation/tasks/task_caller.h"
 #include "operation/tasks/task_wakeup.h"
 
@@ -90,4 +91,27 @@ enum fault task_request_commit(struct attempt *attempt,
         task_wakeup_commit(attempt->worker_context, attempt->ns, call->ns, attempt->transaction);
     transaction_end(attempt->transaction);
     return fault;
+}
+
+static enum fault add_own(struct attempt *attempt, bool *is_any_r)
+{
+    const struct task_request request = {
+        .operation = attempt->operation,
+        .resource = bytes_of(attempt->operation->name),
+        .domain = bytes_of(attempt->operation->name),
+        .longest_ms = 1, /* a task that waits keeps its start, else scans would postpone it */
+        .priority = TASK_PRIORITY_MOST,
+        .is_of_server = true,
+    };
+    struct task_excess excess;
+    *is_any_r = true;
+    return task_request_add(attempt, &request, &excess);
+}
+
+enum fault task_request_own(struct worker_context *worker_context, struct call *call, int ns,
+                            struct bytes operation)
+{
+    struct attempt attempt = {
+        .operation = registry_find(operation), .worker_context = worker_context, .call = call, .ns = ns};
+    return attempt.operation ? task_request_commit(&attempt, add_own) : FAULT_NONE;
 }

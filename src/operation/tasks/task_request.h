@@ -33,6 +33,10 @@ struct task_excess {
 MUST_USE enum fault task_request_commit(struct attempt *attempt,
                                         enum fault (*add)(struct attempt *attempt, bool *is_any_r));
 
+/* For scans: the server's own task of this operation, without an argument, soon; one at most waits. */
+MUST_USE enum fault task_request_own(struct worker_context *worker_context, struct call *call, int ns,
+                                     struct bytes operation);
+
 /* Schedules it in the attempt's transaction.  FAULT_ALIMIT: over the limit in `excess_r`. */
 MUST_USE enum fault task_request_add(struct attempt *attempt, const struct task_request *request,
                                      struct task_excess *excess_r);

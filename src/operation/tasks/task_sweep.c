@@ -1,7 +1,6 @@
 /* task_sweep: the document is read from the cache, so a scan with nothing to do costs no query. */
 #include "operation/tasks/task_sweep.h"
 
-#include "operation/registry.h"
 #include "operation/tasks/task_request.h"
 
 struct document_name task_sweep_name(void)
@@ -28,30 +27,12 @@ static enum fault is_due(struct worker_context *worker_context, struct call *cal
     return FAULT_NONE;
 }
 
-static enum fault add(struct attempt *attempt, bool *is_any_r)
-{
-    const struct task_request request = {
-        .operation = attempt->operation,
-        .resource = BYTES(TASK_SWEEP_OPERATION),
-        .domain = BYTES(TASK_SWEEP_OPERATION),
-        .longest_ms = 1, /* a task that waits keeps its start, else scans would postpone it */
-        .priority = TASK_PRIORITY_MOST,
-        .is_of_server = true,
-    };
-    struct task_excess excess;
-    *is_any_r = true;
-    return task_request_add(attempt, &request, &excess);
-}
-
 enum fault task_sweep(struct worker_context *worker_context, struct call *call, int ns)
 {
-    struct attempt attempt = {.operation = registry_find(BYTES(TASK_SWEEP_OPERATION)),
-                              .worker_context = worker_context,
-                              .call = call,
-                              .ns = ns};
     bool is_wanted = false;
-    if (!call->accounts.is_on || !attempt.operation)
+    if (!call->accounts.is_on)
         return FAULT_NONE;
     enum fault fault = is_due(worker_context, call, ns, &is_wanted);
-    return fault || !is_wanted ? fault : task_request_commit(&attempt, add);
+    return fault || !is_wanted ? fault
+                               : task_request_own(worker_context, call, ns, BYTES(TASK_SWEEP_OPERATION));
 }
