@@ -17,6 +17,8 @@
 #ifndef STAMPD_EDGE_BLOB_STORE_H
 #define STAMPD_EDGE_BLOB_STORE_H
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/bytes.h"
@@ -27,6 +29,10 @@ enum { BLOB_DIGEST = 32, BLOB_NO_GROUP = -1 };
 struct blob_digest {
     unsigned char bytes[BLOB_DIGEST];
 };
+static inline bool blob_digest_equal(const struct blob_digest *one, const struct blob_digest *other)
+{
+    return memcmp(one->bytes, other->bytes, BLOB_DIGEST) == 0;
+}
 
 struct blob_store;
 /* Touches no file; the directory need not exist yet. */

@@ -5,6 +5,7 @@
 #include <linux/audit.h>
 #include <linux/close_range.h>
 #include <linux/filter.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -31,11 +32,16 @@ static bool limit(int resource, int64_t most, int64_t last)
 #define REFUSE(name)                                                                                         \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                                   \
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+/* Allowed only where the low half of the first argument passes the test.  Five steps. */
+#define ONLY(name, test, value)                                                                              \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD(args[0]),                                    \
+        BPF_JUMP(BPF_JMP | (test) | BPF_K, (value), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),     \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 #define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, member))
 
 static bool filter(void)
 {
-    static struct sock_filter steps[] = {
+    struct sock_filter steps[] = {
         LOAD(arch),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
@@ -54,6 +60,9 @@ static bool filter(void)
         REFUSE(symlink),
         REFUSE(chmod),
         REFUSE(chown),
+        REFUSE(lchown),
+        REFUSE(rmdir),
+        REFUSE(mknod),
 #endif
         REFUSE(execve),
         REFUSE(execveat),
@@ -68,8 +77,21 @@ static bool filter(void)
         REFUSE(process_vm_writev),
         REFUSE(kill),
         REFUSE(tkill),
+        REFUSE(rt_sigqueueinfo),
+        REFUSE(rt_tgsigqueueinfo),
+        REFUSE(pidfd_open),
+        REFUSE(pidfd_send_signal),
+        REFUSE(pidfd_getfd),
+        REFUSE(process_madvise),
+        REFUSE(userfaultfd),
         REFUSE(unlinkat),
+        REFUSE(renameat),
         REFUSE(renameat2),
+        REFUSE(mknodat),
+        REFUSE(utimensat),
+        REFUSE(setxattr),
+        REFUSE(lsetxattr),
+        REFUSE(removexattr),
         REFUSE(mkdirat),
         REFUSE(linkat),
         REFUSE(symlinkat),
@@ -87,6 +109,12 @@ static bool filter(void)
         REFUSE(openat2),
         REFUSE(open_by_handle_at),
         REFUSE(openat),
+        /* Threads, no processes.  The flags of clone3 are in memory: without it libc calls clone. */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        ONLY(clone, BPF_JSET, CLONE_THREAD),
+        ONLY(tgkill, BPF_JEQ, (uint32_t)getpid()), /* abort() */
+        ONLY(prlimit64, BPF_JEQ, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     const struct sock_fprog program = {COUNT_OF(steps), steps};

@@ -75,16 +75,17 @@ const struct sealing_block_cipher *sealing_ciphers_block(const unsigned char key
 
 /* --- the others --- */
 
+static EVP_CIPHER_CTX *gcm_context; /* has the key of the last text */
+
 EVP_CIPHER_CTX *sealing_ciphers_gcm(void)
 {
-    static EVP_CIPHER_CTX *context;
     static const EVP_CIPHER *gcm;
-    if (!context) {
-        context = EVP_CIPHER_CTX_new();
-        crypto_must(context &&
-                    EVP_CipherInit_ex2(context, fetch(&gcm, "AES-256-GCM"), NULL, NULL, 1, NULL) == 1);
+    if (!gcm_context) {
+        gcm_context = EVP_CIPHER_CTX_new();
+        crypto_must(gcm_context &&
+                    EVP_CipherInit_ex2(gcm_context, fetch(&gcm, "AES-256-GCM"), NULL, NULL, 1, NULL) == 1);
     }
-    return context;
+    return gcm_context;
 }
 
 static struct kept_cipher names[2][KEPT];
@@ -113,4 +114,6 @@ void sealing_forget(void)
     OPENSSL_cleanse(block_ciphers, sizeof block_ciphers);
     EVP_CIPHER_CTX_free(copied);
     copied = NULL;
+    EVP_CIPHER_CTX_free(gcm_context);
+    gcm_context = NULL;
 }

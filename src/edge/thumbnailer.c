@@ -15,6 +15,7 @@
 #include "base/builder.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "edge/picture.h"
 
 enum {
@@ -148,7 +149,7 @@ bool thumbnailer_feed(void *context, struct bytes piece)
         if (put > 0)
             piece = (struct bytes){piece.data + put, piece.size - (size_t)put};
         else if (put < 0 && errno == EAGAIN ? !await(thumbnailer, thumbnailer->in, POLLOUT) : errno != EINTR)
-            shut(&thumbnailer->in); /* it has ended, or is late: its status says which */
+            shut(&thumbnailer->in); /* it has ended, or is late: thumbnailer_finish finds out which */
     }
     return thumbnailer->in >= 0;
 }
@@ -230,7 +231,7 @@ static enum thumbnailer_end judge(int status, bool is_late, const char **reason_
     }
     if (WIFEXITED(status))
         return judge_exit(WEXITSTATUS(status), reason_r);
-    if (WTERMSIG(status) == SIGKILL) {
+    if (WTERMSIG(status) == SIGKILL || stop_ends(WTERMSIG(status))) {
         *reason_r = "the decoder was killed";
         return THUMBNAILER_KILLED;
     }

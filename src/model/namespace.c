@@ -417,7 +417,8 @@ const char *namespace_refuse_content(struct arena *arena, struct bytes before, s
             return members[i].expected ? members[i].expected : "Only stampctl changes it.";
     }
     *member_r = "accounts";
-    return namespace_refuse_change(arena, NO_BYTES, after);
+    return namespace_refuse_change(arena, NO_BYTES, before) ? NULL
+                                                            : namespace_refuse_change(arena, NO_BYTES, after);
 }
 
 const char *namespace_refuse_change(struct arena *arena, struct bytes before, struct bytes after)

@@ -162,7 +162,7 @@ static bool is_made_of(const struct thumbnails_file *file, const struct schema_t
                        const struct thumbnails_file *image)
 {
     return file->is_marked && file->width == thumbnail->width && file->height == thumbnail->height &&
-           memcmp(file->of.bytes, image->attachment.digest.bytes, BLOB_DIGEST) == 0;
+           blob_digest_equal(&file->of, &image->attachment.digest);
 }
 
 size_t thumbnails_missing(struct arena *arena, const struct schema_class *class,

@@ -26,10 +26,12 @@ size_t commit_verdict_flag_listed(struct commit *commit, const struct data_keys 
     size_t flagged = 0;
     for (const struct json *entry = list->first; entry; entry = entry->next) {
         const struct json *class = entry->first, *id = class ? class->next : NULL;
-        for (size_t i = 0; id && i < commit->count; i++) {
+        struct bytes name = id ? id->value : NO_BYTES;
+        if (!id || !data_keys_open_id(keys, arena, class->value, &name))
+            continue;
+        for (size_t i = 0; i < commit->count; i++) {
             const struct header *header = &commit->documents[i].base->header;
-            if (bytes_equal(header->class, class->value) &&
-                bytes_equal(data_keys_seal_id(keys, arena, header->class, header->id), id->value)) {
+            if (bytes_equal(header->class, class->value) && bytes_equal(header->id, name)) {
                 commit->documents[i].moved = true;
                 flagged++;
             }

@@ -229,33 +229,34 @@ enum fault store_tasks_claim(struct store *store, int ns, struct arena *arena, s
 
 /* --- external workers --- */
 
-static void add_take_params(struct pg_params *params, const struct task_take *take)
+static void add_take_params(struct pg_params *params, const struct task_take *take, int64_t now)
 {
     pg_params_add_i32(params, take->queue);
     pg_params_add_text(params, take->domain);
     pg_params_add_i32(params, (int32_t)take->most);
-    pg_params_add_i64(params, stamp_now());
+    pg_params_add_i64(params, now);
     pg_params_add_i64(params, take->claim);
     pg_params_add_text(params, take->holder);
     pg_params_add_i64(params, take->until);
 }
 
-static void add_queue(struct pg_params *params, struct arena *arena, const struct task_take *take)
+static void add_queue(struct pg_params *params, struct arena *arena, const struct task_take *take,
+                      int64_t now)
 {
     pg_params_start(params, arena);
     pg_params_add_i32(params, take->queue);
-    pg_params_add_i64(params, stamp_now());
+    pg_params_add_i64(params, now);
 }
 
 /* A worker that was given as many as it wanted comes again at once. */
 static enum fault read_next(struct store *store, int ns, struct arena *arena, const struct task_take *take,
-                            struct task_taken *taken)
+                            int64_t now, struct task_taken *taken)
 {
     struct pg_params params;
     struct pg_result *row;
     if ((int64_t)taken->count >= take->most)
         return FAULT_NONE;
-    add_queue(&params, arena, take);
+    add_queue(&params, arena, take, now);
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_UPCOMING, &params, &row);
     taken->next = fault ? 0 : pg_get_i64(row, 0, 0);
     return taken->count ? FAULT_NONE : fault; /* the claimed tasks must run */
@@ -268,6 +269,7 @@ enum fault store_tasks_take(struct store *store, int ns, struct arena *arena, co
     struct pg *pg;
     struct pg_verdict verdict;
     struct pg_params params, of_late;
+    const int64_t now = stamp_now(); /* of all three: what starts between two is found by one of them */
     enum fault fault = store_connect(store, ns);
     if (!fault)
         fault = store_use(store, ns, &pg);
@@ -276,8 +278,8 @@ enum fault store_tasks_take(struct store *store, int ns, struct arena *arena, co
     if (fault)
         return fault;
     pg_params_start(&params, arena);
-    add_take_params(&params, take);
-    add_queue(&of_late, arena, take);
+    add_take_params(&params, take, now);
+    add_queue(&of_late, arena, take, now);
     pg_pipeline_add(pg, &statements[STATEMENT_TASK_TAKE], &params);
     pg_pipeline_add(pg, &statements[STATEMENT_TASK_LATE], &of_late);
     pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
@@ -295,7 +297,7 @@ enum fault store_tasks_take(struct store *store, int ns, struct arena *arena, co
         taken_r->tasks[row] = read_claimed(rows, row, take->claim);
         fault = open_task(store, ns, arena, &taken_r->tasks[row]);
     }
-    return fault ? fault : read_next(store, ns, arena, take, taken_r);
+    return fault ? fault : read_next(store, ns, arena, take, now, taken_r);
 }
 
 static void add_fence(struct pg_params *params, const struct task_fence *fence)

@@ -247,6 +247,18 @@ def sweep(stack, ns='lab'):
     return len(tasks(stack, ns)) - before
 
 
+def test_a_client_does_not_write_the_servers_mark(stack, photo):
+    attach(stack, photo, 'one')
+    assert run(stack) == ['done']
+    mark = items(stack, photo)['one~small']['mime']
+    copied = fetch(stack, f'Photo/{photo}/file/one~small').content
+    attach(stack, photo, 'one~copy', copied, mark)
+    assert items(stack, photo)['one~copy']['mime'] == 'image/webp', 'and the file is there'
+    stack.put('lab', {'c': 'Photo', 'id': photo, 'items': [{'c': 'P', 'k': 'two~copy', 'j': {'sha': sha(copied), 'mime': mark}}]})
+    assert items(stack, photo)['two~copy']['mime'] == 'image/webp'
+    assert run(stack) == ['done'] and set(items(stack, photo)) >= {'one~copy', 'two~copy', 'one~small'}
+
+
 # --- what is no image ---
 
 HOSTILE = [
@@ -303,9 +315,10 @@ def test_a_decoder_that_crashes_fails_this_image_only(stack, photo, own_program,
     assert stack.worker_pids() == pids, 'the worker is the same'
 
 
-def test_a_decoder_that_is_killed_is_tried_again(stack, photo, own_program):
-    own_program('kill -KILL $$')
-    content = png(11, 12)
+@pytest.mark.parametrize('signal', ['KILL', 'TERM', 'INT'])
+def test_a_decoder_that_is_killed_is_tried_again(stack, photo, own_program, signal):
+    own_program(f'kill -{signal} $$')
+    content = png(11, 12, colour=(len(signal), ord(signal[0]), 9))
     attach(stack, photo, 'one', content)
     taskid, = tasks(stack)
     assert attempt(stack, taskid)['result'] == 'failed' and reason(stack, content) is None

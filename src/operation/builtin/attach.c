@@ -169,11 +169,6 @@ static enum fault refuse(const struct reader *reader, const struct json *item, c
     return fault;
 }
 
-static bool is_same(const struct blob_digest *a, const struct blob_digest *b)
-{
-    return memcmp(a->bytes, b->bytes, BLOB_DIGEST) == 0;
-}
-
 /* An attachment of the document as the caller sees it, before the change; false: it sees none of this key. */
 static enum fault find_shown(struct attempt *attempt, const struct document *document, struct bytes key,
                              struct attachment *found_r, bool *is_found_r)
@@ -197,7 +192,8 @@ static enum fault find_source(struct attempt *attempt, const struct attach *atta
     enum fault fault = transaction_consult(attempt->transaction, attach->source, &document);
     if (!fault)
         fault = find_shown(attempt, document, attach->source_key, found_r, is_found_r);
-    *is_found_r = *is_found_r && (!attach->has_digest || is_same(&found_r->digest, &attach->digest));
+    *is_found_r =
+        *is_found_r && (!attach->has_digest || blob_digest_equal(&found_r->digest, &attach->digest));
     if (*is_found_r)
         found_r->mime = thumbnails_plain_mime(found_r->mime); /* elsewhere it is a file as any other */
     return fault;
@@ -245,7 +241,7 @@ enum fault attach_set(struct attempt *attempt, const struct reader *reader, stru
         fault = find_source(attempt, attach, &found, &is_found);
     } else {
         fault = find_shown(attempt, draft_base(draft), attach->key, &found, &is_found);
-        is_found = is_found && is_same(&found.digest, &attach->digest);
+        is_found = is_found && blob_digest_equal(&found.digest, &attach->digest);
         if (!fault && !is_found && attach->is_sent_back)
             return reader_wrong(reader, item, "c", ITEM_RESERVED);
         if (!fault && !is_found)
@@ -254,7 +250,7 @@ enum fault attach_set(struct attempt *attempt, const struct reader *reader, stru
     if (fault || !is_found)
         return fault ? fault : refuse(reader, item, attach);
     if (attach->mime.data && !attach->is_sent_back)
-        found.mime = attach->mime;
+        found.mime = thumbnails_plain_mime(attach->mime); /* the mark is the server's */
     draft_set_attachment(draft, attach->key, &found);
     return FAULT_NONE;
 }

@@ -9,6 +9,7 @@
 #include "edge/blob_store.h"
 #include "model/attachment.h"
 #include "model/stamp.h"
+#include "model/thumbnails.h"
 #include "operation/builtin/attachment_head.h"
 #include "operation/builtin/attachment_upload.h"
 #include "operation/builtin/change.h"
@@ -247,7 +248,9 @@ enum fault attachment_put_work(struct attempt *attempt)
     char sha[BLOB_HEX + 1];
     blob_store_write_digest(&upload->digest, sha);
     const struct attachment attachment = {
-        .mime = call->attachment->mime.size ? call->attachment->mime : BYTES("application/octet-stream"),
+        .mime = call->attachment->mime.size
+                    ? thumbnails_plain_mime(call->attachment->mime) /* the server's mark */
+                    : BYTES("application/octet-stream"),
         .size = upload->size,
         .digest = upload->digest,
     };

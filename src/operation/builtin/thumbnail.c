@@ -121,17 +121,12 @@ static enum fault note(struct attempt *attempt, const struct document *document,
 
 /* --- one image ------------------------------------------------------------------------------------- */
 
-static bool is_same(const struct blob_digest *one, const struct blob_digest *other)
-{
-    return memcmp(one->bytes, other->bytes, BLOB_DIGEST) == 0;
-}
-
 /* An earlier try of this cycle may have made them. */
 static enum fault make(struct attempt *attempt, const struct thumbnail_plan *plan)
 {
     struct thumbnail_kept *kept = attempt->kept;
-    bool is_there =
-        kept && is_same(&kept->image, &plan->due->attachment.digest) && kept->count == plan->missing_count;
+    bool is_there = kept && blob_digest_equal(&kept->image, &plan->due->attachment.digest) &&
+                    kept->count == plan->missing_count;
     for (size_t i = 0; is_there && i < kept->count; i++)
         is_there = bytes_equal(kept->made[i].thumbnail->name, plan->missing[i]->name) &&
                    kept->made[i].thumbnail->width == plan->missing[i]->width &&
@@ -165,7 +160,8 @@ static int64_t attach(struct attempt *attempt, const struct thumbnail_plan *plan
     int64_t attached = 0;
     for (size_t i = 0; i < list.count; i++) {
         const struct thumbnails_file *file = &list.files[i];
-        if (!bytes_equal(file->key, plan->due->key) || !is_same(&file->attachment.digest, &kept->image))
+        if (!bytes_equal(file->key, plan->due->key) ||
+            !blob_digest_equal(&file->attachment.digest, &kept->image))
             continue;
         size_t count = thumbnails_missing(arena, plan->class, &list, file, key_most(attempt), missing);
         for (size_t k = 0; k < count; k++) {

@@ -12,14 +12,19 @@ _Static_assert((int)THUMBNAILER_BOXES_MOST == (int)SCHEMA_THUMBNAILS_MOST, "all 
 
 enum {
     WALL_FACTOR = 5, /* on a busy machine the decoder waits for a processor */
-    KILLS_MOST = 3,  /* attempts after which the image is to blame */
+    KILLS_MOST = 3,  /* the attempt at which a kill is noted as the reason */
 };
+
+static int64_t wall_ms(const struct attempt *attempt)
+{
+    return attempt->worker_context->settings->limit_thumbnail_s * 1000 * WALL_FACTOR;
+}
 
 static struct thumbnailer_job plan(const struct attempt *attempt,
                                    const struct schema_thumbnail *const *wanted, size_t count)
 {
     const struct settings *settings = attempt->worker_context->settings;
-    int64_t wall_ms = settings->limit_thumbnail_s * 1000 * WALL_FACTOR;
+    int64_t most_ms = wall_ms(attempt);
     int64_t left_ms = attempt->call->deadline_ms - clock_monotonic_ms();
     struct thumbnailer_job job = {
         .program = settings->thumbnail_program,
@@ -27,7 +32,7 @@ static struct thumbnailer_job plan(const struct attempt *attempt,
         .pixels_most = settings->limit_thumbnail_pixels,
         .memory_mb = settings->limit_thumbnail_memory_mb,
         .cpu_s = settings->limit_thumbnail_s,
-        .wall_ms = left_ms < wall_ms ? left_ms : wall_ms,
+        .wall_ms = left_ms < most_ms ? left_ms : most_ms,
         .box_count = count,
     };
     for (size_t i = 0; i < count; i++)
@@ -47,12 +52,14 @@ static enum fault refuse(struct attempt *attempt, const struct thumbnails_file *
                                    call->arena, &file->attachment.digest, reason);
 }
 
-/* A decoder that is killed again and again is noted too, else the task would never end. */
-static bool is_final(const struct attempt *attempt, enum thumbnailer_end end)
+/* A decoder that is killed again and again is noted too, else the task would never end; not one that had less
+ * than its time, as the task's own was over. */
+static bool is_final(const struct attempt *attempt, const struct thumbnailer_job *job,
+                     enum thumbnailer_end end)
 {
     const struct task *task = attempt->call->task;
-    return end == THUMBNAILER_REFUSED ||
-           (end == THUMBNAILER_KILLED && task && task->attempt + 1 >= KILLS_MOST);
+    return end == THUMBNAILER_REFUSED || (end == THUMBNAILER_KILLED && job->wall_ms >= wall_ms(attempt) &&
+                                          task && task->attempt + 1 >= KILLS_MOST);
 }
 
 enum fault thumbnail_make(struct attempt *attempt, const struct thumbnails_file *file,
@@ -74,7 +81,7 @@ enum fault thumbnail_make(struct attempt *attempt, const struct thumbnails_file 
         return fault;
     }
     enum thumbnailer_end end = thumbnailer_finish(thumbnailer, images, &reason);
-    if (is_final(attempt, end))
+    if (is_final(attempt, &job, end))
         return refuse(attempt, file, reason, kept);
     if (end != THUMBNAILER_MADE)
         return end == THUMBNAILER_KILLED ? FAULT_XTIME : FAULT_BINTERNAL;
