@@ -161,7 +161,7 @@ def test_workers_that_die_lose_no_document(stack, control, tmp_path):
     whole = control('dump').out
     running = start(stack, '--parallel', 2, '--output', tmp_path / 'lines')
     for _ in range(3):
-        stack.kill_worker(stack.worker_pids()[0])
+        stack.kill_worker()
         wait_until(lambda: len(stack.worker_pids()) >= STACK['workers'], what='the successor')
     out, error = running.communicate(timeout=60)
     assert running.returncode == 0, (out, error)

@@ -222,11 +222,17 @@ def test_a_manager_waits_and_counts_no_failure(demo, state):
         demo.step('queue', 'stop', 'now')
 
 
+def write_past_checks(stack, code, **members):
+    conf = stack.get('z', ('Namespace', code), admin=True)['items'][0]['j']
+    stack.write_configuration(code, 'Conf', json.dumps({**conf, **members}, separators=(',', ':'), ensure_ascii=False))
+
+
 @pytest.mark.parametrize('state', ['readonly', 2, None, 7, -1, 1.5, True, [], {}])
 def test_a_malformed_state_is_closed_to_all_but_the_administrator(demo, state):
     """Of a namespace and of z; each worker says so once."""
-    for own, z in ((state, ON), (ON, state)):
-        set_states(demo, own, z)
+    for code in ('demo', 'z'):
+        set_states(demo)
+        write_past_checks(demo, code, state=state)
         for path in PATHS:
             assert code_of(ask(demo, 'demo', path, False)) == 'OOFF', path
             assert code_of(ask(demo, 'demo', path, True)) is None, path
@@ -240,7 +246,7 @@ def test_malformed_configuration_of_z(demo):
     """A text that is no object: closed, until it is repaired with psql or the operation put."""
     conf = demo.get('z', ('Namespace', 'z'), admin=True)['items'][0]['j']
     try:
-        demo.put('z', {'c': 'Namespace', 'id': 'z', 'items': [{'c': 'Conf', 'j': [1]}]}, admin=True)
+        demo.write_configuration('z', 'Conf', '[1]')
         assert code_of(ask(demo, 'demo', 'get', False)) == 'OOFF' and code_of(ask(demo, 'demo', 'put', True)) is None
         demo.put('z', {'c': 'Namespace', 'id': 'z', 'delete': True}, admin=True)
         assert code_of(ask(demo, 'demo', 'put', False)) is None, 'without a document it is on'
@@ -271,7 +277,7 @@ def test_clients_get_label_theme_and_options(demo):
     conf = demo.get('z', ('Namespace', 'demo'), admin=True)['items'][0]['j']
 
     def told(state=ON, **more):
-        demo.put('z', {'c': 'Namespace', 'id': 'demo', 'items': [{'c': 'Conf', 'j': {**conf, 'state': state, **more}}]}, admin=True)
+        demo.write_configuration('demo', 'Conf', json.dumps({**conf, 'state': state, **more}, separators=(',', ':'), ensure_ascii=False))
         answer = demo.ping('demo').json()
         assert answer['state'] == state
         return {name: value for name, value in answer.items() if name in more}
