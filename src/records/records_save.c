@@ -29,6 +29,15 @@ static void place_of(const struct records *records, int space, struct bytes key,
     crypto_sha256(key, place_r + RECORDS_CODE_MOST);
 }
 
+/* The value whose first key the listed one is; NULL: there is none. */
+static struct value_piece *value_under(struct records *records, const struct key_piece *listed)
+{
+    uint32_t key = records_find(records, (int)(listed->place >> 16), records_key_text(listed));
+    uint32_t piece = key ? records_key(records, key)->value : 0;
+    struct value_piece *value = piece ? records_value(records, piece) : NULL;
+    return value && value->keys == key ? value : NULL;
+}
+
 /* What the disk is to have: for each key its place, eight bytes of size, and the text; size UINT64_MAX: none.
  * Returns the number up to which all is there then; 0: the records are busy. */
 static uint64_t collect(struct records *records, struct builder *texts)
@@ -46,6 +55,9 @@ static uint64_t collect(struct records *records, struct builder *texts)
         if (own != last && (keys >= KEYS_MOST || texts->size >= BYTES_MOST))
             break; /* a change is written whole */
         last = own;
+        const struct value_piece *value = value_under(records, key);
+        if (value && records_is_away(value))
+            continue; /* an entry before this one has written the same, and the disk alone has it now */
         place_of(records, space, records_key_text(key), (unsigned char *)builder_reserve(texts, PLACE_BYTES));
         texts->size += PLACE_BYTES;
         records_saved_write(records, space, records_key_text(key), texts);
@@ -78,10 +90,8 @@ static const char *put_all(struct disk_table *disk, struct bytes texts)
 /* What was written of the record is still what it is: its content may be given up. */
 static void note_key_saved(struct records *records, const struct key_piece *listed)
 {
-    uint32_t key = records_find(records, (int)(listed->place >> 16), records_key_text(listed));
-    uint32_t piece = key ? records_key(records, key)->value : 0;
-    struct value_piece *value = piece ? records_value(records, piece) : NULL;
-    if (value && value->keys == key && records_is_apart(value) && records_state_of(value) == VALUE_WRITTEN)
+    struct value_piece *value = value_under(records, listed);
+    if (value && records_is_apart(value) && records_state_of(value) == VALUE_WRITTEN)
         records_set_state(records, value, VALUE_SAVED);
 }
 
