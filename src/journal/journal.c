@@ -22,7 +22,7 @@
 #include "records/records_changes.h"
 #include "records/records_save.h"
 
-/* A listener learns of a change so much later at most. */
+/* A listener is sent a change so much later at most. */
 enum { PROBLEM_BYTES = 600, TICK_MS = RECORDS_CHANGES_STEP_MS };
 
 struct journal {

@@ -85,6 +85,8 @@ static void read_changes(struct journal_listener *listener, struct records *reco
         note_read(listener, (struct bytes){read.data, read.size});
     } while (end == RECORDS_CHANGES_MORE);
     builder_free(&read);
+    if (end == RECORDS_CHANGES_LOST)
+        suspect(listener, records); /* the position is also behind what has changed since the first look */
     for (size_t i = 0; i < listener->count && end != RECORDS_CHANGES_BUSY; i++) {
         struct journal_listened *one = &listener->list[i];
         one->is_due |= one->is_suspect && end == RECORDS_CHANGES_LOST;
@@ -103,6 +105,14 @@ bool journal_listener_has_news(struct journal_listener *listener, struct records
         listener->position = position;
     for (size_t i = 0; i < listener->count; i++)
         if (listener->list[i].is_due)
+            return true;
+    return false;
+}
+
+bool journal_listener_is_behind(const struct journal_listener *listener)
+{
+    for (size_t i = 0; i < listener->count; i++)
+        if (listener->list[i].is_suspect)
             return true;
     return false;
 }

@@ -33,6 +33,8 @@ void journal_listener_add(struct journal_listener *listener, struct bytes key, u
                           const struct records_found *found);
 /* Looks which keys of the namespace have changed.  True: some have, and are to be reported. */
 bool journal_listener_has_news(struct journal_listener *listener, struct records *records, struct bytes ns);
+/* Has a mark moved whose change was not read, as the records were busy? */
+bool journal_listener_is_behind(const struct journal_listener *listener);
 /* Reports them, as long as `out` has less than `most` bytes.  True: all of them. */
 bool journal_listener_report(struct journal_listener *listener, uint64_t timestamp, size_t most,
                              struct builder *out);

@@ -256,13 +256,14 @@ bool journal_run_report(struct journal_session *session, size_t most, struct bui
 {
     struct records_answer answer;
     if (!journal_listener_has_news(&session->listener, session->records, session->caller.ns))
-        return true;
+        return !journal_listener_is_behind(&session->listener);
     if (out->size >= most) /* admission counts a request: not for a listener that cannot be sent anything */
         return false;
     if (records_state_admit(session->records, session->caller.ns, false,
                             session->settings->record_state_s * 1000, &answer) != RECORDS_ADMITTED)
         return false;
-    return journal_listener_report(&session->listener, now_us(), most, out);
+    return journal_listener_report(&session->listener, now_us(), most, out) &&
+           !journal_listener_is_behind(&session->listener);
 }
 
 /* --- many --- */

@@ -27,11 +27,10 @@ static enum fault wait_until(struct attempt *attempt, struct long_poll *poll, in
         if (context->is_wanted(context, STEP_MS))
             return FAULT_NONE;
         is_over = clock_monotonic_ms() >= end_ms;
-        if (is_over)
-            poll->pauses_ms = 0;
-        else if (poll->is_worth_a_look(poll->context))
+        if (!is_over && poll->is_worth_a_look(poll->context))
             fault = poll->look(poll->context, &is_over);
     }
+    poll->pauses_ms = 0;
     return fault;
 }
 

@@ -5,7 +5,7 @@
  * that wait for records, one namespace, and one client, may have half.  A request that may not wait is
  * answered at once, and its client comes again after a pause.
  *
- * What the caller may do may change meanwhile: `look` judges it anew (access_renew) before it returns
+ * What the caller may do may change meanwhile: `look` judges it again (access_renew) before it returns
  * anything. */
 #ifndef STAMPD_OPERATION_LONG_POLL_H
 #define STAMPD_OPERATION_LONG_POLL_H
@@ -18,7 +18,7 @@ struct long_poll {
     uint64_t queue;    /* of tasks: 1 + its place (task_counts.h), for metrics */
     int64_t wait_ms;   /* as long as the client wants, at most as the settings allow; 0: not at all */
     int64_t processes; /* that may wait at once */
-    int64_t pauses_ms; /* out: when it makes sense to come again: 0: it has waited as long as it wanted */
+    int64_t pauses_ms; /* out: when to come again; 0: it has waited to the end, or has found something */
     void *context;
     /* Called every hundredth of a second: could there be something?  Looks at shared memory only. */
     bool (*is_worth_a_look)(void *context);

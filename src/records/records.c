@@ -45,6 +45,9 @@ static enum records_outcome bring(struct records *records, uint32_t value,
     }
     struct bytes content = records->read.content;
     if (!content.data) {
+        if (records->read.problem) /* not before: of another version it would be none */
+            log_often(LOG_LEVEL_WARNING, "records-read", "the content of a record on disk is not read: %s",
+                      records->read.problem);
         records_describe(records, value, command->key, false, found_r);
         return RECORDS_NOT_READ;
     }

@@ -168,6 +168,7 @@ struct room_read {
     bool has_ended;         /* with a content that fits, or without */
     struct builder text;    /* of the disk */
     struct bytes content;   /* part of it; without data: there is none that fits */
+    const char *problem;    /* then: why, if nothing was logged yet */
 };
 
 struct records {

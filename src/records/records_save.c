@@ -29,12 +29,22 @@ static void place_of(const struct records *records, int space, struct bytes key,
     crypto_sha256(key, place_r + RECORDS_CODE_MOST);
 }
 
+/* The value whose first key the listed one is; NULL: there is none. */
+static struct value_piece *value_under(struct records *records, const struct key_piece *listed)
+{
+    uint32_t key = records_find(records, (int)(listed->place >> 16), records_key_text(listed));
+    uint32_t piece = key ? records_key(records, key)->value : 0;
+    struct value_piece *value = piece ? records_value(records, piece) : NULL;
+    return value && value->keys == key ? value : NULL;
+}
+
 /* What the disk is to have: for each key its place, eight bytes of size, and the text; size UINT64_MAX: none.
  * Returns the number up to which all is there then; 0: the records are busy. */
 static uint64_t collect(struct records *records, struct builder *texts)
 {
     struct records_head *head = records->head;
     uint64_t last = 0;
+    bool has_removed = false;
     builder_clear(texts, KEPT_BYTES);
     if (!records_enter(records))
         return 0;
@@ -43,15 +53,20 @@ static uint64_t collect(struct records *records, struct builder *texts)
         struct key_piece *key = records_key(records, piece);
         int space = (int)(key->place >> 16);
         uint64_t own = undo_long(records_number_of(key));
-        if (own != last && (keys >= KEYS_MOST || texts->size >= BYTES_MOST))
-            break; /* a change is written whole */
+        if (own != last && !has_removed && (keys >= KEYS_MOST || texts->size >= BYTES_MOST))
+            break; /* a change is written whole; a record that has gone may be under a key further on */
         last = own;
+        const struct value_piece *value = value_under(records, key);
+        if (value && records_is_away(value))
+            continue; /* an entry before this one has written the same, and the disk alone has it now */
         place_of(records, space, records_key_text(key), (unsigned char *)builder_reserve(texts, PLACE_BYTES));
         texts->size += PLACE_BYTES;
+        size_t start = texts->size;
         records_saved_write(records, space, records_key_text(key), texts);
+        has_removed = has_removed || bytes_get_u64((const unsigned char *)texts->data + start) == UINT64_MAX;
+        records_commit(records); /* each by itself: the notes of one change are bounded */
     }
     uint64_t number = piece ? last : undo_long(head->save_number);
-    records_commit(records);
     records_leave(records);
     return number;
 }
@@ -78,10 +93,8 @@ static const char *put_all(struct disk_table *disk, struct bytes texts)
 /* What was written of the record is still what it is: its content may be given up. */
 static void note_key_saved(struct records *records, const struct key_piece *listed)
 {
-    uint32_t key = records_find(records, (int)(listed->place >> 16), records_key_text(listed));
-    uint32_t piece = key ? records_key(records, key)->value : 0;
-    struct value_piece *value = piece ? records_value(records, piece) : NULL;
-    if (value && value->keys == key && records_is_apart(value) && records_state_of(value) == VALUE_WRITTEN)
+    struct value_piece *value = value_under(records, listed);
+    if (value && records_is_apart(value) && records_state_of(value) == VALUE_WRITTEN)
         records_set_state(records, value, VALUE_SAVED);
 }
 
@@ -143,23 +156,23 @@ static const char *write_all(struct records *records, struct disk_table *disk)
 }
 
 /* True: something was saved, by whomever.  LMDB would wait for a process that is stopped as long as it is; so
- * there is a lock before it whose wait ends. */
+ * there is a lock before it whose wait ends.  To open the disk is to write too. */
 static bool save_some(struct records *records, uint64_t number)
 {
-    struct disk_table *disk = own_disk(records);
     const char *error = NULL;
-    if (!disk)
-        return false;
+    bool is_open = true;
     if (robust_lock_take(&records->head->save_lock, SAVE_BUSY_MS) == ROBUST_LOCK_REFUSED)
         error = "a process that does not run has the right to write";
     else {
-        if (atomic_load(&records->head->saved) < number) /* else another process has, meanwhile */
+        struct disk_table *disk = own_disk(records);
+        is_open = disk != NULL;
+        if (is_open && atomic_load(&records->head->saved) < number) /* else another process has, meanwhile */
             error = write_all(records, disk);
         robust_lock_release(&records->head->save_lock);
     }
     if (error)
         log_often(LOG_LEVEL_WARNING, "records-save", "records are not saved: %s", error);
-    return !error;
+    return is_open && !error;
 }
 
 bool records_save(struct records *records, uint64_t number)
@@ -183,6 +196,21 @@ void records_save_rest(struct records *records)
 
 /* --- back --- */
 
+/* Reading waits for no writer, but for the first time in a process. */
+static struct disk_table *disk_to_read(struct records *records)
+{
+    if (records->disk && disk_table_is_own(records->disk))
+        return records->disk;
+    if (robust_lock_take(&records->head->save_lock, SAVE_BUSY_MS) == ROBUST_LOCK_REFUSED) {
+        log_often(LOG_LEVEL_WARNING, "records-disk",
+                  "the records on disk are not opened: a process that does not run has the right to write");
+        return NULL;
+    }
+    struct disk_table *disk = own_disk(records);
+    robust_lock_release(&records->head->save_lock);
+    return disk;
+}
+
 void records_fetch_content(struct records *records)
 {
     struct room_read *read = &records->read;
@@ -191,8 +219,9 @@ void records_fetch_content(struct records *records)
     const char *error = NULL;
     struct bytes content = NO_BYTES;
     read->content = NO_BYTES;
+    read->problem = NULL;
     read->has_ended = true;
-    struct disk_table *disk = own_disk(records);
+    struct disk_table *disk = disk_to_read(records);
     if (!disk)
         return;
     place_of(records, read->space, builder_bytes(&read->key), place);
@@ -203,10 +232,8 @@ void records_fetch_content(struct records *records)
     if (!error && (!records_saved_content(builder_bytes(&read->text), &content) ||
                    content.size != read->size || records_digest(records, content) != read->digest))
         error = "it is damaged";
-    if (error)
-        log_often(LOG_LEVEL_WARNING, "records-read", "the content of a record on disk is not read: %s",
-                  error);
-    else
+    read->problem = error;
+    if (!error)
         read->content = content;
 }
 

@@ -1,12 +1,16 @@
 /* test_journal_connection: connections of stamp-journal and a client in one loop, which sends and reads as it
  * likes. */
+#include "records/records_private.h" /* before the fixture, which has a variable of this name */
+
 #include "records_fixture.h"
 
 #include <arpa/inet.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "journal/journal_connection.h"
@@ -245,6 +249,36 @@ static void notices_that_are_not_sent_use_up_no_quota(void **state)
     builder_free(&out);
 }
 
+static void hold_records(void *argument UNUSED)
+{
+    DEMAND(records_enter(records));
+    raise(SIGSTOP);
+    records_leave(records);
+}
+
+static void a_change_that_could_not_be_read_is_not_forgotten(void **state)
+{
+    struct world *world = *state;
+    struct journal_session session = {
+        .settings = &world->settings, .records = records, .caller = world->caller};
+    struct builder out = {0};
+    int status;
+    serve_lab(1000);
+    assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("k"), .is_listened = true), RECORDS_NOT_FOUND);
+    journal_listener_add(&session.listener, BYTES("k"), 1, &found);
+    assert_int_equal(set("k", "new"), RECORDS_OK);
+    pid_t pid = child_start(hold_records, NULL);
+    assert_true(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+    assert_false(journal_run_report(&session, SIZE_MAX, &out));
+    assert_int_equal(out.size, 0);
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    child_expect(pid);
+    assert_true(journal_run_report(&session, SIZE_MAX, &out));
+    assert_true(out.size > 0 && session.listener.count == 0);
+    journal_listener_free(&session.listener);
+    builder_free(&out);
+}
+
 /* Another key than `key` that has the same mark. */
 static void find_companion(const char *key, char name_r[16])
 {
@@ -401,6 +435,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(slow_readers_are_bounded, open_world, close_world),
         cmocka_unit_test_setup_teardown(requests_that_wait_are_bounded, open_world, close_world),
         cmocka_unit_test_setup_teardown(notices_that_are_not_sent_use_up_no_quota, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_change_that_could_not_be_read_is_not_forgotten, open_world,
+                                        close_world),
         cmocka_unit_test_setup_teardown(a_key_with_the_same_mark_is_not_reported, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_client_that_goes_gives_up_its_place, open_world, close_world),
         cmocka_unit_test_setup_teardown(answers_wait_for_the_disk, open_world, close_world),

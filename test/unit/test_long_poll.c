@@ -91,6 +91,7 @@ static void a_wait_ends_when_there_is_something(void **state UNUSED)
     prepare(&waiting, PULSE_WAITS_FOR_RECORDS, 2);
     assert_int_equal(wait_now(&waiting), FAULT_NONE);
     assert_int_equal(waiting.looks, 3);
+    assert_true(waiting.poll.pauses_ms == 0);
 }
 
 static void a_wait_gives_way(void **state UNUSED)

@@ -69,6 +69,54 @@ static void what_is_used_stays(void **state UNUSED)
     assert_false(is_away("unused"));
 }
 
+/* The list has more than one change of the disk takes: what was written with its first entry is given up
+ * before its last one is. */
+static void what_is_listed_again_may_be_given_up(void **state UNUSED)
+{
+    enum { OTHERS = 1000 };
+    char key[20];
+    assert_int_equal(set_version("key", 1, 4000, true), RECORDS_OK);
+    for (int i = 0; i < OTHERS; i++) {
+        snprintf(key, sizeof key, "other%d", i);
+        assert_int_equal(set_version(key, i, 20, true), RECORDS_OK);
+    }
+    assert_int_equal(set_version("key", 2, 4000, true), RECORDS_OK);
+    assert_true(records_save(records, 1));
+    for (int i = 0; i < 1000 && !is_away("key"); i++) {
+        snprintf(key, sizeof key, "fill%d", i);
+        assert_int_equal(set_version(key, i, 4000, false), RECORDS_OK);
+    }
+    assert_true(is_away("key") && records->head->unsaved_first);
+    records_save_rest(records);
+    assert_int_equal(records->head->unsaved_first, 0);
+    expect_version("key", 2, 4000);
+    restart();
+    expect_version("key", 2, 4000);
+    expect_version("other999", 999, 20);
+}
+
+/* Between the first entry of a key and that of its new name are more than one change of the disk takes. */
+static void a_renamed_record_is_always_on_disk(void **state UNUSED)
+{
+    enum { OTHERS = 1000 };
+    char key[20];
+    keep_version("key", 1, 4000);
+    assert_int_equal(set_version("key", 2, 4000, true), RECORDS_OK);
+    uint64_t number = found.saving;
+    for (int i = 0; i < OTHERS; i++) {
+        snprintf(key, sizeof key, "other%d", i);
+        assert_int_equal(set_version(key, i, 20, true), RECORDS_OK);
+    }
+    assert_int_equal(
+        RUN(.deed = RECORDS_RENAME, .key = BYTES("key"), .to = BYTES("to"), .is_immediate = true),
+        RECORDS_OK);
+    assert_true(records_save(records, number));
+    restart();
+    assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("to")), RECORDS_OK);
+    assert_true(is_content(found.content, "key", 2, 4000));
+    assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("key")), RECORDS_NOT_FOUND);
+}
+
 /* A quota is about what a namespace has, wherever it is. */
 static void a_quota_counts_what_is_on_disk_alone(void **state UNUSED)
 {
@@ -305,6 +353,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(ten_times_the_memory),
         TEST(what_is_used_stays),
+        TEST(what_is_listed_again_may_be_given_up),
+        TEST(a_renamed_record_is_always_on_disk),
         TEST(a_quota_counts_what_is_on_disk_alone),
         TEST(small_contents_stay),
         TEST(every_command_finds_the_content),

@@ -208,6 +208,16 @@ static void note_begun(const struct take_request *taking)
     claim_count(taking->attempt, taking->take.queue, EXTERNAL_COUNT_TAKEN, taking->taken.count);
 }
 
+static enum fault wait_for_work(struct take_request *taking)
+{
+    struct attempt *attempt = taking->attempt;
+    taking->poll.context = taking;
+    taking->poll.queue =
+        1 + task_counts_queue(attempt->worker_context->segment, attempt->call->ns, taking->take.queue);
+    taking->looked_ms = clock_monotonic_ms();
+    return long_poll_wait(attempt, &taking->poll);
+}
+
 static enum fault take_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
@@ -221,12 +231,8 @@ static enum fault take_work(struct attempt *attempt)
     enum fault fault = read_request(&taking, &reader);
     if (!fault)
         fault = look(&taking);
-    taking.poll.context = &taking;
-    taking.poll.queue =
-        1 + task_counts_queue(attempt->worker_context->segment, attempt->call->ns, taking.take.queue);
-    taking.looked_ms = clock_monotonic_ms();
     if (!fault && !taking.taken.count)
-        fault = long_poll_wait(attempt, &taking.poll);
+        fault = wait_for_work(&taking);
     if (fault)
         return fault;
     if (taking.taken.count)
