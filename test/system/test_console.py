@@ -527,6 +527,7 @@ def test_a_schema_is_declared_and_its_progress_shown(stack, desk):
 
 def test_recent_warnings_are_shown(stack, desk):
     pid = stack.kill_worker()
+    wait_until(lambda: f'pid={pid}' in stack.log(), what='the end of the worker')  # it may have accepted what comes before
     found = lambda: [one for one in stack.op('z', 'warnings', {'limit': 256}, admin=True)['out']['warnings'] if f'pid={pid}' in one['text']]  # noqa: E731
     wait_until(found, what='the line of the log')
     (line,) = found()
