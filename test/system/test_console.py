@@ -59,9 +59,9 @@ class Desk(Hands):
         self.tab.run(f'location.hash = {json.dumps("#/" + "/".join(parts))}')
 
     def rows(self, caption):
-        """The texts of the cells of a table."""
+        """The texts of the cells of a table; none, while it is drawn again."""
         return self.tab.run(f'''[...document.querySelectorAll("table")].find((one) => one.caption?.textContent === {json.dumps(caption)})
-            .tBodies[0].innerText.trim().split("\\n").map((row) => row.split("\\t").map((cell) => cell.trim()))''')
+            ?.tBodies[0].innerText.trim().split("\\n").map((row) => row.split("\\t").map((cell) => cell.trim())) ?? []''')
 
     def value(self, label):
         return self.tab.run(BY_LABEL.format(text=json.dumps(label)) + '?.value')
@@ -416,7 +416,7 @@ def test_the_progress_and_the_trace_of_a_task_are_shown(stack, desk):
     desk.go('ns', 'lab', 'tasks')
     desk.fill('Beginning of the information', 'with a trace')
     desk.shows('half of <it>')
-    assert [(row[0], row[2], row[7]) for row in desk.rows('Tasks')] == [(id_, 'running', 'half of <it>')]
+    wait_until(lambda: [(row[0], row[2], row[7]) for row in desk.rows('Tasks')] == [(id_, 'running', 'half of <it>')], what='the row')
     desk.click(id_)
     desk.shows(f'{trace} shop=t61rcWkgMzE')
     call('done', **claim)

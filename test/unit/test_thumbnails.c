@@ -16,11 +16,17 @@
 static struct arena *arena;
 static const struct schema_class *photo;
 
+static struct document *absent; /* what each draft begins with */
+static struct document *snapshots[32];
+static size_t snapshot_count;
+
 static int start(void **state UNUSED)
 {
+    const struct header header = {.class = BYTES("Photo"), .id = BYTES("p")};
     struct schema *schema;
     struct schema_problem problem;
     arena = arena_create("test");
+    absent = document_build(&header, NULL, 0);
     if (schema_read(arena, BYTES(DECLARATION), &schema, &problem))
         return -1;
     photo = schema_find_class(schema, BYTES("Photo"));
@@ -29,6 +35,9 @@ static int start(void **state UNUSED)
 
 static int stop(void **state UNUSED)
 {
+    document_release(absent);
+    while (snapshot_count)
+        document_release(snapshots[--snapshot_count]);
     arena_destroy(arena);
     return 0;
 }
@@ -42,8 +51,7 @@ static struct blob_digest digest(int number)
 
 static struct draft *empty(void)
 {
-    const struct header header = {.class = BYTES("Photo"), .id = BYTES("p")};
-    struct draft *draft = draft_open(arena, document_build(&header, NULL, 0));
+    struct draft *draft = draft_open(arena, absent);
     draft_create(draft);
     return draft;
 }
@@ -141,7 +149,9 @@ static struct draft *committed(struct draft *draft)
 {
     struct draft_rows rows;
     draft_seal(draft, 261128000000001, 0, &rows);
-    return draft_open(arena, draft_snapshot(draft, &rows));
+    assert_true(snapshot_count < COUNT_OF(snapshots));
+    snapshots[snapshot_count] = draft_snapshot(draft, &rows);
+    return draft_open(arena, snapshots[snapshot_count++]);
 }
 
 static struct draft *whole(void)
