@@ -1,4 +1,4 @@
-/* test_long_poll: who may wait, and how a wait ends. */
+/* test_long_poll: which requests may wait, and how a wait ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
