@@ -250,6 +250,20 @@ def test_an_item_is_removed_and_raw_text_stays_raw(stack, desk):
     assert [row[0] for row in desk.rows('Removed items')] == ['Line / 1']
 
 
+def test_what_was_read_before_is_not_shown_while_it_is_read_again(stack, desk):
+    """A press on it would be lost when the answer comes."""
+    stack.put('lab', {'c': 'Note', 'id': 'twice', 'items': [{'c': 'Main', 'j': 1}]})
+    desk.go('ns', 'lab', 'documents', 'Note', 'twice')
+    desk.shows('Show removed items')
+    shown = desk.tab.run('''(async () => {
+        [...document.querySelectorAll('button')].find((one) => one.textContent === 'Read again').click()
+        for (let i = 0; i < 20; i++) await null  // it is drawn again in a microtask
+        return document.querySelector('main').innerText
+    })()''')
+    assert 'Loading' in shown and 'Show removed items' not in shown
+    desk.shows('Show removed items')
+
+
 def test_another_writer_is_not_overwritten(stack, desk):
     stack.put('lab', {'c': 'Note', 'id': 'shared', 'items': [{'c': 'Main', 'j': 1}]})
     desk.go('ns', 'lab', 'documents', 'Note', 'shared')

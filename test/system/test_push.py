@@ -1,4 +1,5 @@
 """Push: a session that is closed is told what was touched, by a push service on the loopback that verifies and decrypts."""
+import json
 import re
 import secrets
 
@@ -372,7 +373,7 @@ def test_nothing_is_told_to_strangers_of_what_is_closed(lab, manager, subscribe,
     stranger, late, own = subscribe('Note'), subscribe('Note'), subscribe('Note')
     lab.op('lab', 'subs', {'defs': ['Note', 'Note/x']}, session=own.name, admin=True)
     write(lab, 'a')
-    lab.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': {**CONF, **mode}}]}, admin=True)
+    lab.write_configuration('lab', 'Conf', json.dumps({**CONF, **mode}))
     try:
         wait_until(lambda: lab.request('GET', '/lab/op/list').status_code in (401, 403), what=ends)
         assert manager.run(stranger.task())['result'] == 'done'

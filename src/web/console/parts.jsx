@@ -2,26 +2,26 @@
 import { useCallback, useEffect, useId, useRef, useState } from 'preact/hooks'
 import { time } from './words.js'
 
-/* Reads when the page is shown, and again when `inputs` change or `again` is called.  Of two reads the later one counts. */
+/* Reads when the page is shown, and again when `inputs` change or `again` is called.  Of two reads the later one counts;
+ * what was read for other inputs is not shown for these. */
 export function useRead(read, inputs) {
-  const [state, set] = useState({ isLoading: true })
+  const [state, set] = useState({})
   const number = useRef(0)
-  const again = useCallback(async () => {
+  const again = useCallback(async function self() {
     const own = ++number.current
-    set((former) => ({ ...former, isLoading: true }))
+    set((former) => ({ ...(former.reader === self && former), reader: self, isLoading: true }))
     try {
       const value = await read()
-      if (own === number.current) set({ value })
+      if (own === number.current) set({ reader: self, value })
     } catch (refusal) {
-      if (own === number.current) set({ refusal })
+      if (own === number.current) set({ reader: self, refusal })
     }
   }, inputs)
   useEffect(() => {
-    set({ isLoading: true })
     again()
     return () => { number.current++ }
   }, [again])
-  return { ...state, again }
+  return { ...(state.reader === again ? state : { isLoading: true }), again }
 }
 
 /* Runs one action at a time; `refusal` is that of the last one. */
