@@ -498,10 +498,11 @@ static void the_relay_hears_what_workers_did_not_write(void **state UNUSED)
     AWAIT(stamp_of(ns, "one") > before);
 
     make_database("session_test_next"); /* a namespace that comes later */
+    struct pg *next_admin = connect_admin("session_test_next");
+    migrate(next_admin);
     before = stamp_beside(0, "one", "two");
     int coming = namespaces_find(segment, BYTES("session_test_next"));
     AWAIT(stamp_beside(0, "one", "two") > before);
-    struct pg *next_admin = connect_admin("session_test_next");
     before = stamp_of(coming, "x.y");
     tell(next_admin, "notify stampd, 'A.x.y'"); /* dots belong to the id */
     AWAIT(stamp_of(coming, "x.y") > before);

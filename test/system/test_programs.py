@@ -1,5 +1,6 @@
 """The test programs in C that need a real PostgreSQL: sessions and recovery processes, the store, freshness, torture."""
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -18,4 +19,5 @@ def test_program(stack, program):
                           env={**os.environ, 'STAMPD_TEST_CONNINFO': stack.conninfo_of_server()},
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace', timeout=300)
     if done.returncode != 0:
-        pytest.fail(f'{program} ended with {done.returncode}:\n{done.stdout[-8000:]}', pytrace=False)
+        failures = re.findall(r'\[  ERROR   \].*\n.*', done.stdout)  # a failed test leaks, and reports of leaks are long
+        pytest.fail('\n'.join([f'{program} ended with {done.returncode}:', *failures, done.stdout[-8000:]]), pytrace=False)
