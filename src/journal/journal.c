@@ -18,12 +18,15 @@
 #include "edge/fcgi.h"
 #include "journal/journal_connection.h"
 #include "journal/journal_remote.h"
+#include "journal/journal_saver.h"
 #include "journal/journal_tasks.h"
 #include "records/records_changes.h"
 #include "records/records_save.h"
 
 /* A listener is sent a change so much later at most. */
 enum { PROBLEM_BYTES = 600, TICK_MS = RECORDS_CHANGES_STEP_MS };
+/* An end waits so long for the disk. */
+enum { STOP_MS = 10000 };
 
 struct journal {
     const struct settings *settings;
@@ -34,8 +37,10 @@ struct journal {
     struct journal_tasks *tasks;
     struct journal_remote *remote; /* NULL: there is no TCP listener */
     struct watch *arrivals, *remote_arrivals, *signals;
-    struct events_timer *tick, *save;
-    bool is_saving, is_ticking, has_unsent;
+    struct events_timer *tick, *save, *stop;
+    struct journal_saver *saver;
+    bool is_to_save; /* `save` runs */
+    bool is_ticking, has_unsent, is_stopping;
     uint64_t changes;   /* of the records, at the last tick */
     int64_t expired_ms; /* when what had expired was removed */
     int listener;
@@ -51,6 +56,8 @@ static void on_end(void *context, struct journal_connection *connection)
         place++;
     journal->connections[place] = journal->connections[--journal->count];
     journal_connection_destroy(connection);
+    if (journal->is_stopping && !journal->count)
+        events_stop(journal->events);
 }
 
 static void on_listens(void *context)
@@ -65,24 +72,33 @@ static void on_listens(void *context)
 static void on_saves(void *context)
 {
     struct journal *journal = context;
-    if (!journal->is_saving)
+    if (!journal->is_to_save)
         events_timer_start(journal->save, 0); /* after all that is ready now: one sync serves them */
-    journal->is_saving = true;
+    journal->is_to_save = true;
 }
 
 static void on_save(void *context)
 {
     struct journal *journal = context;
     uint64_t most = 0;
+    journal->is_to_save = false;
     for (size_t i = 0; i < journal->count; i++) {
         uint64_t number = journal_connection_saving(journal->connections[i]);
         most = number > most ? number : most;
     }
-    journal->is_saving = false;
-    bool is_saved = records_save(journal->records, most);
-    for (size_t i = journal->count; i-- > 0;)
-        if (i < journal->count && journal_connection_saving(journal->connections[i]))
+    if (most)
+        journal_saver_save(journal->saver, most);
+}
+
+static void on_saved(void *context, uint64_t number, bool is_saved)
+{
+    struct journal *journal = context;
+    for (size_t i = journal->count; i-- > 0;) {
+        uint64_t waits = i < journal->count ? journal_connection_saving(journal->connections[i]) : 0;
+        if (waits && waits <= number)
             journal_connection_saved(journal->connections[i], is_saved);
+    }
+    on_saves(journal);
 }
 
 /* A connection that ends takes the last one's place: from the last to the first all are visited. */
@@ -107,6 +123,13 @@ static void on_tick(void *context)
     for (size_t i = 0; i < journal->count && !journal->is_ticking; i++)
         if (journal_connection_listens(journal->connections[i]))
             on_listens(journal);
+}
+
+/* All, but for those whose answers wait for the disk: they end with them. */
+static void finish_connections(struct journal *journal)
+{
+    for (size_t i = journal->count; i-- > 0;)
+        journal_connection_finish(journal->connections[i]);
 }
 
 static void close_connections(struct journal *journal)
@@ -160,12 +183,32 @@ static void reload(struct journal *journal)
         log_error("the former keys stay: %s", problem);
         return;
     }
-    close_connections(journal);
-    journal_keys_free(journal->keys);
+    finish_connections(journal);
+    journal_keys_free(journal->keys); /* a connection that is finished does not use them */
     journal->keys = keys;
     if (journal->remote && !journal_remote_load(journal->remote, problem, sizeof problem))
         log_error("the former certificate stays: %s", problem);
     log_info("read the keys again");
+}
+
+static void on_stop(void *context)
+{
+    struct journal *journal = context;
+    log_warning("the disk does not answer: not waiting any longer");
+    events_stop(journal->events);
+}
+
+/* The second time without waiting for the disk. */
+static void stop(struct journal *journal)
+{
+    bool is_again = journal->is_stopping;
+    journal->is_stopping = true;
+    events_watch_set(journal->arrivals, -1, false);
+    events_watch_set(journal->remote_arrivals, -1, false);
+    events_timer_start(journal->stop, STOP_MS);
+    finish_connections(journal);
+    if (is_again || !journal->count)
+        events_stop(journal->events);
 }
 
 static void on_signal(void *context)
@@ -175,7 +218,7 @@ static void on_signal(void *context)
         if (number == SIGHUP)
             reload(journal);
         else if (stop_ends(number))
-            events_stop(journal->events);
+            stop(journal);
 }
 
 /* Connections, requests for tasks and a few more: a listener that cannot accept would keep the loop busy. */
@@ -228,6 +271,8 @@ static void serve(struct journal *journal, int signals)
     journal->events = events_create();
     journal->tick = events_timer_create(journal->events, on_tick, journal);
     journal->save = events_timer_create(journal->events, on_save, journal);
+    journal->stop = events_timer_create(journal->events, on_stop, journal);
+    journal->saver = journal_saver_create(journal->events, journal->records, on_saved, journal);
     journal->tasks = journal_tasks_create(journal->events, journal->settings);
     journal->arrivals = events_watch_create(journal->events, on_arrival, journal);
     journal->remote_arrivals = events_watch_create(journal->events, on_remote_arrival, journal);
@@ -236,13 +281,18 @@ static void serve(struct journal *journal, int signals)
     if (journal->remote)
         events_watch_set(journal->remote_arrivals, journal_remote_listener(journal->remote), false);
     events_watch_set(journal->signals, signals, false);
+    records_save_prepare(journal->records);
     log_info("ready");
     events_run(journal->events);
+    bool is_stuck = journal_saver_is_busy(journal->saver);
     close_connections(journal);
+    journal_saver_destroy(journal->saver);
     journal_tasks_destroy(journal->tasks);
     events_timer_destroy(journal->tick);
     events_timer_destroy(journal->save);
-    records_save_rest(journal->records);
+    events_timer_destroy(journal->stop);
+    if (!is_stuck)
+        records_save_rest(journal->records);
     events_watch_destroy(journal->arrivals);
     events_watch_destroy(journal->remote_arrivals);
     events_watch_destroy(journal->signals);

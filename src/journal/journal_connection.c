@@ -22,6 +22,7 @@ struct journal_connection {
     struct builder in, out;
     size_t sent;
     bool is_closing;
+    bool is_finished; /* it ends with the answers that wait for the disk */
     bool has_answers; /* that may be sent before more messages are run: the disk has the changes that they
                          report */
     struct journal_pending
@@ -66,7 +67,8 @@ static void pass_on(struct journal_connection *connection, const struct journal_
         .function = request->function, .identifier = request->identifier, .flags = request->flags};
 }
 
-/* Runs the messages that are whole.  `has_more_r`: there may be others. */
+/* Runs the messages that are whole, up to one that needs room which the disk has to make.  `has_more_r`:
+ * there may be others. */
 static void run_messages(struct journal_connection *connection, bool *has_more_r)
 {
     size_t done = 0;
@@ -87,6 +89,9 @@ static void run_messages(struct journal_connection *connection, bool *has_more_r
             break;
         enum journal_next next = journal_run(&connection->session, &request, &connection->out);
         note_wait(connection, next == JOURNAL_WAIT);
+        if (next == JOURNAL_SAVE)
+            break;
+        connection->session.room_tries = 0;
         done += next == JOURNAL_WAIT ? 0 : used;
         if (next == JOURNAL_PASS)
             pass_on(connection, &request);
@@ -162,12 +167,12 @@ static void end(struct journal_connection *connection)
 static void pump(struct journal_connection *connection, bool has_moved)
 {
     bool has_more = connection->has_answers && connection->in.size;
-    if (connection->session.saving)
+    if (journal_connection_saving(connection))
         return;
     if (!connection->has_answers)
         run_messages(connection, &has_more);
     connection->has_answers = false;
-    if (connection->session.saving) {
+    if (journal_connection_saving(connection)) {
         events_watch_set(connection->watch, -1, false);
         connection->owner.saves(connection->owner.context);
         return;
@@ -287,16 +292,31 @@ bool journal_connection_report(struct journal_connection *connection)
 
 uint64_t journal_connection_saving(const struct journal_connection *connection)
 {
-    return connection->session.saving;
+    const struct journal_session *session = &connection->session;
+    return session->saving > session->room ? session->saving : session->room;
 }
 
 void journal_connection_saved(struct journal_connection *connection, bool is_saved)
 {
-    connection->session.saving = 0;
+    bool has_moved, may_send = is_saved || !connection->session.saving;
+    struct journal_session *session = &connection->session;
+    if (session->room)
+        session->room_tries = is_saved ? session->room_tries + 1 : JOURNAL_ROOM_TRIES;
+    session->saving = session->room = 0;
     connection->has_answers = true;
-    if (is_saved)
+    if (may_send && !connection->is_finished) {
         pump(connection, false);
-    else
+        return;
+    }
+    if (may_send && send_some(connection, &has_moved) != TLS_DONE)
+        log_debug("a connection ends before all its answers are sent");
+    end(connection);
+}
+
+void journal_connection_finish(struct journal_connection *connection)
+{
+    connection->is_finished = connection->is_closing = true;
+    if (!connection->session.saving)
         end(connection);
 }
 

@@ -25,7 +25,8 @@ struct journal_arrival {
 /* What a connection reports to its owner. */
 struct journal_owner {
     void (*ended)(void *context, struct journal_connection *connection); /* it must be destroyed */
-    /* Its answers wait for the disk: journal_connection_saved is to be called, soon. */
+    /* Its answers, or a message, wait for the disk: journal_connection_saved is to be called.  Until then it
+     * does nothing. */
     void (*saves)(void *context);
     void (*listens)(void *context); /* journal_connection_report is to be called now and then */
     void *context;
@@ -41,10 +42,14 @@ void journal_connection_destroy(struct journal_connection *connection);
 /* Sends what its listener is to know.  False: there is more, which could not be sent now.  May end the
  * connection. */
 bool journal_connection_report(struct journal_connection *connection);
-/* The number that its answers wait for; 0: they do not. */
+/* The number that it waits for; 0: it does not. */
 uint64_t journal_connection_saving(const struct journal_connection *connection);
-/* It is on disk, and the answers are sent; or not, and the connection ends without them.  May end it. */
+/* It is on disk, and the answers are sent; or not, and the connection ends without them, unless only a
+ * message has waited, which is refused then.  May end it. */
 void journal_connection_saved(struct journal_connection *connection, bool is_saved);
+/* Ends it: at once, or when its answers need not wait for the disk any more and as many of them are sent as
+ * can be without waiting for the client. */
+void journal_connection_finish(struct journal_connection *connection);
 bool journal_connection_listens(const struct journal_connection *connection);
 /* Bytes of its buffers: at most a few times the largest message, whatever the client sends or reads. */
 size_t journal_connection_memory(const struct journal_connection *connection);

@@ -218,11 +218,17 @@ static void answer(struct builder *out, const struct journal_request *request,
     journal_message_end(&answer);
 }
 
-/* Answers are held until the disk has the changes that they report. */
-static void note_saving(struct journal_session *session, const struct records_found *found)
+/* Runs it without waiting for the disk.  Answers are held until the disk has the changes that they report.
+ * False: nothing was done, JOURNAL_SAVE. */
+static bool run_command(struct journal_session *session, struct records_command *command,
+                        enum records_outcome *outcome_r, struct records_found *found_r)
 {
-    if (found->saving)
-        session->saving = found->saving;
+    command->patience = session->room_tries < JOURNAL_ROOM_TRIES ? RECORDS_REPORTS : RECORDS_REFUSES;
+    *outcome_r = records_run(session->records, session->caller.ns, quota(session), command, found_r);
+    bool is_done = *outcome_r != RECORDS_OUT_OF_MEMORY || !found_r->saving;
+    if (found_r->saving)
+        *(is_done ? &session->saving : &session->room) = found_r->saving;
+    return is_done;
 }
 
 static enum journal_next run_one(struct journal_session *session, const struct journal_request *request,
@@ -238,9 +244,9 @@ static enum journal_next run_one(struct journal_session *session, const struct j
         return refuse(out, request, "RIGHT");
     if (command->is_listened && !journal_listener_has_room(&session->listener, command->key))
         return refuse(out, request, "LISTENS");
-    enum records_outcome outcome =
-        records_run(session->records, session->caller.ns, quota(session), command, &found);
-    note_saving(session, &found);
+    enum records_outcome outcome;
+    if (!run_command(session, command, &outcome, &found))
+        return JOURNAL_SAVE;
     bool is_absent = outcome == RECORDS_NOT_FOUND && command->deed == RECORDS_GET;
     if (command->is_listened && (outcome == RECORDS_OK || is_absent))
         journal_listener_add(&session->listener, command->key, request->identifier, &found);
@@ -332,39 +338,46 @@ static void add_cursor(struct journal_answer *answer, const struct journal_scan 
     builder_free(&cursor);
 }
 
-static void run_scan(struct journal_session *session, const struct journal_request *request,
-                     struct records_command *command, const struct journal_scan *scan,
-                     const struct pattern *pattern, struct builder *out)
+/* Ends before a record for which there is no room yet; JOURNAL_SAVE: it is the first one. */
+static enum journal_next run_scan(struct journal_session *session, const struct journal_request *request,
+                                  struct records_command *command, const struct journal_scan *scan,
+                                  const struct pattern *pattern, struct builder *out)
 {
     int64_t most = request->count && request->count < PAGE_MOST ? request->count
                    : request->count                             ? PAGE_MOST
                                                                 : PAGE_STANDARD;
     int64_t steps = MATCH_STEPS;
     struct journal_answer answer;
-    char last[RECORDS_KEY_MOST];
-    struct bytes after = scan->after;
-    enum records_outcome outcome = RECORDS_OK;
+    char last[2][RECORDS_KEY_MOST]; /* in turn: the one before is the last one of a page that ends early */
+    struct bytes after = scan->after, before;
+    enum records_outcome outcome = RECORDS_OK, result;
     struct records_found found;
+    bool is_early = false;
     journal_message_begin(&answer, out, request, now_us(), 0);
-    for (int64_t passed = 0;
-         passed < PASSED_MOST && answer.count < most && steps > 0 && out->size - answer.start < OUT_MOST;
-         passed += outcome == RECORDS_BUSY ? RECORDS_STEPS : 1) {
+    for (int64_t i = 0, passed = 0; passed < PASSED_MOST && answer.count < most && steps > 0 &&
+                                    out->size - answer.start < OUT_MOST && !is_early;
+         i++, passed += outcome == RECORDS_BUSY ? RECORDS_STEPS : 1) {
         outcome = records_next(session->records, session->caller.ns, scan->from, after, scan->to, &found);
         if (!found.key.data)
             break;
-        memcpy(last, found.key.data, found.key.size);
-        command->key = after = (struct bytes){last, found.key.size};
+        before = after;
+        memcpy(last[i % 2], found.key.data, found.key.size);
+        command->key = after = (struct bytes){last[i % 2], found.key.size};
         if (outcome != RECORDS_OK || !journal_keys_allow(&session->caller, after, is_write(command)) ||
             (pattern && pattern_match(pattern, after, &steps) != PATTERN_MATCHES))
             continue;
-        enum records_outcome result =
-            records_run(session->records, session->caller.ns, quota(session), command, &found);
-        note_saving(session, &found);
+        is_early = !run_command(session, command, &result, &found);
+        if (is_early && !answer.count) {
+            out->size = answer.start;
+            return JOURNAL_SAVE;
+        }
         if (result == RECORDS_NOT_READ) { /* without its value it would look like an empty one */
             out->size = answer.start;
             refuse(out, request, records_outcome_word(result));
-            return;
+            return JOURNAL_YIELD;
         }
+        if (is_early)
+            after = before;
         if (result == RECORDS_OK)
             journal_message_add(&answer, found.key, (uint8_t)found.type, found.content,
                                 found.content.data != NULL);
@@ -372,6 +385,7 @@ static void run_scan(struct journal_session *session, const struct journal_reque
     if (outcome != RECORDS_NOT_FOUND && after.data)
         add_cursor(&answer, scan, after);
     journal_message_end(&answer);
+    return JOURNAL_YIELD;
 }
 
 /* A cursor shows the key at which the page ended: only who may read all keys of the namespace has pages. */
@@ -386,12 +400,13 @@ static enum journal_next run_many(struct journal_session *session, const struct 
     if (!journal_keys_allow(&session->caller, BYTES(""), is_write(command)))
         return refuse(out, request, "RIGHT");
     struct arena *arena = arena_create("journal");
+    enum journal_next next = JOURNAL_YIELD;
     if (scan.pattern.data && !pattern_compile(arena, scan.pattern, &pattern, &problem))
         refuse(out, request, "QUERY");
     else
-        run_scan(session, request, command, &scan, pattern, out);
+        next = run_scan(session, request, command, &scan, pattern, out);
     arena_destroy(arena);
-    return JOURNAL_YIELD;
+    return next;
 }
 
 enum journal_next journal_run(struct journal_session *session, const struct journal_request *request,

@@ -8,7 +8,7 @@
 #include "journal/journal_message.h"
 #include "records/records.h"
 
-enum { JOURNAL_OWNER_BYTES = 32 };
+enum { JOURNAL_OWNER_BYTES = 32, JOURNAL_ROOM_TRIES = 100 };
 
 struct journal_tasks;
 
@@ -21,6 +21,8 @@ struct journal_session {
     struct journal_listener listener;     /* to be freed */
     char key[JOURNAL_KEYS_SENT_MOST + 1]; /* of the caller; "": none that a header could have */
     uint64_t saving; /* what the disk is to have before the answers are sent; 0: nothing */
+    uint64_t room;   /* and before a message is run for which there was no room; 0: nothing */
+    int room_tries;  /* how often that was waited for; JOURNAL_ROOM_TRIES: it is not again */
     bool is_overdue; /* it has waited long enough: refuse instead */
     char owner[JOURNAL_OWNER_BYTES + 1]; /* of the locks of this connection, random */
 };
@@ -29,6 +31,7 @@ enum journal_next {
     JOURNAL_GO_ON,
     JOURNAL_YIELD, /* it took long: others first */
     JOURNAL_WAIT,  /* nothing was done: run it again in a moment */
+    JOURNAL_SAVE,  /* nothing was done: run it again when the disk has `room` */
     JOURNAL_PASS,  /* nothing was done: it is for the server, as journal_run_operation says */
     JOURNAL_CLOSE  /* when the answers are sent */
 };

@@ -140,11 +140,16 @@ static enum records_outcome try_command(struct records *records, struct bytes ns
 
 enum again { GIVE_UP, TRY_AGAIN, LEFT /* the lock was not had again */ };
 
-/* Saves what waits: until then its contents cannot be given up. */
+/* Until what waits for the disk is saved, its contents cannot be given up. */
+static bool is_room_unsaved(const struct records *records)
+{
+    return records->lack.bytes && records->folder && records->head->unsaved_first;
+}
+
 static enum again save_waiting(struct records *records)
 {
     uint64_t number = undo_long(records->head->save_number);
-    if (!records->lack.bytes || !records->folder || !records->head->unsaved_first)
+    if (!is_room_unsaved(records))
         return GIVE_UP;
     records_leave(records);
     bool is_saved = records_save(records, number);
@@ -182,7 +187,7 @@ enum records_outcome records_run(struct records *records, struct bytes ns, size_
         return RECORDS_BUSY;
     if (command->deed != RECORDS_GET)
         records_sweep(records, SWEPT_EACH);
-    bool has_saved = false;
+    bool has_saved = command->patience != RECORDS_WAITS;
     records->read.has_ended = false;
     enum records_outcome outcome = try_command(records, ns, quota, command, found_r);
     enum again again = TRY_AGAIN;
@@ -195,7 +200,9 @@ enum records_outcome records_run(struct records *records, struct bytes ns, size_
     }
     if (again == LEFT)
         return RECORDS_BUSY;
-    if (outcome == RECORDS_OUT_OF_MEMORY)
+    if (outcome == RECORDS_OUT_OF_MEMORY && command->patience == RECORDS_REPORTS && is_room_unsaved(records))
+        found_r->saving = undo_long(records->head->save_number);
+    else if (outcome == RECORDS_OUT_OF_MEMORY)
         atomic_fetch_add_explicit(&records->head->refused, 1, memory_order_relaxed);
     records_leave(records);
     return outcome == AWAY ? RECORDS_BUSY : outcome;

@@ -78,6 +78,13 @@ enum {
 #define RECORDS_MS_MOST      INT64_C(253402300799999) /* 9999-12-31 */
 #define RECORDS_TOUCH_MOST_S INT64_C(315360000)       /* ten years */
 
+/* Of a command for which there may be room when the disk has the changes that wait for it. */
+enum records_patience {
+    RECORDS_WAITS,   /* saves them first */
+    RECORDS_REPORTS, /* ends with OUT_OF_MEMORY, and found_r->saving: save that, and run it again */
+    RECORDS_REFUSES  /* ends with OUT_OF_MEMORY */
+};
+
 struct records_command {
     enum records_deed deed;
     struct bytes key;
@@ -97,7 +104,8 @@ struct records_command {
     bool leaves_worked; /* GET: not what is worked on */
     bool is_probe;      /* GET: without the content, and nothing moves */
     bool is_persisted;  /* SET; ADD, LOCK that make it: it is kept on disk from then on, or no longer */
-    bool is_listened;   /* mark and position are set in found_r, also when there is no record */
+    enum records_patience patience;
+    bool is_listened; /* mark and position are set in found_r, also when there is no record */
 };
 
 /* What a command saw or left; the texts are valid until the next call. */
@@ -122,6 +130,8 @@ struct records;
 MUST_USE bool records_open(struct records **records_r, const char *path, size_t bytes, int64_t tombstone_s,
                            char *problem, size_t problem_size);
 void records_close(struct records *records); /* NULL is allowed */
+/* While any process has it open, the memory lives: for a child that closes all others. */
+int records_descriptor(const struct records *records);
 
 /* Runs a command in a namespace, which may have `quota` bytes of the memory (0: all of it).  `found_r` is set
  * for RECORDS_OK, but for a record that is gone; for NOT_FREE, OLDER, LOCKED, WORKED_ON and

@@ -55,6 +55,11 @@ void records_close(struct records *records)
     free(records);
 }
 
+int records_descriptor(const struct records *records)
+{
+    return records->mapping.fd;
+}
+
 /* Under the lock.  A holder that dies here leaves is_ready 0, and the next one begins again. */
 static void make_ready(struct records *records)
 {

@@ -211,6 +211,12 @@ static struct disk_table *disk_to_read(struct records *records)
     return disk;
 }
 
+void records_save_prepare(struct records *records)
+{
+    if (records->folder && !disk_to_read(records))
+        log_debug("the records on disk are opened when they are needed");
+}
+
 void records_fetch_content(struct records *records)
 {
     struct room_read *read = &records->read;

@@ -1,16 +1,18 @@
 """Records that are kept on disk: all of stampd and stamp-journal is killed, and started again."""
 import os
 import random
+import select
 import shutil
 import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 import vault
-from journal_world import GET, OVERWRITE, PERSIST, SET, Client, Journal, integer, text
+from journal_world import DATA, GET, OVERWRITE, PERSIST, SET, Client, Journal, integer, message, text
 from kit import Kit
 from stack import refused, wait_until
 from test_records import one, run, state
@@ -41,11 +43,15 @@ def serves(journal, ns='lab', key='key-of-all'):
     wait_until(lambda: Client(journal.socket, key, ns).error(GET, 'absent') == 'NOT_FOUND', what='stamp-journal')
 
 
+def children(pid):
+    done = subprocess.run(['ps', '-o', 'pid=', '--ppid', str(pid)], capture_output=True, text=True, check=False)  # status 1: there are none
+    return [int(word) for word in done.stdout.split()]
+
+
 def process_group(stack):
     """stampd and all its children."""
     pid = stack.pid()
-    done = subprocess.run(['ps', '-o', 'pid=', '--ppid', str(pid)], capture_output=True, text=True, check=True)
-    return [pid, *map(int, done.stdout.split())]
+    return [pid, *children(pid)]
 
 
 def kill_all(stack, journal_process=None):
@@ -55,6 +61,7 @@ def kill_all(stack, journal_process=None):
     for pid in pids[1:] + pids[:1]:
         os.kill(pid, signal.SIGKILL)
     if journal_process:
+        pids += children(journal_process.pid)
         journal_process.kill()
         journal_process.wait()
     wait_until(lambda: not any(os.path.exists(f'/proc/{pid}') for pid in pids), what='the end of stampd')
@@ -116,6 +123,34 @@ def test_the_journal_persists_and_brings_back(stack, journal):
     kill_all(stack)
     start(stack)
     assert one(stack, 'get', 'by journal')['value'] == 'two'
+
+
+def test_the_journal_serves_while_its_child_stands_still(stack, journal):
+    """The process that waits for the disk is stopped: what waits for it is not answered, everything else is."""
+    journal.write_keys(('lab', 'write', 'key-of-all'))
+    process = journal.start()
+    try:
+        serves(journal)
+        first, second, third = (Client(journal.socket) for _ in range(3))
+        assert first.error(SET, 'kept', text('one'), PERSIST | OVERWRITE) == ''
+        child, = children(process.pid)
+        assert Path(f'/proc/{child}/comm').read_text() == 'journal-saver\n'
+        links = [os.readlink(f'/proc/{child}/fd/{name}') for name in os.listdir(f'/proc/{child}/fd') if int(name) > 2]
+        assert len([link for link in links if link.startswith('socket:')]) == 1, links  # to its parent: no connection stays open there
+        os.kill(child, signal.SIGSTOP)
+        first.socket.sendall(message(SET, 'kept', text('two'), flags=PERSIST | OVERWRITE) + message(GET, 'kept', flags=DATA, identifier=2))
+        assert second.error(SET, 'in memory', text('x'), flags=OVERWRITE) == '' and second.value('in memory') == [b'x']
+        wait_until(lambda: second.value('kept') == [b'two'], what='the change in memory')
+        third.socket.sendall(message(SET, 'of third', text('three'), flags=PERSIST | OVERWRITE))
+        wait_until(lambda: second.value('of third') == [b'three'], what='the change in memory')
+        assert not select.select([first.socket, third.socket], [], [], 0)[0]
+        os.kill(child, signal.SIGCONT)
+        assert [first.answer()['error'], third.answer()['error']] == ['', ''] and first.answer()['id'] == 2
+        process.terminate()
+        assert process.wait(30) == 0 and not os.path.exists(f'/proc/{child}')
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_nothing_of_an_encrypted_namespace_is_persisted(stack, journal):

@@ -429,6 +429,86 @@ static void a_connection_whose_changes_are_not_saved_ends(void **state)
     assert_int_equal(world->received, 0);
 }
 
+/* --- without room --- */
+
+enum { LARGE_BYTES = 100000, SMALL_MOST = 100000, KEY_BYTES = 6, DELETED = 5 };
+
+static enum records_outcome fill(const char *key, size_t bytes, bool is_persisted)
+{
+    static const char content[LARGE_BYTES];
+    return RUN(.deed = RECORDS_SET, .key = bytes_of(key), .type = RECORDS_BUFFER, .content = {content, bytes},
+               .is_persisted = is_persisted, .patience = RECORDS_REFUSES);
+}
+
+/* What is above the fence waits for the disk, and below it there is no room: how many small records. */
+static int fill_all(void)
+{
+    char key[24];
+    int count = 0;
+    enum records_outcome outcome = RECORDS_OK;
+    for (int i = 0; outcome == RECORDS_OK; i++) {
+        snprintf(key, sizeof key, "large %d", i);
+        outcome = fill(key, LARGE_BYTES, true);
+    }
+    assert_int_equal(outcome, RECORDS_OUT_OF_MEMORY);
+    for (outcome = RECORDS_OK; outcome == RECORDS_OK && count < SMALL_MOST; count++) {
+        snprintf(key, sizeof key, "m%05d", count);
+        outcome = fill(key, 20, false);
+    }
+    assert_int_equal(outcome, RECORDS_OUT_OF_MEMORY);
+    return count - 1;
+}
+
+/* Marks the records of a page; how many.  `is_more_r`: a cursor follows, which has the last key. */
+static int mark_page(struct journal_session *session, const struct journal_request *request,
+                     struct builder *out, bool *is_more_r)
+{
+    enum { FLAGS_AT = 6, COUNT_AT = 16 };
+    out->size = 0;
+    assert_int_equal(journal_run(session, request, out), JOURNAL_YIELD);
+    const unsigned char *answer = (const unsigned char *)out->data;
+    *is_more_r = answer[FLAGS_AT] << 8 & JOURNAL_MORE;
+    return answer[COUNT_AT] << 8 | answer[COUNT_AT + 1];
+}
+
+/* A page that marks records as worked on: each mark takes room. */
+static void a_page_ends_before_what_has_no_room(void **state)
+{
+    char problem[600], key[24], cursor[1 + 2 + KEY_BYTES + 2 + 2];
+    struct world *world = *state;
+    struct builder out = {0};
+    struct journal_session session = {
+        .settings = &world->settings, .records = records, .keys = world->keys, .caller = world->caller};
+    struct journal_request request = {.function = JOURNAL_GET,
+                                      .flags = JOURNAL_RANGE << JOURNAL_QUERY_SHIFT | JOURNAL_HAS_TIMEOUT,
+                                      .count = 1000,
+                                      .timeout = 600000,
+                                      .key = BYTES("m"),
+                                      .other = BYTES("m~")};
+    bool is_more;
+    assert_true(records_save_into(records, folder_path("disk"), 64 << 20, problem, sizeof problem));
+    int count = fill_all();
+    assert_int_equal(journal_run(&session, &request, &out), JOURNAL_SAVE);
+    assert_true(session.room && !session.saving && !out.size);
+    for (int i = 0; i < DELETED; i++) { /* which makes room for a few */
+        snprintf(key, sizeof key, "m%05d", i);
+        assert_int_equal(RUN(.deed = RECORDS_DELETE, .key = bytes_of(key), .is_immediate = true), RECORDS_OK);
+    }
+    int marked = mark_page(&session, &request, &out, &is_more);
+    assert_true(marked > 0 && marked < DELETED && is_more);
+    request.flags = JOURNAL_CURSOR << JOURNAL_QUERY_SHIFT | JOURNAL_HAS_TIMEOUT;
+    request.key = (struct bytes){cursor, sizeof cursor};
+    memcpy(cursor, out.data + out.size - sizeof cursor, sizeof cursor);
+    assert_int_equal(journal_run(&session, &request, &out), JOURNAL_SAVE);
+    assert_true(records_save(records, session.room));
+    while (is_more) {
+        marked += mark_page(&session, &request, &out, &is_more);
+        memcpy(cursor, out.data + out.size - sizeof cursor, sizeof cursor);
+    }
+    assert_int_equal(marked, count - DELETED); /* each once */
+    builder_free(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +520,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_key_with_the_same_mark_is_not_reported, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_client_that_goes_gives_up_its_place, open_world, close_world),
         cmocka_unit_test_setup_teardown(answers_wait_for_the_disk, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_page_ends_before_what_has_no_room, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_connection_whose_changes_are_not_saved_ends, open_world,
                                         close_world),
     };

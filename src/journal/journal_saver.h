@@ -1,0 +1,26 @@
+/* journal_saver: a child process that waits for the disk in place of the loop.
+ *
+ * It shares the memory of the records, and writes to the disk as any process of the host does
+ * (records/records_save.h): the locks are those of all, and its death is that of any writer.  It has no
+ * descriptor of the parent's but its end of a pair of sockets, standard error and the memory's. */
+#ifndef STAMPD_JOURNAL_JOURNAL_SAVER_H
+#define STAMPD_JOURNAL_JOURNAL_SAVER_H
+
+#include "edge/events.h"
+#include "records/records.h"
+
+struct journal_saver;
+
+/* `saved` is called once for each journal_saver_save, from the loop: all changes up to the number are on
+ * disk; or they are not, and the log has the reason. */
+struct journal_saver *journal_saver_create(struct events *events, struct records *records,
+                                           void (*saved)(void *context, uint64_t number, bool is_saved),
+                                           void *context) __attribute__((returns_nonnull));
+/* Kills the child, which is safe at any moment; does not wait for the disk. */
+void journal_saver_destroy(struct journal_saver *saver);
+bool journal_saver_is_busy(const struct journal_saver *saver);
+/* Also when it is busy: what has come until it begins with the next sync shares it.  A child that has died is
+ * replaced, and the new one tries once more. */
+void journal_saver_save(struct journal_saver *saver, uint64_t number);
+
+#endif
