@@ -122,6 +122,8 @@ struct records;
 MUST_USE bool records_open(struct records **records_r, const char *path, size_t bytes, int64_t tombstone_s,
                            char *problem, size_t problem_size);
 void records_close(struct records *records); /* NULL is allowed */
+/* From now on this process waits no longer for others, before it finds the records busy. */
+void records_limit_wait(struct records *records, int64_t most_ms);
 
 /* Runs a command in a namespace, which may have `quota` bytes of the memory (0: all of it).  `found_r` is set
  * for RECORDS_OK, but for a record that is gone; for NOT_FREE, OLDER, LOCKED, WORKED_ON and
