@@ -15,6 +15,7 @@
 #include "live/live_endpoint.h"
 #include "live/live_listener.h"
 #include "live/live_namespace.h"
+#include "live/live_records.h"
 #include "segment/feed.h"
 
 enum {
@@ -31,9 +32,10 @@ struct live {
     struct events *events;
     struct subscriber *subscriber;
     struct watch *subscriber_watch, *signal_watch;
-    struct events_timer *tick, *soon, *leave;
+    struct events_timer *tick, *soon, *leave, *look;
     bool is_soon, is_leaving;
     int signals;
+    struct live_records *records;
     struct live_audiences *audiences;
     struct live_namespaces *namespaces;
     struct live_endpoint *endpoint;
@@ -74,6 +76,22 @@ static void on_tick(void *context)
     log_flush(clock_monotonic_ms());
     live_listener_keep_alive(live->audiences);
     events_timer_start(live->tick, TICK_MS);
+}
+
+static void look_soon(void *context)
+{
+    const struct live *live = context;
+    events_timer_start(live->look, LIVE_RECORDS_STEP_MS);
+}
+
+/* Rests when no listener names records. */
+static void on_look(void *context)
+{
+    struct live *live = context;
+    if (live_records_look(live->records))
+        live_namespaces_receive(live->namespaces);
+    if (live_records_are_followed(live->records))
+        look_soon(live);
 }
 
 /* --- shutdown --- */
@@ -138,7 +156,9 @@ static bool open_live(struct live *live, const struct heritage *heritage)
     live->tick = events_timer_create(live->events, on_tick, live);
     live->soon = events_timer_create(live->events, on_soon, live);
     live->leave = events_timer_create(live->events, on_leave, live);
-    live->audiences = live_audiences_create(live->settings, live->subscriber);
+    live->look = events_timer_create(live->events, on_look, live);
+    live->records = live_records_create(heritage->segment->records, look_soon, live);
+    live->audiences = live_audiences_create(live->settings, live->subscriber, live->records);
     live->namespaces = live_namespaces_create(&(struct live_namespaces_parts){.settings = live->settings,
                                                                               .segment = heritage->segment,
                                                                               .subscriber = live->subscriber,
@@ -169,12 +189,14 @@ static void close_live(struct live *live)
     live_endpoint_close(live->endpoint);
     live_namespaces_destroy(live->namespaces);
     live_audiences_destroy(live->audiences);
+    live_records_destroy(live->records);
     feed_subscriber_close(live->subscriber);
     events_watch_destroy(live->subscriber_watch);
     events_watch_destroy(live->signal_watch);
     events_timer_destroy(live->tick);
     events_timer_destroy(live->soon);
     events_timer_destroy(live->leave);
+    events_timer_destroy(live->look);
     events_destroy(live->events);
 }
 

@@ -12,10 +12,10 @@ struct live_access {
     bool is_known, is_wanted, is_requested; /* valid if only the first is true */
     struct arena *arena;
     struct ns_conf conf; /* with the effective state */
-    struct bytes rules_text;
+    struct bytes rules_text, conf_text;
     struct rules *rules;           /* NULL: they do not apply */
     const struct filters *filters; /* NULL: none */
-    uint64_t turn;
+    uint64_t turn, configured;
     int64_t mark;
     const char *message;
 };
@@ -105,8 +105,11 @@ void live_access_take(struct live_access *access, const struct live_access_texts
 {
     if (!is_same(access->rules_text, texts->rules))
         access->turn++;
+    if (!is_same(access->conf_text, texts->conf))
+        access->configured++;
     arena_reset(access->arena);
-    access->conf = namespace_read(access->arena, copy(access->arena, texts->conf));
+    access->conf_text = copy(access->arena, texts->conf);
+    access->conf = namespace_read(access->arena, access->conf_text);
     const struct ns_conf conf_of_z = namespace_read(access->arena, copy(access->arena, texts->conf_of_z));
     access_add_state_of_z(&access->conf, &conf_of_z);
     if (!access->conf.quotas)
@@ -175,6 +178,16 @@ int64_t live_access_mark(const struct live_access *access)
 uint64_t live_access_turn(const struct live_access *access)
 {
     return access->turn;
+}
+
+const struct record_rules *live_access_records(const struct live_access *access)
+{
+    return access->conf.records;
+}
+
+uint64_t live_access_configured(const struct live_access *access)
+{
+    return access->configured;
 }
 
 bool live_access_has_accounts(const struct live_access *access)

@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "base/settings.h"
 #include "model/quotas.h"
+#include "model/record_rules.h"
 #include "model/rules.h"
 
 struct live_access;
@@ -56,6 +57,10 @@ const struct filters *live_access_filters(const struct live_access *access, bool
 int64_t live_access_mark(const struct live_access *access);
 /* Moves with each change of the rules. */
 uint64_t live_access_turn(const struct live_access *access);
+/* Who may read which records; NULL: nobody.  Valid until it is read again. */
+const struct record_rules *live_access_records(const struct live_access *access);
+/* Moves with each change of the configuration of the namespace. */
+uint64_t live_access_configured(const struct live_access *access);
 bool live_access_has_accounts(const struct live_access *access);
 /* The OpenID providers of the namespace; NULL: none.  Valid until it is read again. */
 const struct issuers *live_access_issuers(const struct live_access *access);

@@ -4,6 +4,7 @@
 #include "live/live_audience_private.h"
 #include "live/live_listener.h"
 #include "live/live_opening.h"
+#include "live/live_records.h"
 #include "operation/filters.h"
 #include "operation/quota.h"
 #include "segment/metrics.h"
@@ -84,11 +85,22 @@ static bool may_open(struct live_listener *listener)
     return false;
 }
 
+/* As the operation `record`.  False: the listener was refused. */
+static bool may_follow_records(struct live_listener *listener)
+{
+    struct bytes refused = live_records_refused(listener);
+    if (refused.data)
+        live_listener_refuse(listener, FAULT_SCLOSED, refused,
+                             "No rule for records of the namespace allows it.");
+    return !refused.data;
+}
+
 /* The caller is known: counts the connection, or answers and frees the listener. */
 static void wait_for_horizon(struct live_listener *listener)
 {
     listener->state = LIVE_WAITS_FOR_HORIZON;
-    if (may_open(listener))
+    listener->configured = live_access_configured(listener->audience->access);
+    if (may_open(listener) && may_follow_records(listener))
         live_audience_queue(listener);
 }
 
@@ -179,6 +191,21 @@ static void follow_rules(struct live_listener *listener)
     live_listener_flush(listener);
 }
 
+/* The configuration has been read again, perhaps with other rules for records.  A listener whose account is
+ * not known is judged when it is.  False: it was refused. */
+static bool follow_record_rules(struct live_listener *listener)
+{
+    uint64_t configured = live_access_configured(listener->audience->access);
+    if (!listener->records.count)
+        return true;
+    if (listener->trust == LIVE_TRUSTED && !may_follow_records(listener))
+        return false;
+    if (listener->configured != configured)
+        live_records_match(listener);
+    listener->configured = configured;
+    return true;
+}
+
 void live_admission_judge(struct live_listener *listener)
 {
     if (listener->opening && listener->opening->is_settled) {
@@ -193,8 +220,12 @@ void live_admission_judge(struct live_listener *listener)
     else if (listener->is_ruled !=
              live_access_is_judged(listener->audience->access, listener->is_administrator))
         live_listener_end(listener);
+    else if (!follow_record_rules(listener))
+        return;
     else if (listener->is_ruled)
         follow_rules(listener);
+    else
+        live_listener_flush(listener);
 }
 
 void live_admission_judge_all(struct live_audience *audience)
@@ -227,6 +258,8 @@ void live_admission_trust(struct live_listener *listener)
         wait_for_horizon(listener);
         return;
     }
+    if (!may_follow_records(listener))
+        return;
     listener->must_reset = true;
     live_listener_flush(listener);
 }

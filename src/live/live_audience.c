@@ -8,13 +8,15 @@
 
 /* --- all of the process --- */
 
-struct live_audiences *live_audiences_create(const struct settings *settings, struct subscriber *subscriber)
+struct live_audiences *live_audiences_create(const struct settings *settings, struct subscriber *subscriber,
+                                             struct live_records *records)
 {
     struct live_audiences *audiences = calloc(1, sizeof *audiences);
     if (!audiences)
         log_fatal("out of memory live");
     audiences->settings = settings;
     audiences->subscriber = subscriber;
+    audiences->records = records;
     audiences->shares = live_shares_create();
     audiences->quota_shares = live_shares_create();
     audiences->arena = arena_create("live");

@@ -13,9 +13,10 @@
 /* --- all of the process --- */
 struct live_audiences;
 
-/* Both are borrowed. */
-struct live_audiences *live_audiences_create(const struct settings *settings, struct subscriber *subscriber)
-    __attribute__((returns_nonnull));
+struct live_records;
+/* All are borrowed; `records` may be NULL when no listener names records. */
+struct live_audiences *live_audiences_create(const struct settings *settings, struct subscriber *subscriber,
+                                             struct live_records *records) __attribute__((returns_nonnull));
 void live_audiences_destroy(struct live_audiences *audiences);        /* when no listeners are left */
 size_t live_audiences_count(const struct live_audiences *audiences);  /* connections */
 size_t live_audiences_memory(const struct live_audiences *audiences); /* of them, in bytes, about */

@@ -1,5 +1,5 @@
 /* live_audience_private: audiences and listeners, for live_audience.c, live_listener.c, live_admission.c,
- * live_accounts.c and live_ruled.c only. */
+ * live_accounts.c, live_records.c and live_ruled.c only. */
 #ifndef STAMPD_LIVE_LIVE_AUDIENCE_PRIVATE_H
 #define STAMPD_LIVE_LIVE_AUDIENCE_PRIVATE_H
 
@@ -19,6 +19,7 @@ struct live_audiences {
     const struct settings *settings;
     struct subscriber *subscriber;
     struct live_shares *shares;
+    struct live_records *records;
     struct live_shares *quota_shares; /* by quota_number_key: of an address, an account, a namespace */
     struct live_listener *first_kept, *last_kept; /* the first one's keep-alive is due next */
     size_t count, memory;
@@ -40,6 +41,16 @@ struct live_follow {
     int64_t retry_ms;
 };
 
+/* For live_records.c: where a namespace stands in the ring of changes, while listeners name its records. */
+struct live_records_place {
+    size_t count; /* of these listeners */
+    struct live_index *index;
+    uint32_t *prefix_sizes; /* how many definitions have a prefix of this size */
+    uint64_t position;
+    bool is_known; /* the position; if not, the records were busy */
+    struct live_audience *next;
+};
+
 struct live_audience {
     struct live_audiences *all;
     const char *code, *database;
@@ -57,6 +68,7 @@ struct live_audience {
     uint64_t judged;  /* of the changes of documents that were held */
     struct live_horizon known;
     struct live_follow follow;
+    struct live_records_place records;
 };
 
 enum live_state { LIVE_WAITS_FOR_ACCESS, LIVE_WAITS_FOR_ACCOUNT, LIVE_WAITS_FOR_HORIZON, LIVE_OPEN };
@@ -65,7 +77,8 @@ enum live_state { LIVE_WAITS_FOR_ACCESS, LIVE_WAITS_FOR_ACCOUNT, LIVE_WAITS_FOR_
 enum live_trust { LIVE_DOUBTED, LIVE_REQUESTED, LIVE_TRUSTED };
 
 struct live_listener {
-    struct live_feed feed; /* first: a listener is found by its feed */
+    struct live_feed feed;    /* first: a listener is found by its feed */
+    struct live_feed records; /* its definitions of records */
     struct live_audience *audience;
     struct exchange *exchange;
     struct live_opening *opening; /* NULL: it is open */
@@ -77,6 +90,7 @@ struct live_listener {
     enum live_trust trust;      /* in the caller */
     size_t place;               /* of its account in the query, while LIVE_REQUESTED */
     uint64_t turn;              /* of the rules that it was judged by */
+    uint64_t configured;        /* the same of the configuration, for records */
     int64_t sight, sight_mark;  /* in its ids, under the rules with this mark; 0: to be computed */
     uint64_t awaited;           /* it has no id until so many changes have been judged */
     bool must_reset;            /* a reset is to be sent: anything may have changed */
@@ -91,6 +105,11 @@ struct live_listener {
     struct live_listener *next_kept, *former_kept;   /* in the order of keep-alive */
     struct live_listener *next_waiting;              /* for a horizon */
 };
+
+static inline struct live_listener *live_audience_listener_of_records(struct live_feed *feed)
+{
+    return (struct live_listener *)(void *)((char *)feed - offsetof(struct live_listener, records));
+}
 
 /* The listener enters or leaves all lists and counts. */
 void live_audience_join(struct live_audience *audience, struct live_listener *listener);

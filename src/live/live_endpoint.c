@@ -108,13 +108,13 @@ static enum fault refuse_limit(struct live_request *request, struct reply *reply
                        arena_printf(arena, "%lld", (long long)limit), arena_printf(arena, "%zu", came), NULL);
 }
 
+#define FORMS "Class, Class/id, Class/collection@value, record:key or records:prefix"
+
 static const char *expected(const struct live_opening *opening)
 {
     if (!opening->question.wrong)
-        return "Definitions are Class, Class/id or Class/collection@value.";
-    return arena_printf(opening->arena,
-                        "Class, Class/id or Class/collection@value is expected as element %zu.",
-                        opening->question.wrong);
+        return "Definitions are " FORMS ".";
+    return arena_printf(opening->arena, FORMS " is expected as element %zu.", opening->question.wrong);
 }
 
 static enum fault refuse_question(struct live_request *request, struct reply *reply, enum fault fault,
@@ -137,6 +137,16 @@ static enum fault refuse_question(struct live_request *request, struct reply *re
     return fault;
 }
 
+static enum fault refuse_number(struct live_request *request, struct reply *reply)
+{
+    const struct settings *settings = request->parts->settings;
+    const struct live_question *question = &request->opening->question;
+    if (question->record_count > (size_t)settings->live_records)
+        return refuse_limit(request, reply, "live_records", settings->live_records, question->record_count);
+    return refuse_limit(request, reply, "live_definitions", settings->live_definitions,
+                        question->count + question->record_count);
+}
+
 static enum fault read_question(struct live_request *request, struct reply *reply)
 {
     struct live_opening *opening = request->opening;
@@ -150,6 +160,7 @@ static enum fault read_question(struct live_request *request, struct reply *repl
         .body = copy(arena, exchange_body(request->exchange)),
         .definitions_most = (size_t)settings->live_definitions,
         .definition_bytes_most = (size_t)settings->limit_definition_bytes,
+        .records_most = (size_t)settings->live_records,
     };
     const char *wrong;
     enum fault fault = live_question_read(arena, &source, &opening->question, &wrong);
@@ -157,10 +168,11 @@ static enum fault read_question(struct live_request *request, struct reply *repl
         return refuse_limit(request, reply, "limit_definition_bytes", settings->limit_definition_bytes,
                             opening->question.too_long);
     if (fault == FAULT_ALIMIT)
-        return refuse_limit(request, reply, "live_definitions", settings->live_definitions,
-                            opening->question.count);
+        return refuse_number(request, reply);
     if (fault)
         return refuse_question(request, reply, fault, wrong);
+    if (opening->question.record_count && !request->parts->segment->records)
+        return refuse(request, reply, FAULT_ORECORDS, NULL, NULL);
     struct bytes last = exchange_header(request->exchange, "Last-Event-ID");
     if (last.size)
         opening->question.last = copy(arena, last);
@@ -297,7 +309,7 @@ static void answer(struct live_request *request, struct live_namespace *ns)
 {
     struct reply unused = {0};
     request->opening->is_settled = true;
-    request->opening->question.count = 0;
+    request->opening->question.count = request->opening->question.record_count = 0;
     if (ns && request->opening->origin.size && !check_room(request, &unused))
         begin(request, ns);
     else

@@ -110,7 +110,8 @@ static struct live_topic *find_or_add(struct live_index *index, struct bytes key
     topic->key_size = key.size;
     memcpy(topic->key, key.data, key.size);
     char *room = topic->key + key.size;
-    topic->definition = (struct definition){.class = keep(&room, definition->class),
+    topic->definition = (struct definition){.kind = definition->kind,
+                                            .class = keep(&room, definition->class),
                                             .id = keep(&room, definition->id),
                                             .collection = keep(&room, definition->collection),
                                             .value = keep(&room, definition->value),

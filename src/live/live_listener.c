@@ -12,6 +12,7 @@
 #include "live/live_audience_private.h"
 #include "live/live_follow.h"
 #include "live/live_opening.h"
+#include "live/live_records.h"
 #include "operation/reply.h"
 #include "segment/metrics.h"
 
@@ -37,6 +38,7 @@ static void destroy(struct live_listener *listener)
 {
     if (listener->session)
         feed_session_remove(listener->audience->all->subscriber, listener->session);
+    live_records_leave(listener);
     live_audience_leave(listener);
     live_caller_destroy(listener->caller);
     free_opening(listener);
@@ -55,7 +57,8 @@ static void on_drained(void *context)
 
 void live_listener_count_memory(struct live_listener *listener)
 {
-    live_audience_count_memory(listener, listener->feed.bytes + exchange_size(listener->exchange) +
+    live_audience_count_memory(listener, listener->feed.bytes + listener->records.bytes +
+                                             exchange_size(listener->exchange) +
                                              live_caller_bytes(listener->caller) +
                                              (listener->opening ? arena_used(listener->opening->arena) : 0));
 }
@@ -75,6 +78,7 @@ struct live_listener *live_listener_create(struct live_audience *audience, struc
     listener->kept_ms = clock_monotonic_ms();
     live_audience_join(audience, listener);
     live_index_add(audience->index, &listener->feed, opening->question.definitions, opening->question.count);
+    live_records_join(listener, opening->question.records, opening->question.record_count);
     live_listener_count_memory(listener);
     exchange_own(exchange,
                  &(struct exchange_owner){.gone = on_gone, .drained = on_drained, .context = listener});
@@ -291,12 +295,29 @@ void live_listener_match(struct live_listener *listener, size_t number, int64_t 
 
 /* --- events --- */
 
+static bool has_changed(const struct live_listener *listener)
+{
+    return listener->feed.changed || listener->records.changed;
+}
+
+static struct live_mark *take_changed(struct live_listener *listener)
+{
+    struct live_mark *mark = live_index_take_changed(&listener->feed);
+    return mark ? mark : live_index_take_changed(&listener->records);
+}
+
+static void forget_changed(struct live_listener *listener)
+{
+    while (take_changed(listener))
+        ;
+}
+
 static void write_changes(struct live_listener *listener, struct builder *text)
 {
     const char *comma = "";
     struct live_mark *mark;
     builder_add_text(text, "event: change\ndata: {\"changed\":[");
-    while (text->size < EVENT_MOST && (mark = live_index_take_changed(&listener->feed))) {
+    while (text->size < EVENT_MOST && (mark = take_changed(listener))) {
         builder_printf(text, "%s[", comma);
         json_add_string(text, mark->text);
         builder_printf(text, ",%" PRId64 "]", mark->version);
@@ -308,9 +329,9 @@ static void write_changes(struct live_listener *listener, struct builder *text)
 /* May it no longer be allowed to know what was judged?  Then nothing is sent until that is known. */
 static bool is_held(const struct live_listener *listener)
 {
-    return listener->is_ruled &&
-           (listener->trust != LIVE_TRUSTED || !live_access_is_certain(listener->audience->access) ||
-            !live_follow_is_settled(listener->audience));
+    return (listener->is_ruled && !live_follow_is_settled(listener->audience)) ||
+           ((listener->is_ruled || listener->records.count) &&
+            (listener->trust != LIVE_TRUSTED || !live_access_is_certain(listener->audience->access)));
 }
 
 void live_listener_flush(struct live_listener *listener)
@@ -319,12 +340,11 @@ void live_listener_flush(struct live_listener *listener)
     struct builder *text = &all->text;
     if (listener->state != LIVE_OPEN || is_held(listener))
         return;
-    while ((listener->must_reset || listener->feed.changed) &&
+    while ((listener->must_reset || has_changed(listener)) &&
            exchange_unsent(listener->exchange) < BUFFER_MOST) {
         builder_clear(text, EVENT_MOST);
         if (listener->must_reset) {
-            while (live_index_take_changed(&listener->feed))
-                ;
+            forget_changed(listener);
             builder_add_text(text, "event: reset\ndata: {}\n\n");
             listener->must_reset = false;
         } else {
@@ -342,6 +362,8 @@ void live_listener_flush_all(struct live_audience *audience)
     while ((feed = live_index_take_matched(audience->index)) ||
            (feed = live_index_take_matched(audience->ruled_index)))
         live_listener_flush((struct live_listener *)(void *)feed);
+    while (audience->records.count && (feed = live_index_take_matched(audience->records.index)))
+        live_listener_flush(live_audience_listener_of_records(feed));
 }
 
 void live_listener_flush_ruled(struct live_audience *audience)
@@ -396,8 +418,9 @@ void live_listener_open(struct live_listener *listener, const struct live_horizo
     listener->has_sent = true;
     if (!is_resumed) { /* a new client reads everything now */
         listener->must_reset = false;
-        while (live_index_take_changed(&listener->feed))
-            ;
+        forget_changed(listener);
+    } else {
+        live_records_match(listener);
     }
     builder_clear(text, EVENT_MOST);
     builder_printf(text, "retry: %lld\n", (long long)choose_retry());
@@ -412,7 +435,7 @@ void live_listener_open(struct live_listener *listener, const struct live_horizo
  * which one could be made. */
 static bool may_have_id(const struct live_listener *listener)
 {
-    return listener->state == LIVE_OPEN && !listener->must_reset && !listener->feed.changed &&
+    return listener->state == LIVE_OPEN && !listener->must_reset && !has_changed(listener) &&
            listener->awaited <= listener->audience->judged && !is_held(listener) &&
            live_audience_has_secret(listener->audience);
 }

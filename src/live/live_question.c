@@ -16,7 +16,7 @@ struct question_reader {
     const struct live_source *source;
     struct live_question *question;
     const char **wrong_r;
-    size_t room;
+    size_t room, record_room;
 };
 
 static enum fault refuse(struct question_reader *reader, enum fault fault, const char *wrong)
@@ -49,20 +49,31 @@ static enum fault refuse_unknown(struct question_reader *reader, const char *kno
 static enum fault add_definition(struct question_reader *reader, struct bytes text)
 {
     struct live_question *question = reader->question;
-    if (question->count >= reader->source->definitions_most) {
-        question->count++;
+    bool is_of_records = definition_is_of_records(text);
+    size_t number = question->count + question->record_count;
+    if (number >= reader->source->definitions_most ||
+        (is_of_records && question->record_count >= reader->source->records_most)) {
+        *(is_of_records ? &question->record_count : &question->count) += 1;
         return FAULT_NONE; /* only counted, for the refusal */
     }
     if (text.size > reader->source->definition_bytes_most) {
         question->too_long = text.size;
         return FAULT_ALIMIT;
     }
-    ARENA_GROW(reader->arena, question->definitions, question->count, reader->room);
-    if (!definition_read(reader->arena, text, &question->definitions[question->count])) {
-        question->wrong = question->count + 1;
+    struct definition definition;
+    bool is_valid = is_of_records ? definition_read_records(reader->arena, text, &definition)
+                                  : definition_read(reader->arena, text, &definition);
+    if (!is_valid) {
+        question->wrong = number + 1;
         return refuse(reader, FAULT_AARG, "def");
     }
-    question->count++;
+    if (is_of_records) {
+        ARENA_GROW(reader->arena, question->records, question->record_count, reader->record_room);
+        question->records[question->record_count++] = definition;
+    } else {
+        ARENA_GROW(reader->arena, question->definitions, question->count, reader->room);
+        question->definitions[question->count++] = definition;
+    }
     return FAULT_NONE;
 }
 
@@ -80,25 +91,24 @@ static int compare_meant(const void *a, const void *b)
 }
 
 /* Of several definitions with the same meaning, the first is kept. */
-static void drop_doubles(struct arena *arena, struct live_question *question)
+static void drop_doubles(struct arena *arena, struct definition *definitions, size_t *count)
 {
-    struct definition *definitions = question->definitions;
-    struct meant *meant = ARENA_ARRAY(arena, struct meant, question->count);
+    struct meant *meant = ARENA_ARRAY(arena, struct meant, *count);
     struct builder room = {0};
     size_t kept = 0;
-    for (size_t i = 0; i < question->count; i++) {
+    for (size_t i = 0; i < *count; i++) {
         struct bytes key = live_key_of_definition(&room, &definitions[i]);
         meant[i] = (struct meant){{arena_copy(arena, key.data, key.size), key.size}, i};
     }
     builder_free(&room);
-    qsort(meant, question->count, sizeof *meant, compare_meant);
-    for (size_t i = 1; i < question->count; i++)
+    qsort(meant, *count, sizeof *meant, compare_meant);
+    for (size_t i = 1; i < *count; i++)
         if (bytes_equal(meant[i].key, meant[i - 1].key))
             definitions[meant[i].position].text = NO_BYTES;
-    for (size_t i = 0; i < question->count; i++)
+    for (size_t i = 0; i < *count; i++)
         if (definitions[i].text.data)
             definitions[kept++] = definitions[i];
-    question->count = kept;
+    *count = kept;
 }
 
 static enum fault take_session(struct question_reader *reader, struct bytes text)
@@ -223,11 +233,13 @@ enum fault live_question_read(struct arena *arena, const struct live_source *sou
         fault = read_body(&reader);
     if (fault)
         return fault;
-    if (question_r->count > source->definitions_most)
+    if (question_r->count + question_r->record_count > source->definitions_most ||
+        question_r->record_count > source->records_most)
         return FAULT_ALIMIT;
     question_r->at = source->body.size ? "/defs" : "/def";
-    if (!question_r->count)
+    if (!question_r->count && !question_r->record_count)
         return FAULT_AARG;
-    drop_doubles(arena, question_r);
+    drop_doubles(arena, question_r->definitions, &question_r->count);
+    drop_doubles(arena, question_r->records, &question_r->record_count);
     return FAULT_NONE;
 }

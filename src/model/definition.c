@@ -115,15 +115,45 @@ bool definition_read(struct arena *arena, struct bytes text, struct definition *
     return schema_is_field_name(definition_r->collection) && take_values(arena, values, definition_r);
 }
 
+static const struct bytes record_word = {"record:", 7}, prefix_word = {"records:", 8};
+
+bool definition_is_of_records(struct bytes text)
+{
+    return bytes_has_prefix(text, record_word) || bytes_has_prefix(text, prefix_word);
+}
+
+/* What encodeURIComponent escapes is kept free for other forms. */
+bool definition_read_records(struct arena *arena, struct bytes text, struct definition *definition_r)
+{
+    bool is_prefix = bytes_has_prefix(text, prefix_word);
+    size_t head = is_prefix ? prefix_word.size : record_word.size;
+    *definition_r =
+        (struct definition){.text = text, .kind = is_prefix ? DEFINITION_OF_PREFIX : DEFINITION_OF_RECORD};
+    if (!definition_is_of_records(text) || !bytes_is_utf8(text))
+        return false;
+    struct bytes rest = {text.data + head, text.size - head};
+    for (size_t i = 0; i < rest.size; i++)
+        if (rest.data[i] == '/' || rest.data[i] == '@')
+            return false;
+    return take_piece(arena, rest, &definition_r->value) && definition_r->value.size <= DEFINITION_KEY_MOST &&
+           (is_prefix || definition_r->value.size);
+}
+
 void definition_add_key(const struct definition *definition, struct builder *key)
 {
     bool is_member = definition->collection.data != NULL;
-    builder_add(key, is_member ? "m" : definition->id.data ? "d" : "c", 1);
+    bool is_of_records = definition->kind != DEFINITION_OF_DOCUMENTS;
+    const char *letter = definition->kind == DEFINITION_OF_RECORD   ? "r"
+                         : definition->kind == DEFINITION_OF_PREFIX ? "p"
+                         : is_member                                ? "m"
+                         : definition->id.data                      ? "d"
+                                                                    : "c";
+    builder_add(key, letter, 1);
     builder_add_bytes(key, definition->class);
     builder_add(key, "/", 1);
     builder_add_bytes(key, definition->collection);
     builder_add(key, "@", 1);
-    builder_add_bytes(key, is_member ? definition->value : definition->id);
+    builder_add_bytes(key, is_member || is_of_records ? definition->value : definition->id);
 }
 
 bool definition_is_session(struct bytes name)

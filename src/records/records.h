@@ -132,6 +132,8 @@ MUST_USE bool records_open(struct records **records_r, const char *path, size_t 
 void records_close(struct records *records); /* NULL is allowed */
 /* While any process has it open, the memory lives: for a child that closes all others. */
 int records_descriptor(const struct records *records);
+/* From now on this process waits no longer for others, before it finds the records busy. */
+void records_limit_wait(struct records *records, int64_t most_ms);
 
 /* Runs a command in a namespace, which may have `quota` bytes of the memory (0: all of it).  `found_r` is set
  * for RECORDS_OK, but for a record that is gone; for NOT_FREE, OLDER, LOCKED, WORKED_ON and

@@ -21,12 +21,13 @@ bool records_changes_position(struct records *records, uint64_t *position_r)
     return true;
 }
 
-void records_changes_expire(struct records *records)
+bool records_changes_expire(struct records *records)
 {
     if (!records_enter(records))
-        return;
+        return false;
     records_sweep(records, SWEPT_EACH);
     records_leave(records);
+    return true;
 }
 
 enum records_changes_end records_changes_read(struct records *records, struct bytes ns, uint64_t *position,

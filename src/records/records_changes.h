@@ -31,8 +31,8 @@ uint64_t records_changes(const struct records *records);
 /* Behind all changes.  False: as RECORDS_BUSY. */
 MUST_USE bool records_changes_position(struct records *records, uint64_t *position_r);
 /* Removes what has expired, at most a few hundred records: a change as others, which nobody else may make for
- * a long time. */
-void records_changes_expire(struct records *records);
+ * a long time.  False: as RECORDS_BUSY. */
+bool records_changes_expire(struct records *records);
 /* After records_changes_expire, appends the keys of the namespace that have changed since to `out`, for
  * records_changes_take, and moves the position.  A key may be there several times. */
 MUST_USE enum records_changes_end records_changes_read(struct records *records, struct bytes ns,

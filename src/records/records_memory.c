@@ -36,6 +36,7 @@ bool records_open(struct records **records_r, const char *path, size_t bytes, in
     records->ends = (struct ordering){&head->end_root, 0, seed, records_compare_ends};
     records->hash = (struct siphash_key){{seed, ~seed}};
     records->tombstone_ms = tombstone_s * 1000;
+    records->busy_ms = BUSY_MS;
     *records_r = records;
     return true;
 }
@@ -91,7 +92,7 @@ static void make_ready(struct records *records)
 
 bool records_enter_untimed(struct records *records)
 {
-    enum robust_lock_result result = robust_lock_take(&records->head->lock, BUSY_MS);
+    enum robust_lock_result result = robust_lock_take(&records->head->lock, records->busy_ms);
     if (result == ROBUST_LOCK_REFUSED) {
         log_warning("the records are busy: a process holds their lock and does not run");
         return false;
@@ -106,6 +107,11 @@ bool records_enter_untimed(struct records *records)
     records->saving = 0;
     records->appended = 0;
     return true;
+}
+
+void records_limit_wait(struct records *records, int64_t most_ms)
+{
+    records->busy_ms = most_ms;
 }
 
 bool records_enter(struct records *records)

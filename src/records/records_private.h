@@ -178,6 +178,7 @@ struct records {
     struct ordering keys, ends;
     struct siphash_key hash;
     int64_t tombstone_ms;
+    int64_t busy_ms;   /* the longest wait for the lock */
     int64_t now_ms;    /* of the command that runs */
     uint64_t saving;   /* the number of the change under way; 0: nothing of it is to be saved */
     uint32_t appended; /* words of the ring of changes that it has written */

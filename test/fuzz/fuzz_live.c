@@ -23,11 +23,12 @@ static void check_again(struct arena *arena, const struct definition *definition
                                        .content_type = BYTES("application/json"),
                                        .body = builder_bytes(&body),
                                        .definitions_most = 1,
-                                       .definition_bytes_most = 2048};
+                                       .definition_bytes_most = 2048,
+                                       .records_most = MOST};
     enum fault fault = live_question_read(arena, &source, &question, &wrong);
-    assert(fault == FAULT_NONE && question.count == 1);
-    assert(bytes_equal(live_key_of_definition(&key, definition),
-                       live_key_of_definition(&other, &question.definitions[0])));
+    assert(fault == FAULT_NONE && question.count + question.record_count == 1);
+    const struct definition *again = question.count ? &question.definitions[0] : &question.records[0];
+    assert(bytes_equal(live_key_of_definition(&key, definition), live_key_of_definition(&other, again)));
     builder_free(&body);
     builder_free(&key);
     builder_free(&other);
@@ -44,20 +45,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                        .content_type = BYTES("application/json"),
                                        .body = is_query ? BYTES("") : text,
                                        .definitions_most = MOST,
-                                       .definition_bytes_most = 2048};
+                                       .definition_bytes_most = 2048,
+                                       .records_most = MOST};
     struct live_question question;
     const char *wrong;
     enum fault fault = live_question_read(arena, &source, &question, &wrong);
     assert(fault == FAULT_NONE || fault == FAULT_AARG || fault == FAULT_AJSON || fault == FAULT_AUTF8 ||
            fault == FAULT_ALIMIT);
     if (!fault) {
-        assert(question.count && question.count <= MOST);
+        assert(question.count + question.record_count && question.count + question.record_count <= MOST);
         assert(!is_query || !question.admin.data);
         for (size_t i = 0; i < question.count; i++) {
             assert(item_is_class_name(question.definitions[i].class));
             for (size_t k = 0; k < i; k++)
                 assert(!bytes_equal(question.definitions[i].text, question.definitions[k].text));
             check_again(arena, &question.definitions[i]);
+        }
+        for (size_t i = 0; i < question.record_count; i++) {
+            assert(question.records[i].kind && !question.records[i].class.data);
+            check_again(arena, &question.records[i]);
         }
     }
     arena_destroy(arena);

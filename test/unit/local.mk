@@ -87,6 +87,7 @@ UNIT_TESTS += test/unit/test_sealed_stream
 UNIT_TESTS += test/unit/test_sealed_file
 UNIT_TESTS += test/unit/test_siphash
 UNIT_TESTS += test/unit/test_live
+UNIT_TESTS += test/unit/test_live_records
 UNIT_TESTS += test/unit/test_live_round
 UNIT_TESTS += test/unit/test_multipart
 UNIT_TESTS += test/unit/test_address
@@ -296,6 +297,8 @@ test_unit_test_siphash_SOURCES = test/unit/test_siphash.c
 test_unit_test_siphash_LDADD = $(UNIT_LDADD)
 test_unit_test_live_SOURCES = test/unit/test_live.c test/unit/arena_fixture.h
 test_unit_test_live_LDADD = $(UNIT_LDADD)
+test_unit_test_live_records_SOURCES = test/unit/test_live_records.c $(RECORDS_FIXTURE)
+test_unit_test_live_records_LDADD = $(UNIT_LDADD)
 test_unit_test_live_round_SOURCES = test/unit/test_live_round.c test/unit/child.c test/unit/child.h
 test_unit_test_live_round_LDADD = $(UNIT_LDADD)
 

@@ -126,12 +126,51 @@ static void a_text_is_no_string(void **state UNUSED)
     assert_false(definition_read(arena, NO_BYTES, &definition));
 }
 
+static const char *key_of_records(const char *text)
+{
+    struct definition definition;
+    struct builder key = {0};
+    if (!definition_read_records(arena, bytes_of(text), &definition))
+        return NULL;
+    assert_true(bytes_equal(definition.text, bytes_of(text)));
+    definition_add_key(&definition, &key);
+    const char *copy = arena_copy(arena, key.data, key.size);
+    builder_free(&key);
+    return copy;
+}
+
+static void records(void **state UNUSED)
+{
+    static const char *const none[] = {
+        "record:",    "record",   "records", "record:a/b", "records:a@b", "record:%zz",  "record:a%00",
+        "record:%ff", "Record:a", "Person",  "Person/a",   "recordss:a",  "record:\xff", "record:\xc3%a9"};
+    char text[1100];
+    for (size_t i = 0; i < COUNT_OF(none); i++)
+        if (key_of_records(none[i]))
+            fail_msg("%s", none[i]);
+    assert_null(key_of("record:a"));
+    assert_null(key_of("records:A/b@c"));
+    assert_string_equal(key_of_records("record:a%2Fb%40:%c3%a9"), "r/@a/b@:\xc3\xa9");
+    assert_string_equal(key_of_records("records:a."), "p/@a.");
+    assert_string_equal(key_of_records("records:"), "p/@");
+    assert_string_not_equal(key_of_records("record:s:a"), key_of_records("records:a"));
+    memset(text, 'x', sizeof text);
+    memcpy(text, "record:", 7);
+    text[7 + DEFINITION_KEY_MOST] = '\0';
+    assert_non_null(key_of_records(text));
+    text[7 + DEFINITION_KEY_MOST] = 'x';
+    text[8 + DEFINITION_KEY_MOST] = '\0';
+    assert_null(key_of_records(text));
+    assert_true(definition_is_of_records(BYTES("record:")) && definition_is_of_records(BYTES("records:/")));
+    assert_false(definition_is_of_records(BYTES("record")) || definition_is_of_records(BYTES("Record:a")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ARENA_TEST(the_three_forms),     ARENA_TEST(escapes), ARENA_TEST(keys_differ),
         ARENA_TEST(what_is_none),        ARENA_TEST(lengths), ARENA_TEST(a_digest_stands_for_its_value),
-        ARENA_TEST(a_text_is_no_string),
+        ARENA_TEST(a_text_is_no_string), ARENA_TEST(records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

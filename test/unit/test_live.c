@@ -30,7 +30,8 @@ static enum fault ask(const char *query, const char *type, const char *body)
                                        .content_type = bytes_of(type),
                                        .body = bytes_of(body),
                                        .definitions_most = MOST,
-                                       .definition_bytes_most = 2048};
+                                       .definition_bytes_most = 2048,
+                                       .records_most = 2};
     return live_question_read(arena, &source, &question, &wrong);
 }
 
@@ -171,6 +172,25 @@ static void those_who_want_it_are_told(void **state UNUSED)
     live_index_remove(index, &other);
     live_index_destroy(index);
     builder_free(&key);
+}
+
+static void records_are_named_beside_documents(void **state UNUSED)
+{
+    assert_int_equal(ask("def=A&def=record:a%2540b&def=records:&def=record:a%2540b&def=A/1", "", ""),
+                     FAULT_ALIMIT); /* before it is known that two are one */
+    assert_int_equal(question.record_count, 3);
+    assert_int_equal(ask("def=A&def=records:&def=A/1&def=record:a%2540b", "", ""), FAULT_NONE);
+    assert_true(question.count == 2 && question.record_count == 2);
+    assert_true(question.records[0].kind == DEFINITION_OF_PREFIX && is(question.records[0].value, ""));
+    assert_true(question.records[1].kind == DEFINITION_OF_RECORD && is(question.records[1].value, "a@b"));
+    assert_true(is(question.records[1].text, "record:a%40b"));
+    assert_int_equal(ask("def=record:a&def=record:%2561", "", ""), FAULT_NONE);
+    assert_true(question.count == 0 && question.record_count == 1 &&
+                is(question.records[0].text, "record:a"));
+    assert_int_equal(ask("", "application/json", "{\"defs\":[\"A\",\"record:a\",\"record:\"]}"), FAULT_AARG);
+    assert_true(question.wrong == 3 && strcmp(question.at, "/defs/2") == 0);
+    assert_int_equal(ask("def=record:a&def=records:a/b", "", ""), FAULT_AARG);
+    assert_int_equal(question.wrong, 2);
 }
 
 /* --- the pipe --- */
@@ -337,6 +357,7 @@ int main(void)
         cmocka_unit_test(several_values_are_joined_as_the_database_joins_them),
         cmocka_unit_test(bodies_and_queries_add_up_and_doubles_are_dropped),
         cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(records_are_named_beside_documents),
         cmocka_unit_test(ids_open_in_their_namespace_only),
         cmocka_unit_test(those_who_want_it_are_told),
         cmocka_unit_test_setup_teardown(commits_are_heard, open_segment, close_segment),

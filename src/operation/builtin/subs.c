@@ -87,6 +87,9 @@ static enum fault read_definition(const struct subs_request *request, const char
     if (element->kind == JSON_STRING && element->value.size > (size_t)most)
         return reader_over(&request->reader, element, "limit_definition_bytes", most,
                            (int64_t)element->value.size);
+    if (element->kind == JSON_STRING && definition_is_of_records(element->value))
+        return reader_wrong_value(&request->reader, element, member,
+                                  "Records have no versions: they can be followed by live events only.");
     if (element->kind != JSON_STRING || !definition_read(request->arena, element->value, &definition))
         return reader_wrong_value(&request->reader, element, member,
                                   "Class, Class/id or Class/collection@value is expected.");
