@@ -359,7 +359,7 @@ class Stack:
             return []
 
     def kill_worker(self, pid=None, how=signal.SIGKILL):
-        """The process `pid`, or one of the workers: another one, should it end by itself meanwhile."""
+        """The process `pid`, which may have ended by itself already, or one of the workers: another one, should it end meanwhile."""
         while pid is None:
             drawn = random.choice(self.worker_pids())
             try:
@@ -367,7 +367,8 @@ class Stack:
             except ProcessLookupError:
                 continue
             return drawn
-        os.kill(pid, how)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, how)
         return pid
 
     def reload(self):
