@@ -125,11 +125,12 @@ declare
   kind owner_property;
   ids  text[];
 begin
-  if not pg_try_advisory_xact_lock(hashtextextended('stampd owners', 0)) or (select number from schema where one) <> of_number then
+  if not pg_try_advisory_xact_lock(hashtextextended('stampd owners', 0)) then
     return 0;
   end if;
-  select * into kind from owner_property p where not p.is_ready order by p.class limit 1;
-  if not found then
+  -- Locked before the number is compared: a declaration that comes meanwhile waits, and has this class visited from its beginning.
+  select * into kind from owner_property p where not p.is_ready order by p.class limit 1 for update;
+  if not found or (select number from schema where one) <> of_number then
     return 0;
   end if;
   select array_agg(d.id order by d.id) into ids from (

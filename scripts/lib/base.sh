@@ -57,13 +57,13 @@ port_is_taken() {
     (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-# wait_until SECONDS COMMAND...: tries every 50 ms; false when the time is over.
+# wait_until SECONDS COMMAND...: tries every 20 ms; false when the time is over.
 wait_until() {
     local end=$((EPOCHSECONDS + $1))
     shift
     until "$@"; do
         [ "$EPOCHSECONDS" -lt "$end" ] || return 1
-        sleep 0.05
+        sleep 0.02
     done
 }
 

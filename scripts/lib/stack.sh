@@ -4,6 +4,7 @@
 #   STACK_PORT     nginx, TLS            STACK_PROBE_PORT   nginx, probes, plain; both on 127.0.0.1 only
 #   STACK_WORKERS  worker processes      STACK_POSTGRES     more lines for postgresql.conf
 #   STACK_CLUSTER  an empty cluster that is copied in place of making one
+#   STACK_DATA     folder of the cluster's files, which pg leads to (pg itself)
 #   STACK_SETTINGS more lines for stampd.conf
 #   STACK_RELOAD   yes: nginx is reloaded by stampctl when namespaces come and go
 #   STACK_ACCESS_LOG  nginx's (off)
@@ -147,7 +148,11 @@ postgres_create() {
     [ ! -e "$STACK/pg" ] || return 0
     rm -rf "$STACK/pg.new"
     id "$POSTGRES_USER" >/dev/null 2>&1 || fail "the user $POSTGRES_USER does not exist (package postgresql-common makes it)"
-    mkdir "$STACK/pg.new"
+    if [ -n "${STACK_DATA:-}" ]; then
+        mkdir -p "$STACK_DATA" && chmod 711 "$STACK_DATA" && ln -s "$(mktemp -d "$STACK_DATA/pg-XXXXXX")" "$STACK/pg.new"
+    else
+        mkdir "$STACK/pg.new"
+    fi
     chmod 700 "$STACK/pg.new"
     [ "$IS_ROOT" = no ] || chown "$POSTGRES_USER:" "$STACK/pg.new"
     if [ -n "${STACK_CLUSTER:-}" ]; then

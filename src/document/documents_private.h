@@ -1,4 +1,4 @@
-/* documents_private: shared by documents.c and transaction.c only. */
+/* documents_private: shared by documents.c and the files of a transaction. */
 #ifndef STAMPD_DOCUMENT_DOCUMENTS_PRIVATE_H
 #define STAMPD_DOCUMENT_DOCUMENTS_PRIVATE_H
 

@@ -47,6 +47,9 @@ struct transaction {
     const char *expected;
 };
 
+/* What is read from now on is the newest. */
+void transaction_end_snapshot(struct transaction *transaction);
+
 /* What the schema adds to the changes, once: contents of older releases that are about to be written are
  * migrated to the newest; thumbnails follow their images. */
 void transaction_adjust(struct transaction *transaction, const struct schema *schema);

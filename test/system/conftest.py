@@ -12,7 +12,7 @@ import pytest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(__file__))
 
-from stack import BUILD, CLUSTER_ROOM, ROOM, Stack, StackError  # noqa: E402
+from stack import BUILD, CLUSTER_ROOM, ROOM, Stack, StackError, make_cluster_room  # noqa: E402
 
 LOG_LINES = 40
 # The files that take longest begin first: --dist=loadfile hands them out in this order, and no runner is left with one at the end.
@@ -30,11 +30,8 @@ def pytest_configure(config):
     signal.signal(signal.SIGTERM, interrupt)  # else what the fixtures have started would be left running
     if not (BUILD / 'src/stampd').exists():
         pytest.exit(f'there is no {BUILD}/src/stampd: set STAMPD_BUILD to the folder of a build', returncode=2)
-
-
     if CLUSTER_ROOM not in os.environ:  # the runners inherit it
-        os.environ[CLUSTER_ROOM] = config.cluster_room = tempfile.mkdtemp(prefix='stampd-cluster-', dir=ROOM)
-        os.chmod(config.cluster_room, 0o711)
+        os.environ[CLUSTER_ROOM] = config.cluster_room = make_cluster_room()
 
 
 def pytest_unconfigure(config):

@@ -27,8 +27,12 @@ BUILD = Path(os.environ.get('STAMPD_BUILD', SOURCE / 'var/build')).resolve()
 NAMESPACES = {'z': 'closed', 'demo': 'read', 'lab': 'open'}
 # Where tests put their folders: PostgreSQL's user must be able to enter.
 ROOM = '/var/tmp'
-# In the environment: the folder of what the stacks of one run share.
+# In the environment: the folder of what the stacks of one run share, and of the files of their clusters.
 CLUSTER_ROOM = 'STAMPD_TEST_CLUSTER'
+
+
+# So much memory must be free for the clusters of a run to be there; they need about a quarter of it.
+MEMORY_NEEDED = 8 << 30
 
 
 # As whom programs run that root starts: as root they refuse to.
@@ -169,6 +173,23 @@ def command_line(pid):
         return ''
 
 
+def make_cluster_room():
+    """In memory, where there is plenty: most of a stack's start goes into making some thousands of small files, and on a disk these take
+    several times as long while those of former stacks have just been removed.  With STAMPD_KEEP=all nothing is lost with the memory."""
+    def number(path, pattern, unit):
+        found = re.search(pattern, Path(path).read_text()) if Path(path).exists() else None
+        return int(found[1]) * unit if found else MEMORY_NEEDED
+    memory = Path('/dev/shm')
+    room = ROOM
+    if memory.is_dir() and os.environ.get('STAMPD_KEEP') != 'all':
+        free = [shutil.disk_usage(memory).free, number('/proc/meminfo', r'MemAvailable: *(\d+)', 1024),  # and what a container may have
+                *(number(f'/sys/fs/cgroup/{name}', r'^(\d+)$', 1) for name in ('memory.max', 'memory/memory.limit_in_bytes'))]
+        room = memory if min(free) >= MEMORY_NEEDED else ROOM
+    path = tempfile.mkdtemp(prefix='stampd-cluster-', dir=room)
+    os.chmod(path, 0o711)
+    return path
+
+
 def empty_cluster():
     """A cluster of PostgreSQL for all stacks of a run to copy: making one takes longer than all else of their start."""
     room = os.environ.get(CLUSTER_ROOM)
@@ -220,6 +241,7 @@ class Stack:
         self.postgres = {'fsync': 'off', 'shared_buffers': '64MB', **(postgres or {})}
         self.namespaces = NAMESPACES if namespaces is None else namespaces
         self.beside = beside
+        self.data = Path(os.environ[CLUSTER_ROOM]) / self.path.name if CLUSTER_ROOM in os.environ else ''
         self.build = build
         self.port, self.probe_port = free_port(), free_port()
         self.url = f'https://127.0.0.1:{self.port}'
@@ -258,6 +280,8 @@ class Stack:
         else:
             self.step('remove')
             shutil.rmtree(self.path, ignore_errors=True)
+            if self.data:
+                shutil.rmtree(self.data, ignore_errors=True)
         assert not reports, (str(self.path), reports)
 
     def reports(self):
@@ -267,8 +291,8 @@ class Stack:
         """What somebody will look at; not the databases, which are large: those only with STAMPD_KEEP=all."""
         print(f'kept: {self.path}')
         if os.environ.get('STAMPD_KEEP') != 'all':
-            for name in ('pg', 'pg.new'):
-                shutil.rmtree(self.path / name, ignore_errors=True)
+            for path in (self.path / 'pg', self.path / 'pg.new', *([self.data] if self.data else [])):
+                shutil.rmtree(path, ignore_errors=True)
 
     def close(self):
         self.http.close()
@@ -285,7 +309,7 @@ class Stack:
     def step(self, *words):
         environment = dict(
             os.environ, STACK=str(self.path), STACK_BUILD=str(self.build), STACK_PORT=str(self.port),
-            STACK_PROBE_PORT=str(self.probe_port), STACK_WORKERS=str(self.workers), STACK_CLUSTER=empty_cluster(),
+            STACK_PROBE_PORT=str(self.probe_port), STACK_WORKERS=str(self.workers), STACK_CLUSTER=empty_cluster(), STACK_DATA=str(self.data),
             STACK_SETTINGS='\n'.join(f'{name} = {value}' for name, value in self.settings.items()),
             STACK_POSTGRES='\n'.join(f'{name} = {value}' for name, value in self.postgres.items()))
         if self.beside:
@@ -359,7 +383,7 @@ class Stack:
             return []
 
     def kill_worker(self, pid=None, how=signal.SIGKILL):
-        """The process `pid`, or one of the workers: another one, should it end by itself meanwhile."""
+        """The process `pid`, which may have ended by itself already, or one of the workers: another one, should it end meanwhile."""
         while pid is None:
             drawn = random.choice(self.worker_pids())
             try:
@@ -367,7 +391,8 @@ class Stack:
             except ProcessLookupError:
                 continue
             return drawn
-        os.kill(pid, how)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, how)
         return pid
 
     def reload(self):

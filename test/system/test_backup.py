@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
@@ -66,11 +67,16 @@ def text_of(when):
     return when.astimezone(timezone.utc).isoformat()
 
 
+def beside_cluster(stack, name):
+    """A path for what has as many files as a cluster."""
+    return Path(stack.data or stack.path) / name
+
+
 class Backup:
     """A folder, and the process that receives the log into it."""
 
     def __init__(self, stack, name, mount=None):
-        self.stack, self.path, self.slot, self.receiver = stack, stack.path / name, f'slot_{name}', None
+        self.stack, self.path, self.slot, self.receiver = stack, beside_cluster(stack, name), f'slot_{name}', None
         self.is_mounted = mount is not None
         if mount:
             self.path.mkdir()
@@ -231,7 +237,7 @@ def test_all_before_the_time_is_there_and_nothing_after(stack, store):
     listener.close()
     stack.admin('ns', 'create', 'new')  # made after the restore: it needs no step
     assert stack.psql('new', "select restored = current_setting('stampd.restored') from namespace") == [(True,)]
-    shutil.rmtree(stack.path / 'pg.former')
+    shutil.rmtree((stack.path / 'pg.former').resolve())  # pg may be a link
     shutil.rmtree(backup.path)
 
 
@@ -252,7 +258,7 @@ def test_to_the_end_of_the_log_and_to_wrong_times(stack, backup, tmp_path):
     begun = now(stack)
     stack.put('lab', doc('one', 2))
     backup.catch_up()
-    target = stack.path / 'restored'
+    target = beside_cluster(stack, 'restored')
     base, = backup.bases()
     during = datetime.strptime(base, '%Y%m%dT%H%M%S%z')  # it began in this second, and ended later
     for words, message in ((('--target-time', text_of(begun - timedelta(days=1))), 'no base backup was finished before'),
@@ -261,13 +267,13 @@ def test_to_the_end_of_the_log_and_to_wrong_times(stack, backup, tmp_path):
                            (('--target-time', text_of(begun + timedelta(days=1))), 'the newest commit in the log is of'),
                            (('--base', 'none'), 'there is no base backup none')):
         assert message in backup.restore(target, *words, status=1).error
-        assert not target.exists() and not (stack.path / 'restored.restoring').exists()
+        assert not target.exists() and not beside_cluster(stack, 'restored.restoring').exists()
     for words in (('--target-time', '2026-11-23 03:15:00'), ('--target-time', 'yesterday')):
         assert 'with its zone' in backup.restore(target, *words, status=2).error
     assert 'absolute path' in backup.restore('restored', status=2).error
-    (stack.path / 'restored.restoring').mkdir()
+    beside_cluster(stack, 'restored.restoring').mkdir()
     assert 'interrupted restore' in backup.restore(target, status=1).error
-    (stack.path / 'restored.restoring').rmdir()
+    beside_cluster(stack, 'restored.restoring').rmdir()
     backup.restore(target)
     assert 'recovery_target_time' not in written(target) and (target / 'PG_VERSION').exists()
     shutil.rmtree(target)
@@ -281,7 +287,7 @@ def test_a_missing_and_an_altered_segment_are_found(stack, backup):
     stack.put('lab', doc('filler', 'x'))
     backup.catch_up()
     backup.check()
-    segments, target = backup.segments(), stack.path / 'restored'
+    segments, target = backup.segments(), beside_cluster(stack, 'restored')
     assert len(segments) >= 4
     victim = backup.path / 'log' / segments[-2]
     content = victim.read_bytes()
@@ -302,7 +308,7 @@ def test_a_missing_and_an_altered_segment_are_found(stack, backup):
     assert 'FAIL' not in backup.check('--quick').out, 'which reads nothing'
     victim.write_bytes(content)
     assert 'FAIL' not in backup.check().out
-    assert not target.exists() and not (stack.path / 'restored.restoring').exists()
+    assert not target.exists() and not beside_cluster(stack, 'restored.restoring').exists()
 
 
 def test_an_altered_base_backup_is_found(stack, backup):
@@ -310,8 +316,8 @@ def test_an_altered_base_backup_is_found(stack, backup):
     path = backup.path / 'base' / backup.bases()[0] / 'PG_VERSION'
     path.write_text('16\n')
     assert 'FAIL  base backup' in backup.check(status=1).out
-    backup.restore(stack.path / 'restored', status=1)
-    assert not (stack.path / 'restored').exists()
+    backup.restore(beside_cluster(stack, 'restored'), status=1)
+    assert not beside_cluster(stack, 'restored').exists()
 
 
 def test_a_receiver_that_is_away_is_found(stack, backup):

@@ -1,8 +1,6 @@
 """Deferred copies: documents follow what becomes of the items that they hold copies of; by the example module, and by a schema."""
 import json
-import os
 import shutil
-import signal
 import threading
 
 import psycopg2
@@ -230,7 +228,7 @@ def test_targets_that_go_and_come_and_a_worker_that_dies_in_the_midst(stack, man
     stack.op('lab', 'JoinGroup', {'group': 'a', 'title': 'New', 'asso': 'chess', 'member': '7'})
     workers = stack.worker_pids()
     for pid in workers:
-        os.kill(pid, signal.SIGKILL)
+        stack.kill_worker(pid)
     wait_until(lambda: not any(map(is_alive, workers)), what='their end')
     running.join()
     assert running.status != 200

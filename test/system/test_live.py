@@ -321,7 +321,7 @@ def test_a_random_history_misses_nothing(lab):
             if act == 0 and number % 5 == 4:
                 os.kill(live_pid(lab), signal.SIGKILL)
             elif act == 1:
-                lab.kill_worker(chance.choice([pid for pid in lab.worker_pids()]))
+                lab.kill_worker(chance.choice(lab.worker_pids()))
             if act != 3:
                 holder.close()
                 holder = come_again_as(Holder, lab, ids, source, last=holder.last)

@@ -2,10 +2,8 @@
 that what reads them waits for as long as a test wants: nothing depends on how fast the machine is."""
 import contextlib
 import itertools
-import os
 import re
 import shutil
-import signal
 import threading
 
 import psycopg2
@@ -254,7 +252,7 @@ def test_a_dead_worker_leaves_its_place(trusted):
             thread.start()
             wait_until(lambda: reading() == 1, what='a worker reads')
             for pid in trusted.worker_pids():
-                os.kill(pid, signal.SIGKILL)
+                trusted.kill_worker(pid)
             wait_until(lambda: reading() == 0, what='nobody reads')
             thread.join(PATIENCE_S)
     finally:

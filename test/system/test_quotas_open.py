@@ -3,8 +3,6 @@ namespace: as many as the number are served, the next is refused by name; what e
 import contextlib
 import itertools
 import json
-import os
-import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
@@ -200,7 +198,7 @@ def test_what_dies_with_its_process_makes_room(team, openings, kind):
     assert_refused(openings(kind, headers, home, MOST), 'address', kind)
     pids = [live_pid(team)] if kind == 'live_open' else team.worker_pids()
     for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+        team.kill_worker(pid)
     wait_until(lambda: not set(pids) & set(children(team.pid())), what='the end of the processes')
 
     def opens(place):

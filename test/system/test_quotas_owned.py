@@ -6,6 +6,7 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import psycopg2
 import pytest
 import requests
 
@@ -201,6 +202,48 @@ def test_what_was_there_before(server):
         ann.put(ann.note('n2', 5000))
         return server.psql('team', 'select count(*) from owned') == [(0,)] and counted(server) == {}
     wait_until(nothing_is_counted, what='nothing is counted any more')
+
+
+def test_a_declaration_while_the_keeper_counts(team):
+    """It is not taken for what the keeper has begun with, and has it visit all documents."""
+    ann, declared = Account(team), {}
+    ann.put(*(ann.note(f'00{i}', 100) for i in range(4)))  # before all that were deleted
+
+    def call(statement, *parameters):
+        with contextlib.closing(psycopg2.connect(team.conninfo('team'), options='-c search_path=stampd')) as connection:
+            connection.autocommit = True
+            with connection.cursor() as cursor:
+                cursor.execute(statement, parameters)
+                return cursor.fetchone()[0]
+
+    def declare(owners):
+        assert call('select owners_declare(%s)', json.dumps(owners))
+        declared['number'] = call('select number from schema')
+
+    def count(batch=200):
+        return call('select keep_owned(%s, %s)', batch, declared['number'])
+
+    def is_waiting(name):
+        return call("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like %s", f'select {name}(%') == 1
+
+    with team.keeper_stopped(), ThreadPoolExecutor(2) as pool:
+        declare({})
+        wait_until(lambda: count() == 0 and not counted(team), what='nothing is counted')
+        declare({'Note': 'Main.owner'})
+        wait_until(lambda: count(2) == 2, what='the first two')
+        assert ann.has() == 200
+        with contextlib.closing(psycopg2.connect(team.conninfo('team'), options='-c search_path=stampd')) as other:
+            other.cursor().execute("select from doc where class = 'Note' and id = '003' for no key update")
+            counting = pool.submit(count, 2)
+            wait_until(lambda: is_waiting('keep_owned'), what='the keeper has begun')
+            declaring = pool.submit(declare, {})
+            wait_until(lambda: declaring.done() or is_waiting('owners_declare'), what='the declaration')
+        assert counting.result() == 2
+        declaring.result()
+        wait_until(lambda: count() == 0, what='all is visited')
+        assert counted(team) == {} and team.psql('team', 'select count(*) from owned') == [(0,)]
+    ann.put(ann.note('000', 101))
+    wait_until(lambda: counted(team) == owned(team), what='all is counted again')
 
 
 def test_a_crowd_gets_exactly_what_there_is(team):

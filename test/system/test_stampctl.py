@@ -306,7 +306,7 @@ def test_workers_that_die_lose_no_line(stack, load, tmp_path):
     loading.start()
     for last in (300, 1200, 2100):
         wait_until(lambda: contents(stack, 'lab', [f'p{5000 + last}'])[f'p{5000 + last}'], what=f'line {last}')
-        stack.kill_worker(stack.worker_pids()[0]) # the relay is the youngest
+        stack.kill_worker(stack.worker_pids()[0])  # the relay is the youngest
         wait_until(lambda: len(stack.worker_pids()) >= STACK['workers'], what='the successor')
     loading.join()
     assert outcomes and outcomes[0].out.startswith('3000 lines, 3000 documents')

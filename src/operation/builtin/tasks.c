@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "segment/metrics.h"
-#include "model/quotas.h"
-#include "model/worker_queues.h"
 #include "store/store_tasks.h"
 #include "store/task_rows.h"
+#include "operation/builtin/tasks_inquiry.h"
+#include "operation/builtin/tasks_queues.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/reader.h"
 #include "operation/reply.h"
@@ -26,37 +26,9 @@ enum {
     RULES_MOST = 1000
 };
 
-struct inquiry {
-    struct attempt *attempt;
-    struct reader reader;
-    struct arena *arena;
-    struct builder *out;
-    const struct json *param, *wish; /* and the value of its one member */
-};
-
-typedef void writer(struct builder *out, struct arena *arena, const struct pg_result *rows, int row);
-
-static enum fault ask(const struct inquiry *inquiry, enum statement statement, const struct pg_params *params,
-                      struct pg_result **rows_r)
-{
-    return store_tasks_administer(documents_store(inquiry->attempt->worker_context->documents),
-                                  inquiry->attempt->ns, statement, params, rows_r);
-}
-
-static void write_rows(const struct inquiry *inquiry, const struct pg_result *rows, int count, writer *write)
-{
-    builder_add_text(inquiry->out, "[");
-    for (int row = 0; row < count; row++) {
-        if (row)
-            builder_add_text(inquiry->out, ",");
-        write(inquiry->out, inquiry->arena, rows, row);
-    }
-    builder_add_text(inquiry->out, "]");
-}
-
 /* --- arguments --- */
 
-static enum fault read_id(const struct inquiry *inquiry, const struct json *object, const char *member,
+static enum fault read_id(const struct tasks_inquiry *inquiry, const struct json *object, const char *member,
                           struct bytes *id_r)
 {
     const struct json *value = json_member(object, member);
@@ -66,7 +38,7 @@ static enum fault read_id(const struct inquiry *inquiry, const struct json *obje
     return FAULT_NONE;
 }
 
-static enum fault read_stamp(const struct inquiry *inquiry, const char *member, int64_t standard,
+static enum fault read_stamp(const struct tasks_inquiry *inquiry, const char *member, int64_t standard,
                              int64_t *stamp_r)
 {
     return reader_integer(&inquiry->reader, inquiry->wish, member, 0, STAMP_MAX, standard, stamp_r);
@@ -81,7 +53,7 @@ static bool read_pair(struct bytes text, int64_t *first_r, int64_t *second_r)
 }
 
 /* A cursor is "start.number", that of attempts "number", of redrive "number.until". */
-static enum fault read_cursor(const struct inquiry *inquiry, bool has_start, struct task_filter *filter)
+static enum fault read_cursor(const struct tasks_inquiry *inquiry, bool has_start, struct task_filter *filter)
 {
     struct bytes text;
     enum fault fault = reader_text(&inquiry->reader, inquiry->wish, "cursor", &text);
@@ -96,7 +68,7 @@ static enum fault read_cursor(const struct inquiry *inquiry, bool has_start, str
                         "A cursor of an earlier answer is expected.");
 }
 
-static enum fault read_task_filter(const struct inquiry *inquiry, struct task_filter *filter)
+static enum fault read_task_filter(const struct tasks_inquiry *inquiry, struct task_filter *filter)
 {
     const struct reader *reader = &inquiry->reader;
     enum fault fault = reader_text(reader, inquiry->wish, "state", &filter->states);
@@ -109,7 +81,8 @@ static enum fault read_task_filter(const struct inquiry *inquiry, struct task_fi
 }
 
 /* One more than requested, only to detect that there is one. */
-static enum fault read_filter(const struct inquiry *inquiry, bool is_of_tasks, struct task_filter *filter)
+static enum fault read_filter(const struct tasks_inquiry *inquiry, bool is_of_tasks,
+                              struct task_filter *filter)
 {
     const struct reader *reader = &inquiry->reader;
     if (inquiry->wish->kind != JSON_OBJECT)
@@ -148,7 +121,7 @@ static enum fault read_filter(const struct inquiry *inquiry, bool is_of_tasks, s
 
 /* --- queries --- */
 
-static enum fault list(const struct inquiry *inquiry)
+static enum fault list(const struct tasks_inquiry *inquiry)
 {
     struct task_filter filter = TASK_FILTER_ALL;
     struct pg_params params;
@@ -158,13 +131,13 @@ static enum fault list(const struct inquiry *inquiry)
         return fault;
     pg_params_start(&params, inquiry->arena);
     task_rows_add_filter(&params, &filter);
-    fault = ask(inquiry, STATEMENT_TASK_LIST, &params, &rows);
+    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_LIST, &params, &rows);
     if (fault)
         return fault;
     bool has_more = pg_rows(rows) == filter.limit;
     int count = pg_rows(rows) - has_more;
     builder_add_text(inquiry->out, "{\"tasks\":");
-    write_rows(inquiry, rows, count, task_rows_write_task);
+    tasks_inquiry_write_rows(inquiry, rows, count, task_rows_write_task);
     if (has_more)
         builder_printf(inquiry->out, ",\"cursor\":\"%" PRId64 ".%" PRId64 "\"",
                        pg_get_i64(rows, count - 1, TASK_START), pg_get_i64(rows, count - 1, TASK_NUMBER));
@@ -172,25 +145,25 @@ static enum fault list(const struct inquiry *inquiry)
     return FAULT_NONE;
 }
 
-static enum fault write_attempts(const struct inquiry *inquiry, const struct task_filter *filter,
+static enum fault write_attempts(const struct tasks_inquiry *inquiry, const struct task_filter *filter,
                                  bool *has_more_r, int64_t *last_r)
 {
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, inquiry->arena);
     task_rows_add_attempt_filter(&params, filter);
-    enum fault fault = ask(inquiry, STATEMENT_TASK_ATTEMPTS, &params, &rows);
+    enum fault fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_ATTEMPTS, &params, &rows);
     if (fault)
         return fault;
     *has_more_r = pg_rows(rows) == filter->limit;
     int count = pg_rows(rows) - *has_more_r;
     *last_r = count ? pg_get_i64(rows, count - 1, ATTEMPT_NUMBER) : 0;
     builder_add_text(inquiry->out, "\"attempts\":");
-    write_rows(inquiry, rows, count, task_rows_write_attempt);
+    tasks_inquiry_write_rows(inquiry, rows, count, task_rows_write_attempt);
     return FAULT_NONE;
 }
 
-static enum fault history(const struct inquiry *inquiry)
+static enum fault history(const struct tasks_inquiry *inquiry)
 {
     struct task_filter filter = TASK_FILTER_ALL;
     bool has_more = false;
@@ -206,7 +179,7 @@ static enum fault history(const struct inquiry *inquiry)
 }
 
 /* The task, unless it is gone, and its last attempts. */
-static enum fault show(const struct inquiry *inquiry)
+static enum fault show(const struct tasks_inquiry *inquiry)
 {
     struct task_filter filter = TASK_FILTER_ALL;
     struct pg_params params;
@@ -218,7 +191,7 @@ static enum fault show(const struct inquiry *inquiry)
         return fault;
     pg_params_start(&params, inquiry->arena);
     pg_params_add_text(&params, filter.id);
-    fault = ask(inquiry, STATEMENT_TASK_SHOW, &params, &rows);
+    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_SHOW, &params, &rows);
     if (fault)
         return fault;
     builder_add_text(inquiry->out, "{");
@@ -233,58 +206,58 @@ static enum fault show(const struct inquiry *inquiry)
     return fault;
 }
 
-static enum fault backlog(const struct inquiry *inquiry)
+static enum fault backlog(const struct tasks_inquiry *inquiry)
 {
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, inquiry->arena);
     pg_params_add_i32(&params, BACKLOG_MOST);
-    enum fault fault = ask(inquiry, STATEMENT_TASK_BACKLOG, &params, &rows);
+    enum fault fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_BACKLOG, &params, &rows);
     if (fault)
         return fault;
     builder_add_text(inquiry->out, "{\"queues\":");
-    write_rows(inquiry, rows, pg_rows(rows), task_rows_write_backlog);
+    tasks_inquiry_write_rows(inquiry, rows, pg_rows(rows), task_rows_write_backlog);
     pg_params_start(&params, inquiry->arena);
-    fault = ask(inquiry, STATEMENT_TASK_PAUSED, &params, &rows);
+    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_PAUSED, &params, &rows);
     if (fault)
         return fault;
     builder_add_text(inquiry->out, ",\"paused\":");
-    write_rows(inquiry, rows, pg_rows(rows), task_rows_write_pause);
+    tasks_inquiry_write_rows(inquiry, rows, pg_rows(rows), task_rows_write_pause);
     pg_params_start(&params, inquiry->arena);
-    fault = ask(inquiry, STATEMENT_TASK_LIMITS, &params, &rows);
+    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_LIMITS, &params, &rows);
     if (fault)
         return fault;
     builder_add_text(inquiry->out, ",\"limits\":");
-    write_rows(inquiry, rows, pg_rows(rows), task_rows_write_limit);
+    tasks_inquiry_write_rows(inquiry, rows, pg_rows(rows), task_rows_write_limit);
     builder_add_text(inquiry->out, "}");
     return FAULT_NONE;
 }
 
 /* The periodic tasks with their next times. */
-static enum fault rules(const struct inquiry *inquiry)
+static enum fault rules(const struct tasks_inquiry *inquiry)
 {
     struct pg_params params;
     struct pg_result *rows;
     pg_params_start(&params, inquiry->arena);
     pg_params_add_i32(&params, RULES_MOST);
-    enum fault fault = ask(inquiry, STATEMENT_TASK_RULES, &params, &rows);
+    enum fault fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_RULES, &params, &rows);
     if (fault)
         return fault;
     builder_add_text(inquiry->out, "{\"rules\":");
-    write_rows(inquiry, rows, pg_rows(rows), task_rows_write_rule);
+    tasks_inquiry_write_rows(inquiry, rows, pg_rows(rows), task_rows_write_rule);
     builder_add_text(inquiry->out, "}");
     return FAULT_NONE;
 }
 
 /* --- changes --- */
 
-static enum fault do_deed(const struct inquiry *inquiry, enum statement statement, struct pg_params *params,
-                          struct bytes id, const char *done)
+static enum fault do_deed(const struct tasks_inquiry *inquiry, enum statement statement,
+                          struct pg_params *params, struct bytes id, const char *done)
 {
     struct pg_result *rows;
     struct segment *segment = inquiry->attempt->worker_context->segment;
     atomic_store(&metrics_pulse(segment, segment_index(segment))->may_have_changed, 1);
-    enum fault fault = ask(inquiry, statement, params, &rows);
+    enum fault fault = tasks_inquiry_ask(inquiry, statement, params, &rows);
     if (fault)
         return fault;
     bool is_done = !pg_is_null(rows, 0, DEED_RESULT);
@@ -303,7 +276,7 @@ static enum fault do_deed(const struct inquiry *inquiry, enum statement statemen
     return FAULT_NONE;
 }
 
-static enum fault move_to(const struct inquiry *inquiry, struct bytes id, int64_t start)
+static enum fault move_to(const struct tasks_inquiry *inquiry, struct bytes id, int64_t start)
 {
     struct pg_params params;
     pg_params_start(&params, inquiry->arena);
@@ -313,7 +286,7 @@ static enum fault move_to(const struct inquiry *inquiry, struct bytes id, int64_
 }
 
 /* What a filter finds, a bounded number with each call. */
-static enum fault do_all(const struct inquiry *inquiry, const char *deed)
+static enum fault do_all(const struct tasks_inquiry *inquiry, const char *deed)
 {
     struct task_filter filter = TASK_FILTER_ALL;
     struct pg_params params;
@@ -331,7 +304,7 @@ static enum fault do_all(const struct inquiry *inquiry, const char *deed)
     atomic_store(&metrics_pulse(segment, segment_index(segment))->may_have_changed, !is_dry);
     pg_params_start(&params, inquiry->arena);
     task_rows_add_deed(&params, deed, is_dry, &filter);
-    fault = ask(inquiry, STATEMENT_TASK_DO, &params, &rows);
+    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_DO, &params, &rows);
     if (fault)
         return fault;
     int64_t found = pg_get_i64(rows, 0, TASK_DO_FOUND), done = pg_get_i64(rows, 0, TASK_DO_DONE);
@@ -344,7 +317,7 @@ static enum fault do_all(const struct inquiry *inquiry, const char *deed)
 
 /* Tasks that have ended: one, or what a filter finds, a bounded number with each call.  All pages have the
  * same latest end, in their cursors: what a page lets run ends later, and is not found by the next. */
-static enum fault redrive(const struct inquiry *inquiry)
+static enum fault redrive(const struct tasks_inquiry *inquiry)
 {
     struct task_filter filter = TASK_FILTER_ALL;
     struct pg_params params;
@@ -368,7 +341,7 @@ static enum fault redrive(const struct inquiry *inquiry)
     atomic_store(&metrics_pulse(segment, segment_index(segment))->may_have_changed, !is_dry);
     pg_params_start(&params, inquiry->arena);
     task_rows_add_redrive(&params, is_dry, &filter);
-    fault = ask(inquiry, STATEMENT_TASK_REDRIVE, &params, &rows);
+    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_REDRIVE, &params, &rows);
     if (fault)
         return fault;
     int64_t found = pg_get_i64(rows, 0, TASK_REDRIVE_FOUND), done = pg_get_i64(rows, 0, TASK_REDRIVE_DONE);
@@ -382,7 +355,7 @@ static enum fault redrive(const struct inquiry *inquiry)
     return FAULT_NONE;
 }
 
-static enum fault run(const struct inquiry *inquiry)
+static enum fault run(const struct tasks_inquiry *inquiry)
 {
     if (inquiry->wish->kind == JSON_OBJECT)
         return do_all(inquiry, "run");
@@ -391,7 +364,7 @@ static enum fault run(const struct inquiry *inquiry)
     return fault ? fault : move_to(inquiry, id, stamp_now());
 }
 
-static enum fault move(const struct inquiry *inquiry)
+static enum fault move(const struct tasks_inquiry *inquiry)
 {
     struct bytes id;
     int64_t start;
@@ -406,8 +379,8 @@ static enum fault move(const struct inquiry *inquiry)
     return fault ? fault : move_to(inquiry, id, start);
 }
 
-static enum fault hold_or_drop(const struct inquiry *inquiry, enum statement statement, const char *member,
-                               const char *done)
+static enum fault hold_or_drop(const struct tasks_inquiry *inquiry, enum statement statement,
+                               const char *member, const char *done)
 {
     struct bytes id;
     struct pg_params params;
@@ -419,134 +392,18 @@ static enum fault hold_or_drop(const struct inquiry *inquiry, enum statement sta
     return do_deed(inquiry, statement, &params, id, done);
 }
 
-static enum fault hold(const struct inquiry *inquiry)
+static enum fault hold(const struct tasks_inquiry *inquiry)
 {
     if (inquiry->wish->kind == JSON_OBJECT)
         return do_all(inquiry, "hold");
     return hold_or_drop(inquiry, STATEMENT_TASK_HOLD, "hold", "held");
 }
 
-static enum fault drop(const struct inquiry *inquiry)
+static enum fault drop(const struct tasks_inquiry *inquiry)
 {
     if (inquiry->wish->kind == JSON_OBJECT)
         return do_all(inquiry, "drop");
     return hold_or_drop(inquiry, STATEMENT_TASK_DROP, "drop", "dropped");
-}
-
-static enum fault read_pause(const struct inquiry *inquiry, bool is_paused, struct task_pause *pause)
-{
-    const struct reader *reader = &inquiry->reader;
-    const char *member = is_paused ? "pause" : "resume";
-    int64_t queue;
-    if (inquiry->wish->kind != JSON_OBJECT)
-        return reader_wrong_value(reader, inquiry->wish, member, "An object is expected.");
-    enum fault fault = reader_members(reader, inquiry->wish, is_paused ? "qn op reason" : "qn op");
-    if (!fault)
-        fault = reader_integer(reader, inquiry->wish, "qn", 0, WORKER_QUEUES_END - 1, -1, &queue);
-    if (!fault)
-        fault = reader_text(reader, inquiry->wish, "op", &pause->operation);
-    if (!fault)
-        fault = reader_text(reader, inquiry->wish, "reason", &pause->reason);
-    if (fault)
-        return fault;
-    if ((queue >= 0) == (pause->operation.data != NULL))
-        return reader_wrong_value(reader, inquiry->wish, member, "Either qn or op is expected.");
-    if (pause->operation.data && !worker_queues_is_operation(pause->operation))
-        return reader_wrong(reader, inquiry->wish, "op", "The name of an operation is expected.");
-    pause->queue = (int32_t)queue;
-    pause->is_paused = is_paused;
-    return pause->reason.data ? reader_check_length(reader, inquiry->wish, "reason", pause->reason)
-                              : FAULT_NONE;
-}
-
-/* In the database of the namespace: every manager and every external worker obeys. */
-static enum fault pause_or_resume(const struct inquiry *inquiry, bool is_paused)
-{
-    struct task_pause pause = {0};
-    struct pg_params params;
-    struct pg_result *rows;
-    enum fault fault = read_pause(inquiry, is_paused, &pause);
-    if (fault)
-        return fault;
-    pg_params_start(&params, inquiry->arena);
-    task_rows_add_pause(&params, &pause);
-    fault = ask(inquiry, STATEMENT_TASK_PAUSE, &params, &rows);
-    if (fault)
-        return fault;
-    if (!is_paused)
-        task_wakeup_ns(inquiry->reader.settings, inquiry->attempt->call->ns, stamp_now());
-    builder_printf(inquiry->out, "{\"result\":\"%s\"}",
-                   !pg_get_bool(rows, 0, 0) ? "same"
-                   : is_paused              ? "paused"
-                                            : "resumed");
-    return FAULT_NONE;
-}
-
-static enum fault pause(const struct inquiry *inquiry)
-{
-    return pause_or_resume(inquiry, true);
-}
-
-static enum fault resume(const struct inquiry *inquiry)
-{
-    return pause_or_resume(inquiry, false);
-}
-
-static enum fault read_limit(const struct inquiry *inquiry, struct task_limit *limit)
-{
-    const struct reader *reader = &inquiry->reader;
-    struct quota_rate rate = {0};
-    struct bytes text;
-    int64_t queue;
-    if (inquiry->wish->kind != JSON_OBJECT)
-        return reader_wrong_value(reader, inquiry->wish, "limit", "An object is expected.");
-    enum fault fault = reader_members(reader, inquiry->wish, "qn op key running rate");
-    if (!fault)
-        fault = reader_integer(reader, inquiry->wish, "qn", 0, WORKER_QUEUES_END - 1, -1, &queue);
-    if (!fault)
-        fault = reader_text(reader, inquiry->wish, "op", &limit->operation);
-    if (!fault)
-        fault = reader_boolean(reader, inquiry->wish, "key", &limit->is_by_key);
-    if (!fault)
-        fault = reader_integer(reader, inquiry->wish, "running", 1, TASK_LIMIT_MOST, 0, &limit->most);
-    if (!fault)
-        fault = reader_text(reader, inquiry->wish, "rate", &text);
-    if (fault)
-        return fault;
-    if (text.data && (!quotas_read_rate(inquiry->arena, text, &rate) || rate.count > TASK_LIMIT_RATE_MOST ||
-                      rate.burst > TASK_LIMIT_RATE_MOST))
-        return reader_wrong(reader, inquiry->wish, "rate", "A rate is expected, as \"60/min, burst 20\".");
-    if ((queue >= 0) == (limit->operation.data != NULL) || (queue >= 0 && limit->is_by_key))
-        return reader_wrong_value(reader, inquiry->wish, "limit",
-                                  "Either qn or op is expected; key with op.");
-    if (limit->operation.data && !worker_queues_is_operation(limit->operation))
-        return reader_wrong(reader, inquiry->wish, "op", "The name of an operation is expected.");
-    limit->queue = (int32_t)queue;
-    limit->count = rate.count;
-    limit->period_ms = rate.period_ms;
-    limit->burst = rate.burst;
-    return FAULT_NONE;
-}
-
-static enum fault set_limit(const struct inquiry *inquiry)
-{
-    struct task_limit limit = {0};
-    struct pg_params params;
-    struct pg_result *rows;
-    enum fault fault = read_limit(inquiry, &limit);
-    if (fault)
-        return fault;
-    pg_params_start(&params, inquiry->arena);
-    task_rows_add_limit(&params, &limit);
-    fault = ask(inquiry, STATEMENT_TASK_LIMIT, &params, &rows);
-    if (fault)
-        return fault;
-    task_wakeup_ns(inquiry->reader.settings, inquiry->attempt->call->ns, stamp_now());
-    builder_printf(inquiry->out, "{\"result\":\"%s\"}",
-                   limit.most || limit.count ? "limited"
-                   : pg_get_bool(rows, 0, 0) ? "unlimited"
-                                             : "same");
-    return FAULT_NONE;
 }
 
 static bool is_look(const struct call *call)
@@ -563,22 +420,32 @@ static enum fault tasks_work(struct attempt *attempt)
 {
     static const struct {
         const char *member;
-        enum fault (*act)(const struct inquiry *inquiry);
-    } acts[] = {{"list", list},      {"show", show},   {"history", history}, {"backlog", backlog},
-                {"rules", rules},    {"run", run},     {"move", move},       {"hold", hold},
-                {"drop", drop},      {"pause", pause}, {"resume", resume},   {"limit", set_limit},
+        enum fault (*act)(const struct tasks_inquiry *inquiry);
+    } acts[] = {{"list", list},
+                {"show", show},
+                {"history", history},
+                {"backlog", backlog},
+                {"rules", rules},
+                {"run", run},
+                {"move", move},
+                {"hold", hold},
+                {"drop", drop},
+                {"pause", tasks_queues_pause},
+                {"resume", tasks_queues_resume},
+                {"limit", tasks_queues_limit},
                 {"redrive", redrive}};
-    struct inquiry inquiry = {.attempt = attempt,
-                              .reader = {attempt->worker_context->settings, attempt->call, attempt->reply},
-                              .arena = attempt->call->arena,
-                              .out = attempt->reply->body,
-                              .param = attempt->call->param};
+    struct tasks_inquiry inquiry = {
+        .attempt = attempt,
+        .reader = {attempt->worker_context->settings, attempt->call, attempt->reply},
+        .arena = attempt->call->arena,
+        .out = attempt->reply->body,
+        .param = attempt->call->param};
     enum fault fault =
         reader_members(&inquiry.reader, inquiry.param,
                        "list show history backlog rules run move hold drop pause resume limit redrive");
     if (fault)
         return fault;
-    enum fault (*act)(const struct inquiry *inquiry) = NULL;
+    enum fault (*act)(const struct tasks_inquiry *inquiry) = NULL;
     for (size_t i = 0; i < COUNT_OF(acts); i++) {
         const struct json *wish = json_member(attempt->call->param, acts[i].member);
         if (!wish)

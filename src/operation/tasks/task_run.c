@@ -1,22 +1,18 @@
 /* task_run: attempts, alone or several in one commit. */
 #include "operation/tasks/task_run.h"
 
-#include <inttypes.h>
-
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
 #include "segment/backlog.h"
-#include "segment/losses.h"
 #include "segment/metrics.h"
 #include "segment/task_counts.h"
-#include "model/worker_queues.h"
 #include "store/store_tasks.h"
 #include "operation/access.h"
 #include "operation/registry.h"
+#include "operation/tasks/task_attempt.h"
 #include "operation/tasks/task_caller.h"
 #include "operation/tasks/task_result.h"
-#include "operation/tasks/task_retry.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/tasks/task_owner.h"
 #include "operation/reply.h"
@@ -28,181 +24,52 @@ enum {
 /* Memory that a request may hold before it begins another cycle or task: an eighth of a worker's limit. */
 static const size_t held_most = (size_t)128 << 20;
 
-/* All attempts of one request. */
-struct run {
-    struct worker_context *worker_context;
-    struct call *call; /* of the manager */
-    int ns;
-    struct builder *scratch; /* for answers (task_result.h) */
-};
-
-enum cycle { CYCLE_FAILED, CYCLE_DONE, CYCLE_GOES_ON, CYCLE_OVER };
-
-/* One attempt. */
-struct work {
-    struct task *task;
-    struct task_outcome *outcome;
-    const struct operation *operation;
-    struct call call; /* the operation's own: without a key */
-    struct attempt attempt;
-    struct task_fence fence;
-    int cycles;         /* committed in this request */
-    int64_t longest_ms; /* of them */
-    int64_t spent_us;   /* in this request; of one that shared a commit its share */
-    enum cycle cycle;   /* the outcome of the last */
-    bool is_over;       /* the outcome is known */
-};
-
-static struct work *work_of(struct attempt *attempt)
-{
-    return (struct work *)((char *)attempt - offsetof(struct work, attempt));
-}
-
-static struct store *store_of(const struct run *run)
-{
-    return documents_store(run->worker_context->documents);
-}
-
-/* --- ends --- */
-
-static void end(struct work *work, const char *result)
-{
-    work->outcome->result = result;
-    work->is_over = true;
-}
-
-/* One for external workers is nothing for the manager. */
-static void set_next(const struct run *run, struct work *work, const struct task *next)
-{
-    bool is_external = next->id.data && worker_queues_is(next->queue);
-    work->outcome->next = is_external ? (struct task){0} : *next;
-    if (is_external)
-        task_wakeup_tasks(run->worker_context, run->ns, run->call->ns, next, 1);
-}
-
-static void find_next(const struct run *run, struct work *work)
-{
-    struct task next;
-    if (work->task->domain.data &&
-        !store_tasks_next(store_of(run), run->ns, run->call->arena, work->task->domain, &next))
-        set_next(run, work, &next);
-}
-
-static void put_back(const struct run *run, struct work *work, const struct task_end *how, const char *result)
-{
-    struct task_outcome *outcome = work->outcome;
-    crash_at(CRASH_TASK_FAILED);
-    enum fault fault =
-        store_tasks_put_back(store_of(run), run->ns, run->call->arena, &work->fence, how, &outcome->start);
-    crash_at(CRASH_TASK_PUT_BACK);
-    if (fault)
-        task_owner_note(run->worker_context->segment, work->fence.claim, work->task->id,
-                        &(struct loss){.cause = LOSS_UNRECORDED,
-                                       .is_final = how->start == TASK_PARKED,
-                                       .is_failure = how->is_failure});
-    if (fault)
-        log_error("task id=%.*s cannot be put back code=%s: it will be found lost", (int)work->task->id.size,
-                  work->task->id.data, fault_code(fault));
-    else if (!outcome->start)
-        return end(work, "late");
-    outcome->attempt = work->task->attempt + how->is_failure;
-    end(work, result);
-    if (fault)
-        return;
-    struct task waiting = *work->task;
-    waiting.start = outcome->start;
-    waiting.attempt = outcome->attempt;
-    task_wakeup_tasks(run->worker_context, run->ns, run->call->ns, &waiting, 1);
-    find_next(run, work);
-}
-
-/* When a failed attempt is repeated: as the settings define, but not sooner than the operation wants. */
-static int64_t next_start(const struct run *run, const struct work *work)
-{
-    int64_t start = task_retry_start(run->worker_context->settings, run->call->workers, work->task->operation,
-                                     work->task->attempt + 1);
-    int64_t least = stamp_add_ms(stamp_now(), work->attempt.retry_after_s * 1000);
-    return start > least ? start : least;
-}
-
-static void fail(const struct run *run, struct work *work, enum fault fault)
-{
-    struct reply *reply = &work->outcome->reply;
-    const struct task *task = work->task;
-    log_set_trace(task->trace.data);
-    if (reply->fault != fault)
-        reply_fault(&work->call, reply, fault, NULL, NULL);
-    bool is_final = !work->operation || work->operation->task.is_never_retried || work->attempt.is_final;
-    const struct task_end how = {
-        .start = is_final ? TASK_PARKED : next_start(run, work),
-        .is_failure = true,
-        .code = bytes_of(reply_code(reply)),
-        .report = task_result_report(run->call->arena, reply),
-    };
-    work->outcome->code = reply_code(reply);
-    log_info("task failed id=%.*s operation=%.*s code=%s retry=%" PRId64 "%s", (int)task->id.size,
-             task->id.data, (int)task->operation.size, task->operation.data, work->outcome->code,
-             task->attempt + 1, how.start == TASK_PARKED ? " parked" : "");
-    put_back(run, work, &how, "failed");
-    log_set_trace(NULL);
-}
-
-/* Time or memory ran out between two cycles, or before the first.  A task that was not begun, or has a
- * domain, keeps its place in the queue; any other starts again from now. */
-static void interrupt(const struct run *run, struct work *work)
-{
-    bool keeps_place = !work->cycles || work->task->domain.data;
-    const struct task_end how = {.start = keeps_place ? work->task->start : stamp_now(),
-                                 .code = BYTES("MORE")};
-    put_back(run, work, &how, "more");
-}
-
 /* --- one try --- */
 
-static bool is_late(const struct work *work)
+static bool is_late(const struct task_attempt *work)
 {
     return clock_monotonic_ms() > work->call.deadline_ms;
 }
 
 /* Is the time of the request over, not only that of an operation? */
-static bool is_spent(const struct run *run)
+static bool is_spent(const struct task_run *run)
 {
     return clock_monotonic_ms() > run->call->deadline_ms;
 }
 
 /* The session was lost in the middle of a commit: this worker must not begin anything more. */
-static bool is_cut_off(const struct run *run)
+static bool is_cut_off(const struct task_run *run)
 {
     return documents_must_exit(run->worker_context->documents);
 }
 
 /* Before each try: the present advances. */
-static void begin_try(const struct run *run, const struct work *work)
+static void begin_try(const struct task_run *run, const struct task_attempt *work)
 {
     documents_begin_request(run->worker_context->documents, work->call.deadline_ms);
 }
 
-static void wake_managers(const struct run *run, const struct transaction *transaction)
+static void wake_managers(const struct task_run *run, const struct transaction *transaction)
 {
     task_wakeup_commit(run->worker_context, run->ns, run->call->ns, transaction);
 }
 
 static enum fault enter(struct attempt_commit *commit UNUSED, struct attempt *attempt)
 {
-    log_set_trace(work_of(attempt)->task->trace.data);
+    log_set_trace(task_attempt_of(attempt)->task->trace.data);
     attempt->fence->progress = NO_BYTES;
     return task_caller_enter(attempt);
 }
 
 /* --- alone --- */
 
-static enum cycle finish_cycle(struct run *run, struct work *work)
+static enum cycle finish_cycle(struct task_run *run, struct task_attempt *work)
 {
     const struct transaction *transaction = work->attempt.transaction;
     struct bytes checkpoint = transaction_checkpoint(transaction);
     wake_managers(run, transaction);
     if (!checkpoint.data) {
-        set_next(run, work, transaction_next_task(transaction));
+        task_attempt_set_next(run, work, transaction_next_task(transaction));
         return CYCLE_DONE;
     }
     work->task->checkpoint = checkpoint;
@@ -210,22 +77,14 @@ static enum cycle finish_cycle(struct run *run, struct work *work)
     return CYCLE_GOES_ON;
 }
 
-static void end_unknown(const struct run *run, struct work *work)
-{
-    task_owner_note(run->worker_context->segment, work->fence.claim, work->task->id,
-                    &(struct loss){.cause = LOSS_OUTCOME, .is_failure = true});
-    work->outcome->code = fault_code(FAULT_XUNKNOWN);
-    end(work, "failed"); /* a scan finds it */
-}
-
 /* The commit may or may not have happened, and its session is lost: the outcome is read from the database.
  * FAULT_XAWAY: nothing has happened. */
-static enum cycle settle_unknown(struct run *run, struct work *work, enum fault *fault)
+static enum cycle settle_unknown(struct task_run *run, struct task_attempt *work, enum fault *fault)
 {
     struct task_state state;
     if (is_cut_off(run) ||
-        store_tasks_state(store_of(run), run->ns, run->call->arena, &work->fence, &state)) {
-        end_unknown(run, work);
+        store_tasks_state(task_attempt_store(run), run->ns, run->call->arena, &work->fence, &state)) {
+        task_attempt_end_unknown(run, work);
         return CYCLE_OVER;
     }
     *fault = FAULT_NONE;
@@ -235,20 +94,20 @@ static enum cycle settle_unknown(struct run *run, struct work *work, enum fault 
         *fault = FAULT_XAWAY;
         return CYCLE_FAILED;
     }
-    end(work, "late");
+    task_attempt_end(work, "late");
     return CYCLE_OVER;
 }
 
 static enum attempt_next settle_alone(struct attempt_commit *commit, enum fault *fault)
 {
-    struct run *run = commit->context;
-    struct work *work = work_of(commit->attempts[0]);
+    struct task_run *run = commit->context;
+    struct task_attempt *work = task_attempt_of(commit->attempts[0]);
     bool again = false;
     run->scratch->size = 0;
     if (!*fault) {
         work->cycle = finish_cycle(run, work);
     } else if (*fault == FAULT_FENCED) {
-        end(work, "late");
+        task_attempt_end(work, "late");
         work->cycle = CYCLE_OVER;
     } else if (*fault == FAULT_XUNKNOWN) {
         work->cycle = settle_unknown(run, work, fault);
@@ -262,7 +121,7 @@ static enum attempt_next settle_alone(struct attempt_commit *commit, enum fault 
 }
 
 /* One cycle, tried as often as any operation. */
-static enum cycle run_cycle(struct run *run, struct work *work)
+static enum cycle run_cycle(struct task_run *run, struct task_attempt *work)
 {
     struct attempt *attempt = &work->attempt;
     struct attempt_commit commit = {.attempts = &attempt,
@@ -277,45 +136,45 @@ static enum cycle run_cycle(struct run *run, struct work *work)
     if (work->cycle != CYCLE_FAILED)
         return work->cycle;
     if (fault == FAULT_XTIME && work->cycles)
-        interrupt(run, work); /* earlier cycles have used up its time */
+        task_attempt_interrupt(run, work); /* earlier cycles have used up its time */
     else
-        fail(run, work, fault);
+        task_attempt_fail(run, work, fault);
     return CYCLE_OVER;
 }
 
 /* Memory of a request is freed only at its end. */
-static bool has_room(const struct run *run)
+static bool has_room(const struct task_run *run)
 {
     size_t memory = (size_t)run->worker_context->settings->memory_mb << 20;
     return arena_used(run->call->arena) <= (memory ? memory / 8 : held_most);
 }
 
 /* Begins a cycle only if one as long as the longest so far would have twice the time that it needs. */
-static bool has_time(const struct work *work)
+static bool has_time(const struct task_attempt *work)
 {
     int64_t left_ms = work->call.deadline_ms - clock_monotonic_ms();
     return left_ms >= 0 && (!work->cycles || left_ms >= 2 * work->longest_ms);
 }
 
 /* The administrator may have stopped the namespace since the request began. */
-static bool is_served(const struct run *run)
+static bool is_served(const struct task_run *run)
 {
     return access_runs_tasks(run->worker_context, run->call);
 }
 
-static void run_alone(struct run *run, struct work *work)
+static void run_alone(struct task_run *run, struct task_attempt *work)
 {
     task_owner_work(run->worker_context->segment, work->task->id);
     log_set_trace(work->task->trace.data);
     int64_t begin_us = clock_monotonic_us();
     while (!work->is_over) {
         if (!has_time(work) || (work->cycles && (!has_room(run) || !is_served(run)))) {
-            interrupt(run, work);
+            task_attempt_interrupt(run, work);
             break;
         }
         int64_t begin_ms = clock_monotonic_ms();
         if (run_cycle(run, work) == CYCLE_DONE)
-            end(work, "done");
+            task_attempt_end(work, "done");
         int64_t lasted_ms = clock_monotonic_ms() - begin_ms;
         if (lasted_ms > work->longest_ms)
             work->longest_ms = lasted_ms;
@@ -344,19 +203,19 @@ static void part_after(struct attempt_commit *commit, enum fault fault)
     if (fault != FAULT_FENCED)
         commit->count = 0;
     for (size_t i = commit->count; i-- > 0;)
-        if (work_of(commit->attempts[i])->fence.is_lost) {
-            end(work_of(commit->attempts[i]), "late");
+        if (task_attempt_of(commit->attempts[i])->fence.is_lost) {
+            task_attempt_end(task_attempt_of(commit->attempts[i]), "late");
             take_out(commit, i);
         }
 }
 
 /* They have used up the time of the request: the one at work has failed, or all of them when it was the
  * commit.  Otherwise the same tasks would be grouped again. */
-static void fail_late(const struct run *run, const struct attempt_commit *commit)
+static void fail_late(const struct task_run *run, const struct attempt_commit *commit)
 {
     bool is_one = commit->failed < commit->count;
     for (size_t i = is_one ? commit->failed : 0; i < (is_one ? commit->failed + 1 : commit->count); i++)
-        fail(run, work_of(commit->attempts[i]), FAULT_XTIME);
+        task_attempt_fail(run, task_attempt_of(commit->attempts[i]), FAULT_XTIME);
 }
 
 /* One that stores a checkpoint gets a commit of its own. */
@@ -370,14 +229,14 @@ static enum fault complete_together(struct attempt_commit *commit, struct attemp
 
 static enum attempt_next settle_together(struct attempt_commit *commit, enum fault *fault)
 {
-    struct run *run = commit->context;
+    struct task_run *run = commit->context;
     run->scratch->size = 0;
     if (!*fault)
         wake_managers(run, commit->attempts[0]->transaction);
     for (size_t i = 0; i < commit->count && !*fault; i++)
-        end(work_of(commit->attempts[i]), "done");
+        task_attempt_end(task_attempt_of(commit->attempts[i]), "done");
     for (size_t i = 0; i < commit->count && *fault == FAULT_XUNKNOWN && is_cut_off(run); i++)
-        end_unknown(run, work_of(commit->attempts[i]));
+        task_attempt_end_unknown(run, task_attempt_of(commit->attempts[i]));
     if (!*fault || is_cut_off(run))
         return ATTEMPT_END;
     bool is_conflict = *fault == FAULT_STALE;
@@ -387,12 +246,12 @@ static enum attempt_next settle_together(struct attempt_commit *commit, enum fau
         part_after(commit, *fault);
     if (commit->count < 2)
         return ATTEMPT_END;
-    begin_try(run, work_of(commit->attempts[0]));
+    begin_try(run, task_attempt_of(commit->attempts[0]));
     return is_conflict ? ATTEMPT_AGAIN : ATTEMPT_CHANGED;
 }
 
 /* Tries them together, without those that cannot take part; those not over afterwards are to run alone. */
-static void run_together(struct run *run, struct attempt **attempts, size_t count)
+static void run_together(struct task_run *run, struct attempt **attempts, size_t count)
 {
     struct attempt_commit commit = {.attempts = attempts,
                                     .count = count,
@@ -401,9 +260,9 @@ static void run_together(struct run *run, struct attempt **attempts, size_t coun
                                     .complete = complete_together,
                                     .settle = settle_together};
     task_owner_work(run->worker_context->segment, NO_BYTES);
-    if (count < 2 || is_late(work_of(attempts[0])) || is_cut_off(run))
+    if (count < 2 || is_late(task_attempt_of(attempts[0])) || is_cut_off(run))
         return;
-    begin_try(run, work_of(attempts[0]));
+    begin_try(run, task_attempt_of(attempts[0]));
     (void)attempt_run(&commit);
     log_set_trace(NULL);
 }
@@ -411,7 +270,7 @@ static void run_together(struct run *run, struct attempt **attempts, size_t coun
 /* --- a request --- */
 
 /* Parses `param`, which a task that was altered does not have; FAULT_NONE when the task can be run. */
-static enum fault read_param(struct run *run, struct work *work)
+static enum fault read_param(struct task_run *run, struct task_attempt *work)
 {
     const struct settings *settings = run->worker_context->settings;
     const struct json_limits limits = {
@@ -432,9 +291,11 @@ static enum fault read_param(struct run *run, struct work *work)
 }
 
 /* An attempt at a claimed task; over at once when it cannot be run. */
-static void prepare(struct run *run, struct work *work, struct task *task, struct task_outcome *outcome)
+static void prepare(struct task_run *run, struct task_attempt *work, struct task *task,
+                    struct task_outcome *outcome)
 {
-    *work = (struct work){.task = task, .outcome = outcome, .operation = registry_find(task->operation)};
+    *work =
+        (struct task_attempt){.task = task, .outcome = outcome, .operation = registry_find(task->operation)};
     work->fence = (struct task_fence){.id = task->id,
                                       .claim = task->claim,
                                       .attempt = task->attempt,
@@ -466,16 +327,16 @@ static void prepare(struct run *run, struct work *work, struct task *task, struc
     if (!work->operation) {
         reply_fault(&work->call, &outcome->reply, FAULT_NOPERATION, NULL,
                     arena_copy(run->call->arena, task->operation.data, task->operation.size), NULL);
-        fail(run, work, FAULT_NOPERATION);
+        task_attempt_fail(run, work, FAULT_NOPERATION);
         return;
     }
     enum fault fault = read_param(run, work);
     if (fault)
-        fail(run, work, fault);
+        task_attempt_fail(run, work, fault);
 }
 
 /* From the start of its work, which may come after others of the request, or after a try together. */
-static void limit_time(const struct run *run, struct work *work)
+static void limit_time(const struct task_run *run, struct task_attempt *work)
 {
     int64_t limit_ms = work->operation->task.limit_s * 1000, now_ms = clock_monotonic_ms();
     work->call.deadline_ms = run->call->deadline_ms;
@@ -484,13 +345,13 @@ static void limit_time(const struct run *run, struct work *work)
 }
 
 /* May it share a commit? */
-static bool is_shared(const struct work *work)
+static bool is_shared(const struct task_attempt *work)
 {
     return !work->is_over && !work->task->period.data && work->operation->task.batch > 1;
 }
 
 /* Groups the tasks of operations that share commits, by operation and caller, up to the limit of each. */
-static void run_batches(struct run *run, struct work *works, size_t count)
+static void run_batches(struct task_run *run, struct task_attempt *works, size_t count)
 {
     struct attempt **together = ARENA_ARRAY(run->call->arena, struct attempt *, count);
     bool *is_seen = ARENA_ARRAY(run->call->arena, bool, count);
@@ -506,29 +367,29 @@ static void run_batches(struct run *run, struct work *works, size_t count)
         struct attempt **all = ARENA_ARRAY(run->call->arena, struct attempt *, size);
         memcpy(all, together, size * sizeof(struct attempt *));
         for (size_t k = 0; k < size; k++)
-            limit_time(run, work_of(together[k]));
+            limit_time(run, task_attempt_of(together[k]));
         int64_t begin_us = clock_monotonic_us();
         run_together(run, together, size);
         for (size_t k = 0; k < size; k++)
-            work_of(all[k])->spent_us += (clock_monotonic_us() - begin_us) / (int64_t)size;
+            task_attempt_of(all[k])->spent_us += (clock_monotonic_us() - begin_us) / (int64_t)size;
     }
 }
 
 /* Runs the others one after the other.  Tasks behind slow ones, or behind those that take much memory, go
  * back: elsewhere they need not wait. */
-static void run_rest(struct run *run, struct work *works, size_t count, int64_t begin_ms)
+static void run_rest(struct task_run *run, struct task_attempt *works, size_t count, int64_t begin_ms)
 {
     for (size_t i = 0; i < count; i++) {
-        struct work *work = &works[i];
+        struct task_attempt *work = &works[i];
         if (work->is_over)
             continue;
         if (is_cut_off(run)) {
-            end(work, "busy"); /* not begun, but still claimed: a scan brings it back */
+            task_attempt_end(work, "busy"); /* not begun, but still claimed: a scan brings it back */
             continue;
         }
         bool is_behind = clock_monotonic_ms() - begin_ms > TOGETHER_MS || !has_room(run);
         if (i && ((!is_shared(work) && is_behind) || !is_served(run))) {
-            interrupt(run, work);
+            task_attempt_interrupt(run, work);
         } else {
             limit_time(run, work);
             run_alone(run, work);
@@ -544,7 +405,7 @@ static void report_unclaimed(const struct task_claim *claim, struct task_outcome
 }
 
 /* Of operations that there are: the names are few, and known. */
-static void count_operations(struct segment *segment, const struct work *works, size_t count)
+static void count_operations(struct segment *segment, const struct task_attempt *works, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (works[i].operation && works[i].outcome->result)
@@ -564,9 +425,9 @@ static void count_ends(struct segment *segment, const struct task_outcome *outco
 enum fault task_run(struct worker_context *worker_context, struct call *call, struct reply *reply, int ns,
                     struct task_outcome *outcomes, size_t count)
 {
-    struct run run = {.worker_context = worker_context, .call = call, .ns = ns, .scratch = reply->body};
+    struct task_run run = {.worker_context = worker_context, .call = call, .ns = ns, .scratch = reply->body};
     struct task_claim *claims = ARENA_ARRAY(call->arena, struct task_claim, count);
-    struct work *works = ARENA_ARRAY(call->arena, struct work, count);
+    struct task_attempt *works = ARENA_ARRAY(call->arena, struct task_attempt, count);
     int64_t begin_ms = clock_monotonic_ms();
     size_t claimed = 0;
     for (size_t i = 0; i < count; i++)
@@ -574,7 +435,7 @@ enum fault task_run(struct worker_context *worker_context, struct call *call, st
     int64_t stamp = task_claim_stamp();
     task_owner_begin(worker_context->segment, stamp);
     crash_at(CRASH_TASK_SHOWN);
-    enum fault fault = store_tasks_claim(store_of(&run), ns, call->arena, claims, count, stamp,
+    enum fault fault = store_tasks_claim(task_attempt_store(&run), ns, call->arena, claims, count, stamp,
                                          task_owner_name(worker_context->segment, call->arena));
     crash_at(CRASH_TASK_CLAIMED);
     for (size_t i = 0; i < count && !fault; i++) {
