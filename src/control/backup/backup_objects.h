@@ -28,8 +28,8 @@ const char *backup_objects_find(const struct backup_folder *folder, const struct
 MUST_USE bool backup_objects_try(const struct backup_folder *folder, const struct backup_row *row,
                                  bool (*try)(void *context, const char *path), void *context);
 
-/* Reads a copy in pieces, and compares it with the digest, or opens it with the keys: FAILED was reported.
- * `take` may be NULL; it returns false to end early, and the copy is ALTERED then. */
+/* Reads a copy in pieces, and compares it with the digest, or opens it with the keys: FAILED was reported,
+ * unless it is gone. `take` may be NULL; it returns false to end early, and the copy is ALTERED then. */
 MUST_USE enum sealed_file_state backup_objects_read(const char *path, const struct sealed_file_keys *keys,
                                                     const struct blob_digest *digest, int64_t size,
                                                     bool (*take)(void *context, struct bytes piece),

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "control/backup/backup_log.h"
@@ -198,9 +199,11 @@ static bool check_copy(void *context, const struct backup_copy *copy)
         files->skipped++;
         return true;
     }
-    files->read++;
     enum sealed_file_state state =
         backup_objects_read(copy->path, &files->keys, &digest, copy->size, NULL, NULL);
+    if (state == SEALED_FILE_FAILED && access(copy->path, F_OK) != 0)
+        return true; /* another command has removed it */
+    files->read++;
     if (state != SEALED_FILE_FINE)
         find_wrong(files,
                    state == SEALED_FILE_UNKNOWN  ? "it is under a data key that is not there"
