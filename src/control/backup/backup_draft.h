@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-/* What belongs to whom, when root runs, and who may use it. */
+/* The modes of what is made, and its owner when root runs. */
 struct backup_owner {
     uid_t user;
     gid_t group;

@@ -4,9 +4,7 @@
  * An object gets the name that the table has: names are used once, so that it replaces none. */
 #include "control/backup/cmd_backup.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "control/backup/backup_objects.h"
 #include "control/message.h"
