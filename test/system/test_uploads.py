@@ -120,6 +120,19 @@ def test_a_creation_may_bring_bytes(stack, doc):
     assert create(stack, doc, 0, 'c').headers['Upload-Offset'] == '0' and fetch(stack, doc, 'c').content == b''
 
 
+@pytest.mark.parametrize('key', ['../../etc/passwd', '..', '/etc/passwd', '..\\..\\x', 'a\x00/../b'])
+def test_a_key_is_never_a_path(stack, doc, key):
+    """It is a name in the database: the file has its digest."""
+    content = f'content of {key}'.encode()
+    answer = send(stack, 'POST', 'upload', content, Upload_Length=len(content), Content_Type=TYPE,
+                  Upload_Metadata=metadata(**{'class': 'Note', 'id': doc.split('/')[1], 'key': key, 'filetype': 'text/plain'}))
+    kept = [item['k'] for item in stack.get('lab', ('Note', doc.split('/')[1]))['items'] if item['c'] == 'P']
+    assert (answer.status_code, kept) == ((201, [key]) if '\x00' not in key else (400, []))
+    assert not (stack.path / 'etc/passwd').exists() and not (stack.path / 'x').exists()
+    found = {name for folder, _, names in os.walk(stack.path / 'files') for name in names if not folder.endswith('/part')}
+    assert all(len(name) == 64 for name in found)
+
+
 def test_what_the_server_can_do(stack):
     answer = send(stack, 'OPTIONS', 'upload', version=None)
     assert answer.status_code == 204 and answer.headers['Tus-Version'] == '1.0.0' and answer.headers['Tus-Max-Size'] == str(64 << 20)

@@ -13,7 +13,7 @@
 #include "control/message.h"
 #include "model/namespace.h"
 
-enum { SHELF_NAME = 2, DIGEST_NAME = 64, PATH_MOST = 4096, PIECE = 1 << 20 };
+enum { SHELF_NAME = 2, DIGEST_NAME = 64, HEADER_NAME = 16, PIECE = 1 << 20 };
 
 static bool fail(const char *path)
 {
@@ -27,13 +27,11 @@ static bool is_hex(const char *name, size_t size)
 }
 
 struct files_walk {
-    const char *from, *to; /* `to` NULL: nothing is copied */
-    uid_t owner;
-    gid_t group;
-    mode_t folder_mode, file_mode;
-    int64_t before_s;
+    const char *from, *to; /* `to` NULL: nothing is copied, `visit` is called */
+    struct backup_owner owner;
     struct backup_files files;
-    int64_t removed;
+    bool (*visit)(void *context, const struct backup_copy *copy);
+    void *context;
 };
 
 /* --- one file --- */
@@ -69,32 +67,20 @@ static bool is_other_way(void)
     return errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP;
 }
 
-/* The copy appears under its name whole and durable, or not at all. */
 static bool copy_file(const struct files_walk *walk, const char *from, const char *to, int64_t size)
 {
-    char draft[PATH_MOST];
-    if (snprintf(draft, sizeof draft, "%s.new", to) >= (int)sizeof draft)
-        return fail(to);
     int source = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (source < 0)
         return errno == ENOENT || fail(from); /* the cleaner of the store has removed it */
-    int target = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    struct stat status;
-    bool is_copied =
-        target >= 0 && (copy_bytes(source, target) || (is_other_way() && copy_pieces(source, target))) &&
-        fstat(target, &status) == 0 && status.st_size == size && fchmod(target, walk->file_mode) == 0 &&
-        (geteuid() != 0 || fchown(target, walk->owner, walk->group) == 0) && fsync(target) == 0;
-    int why = errno;
-    if (target >= 0)
-        close(target);
+    struct backup_draft *draft = backup_draft_begin(to, &walk->owner);
+    int target = draft ? backup_draft_fd(draft) : -1;
+    bool is_copied = draft && (copy_bytes(source, target) || (is_other_way() && copy_pieces(source, target)));
+    if (draft && !is_copied) {
+        (void)fail(to);
+        backup_draft_abandon(draft);
+    }
     close(source);
-    if (is_copied && rename(draft, to) == 0)
-        return true;
-    if (is_copied)
-        why = errno;
-    unlink(draft);
-    errno = why;
-    return fail(to);
+    return is_copied && backup_draft_finish(draft, to, size);
 }
 
 static bool take_file(struct files_walk *walk, const char *from, const char *to)
@@ -102,12 +88,6 @@ static bool take_file(struct files_walk *walk, const char *from, const char *to)
     struct stat source, target;
     if (lstat(from, &source) != 0 || !S_ISREG(source.st_mode))
         return true;
-    if (!walk->to) {
-        if (source.st_mtime >= walk->before_s)
-            return true;
-        walk->removed++;
-        return unlink(from) == 0 || fail(from);
-    }
     if (lstat(to, &target) == 0 && S_ISREG(target.st_mode) && target.st_size == source.st_size)
         return utimensat(AT_FDCWD, to, NULL, AT_SYMLINK_NOFOLLOW) == 0 || fail(to);
     walk->files.count++;
@@ -115,100 +95,146 @@ static bool take_file(struct files_walk *walk, const char *from, const char *to)
     return copy_file(walk, from, to, source.st_size);
 }
 
+/* A copy of an encrypted object has some digits of its header behind the digest. */
+static bool visit_file(struct files_walk *walk, const char *path, const char *database, const char *name)
+{
+    char digest[DIGEST_NAME + HEADER_NAME + 2];
+    struct stat status;
+    size_t size = strlen(name), end = strlen(BACKUP_DRAFT_END);
+    bool is_draft = size > end && strcmp(name + size - end, BACKUP_DRAFT_END) == 0;
+    size -= is_draft ? end : 0;
+    if (size >= sizeof digest)
+        return true;
+    memcpy(digest, name, size);
+    digest[size] = '\0';
+    if (size > DIGEST_NAME && digest[DIGEST_NAME] == '.' && is_hex(digest + DIGEST_NAME + 1, HEADER_NAME))
+        digest[DIGEST_NAME] = '\0';
+    if (!is_hex(digest, DIGEST_NAME) || lstat(path, &status) != 0 || !S_ISREG(status.st_mode))
+        return true;
+    const struct backup_copy copy = {.path = path,
+                                     .database = database,
+                                     .digest = digest,
+                                     .size = status.st_size,
+                                     .seen_s = status.st_mtime,
+                                     .is_draft = is_draft};
+    return walk->visit(walk->context, &copy);
+}
+
 /* --- folders --- */
-
-static bool make_folder(const struct files_walk *walk, const char *path)
-{
-    if (mkdir(path, 0700) != 0)
-        return errno == EEXIST || fail(path);
-    return (chmod(path, walk->folder_mode) == 0 &&
-            (geteuid() != 0 || lchown(path, walk->owner, walk->group) == 0)) ||
-           fail(path);
-}
-
-/* A renamed file is durable when its folder is. */
-static bool sync_folder(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_synced = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0)
-        close(fd);
-    return is_synced || fail(path);
-}
 
 enum level { DATABASES, SHELVES, FILES };
 
-static bool is_part(enum level level, const char *name)
+static bool is_part(const struct files_walk *walk, enum level level, const char *name)
 {
     return level == DATABASES ? namespace_is_database(name)
            : level == SHELVES ? is_hex(name, SHELF_NAME)
-                              : is_hex(name, DIGEST_NAME);
+                              : !walk->to || is_hex(name, DIGEST_NAME);
 }
 
-static bool take_folder(struct files_walk *walk, enum level level, const char *from, const char *to)
+/* `database`: of the level below. */
+static bool take_folder(struct files_walk *walk, enum level level, const char *from, const char *to,
+                        const char *database)
 {
     DIR *directory = opendir(from);
     if (!directory)
         return (level == DATABASES && errno == ENOENT) || fail(from);
-    bool is_done = !walk->to || level == DATABASES || make_folder(walk, to);
-    char inner_from[PATH_MOST], inner_to[PATH_MOST];
+    bool is_done = !walk->to || level == DATABASES || backup_draft_folder(to, &walk->owner);
+    char inner_from[BACKUP_PATH_MOST], inner_to[BACKUP_PATH_MOST];
     int64_t copied = walk->files.count;
     for (struct dirent *entry; is_done && (entry = readdir(directory));) {
-        if (!is_part(level, entry->d_name))
+        const char *name = entry->d_name;
+        if (!is_part(walk, level, name))
             continue;
-        int a = snprintf(inner_from, sizeof inner_from, "%s/%s", from, entry->d_name);
-        int b = snprintf(inner_to, sizeof inner_to, "%s/%s", to ? to : "", entry->d_name);
+        int a = snprintf(inner_from, sizeof inner_from, "%s/%s", from, name);
+        int b = snprintf(inner_to, sizeof inner_to, "%s/%s", to ? to : "", name);
         errno = ENAMETOOLONG;
-        is_done = (a < PATH_MOST && b < PATH_MOST) || fail(from);
+        is_done = (a < BACKUP_PATH_MOST && b < BACKUP_PATH_MOST) || fail(from);
         if (is_done)
-            is_done = level == FILES ? take_file(walk, inner_from, inner_to)
-                                     : take_folder(walk, level + 1, inner_from, inner_to);
+            is_done = level != FILES
+                          ? take_folder(walk, level + 1, inner_from, inner_to, level ? database : name)
+                      : walk->to ? take_file(walk, inner_from, inner_to)
+                                 : visit_file(walk, inner_from, database, name);
     }
     closedir(directory);
-    return is_done && (!walk->to || copied == walk->files.count || sync_folder(to));
+    return is_done && (!walk->to || copied == walk->files.count || backup_draft_sync(to));
 }
 
-/* --- the three ways --- */
+/* --- the ways --- */
+
+struct backup_owner backup_files_owner(const struct backup_folder *folder)
+{
+    const struct passwd *user = getpwnam(folder->user);
+    return (struct backup_owner){.user = user ? user->pw_uid : geteuid(),
+                                 .group = user ? user->pw_gid : getegid(),
+                                 .folder_mode = 0700,
+                                 .file_mode = 0600};
+}
+
+bool backup_files_owner_of(const char *directory, struct backup_owner *owner_r)
+{
+    struct stat status;
+    if (stat(directory, &status) != 0)
+        return fail(directory);
+    *owner_r = (struct backup_owner){
+        .user = status.st_uid, .group = status.st_gid, .folder_mode = 0750, .file_mode = 0440};
+    return true;
+}
 
 bool backup_files_save(struct control *control, const struct backup_folder *folder, const char *from,
                        struct backup_files *files_r)
 {
-    const struct passwd *user = getpwnam(folder->user);
     struct files_walk walk = {.from = from,
                               .to = arena_printf(control->arena, "%s/files", folder->path),
-                              .owner = user ? user->pw_uid : geteuid(),
-                              .group = user ? user->pw_gid : getegid(),
-                              .folder_mode = 0700,
-                              .file_mode = 0600};
-    bool is_done = take_folder(&walk, DATABASES, walk.from, walk.to);
+                              .owner = backup_files_owner(folder)};
+    bool is_done = take_folder(&walk, DATABASES, walk.from, walk.to, NULL);
     *files_r = walk.files;
     return is_done;
+}
+
+bool backup_files_visit(struct control *control, const struct backup_folder *folder,
+                        bool (*visit)(void *context, const struct backup_copy *copy), void *context)
+{
+    static const char *const parts[] = {"files", "objects"};
+    struct files_walk walk = {.visit = visit, .context = context};
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        if (!take_folder(&walk, DATABASES, arena_printf(control->arena, "%s/%s", folder->path, parts[i]),
+                         NULL, NULL))
+            return false;
+    return true;
+}
+
+struct pruning {
+    int64_t before_s, removed;
+};
+
+static bool prune(void *context, const struct backup_copy *copy)
+{
+    struct pruning *pruning = context;
+    if (copy->seen_s >= pruning->before_s)
+        return true;
+    pruning->removed++;
+    return unlink(copy->path) == 0 || fail(copy->path);
 }
 
 bool backup_files_prune(struct control *control, const struct backup_folder *folder, int64_t before_s,
                         int64_t *removed_r)
 {
-    struct files_walk walk = {.from = arena_printf(control->arena, "%s/files", folder->path),
-                              .before_s = before_s};
-    bool is_done = take_folder(&walk, DATABASES, walk.from, NULL);
-    *removed_r = walk.removed;
+    struct pruning pruning = {.before_s = before_s};
+    bool is_done = backup_files_visit(control, folder, prune, &pruning);
+    *removed_r = pruning.removed;
     return is_done;
 }
 
 bool backup_files_restore(struct control *control, const struct backup_folder *folder, const char *to,
                           struct backup_files *files_r)
 {
-    struct stat status;
-    const char *from = arena_printf(control->arena, "%s/files", folder->path);
-    struct files_walk walk = {.from = from, .to = to, .folder_mode = 0750, .file_mode = 0440};
+    struct files_walk walk = {.from = arena_printf(control->arena, "%s/files", folder->path), .to = to};
     *files_r = walk.files;
-    if (backup_folder_is_empty(from))
+    if (backup_folder_is_empty(walk.from))
         return true;
-    if (stat(to, &status) != 0)
-        return fail(to);
-    walk.owner = status.st_uid;
-    walk.group = status.st_gid;
-    bool is_done = take_folder(&walk, DATABASES, walk.from, walk.to);
+    if (!backup_files_owner_of(to, &walk.owner))
+        return false;
+    bool is_done = take_folder(&walk, DATABASES, walk.from, walk.to, NULL);
     *files_r = walk.files;
     return is_done;
 }

@@ -1,10 +1,16 @@
 /* backup_files: copies of the files of attachments, which edge/blob_store.h keeps under their digests.
  *
  * A file never changes, so that it is copied once, for all base backups.  The time of a copy is that of the
- * last run that saw the file in the store: a copy older than the oldest base backup is needed by none. */
+ * last run that saw the file in the store: a copy older than the oldest base backup is needed by none.
+ *
+ *   files/DATABASE/SHELF/DIGEST           the files of the directory
+ *   objects/DATABASE/SHELF/DIGEST         those of object stores (backup_objects.h)
+ *   objects/DATABASE/SHELF/DIGEST.HEADER  the same of an encrypted namespace: digits of a hash of the header
+ */
 #ifndef STAMPD_CONTROL_BACKUP_BACKUP_FILES_H
 #define STAMPD_CONTROL_BACKUP_BACKUP_FILES_H
 
+#include "control/backup/backup_draft.h"
 #include "control/backup/backup_folder.h"
 
 struct backup_files {
@@ -15,13 +21,27 @@ struct backup_files {
  * does not exist has no files.  On failure reports why. */
 MUST_USE bool backup_files_save(struct control *control, const struct backup_folder *folder, const char *from,
                                 struct backup_files *files_r);
-/* Removes copies that no run has seen in the store since `before_s`, seconds since 1970; on failure reports
- * why. */
+/* Removes copies that no run has seen in the store since `before_s`, seconds since 1970, of files and of
+ * objects; on failure reports why. */
 MUST_USE bool backup_files_prune(struct control *control, const struct backup_folder *folder,
                                  int64_t before_s, int64_t *removed_r);
 /* Copies the files of the folder that the store `to` lacks, with the owner and group of that directory; it
  * must exist when the folder has files.  On failure reports why. */
 MUST_USE bool backup_files_restore(struct control *control, const struct backup_folder *folder,
                                    const char *to, struct backup_files *files_r);
+
+struct backup_copy {
+    const char *path, *database, *digest;
+    int64_t size, seen_s;
+    bool is_draft; /* of an interrupted run */
+};
+/* Calls `visit` for each copy of the folder, until it returns false; on failure reports why. */
+MUST_USE bool backup_files_visit(struct control *control, const struct backup_folder *folder,
+                                 bool (*visit)(void *context, const struct backup_copy *copy), void *context);
+
+/* Whose the copies are, and whose the files of a directory of attachments are; reports why it cannot be
+ * read. */
+struct backup_owner backup_files_owner(const struct backup_folder *folder);
+MUST_USE bool backup_files_owner_of(const char *directory, struct backup_owner *owner_r);
 
 #endif

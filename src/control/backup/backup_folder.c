@@ -104,7 +104,7 @@ static bool make_folder(const struct backup_folder *folder, const char *path)
 
 bool backup_folder_create(struct control *control, const struct backup_folder *folder)
 {
-    static const char *const inside[] = {"base", "log", "files"};
+    static const char *const inside[] = {"base", "log", "files", "objects"};
     struct builder json = {0};
     if (!make_folder(folder, folder->path))
         return false;
@@ -208,7 +208,8 @@ static bool read_base(struct control *control, const char *path, const char *nam
     *base_r = (struct backup_base){.name = name,
                                    .started_ms = number_of(object, "started_ms"),
                                    .finished_ms = number_of(object, "finished_ms"),
-                                   .bytes = number_of(object, "bytes")};
+                                   .bytes = number_of(object, "bytes"),
+                                   .missing = number_of(object, "objects_missing")};
     if (base_r->started_ms >= 0 && base_r->finished_ms >= 0 && start && end &&
         backup_folder_position(bytes_of(start), &base_r->start) &&
         backup_folder_position(bytes_of(end), &base_r->end))
@@ -321,9 +322,36 @@ bool backup_folder_add(struct control *control, const struct backup_folder *fold
     add_number(&json, "started_ms", base->started_ms);
     add_number(&json, "finished_ms", base->finished_ms);
     add_number(&json, "bytes", base->bytes);
+    add_number(&json, "objects_missing", base->missing);
     add_text(&json, "start", position_text(control, base->start));
     add_text(&json, "end", position_text(control, base->end));
     return write_object(control, folder, arena_printf(control->arena, "%s.json", path), &json);
+}
+
+static const char *path_of_objects(struct control *control, const struct backup_folder *folder)
+{
+    return arena_printf(control->arena, "%s/objects.json", folder->path);
+}
+
+bool backup_folder_note_objects(struct control *control, const struct backup_folder *folder, int64_t before)
+{
+    struct builder json = {0};
+    add_number(&json, "before", before);
+    return write_object(control, folder, path_of_objects(control, folder), &json);
+}
+
+bool backup_folder_read_objects(struct control *control, const struct backup_folder *folder,
+                                int64_t *before_r)
+{
+    struct json *object;
+    const char *path = path_of_objects(control, folder);
+    *before_r = -1;
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return true;
+    if (!read_object(control, path, &object))
+        return false;
+    *before_r = number_of(object, "before");
+    return true;
 }
 
 bool backup_folder_remove(struct control *control, const struct backup_folder *folder, const char *name)

@@ -4,7 +4,8 @@
  *   base/NAME/        a base backup; NAME is the time at which it began, as 20261123T031500Z
  *   base/NAME.json    written last: a base backup without it was interrupted
  *   log/              PostgreSQL's log (write-ahead log), segment by segment, written by pg_receivewal
- *   files/            the files of attachments, of all base backups together
+ *   files/, objects/  the files of attachments, of all base backups together (backup_files.h)
+ *   objects.json      until when the copies of files of object stores are whole
  *   lock, files.lock  held while a command changes base/, files/
  *
  * All of it belongs to one system user, as whom PostgreSQL's tools run; no other user can enter. */
@@ -28,6 +29,7 @@ struct backup_base {
     const char *name;
     int64_t started_ms, finished_ms; /* since 1970, by the clock of the host that ran the command */
     int64_t bytes;
+    int64_t missing; /* files of object stores that could not be copied; -1: none of them were copied */
     uint64_t start,
         end; /* positions in the log: replaying from the first to the second makes it consistent */
 };
@@ -46,10 +48,17 @@ MUST_USE bool backup_folder_lock(struct control *control, const struct backup_fo
 /* The complete base backups, oldest first; on failure reports why. */
 MUST_USE bool backup_folder_list(struct control *control, const struct backup_folder *folder,
                                  struct backup_base **bases_r, size_t *count_r);
-/* Makes the base backup one of the list: measures it by its manifest, and writes its NAME.json.  The name and
- * the times are set by the caller.  On failure reports why. */
+/* Makes the base backup one of the list: measures it by its manifest, and writes its NAME.json.  The name,
+ * the times and `missing` are set by the caller.  On failure reports why. */
 MUST_USE bool backup_folder_add(struct control *control, const struct backup_folder *folder,
                                 struct backup_base *base);
+/* Notes that each file of attachments that was uploaded before the stamp was copied, or was counted as
+ * missing; on failure reports why. */
+MUST_USE bool backup_folder_note_objects(struct control *control, const struct backup_folder *folder,
+                                         int64_t before);
+/* The same stamp; -1: files of object stores were never copied.  On failure reports why. */
+MUST_USE bool backup_folder_read_objects(struct control *control, const struct backup_folder *folder,
+                                         int64_t *before_r);
 /* Removes a base backup, complete or not; on failure reports why. */
 MUST_USE bool backup_folder_remove(struct control *control, const struct backup_folder *folder,
                                    const char *name);

@@ -1,4 +1,4 @@
-/* cmd_backup: `stampctl backup run, receive, files, list`; init and check have files of their own. */
+/* cmd_backup: `stampctl backup run, receive, files, list`; init, check and return have files of their own. */
 #include "control/backup/cmd_backup.h"
 
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "control/backup/backup_files.h"
 #include "control/backup/backup_log.h"
+#include "control/backup/backup_objects.h"
 #include "control/backup/backup_tool.h"
 #include "control/message.h"
 #include "control/record.h"
@@ -125,12 +126,39 @@ static bool take_base(struct control *control, const struct backup_folder *folde
     return true;
 }
 
-static bool save_files(struct control *control, const struct backup_folder *folder,
-                       struct backup_files *files_r)
+/* The files of the directory, then those that only object stores have; `missing` -1: these were left out. */
+static bool save_files(struct control *control, const struct backup_folder *folder, bool is_without,
+                       struct backup_objects *objects_r)
 {
-    return backup_folder_lock(control, folder, BACKUP_LOCK_FILES, true) &&
-           backup_files_save(control, folder, control->settings.blob_directory, files_r);
+    struct backup_files files;
+    *objects_r = (struct backup_objects){.missing = 0};
+    if (!backup_folder_lock(control, folder, BACKUP_LOCK_FILES, true) ||
+        !backup_files_save(control, folder, control->settings.blob_directory, &files))
+        return false;
+    if (backup_objects_are_used(control) && is_without)
+        objects_r->missing = -1;
+    else if (backup_objects_are_used(control) && !backup_objects_save(control, folder, objects_r))
+        return false;
+    objects_r->files.count += files.count;
+    objects_r->files.bytes += files.bytes;
+    return true;
 }
+
+/* Of the files that were copied: is none missing?  Reports how many are. */
+static bool is_whole(const struct backup_folder *folder, const struct backup_objects *objects)
+{
+    if (objects->missing > 0)
+        message_print("%s: %lld files of attachments are missing or altered, and have no copy", folder->path,
+                      (long long)objects->missing);
+    return objects->missing <= 0;
+}
+
+#define WITHOUT_OBJECTS_LINE(flag_)                                                                          \
+    {                                                                                                        \
+        .name = "without-objects",                                                                           \
+        .help = "Leave out the files that only object stores have; they need a backup of their own.",        \
+        .flag = (flag_)                                                                                      \
+    }
 
 /* Removes base backups beyond `keep`, then what only they needed. */
 static bool retire(struct control *control, const struct backup_folder *folder, int64_t keep)
@@ -150,30 +178,44 @@ static bool retire(struct control *control, const struct backup_folder *folder, 
            backup_files_prune(control, folder, bases->started_ms / SECOND_MS, &files);
 }
 
-static bool run(struct control *control, const char *path, int64_t keep, bool is_quiet, bool is_lazy)
+struct run_options {
+    int64_t keep;
+    bool is_quiet, is_lazy, is_without;
+};
+
+static void print_run(const struct backup_folder *folder, const struct backup_base *base,
+                      const struct backup_files *files)
+{
+    printf("%s: base backup %s of %.1f MB in %.1f s; %lld files of %.1f MB%s\n", folder->path, base->name,
+           (double)base->bytes / 1e6, (double)(base->finished_ms - base->started_ms) / SECOND_MS,
+           (long long)files->count, (double)files->bytes / 1e6,
+           base->missing < 0 ? ", without those of object stores" : "");
+}
+
+static bool run(struct control *control, const char *path, const struct run_options *options)
 {
     struct backup_folder folder;
     struct backup_base base = {0};
-    struct backup_files files;
+    struct backup_objects objects;
     if (!open_folder(control, path, &folder) ||
         !backup_folder_lock(control, &folder, BACKUP_LOCK_BASE, false) ||
         !backup_folder_sweep(control, &folder) || !is_same_cluster(control, &folder))
         return false;
-    bool is_taken = take_base(control, &folder, is_lazy, &base) && save_files(control, &folder, &files) &&
-                    backup_folder_add(control, &folder, &base);
-    if (!is_taken) {
+    bool is_taken = take_base(control, &folder, options->is_lazy, &base) &&
+                    save_files(control, &folder, options->is_without, &objects);
+    if (is_taken)
+        base.missing = objects.missing;
+    if (!is_taken || !backup_folder_add(control, &folder, &base)) {
         message_print("%s: no base backup was taken; the former ones stay", path);
         bool is_swept = backup_folder_sweep(control, &folder); /* else the next run does it */
         (void)is_swept;
         return false;
     }
-    if (!retire(control, &folder, keep))
+    if (!retire(control, &folder, options->keep))
         return false;
-    if (!is_quiet)
-        printf("%s: base backup %s of %.1f MB in %.1f s; %lld files of %.1f MB\n", folder.path, base.name,
-               (double)base.bytes / 1e6, (double)(base.finished_ms - base.started_ms) / SECOND_MS,
-               (long long)files.count, (double)files.bytes / 1e6);
-    return true;
+    if (!options->is_quiet)
+        print_run(&folder, &base, &objects.files);
+    return is_whole(&folder, &objects);
 }
 
 static int backup_run(struct control *control, int argc, char **argv)
@@ -185,24 +227,27 @@ static int backup_run(struct control *control, int argc, char **argv)
         1,
         "Take a base backup, verify it, and remove old ones.",
         "The files of attachments are copied after it.  The log before the oldest base backup is removed.\n"
-        "If it fails, the former base backups stay as they were.\n"};
-    int64_t keep = KEEP;
-    bool is_quiet = false, is_lazy = false;
+        "If it fails, as when an object store is away, the former base backups stay as they were.\n"};
+    struct run_options options = {.keep = KEEP};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         {.name = "keep",
          .argument = "N",
          .help = "Keep the newest N base backups (default: 7).",
-         .number = &keep,
+         .number = &options.keep,
          .least = 1,
          .most = KEEP_MOST},
-        {.name = "no-sync", .help = "Do not wait until all is on the disk; for tests.", .flag = &is_lazy},
-        {.name = "quiet", .help = "Print nothing when all is well, for cron.", .flag = &is_quiet}};
+        WITHOUT_OBJECTS_LINE(&options.is_without),
+        {.name = "no-sync",
+         .help = "Do not wait until all is on the disk; for tests.",
+         .flag = &options.is_lazy},
+        {.name = "quiet", .help = "Print nothing when all is well, for cron.", .flag = &options.is_quiet},
+        CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    return run(control, words[0], keep, is_quiet, is_lazy) ? CONTROL_DONE : CONTROL_FAILED;
+    return run(control, words[0], &options) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* --- files --- */
@@ -216,21 +261,25 @@ static int backup_files(struct control *control, int argc, char **argv)
                                            "Copy new files of attachments between two base backups.",
                                            "The log has the references to files, not their bytes: a restore "
                                            "has the files up to the last copy.\n"};
-    bool is_quiet = false;
+    bool is_quiet = false, is_without = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "quiet", .help = "Print nothing when all is well, for cron.", .flag = &is_quiet}};
+        WITHOUT_OBJECTS_LINE(&is_without),
+        {.name = "quiet", .help = "Print nothing when all is well, for cron.", .flag = &is_quiet},
+        CONTROL_ADMIN_LINE(control)};
     struct backup_folder folder;
-    struct backup_files files;
+    struct backup_objects objects;
     char **words;
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!open_folder(control, words[0], &folder) || !save_files(control, &folder, &files))
+    if (!open_folder(control, words[0], &folder) || !save_files(control, &folder, is_without, &objects))
         return CONTROL_FAILED;
     if (!is_quiet)
-        printf("%s: %lld files of %.1f MB\n", folder.path, (long long)files.count, (double)files.bytes / 1e6);
-    return CONTROL_DONE;
+        printf("%s: %lld files of %.1f MB%s\n", folder.path, (long long)objects.files.count,
+               (double)objects.files.bytes / 1e6,
+               objects.missing < 0 ? ", without those of object stores" : "");
+    return is_whole(&folder, &objects) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* --- receive --- */
@@ -312,8 +361,12 @@ static void print_base(struct control *control, const struct backup_base *base, 
 {
     const char *from = cmd_backup_time(control, base->started_ms),
                *to = cmd_backup_time(control, base->finished_ms);
+    const char *missing = base->missing < 0 ? "without"
+                          : base->missing
+                              ? arena_printf(control->arena, "%lld missing", (long long)base->missing)
+                              : "all";
     if (!is_json) {
-        printf("%-18s  %-20s  %-20s  %10.1f\n", base->name, from, to, (double)base->bytes / 1e6);
+        printf("%-18s  %-20s  %-20s  %10.1f  %s\n", base->name, from, to, (double)base->bytes / 1e6, missing);
         return;
     }
     struct record record = {0};
@@ -321,6 +374,8 @@ static void print_base(struct control *control, const struct backup_base *base, 
     record_add_word(&record, "started", from);
     record_add_word(&record, "finished", to);
     record_add_i64(&record, "bytes", base->bytes);
+    if (base->missing >= 0)
+        record_add_i64(&record, "objects_missing", base->missing);
     record_print(&record);
 }
 
@@ -348,7 +403,7 @@ static int backup_list(struct control *control, int argc, char **argv)
         !backup_log_list(control, &folder, arena_printf(control->arena, "%s/log", folder.path), &log))
         return CONTROL_FAILED;
     if (!is_json)
-        printf("%-18s  %-20s  %-20s  %10s\n", "BASE", "STARTED", "FINISHED", "SIZE MB");
+        printf("%-18s  %-20s  %-20s  %10s  %s\n", "BASE", "STARTED", "FINISHED", "SIZE MB", "OBJECTS");
     for (size_t i = 0; i < count; i++)
         print_base(control, &bases[i], is_json);
     if (!is_json)
@@ -367,6 +422,7 @@ int control_backup(struct control *control, int argc, char **argv)
         {"files", "Copy new files of attachments.", backup_files},
         {"list", "List base backups and log.", backup_list},
         {"check", "Check that a restore would work.", cmd_backup_check},
+        {"return", "Return missing files to object stores, after a restore.", cmd_backup_return},
     };
     return options_choose(
         "backup",

@@ -6,6 +6,7 @@
 
 int cmd_backup_init(struct control *control, int argc, char **argv);
 int cmd_backup_check(struct control *control, int argc, char **argv);
+int cmd_backup_return(struct control *control, int argc, char **argv);
 
 /* "20261123T031500Z", for names. */
 const char *cmd_backup_name(struct control *control, int64_t time_ms);

@@ -4,12 +4,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "control/backup/backup_log.h"
+#include "control/backup/backup_objects.h"
 #include "control/backup/backup_tool.h"
 #include "control/message.h"
 #include "control/ns_database.h"
+#include "control/ns_keys.h"
 #include "control/record.h"
 
 enum {
@@ -19,7 +22,8 @@ enum {
     LOG_MB = 64,
     MB_MOST = 1000000,
     HOUR_S = 3600,
-    SECOND_MS = 1000
+    SECOND_MS = 1000,
+    NAMED_MOST = 20, /* files that are named, of each kind */
 };
 
 struct backup_check {
@@ -146,6 +150,123 @@ static void check_log(struct backup_check *check)
              "log: the checksums of its records");
 }
 
+/* --- files of attachments --- */
+
+struct files_check {
+    struct backup_check *check;
+    struct arena *arena;          /* of a database */
+    char *database;               /* of the keys; NULL: none yet */
+    struct sealed_file_keys keys; /* none: its files are in clear */
+    bool is_readable;             /* the database is there, and its keys are known */
+    int64_t read, wrong, skipped;
+};
+
+/* Names the first ones. */
+static void find_wrong(struct files_check *files, const char *problem, const char *database, const char *sha)
+{
+    files->check->is_well = false;
+    if (files->wrong++ < NAMED_MOST)
+        find(files->check, false, "files: %s: %s: %s", database, sha, problem);
+}
+
+/* The keys of the namespace; a dropped one has none that a restore would need now. */
+static void enter_database(struct files_check *files, const char *database)
+{
+    struct control own = *files->check->control;
+    struct data_keys *keys;
+    struct pg *pg;
+    if (files->database && strcmp(files->database, database) == 0)
+        return;
+    arena_reset(files->arena);
+    own.arena = files->arena;
+    files->database = arena_copy(files->arena, database, strlen(database));
+    enum fault fault = control_connect(&own, database, &pg);
+    files->is_readable = !fault && ns_keys_read(&own, pg, &keys);
+    if (files->is_readable)
+        files->keys = data_keys_of_files(keys);
+    else if (fault != FAULT_ODATABASE)
+        find(files->check, false, "files: %s: its copies cannot be checked", database);
+}
+
+static bool check_copy(void *context, const struct backup_copy *copy)
+{
+    struct files_check *files = context;
+    struct blob_digest digest;
+    if (copy->is_draft)
+        return true;
+    enter_database(files, copy->database);
+    if (!files->is_readable || !blob_store_read_digest(bytes_of(copy->digest), &digest)) {
+        files->skipped++;
+        return true;
+    }
+    enum sealed_file_state state =
+        backup_objects_read(copy->path, &files->keys, &digest, copy->size, NULL, NULL);
+    if (state == SEALED_FILE_FAILED && access(copy->path, F_OK) != 0)
+        return true; /* another command has removed it */
+    files->read++;
+    if (state != SEALED_FILE_FINE)
+        find_wrong(files,
+                   state == SEALED_FILE_UNKNOWN  ? "it is under a data key that is not there"
+                   : state == SEALED_FILE_FAILED ? "it cannot be read"
+                                                 : "altered; remove it, and it is copied again",
+                   copy->database, copy->path);
+    return true;
+}
+
+static void check_copies(struct backup_check *check)
+{
+    struct files_check files = {.check = check, .arena = arena_create("backup check")};
+    bool is_read = backup_files_visit(check->control, &check->folder, check_copy, &files);
+    find(check, is_read && !files.wrong, "files: %lld copies have their digests, %lld have not",
+         (long long)(files.read - files.wrong), (long long)files.wrong);
+    if (files.skipped)
+        find(check, true, "files: %lld copies are of namespaces that cannot be read, or were dropped",
+             (long long)files.skipped);
+    arena_destroy(files.arena);
+}
+
+static bool check_row(void *context, const struct backup_row *row)
+{
+    struct files_check *files = context;
+    files->read++;
+    if (!backup_objects_find(&files->check->folder, row))
+        find_wrong(files, "it has no copy", row->code, row->sha);
+    return true;
+}
+
+/* Files that were uploaded after the last copy wait for the next one. */
+static void check_rows(struct backup_check *check)
+{
+    int64_t before;
+    struct files_check files = {.check = check};
+    if (!backup_folder_read_objects(check->control, &check->folder, &before) || before < 0) {
+        find(check, false, "files: those of object stores were never copied (stampctl backup files %s)",
+             check->folder.path);
+        return;
+    }
+    bool is_read = backup_rows_walk(check->control, before, check_row, &files);
+    find(check, is_read && !files.wrong, "files: of %lld that the namespaces have, %lld have no copy",
+         (long long)files.read, (long long)files.wrong);
+}
+
+static void check_files(struct backup_check *check)
+{
+    bool is_used = backup_objects_are_used(check->control);
+    const struct backup_base *newest = check->count ? &check->bases[check->count - 1] : NULL;
+    bool is_without = is_used && newest && newest->missing < 0;
+    if (is_without)
+        find(check, true, "base backup %s: without the files of object stores (--without-objects)",
+             newest->name);
+    else if (newest && newest->missing > 0)
+        find(check, false, "base backup %s: %lld files had no copy", newest->name,
+             (long long)newest->missing);
+    if (check->is_quick)
+        return;
+    check_copies(check);
+    if (is_used && newest && !is_without)
+        check_rows(check);
+}
+
 /* For the text collector of Prometheus' node_exporter. */
 static bool write_metrics(struct backup_check *check)
 {
@@ -177,18 +298,19 @@ static bool run(struct backup_check *check, const char *path)
     check_server(check);
     check_bases(check);
     check_log(check);
+    check_files(check);
     return (!check->metrics || write_metrics(check)) && check->is_well;
 }
 
 int cmd_backup_check(struct control *control, int argc, char **argv)
 {
-    static const struct command command = {
-        "backup check",
-        "FOLDER",
-        1,
-        1,
-        "Check that a restore would work, and that the log is archived.",
-        "Reads all base backups and the whole log; exits with 1 when something is wrong.\n"};
+    static const struct command command = {"backup check",
+                                           "FOLDER",
+                                           1,
+                                           1,
+                                           "Check that a restore would work, and that the log is archived.",
+                                           "Reads all base backups, the whole log, and all copies of files; "
+                                           "exits with 1 when something is wrong.\n"};
     struct backup_check check = {
         .control = control, .base_hours = BASE_HOURS, .log_mb = LOG_MB, .behind = -1, .is_well = true};
     const struct option_line lines[] = {
@@ -205,7 +327,7 @@ int cmd_backup_check(struct control *control, int argc, char **argv)
          .number = &check.log_mb,
          .least = 1,
          .most = MB_MOST},
-        {.name = "quick", .help = "Read neither base backups nor log.", .flag = &check.is_quick},
+        {.name = "quick", .help = "Read neither base backups, nor log, nor files.", .flag = &check.is_quick},
         {.name = "quiet", .help = "Print failures only, for cron.", .flag = &check.is_quiet},
         {.name = "metrics",
          .argument = "FILE",

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "control/backup/backup_files.h"
 #include "control/backup/backup_log.h"
+#include "control/backup/backup_objects.h"
 #include "control/backup/backup_tool.h"
 #include "control/backup/cmd_backup.h"
 #include "control/message.h"
@@ -234,6 +234,22 @@ static bool finish(struct restore *restore)
     return rename(restore->draft, restore->to) == 0 || fail(restore->to);
 }
 
+static void print_end(struct restore *restore, const struct backup_files *files)
+{
+    bool has_objects = backup_objects_are_used(restore->control) && restore->base->missing >= 0;
+    printf("%s: the cluster as it was at %s, from base backup %s; %lld files to %s.\n", restore->to,
+           restore->time_us ? restore->time : "the end of the log", restore->base->name,
+           (long long)files->count, restore->files);
+    if (backup_objects_are_used(restore->control) && !has_objects)
+        printf("The base backup was taken without the files of object stores: these must have them.\n");
+    if (restore->base->missing > 0)
+        printf("%lld files of attachments had no copy.\n", (long long)restore->base->missing);
+    printf("Start PostgreSQL, which replays the log, then run ");
+    if (has_objects)
+        printf("`stampctl backup return %s` and ", restore->folder.path);
+    printf("`stampctl ns restored --all`, and start stampd.\n");
+}
+
 static bool make(struct restore *restore)
 {
     struct backup_log log;
@@ -243,11 +259,7 @@ static bool make(struct restore *restore)
                    backup_files_restore(restore->control, &restore->folder, restore->files, &files) &&
                    finish(restore);
     if (is_made) {
-        printf("%s: the cluster as it was at %s, from base backup %s; %lld files to %s.\nStart PostgreSQL, "
-               "which "
-               "replays the log, then run `stampctl ns restored --all` and start stampd.\n",
-               restore->to, restore->time_us ? restore->time : "the end of the log", restore->base->name,
-               (long long)files.count, restore->files);
+        print_end(restore, &files);
         return true;
     }
     const char *const words[] = {"rm", "-rf", "--", restore->draft, NULL};

@@ -8,7 +8,6 @@
 #include "control/files/files_place.h"
 #include "control/message.h"
 #include "edge/blob_sealed.h"
-#include "edge/object_store.h"
 #include "edge/sealed_feed.h"
 
 enum { TIMEOUT_S = 60 };
@@ -92,6 +91,11 @@ static bool open_store(struct stored_files *files, const char *name)
     if (!files->store_name)
         log_fatal("out of memory stored files");
     return true;
+}
+
+struct object_store *stored_files_store(struct stored_files *files, const char *name)
+{
+    return open_store(files, name) ? files->store : NULL;
 }
 
 static enum fault find_object(struct stored_files *files, const struct blob_digest *digest,

@@ -5,6 +5,7 @@
 
 #include "control/control.h"
 #include "edge/blob_store.h"
+#include "edge/object_store.h"
 #include "store/data_keys.h"
 
 struct stored_files;
@@ -39,6 +40,10 @@ MUST_USE enum fault stored_files_read_bytes(struct stored_files *files, const st
 /* The header of an encrypted file, unchecked; zeros: it has none. */
 MUST_USE enum fault stored_files_read_header(struct stored_files *files, const struct blob_digest *name,
                                              unsigned char header_r[SEALED_FILE_HEADER]);
+
+/* The object store of this name, for a caller who looks at single objects; valid until another one is used.
+ * NULL: the settings do not name it; reported. */
+struct object_store *stored_files_store(struct stored_files *files, const char *name);
 
 /* Removes the objects of a namespace that is being dropped.  What cannot be removed is reported, and stays.
  */

@@ -1,0 +1,99 @@
+/* backup_draft: no name is followed elsewhere: the folder belongs to a user who may do less than ours. */
+#include "control/backup/backup_draft.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "control/message.h"
+
+struct backup_draft {
+    const struct backup_owner *owner;
+    int fd;
+    char name[BACKUP_PATH_MOST];
+};
+
+static bool fail(const char *path)
+{
+    message_print("%s: %s", path, strerror(errno));
+    return false;
+}
+
+struct backup_draft *backup_draft_begin(const char *path, const struct backup_owner *owner)
+{
+    struct backup_draft *draft = calloc(1, sizeof *draft);
+    if (!draft)
+        log_fatal("out of memory backup");
+    draft->owner = owner;
+    errno = ENAMETOOLONG;
+    draft->fd = snprintf(draft->name, sizeof draft->name, "%s" BACKUP_DRAFT_END, path) < BACKUP_PATH_MOST
+                    ? open(draft->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)
+                    : -1;
+    if (draft->fd >= 0)
+        return draft;
+    (void)fail(path);
+    free(draft);
+    return NULL;
+}
+
+int backup_draft_fd(const struct backup_draft *draft)
+{
+    return draft->fd;
+}
+
+static bool is_complete(const struct backup_draft *draft, int64_t size)
+{
+    struct stat status;
+    if (fstat(draft->fd, &status) != 0)
+        return false;
+    errno = EIO;
+    return status.st_size == size;
+}
+
+bool backup_draft_finish(struct backup_draft *draft, const char *path, int64_t size)
+{
+    const struct backup_owner *owner = draft->owner;
+    bool is_done = is_complete(draft, size) && fchmod(draft->fd, owner->file_mode) == 0 &&
+                   (geteuid() != 0 || fchown(draft->fd, owner->user, owner->group) == 0) &&
+                   fsync(draft->fd) == 0 && rename(draft->name, path) == 0;
+    if (is_done) {
+        close(draft->fd);
+        free(draft);
+        return true;
+    }
+    (void)fail(path);
+    backup_draft_abandon(draft);
+    return false;
+}
+
+void backup_draft_abandon(struct backup_draft *draft)
+{
+    if (!draft)
+        return;
+    close(draft->fd);
+    unlink(draft->name);
+    free(draft);
+}
+
+bool backup_draft_folder(const char *path, const struct backup_owner *owner)
+{
+    if (mkdir(path, 0700) != 0)
+        return errno == EEXIST || fail(path);
+    return (chmod(path, owner->folder_mode) == 0 &&
+            (geteuid() != 0 || lchown(path, owner->user, owner->group) == 0)) ||
+           fail(path);
+}
+
+bool backup_draft_sync(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_synced = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_synced || fail(path);
+}

@@ -1,0 +1,252 @@
+/* backup_objects: a copy of the part `files` becomes one of the part `objects` when a store has the file, so
+ * that it is not fetched. */
+#include "control/backup/backup_objects.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "control/message.h"
+#include "edge/blob_check.h"
+#include "edge/crypto.h"
+
+enum { PIECE = 1 << 20, SHELF = 2, MARK = 8 };
+
+static bool fail(const char *path)
+{
+    message_print("%s: %s", path, strerror(errno));
+    return false;
+}
+
+bool backup_objects_are_used(const struct control *control)
+{
+    return *control->settings.object_stores_file;
+}
+
+/* --- names --- */
+
+static const char *path_of(const struct backup_folder *folder, const char *part, const struct backup_row *row,
+                           const char *name)
+{
+    return arena_printf(row->arena, "%s/%s/%s/%.*s/%s", folder->path, part, row->database, SHELF, row->sha,
+                        name);
+}
+
+/* Of the copy of an object with this header; zeros: it is in clear. */
+static const char *name_of(const struct backup_row *row, const unsigned char header[SEALED_FILE_HEADER])
+{
+    unsigned char hash[CRYPTO_SHA256];
+    char mark[2 * MARK];
+    if (!row->keys.count)
+        return row->sha;
+    crypto_sha256((struct bytes){(const char *)header, SEALED_FILE_HEADER}, hash);
+    hex_write(hash, MARK, mark);
+    return arena_printf(row->arena, "%s.%.*s", row->sha, 2 * MARK, mark);
+}
+
+static bool has_size(const char *path, int64_t size)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == size;
+}
+
+/* A file that was encrypted again has the size that it had, and another header. */
+static bool has_header(const char *path, const struct backup_row *row)
+{
+    unsigned char header[SEALED_FILE_HEADER];
+    if (!row->keys.count || !row->store)
+        return true;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool is_same = fd >= 0 && pread(fd, header, sizeof header, 0) == (ssize_t)sizeof header &&
+                   memcmp(header, row->header, sizeof header) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_same;
+}
+
+const char *backup_objects_find(const struct backup_folder *folder, const struct backup_row *row)
+{
+    const char *object = path_of(folder, "objects", row, name_of(row, row->header));
+    const char *file = path_of(folder, "files", row, row->sha);
+    return has_size(object, row->size)                          ? object
+           : has_size(file, row->size) && has_header(file, row) ? file
+                                                                : NULL;
+}
+
+bool backup_objects_try(const struct backup_folder *folder, const struct backup_row *row,
+                        bool (*try)(void *context, const char *path), void *context)
+{
+    const char *path = path_of(folder, "objects", row, "");
+    const char *file = path_of(folder, "files", row, row->sha);
+    if (has_size(file, row->size) && try(context, file))
+        return true;
+    DIR *shelf = opendir(path);
+    bool is_done = false;
+    for (struct dirent *entry; shelf && !is_done && (entry = readdir(shelf));) {
+        const char *name = entry->d_name;
+        if (strncmp(name, row->sha, BLOB_HEX) != 0 || strstr(name, BACKUP_DRAFT_END))
+            continue;
+        const char *copy = path_of(folder, "objects", row, name);
+        is_done = has_size(copy, row->size) && try(context, copy);
+    }
+    if (shelf)
+        closedir(shelf);
+    return is_done;
+}
+
+/* --- a copy is read --- */
+
+enum sealed_file_state backup_objects_read(const char *path, const struct sealed_file_keys *keys,
+                                           const struct blob_digest *digest, int64_t size,
+                                           bool (*take)(void *context, struct bytes piece), void *context)
+{
+    static char piece[PIECE];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        if (errno != ENOENT)
+            (void)fail(path);
+        return SEALED_FILE_FAILED;
+    }
+    struct blob_check *check = blob_check_begin(keys, digest, size);
+    bool is_taken = true;
+    ssize_t got;
+    while ((got = read(fd, piece, sizeof piece)) > 0 && is_taken) {
+        const struct bytes bytes = {piece, (size_t)got};
+        blob_check_add(check, bytes);
+        is_taken = !take || take(context, bytes);
+    }
+    if (got < 0)
+        (void)fail(path);
+    close(fd);
+    enum sealed_file_state state = blob_check_end(check, NULL);
+    return got < 0 ? SEALED_FILE_FAILED : is_taken ? state : SEALED_FILE_ALTERED;
+}
+
+/* --- a file is copied --- */
+
+struct objects_save {
+    struct control *control;
+    const struct backup_folder *folder;
+    struct backup_owner owner;
+    struct backup_objects result;
+};
+
+static bool report_missing(struct objects_save *save, const struct backup_row *row, const char *problem)
+{
+    bool is_there;
+    if (!backup_rows_check(save->control, row, &is_there))
+        return false;
+    if (!is_there)
+        return true; /* a cleaner has removed it */
+    message_print("%s: %s: %s", row->code, row->sha, problem);
+    save->result.missing++;
+    return true;
+}
+
+/* The folders of a copy. */
+static bool make_folders(const struct objects_save *save, const char *part, const struct backup_row *row)
+{
+    const char *top = arena_printf(row->arena, "%s/%s", save->folder->path, part);
+    const char *database = arena_printf(row->arena, "%s/%s", top, row->database);
+    return backup_draft_folder(top, &save->owner) && backup_draft_folder(database, &save->owner) &&
+           backup_draft_folder(path_of(save->folder, part, row, ""), &save->owner);
+}
+
+struct objects_fetch {
+    struct backup_draft *draft;
+    struct blob_check *check;
+    bool is_written;
+};
+
+static bool fetch_piece(void *context, struct bytes piece)
+{
+    struct objects_fetch *fetch = context;
+    blob_check_add(fetch->check, piece);
+    fetch->is_written = bytes_write(backup_draft_fd(fetch->draft), piece);
+    return fetch->is_written;
+}
+
+/* The name has the header that was read: the row may have got another one meanwhile. */
+static bool finish(struct objects_save *save, const struct backup_row *row, struct objects_fetch *fetch,
+                   const unsigned char header[SEALED_FILE_HEADER])
+{
+    const char *part = row->store ? "objects" : "files";
+    const char *path = path_of(save->folder, part, row, row->store ? name_of(row, header) : row->sha);
+    save->result.files.count++;
+    save->result.files.bytes += row->size;
+    return backup_draft_finish(fetch->draft, path, row->size) &&
+           backup_draft_sync(path_of(save->folder, part, row, ""));
+}
+
+static bool fetch_file(struct objects_save *save, const struct backup_row *row)
+{
+    const char *part = row->store ? "objects" : "files";
+    const char *path = path_of(save->folder, part, row, row->sha);
+    unsigned char header[SEALED_FILE_HEADER];
+    if (!make_folders(save, part, row))
+        return false;
+    struct objects_fetch fetch = {backup_draft_begin(path, &save->owner), NULL, true};
+    if (!fetch.draft)
+        return false;
+    fetch.check = blob_check_begin(&row->keys, &row->digest, row->size);
+    enum fault fault = stored_files_read_bytes(row->files, &row->digest, fetch_piece, &fetch);
+    int why = errno;
+    enum sealed_file_state state = blob_check_end(fetch.check, header);
+    if (!fault && fetch.is_written && state == SEALED_FILE_FINE)
+        return finish(save, row, &fetch, header);
+    backup_draft_abandon(fetch.draft);
+    errno = why;
+    if (!fetch.is_written)
+        return fail(path);
+    return fault == FAULT_NFILE ? report_missing(save, row, "missing")
+           : fault              ? false /* reported */
+           : state == SEALED_FILE_UNKNOWN
+               ? report_missing(save, row, "it is under a data key that is not there")
+               : report_missing(save, row,
+                                row->keys.count ? "the file was altered or cut off"
+                                                : "the bytes do not match the digest");
+}
+
+static bool take_copy(struct objects_save *save, const struct backup_row *row, const char *path)
+{
+    const char *object = path_of(save->folder, "objects", row, name_of(row, row->header));
+    if (row->store && strcmp(path, object) != 0) {
+        if (!make_folders(save, "objects", row) || rename(path, object) != 0)
+            return fail(object);
+        path = object;
+    }
+    return utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0 || fail(path);
+}
+
+static bool save_row(void *context, const struct backup_row *row)
+{
+    struct objects_save *save = context;
+    int64_t size;
+    const char *copy = backup_objects_find(save->folder, row);
+    if (copy)
+        return take_copy(save, row, copy);
+    enum fault fault = stored_files_measure_name(row->files, &row->digest, &size);
+    if (fault)
+        return false;
+    return size == row->size ? fetch_file(save, row) : report_missing(save, row, "missing or truncated");
+}
+
+bool backup_objects_save(struct control *control, const struct backup_folder *folder,
+                         struct backup_objects *objects_r)
+{
+    struct objects_save save = {.control = control, .folder = folder, .owner = backup_files_owner(folder)};
+    int64_t begun;
+    bool is_done = backup_rows_now(control, &begun) &&
+                   backup_rows_walk(control, INT64_MAX, save_row, &save) &&
+                   backup_folder_note_objects(control, folder, begun);
+    *objects_r = save.result;
+    if (!is_done)
+        message_print("%s: the files of object stores were not copied; --without-objects leaves them out",
+                      folder->path);
+    return is_done;
+}

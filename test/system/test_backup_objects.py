@@ -1,0 +1,586 @@
+"""`stampctl backup` of files that object stores have: copied once and checked, at any time that can be restored; returned to the store after
+a restore; what is missing, altered or away is named, and no backup looks whole that is not."""
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from object_service import Service
+from stack import BUILD, PATIENCE_S, free_port, give, wait_until
+from test_attachment_http import checked, fetch, send, sha, store
+from test_backup import Backup, now, text_of, written
+from vault import create, new_site_key
+
+pytestmark = pytest.mark.plain
+
+# Neither the mover nor the cleaner works: the tests do what these would have done.
+STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open'},
+         'settings': {'limit_blob_bytes': 128 << 20, 'keep_interval_s': 3600, 'object_stores_interval_s': 3600, 'limit_client_connections': 0}}
+PIECE = 8 << 20
+LONG_AGO = 250101000000000
+NUMBERS = itertools.count(1)
+
+
+class Places:
+    """The files of a document, in the directory or in a store."""
+
+    def __init__(self, stack):
+        self.stack, self.own, self.contents = stack, Service(), {}
+        self.path = stack.path / 'etc/stores'
+        self.name_store()
+        stack.set(object_stores_file=self.path, site_key_file=new_site_key(stack))
+        before = set(stack.nginx_workers())
+        os.kill(stack.pid('nginx'), signal.SIGHUP)
+        wait_until(lambda: stack.nginx_workers() and not before & set(stack.nginx_workers()), PATIENCE_S, 'nginx has read its files again')
+        stack.put('lab', {'c': 'Note', 'id': 'n', 'items': [{'c': 'Main', 'j': {}}]})
+        stack.admin('files', 'place', 'lab', 'own')
+
+    def name_store(self, name='own', port=None):
+        self.path.write_text(self.own.section(name).replace(f':{self.own.server_port}', f':{port or self.own.server_port}'))
+        self.path.chmod(0o600)
+        give(self.path)
+
+    def add(self, *contents):
+        """In the directory."""
+        for content in contents:
+            key = f'f{next(NUMBERS)}'
+            store(self.stack, f'Note/n/file/{key}', content)
+            self.contents[key] = content
+
+    def local(self, content):
+        return self.stack.path / 'files/stampd_lab' / sha(content)[:2] / sha(content)
+
+    def name(self, content):
+        """Of the object."""
+        (name,), = self.stack.psql('lab', "select object from blob where digest = decode(%s, 'hex')", (sha(content),))
+        return name
+
+    def move(self, ns='lab'):
+        """All files of the directory, to the store."""
+        for path in list((self.stack.path / f'files/stampd_{ns}').glob('*/*')):
+            if len(path.name) != 64:
+                continue
+            content, name = path.read_bytes(), f'stampd_{ns}/{path.name}-{next(NUMBERS):016}'
+            self.own.objects[name] = content
+            self.stack.psql(ns, "update blob set store = 'own', object = %s, head = %s where digest = decode(%s, 'hex')",
+                            (name, content[:80] if ns == 'vault' else None, path.name))
+            path.unlink()
+
+    def send(self, *contents):
+        self.add(*contents)
+        self.move()
+
+    def bring(self, content):
+        """Back, to the directory."""
+        del self.own.objects[self.name(content)]
+        self.local(content).write_bytes(content)
+        self.local(content).chmod(0o440)
+        shutil.chown(self.local(content), *(getattr(self.local(content).parent.stat(), name) for name in ('st_uid', 'st_gid')))
+        self.stack.psql('lab', "update blob set store = null, object = null where digest = decode(%s, 'hex')", (sha(content),))
+
+    def remove(self, *contents):
+        """The document, the directory and the store have them no longer."""
+        for key in [key for key, content in self.contents.items() if content in contents]:
+            checked(send(self.stack, 'DELETE', f'Note/n/file/{key}'), 200)
+            del self.contents[key]
+        for content in contents:
+            self.own.objects.pop(self.name(content), None)
+            self.local(content).unlink(missing_ok=True)
+            for table in ('blob_claim', 'blob_ref', 'blob'):
+                self.stack.psql('lab', f"delete from {table} where digest = decode(%s, 'hex')", (sha(content),))
+
+    def age(self):
+        """So that none may be on its way."""
+        self.stack.psql('lab', f'update blob set touched = {LONG_AGO}')
+
+    def check(self):
+        for key, content in self.contents.items():
+            assert fetch(self.stack, f'Note/n/file/{key}').content == content
+
+    def forget(self):
+        self.own.always = None
+        self.remove(*set(self.contents.values()))
+        self.own.objects.clear()
+
+
+class Kept(Backup):
+    """A folder for backups of a stack with object stores, whose commands connect as administrator."""
+
+    def run(self, *words, **more):
+        return self.stack.admin('backup', 'run', self.path, '--no-sync', *words, **more)
+
+    def files(self, *words, **more):
+        return self.stack.admin('backup', 'files', self.path, *words, **more)
+
+    def give_back(self, **more):
+        return self.stack.admin('backup', 'return', self.path, **more)
+
+    def copies(self, part='objects', ns='lab'):
+        """The contents of the copies, by name."""
+        return {path.name: path.read_bytes() for path in (self.path / part / f'stampd_{ns}').glob('*/*')}
+
+    def copy(self, content, part='objects', ns='lab'):
+        return self.path / part / f'stampd_{ns}' / sha(content)[:2] / sha(content)
+
+
+@pytest.fixture(scope='module')
+def all_places(stack):
+    places = Places(stack)
+    yield places
+    places.own.stop()
+
+
+@pytest.fixture
+def places(all_places):
+    yield all_places
+    all_places.forget()
+    assert not all_places.own.refused
+
+
+@pytest.fixture
+def folder(places):
+    """One that no process receives the log into."""
+    backup = Kept(places.stack, 'backup')
+    yield backup
+    backup.drop()
+
+
+@pytest.fixture
+def backup(folder):
+    return folder.receive()
+
+
+def reads(service):
+    return [path for command, path in service.requests if command == 'GET']
+
+
+def writes(service):
+    return [path for command, path in service.requests if command in ('PUT', 'POST')]
+
+
+# --- copies ---
+
+def test_each_object_is_copied_once(places, backup):
+    contents = [b'', b'small', os.urandom(PIECE + 1)]
+    places.send(*contents)
+    assert '; 3 files of' in backup.run().out
+    assert backup.copies() == {sha(content): content for content in contents} and not backup.copies('files')
+    assert {path.stat().st_mode & 0o777 for path in (backup.path / 'objects').rglob('*')} == {0o700, 0o600}
+    places.send(b'late')
+    asked = len(places.own.requests)
+    assert ' 1 files of' in backup.files().out and backup.copies()[sha(b'late')] == b'late'
+    assert [command for command, _ in places.own.requests[asked:]] == ['HEAD', 'GET']
+    asked = len(places.own.requests)
+    assert '; 0 files of' in backup.run().out and len(places.own.requests) == asked
+    assert 'FAIL' not in backup.check().out
+    for content in contents:  # under other names, the same bytes
+        places.bring(content)
+    places.move()
+    assert ' 0 files of' in backup.files().out and len(places.own.requests) == asked
+
+
+def test_a_copy_of_the_directory_is_not_fetched(places, folder):
+    places.add(b'moving')
+    folder.files()
+    assert folder.copies('files') == {sha(b'moving'): b'moving'} and not folder.copies()
+    places.move()
+    asked = len(places.own.requests)
+    assert ' 0 files of' in folder.files().out and len(places.own.requests) == asked
+    assert folder.copies() == {sha(b'moving'): b'moving'} and not folder.copies('files')
+
+
+def test_copies_that_no_base_backup_needs_are_removed(places, folder):
+    places.send(b'gone', b'kept')
+    folder.run()
+    places.remove(b'gone')
+    torn = folder.copy(b'gone').with_name(f'{sha(b"torn")}.new')  # as an interrupted run leaves it
+    torn.write_bytes(b'to')
+    folder.run('--keep', 2)
+    assert set(folder.copies()) == {sha(b'gone'), sha(b'kept'), torn.name}
+    os.utime(folder.copy(b'gone'), (1, 1))
+    os.utime(torn, (1, 1))
+    folder.run('--keep', 1)
+    assert folder.copies() == {sha(b'kept'): b'kept'}
+
+
+def test_files_are_left_out_on_request_and_that_is_named(places, backup):
+    places.send(b'left out')
+    asked = len(places.own.requests)
+    assert 'without those of object stores' in backup.run('--without-objects').out
+    assert not backup.copies() and len(places.own.requests) == asked
+    assert 'without' in places.stack.stampctl('backup', 'list', backup.path).out.splitlines()[1]
+    found = backup.check().out
+    assert 'FAIL' not in found and '--without-objects' in found
+    assert 'without those of object stores' in backup.files('--without-objects').out and not backup.copies()
+    target = places.stack.path / 'restored'
+    said = backup.restore(target).out
+    assert 'without the files of object stores' in said and 'backup return' not in said
+    shutil.rmtree(target)
+    backup.run()
+    found = backup.check().out
+    assert 'FAIL' not in found and '--without-objects' not in found
+
+
+# --- back ---
+
+def lose(places, *contents):
+    """The store has the objects no longer.  What it had."""
+    return {name: places.own.objects.pop(name) for name in map(places.name, contents)}
+
+
+def test_lost_objects_are_returned_under_their_names(places, folder):
+    contents = [b'', b'small', os.urandom(2 * PIECE + 1), b'stays']
+    places.send(*contents)
+    folder.files()
+    lost = lose(places, *contents[:-1])
+    before = dict(places.own.objects)
+    assert send(places.stack, 'GET', f'Note/n/file/sha/{sha(b"small")}').status_code == 503
+    said = folder.give_back().out
+    assert ' 3 files of' in said and '; 1 were there' in said
+    assert places.own.objects == {**before, **lost} and not places.own.uploads
+    places.check()
+    asked = len(writes(places.own))
+    assert ' 0 files of' in folder.give_back().out and len(writes(places.own)) == asked
+
+
+def test_a_new_bucket_is_filled(places, folder):
+    """The section of the store names another one, as after the loss of the first, or on a host where a restore is tried."""
+    places.send(*(f'filled {number}'.encode() for number in range(3)))
+    folder.files()
+    new, old = Service(), places.own
+    try:
+        places.own = new
+        places.name_store()
+        before = dict(old.objects)
+        assert ' 3 files of' in folder.give_back().out
+        assert new.objects == before == old.objects and not new.refused
+    finally:
+        places.own = old
+        places.name_store()
+        new.stop()
+
+
+def test_files_of_the_directory_are_returned_too(places, folder):
+    """At the time of the restore they were there, when they were copied a store had them."""
+    places.send(b'comes back')
+    folder.files()
+    places.bring(b'comes back')
+    path = places.local(b'comes back')
+    before = path.stat()
+    path.unlink()
+    assert ' 1 files of' in folder.give_back().out
+    after = path.stat()
+    assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid) and after.st_mode & 0o777 == 0o440
+    places.check()
+
+
+def test_what_cannot_be_returned_is_named(places, folder):
+    places.send(b'whole', b'altered', b'absent')
+    folder.files()
+    lose(places, b'whole', b'altered', b'absent')
+    folder.copy(b'altered').write_bytes(b'Altered')
+    folder.copy(b'absent').unlink()
+    said = folder.give_back(status=1)
+    for content in (b'altered', b'absent'):
+        assert f'{sha(content)}: missing in the object store own, and the backup has no sound copy' in said.error
+    assert ' 1 files of' in said.out and '2 are missing' in said.out
+    assert list(places.own.objects.values()) == [b'whole'], 'nothing that is wrong was written'
+    folder.copy(b'altered').write_bytes(b'altered')
+    folder.copy(b'absent').write_bytes(b'absent')
+    folder.give_back()
+    places.check()
+
+
+@pytest.mark.parametrize('trouble, words', [
+    (lambda handler: handler.connection.shutdown(socket.SHUT_RDWR) or True, 'no answer'),
+    (lambda handler: handler.command == 'PUT' and handler.refuse(403, 'AccessDenied'), 'AccessDenied'),
+    (lambda handler: handler.command == 'PUT' and handler.answer(200, ETag='"1"'), 'does not have what was written'),
+], ids=['away', 'refuses', 'forgets'])
+def test_a_store_that_takes_nothing_back_is_named(places, backup, trouble, words):
+    places.send(b'lost')
+    backup.files()
+    lose(places, b'lost')
+    places.own.always = trouble
+    said = backup.give_back(status=1)
+    assert words in said.error and 'not finished: run the command again' in said.out
+    places.own.always = None
+    backup.give_back()
+    places.check()
+
+
+# --- what goes wrong with the copies ---
+
+@pytest.mark.parametrize('make, words', [
+    (lambda places: setattr(places.own, 'always', lambda handler: handler.connection.shutdown(socket.SHUT_RDWR) or True), 'no answer'),
+    (lambda places: setattr(places.own, 'always', lambda handler: handler.refuse(403, 'AccessDenied')), 'status 403'),
+    (lambda places: setattr(places.own, 'always', lambda handler: handler.command == 'GET' and handler.refuse(500, 'InternalError')), 'InternalError'),
+    (lambda places: setattr(places.own, 'always', lambda handler: handler.command == 'GET' and handler.answer(206 if handler.headers['Range'] else 200, b'12')), 'another size'),
+    (lambda places: places.name_store(port=free_port()), 'does not let us connect'),
+    (lambda places: places.name_store('other'), 'no store [own]'),
+], ids=['away', 'refuses', 'fails', 'cuts', 'gone', 'unnamed'])
+def test_a_store_that_cannot_be_read_fails_the_backup(places, backup, make, words):
+    """Nothing stands under the digest."""
+    places.send(b'first')
+    backup.files()
+    places.send(b'not reached')
+    try:
+        make(places)
+        said = backup.files(status=1)
+    finally:
+        places.own.always = None
+        places.name_store()
+    assert words in said.error and 'the files of object stores were not copied; --without-objects' in said.error
+    assert backup.copies() == {sha(b'first'): b'first'}
+    assert ' 1 files of' in backup.files().out and backup.copies() == {sha(content): content for content in (b'first', b'not reached')}
+
+
+def test_no_base_backup_is_taken_while_a_store_is_away(places, folder):
+    places.send(b'first')
+    folder.run()
+    before = folder.bases()
+    places.send(b'second')
+    places.name_store(port=free_port())
+    try:
+        said = folder.run(status=1)
+        assert 'does not let us connect' in said.error and 'no base backup was taken; the former ones stay' in said.error
+        assert folder.bases() == before and len(list((folder.path / 'base').iterdir())) == 2
+        folder.run('--without-objects')
+    finally:
+        places.name_store()
+    assert len(folder.bases()) == 2
+
+
+@pytest.mark.parametrize('content', [None, b'012345678', b'012345678X'], ids=['lost', 'cut off', 'altered'])
+def test_an_object_that_the_store_has_lost_or_altered_is_named(places, folder, content):
+    """All others are copied, and the command fails."""
+    places.send(b'0123456789', b'right')
+    name = places.name(b'0123456789')
+    if content is None:
+        del places.own.objects[name]
+    else:
+        places.own.objects[name] = content
+    said = folder.files(status=1)
+    assert f'lab: {sha(b"0123456789")}: ' in said.error and '1 files of attachments are missing or altered' in said.error
+    assert folder.copies() == {sha(b'right'): b'right'}
+    places.own.objects[name] = b'0123456789'
+    assert ' 1 files of' in folder.files().out
+
+
+def test_a_base_backup_that_lacks_files_is_marked(places, backup):
+    places.send(b'0123456789')
+    lost = lose(places, b'0123456789')
+    assert '1 files of attachments are missing or altered' in backup.run(status=1).error and len(backup.bases()) == 1
+    assert '1 missing' in places.stack.stampctl('backup', 'list', backup.path).out
+    assert '1 files had no copy' in backup.check('--quick', status=1).out
+    assert f'lab: {sha(b"0123456789")}: it has no copy' not in backup.check(status=1).out, 'a young one may be on its way'
+    places.age()
+    assert f'FAIL  files: lab: {sha(b"0123456789")}: it has no copy' in backup.check(status=1).out
+    assert '1 files of attachments had no copy' in backup.restore(places.stack.path / 'restored').out
+    shutil.rmtree(places.stack.path / 'restored')
+    places.own.objects.update(lost)
+    assert '; 1 files of' in backup.run().out
+    assert 'FAIL' not in backup.check().out
+
+
+def test_copies_that_are_altered_or_absent_are_found(places, backup):
+    places.send(b'one', b'two', b'three')
+    backup.run()
+    places.age()
+    assert 'FAIL' not in backup.check().out
+    backup.copy(b'one').write_bytes(b'One')
+    backup.copy(b'two').unlink()
+    found = backup.check(status=1).out
+    assert f'FAIL  files: stampd_lab: {backup.copy(b"one")}: altered' in found and f'FAIL  files: lab: {sha(b"two")}: it has no copy' in found
+    assert found.count('FAIL') == 4 and sha(b'three') not in found
+    backup.copy(b'one').unlink()
+    assert ' 2 files of' in backup.files().out
+    assert 'FAIL' not in backup.check().out
+    (backup.path / 'objects.json').unlink()
+    assert 'those of object stores were never copied' in backup.check(status=1).out
+
+
+def test_a_copy_of_the_directory_that_is_altered_is_found(places, backup):
+    places.add(b'local')
+    backup.run()
+    assert 'FAIL' not in backup.check().out
+    backup.copy(b'local', 'files').write_bytes(b'Local')
+    assert f'{backup.copy(b"local", "files")}: altered' in backup.check(status=1).out
+    assert 'FAIL' not in backup.check('--quick').out, 'which reads none'
+
+
+def hold(service, number):
+    """The store keeps the request `number` waiting.  Events: it waits; it may go on."""
+    waits, free, left = threading.Event(), threading.Event(), [number]
+
+    def wait(handler):
+        if handler.command in ('GET', 'PUT'):
+            left[0] -= 1
+            if left[0] == 0:
+                waits.set()
+                free.wait(PATIENCE_S)
+        return False
+
+    service.always = wait
+    return waits, free
+
+
+def test_a_killed_backup_leaves_none_that_looks_whole(places, folder):
+    content = os.urandom(3 * PIECE)
+    places.send(content)
+    waits, free = hold(places.own, 3)  # two pieces of three are there
+    process = subprocess.Popen(places.stack.admin_words('backup', 'run', folder.path, '--no-sync'), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert waits.wait(PATIENCE_S)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    finally:
+        free.set()
+        places.own.always = None
+    assert not folder.bases() and list(folder.copies()) == [f'{sha(content)}.new']
+    assert '; 1 files of' in folder.run().out
+    assert len(folder.bases()) == 1 and folder.copies() == {sha(content): content}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='mounts a small disk')
+def test_a_full_disk_leaves_no_half_copy(places):
+    try:
+        folder = Kept(places.stack, 'small', mount='24m')
+    except subprocess.CalledProcessError:
+        pytest.skip('mounts are not allowed here')
+    content = os.urandom(3 << 20)
+    try:
+        places.send(content)
+        with open(folder.path / 'ballast', 'wb', buffering=0) as ballast, pytest.raises(OSError):
+            while True:
+                ballast.write(bytes(1 << 16))
+        said = folder.files(status=1)
+        assert 'No space left' in said.error and 'the files of object stores were not copied' in said.error and not folder.copies()
+        (folder.path / 'ballast').unlink()
+        folder.files()
+        assert folder.copies() == {sha(content): content}
+    finally:
+        folder.drop()
+
+
+def peak_kb(pid):
+    line, = (line for line in open(f'/proc/{pid}/status') if line.startswith('VmHWM:'))
+    return int(line.split()[1])
+
+
+def peak_of(places, words, number):
+    """Of a command, while the store keeps its last request waiting."""
+    waits, free = hold(places.own, number)
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert waits.wait(PATIENCE_S)
+        peak = peak_kb(process.pid)
+    finally:
+        free.set()
+        places.own.always = None
+        said = process.communicate()
+    assert process.returncode == 0, said
+    return peak
+
+
+@pytest.mark.skipif(b'__asan_init' in (BUILD / 'src/stampctl').read_bytes(), reason='the sanitizer keeps what is freed')
+def test_memory_is_the_same_for_large_files(places, folder):
+    peaks = []
+    for pieces in (4, 9):
+        content = os.urandom(pieces * PIECE)
+        places.send(content)
+        saving = peak_of(places, places.stack.admin_words('backup', 'files', folder.path), pieces)
+        lost = lose(places, content)
+        returning = peak_of(places, places.stack.admin_words('backup', 'return', folder.path), pieces)
+        assert lost.items() <= places.own.objects.items()
+        peaks.append((saving, returning))
+    small, large = peaks
+    assert all(two < one + 16384 for one, two in zip(small, large)), peaks
+
+
+# --- encrypted namespaces ---
+
+def headers_of(vault):
+    return dict(vault.psql('vault', "select object, encode(head, 'hex') from blob where store is not null"))
+
+
+def test_files_of_an_encrypted_namespace_are_copied_under_each_key(places, backup):
+    """An object that was encrypted again has another header, which the table has: a restore to a time before needs the former one."""
+    vault, contents = places.stack, {'f': b'sealed' * 20000, 'g': b'another'}
+    create(vault, 'vault')
+    vault.admin('files', 'place', 'vault', 'own')
+    vault.put('vault', {'c': 'Note', 'id': 'n', 'items': [{'c': 'Main', 'j': {}}]})
+    for key, content in contents.items():
+        store(vault, f'Note/n/file/{key}', content, ns='vault')
+    places.move('vault')
+    first, objects = headers_of(vault), dict(places.own.objects)
+    backup.run()
+    assert sorted(backup.copies(ns='vault').values()) == sorted(objects.values()) and len(objects) == 2
+    vault.admin('ns', 'keys', 'vault', '--new')
+    vault.admin('ns', 'keys', 'vault', '--reseal')
+    places.move('vault')
+    second = headers_of(vault)
+    assert not set(first.values()) & set(second.values()) and len(second) == 2
+    objects.update(places.own.objects)
+    backup.files()
+    assert sorted(backup.copies(ns='vault').values()) == sorted(objects.values())
+    asked = len(reads(places.own))
+    assert ' 0 files of' in backup.files().out and len(reads(places.own)) == asked
+    assert 'FAIL' not in backup.check().out
+    for table in (second, first):  # that of now, and of a time before
+        places.own.objects.clear()
+        for name, header in table.items():
+            vault.psql('vault', "update blob set object = %s, head = decode(%s, 'hex') where encode(digest, 'hex') = %s",
+                       (name, header, name.split('/')[-1].split('-')[0]))
+        assert ' 2 files of' in backup.give_back().out
+        assert places.own.objects == {name: objects[name] for name in table}
+    assert '2 files read' in vault.admin('files', 'verify', 'vault').out
+    copy = next((backup.path / 'objects/stampd_vault').glob('*/*'))
+    content = bytearray(copy.read_bytes())
+    content[-1] ^= 1
+    copy.write_bytes(content)
+    assert f'{copy}: altered' in backup.check(status=1).out
+    vault.admin('ns', 'drop', 'vault', '--yes')
+    assert 'FAIL' not in backup.check().out, 'a dropped namespace has no keys'
+
+
+# --- a whole restore ---
+
+def test_files_are_as_they_were_at_the_time(places):
+    """Those that were removed since are returned, those that are there stay."""
+    stack = places.stack
+    backup = Kept(stack, 'whole').receive()
+    places.send(b'removed', b'stays')
+    backup.run()
+    places.send(b'late')
+    backup.files()
+    target = now(stack)
+    wanted, names = dict(places.contents), dict(places.own.objects)
+    places.remove(b'removed', b'late')
+    places.send(b'after')
+    backup.catch_up()
+
+    stack.step('stampd', 'stop', 'now')
+    stack.stop_postgres('kill')
+    backup.stop()
+    pgdata = stack.path / 'pg'
+    pgdata.rename(stack.path / 'pg.former')
+    assert f'backup return {backup.path}' in backup.restore(pgdata, '--target-time', text_of(target)).out
+    stack.postgres.update(written(pgdata))
+    stack.step('postgres', 'start')
+    wait_until(lambda: stack.psql(None, 'select not pg_is_in_recovery()') == [(True,)], what='the end of the recovery')
+    asked = len(writes(places.own))
+    said = backup.give_back().out
+    assert ' 2 files of' in said and '; 1 were there' in said and len(writes(places.own)) == asked + 2
+    assert names.items() <= places.own.objects.items()
+    stack.admin('ns', 'restored', '--all')
+    stack.step('stampd', 'start')
+    places.contents = wanted
+    places.check()
+    assert '3 files read' in stack.admin('files', 'verify', 'lab').out
+    shutil.rmtree(stack.path / 'pg.former')
+    shutil.rmtree(backup.path)
