@@ -31,7 +31,10 @@ static int complain(const char *what, int error)
                         : error == EDQUOT ? "the spool is full (limit_bytes)"
                         : error == EPERM  ? "everybody may write to the folder"
                         : error == EINVAL ? "the request is not well formed (param is a JSON object)"
-                                          : strerror(error);
+                        : error == ENOTSUP
+                            ? "the spool has the format of an earlier version: forward it with that "
+                              "version, then create it again"
+                            : strerror(error);
     fprintf(stderr, "stamp-spool: %s: %s\n", what, words);
     return STATUS_FAILED;
 }

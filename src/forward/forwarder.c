@@ -55,7 +55,9 @@ static bool open_spool(struct forwarder *forwarder)
         error = errno;
     if (error)
         log_error("cannot forward spool %s: %s", folder,
-                  error == EBUSY ? "another forwarder holds it" : strerror(error));
+                  error == EBUSY     ? "another forwarder holds it"
+                  : error == ENOTSUP ? "it has the format of an earlier version"
+                                     : strerror(error));
     return !error;
 }
 

@@ -19,6 +19,10 @@ enum { SEQUENCE_AT = 32, TIME_AT = 40, FIRST_AT = 48, REASON_AT = 56, BODY_AT = 
 
 static int open_folder(const struct stampd_spool *spool)
 {
+    if (spool->owner != getpid()) {
+        errno = ECHILD;
+        return -1;
+    }
     return openat(spool->folder, SPOOL_DEAD, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 

@@ -8,12 +8,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { TRIES = 30 };
+
 int spool_files_lock(int fd)
 {
     while (flock(fd, LOCK_EX))
         if (errno != EINTR)
             return errno;
     return 0;
+}
+
+/* Those that wake together hold it for a few microseconds each: to sleep would take longer. */
+int spool_files_lock_soon(int fd)
+{
+    for (int tries = 0; tries < TRIES; tries++)
+        if (!spool_files_try_lock(fd))
+            return 0;
+    return spool_files_lock(fd);
+}
+
+int spool_files_try_lock(int fd)
+{
+    return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0;
 }
 
 void spool_files_unlock(int fd)

@@ -12,7 +12,8 @@
 #include "spool/spool_crc.h"
 
 #define IDENTITY      "spool"
-#define TITLE         "stampd spool 1\n"
+#define TITLE         "stampd spool 2\n"
+#define TITLE_BEFORE  "stampd spool 1\n"
 #define SEGMENT_BYTES (UINT64_C(4) << 20)
 #define LIMIT_BYTES   (UINT64_C(1) << 30)
 enum { IDENTITY_MOST = 4096, ID_DIGITS = 2 * STAMPD_SPOOL_ID_BYTES };
@@ -82,6 +83,10 @@ static int read_identity(struct stampd_spool *spool)
     int error = spool_files_load(spool->folder, IDENTITY, IDENTITY_MOST, &text, &size);
     if (error)
         return error;
+    if (!strncmp(text, TITLE_BEFORE, strlen(TITLE_BEFORE))) {
+        free(text);
+        return ENOTSUP;
+    }
     const char *sum = size ? memrchr(text, '\n', size - 1) : NULL;
     if (!sum || strtoul(sum + 1, NULL, 16) != spool_crc(0, text, (size_t)(sum + 1 - text)) ||
         sscanf(text, TITLE "id %32[0-9a-f] segment_bytes %" SCNu64 " limit_bytes %" SCNu64, digits,
@@ -111,6 +116,7 @@ static int open_files(struct stampd_spool *spool)
         const char *name;
         int *fd;
     } files[] = {{"lock", &spool->lock},
+                 {"next", &spool->next},
                  {"synced", &spool->synced},
                  {"board", &spool->board},
                  {"position", &spool->position_lock},
@@ -118,7 +124,7 @@ static int open_files(struct stampd_spool *spool)
     int error = 0;
     for (size_t i = 0; !error && i < sizeof files / sizeof *files; i++)
         error = open_file(spool, files[i].name, files[i].fd);
-    return error;
+    return error ? error : spool_shared_map(spool);
 }
 
 static int open_whole(struct stampd_spool *spool, const char *path)
@@ -154,6 +160,7 @@ int stampd_spool_open(const char *folder, enum stampd_spool_mode mode, struct st
     spool_step_arm();
     *spool = (struct stampd_spool){.folder = -1,
                                    .lock = -1,
+                                   .next = -1,
                                    .synced = -1,
                                    .board = -1,
                                    .position_lock = -1,
@@ -164,7 +171,9 @@ int stampd_spool_open(const char *folder, enum stampd_spool_mode mode, struct st
                                    .writing = {.fd = -1}};
     for (size_t i = 0; i < SPOOL_READINGS; i++)
         spool->readings[i].fd = -1;
-    int error = open_whole(spool, folder);
+    int error = spool_handle_add(spool);
+    if (!error)
+        error = open_whole(spool, folder);
     if (error)
         stampd_spool_close(spool);
     else
@@ -176,14 +185,8 @@ void stampd_spool_close(struct stampd_spool *spool)
 {
     if (!spool)
         return;
-    const int fds[] = {spool->folder,        spool->lock, spool->synced, spool->board,
-                       spool->position_lock, spool->hold, spool->watch};
-    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    spool_segment_close(&spool->writing);
-    for (size_t i = 0; i < SPOOL_READINGS; i++)
-        spool_segment_close(&spool->readings[i]);
+    spool_handle_remove(spool);
+    spool_handle_release(spool);
     free(spool->position.ranges);
     free(spool->buffer);
     free(spool->read_buffer);

@@ -122,7 +122,7 @@ static int remove_segments(const struct stampd_spool *spool, uint64_t floor)
     uint64_t *bases, bytes;
     size_t count;
     char name[SPOOL_NAME_BYTES];
-    int error = spool_segment_list(spool->folder, &bases, &count, &bytes);
+    int error = spool_segment_list(spool->folder, NULL, &bases, &count, &bytes);
     for (size_t i = 0; !error && i + 1 < count && bases[i + 1] <= floor + 1; i++) {
         spool_segment_name(bases[i], name);
         if (unlinkat(spool->folder, name, 0) && errno != ENOENT)

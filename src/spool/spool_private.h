@@ -1,8 +1,9 @@
 /* spool_private: what the files of the library share.
  *
  * A folder has: `spool`, its identity; `board`, where writers go on; `synced`, what is on disk;
- * `acknowledged`; N.segment, the records from number N on; dead/; `lock`, `position` and `forwarder`, empty
- * files to be locked. Locks in this order: lock, synced, position; kernels release them at a death. */
+ * `acknowledged`; N.segment, the records from number N on; dead/; `lock`, `next`, `position` and `forwarder`,
+ * empty files to be locked. Locks in this order: lock, next, synced, position; kernels release them at a
+ * death. */
 #ifndef STAMPD_SPOOL_SPOOL_PRIVATE_H
 #define STAMPD_SPOOL_SPOOL_PRIVATE_H
 
@@ -21,7 +22,8 @@ enum {
     SPOOL_RANGES_MOST = 4096,
     SPOOL_NAME_BYTES = 40,
     SPOOL_PLACE_BYTES = 52,
-    SPOOL_READINGS = 4
+    SPOOL_READINGS = 4,
+    SPOOL_CHUNK = 1 << 20 /* bytes by which a segment is allocated in advance */
 };
 
 /* A segment that is read, or written to. */
@@ -50,14 +52,20 @@ struct spool_board {
     uint64_t base, end, written;
 };
 
-/* What is on disk: all up to `durable`; the numbers of the range were not written when the disk failed. */
+/* What is on disk: all up to `durable`; the numbers of the range were not written when the disk failed.  The
+ * others are for the next sync: how many writers there seem to be, and what the last one took. */
 struct spool_synced {
     uint64_t durable;
     struct stampd_spool_range broken;
+    uint64_t target; /* number whose writer wakes the one that gathers; 0: nobody gathers */
+    uint32_t writers, sync_us;
+    uint32_t round; /* counts the syncs; those that wait for one sleep on it */
 };
 
 struct stampd_spool {
-    int folder, lock, synced, board, position_lock, hold, watch; /* descriptors; -1: not open */
+    int folder, lock, next, synced, board, position_lock, hold, watch; /* descriptors; -1: not open */
+    const unsigned char *shared, *shared_board; /* `synced` and `board` in memory, to be read only */
+    struct stampd_spool *earlier, *later;       /* open handles of the process */
     enum stampd_spool_mode mode;
     pid_t owner;
     mode_t file_mode;
@@ -75,6 +83,9 @@ struct stampd_spool {
 /* --- spool_files: durable steps in a folder --- */
 
 int spool_files_lock(int fd);
+int spool_files_lock_soon(int fd);
+/* EWOULDBLOCK: another has it. */
+int spool_files_try_lock(int fd);
 void spool_files_unlock(int fd);
 /* Whole reads and writes.  read: fewer bytes only at the end of the file. */
 int spool_files_read(int fd, void *data, size_t size, uint64_t offset, size_t *read_r);
@@ -90,8 +101,10 @@ int spool_files_reserve(unsigned char **buffer, size_t *capacity, size_t size);
 /* --- spool_segment: one file of records --- */
 
 void spool_segment_name(uint64_t base, char name_r[SPOOL_NAME_BYTES]);
-/* The bases of all segments in order; the caller frees them.  `bytes_r`: of all segments. */
-int spool_segment_list(int folder, uint64_t **bases_r, size_t *count_r, uint64_t *bytes_r);
+/* The bases of all segments in order; the caller frees them.  `bytes_r`: of all segments; that of the board
+ * (NULL: none) is counted up to its end. */
+int spool_segment_list(int folder, const struct spool_board *board, uint64_t **bases_r, size_t *count_r,
+                       uint64_t *bytes_r);
 int spool_segment_create(const struct stampd_spool *spool, uint64_t base,
                          const unsigned char series[STAMPD_SPOOL_ID_BYTES]);
 int spool_segment_open(const struct stampd_spool *spool, uint64_t base, struct spool_segment *segment_r);
@@ -101,6 +114,16 @@ void spool_segment_close(struct spool_segment *segment);
 int spool_segment_read(struct stampd_spool *spool, struct spool_segment *segment, uint64_t end, uint64_t last,
                        struct stampd_spool_record *record_r);
 
+/* --- spool_tail --- */
+
+/* Makes the written file, of `size` bytes, longer by zeros, where a record of so many bytes at `end` would
+ * make it grow.  A disk without much room is left alone. */
+void spool_tail_allocate(const struct stampd_spool *spool, uint64_t size, uint64_t end, uint64_t bytes);
+/* Ends a file of `size` bytes here. */
+int spool_tail_cut(int fd, uint64_t size, uint64_t end);
+/* The size without the zeros at the end of the file. */
+int spool_tail_measure(int fd, uint64_t size, uint64_t *end_r);
+
 /* --- spool_board --- */
 
 /* EBADMSG: it is not valid. */
@@ -108,8 +131,42 @@ int spool_board_read(const struct stampd_spool *spool, struct spool_board *board
 int spool_board_write(const struct stampd_spool *spool, struct spool_board *board);
 /* Was it written since the last start of the machine, and for this folder? */
 int spool_board_is_present(const struct stampd_spool *spool);
-int spool_board_read_synced(const struct stampd_spool *spool, struct spool_synced *synced_r);
-int spool_board_write_synced(const struct stampd_spool *spool, const struct spool_synced *synced);
+
+/* --- spool_shared: what processes have in memory, and sleep on --- */
+
+int spool_shared_map(struct stampd_spool *spool);
+void spool_shared_unmap(struct stampd_spool *spool);
+/* Copies bytes of which the last four are the CRC of the others, while another may write them.  EBADMSG: they
+ * are damaged. */
+int spool_shared_copy(const unsigned char *memory, unsigned char *bytes_r, size_t size);
+/* One that is damaged is empty. */
+void spool_shared_read(const struct stampd_spool *spool, struct spool_synced *synced_r);
+int spool_shared_write(const struct stampd_spool *spool, const struct spool_synced *synced);
+/* The same, and the round ends. */
+int spool_shared_end_round(const struct stampd_spool *spool, struct spool_synced *synced);
+/* Wakes those that slept in the round that has ended; without a lock, for they take it. */
+void spool_shared_wake(const struct stampd_spool *spool);
+/* Sleeps until this round ends. */
+void spool_shared_sleep(const struct stampd_spool *spool, uint32_t round);
+/* Sleeps until the writer of the target calls spool_shared_arrive, if it has not since `arrived`, or for so
+ * many microseconds. */
+uint32_t spool_shared_arrived(const struct stampd_spool *spool);
+void spool_shared_gather(const struct stampd_spool *spool, uint32_t arrived, uint32_t us);
+/* After each record: is it the target? */
+void spool_shared_arrive(const struct stampd_spool *spool, uint64_t sequence);
+
+/* --- spool_wait --- */
+
+/* Waits until the record is on disk. */
+int spool_wait_durable(struct stampd_spool *spool, uint64_t sequence);
+
+/* --- spool_handle --- */
+
+/* From now on a child of the process releases the handle. */
+int spool_handle_add(struct stampd_spool *spool);
+void spool_handle_remove(struct stampd_spool *spool);
+/* Closes all files. */
+void spool_handle_release(struct stampd_spool *spool);
 
 /* --- spool_recovery: the lock is held --- */
 

@@ -1,6 +1,7 @@
-/* spool_put: appends under a lock; then one of the writers synchronises for all that wrote before. */
+/* spool_put: appends under a lock; spool_wait makes it durable. */
 #include "spool/stampd_spool.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,21 +15,35 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The segment of the board, with nothing behind its end: that would be of a writer that died. */
-static int open_written(struct stampd_spool *spool, struct spool_board *board)
+/* Cuts what a writer that died has left behind the end: it begins with a head, other than the zeros that were
+ * allocated in advance. */
+static int clean(int fd, uint64_t end, uint64_t *size)
 {
-    struct stat stat;
+    static const unsigned char zeros[SPOOL_ALIGN];
+    unsigned char bytes[SPOOL_ALIGN] = {0};
+    size_t count;
+    int error = *size > end ? spool_files_read(fd, bytes, sizeof bytes, end, &count) : 0;
+    if (error || !memcmp(bytes, zeros, sizeof bytes))
+        return error;
+    error = spool_tail_cut(fd, *size, end);
+    *size = end;
+    return error;
+}
+
+/* The segment of the board, with nothing but zeros behind its end, and its size. */
+static int open_written(struct stampd_spool *spool, struct spool_board *board, uint64_t *size_r)
+{
+    struct statx stat;
     for (int tries = 0; tries < 2; tries++) {
         int error = spool_board_read(spool, board);
         if (!error && (spool->writing.fd < 0 || spool->writing.base != board->base))
             error = spool_segment_open(spool, board->base, &spool->writing);
-        if (!error && fstat(spool->writing.fd, &stat))
+        if (!error && statx(spool->writing.fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_NLINK, &stat))
             error = errno;
-        if (!error && (uint64_t)stat.st_size > board->end) {
-            error = ftruncate(spool->writing.fd, (off_t)board->end) ? errno : 0;
-            spool_step();
-        }
-        if (!error && (uint64_t)stat.st_size >= board->end && !spool->writing.is_damaged && stat.st_nlink)
+        *size_r = error ? 0 : stat.stx_size;
+        if (!error)
+            error = clean(spool->writing.fd, board->end, size_r);
+        if (!error && *size_r >= board->end && !spool->writing.is_damaged && stat.stx_nlink)
             return 0;
         if (error && error != EBADMSG && error != ENOENT)
             return error;
@@ -42,21 +57,25 @@ static int open_written(struct stampd_spool *spool, struct spool_board *board)
 static int is_broken(const struct stampd_spool *spool, const struct spool_board *board)
 {
     struct spool_synced synced;
-    return !spool_board_read_synced(spool, &synced) && synced.broken.last >= board->base;
+    spool_shared_read(spool, &synced);
+    return synced.broken.last >= board->base;
 }
 
 static int append(struct stampd_spool *spool, size_t body, uint64_t *sequence_r)
 {
     struct spool_board board;
-    size_t bytes = spool_record_bytes(body);
-    int error = open_written(spool, &board);
+    uint64_t size, bytes = spool_record_bytes(body);
+    int error = open_written(spool, &board, &size);
     if (error)
         return error;
     int is_full = board.end > SPOOL_SEGMENT_HEAD && board.end + bytes > spool->limits.segment_bytes;
-    if (is_full || is_broken(spool, &board))
+    if (is_full || is_broken(spool, &board)) {
         error = spool_recovery_roll(spool, &board, 0);
+        size = SPOOL_SEGMENT_HEAD;
+    }
     if (error)
         return error;
+    spool_tail_allocate(spool, size, board.end, bytes);
     *sequence_r = board.written + 1;
     spool_record_write_head(spool->buffer, spool->writing.series, body, *sequence_r, now_ms());
     uint64_t end = board.end;
@@ -67,41 +86,6 @@ static int append(struct stampd_spool *spool, size_t body, uint64_t *sequence_r)
         error = spool_board_write(spool, &board);
     if (error && ftruncate(spool->writing.fd, (off_t)end))
         return EIO; /* the next writer cuts it */
-    return error;
-}
-
-/* What was written by anybody up to now becomes durable. */
-static int synchronise(struct stampd_spool *spool, struct spool_synced *synced, uint64_t sequence)
-{
-    struct spool_board board;
-    int error = spool_board_read(spool, &board);
-    if (!error && (spool->writing.fd < 0 || spool->writing.base != board.base))
-        error = spool_segment_open(spool, board.base, &spool->writing);
-    if (error)
-        return error;
-    spool_step();
-    if (fdatasync(spool->writing.fd)) {
-        error = errno;
-        synced->broken = (struct stampd_spool_range){synced->durable + 1, board.written};
-        return spool_board_write_synced(spool, synced) ? EIO : error;
-    }
-    spool_step();
-    synced->durable = board.written > sequence ? board.written : sequence;
-    return spool_board_write_synced(spool, synced);
-}
-
-static int wait_durable(struct stampd_spool *spool, uint64_t sequence)
-{
-    struct spool_synced synced;
-    int error = spool_files_lock(spool->synced);
-    if (error)
-        return error;
-    error = spool_board_read_synced(spool, &synced);
-    if (!error && synced.broken.first <= sequence && sequence <= synced.broken.last)
-        error = EIO;
-    else if (!error && synced.durable < sequence)
-        error = synchronise(spool, &synced, sequence);
-    spool_files_unlock(spool->synced);
     return error;
 }
 
@@ -118,15 +102,17 @@ int stampd_spool_put(struct stampd_spool *spool, const struct stampd_spool_reque
     error = spool_files_reserve(&spool->buffer, &spool->buffer_bytes, bytes);
     if (error)
         return error;
-    memset(spool->buffer + bytes - SPOOL_ALIGN, 0, SPOOL_ALIGN);
     spool_record_write_body(request, spool->buffer + SPOOL_HEAD_BYTES);
-    error = spool_files_lock(spool->lock);
+    spool_record_write_end(spool->buffer, body);
+    error = spool_files_lock_soon(spool->lock);
     if (error)
         return error;
     error = append(spool, body, &sequence);
     spool_files_unlock(spool->lock);
+    if (!error)
+        spool_shared_arrive(spool, sequence);
     if (!error && spool->mode == STAMPD_SPOOL_DURABLE)
-        error = wait_durable(spool, sequence);
+        error = spool_wait_durable(spool, sequence);
     if (!error && sequence_r)
         *sequence_r = sequence;
     return error;
@@ -135,12 +121,13 @@ int stampd_spool_put(struct stampd_spool *spool, const struct stampd_spool_reque
 int stampd_spool_renew(struct stampd_spool *spool)
 {
     struct spool_board board;
+    uint64_t size;
     if (spool->owner != getpid())
         return ECHILD;
     int error = spool_files_lock(spool->lock);
     if (error)
         return error;
-    error = open_written(spool, &board);
+    error = open_written(spool, &board, &size);
     if (!error && board.end > SPOOL_SEGMENT_HEAD)
         error = spool_recovery_roll(spool, &board, 1);
     spool_files_unlock(spool->lock);

@@ -39,7 +39,7 @@ static int open_at(const struct stampd_spool *spool, struct spool_segment *readi
 {
     uint64_t *bases, bytes;
     size_t count, found = 0;
-    int error = spool_segment_list(spool->folder, &bases, &count, &bytes);
+    int error = spool_segment_list(spool->folder, NULL, &bases, &count, &bytes);
     while (!error && count && bases[count - 1] > board->base)
         count--;
     while (!error && found < count && bases[found] <= sequence)
@@ -129,7 +129,7 @@ static int read_counts(struct stampd_spool *spool, struct stampd_spool_state *st
     if (!error)
         error = spool_position_read(spool);
     if (!error) {
-        error = spool_segment_list(spool->folder, &bases, &count, &state->bytes);
+        error = spool_segment_list(spool->folder, &board, &bases, &count, &state->bytes);
         free(bases);
     }
     if (error)

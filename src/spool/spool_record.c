@@ -19,7 +19,7 @@ enum tag {
     TAG_TRACEPARENT,
     TAG_TRACESTATE
 };
-enum { FIELD_BYTES = 6, HEAD_CRC_AT = 28, PRIORITY_MOST = 255 };
+enum { FIELD_BYTES = 6, HEAD_CRC_AT = 28, PRIORITY_MOST = 255, END_BYTE = 0xff };
 static const char magic[] = "SPR1";
 #define START_MOST INT64_C(991231235959999)
 
@@ -206,6 +206,13 @@ int spool_record_read_body(const unsigned char *body, size_t size, struct stampd
 static uint32_t head_crc(const unsigned char *head, const unsigned char *series)
 {
     return spool_crc(spool_crc(0, series, STAMPD_SPOOL_ID_BYTES), head, HEAD_CRC_AT);
+}
+
+void spool_record_write_end(unsigned char *record, size_t size)
+{
+    size_t bytes = spool_record_bytes(size);
+    memset(record + SPOOL_HEAD_BYTES + size, 0, bytes - SPOOL_HEAD_BYTES - size);
+    record[bytes - 1] = END_BYTE;
 }
 
 void spool_record_write_head(unsigned char *record, const unsigned char series[STAMPD_SPOOL_ID_BYTES],

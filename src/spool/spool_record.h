@@ -1,6 +1,7 @@
 /* spool_record: a request as bytes, and a record in a segment.
  *
- * A record is a head of 32 bytes and a body, filled with zeros to a multiple of 8; numbers are little-endian:
+ * A record is a head of 32 bytes, a body, zeros, and a byte 0xff at its end, which is at a multiple of 8;
+ * numbers are little-endian:
  *   0 u32 "SPR1", 4 u32 bytes of the body, 8 u64 number, 16 i64 time in ms, 24 u32 CRC-32C of the body,
  *   28 u32 CRC-32C of the series and the 28 bytes before.
  * A body is a list of fields: u8 tag, u32 size, the bytes, a NUL. */
@@ -21,7 +22,7 @@ struct spool_head {
 /* Bytes of a record with this body. */
 static inline size_t spool_record_bytes(size_t body)
 {
-    return SPOOL_HEAD_BYTES + (body + SPOOL_ALIGN - 1) / SPOOL_ALIGN * SPOOL_ALIGN;
+    return SPOOL_HEAD_BYTES + (body + SPOOL_ALIGN) / SPOOL_ALIGN * SPOOL_ALIGN;
 }
 
 void spool_record_write_u32(unsigned char *at, uint32_t value);
@@ -37,6 +38,9 @@ void spool_record_write_body(const struct stampd_spool_request *request, unsigne
 /* The texts point into the body.  Non-zero: it is none. */
 int spool_record_read_body(const unsigned char *body, size_t size, struct stampd_spool_request *request_r);
 
+/* Writes what follows the body.  The last byte is not zero, so that a record whose end was not written is
+ * told from a whole one in a file that was full of zeros before. */
+void spool_record_write_end(unsigned char *record, size_t size);
 /* Writes the head of a record whose body follows. */
 void spool_record_write_head(unsigned char *record, const unsigned char series[STAMPD_SPOOL_ID_BYTES],
                              size_t size, uint64_t sequence, int64_t time_ms);

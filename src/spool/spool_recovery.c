@@ -1,8 +1,8 @@
 /* spool_recovery: after the start of the machine, and in a folder that is a copy.
  *
- * What follows the last good record is a torn tail and is cut; what looks like a whole record there is kept,
- * to be reported as damaged.  Numbers continue in a new segment of a new series, so that no two records have
- * the same name, even if both the folder and its copy go on. */
+ * What follows the last good record is a torn tail and is cut, with the zeros behind it; what looks like a
+ * whole record there is kept, to be reported as damaged.  Numbers continue in a new segment of a new series,
+ * so that no two records have the same name, even if both the folder and its copy go on. */
 #include "spool/spool_private.h"
 
 #include <stdlib.h>
@@ -19,13 +19,13 @@ static uint64_t count_damaged(const unsigned char *bytes, size_t size, const uns
     size_t zeros = 0;
     while (zeros < size && !bytes[zeros])
         zeros++;
-    if (size < SPOOL_HEAD_BYTES || zeros == size)
+    if (size < SPOOL_HEAD_BYTES)
         return 0;
     if (!spool_record_read_head(bytes, series, &head) && spool_record_bytes(head.size) > size)
         return 0;
     for (size_t at = 0; at + SPOOL_HEAD_BYTES <= size; at += SPOOL_ALIGN)
         count += !memcmp(bytes + at, magic, sizeof magic);
-    return count ? count : 1;
+    return count ? count : zeros < SPOOL_HEAD_BYTES; /* no head at all: none was written */
 }
 
 /* Reads the segment to its end: its last number, and its size without a torn tail. */
@@ -57,16 +57,16 @@ static int repair_last(struct stampd_spool *spool, uint64_t base, uint64_t *last
 {
     struct spool_segment segment = {.fd = -1};
     struct stat stat;
-    uint64_t end = 0;
+    uint64_t end = 0, size = 0;
     int error = spool_segment_open(spool, base, &segment);
     if (!error && fstat(segment.fd, &stat))
         error = errno;
     if (!error)
-        error = scan(spool, &segment, (uint64_t)stat.st_size, last_r, &end);
-    spool_step();
-    if (!error && end >= SPOOL_SEGMENT_HEAD && end < (uint64_t)stat.st_size &&
-        ftruncate(segment.fd, (off_t)end))
-        error = errno;
+        error = spool_tail_measure(segment.fd, (uint64_t)stat.st_size, &size);
+    if (!error)
+        error = scan(spool, &segment, size, last_r, &end);
+    if (!error && end >= SPOOL_SEGMENT_HEAD)
+        error = spool_tail_cut(segment.fd, (uint64_t)stat.st_size, end);
     if (!error)
         error = spool_files_sync(segment.fd);
     spool_segment_close(&segment);
@@ -102,12 +102,13 @@ static int repair_segments(struct stampd_spool *spool, const uint64_t *bases, si
 
 static int reset_synced(const struct stampd_spool *spool, uint64_t durable)
 {
-    const struct spool_synced synced = {.durable = durable};
+    struct spool_synced synced = {.durable = durable};
     int error = spool_files_lock(spool->synced);
     if (error)
         return error;
-    error = spool_board_write_synced(spool, &synced);
+    error = spool_shared_end_round(spool, &synced);
     spool_files_unlock(spool->synced);
+    spool_shared_wake(spool);
     return error;
 }
 
@@ -116,7 +117,7 @@ int spool_recovery_run(struct stampd_spool *spool)
     unsigned char series[STAMPD_SPOOL_ID_BYTES];
     uint64_t *bases, bytes, last = 0;
     size_t count;
-    int error = spool_segment_list(spool->folder, &bases, &count, &bytes);
+    int error = spool_segment_list(spool->folder, NULL, &bases, &count, &bytes);
     if (!error)
         error = repair_segments(spool, bases, count, &last);
     free(bases);
@@ -143,7 +144,7 @@ static int check_segments(const struct stampd_spool *spool, const struct spool_b
 {
     uint64_t *bases, bytes;
     size_t count;
-    int error = spool_segment_list(spool->folder, &bases, &count, &bytes);
+    int error = spool_segment_list(spool->folder, board, &bases, &count, &bytes);
     if (!error && count && bases[count - 1] > board->base)
         error = remove_segment(spool, bases[count - 1]);
     free(bases);
@@ -154,13 +155,17 @@ int spool_recovery_roll(struct stampd_spool *spool, struct spool_board *board, i
 {
     unsigned char series[STAMPD_SPOOL_ID_BYTES];
     struct spool_synced synced;
+    struct stat stat;
     int error = check_segments(spool, board);
     if (!error)
         error = spool_files_lock(spool->synced);
     if (error)
         return error;
-    error = spool_board_read_synced(spool, &synced);
+    spool_shared_read(spool, &synced);
     int is_broken = synced.broken.last >= board->base;
+    error = fstat(spool->writing.fd, &stat) ? errno : 0;
+    if (!error)
+        error = spool_tail_cut(spool->writing.fd, (uint64_t)stat.st_size, board->end);
     if (!error && !is_broken)
         error = spool_files_sync(spool->writing.fd);
     memcpy(series, spool->writing.series, sizeof series);
@@ -170,8 +175,9 @@ int spool_recovery_roll(struct stampd_spool *spool, struct spool_board *board, i
         error = spool_segment_create(spool, board->written + 1, series);
     synced.durable = board->written;
     if (!error)
-        error = spool_board_write_synced(spool, &synced);
+        error = spool_shared_end_round(spool, &synced);
     spool_files_unlock(spool->synced);
+    spool_shared_wake(spool);
     if (error)
         return error;
     board->base = board->written + 1;

@@ -11,8 +11,13 @@
 
 #include "spool/spool_crc.h"
 
-static const char magic[] = "stampd spool 1\n";
-enum { HEAD_COPY = SPOOL_SEGMENT_HEAD / 2, MAGIC_BYTES = 16, WINDOW_BYTES = 64 << 10, DIGITS = 20 };
+static const char magic[] = "stampd spool 2\n";
+enum {
+    HEAD_COPY = SPOOL_SEGMENT_HEAD / 2,
+    MAGIC_BYTES = 16,
+    WINDOW_BYTES = 64 << 10,
+    DIGITS = 20,
+};
 
 void spool_segment_name(uint64_t base, char name_r[SPOOL_NAME_BYTES])
 {
@@ -33,7 +38,8 @@ static int read_name(const char *name, uint64_t *base_r)
     return !errno && end == name + DIGITS && !strcmp(end, SPOOL_SEGMENT_SUFFIX);
 }
 
-int spool_segment_list(int folder, uint64_t **bases_r, size_t *count_r, uint64_t *bytes_r)
+int spool_segment_list(int folder, const struct spool_board *board, uint64_t **bases_r, size_t *count_r,
+                       uint64_t *bytes_r)
 {
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), error = 0;
     DIR *entries = copy < 0 ? NULL : fdopendir(copy);
@@ -49,7 +55,7 @@ int spool_segment_list(int folder, uint64_t **bases_r, size_t *count_r, uint64_t
         if (!read_name(entry->d_name, &base))
             continue;
         if (!fstatat(folder, entry->d_name, &stat, AT_SYMLINK_NOFOLLOW))
-            *bytes_r += (uint64_t)stat.st_size;
+            *bytes_r += board && base == board->base ? board->end : (uint64_t)stat.st_size;
         if (*count_r == capacity) {
             capacity = capacity ? 2 * capacity : 16;
             uint64_t *grown = realloc(*bases_r, capacity * sizeof *grown);

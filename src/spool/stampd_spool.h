@@ -6,7 +6,9 @@
  * sends them to the server, which stores each once; doc/reference/spool.md describes the format.
  *
  * Functions return 0 or an errno value.  A handle is used by one thread, and not by a child after fork
- * (ECHILD): every thread and process opens its own.  The folder must be on a local file system. */
+ * (ECHILD): every thread and process opens its own.  fork(3) closes the descriptors of the handles in the
+ * child, which share the locks of the parent; _Fork(3) and system calls made directly do not.  The folder
+ * must be on a local file system. */
 #ifndef STAMPD_SPOOL_STAMPD_SPOOL_H
 #define STAMPD_SPOOL_STAMPD_SPOOL_H
 
@@ -86,7 +88,8 @@ struct stampd_spool;
 
 /* Creates the spool with a random id; the folder may exist and be empty.  EEXIST: it is a spool already. */
 STAMPD_SPOOL_CHECKED int stampd_spool_create(const char *folder, const struct stampd_spool_limits *limits);
-/* ENOENT: it is no spool; EPERM: everybody may write to the folder; EBADMSG: its identity is damaged. */
+/* ENOENT: it is no spool; EPERM: everybody may write to the folder; EBADMSG: its identity is damaged;
+ * ENOTSUP: it has the format of an earlier version. */
 STAMPD_SPOOL_CHECKED int stampd_spool_open(const char *folder, enum stampd_spool_mode mode,
                                            struct stampd_spool **spool_r);
 void stampd_spool_close(struct stampd_spool *spool); /* NULL is allowed */

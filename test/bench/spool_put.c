@@ -1,14 +1,15 @@
 /* spool_put: writers that put requests of 200 bytes into a spool, or append as much to one file with a bare
  * group commit.
  *
- *     spool_put spool|bare FOLDER WRITERS SECONDS
+ *     spool_put spool|threads|bare FOLDER WRITERS SECONDS
  *     spool_put fill FOLDER 1 RECORDS
  *
  * Prints one line of JSON: requests in a second, the median and the 99th percentile of a request in
  * microseconds.  bare is what the spool is compared with: the same bytes, a lock, and one fdatasync for all
- * that wrote before, without records.  fill puts so many requests for tasks that do nothing, which need not
- * be durable, and prints nothing. */
+ * that wrote before, without records.  Writers are processes, of threads threads of one.  fill puts so many
+ * requests for tasks that do nothing, which need not be durable, and prints nothing. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,8 @@ struct board {
 };
 
 static struct board *board;
+static const char *thread_folder;
+static int64_t thread_end_us;
 
 static int64_t now_us(void)
 {
@@ -67,7 +70,7 @@ static void append_bare(const char *folder, int *lock, int *file)
 
 static struct stampd_spool_request make_request(const char *operation)
 {
-    static char param[PARAM_BYTES + 1];
+    static _Thread_local char param[PARAM_BYTES + 1];
     struct stampd_spool_request request = STAMPD_SPOOL_REQUEST;
     memset(param, ' ', PARAM_BYTES);
     param[0] = '{';
@@ -107,7 +110,40 @@ static void write_until(const char *folder, int is_bare, int64_t end_us)
         int64_t bucket = (now_us() - before) / 10;
         atomic_fetch_add(&board->counts[bucket < BUCKETS ? bucket : BUCKETS - 1], 1);
     }
-    _exit(0);
+    stampd_spool_close(spool);
+}
+
+static void *write_in_thread(void *nothing)
+{
+    write_until(thread_folder, 0, thread_end_us);
+    return nothing;
+}
+
+static int run_threads(const char *folder, int writers, int64_t end_us)
+{
+    pthread_t threads[WRITERS_MOST];
+    int wrong = 0;
+    thread_folder = folder;
+    thread_end_us = end_us;
+    for (int i = 0; i < writers; i++)
+        if (pthread_create(&threads[i], NULL, write_in_thread, NULL))
+            fail("pthread_create");
+    for (int i = 0; i < writers; i++)
+        wrong |= pthread_join(threads[i], NULL);
+    return wrong;
+}
+
+static int run_processes(const char *folder, int is_bare, int writers, int64_t end_us)
+{
+    int status, wrong = 0;
+    for (int i = 0; i < writers; i++)
+        if (!fork()) {
+            write_until(folder, is_bare, end_us);
+            _exit(0);
+        }
+    for (int i = 0; i < writers; i++)
+        wrong |= wait(&status) < 0 || status;
+    return wrong;
 }
 
 static int64_t percentile(uint64_t total, int hundredths)
@@ -121,10 +157,10 @@ static int64_t percentile(uint64_t total, int hundredths)
 
 int main(int argc, char **argv)
 {
-    int writers = argc == 5 ? (int)strtol(argv[3], NULL, 10) : 0, status, wrong = 0;
+    int writers = argc == 5 ? (int)strtol(argv[3], NULL, 10) : 0;
     int64_t seconds = argc == 5 ? strtol(argv[4], NULL, 10) : 0;
     if (writers < 1 || writers > WRITERS_MOST || seconds < 1) {
-        fprintf(stderr, "usage: spool_put spool|bare|fill FOLDER WRITERS SECONDS|RECORDS\n");
+        fprintf(stderr, "usage: spool_put spool|threads|bare|fill FOLDER WRITERS SECONDS|RECORDS\n");
         return 2;
     }
     if (strcmp(argv[1], "fill") == 0)
@@ -134,11 +170,8 @@ int main(int argc, char **argv)
     if (board == MAP_FAILED || (!is_bare && stampd_spool_create(argv[2], NULL)))
         fail(argv[2]);
     int64_t end_us = now_us() + seconds * 1000000;
-    for (int i = 0; i < writers; i++)
-        if (!fork())
-            write_until(argv[2], is_bare, end_us);
-    for (int i = 0; i < writers; i++)
-        wrong |= wait(&status) < 0 || status;
+    int wrong = strcmp(argv[1], "threads") == 0 ? run_threads(argv[2], writers, end_us)
+                                                : run_processes(argv[2], is_bare, writers, end_us);
     uint64_t total = 0;
     for (int bucket = 0; bucket < BUCKETS; bucket++)
         total += board->counts[bucket];

@@ -121,6 +121,14 @@ def test_requests_bring_their_trace(stack, spool):
         ('n1', f'{trace} shop=1'), ('n2', trace), ('n3', None), ('n4', None), ('n5', trace)]
 
 
+def test_a_spool_of_an_earlier_version_is_refused(stack, spool):
+    identity = spool / 'spool'
+    identity.write_text(identity.read_text().replace('stampd spool 2', 'stampd spool 1'))
+    assert 'earlier version' in run_spool(spool, 'put', 'lab', 'put', '{}', status=1)
+    process = begin(stack, spool, '--until-empty')
+    assert 'earlier version' in process.communicate(timeout=PATIENCE_S)[1] and process.returncode == 1
+
+
 def test_a_forwarder_is_woken(stack, spool):
     process = begin(stack, spool)
     put_many(spool, [1])

@@ -141,6 +141,14 @@ static UNUSED void forget_board(void)
     run_shell("rm -f %s/board", folder);
 }
 
+/* Bytes of all records, without what is allocated in advance. */
+static UNUSED uint64_t real_bytes(struct stampd_spool *spool)
+{
+    struct stampd_spool_state state;
+    assert_int_equal(stampd_spool_read_state(spool, &state), 0);
+    return state.bytes;
+}
+
 static UNUSED void last_segment(char *path, size_t size)
 {
     char line[256];

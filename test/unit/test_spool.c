@@ -119,6 +119,36 @@ static void bad_requests_are_refused(void **state)
     stampd_spool_close(spool);
 }
 
+static void a_former_format_is_refused(void **state)
+{
+    struct stampd_spool *spool;
+    (void)state;
+    run_shell("sed -i 's/^stampd spool 2$/stampd spool 1/' %s/spool", folder);
+    assert_int_equal(stampd_spool_open(folder, STAMPD_SPOOL_DURABLE, &spool), ENOTSUP);
+    run_shell("sed -i 's/^stampd spool 1$/stampd spool 3/' %s/spool", folder);
+    assert_int_equal(stampd_spool_open(folder, STAMPD_SPOOL_DURABLE, &spool), EBADMSG);
+}
+
+/* What is allocated in advance is neither counted nor kept. */
+static void only_records_are_counted(void **state)
+{
+    struct stampd_spool *spool = open_spool();
+    uint64_t each = 0, before = real_bytes(spool);
+    (void)state;
+    assert_true(before < SMALL_SEGMENT / 2);
+    for (uint64_t number = 1; number <= 4; number++, before += each) {
+        put_many(spool, number, number);
+        each = real_bytes(spool) - before;
+        assert_true(each > 32 && each < SMALL_SEGMENT / 4);
+    }
+    put_many(spool, 5, 40);
+    run_shell(
+        "ls %s/*.segment | head -n -1 | while read -r name; do test $(tail -c 1 $name | od -An -tx1) = ff || "
+        "exit 1; done",
+        folder);
+    stampd_spool_close(spool);
+}
+
 static void nobody_else_reads_it(void **state)
 {
     struct stampd_spool *spool = open_spool();
@@ -378,6 +408,8 @@ int main(void)
         cmocka_unit_test_setup(a_request_keeps_its_trace, fresh),
         cmocka_unit_test_setup(reading_goes_back_and_forth, fresh),
         cmocka_unit_test_setup(bad_requests_are_refused, fresh),
+        cmocka_unit_test_setup(a_former_format_is_refused, fresh),
+        cmocka_unit_test_setup(only_records_are_counted, fresh),
         cmocka_unit_test_setup(nobody_else_reads_it, fresh),
         cmocka_unit_test_setup(acknowledged_ones_are_gone, fresh),
         cmocka_unit_test_setup(only_one_forwards, fresh),

@@ -1,6 +1,8 @@
 /* test_spool_damage: a spool whose writers die at every step, whose tails are cut, whose bits are flipped. */
 #include "spool_fixture.h"
 
+#include "spool/spool_private.h"
+
 /* What a writer does until it dies: it notes each number that was acknowledged to it. */
 static void scenario(int note)
 {
@@ -60,68 +62,95 @@ static void check_after_death(const unsigned char *acknowledged, int is_restarte
     (*cases_r)++;
 }
 
+/* As after a sync that answered three writers: the next one waits for them. */
+static void expect_writers(void)
+{
+    const struct spool_synced synced = {.writers = 3, .sync_us = 100};
+    struct stampd_spool *spool = open_spool();
+    assert_int_equal(spool_shared_write(spool, &synced), 0);
+    stampd_spool_close(spool);
+}
+
+/* Returns whether it lived to the end. */
+static bool die_at(int step, bool is_restarted, bool is_gathering)
+{
+    unsigned char acknowledged[64] = {0};
+    int ends[2], status;
+    uint64_t number;
+    fresh(NULL);
+    if (is_gathering)
+        expect_writers();
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (!child) {
+        spool_step_left = step;
+        scenario(ends[1]);
+    }
+    close(ends[1]);
+    while (read(ends[0], &number, sizeof number) == sizeof number)
+        acknowledged[number] = 1;
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) ? WEXITSTATUS(status) == 0 : WTERMSIG(status) == SIGKILL);
+    check_after_death(acknowledged, is_restarted, &cases);
+    return WIFEXITED(status);
+}
+
 static void deaths_at_every_step_lose_nothing(void **state)
 {
-    for (int is_restarted = 0; is_restarted < 2; is_restarted++)
-        for (int step = 1, is_over = 0; !is_over; step++) {
-            unsigned char acknowledged[64] = {0};
-            int ends[2], status;
-            uint64_t number;
-            fresh(state);
-            assert_int_equal(pipe(ends), 0);
-            pid_t child = fork();
-            if (!child) {
-                char text[16];
-                snprintf(text, sizeof text, "%d", step);
-                setenv("STAMPD_SPOOL_DIE_AT", text, 1);
-                extern long spool_step_left;
-                spool_step_left = step; /* the parent has read the environment already */
-                scenario(ends[1]);
-            }
-            close(ends[1]);
-            while (read(ends[0], &number, sizeof number) == sizeof number)
-                acknowledged[number] = 1;
-            close(ends[0]);
-            assert_int_equal(waitpid(child, &status, 0), child);
-            is_over = WIFEXITED(status);
-            assert_true(is_over ? WEXITSTATUS(status) == 0 : WTERMSIG(status) == SIGKILL);
-            check_after_death(acknowledged, is_restarted, &cases);
-        }
-    assert_true(cases > 100);
+    (void)state;
+    for (int kind = 0; kind < 3; kind++)
+        for (int step = 1; !die_at(step, kind == 1, kind == 2); step++)
+            ;
+    assert_true(cases > 300);
+}
+
+/* From this byte on: the file ends, or zeros follow as where nothing was written. */
+static void cut(const char *path, off_t size, bool is_zeroed)
+{
+    struct stat before;
+    assert_int_equal(stat(path, &before), 0);
+    assert_int_equal(truncate(path, size), 0);
+    if (is_zeroed)
+        assert_int_equal(truncate(path, before.st_size), 0);
 }
 
 /* The last record is cut after each of its bytes: the records before it stay, and no half one is read. */
+static void check_cut(const char *whole, off_t size, bool is_whole, bool is_zeroed)
+{
+    unsigned char seen[64];
+    char path[256];
+    int damaged;
+    uint64_t sequence;
+    snprintf(folder, sizeof folder, "%s/cut%d%d", top, (int)size, is_zeroed);
+    run_shell("cp -a %s %s", whole, folder);
+    last_segment(path, sizeof path);
+    cut(path, size, is_zeroed);
+    struct stampd_spool *spool = open_spool(); /* a copy: its board is not used */
+    assert_int_equal(read_all(spool, seen, sizeof seen, &damaged), TAIL_RECORDS - !is_whole);
+    assert_int_equal(damaged, 0);
+    assert_int_equal(put_number(spool, 60, &sequence), 0);
+    assert_int_equal(sequence, is_whole ? TAIL_RECORDS + 1 : TAIL_RECORDS);
+    stampd_spool_close(spool);
+    cases++;
+}
+
 static void tails_are_cut_at_every_byte(void **state)
 {
-    struct stat before, after;
-    char path[256];
+    char whole[128];
     struct stampd_spool *spool = open_spool();
     put_many(spool, 1, TAIL_RECORDS - 1);
-    last_segment(path, sizeof path);
-    assert_int_equal(stat(path, &before), 0);
+    off_t before = (off_t)real_bytes(spool);
     put_many(spool, TAIL_RECORDS, TAIL_RECORDS);
-    assert_int_equal(stat(path, &after), 0);
+    off_t after = (off_t)real_bytes(spool);
+    run_shell("test $(ls %s/*.segment | wc -l) = 1 && test $(stat -c %%s %s/*.segment) = %d", folder, folder,
+              SMALL_SEGMENT);
     stampd_spool_close(spool);
-    char whole[128];
+    assert_true(before < after && after < SMALL_SEGMENT);
     snprintf(whole, sizeof whole, "%s", folder);
-    for (off_t size = before.st_size; size <= after.st_size; size++) {
-        unsigned char seen[64];
-        int damaged;
-        snprintf(folder, sizeof folder, "%s/cut%d", top, (int)size);
-        run_shell("cp -a %s %s", whole, folder);
-        last_segment(path, sizeof path);
-        assert_int_equal(truncate(path, size), 0);
-        spool = open_spool(); /* a copy: it is not believed */
-        bool is_whole = size == after.st_size;
-        assert_int_equal(read_all(spool, seen, sizeof seen, &damaged), TAIL_RECORDS - !is_whole);
-        assert_int_equal(damaged, 0);
-        uint64_t sequence;
-        assert_int_equal(put_number(spool, 60, &sequence), 0);
-        assert_int_equal(sequence, is_whole ? TAIL_RECORDS + 1 : TAIL_RECORDS);
-        stampd_spool_close(spool);
-        run_shell("rm -r %s", folder);
-        cases++;
-    }
+    for (off_t size = before; size <= after; size++)
+        for (int is_zeroed = 0; is_zeroed < 2; is_zeroed++)
+            check_cut(whole, size, size == after, is_zeroed);
     snprintf(folder, sizeof folder, "%s", whole);
     (void)state;
 }

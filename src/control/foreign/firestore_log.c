@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "spool/spool_crc.h"
+#include "base/crc32c.h"
 
 enum { RECORD_MOST = 16 << 20, KEEP = 1 << 20 };
 #define MASK_DELTA UINT32_C(0xa282ead8)
@@ -27,7 +27,7 @@ static bool has_checksum(const unsigned char *head, size_t size)
 {
     uint32_t wanted =
         (uint32_t)head[0] | (uint32_t)head[1] << 8 | (uint32_t)head[2] << 16 | (uint32_t)head[3] << 24;
-    uint32_t crc = spool_crc(0, head + 6, 1 + size);
+    uint32_t crc = crc32c(0, (struct bytes){(const char *)head + 6, 1 + size});
     return (crc >> 15 | crc << 17) + MASK_DELTA == wanted;
 }
 

@@ -1,0 +1,175 @@
+/* spool_shared: the files `synced` and `board` in memory, and the first's content.
+ *
+ * Processes map them to be read only, so that a full disk is an error of a write and no signal.  They are not
+ * synchronised: `synced` is right while the machine runs.  At ROUND_AT and ARRIVED_AT are words on which
+ * processes sleep (futex(2)). */
+#include "spool/spool_private.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "spool/spool_crc.h"
+
+enum {
+    FIRST_AT = 8,
+    LAST_AT = 16,
+    TARGET_AT = 24,
+    WRITERS_AT = 32,
+    SYNC_AT = 36,
+    ROUND_AT = 40,
+    CRC_AT = 44,
+    SYNCED_BYTES = 48,
+    ARRIVED_AT = 64, /* apart from the rest: written without the lock */
+    FILE_BYTES = 4096,
+    TRIES = 100,
+    SLEEP_MS = 1000
+};
+
+/* Makes the file long enough, and changes nothing that another has written meanwhile.  NULL: errno says why.
+ */
+static const unsigned char *map(int fd)
+{
+    struct stat stat;
+    if (fstat(fd, &stat))
+        return NULL;
+    spool_step();
+    if (stat.st_size < FILE_BYTES && fallocate(fd, 0, 0, FILE_BYTES) &&
+        (errno != EOPNOTSUPP || ftruncate(fd, FILE_BYTES)))
+        return NULL;
+    spool_step();
+    void *memory = mmap(NULL, FILE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+int spool_shared_map(struct stampd_spool *spool)
+{
+    spool->shared = map(spool->synced);
+    spool->shared_board = spool->shared ? map(spool->board) : NULL;
+    return spool->shared_board ? 0 : errno;
+}
+
+void spool_shared_unmap(struct stampd_spool *spool)
+{
+    if (spool->shared)
+        munmap((void *)(uintptr_t)spool->shared, FILE_BYTES);
+    if (spool->shared_board)
+        munmap((void *)(uintptr_t)spool->shared_board, FILE_BYTES);
+    spool->shared = spool->shared_board = NULL;
+}
+
+int spool_shared_copy(const unsigned char *memory, unsigned char *bytes_r, size_t size)
+{
+    for (int tries = 0; tries < TRIES; tries++) {
+        memcpy(bytes_r, memory, size);
+        uint32_t sum = spool_record_read_u32(bytes_r + size - 4);
+        if (sum == spool_crc(0, bytes_r, size - 4))
+            return 0;
+        if (!sum && !spool_record_read_u64(bytes_r))
+            break; /* never written */
+        sched_yield();
+    }
+    return EBADMSG;
+}
+
+/* --- words to sleep on --- */
+
+static const _Atomic uint32_t *word_at(const struct stampd_spool *spool, size_t at)
+{
+    return (const _Atomic uint32_t *)(const void *)(spool->shared + at);
+}
+
+static void wake(const struct stampd_spool *spool, size_t at, int most)
+{
+    syscall(SYS_futex, word_at(spool, at), FUTEX_WAKE, most, NULL, NULL, 0);
+}
+
+static void sleep_on(const struct stampd_spool *spool, size_t at, uint32_t seen, int64_t us)
+{
+    const struct timespec limit = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    syscall(SYS_futex, word_at(spool, at), FUTEX_WAIT, seen, &limit, NULL, 0);
+}
+
+/* The round as it is in memory, in the order of bytes of the host. */
+static uint32_t load(const struct stampd_spool *spool, size_t at)
+{
+    return atomic_load(word_at(spool, at));
+}
+
+/* --- reading and writing --- */
+
+void spool_shared_read(const struct stampd_spool *spool, struct spool_synced *synced_r)
+{
+    unsigned char bytes[SYNCED_BYTES];
+    uint32_t round = load(spool, ROUND_AT);
+    *synced_r = (struct spool_synced){.round = round};
+    if (spool_shared_copy(spool->shared, bytes, sizeof bytes))
+        return;
+    synced_r->durable = spool_record_read_u64(bytes);
+    synced_r->broken = (struct stampd_spool_range){spool_record_read_u64(bytes + FIRST_AT),
+                                                   spool_record_read_u64(bytes + LAST_AT)};
+    synced_r->writers = spool_record_read_u32(bytes + WRITERS_AT);
+    synced_r->sync_us = spool_record_read_u32(bytes + SYNC_AT);
+}
+
+int spool_shared_write(const struct stampd_spool *spool, const struct spool_synced *synced)
+{
+    unsigned char bytes[SYNCED_BYTES];
+    spool_record_write_u64(bytes, synced->durable);
+    spool_record_write_u64(bytes + FIRST_AT, synced->broken.first);
+    spool_record_write_u64(bytes + LAST_AT, synced->broken.last);
+    spool_record_write_u64(bytes + TARGET_AT, synced->target);
+    spool_record_write_u32(bytes + WRITERS_AT, synced->writers);
+    spool_record_write_u32(bytes + SYNC_AT, synced->sync_us);
+    memcpy(bytes + ROUND_AT, &synced->round, sizeof synced->round);
+    spool_record_write_u32(bytes + CRC_AT, spool_crc(0, bytes, CRC_AT));
+    return spool_files_write(spool->synced, bytes, sizeof bytes, 0);
+}
+
+int spool_shared_end_round(const struct stampd_spool *spool, struct spool_synced *synced)
+{
+    synced->round = load(spool, ROUND_AT) + 1;
+    synced->target = 0;
+    return spool_shared_write(spool, synced);
+}
+
+void spool_shared_wake(const struct stampd_spool *spool)
+{
+    wake(spool, ROUND_AT, INT_MAX);
+    spool_step();
+}
+
+/* --- sleeping --- */
+
+/* The limit is for the death of both the one that synchronises and the one that is next. */
+void spool_shared_sleep(const struct stampd_spool *spool, uint32_t round)
+{
+    sleep_on(spool, ROUND_AT, round, SLEEP_MS * INT64_C(1000));
+}
+
+uint32_t spool_shared_arrived(const struct stampd_spool *spool)
+{
+    return load(spool, ARRIVED_AT);
+}
+
+void spool_shared_gather(const struct stampd_spool *spool, uint32_t arrived, uint32_t us)
+{
+    sleep_on(spool, ARRIVED_AT, arrived, us);
+}
+
+/* Reads the target without its CRC: a wrong one wakes nobody, or in vain. */
+void spool_shared_arrive(const struct stampd_spool *spool, uint64_t sequence)
+{
+    if (spool_record_read_u64(spool->shared + TARGET_AT) != sequence)
+        return;
+    uint32_t next = load(spool, ARRIVED_AT) + 1;
+    if (!spool_files_write(spool->synced, &next, sizeof next, ARRIVED_AT))
+        wake(spool, ARRIVED_AT, 1);
+}
