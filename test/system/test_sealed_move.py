@@ -182,6 +182,27 @@ def test_a_move_that_is_killed_at_each_step_goes_on(sites, tmp_path):
     drop(sites)
 
 
+def test_a_move_that_goes_on_ends_sessions_that_have_the_former_keys(sites, tmp_path):
+    """The run that replaced the keys was killed, perhaps before it ended the sessions of servers there: the next one ends them."""
+    stack, there = sites
+    for site in sites:
+        create(site, 'vault')
+    stack.put('vault', line('n', 'a', PLANTED))
+    former = keys_of(there)
+    stop_before_the_switch(stack, there, tmp_path, 'vault')
+    session = psycopg2.connect(there.conninfo('vault', 'stampd'))
+    try:
+        assert keys_of(there) != former
+        before = there.backends('vault')
+        assert session.info.backend_pid in before
+        move(stack, there, tmp_path, 'vault')
+        assert not set(before) & set(there.backends('vault'))
+    finally:
+        session.close()
+    assert there.get('vault', ('Note', 'n'))['items'][0]['j'] == PLANTED
+    drop(sites)
+
+
 def test_purges(sites, tmp_path):
     """By class, by age, and of what has ended by itself; never a live document."""
     stack, _ = sites
@@ -216,6 +237,10 @@ def refuse(stack, there, folder):
     told = move(stack, there, folder, 'vault', status=1).error
     there.admin('ns', 'drop', 'vault', '--yes')
     return told
+
+
+def keys_of(stack):
+    return stack.psql('vault', 'select id, wrapped from data_key order by id')
 
 
 def nginx_pid(stack):

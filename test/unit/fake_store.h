@@ -3,6 +3,7 @@
 #ifndef STAMPD_TEST_FAKE_STORE_H
 #define STAMPD_TEST_FAKE_STORE_H
 
+#include "store/data_keys.h"
 #include "store/store.h"
 #include "store/store_commit.h"
 #include "store/store_idempotency.h"
@@ -26,6 +27,7 @@ struct fake_store {
     const char *rows;      /* answered by every one; NULL: too many bytes */
     struct bytes selected; /* the first value of the last one */
     enum fault select_fault;
+    struct data_keys keys; /* none: it is not encrypted */
     struct copy_batch due; /* what is due of any document, and where */
     size_t note_count;     /* what commits have noted, */
     struct {

@@ -105,6 +105,41 @@ static void failures_of_a_search_are_told(void **state UNUSED)
     assert_int_equal(run(search_by, NULL), FAULT_XTIME);
 }
 
+/* A class whose ids are encrypted, and its keys. */
+static void encrypt_ids(void)
+{
+    static struct sealing_keys key;
+    static char of_ids[] = "Person";
+    static const unsigned char secret[SEALING_KEY] = {7};
+    sealing_derive(1, secret, &key);
+    fake.keys = (struct data_keys){.keys = &key, .count = 1, .id_classes = of_ids};
+}
+
+static void rows_that_name_a_document_have_its_id(void **state UNUSED)
+{
+    struct arena *own = arena_create("test");
+    encrypt_ids();
+    const struct bytes stored = data_keys_seal_id(&fake.keys, own, BYTES("Person"), BYTES("a\"b"));
+    assert_true(stored.size && !bytes_equal(stored, BYTES("a\"b")));
+    fake.rows = arena_printf(own,
+                             "[{\"class\":\"Person\",\"id\":\"%s\",\"n\":1},{\"id\":\"%s\"},"
+                             "{\"class\":\"Open\",\"id\":\"b\"}, {\"id\":\"%s\",\"class\":\"Person\"},"
+                             "{\"class\":\"Person\",\"id\":null},{\"class\":\"Person\",\"id\":\"\"}]",
+                             stored.data, stored.data, stored.data);
+    assert_int_equal(run(search_by, NULL), FAULT_NONE);
+    expect_body(arena_printf(own,
+                             "{\"out\":[{\"class\":\"Person\",\"id\":\"a\\\"b\",\"n\":1},{\"id\":\"%s\"},"
+                             "{\"class\":\"Open\",\"id\":\"b\"}, {\"id\":\"a\\\"b\",\"class\":\"Person\"},"
+                             "{\"class\":\"Person\",\"id\":null},{\"class\":\"Person\",\"id\":\"\"}]}",
+                             stored.data));
+    fake.rows = "[{\"class\":\"Person\",\"id\":\"b\"}]"; /* no server has stored it so */
+    assert_int_equal(run(search_by, NULL), FAULT_BCONTENT);
+    fake.rows = "[]";
+    assert_int_equal(run(search_by, NULL), FAULT_NONE);
+    expect_body("{\"out\":[]}");
+    arena_destroy(own);
+}
+
 static enum stampd_outcome search_wrongly(struct stampd_call *call)
 {
     static const char *const names[] = {"None", "By", "All", "By"};
@@ -129,7 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_search_is_one_select),     TEST(a_schema_tells_of_the_same_items),
         TEST(rows_come_as_a_value),       TEST(failures_of_a_search_are_told),
-        TEST(mistakes_reach_no_database),
+        TEST(mistakes_reach_no_database), TEST(rows_that_name_a_document_have_its_id),
     };
     return cmocka_run_group_tests_name("module_search", tests, open_searches, NULL);
 }

@@ -181,12 +181,13 @@ static bool has_place(int statement)
     return false;
 }
 
-/* Ids of data keys; copies, and values that are unique in all namespaces, are refused in an encrypted one. */
+/* Ids of data keys; notes of copies, and values that are unique in all namespaces, are refused in an
+ * encrypted one, so COPY_DUE finds none. */
 static bool is_without(int statement)
 {
-    static const int without[] = {STATEMENT_DATA_KEYS, STATEMENT_COPY_NOTE,     STATEMENT_COPY_DUE,
-                                  STATEMENT_COPY_FIND, STATEMENT_COPY_LOCK,     STATEMENT_COPY_WRITE,
-                                  STATEMENT_COPY_DONE, STATEMENT_GLOBAL_CHANGES};
+    static const int without[] = {STATEMENT_DATA_KEYS,     STATEMENT_COPY_NOTE,  STATEMENT_COPY_FIND,
+                                  STATEMENT_COPY_LOCK,     STATEMENT_COPY_WRITE, STATEMENT_COPY_DONE,
+                                  STATEMENT_GLOBAL_CHANGES};
     for (size_t i = 0; i < COUNT_OF(without); i++)
         if (without[i] == statement)
             return true;

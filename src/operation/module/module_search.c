@@ -5,6 +5,7 @@
 #include "operation/module/module_try.h"
 
 #include "base/clock.h"
+#include "store/store_sealing.h"
 #include "store/store_search.h"
 
 enum { ROWS_MOST = 1000, BYTES_MOST = 16 << 20 };
@@ -52,6 +53,48 @@ static const struct json *read_rows(struct stampd_call *call, const char *name, 
     return module_try_fault(call) ? NULL : root;
 }
 
+static const struct json *text_of(const struct json *row, const char *name)
+{
+    const struct json *value = json_member(row, name);
+    return value && value->kind == JSON_STRING && value->value.size ? value : NULL;
+}
+
+/* The id of a row of this class as clients have it.  False: the try has failed. */
+static bool open_id(struct stampd_call *call, struct bytes class, struct bytes *id)
+{
+    const struct attempt *attempt = module_try_attempt(call);
+    enum fault fault = store_sealing_open_id(documents_store(attempt->worker_context->documents), attempt->ns,
+                                             module_try_arena(call), class, id);
+    if (fault)
+        module_try_fail(call, fault, NULL, NULL);
+    return !fault;
+}
+
+/* Where ids are encrypted: rows that name a document, by `class` and `id`, name it by the id that clients
+ * have. */
+static const struct json *open_ids(struct stampd_call *call, const char *name, const struct json *rows)
+{
+    const struct attempt *attempt = module_try_attempt(call);
+    const struct store *store = documents_store(attempt->worker_context->documents);
+    struct builder text = {0};
+    const char *at = rows->text.data, *end = at + rows->text.size;
+    if (!data_keys_has_ids(store_sealing_keys(store, attempt->ns)))
+        return rows;
+    for (const struct json *row = rows->first; row && !module_try_fault(call); row = row->next) {
+        const struct json *class = text_of(row, "class"), *id = text_of(row, "id");
+        struct bytes opened = id ? id->value : NO_BYTES;
+        if (!class || !id || !open_id(call, class->value, &opened))
+            continue;
+        builder_add(&text, at, (size_t)(id->text.data - at));
+        json_add_string(&text, opened);
+        at = id->text.data + id->text.size;
+    }
+    builder_add(&text, at, (size_t)(end - at));
+    const struct bytes kept = {arena_copy(module_try_arena(call), text.data, text.size), text.size};
+    builder_free(&text);
+    return module_try_fault(call) ? NULL : read_rows(call, name, kept);
+}
+
 const struct stampd_json *stampd_run_search(struct stampd_call *call, const char *name,
                                             const char *const *arguments, size_t count)
 {
@@ -78,6 +121,8 @@ const struct stampd_json *stampd_run_search(struct stampd_call *call, const char
         return NULL;
     }
     const struct json *root = read_rows(call, name, rows);
+    if (root)
+        root = open_ids(call, name, root);
     if (root && search->is_judged)
         root = module_search_sight(call, name, root);
     return root ? value_of(root) : NULL;
