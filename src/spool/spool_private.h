@@ -162,11 +162,10 @@ int spool_wait_durable(struct stampd_spool *spool, uint64_t sequence);
 
 /* --- spool_handle --- */
 
-/* From now on a child of the process releases the handle. */
+/* From now on a child of the process closes the files of the handle. */
 int spool_handle_add(struct stampd_spool *spool);
-void spool_handle_remove(struct stampd_spool *spool);
 /* Closes all files. */
-void spool_handle_release(struct stampd_spool *spool);
+void spool_handle_remove(struct stampd_spool *spool);
 
 /* --- spool_recovery: the lock is held --- */
 
