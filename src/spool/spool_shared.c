@@ -133,6 +133,15 @@ int spool_shared_write(const struct stampd_spool *spool, const struct spool_sync
     return spool_files_write(spool->synced, bytes, sizeof bytes, 0);
 }
 
+/* The range of an earlier failure stays: a writer may not have read it yet. */
+void spool_shared_break(struct spool_synced *synced, uint64_t last)
+{
+    if (!synced->broken.last)
+        synced->broken.first = synced->durable + 1;
+    if (last > synced->broken.last)
+        synced->broken.last = last;
+}
+
 int spool_shared_end_round(const struct stampd_spool *spool, struct spool_synced *synced)
 {
     synced->round = load(spool, ROUND_AT) + 1;
