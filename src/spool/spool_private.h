@@ -52,8 +52,8 @@ struct spool_board {
     uint64_t base, end, written;
 };
 
-/* What is on disk: all up to `durable`, but perhaps what is in the range `broken`: the disk failed.  The others
- * are for the next sync: how many writers there seem to be, and what the last one took. */
+/* What is on disk: all up to `durable`, but perhaps what is in the range `broken`: the disk failed.  The
+ * others are for the next sync: how many writers there seem to be, and what the last one took. */
 struct spool_synced {
     uint64_t durable;
     struct stampd_spool_range broken;

@@ -151,8 +151,8 @@ static int check_segments(const struct stampd_spool *spool, const struct spool_b
     return error ? error : bytes + spool->limits.segment_bytes > spool->limits.limit_bytes ? EDQUOT : 0;
 }
 
-/* The records of the written segment are on disk, or noted as broken.  After a failure no other sync is tried:
- * it would succeed, as the kernel reports a failure once. */
+/* The records of the written segment are on disk, or noted as broken.  After a failure no other sync is
+ * tried: it would succeed, as the kernel reports a failure once. */
 static int end_segment(const struct stampd_spool *spool, const struct spool_board *board,
                        struct spool_synced *synced)
 {
