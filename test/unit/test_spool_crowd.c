@@ -123,7 +123,7 @@ static void wait_until_written(struct stampd_spool *spool, uint64_t last)
     }
 }
 
-/* The one that synchronises goes without a word, after the one that waited for it has died. */
+/* The lock of `synced` is released and nobody is woken; the next writer has died before. */
 static void those_that_sleep_go_on_alone(void **state)
 {
     struct stampd_spool *spool = open_spool();
