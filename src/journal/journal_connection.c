@@ -142,12 +142,13 @@ static enum tls_outcome send_some(struct journal_connection *connection, bool *h
 }
 
 /* The first deadline is for the key.  A remote connection has another from then on: bytes must go, in either
- * direction; they start it again, though not each time. */
+ * direction; they start it again, though not each time.  There is none while it waits for the server or the
+ * disk. */
 static void note_progress(struct journal_connection *connection, bool has_moved)
 {
     if (!is_known(connection))
         return;
-    if (!connection->link.tls || connection->passed) {
+    if (!connection->link.tls || connection->passed || journal_connection_saving(connection)) {
         events_timer_stop(connection->deadline);
         return;
     }
@@ -173,6 +174,7 @@ static void pump(struct journal_connection *connection, bool has_moved)
         run_messages(connection, &has_more);
     connection->has_answers = false;
     if (journal_connection_saving(connection)) {
+        note_progress(connection, has_moved);
         events_watch_set(connection->watch, -1, false);
         connection->owner.saves(connection->owner.context);
         return;
@@ -304,8 +306,9 @@ void journal_connection_saved(struct journal_connection *connection, bool is_sav
         session->room_tries = is_saved ? session->room_tries + 1 : JOURNAL_ROOM_TRIES;
     session->saving = session->room = 0;
     connection->has_answers = true;
+    connection->moved_ms = 0; /* its deadline begins again */
     if (may_send && !connection->is_finished) {
-        pump(connection, false);
+        pump(connection, true);
         return;
     }
     if (may_send && send_some(connection, &has_moved) != TLS_DONE)

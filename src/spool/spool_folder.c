@@ -186,7 +186,6 @@ void stampd_spool_close(struct stampd_spool *spool)
     if (!spool)
         return;
     spool_handle_remove(spool);
-    spool_handle_release(spool);
     free(spool->position.ranges);
     free(spool->buffer);
     free(spool->read_buffer);

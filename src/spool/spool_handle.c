@@ -12,7 +12,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct stampd_spool *last; /* open handle */
 static int failure;
 
-void spool_handle_release(struct stampd_spool *spool)
+static void release(struct stampd_spool *spool)
 {
     int *const fds[] = {&spool->folder, &spool->lock,          &spool->next, &spool->synced,
                         &spool->board,  &spool->position_lock, &spool->hold, &spool->watch};
@@ -40,7 +40,7 @@ static void after_fork(void)
 static void after_fork_in_child(void)
 {
     for (struct stampd_spool *spool = last; spool; spool = spool->earlier)
-        spool_handle_release(spool);
+        release(spool);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -73,5 +73,6 @@ void spool_handle_remove(struct stampd_spool *spool)
     if (spool->later)
         spool->later->earlier = spool->earlier;
     spool->earlier = spool->later = NULL;
+    release(spool); /* a fork waits until it is: the child would keep what is open */
     pthread_mutex_unlock(&mutex);
 }

@@ -52,7 +52,7 @@ struct spool_board {
     uint64_t base, end, written;
 };
 
-/* What is on disk: all up to `durable`; the numbers of the range were not written when the disk failed.  The
+/* What is on disk: all up to `durable`, but perhaps what is in the range `broken`: the disk failed.  The
  * others are for the next sync: how many writers there seem to be, and what the last one took. */
 struct spool_synced {
     uint64_t durable;
@@ -142,7 +142,9 @@ int spool_shared_copy(const unsigned char *memory, unsigned char *bytes_r, size_
 /* One that is damaged is empty. */
 void spool_shared_read(const struct stampd_spool *spool, struct spool_synced *synced_r);
 int spool_shared_write(const struct stampd_spool *spool, const struct spool_synced *synced);
-/* The same, and the round ends. */
+/* The disk has failed: what it does not have up to this number may be lost. */
+void spool_shared_break(struct spool_synced *synced, uint64_t last);
+/* Writes it, and the round ends. */
 int spool_shared_end_round(const struct stampd_spool *spool, struct spool_synced *synced);
 /* Wakes those that slept in the round that has ended; without a lock, for they take it. */
 void spool_shared_wake(const struct stampd_spool *spool);
@@ -162,11 +164,10 @@ int spool_wait_durable(struct stampd_spool *spool, uint64_t sequence);
 
 /* --- spool_handle --- */
 
-/* From now on a child of the process releases the handle. */
+/* From now on a child of the process closes the files of the handle. */
 int spool_handle_add(struct stampd_spool *spool);
-void spool_handle_remove(struct stampd_spool *spool);
 /* Closes all files. */
-void spool_handle_release(struct stampd_spool *spool);
+void spool_handle_remove(struct stampd_spool *spool);
 
 /* --- spool_recovery: the lock is held --- */
 

@@ -111,8 +111,8 @@ int stampd_spool_put(struct stampd_spool *spool, const struct stampd_spool_reque
     spool_files_unlock(spool->lock);
     if (!error)
         spool_shared_arrive(spool, sequence);
-    if (!error && spool->mode == STAMPD_SPOOL_DURABLE)
-        error = spool_wait_durable(spool, sequence);
+    if (!error && spool->mode == STAMPD_SPOOL_DURABLE && spool_wait_durable(spool, sequence))
+        error = EIO; /* whatever it was: the record is there, and may be read */
     if (!error && sequence_r)
         *sequence_r = sequence;
     return error;

@@ -11,6 +11,13 @@
 
 #include "spool/spool_private.h"
 
+/* EBADMSG of a reading function is for records, which the caller then removes. */
+static int read_board(const struct stampd_spool *spool, struct spool_board *board_r)
+{
+    int error = spool_board_read(spool, board_r);
+    return error == EBADMSG ? EIO : error;
+}
+
 static int is_covering(const struct spool_segment *reading, uint64_t sequence)
 {
     return reading->fd >= 0 && reading->expected <= sequence && (!reading->last || sequence <= reading->last);
@@ -98,7 +105,7 @@ int stampd_spool_next(struct stampd_spool *spool, uint64_t after, struct stampd_
     struct spool_board board;
     if (spool->owner != getpid())
         return ECHILD;
-    int error = spool_board_read(spool, &board);
+    int error = read_board(spool, &board);
     if (!error)
         error = spool_position_read(spool);
     uint64_t wanted = spool_position_skip(&spool->position, after);
@@ -125,7 +132,7 @@ static int read_counts(struct stampd_spool *spool, struct stampd_spool_state *st
     struct stampd_spool_record record;
     uint64_t *bases;
     size_t count;
-    int error = spool_board_read(spool, &board);
+    int error = read_board(spool, &board);
     if (!error)
         error = spool_position_read(spool);
     if (!error) {

@@ -151,31 +151,44 @@ static int check_segments(const struct stampd_spool *spool, const struct spool_b
     return error ? error : bytes + spool->limits.segment_bytes > spool->limits.limit_bytes ? EDQUOT : 0;
 }
 
+/* The records of the written segment are on disk, or noted as broken.  After a failure no other sync is
+ * tried: it would succeed, as the kernel reports a failure once. */
+static int end_segment(const struct stampd_spool *spool, const struct spool_board *board,
+                       struct spool_synced *synced)
+{
+    struct stat stat;
+    int is_broken = synced->broken.last >= board->base;
+    int error = fstat(spool->writing.fd, &stat) ? errno : 0;
+    if (!error)
+        error = spool_tail_cut(spool->writing.fd, (uint64_t)stat.st_size, board->end);
+    if (error)
+        return error;
+    error = is_broken ? 0 : spool_files_sync(spool->writing.fd);
+    if ((is_broken || error) && synced->durable < board->written)
+        spool_shared_break(synced, board->written);
+    return error;
+}
+
 int spool_recovery_roll(struct stampd_spool *spool, struct spool_board *board, int is_new_series)
 {
     unsigned char series[STAMPD_SPOOL_ID_BYTES];
     struct spool_synced synced;
-    struct stat stat;
     int error = check_segments(spool, board);
     if (!error)
         error = spool_files_lock(spool->synced);
     if (error)
         return error;
     spool_shared_read(spool, &synced);
-    int is_broken = synced.broken.last >= board->base;
-    error = fstat(spool->writing.fd, &stat) ? errno : 0;
-    if (!error)
-        error = spool_tail_cut(spool->writing.fd, (uint64_t)stat.st_size, board->end);
-    if (!error && !is_broken)
-        error = spool_files_sync(spool->writing.fd);
+    error = end_segment(spool, board, &synced);
     memcpy(series, spool->writing.series, sizeof series);
     if (!error && is_new_series && getrandom(series, sizeof series, 0) != sizeof series)
         error = EIO;
     if (!error)
         error = spool_segment_create(spool, board->written + 1, series);
-    synced.durable = board->written;
     if (!error)
-        error = spool_shared_end_round(spool, &synced);
+        synced.durable = board->written;
+    int failure = spool_shared_end_round(spool, &synced);
+    error = error ? error : failure;
     spool_files_unlock(spool->synced);
     spool_shared_wake(spool);
     if (error)

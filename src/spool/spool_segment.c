@@ -87,9 +87,10 @@ int spool_segment_create(const struct stampd_spool *spool, uint64_t base,
 
 void spool_segment_close(struct spool_segment *segment)
 {
-    if (segment->fd >= 0)
-        close(segment->fd);
-    *segment = (struct spool_segment){.fd = -1};
+    int fd = segment->fd;
+    *segment = (struct spool_segment){.fd = -1}; /* first: a child closes what is here */
+    if (fd >= 0)
+        close(fd);
 }
 
 int spool_segment_open(const struct stampd_spool *spool, uint64_t base, struct spool_segment *segment_r)

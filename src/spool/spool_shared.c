@@ -30,8 +30,20 @@ enum {
     ARRIVED_AT = 64, /* apart from the rest: written without the lock */
     FILE_BYTES = 4096,
     TRIES = 100,
+    SHORT_TRIES = 50,
+    TRY_MS = 1,
     SLEEP_MS = 1000
 };
+
+static int lengthen(int fd)
+{
+    while (fallocate(fd, 0, 0, FILE_BYTES))
+        if (errno == EOPNOTSUPP || errno == ENOSYS)
+            return ftruncate(fd, FILE_BYTES);
+        else if (errno != EINTR)
+            return -1;
+    return 0;
+}
 
 /* Makes the file long enough, and changes nothing that another has written meanwhile.  NULL: errno says why.
  */
@@ -41,8 +53,7 @@ static const unsigned char *map(int fd)
     if (fstat(fd, &stat))
         return NULL;
     spool_step();
-    if (stat.st_size < FILE_BYTES && fallocate(fd, 0, 0, FILE_BYTES) &&
-        (errno != EOPNOTSUPP || ftruncate(fd, FILE_BYTES)))
+    if (stat.st_size < FILE_BYTES && lengthen(fd))
         return NULL;
     spool_step();
     void *memory = mmap(NULL, FILE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
@@ -74,7 +85,10 @@ int spool_shared_copy(const unsigned char *memory, unsigned char *bytes_r, size_
             return 0;
         if (!sum && !spool_record_read_u64(bytes_r))
             break; /* never written */
-        sched_yield();
+        if (tries < SHORT_TRIES)
+            sched_yield();
+        else /* the one that writes is not running */
+            nanosleep(&(struct timespec){.tv_nsec = TRY_MS * 1000000L}, NULL);
     }
     return EBADMSG;
 }
@@ -131,6 +145,15 @@ int spool_shared_write(const struct stampd_spool *spool, const struct spool_sync
     memcpy(bytes + ROUND_AT, &synced->round, sizeof synced->round);
     spool_record_write_u32(bytes + CRC_AT, spool_crc(0, bytes, CRC_AT));
     return spool_files_write(spool->synced, bytes, sizeof bytes, 0);
+}
+
+/* The range of an earlier failure stays: a writer may not have read it yet. */
+void spool_shared_break(struct spool_synced *synced, uint64_t last)
+{
+    if (!synced->broken.last)
+        synced->broken.first = synced->durable + 1;
+    if (last > synced->broken.last)
+        synced->broken.last = last;
 }
 
 int spool_shared_end_round(const struct stampd_spool *spool, struct spool_synced *synced)

@@ -50,9 +50,9 @@ static int synchronise(struct stampd_spool *spool, struct spool_synced *synced, 
     int64_t begin = now_us();
     spool_step();
     if (fdatasync(spool->writing.fd)) {
-        error = errno;
-        synced->broken = (struct stampd_spool_range){synced->durable + 1, board.written};
-        return spool_shared_end_round(spool, synced) ? EIO : error;
+        spool_shared_break(synced, board.written);
+        error = spool_shared_end_round(spool, synced);
+        return error ? error : EIO;
     }
     spool_step();
     uint64_t before = synced->durable, durable = board.written > sequence ? board.written : sequence;

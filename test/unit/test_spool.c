@@ -129,6 +129,25 @@ static void a_former_format_is_refused(void **state)
     assert_int_equal(stampd_spool_open(folder, STAMPD_SPOOL_DURABLE, &spool), EBADMSG);
 }
 
+/* Not as damaged records, which a forwarder would remove; a put repairs it. */
+static void a_damaged_board_removes_nothing(void **state)
+{
+    struct stampd_spool *spool = open_spool();
+    struct stampd_spool_record record;
+    struct stampd_spool_state now;
+    unsigned char seen[64];
+    int damaged;
+    (void)state;
+    put_many(spool, 1, 3);
+    run_shell("printf x | dd of=%s/board bs=1 seek=60 conv=notrunc 2>/dev/null", folder);
+    assert_int_equal(stampd_spool_next(spool, 0, &record), EIO);
+    assert_int_equal(stampd_spool_read_state(spool, &now), EIO);
+    put_many(spool, 4, 4);
+    assert_int_equal(read_all(spool, seen, sizeof seen, &damaged), 4);
+    assert_int_equal(damaged, 0);
+    stampd_spool_close(spool);
+}
+
 /* What is allocated in advance is neither counted nor kept. */
 static void only_records_are_counted(void **state)
 {
@@ -353,7 +372,7 @@ static void steps_of_the_clock_change_nothing(void **state)
     for (uint64_t number = 1; number <= COUNT; number++) {
         step_s = steps_s[number / 3 % COUNT_OF(steps_s)];
         put_many(spool, number, number);
-        if (number % 7 == 0) { /* and the writer starts anew, with the host or without */
+        if (number % 7 == 0) { /* and the writer starts again, with the host or without */
             stampd_spool_close(spool);
             if (number % 14 == 0)
                 forget_board();
@@ -409,6 +428,7 @@ int main(void)
         cmocka_unit_test_setup(reading_goes_back_and_forth, fresh),
         cmocka_unit_test_setup(bad_requests_are_refused, fresh),
         cmocka_unit_test_setup(a_former_format_is_refused, fresh),
+        cmocka_unit_test_setup(a_damaged_board_removes_nothing, fresh),
         cmocka_unit_test_setup(only_records_are_counted, fresh),
         cmocka_unit_test_setup(nobody_else_reads_it, fresh),
         cmocka_unit_test_setup(acknowledged_ones_are_gone, fresh),

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/file.h>
+#include <sys/sysmacros.h>
 
 #include "spool/spool_private.h"
 
@@ -101,9 +102,11 @@ static pid_t find_holder(const char *name)
     pid_t holder = 0;
     while (locks && fgets(line, sizeof line, locks)) {
         int pid;
+        unsigned device[2];
         unsigned long inode;
-        if (sscanf(line, "%*d: FLOCK ADVISORY WRITE %d %*x:%*x:%lu", &pid, &inode) == 2 &&
-            inode == stat_.st_ino)
+        if (sscanf(line, "%*d: FLOCK ADVISORY WRITE %d %x:%x:%lu", &pid, &device[0], &device[1], &inode) ==
+                4 &&
+            makedev(device[0], device[1]) == stat_.st_dev && inode == stat_.st_ino && pid > 0)
             holder = pid;
     }
     if (locks)
@@ -120,7 +123,7 @@ static void wait_until_written(struct stampd_spool *spool, uint64_t last)
     }
 }
 
-/* The one that synchronises goes without a word, after the one that waited for it has died. */
+/* The lock of `synced` is released and nobody is woken; the next writer has died before. */
 static void those_that_sleep_go_on_alone(void **state)
 {
     struct stampd_spool *spool = open_spool();
