@@ -107,7 +107,7 @@ NUMBER(live_connections, 10000, 1, 1000000, "connections", "Concurrent connectio
 NUMBER(live_definitions, 1000, 1, 100000, "definitions", "Definitions of one connection for live events.")
 NUMBER(live_keepalive_s, 15, 1, 3600, "s", "Longest time between two writes to a connection for live events.")
 NUMBER(live_memory_mb, 256, 1, 1048576, "MiB", "Memory for the requests and definitions of all connections for live events.")
-NUMBER(live_records, 100, 0, 10000, "definitions", "Definitions of records, of these, that one connection for live events may have; 0: none.")
+NUMBER(live_records, 100, 0, 10000, "definitions", "Definitions of records of one connection for live events; 0: none.")
 NUMBER(live_stall_s, 30, 1, 3600, "s", "A connection for live events whose client has not read anything for this long is closed.")
 NUMBER(lock_timeout_ms, 5000, 10, 600000, "ms", "Time that a commit may wait for a lock.")
 CHOICE(log_level, "info", "error warning info debug", "Least severe messages that are logged.")

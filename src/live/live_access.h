@@ -57,7 +57,7 @@ const struct filters *live_access_filters(const struct live_access *access, bool
 int64_t live_access_mark(const struct live_access *access);
 /* Moves with each change of the rules. */
 uint64_t live_access_turn(const struct live_access *access);
-/* Who may read which records; NULL: nobody.  Valid until it is read again. */
+/* The rules for records; NULL: no caller may read any.  Valid until it is read again. */
 const struct record_rules *live_access_records(const struct live_access *access);
 /* Moves with each change of the configuration of the namespace. */
 uint64_t live_access_configured(const struct live_access *access);

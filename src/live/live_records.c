@@ -10,9 +10,10 @@
 #include "records/records_changes.h"
 
 enum {
-    BUSY_MS = 50,       /* the longest wait for the lock, since all connections wait meanwhile */
-    PAUSE_MS = 1000,    /* after which it is tried again */
-    READINGS_MOST = 16, /* of one namespace in one look, each under the lock */
+    BUSY_MS = 50,        /* the longest wait for the lock, since all connections wait meanwhile */
+    PAUSE_MS = 1000,     /* after which it is tried again */
+    READINGS_MOST = 16,  /* of one namespace in one look, each under the lock */
+    STEPS_MOST = 100000, /* likewise: comparisons of keys with definitions, a few milliseconds */
     KEPT_BYTES = 64 * 1024
 };
 _Static_assert((int)LIVE_RECORDS_STEP_MS == (int)RECORDS_CHANGES_STEP_MS, "as all that look at the ring");
@@ -189,28 +190,34 @@ struct bytes live_records_refused(const struct live_listener *listener)
 struct changed_key {
     struct live_index *index;
     struct bytes key;
+    size_t steps; /* definitions that were seen, and sizes of prefixes */
 };
 
 /* A listener that is not open yet reads everything when it is, or is matched then; one whose account is in
  * doubt gets a reset. */
 static void see(void *context, struct live_mark *mark)
 {
-    const struct changed_key *changed = context;
+    struct changed_key *changed = context;
+    changed->steps++;
     const struct live_listener *listener = live_audience_listener_of_records(mark->owner);
     if (!mark->is_changed && listener->state == LIVE_OPEN && may_read(listener, changed->key))
         live_index_match_mark(changed->index, mark, 0);
 }
 
-static void match(struct live_records *all, const struct live_audience *audience, struct bytes key)
+/* The number of its steps. */
+static size_t match(struct live_records *all, const struct live_audience *audience, struct bytes key)
 {
     const struct live_records_place *place = &audience->records;
-    struct changed_key changed = {place->index, key};
+    struct changed_key changed = {place->index, key, 1};
     struct definition definition = {.kind = DEFINITION_OF_RECORD, .value = key};
     live_index_each_mark(place->index, live_key_of_definition(&all->key, &definition), see, &changed);
     definition.kind = DEFINITION_OF_PREFIX;
     for (definition.value.size = 0; definition.value.size <= key.size; definition.value.size++)
-        if (place->prefix_sizes[definition.value.size])
+        if (place->prefix_sizes[definition.value.size]) {
+            changed.steps++;
             live_index_each_mark(place->index, live_key_of_definition(&all->key, &definition), see, &changed);
+        }
+    return changed.steps;
 }
 
 static void match_all(const struct live_audience *audience)
@@ -231,20 +238,32 @@ static bool find_position(struct live_records *all, struct live_audience *audien
     return is_found;
 }
 
+/* What was read, but for what goes beyond the limit: the position is before it.  False: there is more. */
+static bool match_read(struct live_records *all, struct live_audience *audience, size_t *steps)
+{
+    struct bytes rest = builder_bytes(&all->read), key;
+    uint64_t behind;
+    while (*steps < STEPS_MOST && records_changes_take(&rest, &key, &behind)) {
+        *steps += match(all, audience, key);
+        if (*steps >= STEPS_MOST && rest.size)
+            audience->records.position = behind;
+    }
+    return !rest.size;
+}
+
 /* False: there is more to be read. */
 static bool read_changes(struct live_records *all, struct live_audience *audience)
 {
     struct live_records_place *place = &audience->records;
     enum records_changes_end end = RECORDS_CHANGES_MORE;
+    size_t steps = 0;
     if (!live_access_is_certain(audience->access) || (!place->is_known && !find_position(all, audience)))
         return false;
-    for (int i = 0; i < READINGS_MOST && end == RECORDS_CHANGES_MORE; i++) {
+    for (int i = 0; i < READINGS_MOST && steps < STEPS_MOST && end == RECORDS_CHANGES_MORE; i++) {
         builder_clear(&all->read, KEPT_BYTES);
         end = records_changes_read(all->records, bytes_of(audience->code), &place->position, &all->read);
-        struct bytes rest = builder_bytes(&all->read), key;
-        uint64_t behind;
-        while (records_changes_take(&rest, &key, &behind))
-            match(all, audience, key);
+        if (!match_read(all, audience, &steps))
+            end = RECORDS_CHANGES_MORE;
     }
     if (end == RECORDS_CHANGES_LOST)
         match_all(audience);

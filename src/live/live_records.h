@@ -33,8 +33,9 @@ bool live_records_are_followed(const struct live_records *all);
 /* The definitions of a listener, of records; before it waits for anything, and at its end. */
 void live_records_join(struct live_listener *listener, const struct definition *definitions, size_t count);
 void live_records_leave(struct live_listener *listener);
-/* Its account, if it has one, is known: may it read each record that it names, and some that begins with each
- * prefix?  If not, the first definition that says no, valid as long as the listener is; NO_BYTES: it may. */
+/* The first definition that the rules refuse to its caller, whose account, if any, is loaded: of a key that
+ * it may not read, or of a prefix of no key that it may read.  Valid as long as the listener is; NO_BYTES:
+ * none. */
 struct bytes live_records_refused(const struct live_listener *listener);
 /* All its definitions of records may have changed. */
 void live_records_match(struct live_listener *listener);

@@ -122,7 +122,7 @@ bool definition_is_of_records(struct bytes text)
     return bytes_has_prefix(text, record_word) || bytes_has_prefix(text, prefix_word);
 }
 
-/* What encodeURIComponent escapes is kept free for other forms. */
+/* '/' and '@', which encodeURIComponent escapes, are reserved for other forms. */
 bool definition_read_records(struct arena *arena, struct bytes text, struct definition *definition_r)
 {
     bool is_prefix = bytes_has_prefix(text, prefix_word);
