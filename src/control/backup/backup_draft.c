@@ -116,7 +116,10 @@ bool backup_draft_folder(const char *named, const struct backup_owner *owner)
     if (fd >= 0)
         close(fd);
     errno = why;
-    return is_made || fail(path);
+    if (!is_made)
+        return fail(path);
+    strrchr(path, '/')[1] = '\0';
+    return backup_draft_sync(path);
 }
 
 bool backup_draft_sync(const char *path)

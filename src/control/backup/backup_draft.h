@@ -30,7 +30,8 @@ MUST_USE bool backup_draft_finish(struct backup_draft *draft, const char *path, 
 /* Ends the draft; nothing appears.  NULL: does nothing. */
 void backup_draft_abandon(struct backup_draft *draft);
 
-/* Makes a folder unless it exists; refuses a link of another user.  On failure reports why. */
+/* Makes a folder, durably, unless it exists; refuses a link of another user.  The path has a folder in it.
+ * On failure reports why. */
 MUST_USE bool backup_draft_folder(const char *path, const struct backup_owner *owner);
 /* Makes the names in a folder durable; on failure reports why. */
 MUST_USE bool backup_draft_sync(const char *path);
