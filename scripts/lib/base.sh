@@ -2,7 +2,7 @@
 #
 # A process that a script starts must outlive the script and be found again by a later one, after kill -9 and
 # after a reboot too.  So each runs as the leader of a session of its own, and <name>.pid holds
-# "<pid> <start time> <boot id>": together they name one process for ever, where a bare pid may be somebody else's.
+# "<pid> <start time> <boot id>": together they name one process, at any time, where a bare pid may be somebody else's.
 # All children (stampd's workers, nginx's) stay in the session, so what a killed leader left behind is found as well.
 # A process that has taken over from another (process_succeed) is not the leader of its session: two more words,
 # "<session> <start time of its leader>", name that.

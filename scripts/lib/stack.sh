@@ -9,11 +9,11 @@
 #   STACK_RELOAD   yes: nginx is reloaded by stampctl when namespaces come and go
 #   STACK_ACCESS_LOG  nginx's (off)
 #   STACK_DATABASE folder of PostgreSQL's socket (its own)
-#   STACK_COPIES   yes: stampd runs from a copy in the stack, which its user can start anew when it cannot enter the build
+#   STACK_COPIES   yes: stampd runs from a copy in the stack, which its user can start again when it cannot enter the build
 #
 # In it: etc (settings, certificate), pg (the cluster), run (sockets and pids), log; www (pages at /) and console, where they are.
 # Started by root, each part has the user of its own that it would have in production; else all run as the caller.
-# PostgreSQL knows who asks by the owner of the asking process (peer): there is no password anywhere.
+# PostgreSQL identifies a client by the owner of its process (peer): there is no password anywhere.
 
 if [ "$IS_ROOT" = yes ]; then
     POSTGRES_USER=postgres STAMPD_USER=daemon NGINX_USER=www-data
@@ -29,7 +29,7 @@ STACK_PATH_LONGEST=76 # a socket's path may have 107 bytes, ours add up to 31
 # too long for a socket), by a link with a short name; where root's servers, which have users of their own, could not enter
 # because a folder above is closed, by a mount of that folder at a place that is open.
 
-# stack_locate HOME NAME: prints by what name the programs know the stack.
+# stack_locate HOME NAME: prints the path by which the programs reach the stack.
 stack_locate() {
     local home=$1 inside=$1/state
     if [ -L "$inside" ]; then realpath -m -- "$inside"; return; fi # of a release that kept the data elsewhere
@@ -107,7 +107,7 @@ stack_remove() {
     if [ -L "$1/state" ]; then rm -f "$1/state"; fi
 }
 
-# stack_prepare: the folders, each owned by who writes there.
+# stack_prepare: the folders, each owned by the user that writes there.
 stack_prepare() {
     mkdir -p "$STACK"/etc "$STACK"/log "$STACK"/run/nginx ||
         fail "$STACK cannot be written"
@@ -254,7 +254,7 @@ stampd_configure() {
     [ -s "$key" ] || stampctl key new "$key" >/dev/null
     [ -s "$STACK/etc/queue.key" ] || stampctl key new "$STACK/etc/queue.key" >/dev/null
     {
-        echo "# Written anew at each start."
+        echo "# Written again at each start."
         echo "database = host=$STACK_DATABASE user=stampd"
         echo "run_directory = $STACK/run/stampd"
         case ${STACK_SETTINGS:-} in *blob_directory*) ;; *) echo "blob_directory = $STACK/files" ;; esac

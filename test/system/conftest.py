@@ -16,7 +16,7 @@ from stack import BUILD, CLUSTER_ROOM, ROOM, Stack, StackError, make_cluster_roo
 
 LOG_LINES = 40
 # The files that take longest begin first: --dist=loadfile hands them out in this order, and no runner is left with one at the end.
-LONGEST = ['object_places', 'plans', 'demo', 'states', 'move', 'explain', 'access', 'hostile', 'altered', 'encryption', 'rules_paths', 'quotas',
+LONGEST = ['object_places', 'plans', 'demo', 'backup_objects', 'states', 'move', 'explain', 'access', 'hostile', 'altered', 'encryption', 'rules_paths', 'quotas',
            'task_death', 'crash_points', 'bare', 'tutorials', 'tasks', 'once', 'protocol', 'export', 'attachment_files', 'import_couchdb', 'console',
            'sample', 'operate', 'restore', 'ends', 'dump', 'modules', 'stampctl', 'death', 'push', 'live', 'long_values', 'processes', 'task_losses']
 

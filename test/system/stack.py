@@ -31,8 +31,10 @@ ROOM = '/var/tmp'
 CLUSTER_ROOM = 'STAMPD_TEST_CLUSTER'
 
 
-# So much memory must be free for the clusters of a run to be there; they need about a quarter of it.
-MEMORY_NEEDED = 8 << 30
+MEMORY = Path('/dev/shm')
+# So much must be free there for the clusters of a run, which need about a quarter of it, and for each single one: another run, or what is
+# tested, may have taken it meanwhile.
+MEMORY_NEEDED, MEMORY_NEEDED_BY_ONE = 8 << 30, 2 << 30
 
 
 # As whom programs run that root starts: as root they refuse to.
@@ -176,18 +178,51 @@ def command_line(pid):
 def make_cluster_room():
     """In memory, where there is plenty: most of a stack's start goes into making some thousands of small files, and on a disk these take
     several times as long while those of former stacks have just been removed.  With STAMPD_KEEP=all nothing is lost with the memory."""
-    def number(path, pattern, unit):
-        found = re.search(pattern, Path(path).read_text()) if Path(path).exists() else None
-        return int(found[1]) * unit if found else MEMORY_NEEDED
-    memory = Path('/dev/shm')
-    room = ROOM
-    if memory.is_dir() and os.environ.get('STAMPD_KEEP') != 'all':
-        free = [shutil.disk_usage(memory).free, number('/proc/meminfo', r'MemAvailable: *(\d+)', 1024),  # and what a container may have
-                *(number(f'/sys/fs/cgroup/{name}', r'^(\d+)$', 1) for name in ('memory.max', 'memory/memory.limit_in_bytes'))]
-        room = memory if min(free) >= MEMORY_NEEDED else ROOM
-    path = tempfile.mkdtemp(prefix='stampd-cluster-', dir=room)
-    os.chmod(path, 0o711)
-    return path
+    sweep_cluster_rooms()
+    is_roomy = os.environ.get('STAMPD_KEEP') != 'all' and free_memory() >= MEMORY_NEEDED
+    path = Path(tempfile.mkdtemp(prefix='stampd-cluster-', dir=MEMORY if is_roomy else ROOM))
+    path.chmod(0o711)
+    lock = open(path / 'owner.new', 'w')
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    (path / 'owner.new').rename(path / 'owner')
+    ROOM_LOCKS.append(lock)  # until this process ends, however it does
+    return str(path)
+
+
+ROOM_LOCKS = []
+
+
+def sweep_cluster_rooms():
+    """Removes what runs that were killed have left in memory.  A PostgreSQL that still runs there ends within a minute: it looks for its files."""
+    for path in MEMORY.glob('stampd-cluster-*') if MEMORY.is_dir() else []:
+        with contextlib.suppress(OSError), open(path / 'owner') as lock:
+            if path.stat().st_uid == os.geteuid():
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def free_memory():
+    """For files in memory: in their file system, on the machine, and in the group of processes that a container is; 0 where there are none."""
+    def numbers(path, pattern):
+        try:
+            return [int(number) for number in re.findall(pattern, Path(path).read_text(), re.M)]
+        except OSError:
+            return []
+    if not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK):
+        return 0
+    free = [shutil.disk_usage(MEMORY).free, *(1024 * number for number in numbers('/proc/meminfo', r'^MemAvailable: *(\d+)'))]
+    for limit, used, names in (('memory.max', 'memory.stat', 'anon|shmem'),
+                               ('memory/memory.limit_in_bytes', 'memory/memory.stat', 'total_rss|total_shmem')):
+        taken = sum(numbers(f'/sys/fs/cgroup/{used}', rf'^(?:{names}) (\d+)$'))
+        free += [number - taken for number in numbers(f'/sys/fs/cgroup/{limit}', r'^(\d+)$')]
+    return max(0, min(free))
+
+
+def cluster_folder(name):
+    """Of the files of the cluster of a stack; '': in the folder of the stack."""
+    room = os.environ.get(CLUSTER_ROOM)
+    is_full = room and MEMORY in Path(room).parents and free_memory() < MEMORY_NEEDED_BY_ONE
+    return Path(room) / name if room and not is_full else ''
 
 
 def empty_cluster():
@@ -241,7 +276,7 @@ class Stack:
         self.postgres = {'fsync': 'off', 'shared_buffers': '64MB', **(postgres or {})}
         self.namespaces = NAMESPACES if namespaces is None else namespaces
         self.beside = beside
-        self.data = Path(os.environ[CLUSTER_ROOM]) / self.path.name if CLUSTER_ROOM in os.environ else ''
+        self.data = cluster_folder(self.path.name)
         self.build = build
         self.port, self.probe_port = free_port(), free_port()
         self.url = f'https://127.0.0.1:{self.port}'

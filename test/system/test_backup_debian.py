@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='PostgreSQL and the to
 
 PAGE = (SOURCE / 'doc/how-to/back-up-and-restore.md').read_text()
 SETUP, RESTORE = re.findall(r'^```sh\n(.*?)^```$', PAGE, re.M | re.S)
-CRON = re.findall(r'^\S+ \S+ \S+ \S+ \S+ +root +(stampctl .*)$', PAGE, re.M)
+CRON = re.findall(r'^\S+ \S+ \S+ \S+ \S+ +root +((?:flock -n \S+ )?stampctl .*)$', PAGE, re.M)
 USER = 'backup'  # each Debian has this user; stampd_backup is made by the page
 
 

@@ -24,16 +24,24 @@ static bool fail(const char *path)
     return false;
 }
 
+/* What is there is not written into: it may be a link to another file, or a pipe. */
+static int make_file(const char *path)
+{
+    if (unlink(path) != 0 && errno != ENOENT)
+        return -1;
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
 struct backup_draft *backup_draft_begin(const char *path, const struct backup_owner *owner)
 {
     struct backup_draft *draft = calloc(1, sizeof *draft);
     if (!draft)
         log_fatal("out of memory backup");
     draft->owner = owner;
+    draft->fd = -1;
     errno = ENAMETOOLONG;
-    draft->fd = snprintf(draft->name, sizeof draft->name, "%s" BACKUP_DRAFT_END, path) < BACKUP_PATH_MOST
-                    ? open(draft->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)
-                    : -1;
+    if (snprintf(draft->name, sizeof draft->name, "%s" BACKUP_DRAFT_END, path) < BACKUP_PATH_MOST)
+        draft->fd = make_file(draft->name);
     if (draft->fd >= 0)
         return draft;
     (void)fail(path);
@@ -80,13 +88,38 @@ void backup_draft_abandon(struct backup_draft *draft)
     free(draft);
 }
 
-bool backup_draft_folder(const char *path, const struct backup_owner *owner)
+/* A link that root or the caller has made leads to another disk, perhaps; others are not followed. */
+static bool is_trusted(const char *path)
 {
+    struct stat status;
+    if (lstat(path, &status) != 0)
+        return false;
+    errno = ELOOP;
+    return !S_ISLNK(status.st_mode) || status.st_uid == 0 || status.st_uid == geteuid();
+}
+
+bool backup_draft_folder(const char *named, const struct backup_owner *owner)
+{
+    char path[BACKUP_PATH_MOST];
+    size_t size = strlen(named);
+    while (size > 1 && named[size - 1] == '/') /* a link would be followed */
+        size--;
+    errno = ENAMETOOLONG;
+    if (snprintf(path, sizeof path, "%.*s", (int)size, named) >= BACKUP_PATH_MOST)
+        return fail(named);
     if (mkdir(path, 0700) != 0)
-        return errno == EEXIST || fail(path);
-    return (chmod(path, owner->folder_mode) == 0 &&
-            (geteuid() != 0 || lchown(path, owner->user, owner->group) == 0)) ||
-           fail(path);
+        return (errno == EEXIST && is_trusted(path)) || fail(path);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool is_made = fd >= 0 && fchmod(fd, owner->folder_mode) == 0 &&
+                   (geteuid() != 0 || fchown(fd, owner->user, owner->group) == 0);
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = why;
+    if (!is_made)
+        return fail(path);
+    strrchr(path, '/')[1] = '\0';
+    return backup_draft_sync(path);
 }
 
 bool backup_draft_sync(const char *path)

@@ -1,7 +1,7 @@
 /* backup_draft: a file that appears under its name whole and durable, or not at all.
  *
  * Until then it stands beside it, with .new behind the name.  What an interrupted command leaves of it is
- * written over, or removed with old copies (backup_files.h). */
+ * replaced, or removed with old copies (backup_files.h). */
 #ifndef STAMPD_CONTROL_BACKUP_BACKUP_DRAFT_H
 #define STAMPD_CONTROL_BACKUP_BACKUP_DRAFT_H
 
@@ -30,7 +30,8 @@ MUST_USE bool backup_draft_finish(struct backup_draft *draft, const char *path, 
 /* Ends the draft; nothing appears.  NULL: does nothing. */
 void backup_draft_abandon(struct backup_draft *draft);
 
-/* Makes a folder unless it exists; on failure reports why. */
+/* Makes a folder, durably, unless it exists; refuses a link of another user.  The path has a folder in it.
+ * On failure reports why. */
 MUST_USE bool backup_draft_folder(const char *path, const struct backup_owner *owner);
 /* Makes the names in a folder durable; on failure reports why. */
 MUST_USE bool backup_draft_sync(const char *path);

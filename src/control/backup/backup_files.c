@@ -186,7 +186,8 @@ bool backup_files_save(struct control *control, const struct backup_folder *fold
     struct files_walk walk = {.from = from,
                               .to = arena_printf(control->arena, "%s/files", folder->path),
                               .owner = backup_files_owner(folder)};
-    bool is_done = take_folder(&walk, DATABASES, walk.from, walk.to, NULL);
+    bool is_done =
+        backup_draft_folder(walk.to, &walk.owner) && take_folder(&walk, DATABASES, walk.from, walk.to, NULL);
     *files_r = walk.files;
     return is_done;
 }

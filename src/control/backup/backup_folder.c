@@ -340,6 +340,11 @@ bool backup_folder_note_objects(struct control *control, const struct backup_fol
     return write_object(control, folder, path_of_objects(control, folder), &json);
 }
 
+bool backup_folder_has_objects(struct control *control, const struct backup_folder *folder)
+{
+    return access(path_of_objects(control, folder), F_OK) == 0;
+}
+
 bool backup_folder_read_objects(struct control *control, const struct backup_folder *folder,
                                 int64_t *before_r)
 {

@@ -59,6 +59,8 @@ MUST_USE bool backup_folder_note_objects(struct control *control, const struct b
 /* The same stamp; -1: files of object stores were never copied.  On failure reports why. */
 MUST_USE bool backup_folder_read_objects(struct control *control, const struct backup_folder *folder,
                                          int64_t *before_r);
+/* Were they ever copied? */
+bool backup_folder_has_objects(struct control *control, const struct backup_folder *folder);
 /* Removes a base backup, complete or not; on failure reports why. */
 MUST_USE bool backup_folder_remove(struct control *control, const struct backup_folder *folder,
                                    const char *name);

@@ -23,9 +23,9 @@ static bool fail(const char *path)
     return false;
 }
 
-bool backup_objects_are_used(const struct control *control)
+bool backup_objects_are_used(struct control *control, const struct backup_folder *folder)
 {
-    return *control->settings.object_stores_file;
+    return *control->settings.object_stores_file || backup_folder_has_objects(control, folder);
 }
 
 /* --- names --- */
@@ -148,6 +148,13 @@ static bool report_missing(struct objects_save *save, const struct backup_row *r
     return true;
 }
 
+/* Has a cleaner removed the file while it was read? */
+static bool has_gone(struct objects_save *save, const struct backup_row *row)
+{
+    bool is_there;
+    return backup_rows_check(save->control, row, &is_there) && !is_there;
+}
+
 /* The folders of a copy. */
 static bool make_folders(const struct objects_save *save, const char *part, const struct backup_row *row)
 {
@@ -204,7 +211,7 @@ static bool fetch_file(struct objects_save *save, const struct backup_row *row)
     if (!fetch.is_written)
         return fail(path);
     return fault == FAULT_NFILE ? report_missing(save, row, "missing")
-           : fault              ? false /* reported */
+           : fault              ? has_gone(save, row) /* the fault was reported */
            : state == SEALED_FILE_UNKNOWN
                ? report_missing(save, row, "it is under a data key that is not there")
                : report_missing(save, row,

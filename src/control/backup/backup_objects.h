@@ -9,8 +9,9 @@
 #include "control/backup/backup_files.h"
 #include "control/backup/backup_rows.h"
 
-/* Do the settings name object stores? */
-bool backup_objects_are_used(const struct control *control);
+/* Do the settings name object stores, or did they at a former run?  Then files may still be there, whatever
+ * the settings of this run are. */
+bool backup_objects_are_used(struct control *control, const struct backup_folder *folder);
 
 struct backup_objects {
     struct backup_files files; /* copied now */

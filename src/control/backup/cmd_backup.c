@@ -135,9 +135,10 @@ static bool save_files(struct control *control, const struct backup_folder *fold
     if (!backup_folder_lock(control, folder, BACKUP_LOCK_FILES, true) ||
         !backup_files_save(control, folder, control->settings.blob_directory, &files))
         return false;
-    if (backup_objects_are_used(control) && is_without)
+    bool is_used = backup_objects_are_used(control, folder);
+    if (is_used && is_without)
         objects_r->missing = -1;
-    else if (backup_objects_are_used(control) && !backup_objects_save(control, folder, objects_r))
+    else if (is_used && !backup_objects_save(control, folder, objects_r))
         return false;
     objects_r->files.count += files.count;
     objects_r->files.bytes += files.bytes;

@@ -251,7 +251,7 @@ static void check_rows(struct backup_check *check)
 
 static void check_files(struct backup_check *check)
 {
-    bool is_used = backup_objects_are_used(check->control);
+    bool is_used = backup_objects_are_used(check->control, &check->folder);
     const struct backup_base *newest = check->count ? &check->bases[check->count - 1] : NULL;
     bool is_without = is_used && newest && newest->missing < 0;
     if (is_without)

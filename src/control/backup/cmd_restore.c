@@ -236,11 +236,12 @@ static bool finish(struct restore *restore)
 
 static void print_end(struct restore *restore, const struct backup_files *files)
 {
-    bool has_objects = backup_objects_are_used(restore->control) && restore->base->missing >= 0;
+    bool is_used = backup_objects_are_used(restore->control, &restore->folder),
+         has_objects = is_used && restore->base->missing >= 0;
     printf("%s: the cluster as it was at %s, from base backup %s; %lld files to %s.\n", restore->to,
            restore->time_us ? restore->time : "the end of the log", restore->base->name,
            (long long)files->count, restore->files);
-    if (backup_objects_are_used(restore->control) && !has_objects)
+    if (is_used && !has_objects)
         printf("The base backup was taken without the files of object stores: these must have them.\n");
     if (restore->base->missing > 0)
         printf("%lld files of attachments had no copy.\n", (long long)restore->base->missing);

@@ -12,6 +12,12 @@
 
 enum { TIMEOUT_S = 60 };
 
+struct open_store {
+    struct object_store *store;
+    char *name;
+    struct open_store *next;
+};
+
 struct stored_files {
     struct control *control;
     const char *database;
@@ -19,8 +25,8 @@ struct stored_files {
     struct sealed_file_keys keys; /* none: files are in clear */
     struct pg *pg;                /* of `control`; NULL: not connected yet */
     struct arena *arena;          /* of a file */
-    struct object_store *store;
-    char *store_name; /* of the store that is open; NULL: none */
+    struct open_store *stores;    /* all that were used: files of several may come in turn */
+    struct object_store *store;   /* the one of these that was used last */
 };
 
 struct stored_object {
@@ -56,9 +62,12 @@ bool stored_files_connect(struct stored_files *files)
 void stored_files_close(struct stored_files *files)
 {
     blob_store_close(files->blobs);
-    if (files->store)
-        object_store_close(files->store);
-    free(files->store_name);
+    for (struct open_store *next, *open = files->stores; open; open = next) {
+        next = open->next;
+        object_store_close(open->store);
+        free(open->name);
+        free(open);
+    }
     arena_destroy(files->arena);
     free(files);
 }
@@ -77,19 +86,22 @@ struct blob_store *stored_files_directory(const struct stored_files *files)
 
 static bool open_store(struct stored_files *files, const char *name)
 {
-    if (files->store_name && strcmp(files->store_name, name) == 0)
-        return true;
+    for (const struct open_store *open = files->stores; open; open = open->next)
+        if (strcmp(open->name, name) == 0) {
+            files->store = open->store;
+            return true;
+        }
     struct object_store_place *place = ARENA_NEW(files->control->arena, struct object_store_place);
     if (!files_place_find(files->control, name, place))
         return false;
-    if (files->store)
-        object_store_close(files->store);
-    free(files->store_name);
-    place->timeout_s = TIMEOUT_S;
-    files->store = object_store_open(place);
-    files->store_name = strdup(name);
-    if (!files->store_name)
+    struct open_store *open = calloc(1, sizeof *open);
+    char *copy = strdup(name);
+    if (!open || !copy)
         log_fatal("out of memory stored files");
+    place->timeout_s = TIMEOUT_S;
+    *open = (struct open_store){object_store_open(place), copy, files->stores};
+    files->stores = open;
+    files->store = open->store;
     return true;
 }
 

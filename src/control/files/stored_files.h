@@ -41,7 +41,7 @@ MUST_USE enum fault stored_files_read_bytes(struct stored_files *files, const st
 MUST_USE enum fault stored_files_read_header(struct stored_files *files, const struct blob_digest *name,
                                              unsigned char header_r[SEALED_FILE_HEADER]);
 
-/* The object store of this name, for a caller who looks at single objects; valid until another one is used.
+/* The object store of this name, for a caller who looks at single objects; valid until the end of `files`.
  * NULL: the settings do not name it; reported. */
 struct object_store *stored_files_store(struct stored_files *files, const char *name);
 
