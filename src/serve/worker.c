@@ -334,7 +334,11 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
                           .outlet = &worker->streaming.outlet};
     pulse_count(&worker->pulse->requests, 1);
     atomic_store(&worker->pulse->limit_ms, 0);
-    if (!request_read(worker->settings, worker->arena, &source, &worker->input, &request, &reply)) {
+    enum fault refusal =
+        request_read(worker->settings, worker->arena, &source, &worker->input, &request, &reply);
+    if (refusal && !may_begin) /* a refusal would say that nothing was done */
+        answer_lost(worker, fcgi, &request, &reply);
+    if (!refusal) {
         log_set_request_id(request.call.request_id);
         request.call.is_visitor = is_visitor(worker, fcgi);
         worker->streaming.outlet.is_head = request.form.is_head;

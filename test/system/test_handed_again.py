@@ -107,6 +107,22 @@ def test_who_waits_behind_an_endless_loop_is_served(stack, how):
     assert any(wait_behind_a_loop(stack, how) for _ in range(5)), 'some did wait in a kept connection'
 
 
+def test_what_was_done_is_not_refused_when_it_is_handed_again(stack):
+    """It was admitted then; a refusal now would say that nothing was done."""
+    conf, = (item['j'] for item in stack.get('z', ('Namespace', 'demo'), admin=True)['items'] if item['c'] == 'Conf')
+    stack.put('demo', {'c': 'Trial', 'id': 'after', 'delete': True}, admin=True)  # so that writing it is a change
+    loops = lines_of(stack, 'trial loops')
+    looping = Sender(stack, 'POST', f'{stack.url}/demo/op/LoopAfter', json={})
+    try:
+        wait_until(lambda: lines_of(stack, 'trial loops') > loops, what='the loop')
+        stack.psql('z', 'select delete_document(%s, %s)', ('Namespace', 'demo'))
+        expect_lost(looping.wait(), 'XTIME', 504, is_unchanged=False)
+        assert stack.request('POST', '/demo/op/Count', json={}).json()['code'] == 'NNAMESPACE'
+    finally:
+        stack.psql('z', 'select put_item(%s, %s, %s, %s, %s)', ('Namespace', 'demo', 'Conf', '', json.dumps(conf)))
+        wait_until(lambda: stack.request('POST', '/demo/op/Started', json={}).status_code == 200, what='the namespace')
+
+
 def test_what_was_begun_is_lost_and_not_done_again(stack):
     """The worker is killed when it has done it, before it answers."""
     before = lines_of(stack, 'it is not done again')
