@@ -336,8 +336,6 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     atomic_store(&worker->pulse->limit_ms, 0);
     enum fault refusal =
         request_read(worker->settings, worker->arena, &source, &worker->input, &request, &reply);
-    if (refusal && !may_begin) /* a refusal would say that nothing was done */
-        answer_lost(worker, fcgi, &request, &reply);
     if (!refusal) {
         log_set_request_id(request.call.request_id);
         request.call.is_visitor = is_visitor(worker, fcgi);
@@ -349,11 +347,11 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
                    request.call.route == CALL_UPLOAD) { /* a large file takes long to become durable */
             atomic_store(&worker->pulse->limit_ms, worker->settings->limit_task_s * 1000);
         }
-        if (may_begin)
-            run_call(worker, &request, &reply);
-        else
-            answer_lost(worker, fcgi, &request, &reply);
     }
+    if (!may_begin) /* also in place of a refusal, which would say that nothing was done */
+        answer_lost(worker, fcgi, &request, &reply);
+    else if (!refusal)
+        run_call(worker, &request, &reply);
     if (reply.fault && reply.fault != FAULT_ELSEWHERE) {
         pulse_count(&worker->pulse->faults, 1);
         refusals_count(heritage->segment, reply.fault, reply.argument_count ? reply.arguments[0] : NULL);
