@@ -66,7 +66,7 @@ class Places:
         """All files are there, and nowhere else."""
         self.age()
         contents = {digest for digest, in self.stack.psql('lab', "select encode(digest, 'hex') from blob")}  # those of former tests, too
-        objects = {who: {key.split('/')[-1].split('-')[0] for key in service.objects} for who, service in (('own', self.own), ('other', self.other))}
+        objects = {who: {key.split('/')[-1].split('-')[0] for key in list(service.objects)} for who, service in (('own', self.own), ('other', self.other))}
         return (self.is_in(name or None) and not self.stack.psql('lab', 'select 1 from blob_left')
                 and all(objects[who] == (contents if who == name else set()) for who in objects)
                 and all(bool(self.local(content)) == (not name) for content in self.contents.values()))

@@ -108,7 +108,7 @@ def test_objects_end_with_their_namespace(places):
     stack.put('short', {'c': 'Note', 'id': 'n', 'items': [{'c': 'Main', 'j': {}}]})
     store(stack, 'Note/n/file/f', b'of short', ns='short')
     stack.admin('files', 'place', 'short', 'own')
-    wait_until(lambda: any(name.startswith('stampd_short/') for name in places.own.objects), PATIENCE_S, 'it is sent')
+    wait_until(lambda: any(name.startswith('stampd_short/') for name in list(places.own.objects)), PATIENCE_S, 'it is sent')
     wait_until(lambda: stack.psql('short', 'select 1 from blob where store is not null'), PATIENCE_S, 'it is noted')
     stack.admin('ns', 'drop', 'short', '--yes')
     assert not any(name.startswith('stampd_short/') for name in places.own.objects)
