@@ -212,7 +212,7 @@ def keys_of_rows(stack):
 
 
 def copies(stack):
-    return {name: content for name, content in stack.service.objects.items() if '-' not in name.rpartition('/')[2]}
+    return {name: content for name, content in list(stack.service.objects.items()) if '-' not in name.rpartition('/')[2]}
 
 
 def test_copies_are_as_the_files_are_stored(vault):
@@ -221,7 +221,7 @@ def test_copies_are_as_the_files_are_stored(vault):
     out = vault.admin('files', 'copy', 'vault', 'own').out
     made = copies(vault)
     assert out.startswith(f'vault: {len(BODIES)} files copied') and len(made) == len(BODIES)
-    stored = {content for name, content in vault.service.objects.items() if name not in made}
+    stored = {content for name, content in list(vault.service.objects.items()) if name not in made}
     assert set(made.values()) <= stored and PLANTED not in b''.join(made.values())
     assert not {hashlib.sha256(body).hexdigest() for body in BODIES.values()} & {name.rpartition('/')[2] for name in made}
     assert f'0 files copied, 0 bytes; {len(BODIES)} already there' in vault.admin('files', 'copy', 'vault', 'own').out
@@ -297,7 +297,7 @@ def test_a_damaged_object_stays_and_a_copy_follows_the_key(vault):
     vault.admin('files', 'copy', 'vault', 'own')
     former = copies(vault)
     vault.admin('ns', 'keys', 'vault', '--new')
-    names = [name for name in vault.service.objects if name not in former]
+    names = [name for name in list(vault.service.objects) if name not in former]
     name = max(names, key=lambda each: len(vault.service.objects[each]))
     content = vault.service.objects[name]
     vault.service.objects[name] = content[:-1] + bytes([content[-1] ^ 1])
