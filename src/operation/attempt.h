@@ -66,6 +66,11 @@ struct attempt_commit {
 /* Returns the fault of the last try as attempt_answer, or what settle has made of it. */
 enum fault attempt_run(struct attempt_commit *commit);
 
+/* Outside its commit the operation is about to change something that another try, or another worker, must not
+ * change again: the request stays here (store_set_visitor), and if its worker ends, its answer is not that
+ * nothing was changed. */
+void attempt_note_change(const struct attempt *attempt);
+
 /* The fault for the caller when `fault` is not tried again: the only place where a conflict becomes an
  * answer. */
 enum fault attempt_answer(enum fault fault);

@@ -237,6 +237,8 @@ static enum fault run_all(struct record_work *work, const struct record_request 
 {
     struct builder *body = work->attempt->reply->body;
     enum fault fault = FAULT_NONE;
+    if (!record_is_look(work->attempt->call))
+        attempt_note_change(work->attempt);
     builder_add_text(body, "{\"results\":[");
     for (size_t i = 0; i < count && !fault; i++) {
         if (i)
