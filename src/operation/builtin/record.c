@@ -301,6 +301,7 @@ static enum fault record_work(struct attempt *attempt)
     struct bytes *kept = ARENA_ARRAY(attempt->call->arena, struct bytes, 1);
     *kept = keep_text(&work, (struct bytes){body->data + start, body->size - start});
     attempt->kept = kept;
+    attempt->has_acted = !record_is_look(attempt->call);
     return FAULT_NONE;
 }
 
