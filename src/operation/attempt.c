@@ -3,7 +3,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "segment/metrics.h"
 #include "edge/crypto.h"
+#include "store/store.h"
 #include "store/store_commit.h"
 #include "operation/configuration_check.h"
 #include "operation/judge.h"
@@ -27,6 +29,13 @@ static void pause_before(int try)
 enum fault attempt_answer(enum fault fault)
 {
     return fault == FAULT_STALE ? FAULT_CONTENTION : fault == FAULT_FENCED ? FAULT_ACLAIM : fault;
+}
+
+void attempt_note_change(const struct attempt *attempt)
+{
+    struct segment *segment = attempt->worker_context->segment;
+    atomic_store(&metrics_pulse(segment, segment_index(segment))->may_have_changed, 1);
+    store_clear_visitor(documents_store(attempt->worker_context->documents));
 }
 
 /* The names in a refusal of the database become the arguments of the fault. */

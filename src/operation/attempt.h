@@ -33,6 +33,8 @@ struct attempt {
     const struct filtered_base *filtered_bases; /* of this try: operation/judge.c */
     struct document_name *written; /* of this try, as far as matches are judged: operation/matches.h */
     size_t written_count;
+    bool has_acted; /* outside the commit, and as a whole: its request was done, whatever becomes of the rest
+                     */
     int64_t retry_after_s;    /* a failed task is not retried sooner; 0: as in the settings */
     void *kept;               /* what work keeps for the next try, in the arena; NULL at the first */
     struct task_fence *fence; /* the task that the commit ends; NULL: a request */
@@ -65,6 +67,11 @@ struct attempt_commit {
 
 /* Returns the fault of the last try as attempt_answer, or what settle has made of it. */
 enum fault attempt_run(struct attempt_commit *commit);
+
+/* Outside its commit the operation is about to change something that another try, or another worker, must not
+ * change again: the request stays here (store_set_visitor), and if its worker ends, its answer is not that
+ * nothing was changed. */
+void attempt_note_change(const struct attempt *attempt);
 
 /* The fault for the caller when `fault` is not tried again: the only place where a conflict becomes an
  * answer. */

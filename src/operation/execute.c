@@ -194,6 +194,8 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
     if (call->level < LEVEL_EVERYTHING)
         store_set_reader(documents_store(worker_context->documents), call->client);
     fault = run_cycle(&attempt, operation);
+    if (fault && attempt.has_acted && reply->phase < PHASE_AFTERWORK)
+        reply_enter(reply, PHASE_AFTERWORK);
     explain_reading(worker_context, call, reply, fault);
     store_clear_reader(documents_store(worker_context->documents));
     return fault;

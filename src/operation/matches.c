@@ -115,6 +115,7 @@ enum fault matches_write(struct attempt *attempt, struct builder *body)
         builder_add_text(body, "null");
         return FAULT_NONE;
     }
+    reply_enter(attempt->reply, PHASE_SYNC); /* the commit has happened: a fault must not deny it */
     bool *may = is_judged(attempt) ? ARENA_ARRAY(attempt->call->arena, bool, match->count) : NULL;
     enum fault fault = may ? judge_definitions(attempt, match, may) : FAULT_NONE;
     if (fault)

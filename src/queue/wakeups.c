@@ -5,84 +5,43 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "edge/local_socket.h"
 
-enum { WAKEUP_MAX = 4096, QUEUE_BYTES = 1 << 20 };
+enum { WAKEUP_MAX = 4096, QUEUE_BYTES = 1 << 20, PATH_BYTES = sizeof((struct sockaddr_un){0}).sun_path };
 
 struct wakeups {
     int fd;
-    struct sockaddr_un address;
+    char path[PATH_BYTES];
     char text[WAKEUP_MAX];
 };
-
-static bool has_owner(const struct sockaddr_un *address)
-{
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool is_taken = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) == 0;
-    if (fd >= 0)
-        close(fd);
-    return is_taken;
-}
-
-static bool clear_path(const struct sockaddr_un *address, char *problem, size_t problem_size)
-{
-    struct stat status;
-    if (lstat(address->sun_path, &status))
-        return true;
-    if (!S_ISSOCK(status.st_mode))
-        snprintf(problem, problem_size, "%s: exists and is no socket", address->sun_path);
-    else if (has_owner(address))
-        snprintf(problem, problem_size, "%s: another manager listens there", address->sun_path);
-    else if (unlink(address->sun_path) && errno != ENOENT)
-        snprintf(problem, problem_size, "%s: %m", address->sun_path);
-    else
-        return true;
-    return false;
-}
-
-/* Workers of the same user or group may write.  A sender can at most cause a scan. */
-static bool bind_path(int fd, const struct sockaddr_un *address)
-{
-    mode_t before = umask(0117);
-    int rc = bind(fd, (const struct sockaddr *)address, sizeof *address);
-    umask(before);
-    return rc == 0;
-}
 
 struct wakeups *wakeups_open(const char *path, char *problem, size_t problem_size)
 {
     struct wakeups *wakeups = calloc(1, sizeof *wakeups);
     int bytes = QUEUE_BYTES;
+    /* Workers of the same user or group may write.  A sender can at most cause a scan. */
+    const struct local_socket_options options = {
+        .type = SOCK_DGRAM, .mode = 0660, .group = LOCAL_SOCKET_NO_GROUP};
     if (!wakeups)
         log_fatal("out of memory");
-    wakeups->address.sun_family = AF_UNIX;
-    assert(strlen(path) < sizeof wakeups->address.sun_path);
-    memcpy(wakeups->address.sun_path, path, strlen(path) + 1);
-    wakeups->fd = -1;
-    if (clear_path(&wakeups->address, problem, problem_size)) {
-        wakeups->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (wakeups->fd >= 0 && bind_path(wakeups->fd, &wakeups->address)) {
-            (void)setsockopt(wakeups->fd, SOL_SOCKET, SO_RCVBUF, &bytes,
-                             sizeof bytes); /* the larger the better */
-            return wakeups;
-        }
-        snprintf(problem, problem_size, "%s: cannot listen: %m", path);
+    if (!local_socket_open(path, &options, &wakeups->fd, problem, problem_size)) {
+        free(wakeups);
+        return NULL;
     }
-    if (wakeups->fd >= 0)
-        close(wakeups->fd);
-    free(wakeups);
-    return NULL;
+    snprintf(wakeups->path, sizeof wakeups->path, "%s", path);
+    (void)setsockopt(wakeups->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes); /* the larger the better */
+    return wakeups;
 }
 
 void wakeups_close(struct wakeups *wakeups)
 {
     if (!wakeups)
         return;
-    unlink(wakeups->address.sun_path);
+    unlink(wakeups->path);
     close(wakeups->fd);
     free(wakeups);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "edge/local_socket.h"
 
 enum { FIRST_FD = 3, MESSAGE_BYTES = 160 };
 static const char READY[] = "ready";
@@ -71,13 +72,10 @@ int handover_find(const char *name)
 
 static bool listens_at(int fd, const char *path)
 {
-    struct sockaddr_un address;
-    socklen_t size = sizeof address, flag_size = sizeof(int);
+    socklen_t size = sizeof(int);
     int is_listening = 0;
-    return getsockname(fd, (struct sockaddr *)&address, &size) == 0 && address.sun_family == AF_UNIX &&
-           size > offsetof(struct sockaddr_un, sun_path) &&
-           strncmp(address.sun_path, path, sizeof address.sun_path) == 0 &&
-           getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &flag_size) == 0 && is_listening &&
+    return local_socket_is_bound(fd, path) &&
+           getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) == 0 && is_listening &&
            access(path, F_OK) == 0;
 }
 

@@ -6,37 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/identity.h"
 #include "base/log.h"
 #include "segment/refusals.h"
+#include "edge/local_socket.h"
 
-enum { BATCH = 256, LINE_BYTES = 256, BUFFER_BYTES = 1 << 20 };
+enum { BATCH = 256, LINE_BYTES = 256, BUFFER_BYTES = 1 << 20, PROBLEM_BYTES = 400 };
 
 struct nginx_counts {
     int fd;
 };
-
-/* Under another name first: it is created for its owner only, then opened to the group of nginx. */
-static bool bind_path(int fd, const char *path, int64_t group)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int size = snprintf(address.sun_path, sizeof address.sun_path, "%s.new", path);
-    if (size >= (int)sizeof address.sun_path)
-        return false;
-    (void)unlink(address.sun_path);
-    mode_t before = umask(0177);
-    int rc = bind(fd, (const struct sockaddr *)&address, sizeof address);
-    umask(before);
-    if (rc || (group != IDENTITY_NO_GROUP &&
-               (chown(address.sun_path, (uid_t)-1, (gid_t)group) || chmod(address.sun_path, 0660))))
-        return false;
-    return rename(address.sun_path, path) == 0;
-}
 
 static bool write_path(const struct settings *settings, char path_r[PATH_MAX])
 {
@@ -47,12 +29,16 @@ static bool write_path(const struct settings *settings, char path_r[PATH_MAX])
 struct nginx_counts *nginx_counts_open(const struct settings *settings)
 {
     char path[PATH_MAX];
-    int bytes = BUFFER_BYTES, fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool has_path = write_path(settings, path);
-    if (fd < 0 || !has_path || !bind_path(fd, path, identity_socket_group(settings))) {
-        log_warning("%s: cannot receive what nginx has refused: %m", path);
-        if (fd >= 0)
-            close(fd);
+    char problem[PROBLEM_BYTES] = "run_directory: the path is too long";
+    int64_t group = identity_socket_group(settings);
+    const bool has_group = group != IDENTITY_NO_GROUP;
+    const struct local_socket_options options = {.type = SOCK_DGRAM,
+                                                 .mode = has_group ? 0660 : 0600,
+                                                 .group = has_group ? group : LOCAL_SOCKET_NO_GROUP,
+                                                 .may_replace_living = true};
+    int bytes = BUFFER_BYTES, fd;
+    if (!write_path(settings, path) || !local_socket_open(path, &options, &fd, problem, sizeof problem)) {
+        log_warning("cannot receive what nginx has refused: %s", problem);
         return NULL;
     }
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes); /* the larger the better */

@@ -224,6 +224,8 @@ enum fault store_use(struct store *store, int ns, struct pg **pg_r)
         if (fault)
             return fault;
     }
+    if (ns == store->visitor) /* from now on the request may commit: should the session be lost, it stays */
+        store_clear_visitor(store);
     note_use(store, ns);
     *pg_r = session->pg;
     return FAULT_NONE;

@@ -19,9 +19,11 @@ void store_destroy(struct store *store);
 /* Opens a session for the namespace unless there is one; returns FAULT_XAWAY at once during the backoff
  * after failures. */
 MUST_USE enum fault store_connect(struct store *store, int ns);
-/* For the present request: a session for `ns` is not opened if that would close one used recently;
- * FAULT_ELSEWHERE then.  A commit opens its session before it does anything else. */
+/* For the present request, until it has used a session of `ns`: none is opened if that would close one used
+ * recently; FAULT_ELSEWHERE then, and another worker does the whole request.  A request that has had its
+ * session may have committed, and is never done elsewhere. */
 void store_set_visitor(struct store *store, int ns);
+/* Also for a request that has changed something outside the database. */
 void store_clear_visitor(struct store *store);
 /* For the present request, whose caller is not an administrator: all its searches, lists and pages of
  * collections together take at most limit_read_ms, and no more workers run them than its namespace and its

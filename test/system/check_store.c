@@ -410,6 +410,31 @@ static void the_session_used_least_makes_room(void **state UNUSED)
     scratch.settings.connections = connections;
 }
 
+/* The session is lost, and others, which cannot be closed, are all that the worker may have. */
+static void lose_and_crowd(void)
+{
+    store_close(store, scratch.ns);
+    store->open_count = (int)scratch.settings.connections;
+}
+
+static void a_request_that_has_had_its_session_stays(void **state UNUSED)
+{
+    struct pg *pg;
+    store_close(store, scratch.ns);
+    store_set_visitor(store, scratch.ns);
+    assert_int_equal(store_use(store, scratch.ns, &pg), FAULT_NONE); /* there is room */
+    lose_and_crowd();
+    assert_int_equal(store_connect(store, scratch.ns), FAULT_NONE); /* it may have committed */
+
+    store_set_visitor(store, scratch.ns);
+    lose_and_crowd();
+    assert_int_equal(store_connect(store, scratch.ns), FAULT_ELSEWHERE);
+    assert_int_equal(store_use(store, scratch.ns, &pg), FAULT_ELSEWHERE);
+    store_clear_visitor(store);
+    assert_int_equal(store_use(store, scratch.ns, &pg), FAULT_NONE);
+    store->open_count = 1;
+}
+
 /* --- lists --- */
 
 /* Ids of a page, joined; then "…" when there is more. */
@@ -544,6 +569,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_missing_database_is_not_asked_for_again_at_once, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(the_session_used_least_makes_room, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_request_that_has_had_its_session_stays, open_all, close_all),
         cmocka_unit_test_setup_teardown(lists_go_page_by_page, open_all, close_all),
         cmocka_unit_test_setup_teardown(classes_are_found_by_steps_along_the_index, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_page_reads_a_bounded_number_of_rows, open_all, close_all),

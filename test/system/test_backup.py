@@ -84,7 +84,7 @@ class Backup:
         self.said = stack.admin('backup', 'init', self.path, '--user', USER, '--slot', self.slot)
 
     def run(self, *words, **more):
-        return self.stack.stampctl('backup', 'run', self.path, '--no-sync', *words, **more)
+        return self.stack.admin('backup', 'run', self.path, '--no-sync', *words, **more)
 
     def check(self, *words, **more):
         return self.stack.admin('backup', 'check', self.path, *words, **more)
@@ -386,7 +386,7 @@ def test_old_base_backups_and_what_only_they_need_are_removed(stack, backup, sto
     (backup.path / 'base/20200101T000000Z').mkdir()  # as an interrupted run leaves it
     assert copy[old].read_bytes() == b'old'
     added = put_file(store, b'added')
-    stack.stampctl('backup', 'files', backup.path)
+    stack.admin('backup', 'files', backup.path)
     assert (backup.path / 'files' / added.relative_to(store)).read_bytes() == b'added'
     old.unlink()
     fill_segments(stack, 2)

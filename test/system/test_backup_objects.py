@@ -1,6 +1,5 @@
-"""`stampctl backup` of files that object stores have: copied once and checked, at any time that can be restored; returned to the store after
-a restore; what is missing, altered or away is named, and no backup looks whole that is not."""
-import itertools
+"""`stampctl backup` of files that object stores have: copied once and checked, at any time that can be restored; what is missing, altered or
+away is named, and no backup looks whole that is not."""
 import os
 import pwd
 import shutil
@@ -11,160 +10,14 @@ import threading
 
 import pytest
 
-from object_service import Service
-from stack import BUILD, PATIENCE_S, free_port, give, wait_until
-from test_attachment_http import checked, fetch, send, sha, store
-from test_backup import USER, Backup, beside_cluster, now, text_of, written
-from vault import create, new_site_key
+from backup_places import PIECE, STACK, Kept, all_places, backup, folder, lose, places, reads, writes  # noqa: F401
+from stack import BUILD, PATIENCE_S, free_port, wait_until
+from test_attachment_http import sha, store
+from test_backup import USER, beside_cluster, now, text_of, written
+from vault import create
 
 pytestmark = pytest.mark.plain
 
-# Neither the mover nor the cleaner works: the tests do what these would have done.
-STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open'},
-         'settings': {'limit_blob_bytes': 128 << 20, 'keep_interval_s': 3600, 'object_stores_interval_s': 3600, 'limit_client_connections': 0}}
-PIECE = 8 << 20
-LONG_AGO = 250101000000000
-NUMBERS = itertools.count(1)
-
-
-class Places:
-    """The files of a document, in the directory or in a store."""
-
-    def __init__(self, stack):
-        self.stack, self.own, self.contents = stack, Service(), {}
-        self.path = stack.path / 'etc/stores'
-        self.name_store()
-        stack.set(object_stores_file=self.path, site_key_file=new_site_key(stack))
-        before = set(stack.nginx_workers())
-        os.kill(stack.pid('nginx'), signal.SIGHUP)
-        wait_until(lambda: stack.nginx_workers() and not before & set(stack.nginx_workers()), PATIENCE_S, 'nginx has read its files again')
-        stack.put('lab', {'c': 'Note', 'id': 'n', 'items': [{'c': 'Main', 'j': {}}]})
-        stack.admin('files', 'place', 'lab', 'own')
-
-    def name_store(self, name='own', port=None):
-        self.path.write_text(self.own.section(name).replace(f':{self.own.server_port}', f':{port or self.own.server_port}'))
-        self.path.chmod(0o600)
-        give(self.path)
-
-    def add(self, *contents):
-        """In the directory."""
-        for content in contents:
-            key = f'f{next(NUMBERS)}'
-            store(self.stack, f'Note/n/file/{key}', content)
-            self.contents[key] = content
-
-    def local(self, content):
-        return self.stack.path / 'files/stampd_lab' / sha(content)[:2] / sha(content)
-
-    def name(self, content):
-        """Of the object."""
-        (name,), = self.stack.psql('lab', "select object from blob where digest = decode(%s, 'hex')", (sha(content),))
-        return name
-
-    def move(self, ns='lab'):
-        """All files of the directory, to the store."""
-        for path in list((self.stack.path / f'files/stampd_{ns}').glob('*/*')):
-            if len(path.name) != 64:
-                continue
-            content, name = path.read_bytes(), f'stampd_{ns}/{path.name}-{next(NUMBERS):016}'
-            self.own.objects[name] = content
-            self.stack.psql(ns, "update blob set store = 'own', object = %s, head = %s where digest = decode(%s, 'hex')",
-                            (name, content[:80] if ns == 'vault' else None, path.name))
-            path.unlink()
-
-    def send(self, *contents):
-        self.add(*contents)
-        self.move()
-
-    def bring(self, content):
-        """Back, to the directory."""
-        del self.own.objects[self.name(content)]
-        self.local(content).write_bytes(content)
-        self.local(content).chmod(0o440)
-        shutil.chown(self.local(content), *(getattr(self.local(content).parent.stat(), name) for name in ('st_uid', 'st_gid')))
-        self.stack.psql('lab', "update blob set store = null, object = null where digest = decode(%s, 'hex')", (sha(content),))
-
-    def remove(self, *contents):
-        """The document, the directory and the store have them no longer."""
-        for key in [key for key, content in self.contents.items() if content in contents]:
-            checked(send(self.stack, 'DELETE', f'Note/n/file/{key}'), 200)
-            del self.contents[key]
-        for content in contents:
-            self.own.objects.pop(self.name(content), None)
-            self.local(content).unlink(missing_ok=True)
-            for table in ('blob_claim', 'blob_ref', 'blob'):
-                self.stack.psql('lab', f"delete from {table} where digest = decode(%s, 'hex')", (sha(content),))
-
-    def age(self):
-        """So that none may be on its way."""
-        self.stack.psql('lab', f'update blob set touched = {LONG_AGO}')
-
-    def check(self):
-        for key, content in self.contents.items():
-            assert fetch(self.stack, f'Note/n/file/{key}').content == content
-
-    def forget(self):
-        self.own.always = None
-        self.remove(*set(self.contents.values()))
-        self.own.objects.clear()
-
-
-class Kept(Backup):
-    """A folder for backups of a stack with object stores, whose commands connect as administrator."""
-
-    def run(self, *words, **more):
-        return self.stack.admin('backup', 'run', self.path, '--no-sync', *words, **more)
-
-    def files(self, *words, **more):
-        return self.stack.admin('backup', 'files', self.path, *words, **more)
-
-    def give_back(self, **more):
-        return self.stack.admin('backup', 'return', self.path, **more)
-
-    def copies(self, part='objects', ns='lab'):
-        """The contents of the copies, by name."""
-        return {path.name: path.read_bytes() for path in (self.path / part / f'stampd_{ns}').glob('*/*')}
-
-    def copy(self, content, part='objects', ns='lab'):
-        return self.path / part / f'stampd_{ns}' / sha(content)[:2] / sha(content)
-
-
-@pytest.fixture(scope='module')
-def all_places(stack):
-    places = Places(stack)
-    yield places
-    places.own.stop()
-
-
-@pytest.fixture
-def places(all_places):
-    yield all_places
-    all_places.forget()
-    assert not all_places.own.refused
-
-
-@pytest.fixture
-def folder(places):
-    """One that no process receives the log into."""
-    backup = Kept(places.stack, 'backup')
-    yield backup
-    backup.drop()
-
-
-@pytest.fixture
-def backup(folder):
-    return folder.receive()
-
-
-def reads(service):
-    return [path for command, path in service.requests if command == 'GET']
-
-
-def writes(service):
-    return [path for command, path in service.requests if command in ('PUT', 'POST')]
-
-
-# --- copies ---
 
 def test_each_object_is_copied_once(places, backup):
     contents = [b'', b'small', os.urandom(PIECE + 1)]
@@ -210,6 +63,24 @@ def test_settings_that_name_no_store_any_more_leave_nothing_out(places, folder):
     finally:
         config.write_text(lines)
     assert ' 1 files of' in folder.files().out
+
+
+def test_without_a_setting_files_of_stores_fail_the_backup(places, backup):
+    """Nor was any copied before: only the table of files knows of them."""
+    places.send(b'in a store')
+    config = places.stack.config
+    lines = config.read_text()
+    config.write_text(''.join(line for line in lines.splitlines(True) if not line.startswith('object_stores_file')))
+    try:
+        for words in (backup.files, backup.run):
+            said = words(status=1)
+            assert 'lab: the object store own has files, and the setting object_stores_file is empty' in said.error
+            assert '--without-objects' in said.error and not backup.bases() and not backup.copies('files')
+        backup.files('--without-objects')
+        places.remove(b'in a store')
+        backup.files()
+    finally:
+        config.write_text(lines)
 
 
 def test_files_of_two_stores_in_turn_are_read_over_one_connection_each(places, folder):
@@ -264,93 +135,6 @@ def test_files_are_left_out_on_request_and_that_is_named(places, backup):
 
 
 # --- back ---
-
-def lose(places, *contents):
-    """The store has the objects no longer.  What it had."""
-    return {name: places.own.objects.pop(name) for name in map(places.name, contents)}
-
-
-def test_lost_objects_are_returned_under_their_names(places, folder):
-    contents = [b'', b'small', os.urandom(2 * PIECE + 1), b'stays']
-    places.send(*contents)
-    folder.files()
-    lost = lose(places, *contents[:-1])
-    before = dict(places.own.objects)
-    assert send(places.stack, 'GET', f'Note/n/file/sha/{sha(b"small")}').status_code == 503
-    said = folder.give_back().out
-    assert ' 3 files of' in said and '; 1 were there' in said
-    assert places.own.objects == {**before, **lost} and not places.own.uploads
-    places.check()
-    asked = len(writes(places.own))
-    assert ' 0 files of' in folder.give_back().out and len(writes(places.own)) == asked
-
-
-def test_a_new_bucket_is_filled(places, folder):
-    """The section of the store names another one, as after the loss of the first, or on a host where a restore is tried."""
-    places.send(*(f'filled {number}'.encode() for number in range(3)))
-    folder.files()
-    new, old = Service(), places.own
-    try:
-        places.own = new
-        places.name_store()
-        before = dict(old.objects)
-        assert ' 3 files of' in folder.give_back().out
-        assert new.objects == before == old.objects and not new.refused
-    finally:
-        places.own = old
-        places.name_store()
-        new.stop()
-
-
-def test_files_of_the_directory_are_returned_too(places, folder):
-    """At the time of the restore they were there, when they were copied a store had them."""
-    places.send(b'comes back')
-    folder.files()
-    places.bring(b'comes back')
-    path = places.local(b'comes back')
-    before = path.stat()
-    path.unlink()
-    assert ' 1 files of' in folder.give_back().out
-    after = path.stat()
-    assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid) and after.st_mode & 0o777 == 0o440
-    places.check()
-
-
-def test_what_cannot_be_returned_is_named(places, folder):
-    places.send(b'whole', b'altered', b'absent')
-    folder.files()
-    lose(places, b'whole', b'altered', b'absent')
-    folder.copy(b'altered').write_bytes(b'Altered')
-    folder.copy(b'absent').unlink()
-    said = folder.give_back(status=1)
-    for content in (b'altered', b'absent'):
-        assert f'{sha(content)}: missing in the object store own, and the backup has no sound copy' in said.error
-    assert ' 1 files of' in said.out and '2 are missing' in said.out
-    assert list(places.own.objects.values()) == [b'whole'], 'nothing that is wrong was written'
-    folder.copy(b'altered').write_bytes(b'altered')
-    folder.copy(b'absent').write_bytes(b'absent')
-    folder.give_back()
-    places.check()
-
-
-@pytest.mark.parametrize('trouble, words', [
-    (lambda handler: handler.connection.shutdown(socket.SHUT_RDWR) or True, 'no answer'),
-    (lambda handler: handler.command == 'PUT' and handler.refuse(403, 'AccessDenied'), 'AccessDenied'),
-    (lambda handler: handler.command == 'PUT' and handler.answer(200, ETag='"1"'), 'does not have what was written'),
-], ids=['away', 'refuses', 'forgets'])
-def test_a_store_that_takes_nothing_back_is_named(places, backup, trouble, words):
-    places.send(b'lost')
-    backup.files()
-    lose(places, b'lost')
-    places.own.always = trouble
-    said = backup.give_back(status=1)
-    assert words in said.error and 'not finished: run the command again' in said.out
-    places.own.always = None
-    backup.give_back()
-    places.check()
-
-
-# --- what goes wrong with the copies ---
 
 @pytest.mark.parametrize('make, words', [
     (lambda places: setattr(places.own, 'always', lambda handler: handler.connection.shutdown(socket.SHUT_RDWR) or True), 'no answer'),

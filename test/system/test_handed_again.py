@@ -74,7 +74,7 @@ def keep_connections(stack):
 
 def connections_to(stack):
     """Connections to the worker's socket, those that wait in its queue included."""
-    path = str(stack.path / 'run/stampd/worker-0.sock')
+    path = str(stack.path / 'run/stampd/worker-0.new')  # the name under which it was bound
     with open('/proc/net/unix', encoding='ascii', errors='replace') as file:
         return sum(line.split()[-1] == path for line in file) - 1  # its own
 

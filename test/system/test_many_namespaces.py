@@ -1,4 +1,5 @@
 """More namespaces than a worker has database sessions: each stays on few workers, and all are served."""
+import json
 import re
 import threading
 from collections import Counter
@@ -7,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg2
 import pytest
 
+from fastcgi import Connection
 from stack import wait_until
 
 pytestmark = pytest.mark.plain
@@ -103,6 +105,37 @@ def all_crowded(stack, codes):
     for code in codes:
         write(stack, code, 0)
     return len(stack.backends()) >= WORKERS
+
+
+def test_what_has_changed_a_record_is_not_declined(used):
+    """The record is changed before the request needs a session, which its worker has no room for: another worker would change it again."""
+    code = CODES[2]
+    home = homes(used)[code]
+    kept = [other for other in CODES if other != code][:CONNECTIONS + 1]
+    write(used, code, 1)
+
+    def ask(connection, ns, operation, body, **more):
+        connection.send(f'/{ns}/op/{operation}', json.dumps(body).encode(), method='POST', CONTENT_TYPE='application/json', STAMPD_NS=ns,
+                        STAMPD_DATABASE=f'stampd_{ns}', **more)
+        return connection.receive()
+
+    def add():
+        return {'admin': used.key, 'param': {'commands': [{'do': 'add', 'key': 'count', 'by': 1}]}}
+
+    declined = {'plain': 0, 'after a change': 0}
+    with Connection(used.path / f'run/stampd/worker-{(home + 1) % WORKERS}.sock') as worker:
+        assert ask(worker, code, 'record', {'admin': used.key, 'param': {'commands': [{'do': 'set', 'key': 'count', 'value': 0, 'overwrite': True}]}}).status == 200
+        for number in range(8):
+            for other in kept:  # all the sessions that it may have are in use
+                assert ask(worker, other, 'put', {'param': {'docs': [
+                    {'c': 'Note', 'id': 'kept', 'items': [{'c': 'Text', 'j': number}]}]}}).status == 200
+            plain = ask(worker, code, 'list', {'param': {'c': 'Note'}}, STAMPD_HOME=f'{home}/1')
+            declined['plain'] += 'X-Accel-Redirect' in plain.headers
+            answer = ask(worker, code, 'record', {**add(), 'syncs': [{'c': 'Note', 'id': f'new{number}'}]}, STAMPD_HOME=f'{home}/1')
+            declined['after a change'] += 'X-Accel-Redirect' in answer.headers
+        found = ask(worker, code, 'record', {'admin': used.key, 'param': {'commands': [{'do': 'get', 'key': 'count'}]}})
+    assert json.loads(found.body)['out']['results'][0]['value'] == 8
+    assert declined['plain'] and not declined['after a change']
 
 
 def test_what_a_worker_has_cached_needs_no_session(used):

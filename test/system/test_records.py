@@ -2,8 +2,6 @@
 import base64
 import concurrent.futures
 import json
-import os
-import signal
 import time
 
 import pytest
@@ -154,8 +152,7 @@ def test_a_worker_may_be_killed(stack):
     answered, sent = 0, 0
     for number in range(40):
         if number % 8 == 0:
-            worker = stack.worker_pids()[0]
-            os.kill(worker, signal.SIGKILL)
+            stack.kill_worker()
         sent += 1
         response = stack.request('POST', '/lab/op/record', json={'param': {'commands': [{'do': 'add', 'key': 'killed', 'by': 1}]}}, admin=True)
         if response.status_code == 200:

@@ -56,8 +56,8 @@ def process_group(stack):
 
 def kill_all(stack, journal_process=None):
     """Nobody has the memory any more: it is lost."""
+    os.kill(stack.pid(), signal.SIGSTOP)  # it would start others, and wait for those that end: their numbers stay theirs
     pids = process_group(stack)
-    os.kill(pids[0], signal.SIGSTOP)  # it would start others
     for pid in pids[1:] + pids[:1]:
         os.kill(pid, signal.SIGKILL)
     if journal_process:

@@ -1,8 +1,6 @@
 """Records on disk that take ten times the memory: by every way of reading, after a restart, and while processes are killed."""
-import os
 import random
 import shutil
-import signal
 
 import pytest
 
@@ -10,7 +8,7 @@ from journal_world import DATA, GET, LISTEN, OVERWRITE, PERSIST, SET, Client, Jo
 from kit import Kit
 from stack import wait_until
 from test_records import one, run, state
-from test_records_disk import Writer, kill_all, process_group, serves, start
+from test_records_disk import Writer, kill_all, serves, start
 
 pytestmark = pytest.mark.plain
 
@@ -163,7 +161,7 @@ def test_processes_are_killed_meanwhile(stack, journal):
         for _ in range(12):
             counts = [sum(writer.acknowledged.values()) for writer in writers]
             wait_until(lambda: all(sum(writer.acknowledged.values()) > count for writer, count in zip(writers, counts)), seconds=60, what='changes')
-            os.kill(random.choice(process_group(stack)[1:]), signal.SIGKILL)
+            stack.kill_worker()
             if random.randrange(3) == 0:
                 journal.end()
                 journal.begin()

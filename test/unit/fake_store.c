@@ -8,7 +8,6 @@
 #include "model/expiry.h"
 #include "fake_tasks.h"
 #include "segment/segment.h"
-#include "store/store_blobs.h"
 #include "store/store_stream.h"
 #include "store/store_commit.h"
 #include "store/store_copies.h"
@@ -19,7 +18,6 @@
 #include "store/store_schema.h"
 #include "store/store_sealing.h"
 #include "store/store_search.h"
-#include "store/store_sight.h"
 
 enum { ROWS = 128, ANSWERS = 16 };
 
@@ -427,32 +425,6 @@ enum fault store_owners_declare(struct store *store, int ns, struct arena *arena
     return FAULT_NONE;
 }
 
-/* No file is there. */
-enum fault store_blobs_find_reference(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                                      struct bytes class UNUSED, struct bytes id UNUSED,
-                                      const struct blob_digest *digest UNUSED,
-                                      struct blob_reference *reference_r)
-{
-    *reference_r = (struct blob_reference){.key = NO_BYTES};
-    return FAULT_NONE;
-}
-
-enum fault store_blobs_find(struct store *store, int ns, struct arena *arena, struct bytes account,
-                            const struct blob_digest *digests, size_t count, int64_t *sizes_r)
-{
-    (void)store, (void)ns, (void)arena, (void)account, (void)digests;
-    for (size_t i = 0; i < count; i++)
-        sizes_r[i] = -1;
-    return FAULT_NONE;
-}
-
-enum fault store_blobs_find_object(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                                   const struct blob_digest *digest UNUSED, struct blob_object *object_r)
-{
-    *object_r = (struct blob_object){.head = NO_BYTES};
-    return FAULT_NONE;
-}
-
 enum fault store_schema_progress(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                                  struct bytes *text_r)
 {
@@ -503,48 +475,6 @@ enum fault store_search_select(struct store *store, int ns, struct arena *arena,
     fake.selected = selection->count ? selection->values[0] : NO_BYTES;
     *rows_r = fake.rows ? bytes_of(fake.rows) : NO_BYTES;
     return fake.select_fault;
-}
-
-enum fault store_sight_declare(struct store *store, int ns, struct arena *arena, int64_t mark,
-                               struct bytes places)
-{
-    (void)store, (void)ns, (void)arena, (void)mark, (void)places;
-    return FAULT_NONE;
-}
-
-/* No rules are followed. */
-enum fault store_sight_changes(struct store *store, int ns, const struct store_sight_query *query,
-                               struct store_sight_changes *changes_r)
-{
-    (void)store, (void)ns, (void)query;
-    *changes_r = (struct store_sight_changes){0};
-    return FAULT_NONE;
-}
-
-enum fault store_sight_since(struct store *store, int ns, const struct store_sight_query *query,
-                             const struct store_sight_changes *changes, const struct bytes *ids, size_t count,
-                             int64_t *since_r)
-{
-    (void)store, (void)ns, (void)query, (void)changes, (void)ids;
-    memset(since_r, 0, count * sizeof *since_r);
-    return FAULT_NONE;
-}
-
-enum fault store_sight_had(struct store *store, int ns, const struct store_sight_query *query,
-                           const struct store_sight_changes *changes, const struct bytes *ids,
-                           const int64_t *versions, size_t count, bool *had_r)
-{
-    (void)store, (void)ns, (void)query, (void)changes, (void)ids, (void)versions;
-    memset(had_r, 0, count * sizeof *had_r);
-    return FAULT_NONE;
-}
-
-enum fault store_sight_written(struct store *store, int ns, const struct store_sight_query *query,
-                               const struct bytes *ids, const struct bytes *hidden, size_t count, bool *are_r)
-{
-    (void)store, (void)ns, (void)query, (void)ids, (void)hidden;
-    memset(are_r, 0, count * sizeof *are_r);
-    return FAULT_NONE;
 }
 
 void store_set_reader(struct store *store, uint64_t client)

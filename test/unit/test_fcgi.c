@@ -1,4 +1,4 @@
-/* fcgi: sockets, kept connections, bodies cut off, clients that go away, the end of listening. */
+/* fcgi: kept connections, bodies cut off, clients that go away, the end of listening. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +14,6 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -98,47 +96,6 @@ static bool is_closed(int fd)
 {
     char byte;
     return recv(fd, &byte, 1, 0) <= 0;
-}
-
-/* --- the socket --- */
-
-static void socket_is_made_and_a_stale_one_replaced(void **state UNUSED)
-{
-    char problem[256] = "";
-    int listener, second;
-    struct stat status;
-    assert_true(fcgi_listen(path, getegid(), &listener, problem, sizeof problem));
-    assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_mode & 0777, 0660);
-    assert_true(fcntl(listener, F_GETFL) & O_NONBLOCK);
-    assert_true(fcntl(listener, F_GETFD) & FD_CLOEXEC);
-
-    assert_false(fcgi_listen(path, FCGI_NO_GROUP, &second, problem, sizeof problem));
-    assert_non_null(strstr(problem, "living process"));
-
-    close(listener); /* its path stays */
-    assert_true(fcgi_listen(path, FCGI_NO_GROUP, &second, problem, sizeof problem));
-    assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_mode & 0777, 0600);
-    close(second);
-    unlink(path);
-}
-
-static void socket_never_replaces_what_is_no_socket(void **state UNUSED)
-{
-    char problem[256] = "", long_path[200];
-    int listener, file = open(path, O_CREAT | O_WRONLY, 0600);
-    assert_true(file >= 0);
-    assert_false(fcgi_listen(path, FCGI_NO_GROUP, &listener, problem, sizeof problem));
-    assert_non_null(strstr(problem, "no socket"));
-    assert_int_equal(access(path, F_OK), 0);
-    close(file);
-    unlink(path);
-
-    memset(long_path, 'x', sizeof long_path);
-    long_path[sizeof long_path - 1] = '\0';
-    assert_false(fcgi_listen(long_path, FCGI_NO_GROUP, &listener, problem, sizeof problem));
-    assert_non_null(strstr(problem, "107 bytes"));
 }
 
 /* --- requests --- */
@@ -535,8 +492,6 @@ static void wake_descriptor_ends_a_wait(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(socket_is_made_and_a_stale_one_replaced),
-        cmocka_unit_test(socket_never_replaces_what_is_no_socket),
         cmocka_unit_test(request_brings_parameters_and_body),
         cmocka_unit_test(purge_connections_are_served_in_any_order),
         cmocka_unit_test(connection_is_closed_when_it_is_not_to_be_kept),

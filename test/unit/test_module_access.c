@@ -111,6 +111,35 @@ static void after_a_failure_nothing_is_allowed(void **state UNUSED)
     assert_int_equal(run(judge_after_failure, NULL), FAULT_BMODULE);
 }
 
+/* --- after the commit --- */
+
+static enum stampd_outcome change_firm(struct stampd_call *call)
+{
+    stampd_set_json(stampd_fetch(call, "Firm", "a"), "Sta", NULL, stampd_bytes("2", 1));
+    return STAMPD_DONE;
+}
+
+static void lose_schema(void)
+{
+    fake.schema = "{";
+}
+
+/* Which matches the caller may know of is judged after the commit. */
+static void a_fault_after_the_commit_does_not_deny_it(void **state UNUSED)
+{
+    struct matched_definition matched[] = {{.text = BYTES("Firm/size@1"), .version = 261121103000124}};
+    fake.match = (struct match){.is_known = true, .has_own = true, .definitions = matched, .count = 1};
+    fake_change("Firm", "a", 261121103000123, "1");
+    configure("{\"access\":\"rules\"}");
+    fake.before_commit = lose_schema;
+    work = change_firm;
+    assert_int_not_equal(run_call("Grant", NULL, (struct call){.session = BYTES("session-of-a-client")}),
+                         FAULT_NONE);
+    assert_int_equal(fake.commits, 1);
+    assert_true(fake_version("Firm", "a") > 261121103000123);
+    assert_int_equal(reply.phase, PHASE_SYNC);
+}
+
 /* --- rates --- */
 
 static const char *name, *subject, *rate;
@@ -161,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(digests_and_secrets),
         TEST(without_rules_the_access_decides),
+        TEST(a_fault_after_the_commit_does_not_deny_it),
         TEST(after_a_failure_nothing_is_allowed),
         TEST(each_subject_has_its_rate),
         TEST(a_rate_is_well_formed),

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "model/stamp.h"
 #include "fake_store.h"
@@ -16,6 +17,7 @@
 #include "store/store_commit.h"
 #include "model/namespace.h"
 #include "operation/reply.h"
+#include "records/records.h"
 #include "worker_context_world.h"
 
 static char no_key[] = "";
@@ -362,6 +364,48 @@ static void reads_under_constant_writing_end_in_a_snapshot(void **state UNUSED)
     assert_int_equal(fake.snapshots, 1);
 }
 
+static struct call *late;
+
+static void use_up_time(void)
+{
+    late->deadline_ms = 1;
+}
+
+/* A command on a record whose request has used up its time when it has run. */
+static void run_late(const char *param)
+{
+    struct call call = {.operation = BYTES("record"), .param = parse(param), .admin = BYTES("open sesame")};
+    configure("{\"access\":\"open\"}"); /* it is read again, before the work */
+    late = &call;
+    fake.after_load = use_up_time;
+    reply = (struct reply){.body = &body};
+    assert_int_equal(run_in_world(&call), FAULT_XTIME);
+    fake.after_load = NULL;
+}
+
+/* Commands on records have no commit that could undo them. */
+static void a_fault_behind_changed_records_does_not_deny_them(void **state UNUSED)
+{
+    static const char set[] = "{\"commands\":[{\"do\":\"set\",\"key\":\"k\",\"value\":1}]}";
+    static const char get[] = "{\"commands\":[{\"do\":\"get\",\"key\":\"k\"}]}";
+    char problem[256], path[] = "/tmp/test_operation-XXXXXX";
+    close(mkstemp(path));
+    unlink(path);
+    if (!records_open(&segment->records, path, 2 << 20, 100, problem, sizeof problem))
+        fail_msg("%s", problem);
+    unlink(path);
+    run_late(set);
+    assert_int_equal(reply.phase, PHASE_AFTERWORK);
+    run_late(get);
+    assert_int_equal(reply.phase, PHASE_WORK);
+    struct call call = {.operation = BYTES("record"), .param = parse(get), .admin = BYTES("open sesame")};
+    reply = (struct reply){.body = &body};
+    assert_int_equal(run_in_world(&call), FAULT_NONE);
+    assert_non_null(strstr(body.data, "\"value\":1"));
+    records_close(segment->records);
+    segment->records = NULL;
+}
+
 static void ping_tells_time_build_and_state(void **state UNUSED)
 {
     struct call call = {.arena = arena, .route = CALL_PING, .deadline_ms = INT64_MAX};
@@ -406,6 +450,7 @@ int main(void)
         TEST(limits_name_themselves_and_the_value),
         TEST(contention_is_tried_three_times),
         TEST(reads_under_constant_writing_end_in_a_snapshot),
+        TEST(a_fault_behind_changed_records_does_not_deny_them),
         TEST(ping_tells_time_build_and_state),
     };
     return cmocka_run_group_tests_name("operation", tests, NULL, NULL);

@@ -104,9 +104,9 @@ static bool visit_pages(const struct rows_walk *walk, struct backup_row *row)
 }
 
 /* `own` has an arena for the namespace. */
-static bool visit_namespace(const struct rows_walk *walk, struct control *own, const char *code,
-                            const char *database)
+static bool visit_files(const void *context, struct control *own, const char *code, const char *database)
 {
+    const struct rows_walk *walk = context;
     struct data_keys *keys;
     struct backup_row row = {.code = code, .database = database};
     enum fault fault = control_connect(own, database, &row.pg);
@@ -123,27 +123,66 @@ static bool visit_namespace(const struct rows_walk *walk, struct control *own, c
     return is_done;
 }
 
-static bool visit_one(const struct rows_walk *walk, const char *code, const char *database)
+/* A namespace whose database is missing has no files. */
+static bool refuse_stored(const void *context UNUSED, struct control *own, const char *code,
+                          const char *database)
 {
-    struct control own = *walk->control;
+    struct pg *pg;
+    struct pg_result *row;
+    enum fault fault = control_connect(own, database, &pg);
+    if (fault == FAULT_ODATABASE)
+        return true;
+    if (fault || !control_query(own, pg, code,
+                                "select b.store from stampd.blob b where b.store is not null"
+                                " and not b.removing limit 1",
+                                NULL, &row))
+        return false;
+    if (!pg_rows(row))
+        return true;
+    struct bytes store = pg_get_text(row, 0, 0);
+    message_print("%s: the object store %.*s has files, and the setting object_stores_file is empty", code,
+                  (int)store.size, store.data);
+    return false;
+}
+
+/* --- all namespaces --- */
+
+typedef bool visit_namespace(const void *context, struct control *own, const char *code,
+                             const char *database);
+
+static bool visit_one(const struct control *control, visit_namespace *visit, const void *context,
+                      const char *code, const char *database)
+{
+    struct control own = *control;
     own.arena = arena_create("backup namespace");
-    bool is_done = visit_namespace(walk, &own, code, database);
+    bool is_done = visit(context, &own, code, database);
     arena_destroy(own.arena);
     return is_done;
+}
+
+static bool visit_all(struct control *control, visit_namespace *visit, const void *context)
+{
+    struct namespace_conf *confs;
+    size_t count;
+    struct pg *z;
+    if (!ns_registry_open(control, &z) || !ns_registry_read(control, z, &confs, &count) ||
+        !visit_one(control, visit, context, "z", control->settings.z_database))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(confs[i].code, "z") != 0 &&
+            !visit_one(control, visit, context, confs[i].code, confs[i].database))
+            return false;
+    return true;
 }
 
 bool backup_rows_walk(struct control *control, int64_t before,
                       bool (*visit)(void *context, const struct backup_row *row), void *context)
 {
     const struct rows_walk walk = {control, before, visit, context};
-    struct namespace_conf *confs;
-    size_t count;
-    struct pg *z;
-    if (!ns_registry_open(control, &z) || !ns_registry_read(control, z, &confs, &count) ||
-        !visit_one(&walk, "z", control->settings.z_database))
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(confs[i].code, "z") != 0 && !visit_one(&walk, confs[i].code, confs[i].database))
-            return false;
-    return true;
+    return visit_all(control, visit_files, &walk);
+}
+
+bool backup_rows_refuse_stored(struct control *control)
+{
+    return visit_all(control, refuse_stored, NULL);
 }

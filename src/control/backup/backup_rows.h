@@ -29,4 +29,8 @@ MUST_USE bool backup_rows_walk(struct control *control, int64_t before,
 /* Is the file still there, and is not being removed?  On failure reports why. */
 MUST_USE bool backup_rows_check(struct control *control, const struct backup_row *row, bool *is_there_r);
 
+/* True: no table has a file that only an object store has, which a backup without object stores would lack.
+ * False: one has, or a table cannot be read; reported. */
+MUST_USE bool backup_rows_refuse_stored(struct control *control);
+
 #endif

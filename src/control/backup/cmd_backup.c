@@ -145,6 +145,17 @@ static bool save_files(struct control *control, const struct backup_folder *fold
     return true;
 }
 
+/* A backup that lacks files looks whole when no setting names the stores that have them: the tables of files
+ * decide, before anything is copied.  False: reported. */
+static bool may_leave_out(struct control *control, const struct backup_folder *folder, bool is_without)
+{
+    if (is_without || backup_objects_are_used(control, folder) || backup_rows_refuse_stored(control))
+        return true;
+    message_print("%s: nothing was copied; --without-objects leaves out what only object stores have",
+                  folder->path);
+    return false;
+}
+
 /* Of the files that were copied: is none missing?  Reports how many are. */
 static bool is_whole(const struct backup_folder *folder, const struct backup_objects *objects)
 {
@@ -200,7 +211,8 @@ static bool run(struct control *control, const char *path, const struct run_opti
     struct backup_objects objects;
     if (!open_folder(control, path, &folder) ||
         !backup_folder_lock(control, &folder, BACKUP_LOCK_BASE, false) ||
-        !backup_folder_sweep(control, &folder) || !is_same_cluster(control, &folder))
+        !backup_folder_sweep(control, &folder) || !is_same_cluster(control, &folder) ||
+        !may_leave_out(control, &folder, options->is_without))
         return false;
     bool is_taken = take_base(control, &folder, options->is_lazy, &base) &&
                     save_files(control, &folder, options->is_without, &objects);
@@ -274,7 +286,8 @@ static int backup_files(struct control *control, int argc, char **argv)
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!open_folder(control, words[0], &folder) || !save_files(control, &folder, is_without, &objects))
+    if (!open_folder(control, words[0], &folder) || !may_leave_out(control, &folder, is_without) ||
+        !save_files(control, &folder, is_without, &objects))
         return CONTROL_FAILED;
     if (!is_quiet)
         printf("%s: %lld files of %.1f MB%s\n", folder.path, (long long)objects.files.count,

@@ -1,7 +1,8 @@
 /* cmd_backup_return: `stampctl backup return`: after a restore, the tables of files may name objects that
  * were removed since, and files of the directory that were in an object store when they were copied.
  *
- * An object gets the name that the table has: names are used once, so that it replaces none. */
+ * An object gets the name that the table has: names are used once, so that it replaces nothing but an object
+ * that is cut off or, with --verify, altered. */
 #include "control/backup/cmd_backup.h"
 
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "control/backup/backup_objects.h"
 #include "control/message.h"
 #include "control/ns_database.h"
+#include "edge/blob_check.h"
 
 struct returning {
     struct control *control;
@@ -16,7 +18,8 @@ struct returning {
     const char *directory;
     struct backup_owner owner; /* of the directory */
     bool has_owner;
-    struct backup_files files; /* returned now */
+    bool is_thorough, is_altered; /* files that are there are read; this one has other bytes */
+    struct backup_files files;    /* returned now */
     int64_t present, missing;
     const struct backup_row *row;
     struct object_store *store;
@@ -24,7 +27,8 @@ struct returning {
 
 static bool report_missing(struct returning *returning, const struct backup_row *row)
 {
-    message_print("%s: %s: missing %s%s, and the backup has no sound copy", row->code, row->sha,
+    message_print("%s: %s: %s %s%s, and the backup has no sound copy", row->code, row->sha,
+                  returning->is_altered ? "altered" : "missing",
                   row->store ? "in the object store " : "in the directory", row->store ? row->store : "");
     returning->missing++;
     return true;
@@ -34,6 +38,53 @@ static void count(struct returning *returning, const struct backup_row *row)
 {
     returning->files.count++;
     returning->files.bytes += row->size;
+}
+
+/* --- what is there --- */
+
+static bool report_store(const struct returning *returning)
+{
+    message_print("%s: %s: %s", returning->row->store, returning->row->object,
+                  object_store_problem(returning->store));
+    return false;
+}
+
+static bool check_piece(void *context, struct bytes piece)
+{
+    blob_check_add(context, piece);
+    return true;
+}
+
+/* Where the table has it.  False: it could not be read, which was reported. */
+static bool read_present(const struct returning *returning, const struct backup_row *row,
+                         enum sealed_file_state *state_r)
+{
+    enum fault fault = FAULT_NONE;
+    struct blob_check *check = blob_check_begin(&row->keys, &row->digest, row->size);
+    bool is_read =
+        !row->store || object_store_read(returning->store, row->object, row->size, check_piece, check);
+    if (!row->store)
+        fault = blob_store_read(stored_files_directory(row->files), bytes_of(row->database), &row->digest,
+                                check_piece, check);
+    *state_r = blob_check_end(check, NULL);
+    return is_read ? !fault : report_store(returning);
+}
+
+/* Is the file, which has this size, to be kept?  False: it could not be read, which was reported. */
+static bool judge_present(struct returning *returning, const struct backup_row *row, int64_t size,
+                          bool *is_kept_r)
+{
+    returning->is_altered = false;
+    *is_kept_r = size == row->size;
+    if (*is_kept_r && returning->is_thorough) {
+        enum sealed_file_state state;
+        if (!read_present(returning, row, &state))
+            return false;
+        *is_kept_r = state == SEALED_FILE_FINE;
+        returning->is_altered = !*is_kept_r;
+    }
+    returning->present += *is_kept_r;
+    return true;
 }
 
 /* --- to the directory --- */
@@ -69,12 +120,13 @@ static bool put_file(void *context, const char *copy)
 static bool return_file(struct returning *returning, const struct backup_row *row)
 {
     int64_t size;
-    if (blob_store_measure(stored_files_directory(row->files), bytes_of(row->database), &row->digest, &size))
+    bool is_there;
+    if (blob_store_measure(stored_files_directory(row->files), bytes_of(row->database), &row->digest,
+                           &size) ||
+        !judge_present(returning, row, size, &is_there))
         return false;
-    if (size == row->size) {
-        returning->present++;
+    if (is_there)
         return true;
-    }
     if (!returning->has_owner && !backup_files_owner_of(returning->directory, &returning->owner))
         return false;
     returning->has_owner = true;
@@ -102,13 +154,6 @@ static bool send_piece(void *context, struct bytes piece)
     return sending->is_taken;
 }
 
-static bool report_store(const struct returning *returning)
-{
-    message_print("%s: %s: %s", returning->row->store, returning->row->object,
-                  object_store_problem(returning->store));
-    return false;
-}
-
 /* What the store then has is measured: it may lie. */
 static bool put_object(struct returning *returning, const char *copy, bool *is_sound_r)
 {
@@ -133,16 +178,16 @@ static bool put_object(struct returning *returning, const char *copy, bool *is_s
 static bool return_object(struct returning *returning, const struct backup_row *row)
 {
     int64_t size;
-    bool is_sound = false;
+    bool is_sound = false, is_there;
     returning->store = stored_files_store(row->files, row->store);
     if (!returning->store)
         return false;
     if (!object_store_measure(returning->store, row->object, &size))
         return report_store(returning);
-    if (size == row->size) {
-        returning->present++;
+    if (!judge_present(returning, row, size, &is_there))
+        return false;
+    if (is_there)
         return true;
-    }
     const char *copy = backup_objects_find(returning->folder, row);
     if (copy && !put_object(returning, copy, &is_sound))
         return false;
@@ -174,13 +219,14 @@ static bool is_recovered(struct control *control)
     return !pg_get_bool(row, 0, 0);
 }
 
-static bool run(struct control *control, const char *path)
+static bool run(struct control *control, const char *path, bool is_thorough)
 {
     struct backup_folder folder;
     struct returning returning = {
         .control = control,
         .folder = &folder,
         .directory = control->settings.blob_directory,
+        .is_thorough = is_thorough,
     };
     if (!backup_folder_open(control, path, &folder) || !is_recovered(control) ||
         !backup_folder_lock(control, &folder, BACKUP_LOCK_FILES, true))
@@ -203,12 +249,18 @@ int cmd_backup_return(struct control *control, int argc, char **argv)
         1,
         1,
         "Return the files that a restored cluster lacks to their object stores.",
-        "Run it when PostgreSQL has replayed the log, before stampd is started.  Objects that are there "
-        "stay.\n"};
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+        "Run it when PostgreSQL has replayed the log, before stampd is started.  Files that are there and "
+        "have\ntheir size stay; with --verify they are read, and replaced if their bytes are others.\n"};
+    bool is_thorough = false;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        {.name = "verify",
+         .help = "Also read the files that are there, and compare them with their digests.",
+         .flag = &is_thorough},
+        CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    return run(control, words[0]) ? CONTROL_DONE : CONTROL_FAILED;
+    return run(control, words[0], is_thorough) ? CONTROL_DONE : CONTROL_FAILED;
 }

@@ -237,6 +237,8 @@ static enum fault run_all(struct record_work *work, const struct record_request 
 {
     struct builder *body = work->attempt->reply->body;
     enum fault fault = FAULT_NONE;
+    if (!record_is_look(work->attempt->call))
+        attempt_note_change(work->attempt);
     builder_add_text(body, "{\"results\":[");
     for (size_t i = 0; i < count && !fault; i++) {
         if (i)
@@ -299,6 +301,7 @@ static enum fault record_work(struct attempt *attempt)
     struct bytes *kept = ARENA_ARRAY(attempt->call->arena, struct bytes, 1);
     *kept = keep_text(&work, (struct bytes){body->data + start, body->size - start});
     attempt->kept = kept;
+    attempt->has_acted = !record_is_look(attempt->call);
     return FAULT_NONE;
 }
 

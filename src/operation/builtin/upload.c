@@ -224,6 +224,7 @@ static enum fault take(struct attempt *attempt, struct blob_part *part)
     enum fault fault = is_large ? attachment_upload_enter(attempt) : FAULT_NONE;
     if (fault)
         return fault;
+    attempt_note_change(attempt);
     fault = receive(attempt, part);
     if (is_large)
         attachment_upload_leave(attempt);
@@ -265,6 +266,7 @@ static enum fault create(struct attempt *attempt, char id_r[BLOB_PART_ID + 1])
     enum fault fault = write_note(attempt, id_r, &state.note);
     if (fault)
         return fault;
+    attempt_note_change(attempt);
     fault = blob_part_create(store_of(attempt), call->database, id_r, &state, &limits, &limit);
     return fault == FAULT_XBUSY ? refuse_limit(attempt, limit) : fault;
 }
@@ -422,8 +424,10 @@ enum fault upload_drop(struct attempt *attempt)
     if (fault)
         return refuse(attempt, fault);
     fault = check_owner(attempt, blob_part_state(part));
-    if (!fault)
+    if (!fault) {
+        attempt_note_change(attempt);
         fault = blob_part_remove(part);
+    }
     blob_part_close(part);
     if (fault)
         return refuse(attempt, fault);

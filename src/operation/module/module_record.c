@@ -83,6 +83,11 @@ bool module_record_is_open(struct stampd_call *call, bool is_change)
     return true;
 }
 
+static bool is_change(const struct records_command *command)
+{
+    return command->deed != RECORDS_GET || command->lease_ms || command->expires_ms;
+}
+
 /* False: the try has failed. */
 static bool may_run(struct stampd_call *call, const struct records_command *command,
                     const struct stampd_record_options *options)
@@ -169,6 +174,8 @@ static enum stampd_record_state run(struct stampd_call *call, struct records_com
     command->is_persisted = options->persist;
     if (options->persist && !may_persist(call))
         return module_try_fault(call) ? STAMPD_RECORD_FAILED : STAMPD_RECORD_NO_DISK;
+    if (is_change(command))
+        attempt_note_change(attempt);
     size_t quota = (size_t)module_try_settings(call)->limit_namespace_records_mb << 20;
     struct records *records = attempt->worker_context->segment->records;
     enum records_outcome outcome = records_run(records, attempt->call->ns, quota, command, &found);
