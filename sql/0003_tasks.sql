@@ -41,7 +41,8 @@ create table stampd.taskqueue (
   expires    bigint,
   progress   text,
   key        text collate "C",
-  trace      text collate "C"
+  trace      text collate "C",
+  follows    text collate "C"
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 10000);
 comment on table stampd.taskqueue is
@@ -79,6 +80,8 @@ comment on column stampd.taskqueue.expires is 'Stamp at which the claim of an ex
 comment on column stampd.taskqueue.progress is 'What the external worker, or the module at its last checkpoint, says about the progress of the attempt.';
 comment on column stampd.taskqueue.key is 'By which limits of its operation count it; null: none.';
 comment on column stampd.taskqueue.trace is 'The header traceparent of the request that created it, and behind a blank tracestate; null: it had none.';
+comment on column stampd.taskqueue.follows is
+  'With expires: the attempt whose end has claimed it, as taskid, starttime and retry; null: a take has.';
 comment on column stampd.taskqueue.parked is 'Stamp at which it was parked by its last failure, of one that is parked; null: never.';
 comment on column stampd.taskqueue.reported is '1: its failures were reported to the administrators; 0: not since the first, or since it was parked.';
 

@@ -36,8 +36,8 @@ end $$;
 comment on function stampd.task_take_heads(int, bigint, text[]) is
   'Of domains with due tasks in the queue: the tasks whose turn it is; not of all domains when there are many.';
 
-create function stampd.task_take_domain(id text, of_domain text, before bigint, claim bigint, worker text, claimed_until bigint)
-  returns setof stampd.taskqueue
+create function stampd.task_take_domain(id text, of_domain text, before bigint, claim bigint, worker text, claimed_until bigint,
+  ended text) returns setof stampd.taskqueue
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 begin
   -- Two that take several would wait for each other's domains.
@@ -45,16 +45,16 @@ begin
     return;
   end if;
   return query
-    update taskqueue t set starttime = claim, holder = worker, expires = claimed_until, progress = null, exc = null, report = null
+    update taskqueue t set starttime = claim, holder = worker, expires = claimed_until, progress = null, exc = null, report = null, follows = ended
       where t.taskid = id and t.starttime is null and t.startat <= before and task_next(of_domain, before) = id
       returning t.*;
 exception when unique_violation then null; -- another of the domain has just begun
 end $$;
-comment on function stampd.task_take_domain(text, text, bigint, bigint, text, bigint) is
+comment on function stampd.task_take_domain(text, text, bigint, bigint, text, bigint, text) is
   'Claims a task of a domain, if it is still its turn.';
 
-create function stampd.task_take(of_qn int, of_domain text, most int, before bigint, claim bigint, worker text, claimed_until bigint)
-  returns setof stampd.taskqueue
+create function stampd.task_take(of_qn int, of_domain text, most int, before bigint, claim bigint, worker text, claimed_until bigint,
+  ended text default null) returns setof stampd.taskqueue
   language plpgsql volatile set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
 declare
@@ -65,15 +65,15 @@ declare
   given   int := 0;
   added   bigint;
   picked  text[];
-  paused  text[] := task_stopped();
   is_limited constant boolean := exists (select from task_limit);
+  paused  text[] := case when is_limited then task_stopped() else array(select p.what from task_paused p) end;
 begin
   if 'queue ' || of_qn = any (paused) then
     return;
   end if;
   if of_domain is not null then
     return query select c.* from taskqueue t
-      cross join lateral task_take_domain(t.taskid, of_domain, before, claim, worker, claimed_until) c
+      cross join lateral task_take_domain(t.taskid, of_domain, before, claim, worker, claimed_until, ended) c
       where t.taskid = task_next(of_domain, before) and t.qn = of_qn;
     return;
   end if;
@@ -91,7 +91,7 @@ begin
       head := heads[next];
       exit when head.priority > level;
       next := next + 1;
-      return query select c.* from task_take_domain(head.taskid, head.domain, before, claim, worker, claimed_until) c;
+      return query select c.* from task_take_domain(head.taskid, head.domain, before, claim, worker, claimed_until, ended) c;
       get diagnostics added = row_count;
       given := given + added;
     end loop;
@@ -104,7 +104,7 @@ begin
               and t.qn = of_qn and t.priority = level and t.startat <= before and not task_is_paused(paused, t.qn, t.opname, t.key)
             order by t.startat, t.number limit most - given for update skip locked)
         update taskqueue t
-          set starttime = claim, holder = worker, expires = claimed_until, progress = null, exc = null, report = null
+          set starttime = claim, holder = worker, expires = claimed_until, progress = null, exc = null, report = null, follows = ended
           from free where t.ctid = free.place
           returning t.*;
       get diagnostics added = row_count;
@@ -121,7 +121,7 @@ begin
           order by t.startat, t.number limit most - given for update skip locked);
       return query
         update taskqueue t
-          set starttime = claim, holder = worker, expires = claimed_until, progress = null, exc = null, report = null
+          set starttime = claim, holder = worker, expires = claimed_until, progress = null, exc = null, report = null, follows = ended
           from unnest(picked) f(taskid) where t.taskid = f.taskid
           returning t.*;
       get diagnostics added = row_count;
@@ -132,8 +132,18 @@ begin
     exit when given >= most;
   end loop;
 end $$;
-comment on function stampd.task_take(int, text, int, bigint, bigint, text, bigint) is
+comment on function stampd.task_take(int, text, int, bigint, bigint, text, bigint, text) is
   'For workers: claims tasks of a queue, of one domain or of any, that may start at `before` and are not paused, until `claimed_until`.';
+
+create function stampd.task_take_beside(of_qn int, of_domain text, most int, before bigint, claim bigint, worker text, claimed_until bigint,
+  ended text) returns setof stampd.taskqueue
+  language plpgsql volatile as $$
+begin
+  return query select t.* from stampd.task_take(of_qn, of_domain, most, before, claim, worker, claimed_until, ended) t;
+exception when others then null; -- the end of a task does not depend on it
+end $$;
+comment on function stampd.task_take_beside(int, text, int, bigint, bigint, text, bigint, text) is
+  'For workers: the same in the commit that has ended the attempt `ended`; nothing if that is not possible.';
 
 create function stampd.task_upcoming(of_qn int, present bigint) returns bigint
   language plpgsql stable set search_path = stampd, pg_temp
@@ -168,5 +178,6 @@ comment on function stampd.task_upcoming(int, bigint) is
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.task_take_heads(int, bigint, text[]),
-  stampd.task_take_domain(text, text, bigint, bigint, text, bigint),
-  stampd.task_take(int, text, int, bigint, bigint, text, bigint), stampd.task_upcoming(int, bigint) to stampd;
+  stampd.task_take_domain(text, text, bigint, bigint, text, bigint, text),
+  stampd.task_take(int, text, int, bigint, bigint, text, bigint, text),
+  stampd.task_take_beside(int, text, int, bigint, bigint, text, bigint, text), stampd.task_upcoming(int, bigint) to stampd;

@@ -132,21 +132,33 @@ void journal_tasks_destroy(struct journal_tasks *tasks)
     free(tasks);
 }
 
+static const struct json_limits param_limits = {.depth = 64, .tree_depth = 1, .nodes = 1000};
+
+/* How many tasks the answer may have: of NEXT, or of DONE with `take`. */
+static int64_t count_wanted(struct arena *arena, const struct json *param, bool is_next)
+{
+    const struct json *take = json_member(param, "take");
+    struct json_problem problem;
+    struct json *inner = NULL;
+    int64_t count = 0;
+    if (!is_next && (!take || json_read(arena, take->text, &param_limits, &inner, &problem) != FAULT_NONE))
+        return 0;
+    const struct json *n = json_member(is_next ? param : inner, "n");
+    return n && json_is_i64(n, &count) ? count : 0;
+}
+
 /* The word of a refusal; NULL: it may be sent.  Text that is no JSON object could change the body around it.
  */
 static const char *check_param(const struct journal_tasks *tasks, struct bytes text, bool is_next)
 {
-    static const struct json_limits limits = {.depth = 64, .tree_depth = 1, .nodes = 1000};
     const struct journal_tasks_room room = journal_tasks_room(tasks->settings);
     struct json_problem problem;
     struct json *root = NULL;
     struct arena *arena = arena_create("param");
-    int64_t count;
     const char *word = NULL;
-    if (json_read(arena, text, &limits, &root, &problem) != FAULT_NONE || root->kind != JSON_OBJECT)
+    if (json_read(arena, text, &param_limits, &root, &problem) != FAULT_NONE || root->kind != JSON_OBJECT)
         word = "VALUE";
-    else if (is_next && json_member(root, "n") && json_is_i64(json_member(root, "n"), &count) &&
-             count > (int64_t)(room.answer / room.task))
+    else if (count_wanted(arena, root, is_next) > (int64_t)(room.answer / room.task))
         word = "OUT_OF_RANGE";
     arena_destroy(arena);
     return word;

@@ -52,6 +52,9 @@ struct task {
     int64_t latest;       /* no later request for its resource moves it past this; 0: no limit */
 };
 
+struct task_take;
+struct task_taken;
+
 /* An attempt's fence for its task: the commit succeeds only while the row still belongs to this attempt. */
 struct task_fence {
     struct bytes id;
@@ -66,6 +69,8 @@ struct task_fence {
                           external workers, its claim lasts, and it is not periodic; 0: it was read */
     bool is_lost;      /* out: the row no longer belongs to this attempt */
     struct bytes left; /* out, with `queues`: the domain of the task that was ended */
+    const struct task_take *take; /* what the commit claims besides (store/store_take.h); NULL: nothing */
+    struct task_taken *taken;     /* with `take`: out, what it has claimed; set by the caller */
 };
 
 /* A new id, from the system's random source. */

@@ -21,6 +21,7 @@ PART(copy_notes, "copy_done copy_note")
 PART(matches, "subscription_match")
 PART(task_quota, "task_admit")
 PART(new_tasks, "task_make_one task_make_plain task_make task_next")
+PART(task_takes, "task_take_beside")
 PART(old_answers, "idempotency_purge")
 PART(old_spools, "spool_purge")
 /* clang-format on */

@@ -249,11 +249,29 @@ STATEMENT(TASK_RUNNING, "task_running", 0,
 
 /* For external workers (workers.md), claims as above.  $1 queue, $2 domain (null: any), $3 at most, $4 latest
  * start, $5 starttime, $6 holder, $7 end of the claim. */
-STATEMENT(TASK_TAKE, "task_take", 7,
-          "select taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn,"
-          " priority, batch, created, null::text, account, credential, of_client, false, t.trace,"
-          " set_config('synchronous_commit', 'off', true)"
-          " from task_take($1::int, $2, $3::int, $4, $5, $6, $7) t")
+STATEMENT(
+    TASK_TAKE, "task_take", 7,
+    "select taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn,"
+    " priority, batch, created, null::text, account, credential, of_client, false, t.trace, t.starttime,"
+    " t.expires, set_config('synchronous_commit', 'off', true)"
+    " from task_take($1::int, $2, $3::int, $4, $5, $6, $7) t")
+
+/* The same in the commit that ends the attempt $8, and whether claims of the queue have ended. */
+STATEMENT(
+    TASK_TAKE_BESIDE, "task_take_beside", 8,
+    "select taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn,"
+    " priority, batch, created, null::text, account, credential, of_client, false, t.trace, t.starttime,"
+    " t.expires, (select exists (select from taskqueue o where o.expires is not null and o.qn = $1::int"
+    " and o.expires <= $4))"
+    " from task_take_beside($1::int, $2, $3::int, $4, $5, $6, $7, $8) t")
+
+/* What the end of the attempt $1 has claimed, as far as the claims last.  $2 queue, $3 now. */
+STATEMENT(
+    TASK_FOLLOWING, "task_following", 3,
+    "select taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn,"
+    " priority, batch, created, null::text, account, credential, of_client, false, t.trace, t.starttime,"
+    " t.expires from taskqueue t where t.expires is not null and t.qn = $2::int and t.expires > $3"
+    " and t.follows = $1")
 
 /* Whether claims of the queue have ended; when it may have something to take again.  $1 queue, $2 now. */
 STATEMENT(

@@ -2,12 +2,11 @@
 #include "store/store_tasks.h"
 
 #include "store/statements.h"
+#include "store/store_claimed.h"
 #include "store/store_run.h"
 #include "store/store_sealing.h"
-#include "store/store_subscriptions.h"
 #include "store/store_task.h"
 #include "edge/pg_pipeline.h"
-#include "base/log.h"
 #include "model/worker_queues.h"
 
 /* --- claims --- */
@@ -18,90 +17,6 @@ static struct task_claim *find_claim(struct task_claim *claims, size_t count, st
         if (bytes_equal(claims[i].id, id))
             return &claims[i];
     return NULL;
-}
-
-static struct task read_claimed(const struct pg_result *rows, int row, int64_t claim)
-{
-    enum {
-        ID,
-        OPERATION,
-        PARAM,
-        INFO,
-        RESOURCE,
-        DOMAIN,
-        CHECKPOINT,
-        START,
-        ATTEMPT,
-        STEP,
-        QUEUE,
-        PRIORITY,
-        BATCH,
-        CREATED,
-        PERIOD,
-        ACCOUNT,
-        CREDENTIAL,
-        OF_CLIENT,
-        IS_LIMITED,
-        TRACE
-    };
-    return (struct task){
-        .id = pg_get_text(rows, row, ID),
-        .operation = pg_get_text(rows, row, OPERATION),
-        .param = pg_get_text(rows, row, PARAM),
-        .info = pg_get_text(rows, row, INFO),
-        .resource = pg_get_text(rows, row, RESOURCE),
-        .domain = pg_get_text(rows, row, DOMAIN),
-        .checkpoint = pg_get_text(rows, row, CHECKPOINT),
-        .start = pg_get_i64(rows, row, START),
-        .claim = claim,
-        .attempt = pg_get_i64(rows, row, ATTEMPT),
-        .step = pg_get_i64(rows, row, STEP),
-        .queue = (int)pg_get_i64(rows, row, QUEUE),
-        .priority = (int)pg_get_i64(rows, row, PRIORITY),
-        .batch = (int)pg_get_i64(rows, row, BATCH),
-        .created = pg_get_i64(rows, row, CREATED),
-        .period = pg_get_text(rows, row, PERIOD),
-        .account = pg_get_text(rows, row, ACCOUNT),
-        .credential = pg_get_text(rows, row, CREDENTIAL),
-        .is_of_client = pg_get_bool(rows, row, OF_CLIENT),
-        .is_limited = pg_get_bool(rows, row, IS_LIMITED),
-        .trace = pg_get_text(rows, row, TRACE),
-    };
-}
-
-/* A rule cannot have an argument in an encrypted namespace: its task has an empty one, in clear. */
-static bool is_of_rule(const struct task *task)
-{
-    return task->period.data && bytes_equal(task->param, BYTES("{}"));
-}
-
-/* One that the database makes for a session that is to be woken (subscription_wake) names it, in clear. */
-static bool is_of_wake(struct arena *arena, const struct task *task)
-{
-    if (!task->resource.data || !bytes_equal(task->operation, BYTES(PUSH_OPERATION)))
-        return false;
-    const char *param =
-        arena_printf(arena, "{\"session\":\"%.*s\"}", (int)task->resource.size, task->resource.data);
-    return bytes_equal(task->param, bytes_of(param));
-}
-
-/* One that was altered has no argument. */
-static enum fault open_task(struct store *store, int ns, struct arena *arena, struct task *task)
-{
-    enum fault fault =
-        is_of_rule(task) || is_of_wake(arena, task)
-            ? FAULT_NONE
-            : store_sealing_open_text(store, ns, arena, store_task_param_place(arena, task), &task->param);
-    if (!fault)
-        fault = store_sealing_open_text(store, ns, arena, store_task_checkpoint_place(arena, task->id),
-                                        &task->checkpoint);
-    if (!fault && task->step && !task->checkpoint.data && store_sealing_keys(store, ns)->count) {
-        log_often(LOG_LEVEL_ERROR, "", "a task has lost its checkpoint: it was altered");
-        fault = FAULT_BCONTENT;
-    }
-    if (fault == FAULT_BCONTENT)
-        task->param = NO_BYTES;
-    return fault == FAULT_BCONTENT ? FAULT_NONE : fault;
 }
 
 /* A rate allows it at a time; a limit of what runs at once when another task ends. */
@@ -181,8 +96,8 @@ static enum fault claim_free(struct store *store, int ns, struct arena *arena, s
     for (int row = 0; row < pg_rows(claimed); row++) {
         struct task_claim *place = find_claim(claims, count, pg_get_text(claimed, row, 0));
         place->result = CLAIM_DONE;
-        place->task = read_claimed(claimed, row, claim);
-        fault = open_task(store, ns, arena, &place->task);
+        place->task = store_claimed_read(claimed, row, claim);
+        fault = store_claimed_open(store, ns, arena, &place->task);
         if (fault)
             return fault;
     }
@@ -228,77 +143,6 @@ enum fault store_tasks_claim(struct store *store, int ns, struct arena *arena, s
 }
 
 /* --- external workers --- */
-
-static void add_take_params(struct pg_params *params, const struct task_take *take, int64_t now)
-{
-    pg_params_add_i32(params, take->queue);
-    pg_params_add_text(params, take->domain);
-    pg_params_add_i32(params, (int32_t)take->most);
-    pg_params_add_i64(params, now);
-    pg_params_add_i64(params, take->claim);
-    pg_params_add_text(params, take->holder);
-    pg_params_add_i64(params, take->until);
-}
-
-static void add_queue(struct pg_params *params, struct arena *arena, const struct task_take *take,
-                      int64_t now)
-{
-    pg_params_start(params, arena);
-    pg_params_add_i32(params, take->queue);
-    pg_params_add_i64(params, now);
-}
-
-/* A worker that was given as many as it wanted comes again at once. */
-static enum fault read_next(struct store *store, int ns, struct arena *arena, const struct task_take *take,
-                            int64_t now, struct task_taken *taken)
-{
-    struct pg_params params;
-    struct pg_result *row;
-    if ((int64_t)taken->count >= take->most)
-        return FAULT_NONE;
-    add_queue(&params, arena, take, now);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_UPCOMING, &params, &row);
-    taken->next = fault ? 0 : pg_get_i64(row, 0, 0);
-    return taken->count ? FAULT_NONE : fault; /* the claimed tasks must run */
-}
-
-/* What was taken, in one round trip; when there may be more, in a second one. */
-enum fault store_tasks_take(struct store *store, int ns, struct arena *arena, const struct task_take *take,
-                            struct task_taken *taken_r)
-{
-    struct pg *pg;
-    struct pg_verdict verdict;
-    struct pg_params params, of_late;
-    const int64_t now = stamp_now(); /* of all three: what starts between two is found by one of them */
-    enum fault fault = store_connect(store, ns);
-    if (!fault)
-        fault = store_use(store, ns, &pg);
-    if (!fault)
-        fault = pg_pipeline_begin(pg, arena);
-    if (fault)
-        return fault;
-    pg_params_start(&params, arena);
-    add_take_params(&params, take, now);
-    add_queue(&of_late, arena, take, now);
-    pg_pipeline_add(pg, &statements[STATEMENT_TASK_TAKE], &params);
-    pg_pipeline_add(pg, &statements[STATEMENT_TASK_LATE], &of_late);
-    pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
-    if (!pg_is_usable(pg))
-        store_close(store, ns);
-    if (verdict.outcome != PG_COMMITTED)
-        return verdict.outcome != PG_REFUSED  ? FAULT_XAWAY
-               : verdict.fault == FAULT_STALE ? FAULT_XDATABASE
-                                              : verdict.fault;
-    const struct pg_result *rows = verdict.results[0];
-    *taken_r = (struct task_taken){.tasks = ARENA_ARRAY(arena, struct task, (size_t)pg_rows(rows)),
-                                   .count = (size_t)pg_rows(rows),
-                                   .has_overdue = pg_get_bool(verdict.results[1], 0, 0)};
-    for (int row = 0; row < pg_rows(rows) && !fault; row++) {
-        taken_r->tasks[row] = read_claimed(rows, row, take->claim);
-        fault = open_task(store, ns, arena, &taken_r->tasks[row]);
-    }
-    return fault ? fault : read_next(store, ns, arena, take, now, taken_r);
-}
 
 static void add_fence(struct pg_params *params, const struct task_fence *fence)
 {

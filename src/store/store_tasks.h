@@ -95,21 +95,6 @@ MUST_USE enum fault store_tasks_running(struct store *store, int ns, struct aren
                                         struct held_task **tasks_r, size_t *count_r);
 /* --- external workers (workers.md) --- */
 
-/* Claims tasks of a queue until `until`, not durably, as store_tasks_claim does. */
-struct task_take {
-    int queue;
-    struct bytes domain; /* NO_BYTES: any */
-    int64_t most, claim, until;
-    struct bytes holder;
-};
-struct task_taken {
-    struct task *tasks; /* in no order */
-    size_t count;
-    int64_t next;     /* fewer than wanted: the stamp at which there may be more; 0: none is known */
-    bool has_overdue; /* claims of the queue have ended */
-};
-MUST_USE enum fault store_tasks_take(struct store *store, int ns, struct arena *arena,
-                                     const struct task_take *take, struct task_taken *taken_r);
 /* Tasks of the queue whose claims have ended, at most `most`. */
 MUST_USE enum fault store_tasks_overdue(struct store *store, int ns, struct arena *arena, int queue,
                                         int64_t most, struct held_task **tasks_r, size_t *count_r);

@@ -83,12 +83,12 @@ def declare_worker(server):
     return key
 
 
-def serve(server, key, count, workers):
-    """Tasks a second that external workers take and end one by one."""
+def serve(server, key, count, workers, *words):
+    """Tasks a second that external workers take and end one by one; `words` as of worker_load."""
     server.psql('lab', 'truncate taskqueue, task_history')
     server.psql('lab', INSERT_FOR_WORKERS.format(queue=QUEUE, count=count))
     rest(server, 'lab')
-    done = subprocess.run([stack.BUILD / 'test/bench/worker_load', f'{server.url}/lab', server.path / 'etc/certificate.pem', key, str(QUEUE), str(workers)],
+    done = subprocess.run([stack.BUILD / 'test/bench/worker_load', f'{server.url}/lab', server.path / 'etc/certificate.pem', key, str(QUEUE), str(workers), *words],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
     if done.returncode:
         raise BenchError(f'worker_load: {done.stderr.strip()}')

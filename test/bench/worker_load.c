@@ -1,15 +1,19 @@
 /* worker_load: external workers that take no-op tasks and end them one by one, each over a kept HTTPS
  * connection of its own.
  *
- *     worker_load URL CA KEY QUEUE WORKERS
+ *     worker_load URL CA KEY QUEUE WORKERS [next]
  *
- * URL is that of the namespace, KEY a key of a worker of the queue.  Each worker is a process; they begin
- * together, when all are connected, and end when there is nothing to take.  Prints one line of JSON: tasks,
- * tasks in a second, the median and the 99th percentile of `take` and of `done` in microseconds. */
+ * URL is that of the namespace, KEY a key of a worker of the queue.  With `next`, each `done` takes the next
+ * task; else a request of its own does.  Each worker is a process; they begin together, when all are
+ * connected, and end when there is nothing to take.  Prints one line of JSON: tasks, tasks in a second, the
+ * median and the 99th percentile of `take` and of `done` in microseconds, and the processor time of all
+ * workers for a task. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,9 +35,10 @@ struct tally {
 struct worker {
     struct http *http;
     struct arena *arena;
-    const char *urls[DEEDS], *take;
+    const char *urls[DEEDS], *take, *next; /* next: the member of `done`, or nothing */
     const char *headers[2];
     struct builder body;
+    int64_t ended_us; /* of its last task */
 };
 
 static struct tally *tally;
@@ -66,7 +71,8 @@ static const struct json *ask(struct worker *worker, enum deed deed, struct byte
     struct json_problem problem;
     int64_t before_us = now_us();
     http_run(worker->http, &request, &result);
-    int64_t bucket = (now_us() - before_us) / 10;
+    int64_t after_us = now_us(), bucket = (after_us - before_us) / 10;
+    worker->ended_us = deed == DONE ? after_us : worker->ended_us;
     if (result.status != 200)
         fail(result.status ? arena_copy(worker->arena, result.body.data, result.body.size) : result.problem);
     atomic_fetch_add(&tally->counts[deed][bucket < BUCKETS ? bucket : BUCKETS - 1], 1);
@@ -75,26 +81,29 @@ static const struct json *ask(struct worker *worker, enum deed deed, struct byte
     return json_member(root, "out");
 }
 
-/* False: there was nothing to take. */
-static bool work_once(struct worker *worker)
+static const struct json *take(struct worker *worker)
+{
+    const struct json *tasks = json_member(ask(worker, TAKE, bytes_of(worker->take)), "tasks");
+    return tasks ? tasks->first : NULL;
+}
+
+/* The next task; NULL: there is none. */
+static const struct json *end(struct worker *worker, const struct json *task)
 {
     static const char *const names[] = {"id", "starttime", "retry"};
-    arena_reset(worker->arena);
-    const struct json *taken = ask(worker, TAKE, bytes_of(worker->take)),
-                      *tasks = json_member(taken, "tasks");
-    if (!tasks || !tasks->count)
-        return false;
     worker->body.size = 0;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        const struct json *member = json_member(tasks->first, names[i]);
+        const struct json *member = json_member(task, names[i]);
         if (!member)
             fail("a task without its claim");
         builder_printf(&worker->body, "%s\"%s\":%.*s", i ? "," : "{\"param\":{", names[i],
                        (int)member->text.size, member->text.data);
     }
-    builder_add_text(&worker->body, "}}");
-    ask(worker, DONE, (struct bytes){worker->body.data, worker->body.size});
-    return true;
+    builder_printf(&worker->body, "%s}}", worker->next);
+    arena_reset(worker->arena);
+    const struct json *out = ask(worker, DONE, (struct bytes){worker->body.data, worker->body.size}),
+                      *tasks = json_member(out, "tasks");
+    return tasks && tasks->first ? tasks->first : take(worker);
 }
 
 /* A byte in `ready` when it is connected; then it waits for the end of `start`. */
@@ -110,6 +119,7 @@ static void work(char **words, int ready, int start)
     worker.urls[DONE] = arena_printf(kept, "%s/op/done", words[1]);
     worker.headers[0] = arena_printf(kept, "Authorization: Bearer %s", words[3]);
     worker.take = arena_printf(kept, "{\"param\":{\"qn\":%s}}", words[4]);
+    worker.next = words[6] ? arena_printf(kept, ",\"take\":{\"qn\":%s}", words[4]) : "";
     http_run(worker.http, &(struct http_request){.method = "GET", .url = words[1], .timeout_ms = TIMEOUT_MS},
              &result);
     if (!result.status)
@@ -117,8 +127,10 @@ static void work(char **words, int ready, int start)
     if (write(ready, &byte, 1) != 1 || read(start, &byte, 1) != 0)
         fail("cannot begin with the others");
     uint64_t tasks = 0;
-    for (; work_once(&worker); tasks++)
-        atomic_store(&tally->end_us, now_us());
+    for (const struct json *task = take(&worker); task; tasks++) {
+        task = end(&worker, task);
+        atomic_store(&tally->end_us, worker.ended_us);
+    }
     atomic_fetch_add(&tally->tasks, tasks);
     _exit(0);
 }
@@ -158,9 +170,10 @@ static int64_t percentile(enum deed deed, uint64_t hundredths)
 
 int main(int argc, char **argv)
 {
-    int workers = argc == 6 ? (int)strtol(argv[5], NULL, 10) : 0, wrong = 0, status;
+    bool is_known = argc == 6 || (argc == 7 && strcmp(argv[6], "next") == 0);
+    int workers = is_known ? (int)strtol(argv[5], NULL, 10) : 0, wrong = 0, status;
     if (workers < 1 || workers > WORKERS_MOST) {
-        fprintf(stderr, "usage: worker_load URL CA KEY QUEUE WORKERS\n");
+        fprintf(stderr, "usage: worker_load URL CA KEY QUEUE WORKERS [next]\n");
         return 2;
     }
     tally = mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -173,8 +186,14 @@ int main(int argc, char **argv)
     double seconds = (double)(atomic_load(&tally->end_us) - begin_us) / 1e6;
     if (wrong || !tasks)
         fail("not all workers have come to the end");
-    printf("{\"tasks\":%llu,\"per_second\":%.1f,\"take_us\":[%lld,%lld],\"done_us\":[%lld,%lld]}\n",
+    struct rusage usage;
+    getrusage(RUSAGE_CHILDREN, &usage);
+    double processor_us = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
+                          (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    printf("{\"tasks\":%llu,\"per_second\":%.1f,\"take_us\":[%lld,%lld],\"done_us\":[%lld,%lld],"
+           "\"processor_us\":%.0f}\n",
            (unsigned long long)tasks, (double)tasks / seconds, (long long)percentile(TAKE, 50),
-           (long long)percentile(TAKE, 99), (long long)percentile(DONE, 50), (long long)percentile(DONE, 99));
+           (long long)percentile(TAKE, 99), (long long)percentile(DONE, 50), (long long)percentile(DONE, 99),
+           processor_us / (double)tasks);
     return 0;
 }

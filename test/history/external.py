@@ -60,8 +60,11 @@ class External:
 
 
 def finish_some(worker):
-    for task in worker.take(most=20, wait=0):
-        worker.done(task)
+    tasks = worker.take(most=20, wait=0)
+    while tasks:
+        for task in tasks:
+            worker.done(task)
+        tasks, worker.following = worker.following, []
 
 
 def request_task(client):

@@ -44,6 +44,8 @@ class Worker:
         self.plan, self.name, self.file, self.left_open = plan, name, file, left_open
         self.dice, self.sequence = random.Random(f'{plan["seed"]}/{name}'), 0
         self.wires = [Wire(url, certificate) for url, certificate in plan['servers']]
+        self.following = []  # tasks that a `done` has taken
+        self.given = set()   # and the names of all their claims: a request that is repeated gets them again
 
     # --- the history ---
 
@@ -115,22 +117,31 @@ class Worker:
         self.finish(line, answer)
 
     def done(self, task):
-        """Each request has an item of its own, so whatever was done twice is there twice."""
+        """Each request has an item of its own, so whatever was done twice is there twice.  Often it takes the next tasks."""
+        take = self.dice.choice(({}, {'take': {'qn': self.plan['qn'], 'n': self.dice.choice(TAKES_AT_ONCE), 'claim': 1, 'worker': self.name[-60:]}}))
         param, document = task['param'], self.dice.choice(self.plan['documents'])
 
         def build(name):
-            return {**claim_of(task), 'result': {'by': name}, 'docs': [
+            return {**claim_of(task), **take, 'result': {'by': name}, 'docs': [
                 {'c': TALLY, 'id': param['tally'], 'items': [{'c': ITEM, 'k': name, 'j': param['key']}]},
                 {'c': CLASS, 'id': document, 'items': [{'c': 'Last', 'j': name}, {'c': 'Line', 'k': name, 'j': name}]}]}
         own = compact(f'{self.name}.{self.sequence + 1}')
         answer, line = self.request('done', build, claim=[param['key'], name_of(task)], late=self.is_late(task),
                                     writes={document: [['set', 'Last', own], ['set', f'Line.{json.loads(own)}', own]]})
         version = answer.body['out'].get('v') if answer.result == 'ok' else None
+        claims = self.follow(answer.body['out'].get('tasks', [])) if answer.result == 'ok' else []
         if answer.result == 'ok' and not version:
             answer.result = 'no'  # an earlier request had ended it: this one changed nothing
-            return self.finish(line, answer, repeats=True) or 'ok'
-        self.finish(line, answer, **({'version': version} if version else {}))
+            return self.finish(line, answer, repeats=True, claims=claims) or 'ok'
+        self.finish(line, answer, claims=claims, **({'version': version} if version else {}))
         return answer.result
+
+    def follow(self, tasks):
+        """The claims that are new to this worker."""
+        new = [task for task in tasks if name_of(task) not in self.given]
+        self.given.update(map(name_of, new))
+        self.following += new
+        return [[task['param']['key'], name_of(task)] for task in new]
 
     def has_stepped(self):
         """A clock of the servers has been set, once at least: what they say of times is not certain from then on."""
@@ -144,7 +155,7 @@ class Worker:
 
     def live(self):
         while True:
-            tasks = self.take()
+            tasks, self.following = self.following or self.take(), []
             self.dice.shuffle(tasks)
             for task in tasks:
                 fates, weights = zip(*FATES, strict=True)

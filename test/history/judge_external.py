@@ -1,7 +1,7 @@
 """External workers: what they end happens once, a late one changes nothing, a claim has one holder, a domain one task at a time.
 
     "labour": [tally, key, domain or null]   of an operation that requests a task; with a domain, in strict order
-    "claims": [[key, claim]…]                of a `take`: what it was given
+    "claims": [[key, claim]…]                of a `take`, and of a `done` that takes: what it was given
     "claim": [key, claim]                    of `keep`, `fail` and `done`; "released": the task was given back untried
     "late": true                             it was sent when the claim had ended for certain
     "repeats": true                          of a `done` that was answered as one that is over already, and so changed nothing

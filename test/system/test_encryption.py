@@ -93,6 +93,18 @@ def test_the_argument_of_a_task_is_encrypted(vault):
     vault.psql('vault', 'truncate task_history')
 
 
+def test_what_the_end_of_a_task_takes_is_decrypted(vault):
+    vault.op('z', 'ns', {'set': {'ns': 'vault', 'workers': [{'qn': 16, 'ops': ['resize']}]}}, admin=True)
+    for _ in range(2):
+        vault.op('vault', 'task', {'op': 'resize', 'param': {'text': PLANTED}}, admin=True)
+    (task,) = vault.op('vault', 'take', {'qn': 16}, admin=True)['out']['tasks']
+    end = {**{name: task[name] for name in ('id', 'starttime', 'retry')}, 'take': {'qn': 16}}
+    (following,) = vault.op('vault', 'done', end, admin=True)['out']['tasks']
+    assert following['param'] == {'text': PLANTED} and vault.op('vault', 'done', end, admin=True)['out']['tasks'] == [following]
+    assert all(param.startswith('~1.') for param, in vault.psql('vault', 'select param from taskqueue'))
+    vault.psql('vault', 'truncate taskqueue, task_history')
+
+
 @pytest.mark.parametrize('more', [{}, {'resource': 'r'}])
 def test_a_past_task_of_which_the_history_keeps_no_clear_argument_runs_again(vault, more):
     manager = Manager(vault, 'vault')

@@ -1,6 +1,7 @@
 /* fake_tasks: see the header. */
 #include "fake_tasks.h"
 #include "store/store_commit.h"
+#include "store/store_take.h"
 
 struct fake_queue queue;
 static struct arena *texts;
@@ -372,8 +373,22 @@ enum fault store_subscriptions_forget_push(struct store *store UNUSED, int ns UN
 
 /* External workers and owners of tasks are tested with the real store. */
 
-enum fault store_tasks_take(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
-                            const struct task_take *take UNUSED, struct task_taken *taken_r)
+enum fault store_take(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                      const struct task_take *take UNUSED, struct task_taken *taken_r)
+{
+    *taken_r = (struct task_taken){0};
+    return FAULT_NONE;
+}
+
+enum fault store_take_open(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                           struct task_taken *taken UNUSED)
+{
+    return FAULT_NONE;
+}
+
+enum fault store_take_following(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
+                                int number UNUSED, const struct task_fence *fence UNUSED,
+                                struct task_taken *taken_r)
 {
     *taken_r = (struct task_taken){0};
     return FAULT_NONE;

@@ -11,20 +11,23 @@ def keep(claim, over):
 def work(param):  # yours: the result, and the changes of documents that happen with the end of the task, or not at all
     return param['text'].upper(), [{'c': 'Note', 'id': param['id'], 'items': [{'c': 'Loud', 'j': param['text'].upper()}]}]
 signal.signal(signal.SIGTERM, lambda *_: stop.set())
-while not stop.is_set():
+wanted, answer = {'qn': queue, 'claim': 60, 'worker': f'python-{os.getpid()}'}, {}
+while answer.get('tasks') or not stop.is_set():
     try:
-        answer = call('take', qn=queue, wait=20, claim=60, worker=f'python-{os.getpid()}')
-        for task in answer['tasks']:
+        if not answer.get('tasks'):
+            answer = call('take', wait=20, **wanted)
+        tasks, answer = answer['tasks'], {'pause': answer.get('pause', 0)}
+        for task in tasks:
             claim, over = {name: task[name] for name in ('id', 'starttime', 'retry')}, threading.Event()
             threading.Thread(target=keep, args=(claim, over), daemon=True).start()
             try:
                 result, docs = work(task['param'])
-                call('done', **claim, result=result, docs=docs)
+                answer = call('done', **claim, result=result, docs=docs, take=None if stop.is_set() else wanted)
             except (ValueError, KeyError, TypeError) as problem:
                 call('fail', **claim, report=repr(problem))
             finally:
                 over.set()
-        stop.wait(answer['pause'] / 1000)
+        stop.wait(answer.get('pause', 0) / 1000)
     except OSError as problem:  # 409: the claim has ended, another has the task; nobody answers: the claim ends, the task comes again
         print(problem, file=sys.stderr)
         stop.wait(2)

@@ -10,20 +10,22 @@ trap 'rm -f "$headers"' EXIT
 trap 'stop=1' TERM INT
 call() { curl -sS $CURL_OPTIONS "$url/op/$1" -H "@$headers" -d "$2"; }
 : "${CURL_OPTIONS:=}"
-while [ -z "$stop" ]; do
-  answer=$(call take "{\"param\":{\"qn\":$queue,\"wait\":20,\"claim\":60,\"worker\":\"$(hostname)-$$\"}}")
-  task=$(jq -c '.out.tasks[0] // empty' <<< "$answer")
+wanted="\"qn\":$queue,\"claim\":60,\"worker\":\"$(hostname)-$$\"" answer=
+while task=$(jq -c '.out.tasks[0] // empty' <<< "$answer") || task=; [ -n "$task" ] || [ -z "$stop" ]; do
   if [ -z "$task" ]; then
-    sleep "$(jq -r '(.out.pause // 2000) / 1000' <<< "$answer" 2> /dev/null || echo 2)"
+    answer=$(call take "{\"param\":{$wanted,\"wait\":20}}")
+    sleep "$(jq -r '(.out.pause // 2000) / 1000' <<< "${answer:-null}" 2> /dev/null || echo 2)"
     continue
   fi
   claim=$(jq -c '{id, starttime, retry}' <<< "$task")
   (while sleep 20; do call keep "{\"param\":$claim}" > /dev/null; done) & keeper=$!
   if result=$(jq -c .param <<< "$task" | "$@"); then
-    end=$(jq -nc --argjson claim "$claim" --arg result "$result" '{param: ($claim + {result: ($result | fromjson? // $result)})}')
-    call done "$end" > /dev/null
+    [ -n "$stop" ] && next=null || next="{$wanted}"
+    end=$(jq -nc --argjson claim "$claim" --argjson take "$next" --arg result "$result" '{param: ($claim + {take: $take, result: ($result | fromjson? // $result)})}')
+    answer=$(call done "$end")
   else
     call fail "{\"param\":$(jq -c --arg report "status $?" '. + {report: $report}' <<< "$claim")}" > /dev/null
+    answer=
   fi
   kill "$keeper"; wait "$keeper" 2> /dev/null
 done

@@ -87,11 +87,12 @@ void claim_wake_next(const struct attempt *attempt, const struct task *next)
         task_wakeup_tasks(attempt->worker_context, attempt->ns, attempt->call->ns, next, 1);
 }
 
-enum fault claim_read_until(struct attempt *attempt, const struct reader *reader, int queue, int64_t *until_r)
+enum fault claim_read_until(struct attempt *attempt, const struct reader *reader, const struct json *param,
+                            int queue, int64_t *until_r)
 {
     const struct worker_queue *declared = worker_queues_find(attempt->call->workers, queue);
     int64_t seconds;
-    enum fault fault = reader_integer(reader, attempt->call->param, "claim", 1, WORKER_QUEUES_CLAIM_MOST_S,
+    enum fault fault = reader_integer(reader, param, "claim", 1, WORKER_QUEUES_CLAIM_MOST_S,
                                       declared ? declared->claim_s : WORKER_QUEUES_CLAIM_S, &seconds);
     *until_r = stamp_add_ms(stamp_now(), seconds * 1000);
     return fault;

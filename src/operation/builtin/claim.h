@@ -30,9 +30,9 @@ enum fault claim_refuse(struct attempt *attempt, struct bytes id);
 void claim_count(const struct attempt *attempt, int queue, enum external_count count, uint64_t more);
 /* A claim on a task has ended: wakes who waits for the next of its domain. */
 void claim_wake_next(const struct attempt *attempt, const struct task *next);
-/* How long a claim on a task of the queue lasts that a request extends by its member claim: in `until_r` its
- * end. */
-MUST_USE enum fault claim_read_until(struct attempt *attempt, const struct reader *reader, int queue,
-                                     int64_t *until_r);
+/* How long a claim on a task of the queue lasts that a request extends by the member claim of `param`: in
+ * `until_r` its end. */
+MUST_USE enum fault claim_read_until(struct attempt *attempt, const struct reader *reader,
+                                     const struct json *param, int queue, int64_t *until_r);
 
 #endif

@@ -1,9 +1,10 @@
 /* done, keep, fail: how external workers end and extend their claims (workers.md).  The claim is named by
  * {"id","starttime","retry"} as `take` gave it; one that has ended changes nothing: FAULT_ACLAIM.
  *
- * done {…,"result":json,"docs":[as put]} → {"result":"done"} and what put returns: the task ends in the
- * commit that makes the changes, which are judged as those of a put of the caller.  Repeated after an answer
- * that was lost: {"result":"done"}, and nothing is changed again. keep {…,"claim":seconds,"progress":text} →
+ * done {…,"result":json,"docs":[as put],"take":{as take, without a wait}} → {"result":"done"}, what put
+ * returns, and "tasks": the task ends in the commit that makes the changes, which are judged as those of a
+ * put of the caller, and claims (done_take.h).  Repeated after an answer that was lost: {"result":"done"},
+ * the claims again, and nothing is changed a second time. keep {…,"claim":seconds,"progress":text} →
  * {"until":stamp} fail {…,"code","report","delay":seconds,"final":true | "release":true} →
  * {"result":"failed"|"released", "retry","startat"} */
 #include "operation/builtin/builtin.h"
@@ -13,6 +14,7 @@
 #include "base/crash.h"
 #include "segment/metrics.h"
 #include "operation/builtin/claim.h"
+#include "operation/builtin/done_take.h"
 #include "operation/builtin/put_beside.h"
 #include "operation/tasks/task_retry.h"
 #include "operation/tasks/task_wakeup.h"
@@ -49,7 +51,7 @@ static enum fault done_work(struct attempt *attempt)
     struct call *put = put_beside_find(attempt);
     struct task_hold hold = {.is_held = true};
     bool is_blind = !put && !attempt->kept;
-    enum fault fault = reader_members(&reader, attempt->call->param, CLAIM_MEMBERS " result docs");
+    enum fault fault = reader_members(&reader, attempt->call->param, CLAIM_MEMBERS " result docs take");
     if (!fault && is_blind)
         fault = claim_name(attempt, &reader, fence);
     else if (!fault)
@@ -58,6 +60,8 @@ static enum fault done_work(struct attempt *attempt)
         fault = read_result(&reader, fence);
     if (!fault)
         fault = put_beside_check(attempt, put);
+    if (!fault)
+        fault = done_take_read(attempt, &reader, fence);
     if (fault)
         return fault;
     if (!hold.is_held) {
@@ -108,9 +112,8 @@ static enum fault done_afterwork(struct attempt *attempt)
         claim_wake_next(attempt, transaction_next_task(attempt->transaction));
         wake_left(attempt);
     }
-    if (put_beside_is_left(attempt))
-        return complete_put(attempt);
-    return FAULT_NONE;
+    enum fault fault = put_beside_is_left(attempt) ? complete_put(attempt) : FAULT_NONE;
+    return fault ? fault : done_take_afterwork(attempt, is_new);
 }
 
 const struct operation builtin_done = {.name = "done",
@@ -141,7 +144,7 @@ static enum fault keep_work(struct attempt *attempt)
     if (!fault && !hold.is_held)
         fault = claim_refuse(attempt, fence.id);
     if (!fault)
-        fault = claim_read_until(attempt, &reader, hold.queue, &until);
+        fault = claim_read_until(attempt, &reader, param, hold.queue, &until);
     if (!fault)
         fault = store_tasks_keep(documents_store(attempt->worker_context->documents), attempt->ns,
                                  attempt->call->arena, &fence, until, progress, &is_kept);

@@ -5,24 +5,18 @@
 #include "operation/builtin/builtin.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/crash.h"
-#include "model/trace.h"
 #include "segment/backlog.h"
 #include "segment/metrics.h"
 #include "operation/access.h"
 #include "operation/builtin/claim.h"
+#include "operation/builtin/taking.h"
 #include "operation/long_poll.h"
 #include "operation/tasks/task_lost.h"
-#include "operation/tasks/task_owner.h"
 
-enum {
-    TASKS_MOST = 100,
-    NAME_MOST = 64,
-    LOOK_MS = 1000 /* between two looks at the database, where other servers write too */
-};
+enum { LOOK_MS = 1000 }; /* between two looks at the database, where other servers write too */
 
 struct take_request {
     struct attempt *attempt;
@@ -35,50 +29,17 @@ struct take_request {
     struct long_poll poll;
 };
 
-static enum fault read_worker(const struct reader *reader, struct bytes *holder_r)
-{
-    const struct json *param = reader->call->param;
-    struct bytes name;
-    enum fault fault = reader_text(reader, param, "worker", &name);
-    if (fault || !name.data) {
-        *holder_r = BYTES("external");
-        return fault;
-    }
-    bool is_name = name.size && name.size <= NAME_MOST;
-    for (size_t i = 0; is_name && i < name.size; i++)
-        is_name = name.data[i] > ' ' && name.data[i] < '\x7f';
-    if (!is_name)
-        return reader_wrong(reader, param, "worker",
-                            "A name of 1 to 64 visible ASCII characters is expected.");
-    *holder_r = bytes_of(arena_printf(reader->call->arena, "external %.*s", (int)name.size, name.data));
-    return FAULT_NONE;
-}
-
 static enum fault read_request(struct take_request *taking, const struct reader *reader)
 {
     const struct json *param = reader->call->param;
-    int64_t queue, wait_s, until;
-    enum fault fault = reader_members(reader, param, "qn domain n wait claim worker");
+    int64_t wait_s;
+    enum fault fault = reader_members(reader, param, TAKING_MEMBERS " wait");
     if (!fault)
-        fault = reader_integer(reader, param, "qn", WORKER_QUEUES_FIRST, WORKER_QUEUES_END - 1, 0, &queue);
-    if (!fault && !queue)
-        fault = reader_wrong(reader, param, "qn", "A queue of external workers is expected, 16 to 31.");
-    if (!fault)
-        fault = claim_check_queue(taking->attempt, (int)queue);
-    if (!fault)
-        fault = reader_text(reader, param, "domain", &taking->take.domain);
-    if (!fault)
-        fault = reader_integer(reader, param, "n", 1, TASKS_MOST, 1, &taking->take.most);
+        fault = taking_read(taking->attempt, reader, param, &taking->take, &taking->claim_ms);
     if (!fault)
         fault = reader_integer(reader, param, "wait", 0, 3600, 0, &wait_s);
-    if (!fault)
-        fault = claim_read_until(taking->attempt, reader, (int)queue, &until);
-    if (!fault)
-        fault = read_worker(reader, &taking->take.holder);
     if (fault)
         return fault;
-    taking->take.queue = (int)queue;
-    taking->claim_ms = stamp_to_epoch_ms(until) - stamp_to_epoch_ms(stamp_now());
     taking->poll.wait_ms =
         1000 * (wait_s < reader->settings->task_wait_s ? wait_s : reader->settings->task_wait_s);
     return FAULT_NONE;
@@ -90,10 +51,9 @@ static enum fault look_once(struct take_request *taking)
 {
     struct attempt *attempt = taking->attempt;
     taking->offers = backlog_offers(taking->backlog);
-    taking->take.claim = task_claim_stamp();
-    taking->take.until = stamp_add_ms(taking->take.claim, taking->claim_ms);
+    taking_stamp(&taking->take, taking->claim_ms);
     enum fault fault =
-        store_tasks_take(taking->store, attempt->ns, attempt->call->arena, &taking->take, &taking->taken);
+        store_take(taking->store, attempt->ns, attempt->call->arena, &taking->take, &taking->taken);
     crash_at(CRASH_TASK_TAKEN);
     return fault;
 }
@@ -137,43 +97,6 @@ static enum fault look_again(void *context, bool *is_over_r)
 
 /* --- the answer --- */
 
-static int compare(const void *one, const void *other)
-{
-    const struct task *a = one, *b = other;
-    if (a->priority != b->priority)
-        return a->priority < b->priority ? -1 : 1;
-    return (a->start > b->start) - (a->start < b->start);
-}
-
-static void add_text(struct builder *out, const char *name, struct bytes text)
-{
-    if (!text.size)
-        return;
-    builder_printf(out, ",\"%s\":", name);
-    json_add_string(out, text);
-}
-
-static void add_task(struct builder *out, const struct task *task, int64_t until)
-{
-    builder_add_text(out, "{\"id\":");
-    json_add_string(out, task->id);
-    add_text(out, "op", task->operation);
-    builder_add_text(out, ",\"param\":");
-    builder_add_bytes(out, task->param.data ? task->param : BYTES("null"));
-    builder_printf(out,
-                   ",\"qn\":%d,\"priority\":%d,\"startat\":%" PRId64 ",\"starttime\":%" PRId64
-                   ",\"retry\":%" PRId64 ",\"until\":%" PRId64 ",\"created\":%" PRId64,
-                   task->queue, task->priority, task->start, task->claim, task->attempt, until,
-                   task->created);
-    add_text(out, "info", task->info);
-    add_text(out, "resource", task->resource);
-    add_text(out, "domain", task->domain);
-    add_text(out, "account", task->account);
-    add_text(out, "trace", trace_parent(task->trace));
-    add_text(out, "tracestate", trace_state(task->trace));
-    builder_add_text(out, "}");
-}
-
 /* When it makes sense to come again: at once after a wait or with work, else when something may be due. */
 static int64_t choose_pause(const struct take_request *taking)
 {
@@ -187,25 +110,11 @@ static void write_answer(const struct take_request *taking)
 {
     struct builder *out = taking->attempt->reply->body;
     const struct task_taken *taken = &taking->taken;
-    builder_printf(out, "{\"t\":%" PRId64 ",\"tasks\":[", stamp_now());
-    for (size_t i = 0; i < taken->count; i++) {
-        if (i)
-            builder_add_text(out, ",");
-        add_task(out, &taken->tasks[i], taking->take.until);
-    }
-    builder_add_text(out, "]");
+    builder_printf(out, "{\"t\":%" PRId64 ",", stamp_now());
+    taking_write(taking->attempt, &taking->taken);
     if (taken->next)
         builder_printf(out, ",\"next\":%" PRId64, taken->next);
     builder_printf(out, ",\"pause\":%" PRId64 "}", choose_pause(taking));
-}
-
-static void note_begun(const struct take_request *taking)
-{
-    for (size_t i = 0; i < taking->taken.count; i++) {
-        const struct task *task = &taking->taken.tasks[i];
-        backlog_begin_task(taking->backlog, task->queue, task->start, task->created, clock_monotonic_ms());
-    }
-    claim_count(taking->attempt, taking->take.queue, EXTERNAL_COUNT_TAKEN, taking->taken.count);
 }
 
 static enum fault wait_for_work(struct take_request *taking)
@@ -235,9 +144,7 @@ static enum fault take_work(struct attempt *attempt)
         fault = wait_for_work(&taking);
     if (fault)
         return fault;
-    if (taking.taken.count)
-        qsort(taking.taken.tasks, taking.taken.count, sizeof *taking.taken.tasks, compare);
-    note_begun(&taking);
+    taking_note(attempt, taking.take.queue, &taking.taken);
     write_answer(&taking);
     return FAULT_NONE;
 }

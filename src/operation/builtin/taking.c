@@ -1,0 +1,134 @@
+/* taking: what `take` and an end with `take` have in common. */
+#include "operation/builtin/taking.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "model/trace.h"
+#include "segment/backlog.h"
+#include "operation/builtin/claim.h"
+
+enum { TASKS_MOST = 100, NAME_MOST = 64 };
+
+/* --- the request --- */
+
+static enum fault read_worker(const struct reader *reader, const struct json *param, struct bytes *holder_r)
+{
+    struct bytes name;
+    enum fault fault = reader_text(reader, param, "worker", &name);
+    if (fault || !name.data) {
+        *holder_r = BYTES("external");
+        return fault;
+    }
+    bool is_name = name.size && name.size <= NAME_MOST;
+    for (size_t i = 0; is_name && i < name.size; i++)
+        is_name = name.data[i] > ' ' && name.data[i] < '\x7f';
+    if (!is_name)
+        return reader_wrong(reader, param, "worker",
+                            "A name of 1 to 64 visible ASCII characters is expected.");
+    *holder_r = bytes_of(arena_printf(reader->call->arena, "external %.*s", (int)name.size, name.data));
+    return FAULT_NONE;
+}
+
+enum fault taking_read(struct attempt *attempt, const struct reader *reader, const struct json *param,
+                       struct task_take *take_r, int64_t *claim_ms_r)
+{
+    int64_t queue, until;
+    enum fault fault =
+        reader_integer(reader, param, "qn", WORKER_QUEUES_FIRST, WORKER_QUEUES_END - 1, 0, &queue);
+    if (!fault && !queue)
+        fault = reader_wrong(reader, param, "qn", "A queue of external workers is expected, 16 to 31.");
+    if (!fault)
+        fault = claim_check_queue(attempt, (int)queue);
+    if (!fault)
+        fault = reader_text(reader, param, "domain", &take_r->domain);
+    if (!fault)
+        fault = reader_integer(reader, param, "n", 1, TASKS_MOST, 1, &take_r->most);
+    if (!fault)
+        fault = claim_read_until(attempt, reader, param, (int)queue, &until);
+    if (!fault)
+        fault = read_worker(reader, param, &take_r->holder);
+    if (fault)
+        return fault;
+    take_r->queue = (int)queue;
+    *claim_ms_r = stamp_to_epoch_ms(until) - stamp_to_epoch_ms(stamp_now());
+    return FAULT_NONE;
+}
+
+void taking_stamp(struct task_take *take, int64_t claim_ms)
+{
+    take->claim = task_claim_stamp();
+    take->until = stamp_add_ms(take->claim, claim_ms);
+}
+
+/* --- the answer --- */
+
+struct given {
+    const struct task *task;
+    int64_t until;
+};
+
+static int compare(const void *one, const void *other)
+{
+    const struct task *a = ((const struct given *)one)->task, *b = ((const struct given *)other)->task;
+    if (a->priority != b->priority)
+        return a->priority < b->priority ? -1 : 1;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+static void add_text(struct builder *out, const char *name, struct bytes text)
+{
+    if (!text.size)
+        return;
+    builder_printf(out, ",\"%s\":", name);
+    json_add_string(out, text);
+}
+
+static void add_task(struct builder *out, const struct task *task, int64_t until)
+{
+    builder_add_text(out, "{\"id\":");
+    json_add_string(out, task->id);
+    add_text(out, "op", task->operation);
+    builder_add_text(out, ",\"param\":");
+    builder_add_bytes(out, task->param.data ? task->param : BYTES("null"));
+    builder_printf(out,
+                   ",\"qn\":%d,\"priority\":%d,\"startat\":%" PRId64 ",\"starttime\":%" PRId64
+                   ",\"retry\":%" PRId64 ",\"until\":%" PRId64 ",\"created\":%" PRId64,
+                   task->queue, task->priority, task->start, task->claim, task->attempt, until,
+                   task->created);
+    add_text(out, "info", task->info);
+    add_text(out, "resource", task->resource);
+    add_text(out, "domain", task->domain);
+    add_text(out, "account", task->account);
+    add_text(out, "trace", trace_parent(task->trace));
+    add_text(out, "tracestate", trace_state(task->trace));
+    builder_add_text(out, "}");
+}
+
+void taking_write(const struct attempt *attempt, const struct task_taken *taken)
+{
+    struct builder *out = attempt->reply->body;
+    struct given *given = ARENA_ROOM(attempt->call->arena, struct given, taken->count);
+    for (size_t i = 0; i < taken->count; i++)
+        given[i] = (struct given){&taken->tasks[i], taken->untils[i]};
+    if (taken->count)
+        qsort(given, taken->count, sizeof *given, compare);
+    builder_add_text(out, "\"tasks\":[");
+    for (size_t i = 0; i < taken->count; i++) {
+        if (i)
+            builder_add_text(out, ",");
+        add_task(out, given[i].task, given[i].until);
+    }
+    builder_add_text(out, "]");
+}
+
+void taking_note(const struct attempt *attempt, int queue, const struct task_taken *taken)
+{
+    struct backlog *backlog = backlog_of(attempt->worker_context->segment, attempt->ns);
+    for (size_t i = 0; i < taken->count; i++) {
+        const struct task *task = &taken->tasks[i];
+        backlog_begin_task(backlog, task->queue, task->start, task->created, clock_monotonic_ms());
+    }
+    claim_count(attempt, queue, EXTERNAL_COUNT_TAKEN, taken->count);
+}
