@@ -65,6 +65,15 @@ def test_every_type_of_value(stack, empty, export):
     assert stack.get(empty, ('Row', 'one'))['items'][0]['j']['ref'] == 'users/ann/orders/7'
 
 
+def test_numbers_that_json_does_not_have(stack, empty, export):
+    records = [entity('a/b', {'x': [math.nan, math.inf, -math.inf, 1.5], 'y': {'z': math.nan}, 'p': Point((math.nan, 1.0))})]
+    assert 'see not_finite' in stack.admin('import-firestore', empty, *export(records, **{'class': 'Row', 'not_finite': 'refuse'}), status=1).error
+    stack.admin('import-firestore', empty, *export(records, **{'class': 'Row', 'not_finite': 'null'}))
+    assert stored(stack, empty) == {'Row/b': {'x': [None, None, None, 1.5], 'y': {'z': None}, 'p': {'latitude': None, 'longitude': 1}}}
+    stack.admin('import-firestore', empty, *export(records, **{'class': 'Row', 'not_finite': 'text'}))
+    assert stored(stack, empty) == {'Row/b': {'x': ['NaN', 'Infinity', '-Infinity', 1.5], 'y': {'z': 'NaN'}, 'p': {'latitude': 'NaN', 'longitude': 1}}}
+
+
 def test_collections_and_subcollections(stack, empty, export):
     entities = [entity('users/ann', {'a': 1}), entity('users/ann/orders/7', {'a': 2}), entity('logs/x', {'a': 3}), entity(['users', 42], {'a': 4}), entity('other/y', {'a': 5})]
     files = {'all_namespaces/kind_users/output-0': entities[:2], 'all_namespaces/kind_users/output-1': log(entities[2:3], is_padded=True), 'all_namespaces/kind_users/output-2': b'',
@@ -178,7 +187,7 @@ def test_wrong_folders_and_mappings(stack, export, tmp_path):
     (tmp_path / 'bare/output-0').write_bytes(log([record]))
     for folder in ('bare', 'none', 'bare/output-0'):
         refused(stack, tmp_path / folder, 'expected the folder of an export', 'No such file', 'Not a directory')
-    for mapping, what in (({'class': 'row'}, 'expected as the class'), ({'class': 1}, 'expected texts'), ({'clases': {}}, 'did you mean'), ({'classes': []}, 'expected an object'), ({'classes': {'a': 1}}, 'expected as each'),
+    for mapping, what in (({'class': 'row'}, 'expected as the class'), ({'class': 1}, 'expected texts'), ({'clases': {}}, 'did you mean'), ({'classes': []}, 'expected an object'), ({'not_finite': 'Null'}, 'expected as "not_finite"'), ({'not_finite': None}, 'expected as "not_finite"'), ({'classes': {'a': 1}}, 'expected as each'),
                           ({'classes': {'a': 'X', 'b': 'X'}}, 'another class for each'), ({'classes': {'a': 'X'}, 'class': 'X'}, 'expected as the class one'), ({'class': 'Row', 'item': 'P'}, 'a class of items')):
         assert what in stack.admin('import-firestore', 'lab', *export([record], **mapping), status=1).error
     assert stack.admin('import-firestore', 'z', *export([record]), status=2).error and stack.admin('import-firestore', 'lab', '-', '--class', 'Row', status=2).error
