@@ -240,6 +240,9 @@ static bool create(struct creation *creation, const struct map_options *map)
     struct namespace_conf *confs = NULL;
     size_t count = 0;
     struct pg *z = NULL, *maintenance, *own;
+    /* before a database is made, which would be completed without encryption if the option is forgotten */
+    if (creation->is_encrypted && !ns_keys_need_site(control))
+        return false;
     if (!ns_database_open_alone(control, &maintenance))
         return false;
     if (is_z(creation->code)) { /* z's record of itself can be read only once z exists */

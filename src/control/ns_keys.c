@@ -18,6 +18,17 @@ bool ns_keys_load_site(struct control *control)
     return false;
 }
 
+bool ns_keys_need_site(struct control *control)
+{
+    if (!ns_keys_load_site(control))
+        return false;
+    if (*site_key_mark())
+        return true;
+    message_print("an encrypted namespace needs a site key: stampctl key new --site FILE, and setting "
+                  "site_key_file");
+    return false;
+}
+
 static bool query(struct control *control, struct pg *pg, struct pg_result **rows_r)
 {
     return control_query(control, pg, "reading the data keys", data_keys_statement()->sql, NULL, rows_r);
@@ -51,16 +62,11 @@ bool ns_keys_add(struct control *control, struct pg *pg, const char *id_classes)
     struct pg_result *rows;
     struct pg_params params;
     unsigned char secret[SEALING_KEY];
-    if (!ns_keys_load_site(control) || !query(control, pg, &rows) ||
+    if (!ns_keys_need_site(control) || !query(control, pg, &rows) ||
         !control_query(control, pg, "reading the name of the database", "select current_database()::text",
                        NULL, &rows))
         return false;
     struct bytes database = pg_get_text(rows, 0, 0);
-    if (!*site_key_mark()) {
-        message_print("an encrypted namespace needs a site key: stampctl key new --site FILE, and setting "
-                      "site_key_file");
-        return false;
-    }
     struct data_keys *keys;
     if (!ns_keys_read(control, pg, &keys))
         return false;

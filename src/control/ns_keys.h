@@ -8,6 +8,8 @@
 
 /* Reads the site key of the settings; on failure reports why. */
 MUST_USE bool ns_keys_load_site(struct control *control);
+/* The same, and there must be one. */
+MUST_USE bool ns_keys_need_site(struct control *control);
 /* The data keys of the database, freed with the arena; none: it is not encrypted.  On failure, as with
  * another site key, reports why. */
 MUST_USE bool ns_keys_read(struct control *control, struct pg *pg, struct data_keys **keys_r);

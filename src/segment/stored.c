@@ -16,9 +16,13 @@ static uint64_t hash_of(struct bytes class)
 
 static int find(const struct segment *segment, int ns, uint64_t hash)
 {
-    for (int i = 0; i < STORED_SUMS; i++)
-        if (atomic_load(&segment->stored[ns].sums[i].class) == hash)
+    for (int i = 0; i < STORED_SUMS; i++) {
+        uint64_t present = atomic_load(&segment->stored[ns].sums[i].class);
+        if (present == hash)
             return i;
+        if (i && !present)
+            break;
+    }
     return -1;
 }
 
@@ -33,7 +37,7 @@ void stored_add(struct segment *segment, int ns, struct bytes class, const int64
 {
     struct stored *stored = &segment->stored[ns];
     add(&stored->sums[0], bytes);
-    int sum = stored_is_wanted(segment, ns) ? find(segment, ns, hash_of(class)) : -1;
+    int sum = find(segment, ns, hash_of(class));
     if (sum > 0)
         add(&stored->sums[sum], bytes);
 }
@@ -61,13 +65,7 @@ int stored_want(struct segment *segment, int ns, struct bytes code, struct bytes
     memcpy(words, code.data, code.size < sizeof words ? code.size : sizeof words);
     for (size_t i = 0; i < COUNT_OF(words); i++)
         atomic_store(&stored->code[i], words[i]);
-    (void)claim(segment, ns, NAMESPACE_HASH); /* stored_is_wanted reads its place */
     return claim(segment, ns, hash);
-}
-
-bool stored_is_wanted(const struct segment *segment, int ns)
-{
-    return atomic_load(&segment->stored[ns].sums[0].class) != 0;
 }
 
 void stored_begin(const struct segment *segment, int ns, struct stored_measurement *measurement_r)

@@ -3,8 +3,8 @@
  * added and removed since.
  *
  * The numbers are exact when nothing else writes.  Until the next measurement they lack what other hosts and
- * programs write, and they count commits twice that end while it is made.  Only what has such a quota is
- * measured. */
+ * programs write, and they count commits twice that end while it is made.  The keeper measures each namespace
+ * that is on, and its classes once they have such a quota. */
 #ifndef STAMPD_SEGMENT_STORED_H
 #define STAMPD_SEGMENT_STORED_H
 
@@ -22,10 +22,9 @@ struct stored_volume {
 
 /* A commit has changed the sums of the class, and so those of the namespace. */
 void stored_add(struct segment *segment, int ns, struct bytes class, const int64_t bytes[STORED_KINDS]);
-/* The namespace with this code, or a class of it, has a quota: it is to be measured.  The number of its sum;
+/* The namespace with this code, or a class of it, is to be measured.  The number of its sum;
  * -1: there are too many classes, which had a quota since the segment was created. */
 int stored_want(struct segment *segment, int ns, struct bytes code, struct bytes class);
-bool stored_is_wanted(const struct segment *segment, int ns);
 
 /* A measurement: the sums of all classes, of a snapshot taken after stored_begin. */
 struct stored_measurement {
@@ -43,7 +42,7 @@ void stored_code(const struct segment *segment, int ns, char code_r[STORED_CODE_
 struct stored {
     struct stored_sum {
         _Alignas(64) _Atomic uint64_t
-            class; /* hash of its name; 0: none; of the first: 1, once it is wanted */
+            class; /* hash of its name; 0: none, nor behind it; of the first: 1, once it is wanted */
         _Atomic int64_t grown[STORED_KINDS]; /* by workers, since the segment was created */
         _Atomic int64_t base[STORED_KINDS];  /* with `grown`: the bytes stored */
         _Atomic uint32_t is_measured;

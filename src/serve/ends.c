@@ -126,18 +126,18 @@ void ends_run(struct ends *ends, bool (*pause)(void *context), void *context)
 {
     size_t count = 0;
     bool goes_on = true;
-    const char *const *databases = NULL;
+    const struct keeper_database *databases = NULL;
     int64_t listed_ms = clock_monotonic_ms();
     ends->has_more = false;
     ends->due_ms = clock_monotonic_ms() + MINUTE_MS - clock_wall_ms() % MINUTE_MS + BEHIND_MS;
     if (purge_counts_any_ends(ends->segment->kept))
         databases = keeper_databases_list(ends->settings, ends->arena, &count);
     for (size_t i = 0; goes_on && i < count; i++) {
-        int ns = find_ns(ends, databases[i]);
+        int ns = find_ns(ends, databases[i].name);
         if (ns == SEGMENT_NO_INDEX || !purge_counts_may_end(ends->segment->kept, ns) ||
-            !keeper_databases_has(ends->settings, ends->arena, databases[i], listed_ms))
+            !keeper_databases_has(ends->settings, ends->arena, databases[i].name, listed_ms))
             continue;
-        goes_on = end_database(ends, ns, databases[i], pause, context);
+        goes_on = end_database(ends, ns, databases[i].name, pause, context);
     }
     if (ends->has_more)
         ends->due_ms = clock_monotonic_ms() + AGAIN_MS;

@@ -224,16 +224,17 @@ static void fold_volumes(struct keeper *keeper, struct pg *pg, int64_t deadline_
     }
 }
 
-/* The bytes that the namespace and its classes store, if they are limited. */
-static void measure(struct keeper *keeper, struct pg *pg, const char *database)
+/* The bytes that the namespace stores, and those of its classes that are limited. */
+static void measure(struct keeper *keeper, struct pg *pg, const struct keeper_database *database)
 {
     enum { CLASS, ALL_BYTES, FILE_BYTES };
-    int ns = namespaces_find(keeper->segment, bytes_of(database));
+    int ns = namespaces_find(keeper->segment, bytes_of(database->name));
     struct stored_measurement measurement;
     struct pg_params none;
     struct pg_result *rows;
-    if (ns < 0 || !stored_is_wanted(keeper->segment, ns) || pg_prepare(pg, &stored, 1))
+    if (ns < 0 || pg_prepare(pg, &stored, 1))
         return;
+    (void)stored_want(keeper->segment, ns, database->code, NO_BYTES);
     stored_begin(keeper->segment, ns, &measurement);
     pg_params_start(&none, keeper->arena);
     if (pg_run(pg, &stored, &none, &rows))
@@ -282,8 +283,9 @@ static void clean(struct keeper *keeper, struct pg *pg, const char *database)
                  (long long)cleaned.cleared);
 }
 
-static void keep_database(struct keeper *keeper, const char *database)
+static void keep_database(struct keeper *keeper, const struct keeper_database *kept)
 {
+    const char *database = kept->name;
     struct pg *pg;
     int64_t deadline_ms = clock_monotonic_ms() + NAMESPACE_MS;
     uint64_t deleted[KEPT_COUNT] = {0}, sum = 0;
@@ -297,7 +299,7 @@ static void keep_database(struct keeper *keeper, const char *database)
     if (goes_on && pg_is_usable(pg))
         fold_volumes(keeper, pg, clock_monotonic_ms() + NAMESPACE_MS);
     if (goes_on && pg_is_usable(pg))
-        measure(keeper, pg, database);
+        measure(keeper, pg, kept);
     if (goes_on)
         count_owned(keeper, pg, clock_monotonic_ms() + NAMESPACE_MS);
     if (goes_on)
@@ -320,10 +322,10 @@ static void keep_all(struct keeper *keeper)
 {
     size_t count;
     int64_t listed_ms = clock_monotonic_ms();
-    const char *const *databases = keeper_databases_list(keeper->settings, keeper->arena, &count);
+    const struct keeper_database *databases = keeper_databases_list(keeper->settings, keeper->arena, &count);
     for (size_t i = 0; i < count && stop_requested() == STOP_NOT; i++)
-        if (keeper_databases_has(keeper->settings, keeper->arena, databases[i], listed_ms))
-            keep_database(keeper, databases[i]);
+        if (keeper_databases_has(keeper->settings, keeper->arena, databases[i].name, listed_ms))
+            keep_database(keeper, &databases[i]);
     atomic_fetch_add(&keeper->board->rounds, 1);
     atomic_store(&keeper->board->round_s, (int64_t)time(NULL));
 }

@@ -10,7 +10,7 @@ enum { OLD_MS = 1000 };
 
 static const struct pg_statement namespaces = {
     "namespaces",
-    "select content, id = 'z' from stampd.item where class = 'Namespace' and iclass = 'Conf' and key = ''"
+    "select content, id = 'z', id from stampd.item where class = 'Namespace' and iclass = 'Conf' and key = ''"
     " and not raw and content is not null order by id <> 'z'",
     0};
 
@@ -37,14 +37,15 @@ static const char *read_database(struct arena *arena, struct bytes content)
                : NULL;
 }
 
-const char *const *keeper_databases_list(const struct settings *settings, struct arena *arena,
-                                         size_t *count_r)
+const struct keeper_database *keeper_databases_list(const struct settings *settings, struct arena *arena,
+                                                    size_t *count_r)
 {
     struct pg *pg;
     struct pg_params none;
     struct pg_result *rows = NULL;
-    const char **databases = ARENA_NEW(arena, const char *);
-    databases[0] = settings->z_database;
+    const struct keeper_database z = {settings->z_database, BYTES("z")};
+    struct keeper_database *databases = ARENA_NEW(arena, struct keeper_database);
+    databases[0] = z;
     *count_r = 1;
     if (keeper_databases_open(settings, settings->z_database, &pg))
         return databases;
@@ -53,15 +54,15 @@ const char *const *keeper_databases_list(const struct settings *settings, struct
     pg_close(pg);
     if (!is_read)
         return databases;
-    databases = ARENA_ARRAY(arena, const char *, (size_t)pg_rows(rows) + 1);
-    databases[0] = settings->z_database;
+    databases = ARENA_ARRAY(arena, struct keeper_database, (size_t)pg_rows(rows) + 1);
+    databases[0] = z;
     bool is_on = true; /* as far as z decides, whose row comes first */
     for (int row = 0; row < pg_rows(rows) && is_on; row++) {
         const char *database = read_database(arena, pg_get_text(rows, row, 0));
         if (pg_get_bool(rows, row, 1))
             is_on = namespace_read(arena, pg_get_text(rows, row, 0)).state == NS_ON;
         if (database && strcmp(database, settings->z_database) != 0)
-            databases[(*count_r)++] = database;
+            databases[(*count_r)++] = (struct keeper_database){database, pg_get_text(rows, row, 2)};
     }
     return databases;
 }
@@ -72,9 +73,9 @@ bool keeper_databases_has(const struct settings *settings, struct arena *arena, 
     size_t count;
     if (clock_monotonic_ms() - listed_ms < OLD_MS)
         return true;
-    const char *const *databases = keeper_databases_list(settings, arena, &count);
+    const struct keeper_database *databases = keeper_databases_list(settings, arena, &count);
     for (size_t i = 0; i < count; i++)
-        if (strcmp(databases[i], database) == 0)
+        if (strcmp(databases[i].name, database) == 0)
             return true;
     return false;
 }

@@ -453,11 +453,12 @@ static void move_namespaces(struct mover *mover)
 {
     size_t count_of_all;
     int64_t listed_ms = clock_monotonic_ms();
-    const char *const *databases = keeper_databases_list(mover->settings, mover->list, &count_of_all);
+    const struct keeper_database *databases =
+        keeper_databases_list(mover->settings, mover->list, &count_of_all);
     for (size_t i = 0; i < count_of_all; i++)
-        if (strcmp(databases[i], mover->settings->z_database) != 0 &&
-            keeper_databases_has(mover->settings, mover->list, databases[i], listed_ms))
-            move_database(mover, databases[i]);
+        if (strcmp(databases[i].name, mover->settings->z_database) != 0 &&
+            keeper_databases_has(mover->settings, mover->list, databases[i].name, listed_ms))
+            move_database(mover, databases[i].name);
     arena_reset(mover->list);
 }
 

@@ -165,7 +165,7 @@ static void add_quotas(struct builder *out, const struct segment *segment, int64
                use.evicted);
 }
 
-/* Of namespaces whose bytes are limited. */
+/* Of namespaces that the keeper has measured, or whose bytes are limited. */
 static void add_stored(struct builder *out, const struct segment *segment)
 {
     static const char *const kinds[STORED_KINDS][2] = {

@@ -1,5 +1,6 @@
 """Writes exports of Firestore: entities of Datastore as protocol buffers, in files of the log format of LevelDB."""
 import datetime
+import re
 import struct
 
 BLOCK = 32768
@@ -153,10 +154,45 @@ def log(records, is_padded=False):
     return bytes(file)
 
 
-def write(folder, files):
-    """An export of files {name: bytes or records} below `folder`."""
-    for name, content in {'export.overall_export_metadata': b'x', **files}.items():
+# --- metadata ---
+
+def count(content):
+    """The records that begin in a file, which may be damaged."""
+    found, at = 0, 0
+    while at + 7 <= len(content):
+        if BLOCK - at % BLOCK < 7 or not content[at + 6]:
+            at += BLOCK - at % BLOCK
+            continue
+        found += content[at + 6] in (1, 2)
+        at += 7 + int.from_bytes(content[at + 4:at + 6], 'little')
+    return found
+
+
+def group_metadata(names):
+    """As the service writes it: of the export, the names of the files, and for which kinds."""
+    return text(1, text(1, 'export_entities') + number(2, 1) + number(3, 2)) + text(2, text(1, '__all__') + b''.join(text(2, name) for name in names)) + text(3, text(1, text(1, '__all__')))
+
+
+def overall_metadata(groups, version='3'):
+    """Of {path of metadata: (documents, bytes)}."""
+    return log([version.encode(), b''.join(text(1, text(1, number(1, 2) + number(3, 3)) + text(2, path) + number(3, documents) + number(4, size)) for path, (documents, size) in groups.items())])
+
+
+def write(folder, files, separator='/'):
+    """An export of files {name: bytes or records} below `folder`, with its metadata unless the files have it."""
+    contents = {name: content if isinstance(content, bytes) else log(content) for name, content in files.items()}
+    groups, names = {}, {}
+    for name, content in contents.items():
+        where, slash, base = name.rpartition('/')
+        if re.fullmatch('output-(0|[1-9][0-9]*)', base):
+            path = f'{where}{slash}{where.replace("/", "_")}.export_metadata'
+            documents, size = groups.get(path, (0, 0))
+            groups[path] = documents + count(content), size + len(content)
+            names.setdefault(path, []).append(base)
+    metadata = {path: group_metadata(found) for path, found in names.items()}
+    metadata['export.overall_export_metadata'] = overall_metadata({path.replace('/', separator): group for path, group in groups.items()})
+    for name, content in {**metadata, **contents}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else log(content))
+        path.write_bytes(content)
     return folder

@@ -214,6 +214,24 @@ def test_volumes_of_a_namespace_without_documents(stack):
     assert stack.op('bare', 'volumes', admin=True)['out'] == {'docs': 0, 'v1': 0, 'v2': 0, 'classes': []}
 
 
+def test_metrics_have_the_volumes_of_each_namespace(stack):
+    """Also of those without a quota, from the first round of the keeper on; of z, too, and of one without documents."""
+    stack.put('lab', note('measured', attachment('f', registered(stack, 'lab', 1234))))
+
+    def shown(ns):
+        metrics = stack.metrics()
+        return [metrics.get(f'stampd_stored_{kind}{{ns="{ns}"}}') for kind in ('bytes', 'file_bytes')]
+
+    def counted(ns):
+        out = stack.op(ns, 'volumes', admin=True)['out']
+        return [out['v1'] + out['v2'], out['v2']]
+    assert counted('lab')[0] > counted('lab')[1] >= 1234
+    for ns in ('lab', 'z', 'bare'):
+        wait_until(lambda ns=ns: shown(ns) == counted(ns), what=ns)
+    stack.put('lab', {'c': 'Note', 'id': 'measured', 'delete': True})
+    wait_until(lambda: shown('lab') == counted('lab'), what='what a commit has removed')
+
+
 def test_the_quota_of_a_namespace_counts_attachments(stack):
     stack.op('z', 'ns', {'set': {'ns': 'full', 'quotas': {'namespace': {'bytes': 5000}}}}, admin=True)
     small, large = registered(stack, 'full', 3000), registered(stack, 'full', 4000)

@@ -303,6 +303,15 @@ def test_without_the_site_key_it_does_not_start(vault):
     vault.psql('safe', 'insert into data_key select * from kept; drop table kept')
 
 
+def test_no_namespace_is_made_without_a_site_key(vault):
+    """Nor its database, which the same command without the option would complete in clear."""
+    config = vault.path / 'etc/keyless.conf'
+    config.write_text('\n'.join(text for text in vault.config.read_text().splitlines() if not text.startswith('site_key')) + '\n')
+    words = [BUILD / 'src/stampctl', 'ns', 'create', 'later', '--encrypted', '--config', config, '--admin-conninfo', vault.conninfo_of_server()]
+    assert 'an encrypted namespace needs a site key' in run_program(*words, status=1).error
+    assert vault.psql('z', "select count(*) from pg_database where datname like '%later'") == [(0,)]
+
+
 def test_a_namespace_stays_as_it_was_created(vault):
     assert 'is not encrypted' in vault.admin('ns', 'create', 'lab', '--encrypted', status=1).error
     assert vault.psql('lab', 'select count(*) from data_key') == [(0,)]

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 import archives
-from firestore_export import BLOCK, Point, Raw, Reference, entity, fragment, group, key, log, number, one, properties, text, write
+from firestore_export import BLOCK, Point, Raw, Reference, entity, fragment, group, group_metadata, key, log, number, one, overall_metadata, properties, text, write
 
 SPARE = [f'empty{spare}' for spare in range(8)]
 STACK = {'workers': 1, 'settings': {'limit_depth': 8, 'limit_content_bytes': 65536, 'limit_document_bytes': 131072},
@@ -65,10 +65,19 @@ def test_every_type_of_value(stack, empty, export):
     assert stack.get(empty, ('Row', 'one'))['items'][0]['j']['ref'] == 'users/ann/orders/7'
 
 
+def test_numbers_that_json_does_not_have(stack, empty, export):
+    records = [entity('a/b', {'x': [math.nan, math.inf, -math.inf, 1.5], 'y': {'z': math.nan}, 'p': Point((math.nan, 1.0))})]
+    assert 'see not_finite' in stack.admin('import-firestore', empty, *export(records, **{'class': 'Row', 'not_finite': 'refuse'}), status=1).error
+    stack.admin('import-firestore', empty, *export(records, **{'class': 'Row', 'not_finite': 'null'}))
+    assert stored(stack, empty) == {'Row/b': {'x': [None, None, None, 1.5], 'y': {'z': None}, 'p': {'latitude': None, 'longitude': 1}}}
+    stack.admin('import-firestore', empty, *export(records, **{'class': 'Row', 'not_finite': 'text'}))
+    assert stored(stack, empty) == {'Row/b': {'x': ['NaN', 'Infinity', '-Infinity', 1.5], 'y': {'z': 'NaN'}, 'p': {'latitude': 'NaN', 'longitude': 1}}}
+
+
 def test_collections_and_subcollections(stack, empty, export):
     entities = [entity('users/ann', {'a': 1}), entity('users/ann/orders/7', {'a': 2}), entity('logs/x', {'a': 3}), entity(['users', 42], {'a': 4}), entity('other/y', {'a': 5})]
     files = {'all_namespaces/kind_users/output-0': entities[:2], 'all_namespaces/kind_users/output-1': log(entities[2:3], is_padded=True), 'all_namespaces/kind_users/output-2': b'',
-             'all_namespaces/all_kinds/output-0': entities[3:], 'all_namespaces/all_kinds/x.export_metadata': b'ignored', 'all_namespaces/all_kinds/output-01': b'ignored'}
+             'all_namespaces/all_kinds/output-0': entities[3:], 'all_namespaces/all_kinds/x.export_metadata': b'ignored', 'all_namespaces/all_kinds/output-01': b'ignored', 'other/x.overall_export_metadata': b'ignored'}
     classes = {'users': 'User', 'users/orders': 'Order', 'logs': None}
     words = export(files, classes=classes, **{'class': 'Other'}, item='Main')
     assert '4 documents: 4 documents written' in stack.admin('import-firestore', empty, *words).text
@@ -173,17 +182,68 @@ def test_records_at_every_place_of_a_block(stack, empty, tmp_path):
 
 def test_wrong_folders_and_mappings(stack, export, tmp_path):
     record = entity('a/b', {})
-    for name, files, what in (('gap', {'k/output-0': [record], 'k/output-2': [record]}, 'k/output-1 is missing'), ('first', {'k/output-1': [record]}, 'k/output-0 is missing'), ('nothing', {}, 'expected the folder of an export'),
-                              ('two', {'k/output-0': [record], 'b.overall_export_metadata': b''}, 'expected the folder of an export'), ('deep', {'a/' * 9 + 'output-0': [record]}, 'folders deeper')):
-        refused(stack, write(tmp_path / name, files), what)
+    refused(stack, write(tmp_path / 'two', {'k/output-0': [record], 'b.overall_export_metadata': b''}), 'expected the folder of an export')
     (tmp_path / 'bare').mkdir()
     (tmp_path / 'bare/output-0').write_bytes(log([record]))
     for folder in ('bare', 'none', 'bare/output-0'):
         refused(stack, tmp_path / folder, 'expected the folder of an export', 'No such file', 'Not a directory')
-    for mapping, what in (({'class': 'row'}, 'expected as the class'), ({'class': 1}, 'expected texts'), ({'clases': {}}, 'did you mean'), ({'classes': []}, 'expected an object'), ({'classes': {'a': 1}}, 'expected as each'),
+    for mapping, what in (({'class': 'row'}, 'expected as the class'), ({'class': 1}, 'expected texts'), ({'clases': {}}, 'did you mean'), ({'classes': []}, 'expected an object'), ({'not_finite': 'Null'}, 'expected as "not_finite"'), ({'not_finite': None}, 'expected as "not_finite"'), ({'classes': {'a': 1}}, 'expected as each'),
                           ({'classes': {'a': 'X', 'b': 'X'}}, 'another class for each'), ({'classes': {'a': 'X'}, 'class': 'X'}, 'expected as the class one'), ({'class': 'Row', 'item': 'P'}, 'a class of items')):
         assert what in stack.admin('import-firestore', 'lab', *export([record], **mapping), status=1).error
     assert stack.admin('import-firestore', 'z', *export([record]), status=2).error and stack.admin('import-firestore', 'lab', '-', '--class', 'Row', status=2).error
+    assert archives.rows(stack, 'lab') == NOTHING
+
+
+OVERALL, GROUP = 'export.overall_export_metadata', 'all_namespaces/all_kinds/all_namespaces_all_kinds.export_metadata'
+
+
+def test_metadata_names_the_files(stack, empty, tmp_path):
+    """Files are read in its order, also those of an emulator on Windows; an export of nothing is one, and one in a folder below is another."""
+    records = [entity(f'a/{name}', {'x': name}) for name in 'abc']
+    files = {'k/output-0': records[:1], 'k/output-7': records[1:2], 'k/output-8': [entity('a/other', {})], OUTPUT: records[2:],
+             'k/k.export_metadata': group_metadata(['output-7', 'output-0']), OVERALL: overall_metadata({r'k\k.export_metadata': (2, 1), GROUP.replace('/', '\\'): (1, 1)})}
+    folder = write(tmp_path / 'export', files)
+    assert '3 documents: 3 documents written' in stack.admin('import-firestore', empty, folder, '--class', 'Row').text
+    assert stored(stack, empty) == {f'Row/{name}': {'x': name} for name in 'abc'}
+    write(folder / 'again', {OUTPUT: records})
+    assert '3 documents: 0 documents written, 3 unchanged' in stack.admin('import-firestore', empty, folder, '--class', 'Row').text
+    assert '0 documents: 0 documents written' in stack.admin('import-firestore', empty, write(tmp_path / 'nothing', {}), '--class', 'Row').text
+
+
+def test_an_export_is_whole(stack, tmp_path):
+    """A file that is not there, or was cut between two documents, which nothing in it shows."""
+    records = [entity(f'a/{name}', {}) for name in 'abc']
+    folder = write(tmp_path / 'export', {'k/output-0': records, 'k/output-1': records})
+    whole = (folder / 'k/output-1').read_bytes()
+    for content in (log(records[:2]), b'', log([*records, records[0]])):
+        (folder / 'k/output-1').write_bytes(content)
+        refused(stack, folder, 'and the metadata counts 6')
+    (folder / 'k/output-1').unlink()
+    refused(stack, folder, 'k/k.export_metadata: it names the file output-1: No such file')
+    (folder / 'k/output-1').mkdir()
+    refused(stack, folder, 'it names the file output-1: it is no regular file')
+    (folder / 'k/output-1').rmdir()
+    (folder / 'k/output-1').write_bytes(whole)
+    (folder / 'k/k.export_metadata').unlink()
+    refused(stack, folder, 'k/k.export_metadata: No such file')
+    assert archives.rows(stack, 'lab') == NOTHING
+
+
+def test_metadata_is_distrusted(stack, tmp_path):
+    outside = write(tmp_path / 'outside', {OUTPUT: [entity('a/b', {})]})
+    for path in ('', '.', '..', '/', '/k', 'k/', 'k//k', '../outside/' + GROUP, f'{outside}/{GROUP}', 'k/../../outside/' + GROUP, '..\\outside\\' + GROUP, 'k\0', 'k' * 256):
+        refused(stack, write(tmp_path / 'export', {OUTPUT: [], OVERALL: overall_metadata({path: (1, 1)})}), 'expected the metadata of an export')
+    for name in ('', '.', '..', '../output-0', f'{outside}/{OUTPUT}', 'a\0', 'n' * 256):
+        refused(stack, write(tmp_path / 'export', {OUTPUT: [], GROUP: group_metadata([name])}), 'expected the metadata of a group')
+    for overall, what in ((b'', 'expected the metadata of an export'), (log([b'3']), 'expected the metadata of an export'), (log([b'3', b'\xff']), 'expected the metadata of an export'), (log([b'4', b'']), 'unknown version'),
+                          (b'x', 'truncated'), (log([b'3', b''])[:-1], 'truncated'), (b'\1' + log([b'3', b''])[1:], 'wrong checksum'), (log([b'3', text(1, number(3, 1))]), 'expected the metadata of an export'),
+                          (overall_metadata({GROUP: (-1, 1)}), 'expected the metadata of an export'), (log([b'3', (text(1, text(2, GROUP) + number(3, 2**63 - 1))) * 2]), 'more documents than can be counted')):
+        refused(stack, write(tmp_path / 'export', {OUTPUT: [], OVERALL: overall}), what)
+    for content in (b'\xff', text(2, b'\xff')):
+        refused(stack, write(tmp_path / 'export', {OUTPUT: [], GROUP: content}), 'expected the metadata of a group')
+    (tmp_path / 'export' / GROUP).unlink()
+    (tmp_path / 'export' / GROUP).mkdir()
+    refused(stack, tmp_path / 'export', 'expected the metadata of a group')
     assert archives.rows(stack, 'lab') == NOTHING
 
 

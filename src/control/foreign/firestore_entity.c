@@ -39,6 +39,7 @@ struct property {
 struct firestore_writer {
     struct arena *arena;
     const struct settings *settings;
+    enum firestore_not_finite not_finite;
     struct builder *json;
 };
 
@@ -55,13 +56,22 @@ struct bytes firestore_entity_key(struct bytes entity)
 
 /* --- values --- */
 
+static const char *add_not_finite(struct firestore_writer *writer, double number)
+{
+    const char *text = isnan(number) ? "\"NaN\"" : number > 0 ? "\"Infinity\"" : "\"-Infinity\"";
+    if (writer->not_finite == FIRESTORE_REFUSE)
+        return "a number that JSON does not have: NaN or infinity (see not_finite of a mapping)";
+    builder_add_bytes(writer->json, bytes_of(writer->not_finite == FIRESTORE_NULL ? "null" : text));
+    return NULL;
+}
+
 static const char *add_double(struct firestore_writer *writer, uint64_t bits)
 {
     char text[40];
     double number;
     memcpy(&number, &bits, sizeof number);
     if (!isfinite(number))
-        return "a number that JSON does not have: NaN or infinity";
+        return add_not_finite(writer, number);
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, number);
         if (strtod(text, NULL) == number)
@@ -328,9 +338,10 @@ static const char *write_entity(struct firestore_writer *writer, struct bytes en
     return NULL;
 }
 
-const char *firestore_entity_write(struct arena *arena, const struct settings *settings, struct bytes entity,
+const char *firestore_entity_write(struct arena *arena, const struct settings *settings,
+                                   enum firestore_not_finite not_finite, struct bytes entity,
                                    struct builder *json)
 {
-    struct firestore_writer writer = {arena, settings, json};
+    struct firestore_writer writer = {arena, settings, not_finite, json};
     return write_entity(&writer, entity, 1);
 }

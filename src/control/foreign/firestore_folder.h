@@ -1,20 +1,20 @@
-/* firestore_folder: the files of an export, a folder with a file *.overall_export_metadata and, in folders of
- * it, files output-0, output-1… */
+/* firestore_folder: the files of an export: a folder with a file *.overall_export_metadata, which leads to
+ * the metadata of groups of kinds in folders of it, and these name the files output-0, output-1… beside them.
+ */
 #ifndef STAMPD_CONTROL_FOREIGN_FIRESTORE_FOLDER_H
 #define STAMPD_CONTROL_FOREIGN_FIRESTORE_FOLDER_H
 
 #include "base/arena.h"
 
 struct firestore_file {
-    const char *name;   /* below the folder */
-    size_t folder_size; /* of the name, the part before output-N */
-    int64_t number;     /* N */
+    const char *name; /* below the folder */
     int64_t size;
 };
 struct firestore_folder {
-    struct firestore_file *files; /* ordered by folder and number */
+    struct firestore_file *files; /* in the order of the metadata */
     size_t count;
-    int64_t size; /* of all */
+    int64_t size;      /* of all */
+    int64_t documents; /* in all, as the metadata has it */
 };
 
 /* False: why has been reported; the folder is no export, or no whole one. */

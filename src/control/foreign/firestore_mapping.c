@@ -15,6 +15,7 @@ struct firestore_mapping {
     struct bytes collection; /* the one that got it; NO_BYTES: none yet */
     const struct json *classes;
     struct bytes item_class, item_key;
+    enum firestore_not_finite not_finite;
 };
 
 /* --- reading --- */
@@ -36,6 +37,18 @@ static const char *read_classes(const struct firestore_mapping *mapping)
     return NULL;
 }
 
+static const char *read_not_finite(struct firestore_mapping *mapping, const struct json *member)
+{
+    static const char *const words[] = {
+        [FIRESTORE_REFUSE] = "refuse", [FIRESTORE_NULL] = "null", [FIRESTORE_TEXT] = "text"};
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (!member || (member->kind == JSON_STRING && bytes_equal(member->value, bytes_of(words[i])))) {
+            mapping->not_finite = (enum firestore_not_finite)i;
+            return NULL;
+        }
+    return "expected as \"not_finite\" \"refuse\", \"null\" or \"text\"";
+}
+
 static const char *read_text(struct firestore_mapping *mapping, struct bytes text)
 {
     static const struct json_limits limits = {.depth = 4, .tree_depth = 4, .nodes = 2000};
@@ -46,7 +59,7 @@ static const char *read_text(struct firestore_mapping *mapping, struct bytes tex
         return arena_printf(mapping->arena, "%s, at byte %zu", problem.what, problem.offset + 1);
     if (root->kind != JSON_OBJECT)
         return "expected an object";
-    const char *unknown = foreign_mapping_unknown(mapping->arena, root, "class item classes");
+    const char *unknown = foreign_mapping_unknown(mapping->arena, root, "class item classes not_finite");
     if (unknown)
         return unknown;
     mapping->classes = json_member(root, "classes");
@@ -55,7 +68,8 @@ static const char *read_text(struct firestore_mapping *mapping, struct bytes tex
         return "expected texts as \"class\" and \"item\"";
     if (!foreign_mapping_item(item, mapping->settings, &mapping->item_class, &mapping->item_key))
         return "expected as \"item\" a class of items, or class/key";
-    return read_classes(mapping);
+    const char *wrong = read_not_finite(mapping, json_member(root, "not_finite"));
+    return wrong ? wrong : read_classes(mapping);
 }
 
 static bool has_class(const struct firestore_mapping *mapping, struct bytes name)
@@ -127,7 +141,8 @@ static const char *write_document(const struct firestore_mapping *mapping, struc
 {
     struct builder json = {0};
     struct foreign_size size = {0};
-    const char *problem = firestore_entity_write(arena, mapping->settings, entity, &json);
+    const char *problem =
+        firestore_entity_write(arena, mapping->settings, mapping->not_finite, entity, &json);
     if (!problem) {
         const struct archive_item item = {mapping->item_class, mapping->item_key,    header->version,
                                           header->version,     builder_bytes(&json), false};

@@ -1,6 +1,6 @@
 /* firestore_mapping: which class and item a document of Firestore becomes (import-firestore.md).
  *
- * {"class","item","classes":{collection:class or null}}; all members may be absent. */
+ * {"class","item","classes":{collection:class or null},"not_finite"}; all members may be absent. */
 #ifndef STAMPD_CONTROL_FOREIGN_FIRESTORE_MAPPING_H
 #define STAMPD_CONTROL_FOREIGN_FIRESTORE_MAPPING_H
 

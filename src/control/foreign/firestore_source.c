@@ -76,6 +76,20 @@ static const char *place(struct firestore_source *firestore, const char *problem
                         problem);
 }
 
+/* A file may have been cut between two records, where nothing in it shows that. */
+static enum foreign_event check_count(struct firestore_source *firestore, const char **problem_r)
+{
+    long long found = (long long)firestore->source.last_line - 1;
+    if (found == firestore->folder.documents)
+        return FOREIGN_END;
+    *problem_r =
+        arena_printf(firestore->arena,
+                     "the files have %lld documents, and the metadata counts %lld: a file was cut, or "
+                     "is of another export",
+                     found, (long long)firestore->folder.documents);
+    return FOREIGN_FAILED;
+}
+
 static enum foreign_event next_entity(struct foreign_source *source, struct importer_files *files UNUSED,
                                       int64_t number, struct builder *lines, const char **problem_r)
 {
@@ -88,7 +102,7 @@ static enum foreign_event next_entity(struct foreign_source *source, struct impo
     if (event == FIRESTORE_LOG_END) {
         digest_end_hex(firestore->digest, source->digest);
         source->offset = source->size;
-        return FOREIGN_END;
+        return check_count(firestore, problem_r);
     }
     if (event == FIRESTORE_LOG_FAILED) {
         if (firestore->is_open)
