@@ -47,7 +47,7 @@ enum stampd_record_state {
     STAMPD_RECORD_OUT_OF_MEMORY, /* the memory is full, or the quota of the namespace */
     STAMPD_RECORD_BUSY,          /* a process that is stopped holds the memory; two seconds have passed */
     STAMPD_RECORD_FAILED,        /* the try has failed, now or before: see below */
-    STAMPD_RECORD_NO_DISK, /* persist, and the host has no records_directory, or the namespace is encrypted */
+    STAMPD_RECORD_NO_DISK,   /* persist: no records_directory, or no site key for an encrypted namespace */
     STAMPD_RECORD_NOT_SAVED, /* changed in memory; the disk refuses, and is tried again */
     STAMPD_RECORD_WORKED_ON, /* since 1.13: it is marked as worked on */
     STAMPD_RECORD_NOT_READ,  /* since 1.14: the disk alone has the value, and does not give it */

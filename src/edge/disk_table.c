@@ -377,7 +377,8 @@ const char *disk_table_get(struct disk_table *disk, struct bytes key, struct bui
 }
 
 const char *disk_table_each(struct disk_table *disk,
-                            enum disk_table_next (*take)(void *context, struct bytes text), void *context)
+                            enum disk_table_next (*take)(void *context, struct bytes key, struct bytes text),
+                            void *context)
 {
     MDB_cursor *cursor;
     MDB_val key, value;
@@ -391,7 +392,8 @@ const char *disk_table_each(struct disk_table *disk,
         error = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
         next = DISK_TABLE_KEEP;
         if (!error && key.mv_size > epoch_key.size)
-            next = take(context, (struct bytes){value.mv_data, value.mv_size});
+            next = take(context, (struct bytes){key.mv_data, key.mv_size},
+                        (struct bytes){value.mv_data, value.mv_size});
         if (!error && next == DISK_TABLE_REMOVE)
             error = mdb_cursor_del(cursor, 0); /* MDB_NEXT then returns the one that has taken its place */
     }

@@ -39,7 +39,8 @@ MUST_USE const char *disk_table_get(struct disk_table *disk, struct bytes key, s
 enum disk_table_next { DISK_TABLE_KEEP, DISK_TABLE_REMOVE, DISK_TABLE_STOP };
 /* Within a change: all that is there, in the order of keys. */
 MUST_USE const char *disk_table_each(struct disk_table *disk,
-                                     enum disk_table_next (*take)(void *context, struct bytes text),
+                                     enum disk_table_next (*take)(void *context, struct bytes key,
+                                                                  struct bytes text),
                                      void *context);
 
 #endif

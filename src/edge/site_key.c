@@ -116,6 +116,12 @@ const char *site_key_mark(void)
     return site_keys[PRESENT].mark;
 }
 
+void site_key_forget(void)
+{
+    explicit_bzero(site_keys, sizeof site_keys);
+    sealing_forget();
+}
+
 enum { PLACE_PARTS = 3 };
 static struct sealing_place place_of(struct arena *arena, struct bytes database, int64_t id)
 {

@@ -14,6 +14,9 @@ MUST_USE bool site_key_load(const struct settings *settings, char *problem, size
 /* The first digits of a digest of the present site key, by which a wrong one is recognised; "": none. */
 const char *site_key_mark(void);
 
+/* Erases the site keys, and what sealing.h keeps: for a process that needs them at its start only. */
+void site_key_forget(void);
+
 /* A data key of the database, sealed under the present site key.  There must be one. */
 struct bytes site_key_wrap(struct arena *arena, struct bytes database, int64_t id,
                            const unsigned char secret[SEALING_KEY]);

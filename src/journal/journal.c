@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "edge/fcgi.h"
+#include "edge/site_key.h"
 #include "journal/journal_connection.h"
 #include "journal/journal_remote.h"
 #include "journal/journal_saver.h"
@@ -236,6 +237,18 @@ static bool take_descriptors(char *problem)
     return is_done;
 }
 
+/* Of the site key no more is needed then than the key of the records on disk. */
+static bool open_records(struct journal *journal, const char *path, char *problem)
+{
+    const struct settings *settings = journal->settings;
+    bool is_open = records_open(&journal->records, path, (size_t)settings->records_mb << 20,
+                                settings->record_tombstone_s, problem, PROBLEM_BYTES) &&
+                   records_save_into(journal->records, settings->records_directory,
+                                     (size_t)settings->records_disk_mb << 20, problem, PROBLEM_BYTES);
+    site_key_forget();
+    return is_open;
+}
+
 static bool open_journal(struct journal *journal, char *problem)
 {
     const struct settings *settings = journal->settings;
@@ -253,11 +266,9 @@ static bool open_journal(struct journal *journal, char *problem)
     if (!take_descriptors(problem) ||
         !journal_keys_load(&journal->keys, journal->options->keys_path, problem, PROBLEM_BYTES) ||
         !journal_remote_open(&journal->remote, settings, problem, PROBLEM_BYTES) ||
+        (*settings->records_directory && !site_key_load(settings, problem, PROBLEM_BYTES)) ||
         !identity_take(settings, &identity, problem, PROBLEM_BYTES) ||
-        !records_open(&journal->records, records_path, (size_t)settings->records_mb << 20,
-                      settings->record_tombstone_s, problem, PROBLEM_BYTES) ||
-        !records_save_into(journal->records, settings->records_directory,
-                           (size_t)settings->records_disk_mb << 20, problem, PROBLEM_BYTES) ||
+        !open_records(journal, records_path, problem) ||
         !fcgi_listen(socket_path, identity.socket_group, &journal->listener, problem, PROBLEM_BYTES))
         return false;
     if (fcntl(journal->listener, F_SETFL, O_NONBLOCK) == 0)

@@ -181,19 +181,17 @@ static enum journal_next refuse_state(const struct journal_session *session,
     return refuse(out, request, text);
 }
 
-/* Counts the request.  False: `next_r`. */
+/* Counts the request, and notes whether the namespace is encrypted.  False: `next_r`. */
 static bool is_admitted(const struct journal_session *session, const struct journal_request *request,
-                        const struct records_command *command, struct builder *out, enum journal_next *next_r)
+                        struct records_command *command, struct builder *out, enum journal_next *next_r)
 {
     struct records_answer answer;
     enum records_verdict verdict =
         records_state_admit(session->records, session->caller.ns, is_write(command),
                             session->settings->record_state_s * 1000, &answer);
     *next_r = verdict ? refuse_state(session, request, verdict, &answer, out) : JOURNAL_GO_ON;
-    if (verdict || !command->is_persisted || !answer.is_encrypted)
-        return verdict == RECORDS_ADMITTED;
-    refuse(out, request, records_outcome_word(RECORDS_NO_DISK));
-    return false;
+    command->is_encrypted = answer.is_encrypted;
+    return verdict == RECORDS_ADMITTED;
 }
 
 static size_t quota(const struct journal_session *session)

@@ -109,9 +109,11 @@ static enum records_outcome try_command(struct records *records, struct bytes ns
                     command->may_overwrite;
     enum records_outcome outcome;
     records->lack.bytes = 0;
-    if (command->is_persisted && !records->folder)
+    if (command->is_persisted && (!records->folder || (command->is_encrypted && !records->seal)))
         return RECORDS_NO_DISK;
     int space = records_find_space(records, ns, may_make);
+    if (space >= 0 && (command->is_persisted || command->is_encrypted))
+        space = records_take_kind(records, space, command->is_encrypted, command->is_persisted);
     if (space < 0)
         return may_make ? RECORDS_OUT_OF_MEMORY : RECORDS_NOT_FOUND;
     uint32_t key = records_find(records, space, command->key);

@@ -59,7 +59,7 @@ enum records_outcome {
     RECORDS_OUT_OF_RANGE, /* the sum, or the size */
     RECORDS_TOO_MANY_KEYS,
     RECORDS_OUT_OF_MEMORY,
-    RECORDS_NO_DISK, /* it was to be persisted: there is no folder, or the namespace is encrypted */
+    RECORDS_NO_DISK, /* it was to be persisted: there is no folder, or no key for an encrypted namespace */
     RECORDS_BUSY,
     RECORDS_NOT_SAVED, /* changed, and not yet on disk */
     RECORDS_NOT_READ,  /* the disk alone has the content, and does not give it, or a damaged one */
@@ -104,6 +104,7 @@ struct records_command {
     bool leaves_worked; /* GET: not what is worked on */
     bool is_probe;      /* GET: without the content, and nothing moves */
     bool is_persisted;  /* SET; ADD, LOCK that make it: it is kept on disk from then on, or no longer */
+    bool is_encrypted;  /* the namespace: what the disk has of it is */
     enum records_patience patience;
     bool is_listened; /* mark and position are set in found_r, also when there is no record */
 };

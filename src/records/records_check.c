@@ -94,6 +94,7 @@ static void walk_key(const struct records *records, struct records_census *censu
     census->values++;
     census->counts[space]++;
     assert(records_type(value) < RECORDS_TYPES);
+    assert(!(records_flags(value) & VALUE_PERSISTED) || records->head->space[space].kind != SPACE_OPEN);
 }
 
 /* The branches of a tree, in order; how many. */

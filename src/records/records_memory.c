@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "edge/disk_table.h"
+#include "records/records_seal.h"
 
 enum { BUSY_MS = 2000, BYTES_A_BUCKET = 256 };
 
@@ -50,6 +51,8 @@ void records_close(struct records *records)
     mapping_close(&records->mapping);
     builder_free(&records->out);
     builder_free(&records->texts);
+    builder_free(&records->sealed);
+    records_seal_free(records->seal);
     builder_free(&records->read.key);
     builder_free(&records->read.text);
     free(records->folder);
@@ -161,22 +164,4 @@ void records_abandon(struct records *records)
     records->saving = 0;
     records->appended = 0;
     undo_back(&records->memory);
-}
-
-int records_find_space(struct records *records, struct bytes code, bool is_made)
-{
-    struct records_head *head = records->head;
-    uint32_t words[RECORDS_CODE_MOST / 4] = {0};
-    assert(code.size && code.size <= RECORDS_CODE_MOST);
-    memcpy(words, code.data, code.size);
-    for (uint32_t i = 0; i < head->spaces; i++)
-        if (memcmp(head->space[i].code, words, sizeof words) == 0)
-            return (int)i;
-    if (!is_made || head->spaces == RECORDS_SPACES_MOST)
-        return -1;
-    struct records_space *space = &head->space[head->spaces];
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        undo_set(&records->memory, &space->code[i], words[i]);
-    undo_set(&records->memory, &head->spaces, head->spaces + 1);
-    return (int)head->spaces - 1;
 }

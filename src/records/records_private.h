@@ -91,10 +91,19 @@ struct lease_piece {
     char owner[RECORDS_OWNER_MOST];
 };
 
+/* How the disk has what is persisted of a namespace: records_spaces.c. */
+enum space_kind {
+    SPACE_OPEN,  /* nothing of it was on disk yet */
+    SPACE_CLEAR, /* as it is */
+    SPACE_SEALED /* encrypted: records_seal.h */
+};
+
 struct records_space {
     uint32_t code[RECORDS_CODE_MOST / 4]; /* zeros: not in use */
     uint32_t bytes[2];
     uint32_t count; /* of values */
+    uint32_t kind;
+    uint32_t is_hidden; /* of a former namespace of the code */
 };
 
 /* What is obeyed of a namespace: records_state.h. */
@@ -146,7 +155,7 @@ struct records_head {
 
 /* Of the file: a number of the layout, which every change of these structs raises. */
 #define RECORDS_MAGIC UINT64_C(0x3153434552505453) /* "STPRECS1" */
-enum { RECORDS_LAYOUT = 8 };
+enum { RECORDS_LAYOUT = 9 };
 
 /* Of one change: a record of which each key takes the place of another one, or of the memory of a deletion,
  * which has as many. */
@@ -184,8 +193,9 @@ struct records {
     uint32_t appended; /* words of the ring of changes that it has written */
     char *folder;      /* NULL: there is none */
     size_t disk_bytes;
-    struct disk_table *disk; /* opened when it is needed, by each process */
-    struct builder texts;
+    struct disk_table *disk;   /* opened when it is needed, by each process */
+    struct records_seal *seal; /* NULL: nothing can be encrypted here */
+    struct builder texts, sealed;
     struct builder out;
     uint32_t given[GIVEN_MOST]; /* pieces to give back at the end of the change */
     size_t given_count;
@@ -204,8 +214,23 @@ void records_commit(struct records *records);
 /* Takes the change back. */
 void records_abandon(struct records *records);
 void records_give_later(struct records *records, uint32_t piece);
+
+/* --- records_spaces.c.  Changes belong to the change under way, unless they are said to end it. --- */
 /* Index of the namespace; -1: it has none, and `is_made` is false or the table is full. */
 int records_find_space(struct records *records, struct bytes code, bool is_made);
+struct bytes records_space_code(const struct records *records, int space);
+enum space_kind records_kind_of(bool is_encrypted);
+/* The one for a command in the namespace of the space, which is encrypted or not: this one, or another one in
+ * its place, if the records here are those of a former namespace.  -1: the table is full.  A change of its
+ * own. */
+int records_take_kind(struct records *records, int space, bool is_encrypted, bool is_persisted);
+/* The one for what the disk has of the kind; hidden, if it has the other kind too.  -1: the table is full. */
+int records_load_space(struct records *records, struct bytes code, enum space_kind kind);
+/* Leaves no record of the namespace and former ones.  Changes of their own. */
+void records_empty_spaces(struct records *records, struct bytes code);
+/* The namespace of the space is known now: if the space is that of a former one, it becomes empty and hidden,
+ * else it is shown.  Changes of their own. */
+void records_settle_space(struct records *records, int space, bool is_encrypted);
 
 static inline struct key_piece *records_key(const struct records *records, uint32_t piece)
 {

@@ -7,26 +7,34 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/crypto.h"
 #include "edge/disk_table.h"
 #include "records/records_private.h"
 #include "records/records_saved.h"
+#include "records/records_seal.h"
 
 enum { SAVE_BUSY_MS = 10000 };
 
 /* Of one change of the disk. */
 enum { KEYS_MOST = 1000, BYTES_MOST = 4 << 20, KEPT_BYTES = 1 << 20 };
 
-/* Of a key on disk: the namespace, and a digest, as LMDB has shorter keys than records. */
-enum { PLACE_BYTES = RECORDS_CODE_MOST + CRYPTO_SHA256 };
+static const char without_key[] = "they are encrypted, and there is no site key here: see site_key_file";
 
 /* --- to the disk --- */
 
+static bool is_sealed(const struct records *records, int space)
+{
+    return records->head->space[space].kind == SPACE_SEALED;
+}
+
+/* Of an encrypted namespace there is a key. */
 static void place_of(const struct records *records, int space, struct bytes key,
-                     unsigned char place_r[PLACE_BYTES])
+                     unsigned char place_r[RECORDS_PLACE_BYTES])
 {
     memcpy(place_r, records->head->space[space].code, RECORDS_CODE_MOST);
-    crypto_sha256(key, place_r + RECORDS_CODE_MOST);
+    if (is_sealed(records, space))
+        records_seal_place(records->seal, key, place_r);
+    else
+        crypto_sha256(key, place_r + RECORDS_CODE_MOST);
 }
 
 /* The value whose first key the listed one is; NULL: there is none. */
@@ -39,15 +47,17 @@ static struct value_piece *value_under(struct records *records, const struct key
 }
 
 /* What the disk is to have: for each key its place, eight bytes of size, and the text; size UINT64_MAX: none.
- * Returns the number up to which all is there then; 0: the records are busy. */
-static uint64_t collect(struct records *records, struct builder *texts)
+ * Returns the number up to which all is there then; 0: `error_r`.  What is to be encrypted is not yet. */
+static uint64_t collect(struct records *records, struct builder *texts, const char **error_r)
 {
     struct records_head *head = records->head;
     uint64_t last = 0;
     bool has_removed = false;
     builder_clear(texts, KEPT_BYTES);
+    *error_r = "they are busy";
     if (!records_enter(records))
         return 0;
+    *error_r = NULL;
     uint32_t piece = head->unsaved_first;
     for (int keys = 0; piece; keys++, piece = records_key(records, piece)->chain) {
         struct key_piece *key = records_key(records, piece);
@@ -59,8 +69,13 @@ static uint64_t collect(struct records *records, struct builder *texts)
         const struct value_piece *value = value_under(records, key);
         if (value && records_is_away(value))
             continue; /* an entry before this one has written the same, and the disk alone has it now */
-        place_of(records, space, records_key_text(key), (unsigned char *)builder_reserve(texts, PLACE_BYTES));
-        texts->size += PLACE_BYTES;
+        if (is_sealed(records, space) && !records->seal) {
+            *error_r = without_key;
+            break;
+        }
+        place_of(records, space, records_key_text(key),
+                 (unsigned char *)builder_reserve(texts, RECORDS_PLACE_BYTES));
+        texts->size += RECORDS_PLACE_BYTES;
         size_t start = texts->size;
         records_saved_write(records, space, records_key_text(key), texts);
         has_removed = has_removed || bytes_get_u64((const unsigned char *)texts->data + start) == UINT64_MAX;
@@ -68,22 +83,31 @@ static uint64_t collect(struct records *records, struct builder *texts)
     }
     uint64_t number = piece ? last : undo_long(head->save_number);
     records_leave(records);
-    return number;
+    return *error_r ? 0 : number;
 }
 
-static const char *put_all(struct disk_table *disk, struct bytes texts)
+static struct bytes seal(struct records *records, struct bytes place, struct bytes text)
 {
+    builder_clear(&records->sealed, KEPT_BYTES);
+    records_seal_text(records->seal, place, text, &records->sealed);
+    return builder_bytes(&records->sealed);
+}
+
+static const char *put_all(struct records *records, struct disk_table *disk)
+{
+    struct bytes texts = builder_bytes(&records->texts);
     const char *error = NULL;
     while (texts.size && !error) {
-        struct bytes place = {texts.data, PLACE_BYTES};
-        uint64_t size = bytes_get_u64((const unsigned char *)texts.data + PLACE_BYTES);
+        struct bytes place = {texts.data, RECORDS_PLACE_BYTES};
+        uint64_t size = bytes_get_u64((const unsigned char *)texts.data + RECORDS_PLACE_BYTES);
         struct bytes text = NO_BYTES;
-        texts.data += PLACE_BYTES + sizeof size;
-        texts.size -= PLACE_BYTES + sizeof size;
+        texts.data += RECORDS_PLACE_BYTES + sizeof size;
+        texts.size -= RECORDS_PLACE_BYTES + sizeof size;
         if (size != UINT64_MAX) {
             text = (struct bytes){texts.data, (size_t)size};
             texts.data += size;
             texts.size -= (size_t)size;
+            text = records_seal_is_place(place) ? seal(records, place, text) : text;
         }
         error = disk_table_put(disk, place, text);
     }
@@ -141,8 +165,9 @@ static const char *write_all(struct records *records, struct disk_table *disk)
     const char *error = disk_table_begin(disk);
     if (error)
         return error;
-    uint64_t reached = collect(records, &records->texts);
-    error = reached ? put_all(disk, builder_bytes(&records->texts)) : "they are busy";
+    uint64_t reached = collect(records, &records->texts, &error);
+    if (reached)
+        error = put_all(records, disk);
     if (error) {
         disk_table_abandon(disk);
         return error;
@@ -217,26 +242,41 @@ void records_save_prepare(struct records *records)
         log_debug("the records on disk are opened when they are needed");
 }
 
+/* What stands under the place, decrypted. */
+static const char *fetch(struct records *records, struct disk_table *disk, struct bytes place,
+                         struct builder *text, struct bytes *text_r)
+{
+    bool is_there = false;
+    builder_clear(text, KEPT_BYTES);
+    const char *error = disk_table_get(disk, place, text, &is_there);
+    *text_r = builder_bytes(text);
+    if (error || !is_there)
+        return error ? error : "the disk does not have it";
+    return records_seal_is_place(place) &&
+                   records_seal_open(records->seal, place, text, text_r) != RECORDS_SEAL_OPENED
+               ? "it is damaged"
+               : NULL;
+}
+
 void records_fetch_content(struct records *records)
 {
     struct room_read *read = &records->read;
-    unsigned char place[PLACE_BYTES];
-    bool is_there = false;
-    const char *error = NULL;
-    struct bytes content = NO_BYTES;
+    unsigned char place[RECORDS_PLACE_BYTES];
+    struct bytes content = NO_BYTES, text;
     read->content = NO_BYTES;
     read->problem = NULL;
     read->has_ended = true;
+    if (is_sealed(records, read->space) && !records->seal) {
+        read->problem = without_key;
+        return;
+    }
     struct disk_table *disk = disk_to_read(records);
     if (!disk)
         return;
     place_of(records, read->space, builder_bytes(&read->key), place);
-    builder_clear(&read->text, KEPT_BYTES);
-    error = disk_table_get(disk, (struct bytes){(char *)place, sizeof place}, &read->text, &is_there);
-    if (!error && !is_there)
-        error = "the disk does not have it";
-    if (!error && (!records_saved_content(builder_bytes(&read->text), &content) ||
-                   content.size != read->size || records_digest(records, content) != read->digest))
+    const char *error = fetch(records, disk, (struct bytes){(char *)place, sizeof place}, &read->text, &text);
+    if (!error && (!records_saved_content(text, &content) || content.size != read->size ||
+                   records_digest(records, content) != read->digest))
         error = "it is damaged";
     read->problem = error;
     if (!error)
@@ -249,10 +289,28 @@ struct records_loading {
     uint64_t count;
 };
 
-static enum disk_table_next load_one(void *context, struct bytes text)
+/* NULL, or why not. */
+static const char *open_one(struct records *records, struct bytes place, struct bytes *text)
+{
+    if (!records->seal)
+        return "a record is encrypted, and the file key is missing";
+    builder_clear(&records->sealed, KEPT_BYTES);
+    builder_add_bytes(&records->sealed, *text);
+    enum records_seal_result result = records_seal_open(records->seal, place, &records->sealed, text);
+    return result == RECORDS_SEAL_OPENED ? NULL
+           : result == RECORDS_SEAL_FOREIGN
+               ? "a record is encrypted under another key than that in the file key"
+               : "a record is damaged";
+}
+
+static enum disk_table_next load_one(void *context, struct bytes place, struct bytes text)
 {
     struct records_loading *loading = context;
-    enum records_saved_result result = records_saved_read(loading->records, text);
+    bool is_encrypted = records_seal_is_place(place);
+    loading->problem = is_encrypted ? open_one(loading->records, place, &text) : NULL;
+    if (loading->problem)
+        return DISK_TABLE_STOP;
+    enum records_saved_result result = records_saved_read(loading->records, text, is_encrypted);
     if (result == RECORDS_SAVED_MALFORMED)
         loading->problem = "a record is damaged";
     else if (result == RECORDS_SAVED_NO_ROOM)
@@ -263,7 +321,8 @@ static enum disk_table_next load_one(void *context, struct bytes text)
                                           : DISK_TABLE_KEEP;
 }
 
-static const char *load(struct records *records, struct disk_table *disk, uint64_t *count_r)
+static const char *load(struct records *records, struct disk_table *disk, const char *folder,
+                        uint64_t *count_r)
 {
     struct records_loading loading = {.records = records};
     const char *error = disk_table_begin(disk);
@@ -273,12 +332,15 @@ static const char *load(struct records *records, struct disk_table *disk, uint64
         disk_table_abandon(disk);
         return "they are busy";
     }
-    if (!records->head->is_loaded) {
+    error = records_seal_read(&records->seal, folder);
+    if (!error && !records->head->is_loaded) {
         error = disk_table_each(disk, load_one, &loading);
         error = error ? error : loading.problem;
-        if (!error)
-            *(volatile uint32_t *)&records->head->is_loaded = 1;
     }
+    if (!error)
+        error = records_seal_write(&records->seal, folder);
+    if (!error)
+        *(volatile uint32_t *)&records->head->is_loaded = 1;
     records_leave(records);
     *count_r = loading.count;
     if (!error)
@@ -296,7 +358,7 @@ bool records_save_into(struct records *records, const char *folder, size_t bytes
     struct disk_table *disk = disk_table_open(folder, bytes, problem, problem_size);
     if (!disk)
         return false;
-    const char *error = load(records, disk, &count);
+    const char *error = load(records, disk, folder, &count);
     disk_table_close(disk); /* each child opens its own */
     if (error) {
         snprintf(problem, problem_size, "records in %s: %s", folder, error);

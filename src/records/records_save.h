@@ -17,7 +17,8 @@
 
 /* Names the folder, of at most `bytes`, and brings what it has into the memory, unless a process has done so
  * since the memory was created.  Before anybody else uses the records.  "": none, commands that persist
- * end with RECORDS_NO_DISK.  False: one line in `problem`; nothing was brought. */
+ * end with RECORDS_NO_DISK.  For records of encrypted namespaces, site_key_load comes first.  False: one
+ * line in `problem`; nothing was brought. */
 MUST_USE bool records_save_into(struct records *records, const char *folder, size_t bytes, char *problem,
                                 size_t problem_size);
 

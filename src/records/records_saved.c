@@ -35,11 +35,6 @@ static void add_number(struct builder *text, uint64_t number)
     text->size += NUMBER;
 }
 
-static size_t code_size(const struct records_space *space)
-{
-    return strnlen((const char *)space->code, RECORDS_CODE_MOST);
-}
-
 static void add_keys(const struct records *records, uint32_t value, struct builder *text)
 {
     uint32_t first = records_value(records, value)->keys;
@@ -70,7 +65,7 @@ static void add_record(const struct records *records, uint32_t piece, struct bui
 {
     const struct value_piece *value = records_value(records, piece);
     const struct lease_piece *lease = records_lease_of(records, value);
-    const struct records_space *space = &records->head->space[records_value_space(records, value)];
+    struct bytes code = records_space_code(records, records_value_space(records, value));
     const uint64_t numbers[SAVED_NUMBERS] = {
         [SAVED_LAYOUT] = LAYOUT,
         [SAVED_KIND] = kind_of(value),
@@ -84,14 +79,14 @@ static void add_record(const struct records *records, uint32_t piece, struct bui
         [SAVED_LOCKED_UNTIL] = lease ? undo_long(lease->locked_until) : 0,
         [SAVED_KEYS] = records_count_keys(records, piece),
         [SAVED_OWNER_SIZE] = lease ? lease->owner_size : 0,
-        [SAVED_CODE_SIZE] = code_size(space),
+        [SAVED_CODE_SIZE] = code.size,
         [SAVED_CONTENT_SIZE] = records_size(value),
     };
     for (size_t i = 0; i < SAVED_NUMBERS; i++)
         add_number(text, numbers[i]);
     add_keys(records, piece, text);
     builder_add(text, lease ? lease->owner : "", (size_t)numbers[SAVED_OWNER_SIZE]);
-    builder_add(text, space->code, (size_t)numbers[SAVED_CODE_SIZE]);
+    builder_add_bytes(text, code);
     builder_add(text, records_content(records, value), records_size(value));
 }
 
@@ -201,7 +196,7 @@ static bool add(struct records *records, int space, const struct saved *saved, b
            add_lease(records, piece, saved);
 }
 
-enum records_saved_result records_saved_read(struct records *records, struct bytes text)
+enum records_saved_result records_saved_read(struct records *records, struct bytes text, bool is_encrypted)
 {
     struct saved saved;
     if (!read_text(text, &saved))
@@ -210,7 +205,7 @@ enum records_saved_result records_saved_read(struct records *records, struct byt
     if (expires && expires <= (uint64_t)records->now_ms)
         return RECORDS_SAVED_OVER;
     for (bool is_away = false;;) {
-        int space = records_find_space(records, saved.code, true);
+        int space = records_load_space(records, saved.code, records_kind_of(is_encrypted));
         for (uint64_t i = 0; space >= 0 && i < saved.numbers[SAVED_KEYS]; i++)
             if (records_find(records, space, saved.keys[i]))
                 return RECORDS_SAVED_THERE;

@@ -22,8 +22,8 @@ enum records_saved_result {
     RECORDS_SAVED_NO_ROOM
 };
 /* Under the lock: puts it into the memory, as a change of its own; where there is little room, without its
- * content. */
-enum records_saved_result records_saved_read(struct records *records, struct bytes text);
+ * content.  `is_encrypted`: the disk has it so. */
+enum records_saved_result records_saved_read(struct records *records, struct bytes text, bool is_encrypted);
 /* The content that is part of the text; false: it is damaged. */
 MUST_USE bool records_saved_content(struct bytes text, struct bytes *content_r);
 

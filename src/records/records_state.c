@@ -119,19 +119,21 @@ static bool is_listed(const struct records_state *states, size_t count, const st
     return false;
 }
 
-/* A namespace that is no more has no records, and another one of its code will have none of them. */
-static void remove_records(struct records *records, const struct state_entry *entry)
+static struct bytes code_in(const struct state_entry *entry)
 {
     const char *code = (const char *)entry->code;
-    struct records_sought first = {
-        records_find_space(records, (struct bytes){code, strnlen(code, RECORDS_CODE_MOST)}, false), BYTES(""),
-        false};
-    while (first.space >= 0) {
-        uint32_t key = order_find(&records->memory, &records->keys, records_probe, &first);
-        if (!key || records_key(records, key)->place >> 16 != (uint32_t)first.space)
-            return;
-        records_remove_value(records, records_key(records, key)->value);
-        records_commit(records);
+    return (struct bytes){code, strnlen(code, RECORDS_CODE_MOST)};
+}
+
+/* Records of a namespace that was dropped are none of another one with its code that is encrypted, or not,
+ * and was made while nothing was read. */
+static void settle_spaces(struct records *records)
+{
+    for (int i = 0; i < (int)records->head->spaces; i++) {
+        const struct state_entry *entry =
+            records->head->space[i].kind ? find_entry(records->head, records_space_code(records, i)) : NULL;
+        if (entry)
+            records_settle_space(records, i, entry->is_encrypted);
     }
 }
 
@@ -144,7 +146,7 @@ static void write_all(struct records *records, const struct records_state *state
             i++;
             continue;
         }
-        remove_records(records, entry);
+        records_empty_spaces(records, code_in(entry)); /* another one of its code has none of them */
         for (size_t word = 0; entry != last && word < sizeof *entry / sizeof(uint32_t); word++)
             undo_set(&records->memory, (uint32_t *)entry + word, ((uint32_t *)last)[word]);
         undo_set(&records->memory, &head->states, head->states - 1);
@@ -159,6 +161,7 @@ static void write_all(struct records *records, const struct records_state *state
         }
         write_entry(records, entry, &states[i]);
     }
+    settle_spaces(records);
 }
 
 static bool is_outdated(const struct records_head *head, const struct records_reading *reading)

@@ -60,7 +60,7 @@ enum records_verdict {
 struct records_answer {
     char message[RECORDS_STATE_MESSAGE_MOST + 1]; /* of the administrator, about the state; "": none */
     int64_t wait_ms;                              /* TOO_MANY: until one is admitted */
-    bool is_encrypted;                            /* ADMITTED: nothing of it may be persisted */
+    bool is_encrypted;                            /* ADMITTED: for records_command */
 };
 
 /* May this namespace be served now?  Counts the request, if it may.  `oldest_ms`: age of what was confirmed

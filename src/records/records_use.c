@@ -18,7 +18,7 @@ static size_t collect(const struct records_head *head, struct records_use uses_r
         const struct records_space *space = &head->space[i];
         struct records_use use = {.bytes = undo_long(space->bytes), .records = space->count};
         memcpy(use.ns, space->code, RECORDS_CODE_MOST);
-        if (use.records)
+        if (use.records && !space->is_hidden)
             uses_r[count++] = use;
     }
     return count;

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import vault
 from journal_world import DATA, GET, OVERWRITE, PERSIST, SET, Client, Journal, integer, message, text
 from kit import Kit
-from stack import refused, wait_until
+from stack import wait_until
 from test_records import one, run, state
 
 pytestmark = pytest.mark.plain
@@ -153,26 +152,6 @@ def test_the_journal_serves_while_its_child_stands_still(stack, journal):
         process.wait()
 
 
-def test_nothing_of_an_encrypted_namespace_is_persisted(stack, journal):
-    stack.set(site_key_file=str(vault.new_site_key(stack)))
-    vault.create(stack)
-    refused('OENCRYPTED', run, stack, {'do': 'set', 'key': 'secret', 'value': 'disclosed-7f3a', 'persist': True}, ns='vault')
-    assert state(stack, 'get', 'secret', ns='vault') == 'NOT_FOUND'
-    assert stack.op('vault', 'Record', {'do': 'set', 'key': 'secret', 'text': 'disclosed-7f3a', 'persist': True})['out']['state'] == 'NO_DISK'
-    journal.write_keys(('lab', 'write', 'key-of-all'), ('vault', 'write', 'key-of-vault'))
-    process = journal.start()
-    try:
-        serves(journal, 'vault', 'key-of-vault')
-        assert Client(journal.socket, 'key-of-vault', 'vault').error(SET, 'secret', text('disclosed-7f3a'), PERSIST) == 'NO_DISK'
-    finally:
-        process.kill()
-        process.wait()
-    assert state(stack, 'set', 'in memory', ns='vault', value='disclosed-7f3a') == 'OK'
-    assert state(stack, 'set', 'seen', value='to-be-found', persist=True) == 'OK'
-    stored = b''.join(file.read_bytes() for file in (stack.path / 'records').iterdir())
-    assert b'to-be-found' in stored and b'disclosed-7f3a' not in stored
-
-
 def test_a_namespace_that_is_dropped_has_no_records(stack):
     create = ('ns', 'create', 'short', '--access', 'open', '--nginx-pid', stack.path / 'nginx.pid')
     (stack.path / 'nginx.pid').write_text(f'{stack.pid("nginx")}\n')
@@ -197,15 +176,15 @@ def test_a_namespace_that_is_dropped_has_no_records(stack):
 class Writer(threading.Thread):
     """Sets its own keys to numbers that grow, by HTTP or by the journal; knows what was acknowledged, and what was begun."""
 
-    def __init__(self, stack, journal, number):
+    def __init__(self, stack, journal, number, ns='lab', key='key-of-all'):
         super().__init__(daemon=True)
-        self.stack, self.journal, self.number = stack, journal, number
+        self.stack, self.journal, self.number, self.ns, self.journal_key = stack, journal, number, ns, key
         self.acknowledged, self.begun, self.is_over = {}, {}, False
 
     def change(self, key, value):
         if self.number % 2:
-            return Client(self.journal.socket).ask(SET, key, integer(value), PERSIST | OVERWRITE)['error'] == ''
-        return state(self.stack, 'set', key, value=value, overwrite=True, persist=True) == 'OK'
+            return Client(self.journal.socket, self.journal_key, self.ns).ask(SET, key, integer(value), PERSIST | OVERWRITE)['error'] == ''
+        return state(self.stack, 'set', key, ns=self.ns, value=value, overwrite=True, persist=True) == 'OK'
 
     def run(self):
         while not self.is_over:
@@ -218,11 +197,9 @@ class Writer(threading.Thread):
                 time.sleep(0.01)
 
 
-def test_what_was_acknowledged_is_never_lost(stack, journal):
-    journal.write_keys(('lab', 'write', 'key-of-all'))
-    process = journal.start()
-    serves(journal)
-    writers = [Writer(stack, journal, number) for number in range(6)]
+def check_acknowledged(stack, journal, process, **of_writers):
+    """Six writers while all is killed, again and again; `process`: of the journal."""
+    writers = [Writer(stack, journal, number, **of_writers) for number in range(6)]
     for writer in writers:
         writer.start()
     try:
@@ -245,7 +222,14 @@ def test_what_was_acknowledged_is_never_lost(stack, journal):
     for writer in writers:
         assert not writer.is_alive()
         for key, least in writer.acknowledged.items():
-            assert least <= one(stack, 'get', key)['value'] <= writer.begun[key], key
+            assert least <= one(stack, 'get', key, ns=writer.ns)['value'] <= writer.begun[key], key
+
+
+def test_what_was_acknowledged_is_never_lost(stack, journal):
+    journal.write_keys(('lab', 'write', 'key-of-all'))
+    process = journal.start()
+    serves(journal)
+    check_acknowledged(stack, journal, process)
 
 
 @pytest.mark.parametrize('name, size', [('data.mdb', 8192), ('log', 64)])

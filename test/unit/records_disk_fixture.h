@@ -5,7 +5,9 @@
 #include "records_fixture.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
+#include "edge/site_key.h"
 #include "records/records_save.h"
 
 enum { DISK_BYTES = 64 << 20 };
@@ -20,9 +22,37 @@ static UNUSED bool bring(size_t bytes)
     return records_save_into(records, folder, bytes, problem, sizeof problem);
 }
 
+static void write_site_key(const char *name, char digit)
+{
+    FILE *file = fopen(folder_path(name), "we");
+    assert_non_null(file);
+    for (int i = 0; i < 2 * SEALING_KEY; i++)
+        assert_int_equal(fputc(digit, file), digit);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(folder_path(name), 0600), 0);
+}
+
+/* `former` may be "". */
+static void load_site_keys(const char *name, const char *former)
+{
+    char path[200] = "", former_path[200] = "", none[] = "", wrong[300] = "";
+    struct settings settings = {
+        .site_key_file = path, .site_key_former_file = former_path, .site_key_command = none};
+    if (*name)
+        snprintf(path, sizeof path, "%s", folder_path(name));
+    if (*former)
+        snprintf(former_path, sizeof former_path, "%s", folder_path(former));
+    if (!site_key_load(&settings, wrong, sizeof wrong))
+        fail_msg("%s", wrong);
+}
+
 static UNUSED int set_up_disk(void **state)
 {
     set_up(state);
+    if (is_encrypted) {
+        write_site_key("site.key", 'a');
+        load_site_keys("site.key", "");
+    }
     assert_true(bring(DISK_BYTES));
     return 0;
 }
@@ -39,7 +69,7 @@ static UNUSED void restart(void)
 }
 
 /* A command, and the wait that belongs to it. */
-static UNUSED enum records_outcome keep(const struct records_command *command)
+static UNUSED enum records_outcome keep(struct records_command *command)
 {
     enum records_outcome outcome = run(command);
     assert_true(records_save(records, found.saving));

@@ -15,9 +15,15 @@
 
 enum { BYTES_SMALL = 1 << 20, TOMBSTONE_S = 60 };
 
+/* The build defines it where the tests of the disk are run for an encrypted namespace. */
+#ifndef RECORDS_ENCRYPTED
+#define RECORDS_ENCRYPTED false
+#endif
+
 static struct records *records;
 static struct records_found found;
 static const struct bytes NS = {"lab", 3};
+static bool is_encrypted = RECORDS_ENCRYPTED; /* the namespace */
 
 static struct records *open_at(size_t bytes)
 {
@@ -43,8 +49,9 @@ static int tear_down(void **state UNUSED)
     return 0;
 }
 
-static enum records_outcome run(const struct records_command *command)
+static enum records_outcome run(struct records_command *command)
 {
+    command->is_encrypted = is_encrypted;
     return records_run(records, NS, 0, command, &found);
 }
 

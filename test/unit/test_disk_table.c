@@ -70,7 +70,7 @@ static void sizes_are_bounded(void **state UNUSED)
 
 static int seen_a, seen_b, seen_others;
 
-static enum disk_table_next take(void *context, struct bytes one)
+static enum disk_table_next take(void *context, struct bytes key UNUSED, struct bytes one)
 {
     seen_a += bytes_equal(one, BYTES("a"));
     seen_b += bytes_equal(one, BYTES("b"));

@@ -320,12 +320,22 @@ static void check_progress(void)
         }
 }
 
-/* Kills writers at any moment, and loses the memory with all of them, or keeps it with the others. */
+static int count_changes(void)
+{
+    int changes = 0;
+    for (int own = 0; own < WRITERS; own++)
+        for (int place = 0; place < KEYS; place++)
+            changes += progress->acknowledged[own][place];
+    return changes;
+}
+
+/* Kills writers at any moment, and loses the memory with all of them, or keeps it with the others; on a busy
+ * machine it takes more rounds until enough was acknowledged. */
 static void what_was_acknowledged_is_never_lost(void **state UNUSED)
 {
     unsigned seed = 3;
     progress = mapping_share(sizeof *progress);
-    for (int round = 0; round < 25; round++) {
+    for (int round = 0; round < 25 || count_changes() <= 100; round++) {
         pid_t pids[WRITERS];
         for (int i = 0; i < WRITERS; i++)
             pids[i] = child_start(write_on, &i);
@@ -345,11 +355,6 @@ static void what_was_acknowledged_is_never_lost(void **state UNUSED)
         restart();
         check_progress();
     }
-    int changes = 0;
-    for (int own = 0; own < WRITERS; own++)
-        for (int place = 0; place < KEYS; place++)
-            changes += progress->acknowledged[own][place];
-    assert_true(changes > 100);
 }
 
 static void change_kept(void *argument UNUSED)

@@ -11,16 +11,26 @@
 #include "edge/crypto.h"
 #include "edge/disk_table.h"
 #include "edge/mapping.h"
+#include "records/records_seal.h"
 
 /* --- what cannot be had --- */
 
+static void find_place(const char *key, unsigned char place_r[RECORDS_PLACE_BYTES])
+{
+    memset(place_r, 0, RECORDS_PLACE_BYTES);
+    memcpy(place_r, NS.data, NS.size);
+    if (is_encrypted)
+        records_seal_place(records->seal, bytes_of(key), place_r);
+    else
+        crypto_sha256(bytes_of(key), place_r + RECORDS_CODE_MOST);
+}
+
 static void on_disk(const char *key, struct bytes text)
 {
-    unsigned char place[RECORDS_CODE_MOST + CRYPTO_SHA256] = {0};
+    unsigned char place[RECORDS_PLACE_BYTES];
     struct disk_table *disk = disk_table_open(folder_path("disk"), DISK_BYTES, problem, sizeof problem);
     assert_non_null(disk);
-    memcpy(place, NS.data, NS.size);
-    crypto_sha256(bytes_of(key), place + RECORDS_CODE_MOST);
+    find_place(key, place);
     assert_null(disk_table_begin(disk));
     assert_null(disk_table_put(disk, (struct bytes){(char *)place, sizeof place}, text));
     assert_null(disk_table_commit(disk));
@@ -29,12 +39,11 @@ static void on_disk(const char *key, struct bytes text)
 
 static void read_disk(const char *key, struct builder *text)
 {
-    unsigned char place[RECORDS_CODE_MOST + CRYPTO_SHA256] = {0};
+    unsigned char place[RECORDS_PLACE_BYTES];
     bool is_there = false;
     struct disk_table *disk = disk_table_open(folder_path("disk"), DISK_BYTES, problem, sizeof problem);
     assert_non_null(disk);
-    memcpy(place, NS.data, NS.size);
-    crypto_sha256(bytes_of(key), place + RECORDS_CODE_MOST);
+    find_place(key, place);
     assert_null(disk_table_get(disk, (struct bytes){(char *)place, sizeof place}, text, &is_there));
     assert_true(is_there);
     disk_table_close(disk);

@@ -20,8 +20,7 @@ struct record_work {
     struct records *records;
     size_t quota;
     const struct record_rules *rules;
-    bool is_encrypted; /* the namespace */
-    uint64_t saving;   /* what the disk is to have before the answer; 0: nothing */
+    uint64_t saving; /* what the disk is to have before the answer; 0: nothing */
     size_t saved_states[RECORD_COMMANDS_MOST], saved_count; /* where the body says OK about that */
     int64_t passed, steps;                                  /* left */
 };
@@ -39,9 +38,6 @@ static enum fault judge(const struct record_work *work, const struct record_requ
         return record_listen_judge(&work->reader, request, work->rules);
     if (request->is_query)
         return FAULT_NONE; /* each record that it finds */
-    if (command->is_persisted && work->is_encrypted)
-        return reply_fault(work->attempt->call, work->attempt->reply, FAULT_OENCRYPTED,
-                           "Records of an encrypted namespace are not kept on disk.", "record", NULL);
     bool is_allowed =
         may(work, command->key, is_write) && (!command->to.data || may(work, command->to, true));
     for (size_t i = 0; i < command->more_count && is_allowed; i++)
@@ -282,12 +278,12 @@ static enum fault record_work(struct attempt *attempt)
     if (fault)
         return fault;
     work.rules = conf.records;
-    work.is_encrypted = conf.is_encrypted;
     struct record_request *requests =
         ARENA_ARRAY(attempt->call->arena, struct record_request, commands->count + 1);
     size_t count = 0;
     for (const struct json *one = commands->first; one && !fault; one = one->next, count++) {
         fault = record_read(&work.reader, one, &requests[count]);
+        requests[count].command.is_encrypted = conf.is_encrypted;
         if (!fault)
             fault = judge(&work, &requests[count]);
     }

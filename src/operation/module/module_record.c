@@ -2,6 +2,7 @@
 #include "operation/module/module_record.h"
 
 #include "base/clock.h"
+#include "edge/site_key.h"
 #include "operation/access.h"
 #include "operation/module/module_convert.h"
 #include "records/records_save.h"
@@ -107,15 +108,18 @@ static bool may_run(struct stampd_call *call, const struct records_command *comm
     return !wrong;
 }
 
-/* The disk would have the content of an encrypted namespace in clear.  False: that, or the try has failed. */
-static bool may_persist(struct stampd_call *call)
+/* For a command that changes something: is the namespace encrypted?  False: the try has failed. */
+static bool note_encrypted(struct stampd_call *call, struct records_command *command)
 {
     const struct attempt *attempt = module_try_attempt(call);
     struct ns_conf conf;
+    if (!*site_key_mark() || !is_change(command))
+        return true; /* without a site key no namespace is */
     enum fault fault = access_configuration(attempt->worker_context, attempt->call, &conf);
     if (fault)
         module_try_set_fault(call, fault);
-    return !fault && !conf.is_encrypted;
+    command->is_encrypted = conf.is_encrypted;
+    return !fault;
 }
 
 /* --- what is answered --- */
@@ -172,8 +176,8 @@ static enum stampd_record_state run(struct stampd_call *call, struct records_com
     command->expires_ms = options->ttl_ms ? clock_present_ms() + options->ttl_ms : 0;
     command->touch_s = options->touch_s;
     command->is_persisted = options->persist;
-    if (options->persist && !may_persist(call))
-        return module_try_fault(call) ? STAMPD_RECORD_FAILED : STAMPD_RECORD_NO_DISK;
+    if (!note_encrypted(call, command))
+        return STAMPD_RECORD_FAILED;
     if (is_change(command))
         attempt_note_change(attempt);
     size_t quota = (size_t)module_try_settings(call)->limit_namespace_records_mb << 20;
