@@ -5,15 +5,17 @@
 static const char url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 static const char standard[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* The letters that both alphabets have: 1 + the six bits; 0: no letter. */
-enum { NO_LETTER = 0, LETTERS = 62 };
-#define ROW(from, first) [from] = 1 + (first)
+/* What a letter stands for: LETTER and the six bits; 0: it is no letter. */
+enum { LETTER = 64, BITS = 63 };
+#define ROW(from, first) [from] = LETTER + (first)
 #define FIVE(c, n)                                                                                           \
     ROW(c, n), ROW((c) + 1, (n) + 1), ROW((c) + 2, (n) + 2), ROW((c) + 3, (n) + 3), ROW((c) + 4, (n) + 4)
 #define ALPHABET(c, n)                                                                                       \
     FIVE(c, n), FIVE((c) + 5, (n) + 5), FIVE((c) + 10, (n) + 10), FIVE((c) + 15, (n) + 15),                  \
         FIVE((c) + 20, (n) + 20), ROW((c) + 25, (n) + 25)
-static const unsigned char values[256] = {ALPHABET('A', 0), ALPHABET('a', 26), FIVE('0', 52), FIVE('5', 57)};
+#define BOTH ALPHABET('A', 0), ALPHABET('a', 26), FIVE('0', 52), FIVE('5', 57)
+static const unsigned char of_url[256] = {BOTH, ROW('-', 62), ROW('_', 63)};
+static const unsigned char of_standard[256] = {BOTH, ROW('+', 62), ROW('/', 63)};
 
 static size_t encode(struct bytes bytes, const char *letters, char *out)
 {
@@ -60,18 +62,27 @@ void base64_add_standard(struct builder *builder, struct bytes bytes)
         builder_add_text(builder, "=");
 }
 
-static bool decode(struct bytes text, unsigned char *out, const char *letters)
+/* Four letters at a time, as most texts are long; `values` is that of the alphabet. */
+static bool decode(struct bytes text, unsigned char *out, const unsigned char *values)
 {
-    unsigned held = 0, bits = 0;
-    for (size_t i = 0; i < text.size; i++) {
-        unsigned value = values[(unsigned char)text.data[i]];
-        if (value == NO_LETTER && text.data[i] == letters[LETTERS])
-            value = 1 + LETTERS;
-        else if (value == NO_LETTER && text.data[i] == letters[LETTERS + 1])
-            value = 1 + LETTERS + 1;
-        if (value == NO_LETTER)
+    if (!text.size)
+        return true;
+    const unsigned char *letter = (const unsigned char *)text.data;
+    const unsigned char *end = letter + text.size, *whole = end - text.size % 4;
+    for (; letter < whole; letter += 4) {
+        const unsigned a = values[letter[0]], b = values[letter[1]], c = values[letter[2]],
+                       d = values[letter[3]];
+        if (!(a & b & c & d & LETTER))
             return false;
-        held = (held << 6 | (value - 1)) & 0xffff;
+        *out++ = (unsigned char)(a << 2 | (b & BITS) >> 4);
+        *out++ = (unsigned char)(b << 4 | (c & BITS) >> 2);
+        *out++ = (unsigned char)(c << 6 | (d & BITS));
+    }
+    unsigned held = 0, bits = 0;
+    for (; letter < end; letter++) {
+        if (!(values[*letter] & LETTER))
+            return false;
+        held = held << 6 | (values[*letter] & BITS);
         bits += 6;
         if (bits >= 8) {
             bits -= 8;
@@ -81,23 +92,23 @@ static bool decode(struct bytes text, unsigned char *out, const char *letters)
     return !(held & ((1U << bits) - 1));
 }
 
-static bool read_text(struct bytes text, void *bytes_r, size_t size, const char *letters)
+static bool read_text(struct bytes text, void *bytes_r, size_t size, const unsigned char *values)
 {
     size_t count = size / 3 * 4 + (size % 3 ? size % 3 + 1 : 0), padding = (4 - count % 4) % 4;
     if (text.size == count + padding) /* padding is complete or absent */
         for (; text.size > count && text.data[text.size - 1] == '='; text.size--)
             ;
-    return text.size == count && decode(text, bytes_r, letters);
+    return text.size == count && decode(text, bytes_r, values);
 }
 
 bool base64_read(struct bytes text, void *bytes_r, size_t size)
 {
-    return read_text(text, bytes_r, size, url);
+    return read_text(text, bytes_r, size, of_url);
 }
 
 bool base64_read_standard(struct bytes text, void *bytes_r, size_t size)
 {
-    return read_text(text, bytes_r, size, standard);
+    return read_text(text, bytes_r, size, of_standard);
 }
 
 bool base64_read_strict(struct bytes text, void *bytes_r, size_t size)

@@ -26,4 +26,13 @@ static inline void crypto_must(bool is_done)
         log_fatal("OpenSSL: %s", ERR_reason_error_string(ERR_peek_last_error()));
 }
 
+/* A cipher, fetched once by each that uses it: a fetch costs as much as a small text. */
+static inline const EVP_CIPHER *crypto_cipher(const EVP_CIPHER **kept, const char *name)
+{
+    if (!*kept)
+        *kept = EVP_CIPHER_fetch(NULL, name, NULL);
+    crypto_must(*kept != NULL);
+    return *kept;
+}
+
 #endif

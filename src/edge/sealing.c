@@ -2,8 +2,6 @@
  * 5297. */
 #include "edge/sealing.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/base64.h"
@@ -24,7 +22,7 @@ static void derive_message_key(const unsigned char key[SEALING_KEY], const unsig
 {
     unsigned char blocks[2 * SEALING_BLOCK];
     int size = 0;
-    const struct sealing_block_cipher *cipher = sealing_ciphers_block(key);
+    const struct siv_block_cipher *cipher = sealing_ciphers_block(key);
     for (int half = 0; half < 2; half++) {
         unsigned char *block = blocks + (ptrdiff_t)half * SEALING_BLOCK;
         memcpy(block, (const unsigned char[]){0, (unsigned char)(half + 1), 'X', 0}, 4);
@@ -124,6 +122,17 @@ static unsigned char *decode(struct arena *arena, struct bytes text, size_t *siz
     return base64_read_strict(text, bytes, *size_r) ? bytes : NULL;
 }
 
+/* "~ID." at the end of the buffer. */
+static struct bytes write_id(int64_t id, char buffer[ID_MOST])
+{
+    char *at = buffer + ID_MOST;
+    *--at = '.';
+    for (; id; id /= 10)
+        *--at = (char)('0' + id % 10);
+    *--at = '~';
+    return (struct bytes){at, (size_t)(buffer + ID_MOST - at)};
+}
+
 struct bytes sealing_seal(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
                           struct bytes text, struct bytes shown)
 {
@@ -134,8 +143,7 @@ struct bytes sealing_seal(struct arena *arena, const struct sealing_keys *keys, 
     unsigned char *sealed = ARENA_ROOM(arena, unsigned char, size);
     random_stock_take(sealed, SEALING_NONCE);
     sealing_encrypt(keys->texts, sealed, write_place(arena, place), text, sealed + SEALING_NONCE);
-    const struct bytes prefix = {id, (size_t)snprintf(id, sizeof id, "~%lld.", (long long)keys->id)};
-    return encode(arena, prefix, sealed, size, shown);
+    return encode(arena, write_id(keys->id, id), sealed, size, shown);
 }
 
 /* "~ID." and the rest; 0: it is no sealed text. */
@@ -187,16 +195,8 @@ struct bytes sealing_seal_name(struct arena *arena, const struct sealing_keys *k
     if (!name.size)
         return prefix;
     size_t size = SEALING_TAG + name.size;
-    struct bytes aad = write_place(arena, place);
     unsigned char *sealed = ARENA_ROOM(arena, unsigned char, size);
-    int done = 0, rest = 0;
-    EVP_CIPHER_CTX *context = sealing_ciphers_siv(keys->names, true);
-    crypto_must(EVP_EncryptUpdate(context, NULL, &done, (const unsigned char *)aad.data, (int)aad.size) ==
-                    1 &&
-                EVP_EncryptUpdate(context, sealed + SEALING_TAG, &done, (const unsigned char *)name.data,
-                                  (int)name.size) == 1 &&
-                EVP_EncryptFinal_ex(context, sealed + SEALING_TAG + done, &rest) == 1 &&
-                EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, SEALING_TAG, sealed) == 1);
+    siv_encrypt(sealing_ciphers_siv(keys->names), write_place(arena, place), name, sealed);
     return encode(arena, prefix, sealed, size, BYTES(""));
 }
 
@@ -208,16 +208,12 @@ bool sealing_open_name(struct arena *arena, const struct sealing_keys *keys, str
     if (!sealed.size)
         return true;
     unsigned char *bytes = decode(arena, sealed, &size);
-    if (!bytes || size <= SEALING_TAG || size > INT_MAX)
+    if (!bytes || size <= SEALING_TAG)
         return false;
-    struct bytes aad = write_place(arena, place);
+    const struct bytes whole = {(const char *)bytes, size};
     size -= SEALING_TAG;
     unsigned char *name = ARENA_ROOM(arena, unsigned char, size + 1);
-    int done = 0;
-    EVP_CIPHER_CTX *context = sealing_ciphers_siv(keys->names, false);
-    crypto_must(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, SEALING_TAG, bytes) == 1 &&
-                EVP_DecryptUpdate(context, NULL, &done, (const unsigned char *)aad.data, (int)aad.size) == 1);
-    bool is_whole = EVP_DecryptUpdate(context, name, &done, bytes + SEALING_TAG, (int)size) == 1;
+    bool is_whole = siv_decrypt(sealing_ciphers_siv(keys->names), write_place(arena, place), whole, name);
     name[size] = '\0';
     *name_r = (struct bytes){(const char *)name, size};
     return is_whole;

@@ -8,20 +8,16 @@
 #include "base/base.h"
 #include "edge/crypto_private.h"
 #include "edge/sealing.h"
+#include "edge/siv_private.h"
 
-enum { SEALING_BLOCK = 16 };
+enum { SEALING_BLOCK = SIV_BLOCK };
 
-/* AES-256 under a key, without padding, for single blocks; and the subkey of its CMAC. */
-struct sealing_block_cipher {
-    EVP_CIPHER_CTX *context;
-    unsigned char subkey[SEALING_BLOCK];
-};
-const struct sealing_block_cipher *sealing_ciphers_block(const unsigned char key[SEALING_KEY])
+const struct siv_block_cipher *sealing_ciphers_block(const unsigned char key[SEALING_KEY])
     __attribute__((returns_nonnull));
 /* AES-256-GCM, without a key. */
 EVP_CIPHER_CTX *sealing_ciphers_gcm(void) __attribute__((returns_nonnull));
-/* AES-256-SIV under a key, for one text. */
-EVP_CIPHER_CTX *sealing_ciphers_siv(const unsigned char key[SEALING_NAME_KEY], bool encrypts)
+/* AES-256-SIV under a key. */
+const struct siv *sealing_ciphers_siv(const unsigned char key[SEALING_NAME_KEY])
     __attribute__((returns_nonnull));
 
 #endif
