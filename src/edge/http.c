@@ -264,15 +264,20 @@ static bool wait_for_all(struct http *http, int64_t wait_ms, struct pollfd *othe
     return has_news(waits, count);
 }
 
+void http_flush(struct http *http)
+{
+    int running;
+    CURLMcode code = curl_multi_perform(http->multi, &running);
+    if (code != CURLM_OK)
+        log_fatal("libcurl: %s", curl_multi_strerror(code));
+}
+
 bool http_receive_or(struct http *http, int64_t wait_ms, struct pollfd *others, size_t count,
                      struct http_result *result_r)
 {
     int64_t deadline_ms = clock_monotonic_ms() + wait_ms;
     for (;;) {
-        int running;
-        CURLMcode trouble = curl_multi_perform(http->multi, &running);
-        if (trouble != CURLM_OK)
-            log_fatal("libcurl: %s", curl_multi_strerror(trouble));
+        http_flush(http);
         if (take_ended(http, result_r))
             return true;
         int64_t left_ms = deadline_ms - clock_monotonic_ms();

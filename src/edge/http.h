@@ -60,6 +60,8 @@ bool http_is_full(const struct http *http);
 int http_in_flight(const struct http *http);
 /* Starts a request; there must be a free slot. */
 void http_send(struct http *http, const struct http_request *request);
+/* Sends what can be sent now: http_send does not, and a caller may have other work before it receives. */
+void http_flush(struct http *http);
 /* Drops the request of this owner, if it is in flight: it has no result.  The server may have acted. */
 void http_cancel(struct http *http, const void *owner);
 /* Receives the next result; false: none within `wait_ms`, or no request is in flight. */

@@ -25,6 +25,7 @@ struct forwarder {
     char *authorization;
     uint64_t after; /* records up to it have been read */
     bool is_stopping, until_empty;
+    bool has_more; /* records to read, which are not waited for */
 };
 
 static bool read_key(struct forwarder *forwarder)
@@ -108,13 +109,16 @@ static size_t count_waiting(const struct forwarder *forwarder)
     return count;
 }
 
-/* Puts new records into their lanes, as many as fit into the window. */
+/* Puts new records into their lanes: as many as a batch has, for the server need not wait until the window is
+ * full. */
 static int read_spool(struct forwarder *forwarder)
 {
     struct stampd_spool_record record;
-    size_t count = count_waiting(forwarder);
+    size_t count = count_waiting(forwarder), most = count + (size_t)forwarder->settings->batch_records;
+    bool is_window = most >= (size_t)forwarder->settings->window_records;
+    forwarder->has_more = false;
     stampd_spool_clear(forwarder->spool);
-    while (count < (size_t)forwarder->settings->window_records) {
+    while (count < (is_window ? (size_t)forwarder->settings->window_records : most)) {
         int error = stampd_spool_next(forwarder->spool, forwarder->after, &record);
         if (error == EAGAIN)
             return 0;
@@ -128,17 +132,20 @@ static int read_spool(struct forwarder *forwarder)
             return error;
         forwarder->after = record.sequence;
     }
+    forwarder->has_more = !is_window;
     return 0;
 }
 
 /* --- sending --- */
 
-static int send_due(struct forwarder *forwarder)
+/* `is_ready`: only batches that are composed already. */
+static int send_due(struct forwarder *forwarder, bool is_ready)
 {
     const char *const headers[] = {forwarder->authorization, NULL};
     int64_t now_ms = clock_monotonic_ms();
     for (struct lane *lane = forwarder->lanes; lane && !http_is_full(forwarder->http); lane = lane->next) {
-        if (lane->sent || !lane->count || lane->is_unnoted || lane->due_ms > now_ms)
+        if (lane->sent || !lane->count || lane->is_unnoted || lane->due_ms > now_ms ||
+            (is_ready && !lane->ready))
             continue;
         int error = lane_compose(lane, forwarder->spool, forwarder->settings);
         if (error)
@@ -153,7 +160,17 @@ static int send_due(struct forwarder *forwarder)
         if (lane->sent)
             http_send(forwarder->http, &request);
     }
+    http_flush(forwarder->http);
     return 0;
+}
+
+/* Reading comes second: the server waits for what is composed. */
+static int send_and_read(struct forwarder *forwarder)
+{
+    int error = send_due(forwarder, true);
+    if (!error)
+        error = read_spool(forwarder);
+    return error ? error : send_due(forwarder, false);
 }
 
 /* What can be done while the server works. */
@@ -176,13 +193,14 @@ static int64_t next_due_ms(const struct forwarder *forwarder)
         if (((lane->count && !lane->sent) || lane->is_unnoted) && due_ms < wait_ms)
             wait_ms = due_ms;
     }
-    return wait_ms;
+    return forwarder->has_more && !forwarder->is_stopping ? 0 : wait_ms;
 }
 
 static bool is_idle(const struct forwarder *forwarder)
 {
     return !http_in_flight(forwarder->http) &&
-           (forwarder->is_stopping || (forwarder->until_empty && !count_waiting(forwarder)));
+           (forwarder->is_stopping ||
+            (forwarder->until_empty && !forwarder->has_more && !count_waiting(forwarder)));
 }
 
 /* False: it is to end at once. */
@@ -200,9 +218,7 @@ static int run(struct forwarder *forwarder, int stop_fd)
 {
     for (;;) {
         struct http_result result;
-        int error = forwarder->is_stopping ? 0 : read_spool(forwarder);
-        if (!error && !forwarder->is_stopping)
-            error = send_due(forwarder);
+        int error = forwarder->is_stopping ? 0 : send_and_read(forwarder);
         if (!error)
             error = work_beside(forwarder);
         if (error)

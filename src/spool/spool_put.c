@@ -30,22 +30,35 @@ static int clean(int fd, uint64_t end, uint64_t *size)
     return error;
 }
 
-/* The segment of the board, with nothing but zeros behind its end, and its size. */
-static int open_written(struct stampd_spool *spool, struct spool_board *board, uint64_t *size_r)
+/* The size of the written segment; ESTALE: it has no name any more. */
+static int measure(const struct stampd_spool *spool, uint64_t *size_r)
 {
     struct statx stat;
+    *size_r = 0;
+    if (spool->writing.fd < 0)
+        return 0;
+    if (statx(spool->writing.fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_NLINK, &stat))
+        return errno;
+    *size_r = stat.stx_size;
+    return stat.stx_nlink ? 0 : ESTALE;
+}
+
+/* The segment of the board, with nothing but zeros behind its end, and its size.  *size is what it was before
+ * the lock was taken, which suffices as long as a record of so many bytes fits in: others make it longer. */
+static int open_written(struct stampd_spool *spool, struct spool_board *board, uint64_t bytes, uint64_t *size)
+{
     for (int tries = 0; tries < 2; tries++) {
         int error = spool_board_read(spool, board);
-        if (!error && (spool->writing.fd < 0 || spool->writing.base != board->base))
+        int is_open = spool->writing.fd >= 0 && spool->writing.base == board->base;
+        if (!error && !is_open)
             error = spool_segment_open(spool, board->base, &spool->writing);
-        if (!error && statx(spool->writing.fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_NLINK, &stat))
-            error = errno;
-        *size_r = error ? 0 : stat.stx_size;
+        if (!error && (!is_open || tries || *size < board->end + bytes))
+            error = measure(spool, size);
         if (!error)
-            error = clean(spool->writing.fd, board->end, size_r);
-        if (!error && *size_r >= board->end && !spool->writing.is_damaged && stat.stx_nlink)
+            error = clean(spool->writing.fd, board->end, size);
+        if (!error && *size >= board->end && !spool->writing.is_damaged)
             return 0;
-        if (error && error != EBADMSG && error != ENOENT)
+        if (error && error != EBADMSG && error != ENOENT && error != ESTALE)
             return error;
         error = spool_recovery_run(spool);
         if (error)
@@ -61,11 +74,12 @@ static int is_broken(const struct stampd_spool *spool, const struct spool_board 
     return synced.broken.last >= board->base;
 }
 
-static int append(struct stampd_spool *spool, size_t body, uint64_t *sequence_r)
+/* `size`: of the written segment, before the lock was taken. */
+static int append(struct stampd_spool *spool, size_t body, uint64_t size, uint64_t *sequence_r)
 {
     struct spool_board board;
-    uint64_t size, bytes = spool_record_bytes(body);
-    int error = open_written(spool, &board, &size);
+    uint64_t bytes = spool_record_bytes(body);
+    int error = open_written(spool, &board, bytes, &size);
     if (error)
         return error;
     int is_full = board.end > SPOOL_SEGMENT_HEAD && board.end + bytes > spool->limits.segment_bytes;
@@ -92,7 +106,7 @@ static int append(struct stampd_spool *spool, size_t body, uint64_t *sequence_r)
 int stampd_spool_put(struct stampd_spool *spool, const struct stampd_spool_request *request,
                      uint64_t *sequence_r)
 {
-    uint64_t sequence;
+    uint64_t sequence, size;
     if (spool->owner != getpid())
         return ECHILD;
     int error = spool_record_check(request);
@@ -104,10 +118,12 @@ int stampd_spool_put(struct stampd_spool *spool, const struct stampd_spool_reque
         return error;
     spool_record_write_body(request, spool->buffer + SPOOL_HEAD_BYTES);
     spool_record_write_end(spool->buffer, body);
+    if (measure(spool, &size))
+        size = 0; /* with the lock it is tried again */
     error = spool_files_lock_soon(spool->lock);
     if (error)
         return error;
-    error = append(spool, body, &sequence);
+    error = append(spool, body, size, &sequence);
     spool_files_unlock(spool->lock);
     if (!error)
         spool_shared_arrive(spool, sequence);
@@ -121,13 +137,13 @@ int stampd_spool_put(struct stampd_spool *spool, const struct stampd_spool_reque
 int stampd_spool_renew(struct stampd_spool *spool)
 {
     struct spool_board board;
-    uint64_t size;
+    uint64_t size = 0;
     if (spool->owner != getpid())
         return ECHILD;
     int error = spool_files_lock(spool->lock);
     if (error)
         return error;
-    error = open_written(spool, &board, &size);
+    error = open_written(spool, &board, 0, &size);
     if (!error && board.end > SPOOL_SEGMENT_HEAD)
         error = spool_recovery_roll(spool, &board, 1);
     spool_files_unlock(spool->lock);

@@ -6,10 +6,9 @@
 
 #include <stdlib.h>
 #include <sys/statfs.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-enum { WINDOW_BYTES = 64 << 10, PARTS = 16, ROOM_TIMES = 16 };
+enum { WINDOW_BYTES = 64 << 10, PAGE_BYTES = 4096, ROOM_TIMES = 16 };
 
 /* Many times these bytes. */
 static int has_room(int fd, uint64_t bytes)
@@ -18,19 +17,14 @@ static int has_room(int fd, uint64_t bytes)
     return !fstatfs(fd, &disk) && disk.f_bavail * (uint64_t)disk.f_bsize > ROOM_TIMES * bytes;
 }
 
-/* Fewer when the disk is full. */
+/* Fewer when the disk is full.  A page at a time: of a larger write the kernel makes one large folio, all
+ * blocks of which it visits at each later write and sync of a record. */
 static void write_zeros(int fd, uint64_t from, uint64_t to)
 {
-    static unsigned char zeros[WINDOW_BYTES];
-    struct iovec parts[PARTS];
+    static const unsigned char zeros[PAGE_BYTES];
     while (from < to) {
-        uint64_t left = to - from;
-        int count = 0;
-        for (; left && count < PARTS; count++) {
-            parts[count] = (struct iovec){zeros, left < sizeof zeros ? (size_t)left : sizeof zeros};
-            left -= parts[count].iov_len;
-        }
-        ssize_t written = pwritev(fd, parts, count, (off_t)from);
+        uint64_t left = PAGE_BYTES - from % PAGE_BYTES;
+        ssize_t written = pwrite(fd, zeros, left < to - from ? left : to - from, (off_t)from);
         if (written <= 0)
             return;
         from += (uint64_t)written;

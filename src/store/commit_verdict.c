@@ -84,6 +84,13 @@ static void flag_fences(struct commit *commit, struct arena *arena, const char *
         commit->fences[i].is_lost = true;
 }
 
+/* Does a row with this primary key exist already? */
+static bool is_taken(const struct pg_verdict *verdict, const char *constraint)
+{
+    return strcmp(verdict->sqlstate, "23505") == 0 && verdict->constraint &&
+           strcmp(verdict->constraint, constraint) == 0;
+}
+
 enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_verdict *verdict,
                                 struct arena *arena, struct commit *commit)
 {
@@ -98,7 +105,7 @@ enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_ver
         flag_fences(commit, arena, verdict->detail);
         return FAULT_FENCED;
     case REFUSAL_ANSWERED:
-    case REFUSAL_SPOOLED:
+    case REFUSAL_FORGOTTEN:
     case REFUSAL_NOT_TAKEN:
         return FAULT_STALE; /* already done, or to be looked at: possibly no document has moved */
     case REFUSAL_UNIQUE:
@@ -119,10 +126,10 @@ enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_ver
     }
     if (schema_cache_judge(store, ns, verdict->sqlstate, FAULT_NONE))
         return FAULT_STALE; /* the same */
+    if (is_taken(verdict, "spool_record_pkey"))
+        return FAULT_STALE; /* of a batch that arrives twice; no document has moved */
     /* The document was created without the lock on its absence. */
-    bool is_born_twice = strcmp(verdict->sqlstate, "23505") == 0 && verdict->constraint &&
-                         strcmp(verdict->constraint, "doc_pkey") == 0;
-    enum fault fault = is_born_twice ? FAULT_STALE : verdict->fault;
+    enum fault fault = is_taken(verdict, "doc_pkey") ? FAULT_STALE : verdict->fault;
     if (fault == FAULT_STALE)
         flag_all(commit);
     return fault;

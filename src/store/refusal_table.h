@@ -25,6 +25,6 @@ REFUSAL(NO_BLOB, "ST029", "blob_follow", "The store does not have the file of an
 REFUSAL(QUOTA_OF_ADDRESS, "ST030", "subscription_put", "quotas.address.subscriptions_held")
 REFUSAL(QUOTA_OF_ACCOUNT, "ST031", "subscription_put", "quotas.account.subscriptions_held")
 REFUSAL(QUOTA_OF_NAMESPACE, "ST032", "subscription_put", "quotas.namespace.subscriptions_held")
-REFUSAL(SPOOLED, "ST033", "SPOOL_NOTE SPOOL_PURGE", "Some records of a spool are stored already, or are no longer known.")
+REFUSAL(FORGOTTEN, "ST033", "SPOOL_PURGE", "Some records of a spool are no longer known.")
 REFUSAL(NOT_TAKEN, "ST034", "TASK_END_TAKEN", "The task of an external worker cannot be ended without reading it first.")
 /* clang-format on */

@@ -239,6 +239,16 @@ def test_what_may_pass_waits(stack, spool):
     forward(stack, spool)
 
 
+def test_what_is_read_in_parts_is_forwarded_whole(stack, spool):
+    """The forwarder reads as many records as a batch has at once: none of the first ones can be sent."""
+    for _ in range(5):
+        run_spool(spool, 'put', 'lab', 'put', '{"docs": nonsense}')
+    put_many(spool, range(20))
+    forward(stack, spool, batch_records=2)
+    assert stored(stack) == list(range(20))
+    assert state(spool)['waiting'] == 0 and state(spool)['dead'] == 5
+
+
 def record(number, digest='0', **task):
     return {'n': number, 'd': digest * 64, 'task': {'op': 'put', 'param': {'docs': []}, **task}}
 

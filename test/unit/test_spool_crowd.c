@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #include "spool/spool_private.h"
@@ -11,6 +12,19 @@
 enum { WRITERS = 4, EACH = 10, STEPS = 40, PATIENCE_S = 120 };
 
 static unsigned char acknowledged[WRITERS * EACH + 1];
+
+/* The calls of the library come here.  `meanwhile` runs once, before a lock is taken. */
+static void (*meanwhile)(void);
+
+int flock(int fd, int operation)
+{
+    void (*run)(void) = operation & LOCK_EX ? meanwhile : NULL;
+    if (run) {
+        meanwhile = NULL;
+        run();
+    }
+    return (int)syscall(SYS_flock, fd, operation);
+}
 
 /* Puts its numbers, and notes those that were acknowledged; `step`: where it dies, 0: nowhere. */
 static void write_numbers(int writer, int count, int step, int note)
@@ -191,6 +205,52 @@ static void the_next_one_wakes_those_behind_it(void **state)
     check_all();
 }
 
+/* --- before the lock --- */
+
+static struct stampd_spool *other;
+
+static void put_first(void)
+{
+    put_many(other, 1, 1);
+}
+
+/* The size of the segment that the writer has read is that of before: zeros would overwrite the other record,
+ * or the segment would seem to be cut. */
+static void another_makes_the_segment_longer(void **state)
+{
+    struct stampd_spool *spool = open_spool();
+    unsigned char seen[sizeof acknowledged];
+    int damaged;
+    (void)state;
+    other = open_spool();
+    assert_int_equal(spool_segment_open(spool, 1, &spool->writing), 0);
+    meanwhile = put_first;
+    put_many(spool, 2, 2);
+    assert_null(meanwhile);
+    run_shell("test $(ls %s/*.segment | wc -l) = 1", folder);
+    assert_int_equal(read_all(spool, seen, sizeof seen, &damaged), 2);
+    assert_int_equal(damaged, 0);
+    stampd_spool_close(other);
+    stampd_spool_close(spool);
+}
+
+/* A writer that has the segment open notices it at its next record. */
+static void a_segment_that_is_removed_is_not_written_to(void **state)
+{
+    struct stampd_spool *spool = open_spool();
+    struct stampd_spool_record record;
+    uint64_t sequence;
+    (void)state;
+    put_many(spool, 1, 1);
+    run_shell("rm %s/*.segment", folder);
+    assert_int_equal(put_number(spool, 2, &sequence), 0);
+    other = open_spool();
+    assert_int_equal(stampd_spool_next(other, sequence - 1, &record), 0);
+    assert_int_equal(number_of(&record), 2);
+    stampd_spool_close(other);
+    stampd_spool_close(spool);
+}
+
 /* --- forks --- */
 
 /* A writer that has a child dies with the locks: the child does not keep them. */
@@ -308,6 +368,8 @@ int main(void)
         cmocka_unit_test(one_that_dies_stops_nobody),
         cmocka_unit_test_setup(those_that_sleep_go_on_alone, fresh),
         cmocka_unit_test_setup(the_next_one_wakes_those_behind_it, fresh),
+        cmocka_unit_test_setup(another_makes_the_segment_longer, fresh),
+        cmocka_unit_test_setup(a_segment_that_is_removed_is_not_written_to, fresh),
         cmocka_unit_test(a_child_holds_no_lock),
         cmocka_unit_test_setup(a_child_has_no_handle, fresh),
         cmocka_unit_test_setup(threads_share, fresh),
