@@ -143,7 +143,7 @@ static void namespaces_share_no_key(void **state UNUSED)
                                           .type = RECORDS_STRING,
                                           .may_overwrite = true,
                                           .content = {content[i % 2], 8}};
-        snprintf(content[i % 2], sizeof content[i % 2], "%7d", i);
+        memset(content[i % 2], '0' + i, sizeof content[i % 2]);
         assert_int_equal(records_run(records, i % 2 ? BYTES("demo") : NS, 0, &command, &found), RECORDS_OK);
         command.deed = RECORDS_GET;
         for (int space = 0; space < 2 && space <= i; space++) {
