@@ -31,12 +31,22 @@ int64_t clock_monotonic_us(void)
     return read_us(CLOCK_MONOTONIC);
 }
 
-int64_t clock_present_ms(void)
+static int64_t followed_ms(void)
 {
     int64_t added = 0;
     if (followed >= 0 && pread(followed, &added, sizeof added, 0) != sizeof added)
         added = 0;
-    return clock_wall_ms() + added * 60000;
+    return added * 60000;
+}
+
+int64_t clock_present_ms(void)
+{
+    return clock_wall_ms() + followed_ms();
+}
+
+int64_t clock_present_tick_ms(void)
+{
+    return read_us(CLOCK_REALTIME_COARSE) / 1000 + followed_ms();
 }
 
 int64_t clock_present_minute(void)

@@ -46,6 +46,7 @@ struct live_records_place {
     size_t count; /* of these listeners */
     struct live_index *index;
     uint32_t *prefix_sizes; /* how many definitions have a prefix of this size */
+    struct live_ranges *ranges;
     uint64_t position;
     bool is_known; /* the position; if not, the records were busy */
     struct live_audience *next;

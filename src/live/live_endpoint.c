@@ -108,7 +108,7 @@ static enum fault refuse_limit(struct live_request *request, struct reply *reply
                        arena_printf(arena, "%lld", (long long)limit), arena_printf(arena, "%zu", came), NULL);
 }
 
-#define FORMS "Class, Class/id, Class/collection@value, record:key or records:prefix"
+#define FORMS "Class, Class/id, Class/collection@value, record:key, records:prefix or records:from/to"
 
 static const char *expected(const struct live_opening *opening)
 {

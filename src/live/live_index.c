@@ -103,8 +103,8 @@ static struct live_topic *find_or_add(struct live_index *index, struct bytes key
     struct live_topic **link = find(index, key, hash);
     if (*link)
         return *link;
-    size_t texts =
-        definition->class.size + definition->id.size + definition->collection.size + definition->value.size;
+    size_t texts = definition->class.size + definition->id.size + definition->collection.size +
+                   definition->value.size + definition->to.size;
     struct live_topic *topic = get_memory(1, sizeof *topic + key.size + texts);
     topic->hash = hash;
     topic->key_size = key.size;
@@ -115,6 +115,7 @@ static struct live_topic *find_or_add(struct live_index *index, struct bytes key
                                             .id = keep(&room, definition->id),
                                             .collection = keep(&room, definition->collection),
                                             .value = keep(&room, definition->value),
+                                            .to = keep(&room, definition->to),
                                             .value_count = definition->value_count};
     *link = topic;
     if (++index->topic_count > index->bucket_count)

@@ -2,8 +2,8 @@
  * JSON body.
  *
  * A definition is Class, Class/id, or Class/collection@value, with several values for a collection of several
- * properties, or of records, record:key and records:prefix; in ids, values and keys, a percent sign with two
- * hexadecimal digits stands for any byte, as encodeURIComponent writes it. */
+ * properties, or of records, record:key, records:prefix and records:from/to; in ids, values and keys, a
+ * percent sign with two hexadecimal digits stands for any byte, as encodeURIComponent writes it. */
 #ifndef STAMPD_LIVE_LIVE_QUESTION_H
 #define STAMPD_LIVE_LIVE_QUESTION_H
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "live/live_audience_private.h"
 #include "live/live_key.h"
+#include "live/live_ranges.h"
 #include "records/records_changes.h"
 
 enum {
@@ -60,13 +61,15 @@ bool live_records_are_followed(const struct live_records *all)
 /* --- listeners --- */
 
 /* Prefixes are found by the sizes that there are. */
-static void count_prefixes(struct live_listener *listener, int change)
+static void note_definitions(struct live_listener *listener, int change)
 {
-    uint32_t *sizes = listener->audience->records.prefix_sizes;
+    struct live_records_place *place = &listener->audience->records;
     for (size_t i = 0; i < listener->records.count; i++) {
         const struct definition *definition = live_index_definition(&listener->records.marks[i]);
         if (definition->kind == DEFINITION_OF_PREFIX)
-            sizes[definition->value.size] += (uint32_t)change;
+            place->prefix_sizes[definition->value.size] += (uint32_t)change;
+        else if (definition->kind == DEFINITION_OF_RANGE)
+            live_ranges_change(place->ranges);
     }
 }
 
@@ -95,6 +98,7 @@ static void begin(struct live_audience *audience)
     if (!place->prefix_sizes)
         log_fatal("out of memory live");
     place->index = live_index_create();
+    place->ranges = live_ranges_create();
     (void)take_position(all, audience);
     place->next = all->first;
     all->first = audience;
@@ -110,6 +114,7 @@ static void end(struct live_audience *audience)
         link = &(*link)->records.next;
     *link = audience->records.next;
     live_index_destroy(audience->records.index);
+    live_ranges_destroy(audience->records.ranges);
     free(audience->records.prefix_sizes);
     audience->records = (struct live_records_place){0};
 }
@@ -122,7 +127,7 @@ void live_records_join(struct live_listener *listener, const struct definition *
     if (!audience->records.count++)
         begin(audience);
     live_index_add(audience->records.index, &listener->records, definitions, count);
-    count_prefixes(listener, 1);
+    note_definitions(listener, 1);
 }
 
 void live_records_leave(struct live_listener *listener)
@@ -130,7 +135,7 @@ void live_records_leave(struct live_listener *listener)
     struct live_audience *audience = listener->audience;
     if (!listener->records.count)
         return;
-    count_prefixes(listener, -1);
+    note_definitions(listener, -1);
     live_index_remove(audience->records.index, &listener->records);
     if (!--audience->records.count)
         end(audience);
@@ -159,15 +164,17 @@ static bool may_read(const struct live_listener *listener, struct bytes key)
                               false);
 }
 
-/* Could a key with this prefix be read? */
-static bool may_read_some(const struct live_listener *listener, struct bytes prefix)
+/* Could one of the keys be read?  No key of the range or prefix is before its value. */
+static bool may_read_some(const struct live_listener *listener, const struct definition *definition)
 {
     if (listener->is_administrator)
         return true;
     struct arena *arena = listener->audience->all->arena;
     struct bytes found = record_rules_seek(arena, live_access_records(listener->audience->access),
-                                           caller_of(listener), prefix);
-    bool may = found.data && bytes_has_prefix(found, prefix);
+                                           caller_of(listener), definition->value);
+    bool may = found.data && (definition->kind == DEFINITION_OF_PREFIX
+                                  ? bytes_has_prefix(found, definition->value)
+                                  : !definition->to.data || bytes_compare(found, definition->to) <= 0);
     arena_reset(arena);
     return may;
 }
@@ -177,8 +184,8 @@ struct bytes live_records_refused(const struct live_listener *listener)
     for (size_t i = 0; i < listener->records.count; i++) {
         const struct live_mark *mark = &listener->records.marks[i];
         const struct definition *definition = live_index_definition(mark);
-        bool may = definition->kind == DEFINITION_OF_PREFIX ? may_read_some(listener, definition->value)
-                                                            : may_read(listener, definition->value);
+        bool may = definition->kind == DEFINITION_OF_RECORD ? may_read(listener, definition->value)
+                                                            : may_read_some(listener, definition);
         if (!may)
             return mark->text;
     }
@@ -189,8 +196,9 @@ struct bytes live_records_refused(const struct live_listener *listener)
 
 struct changed_key {
     struct live_index *index;
+    struct builder *topic;
     struct bytes key;
-    size_t steps; /* definitions that were seen, and sizes of prefixes */
+    size_t steps; /* definitions that were seen, sizes of prefixes, and ranges */
 };
 
 /* A listener that is not open yet reads everything when it is, or is matched then; one whose account is in
@@ -204,20 +212,26 @@ static void see(void *context, struct live_mark *mark)
         live_index_match_mark(changed->index, mark, 0);
 }
 
+static void see_all(void *context, const struct definition *definition)
+{
+    struct changed_key *changed = context;
+    live_index_each_mark(changed->index, live_key_of_definition(changed->topic, definition), see, changed);
+}
+
 /* The number of its steps. */
 static size_t match(struct live_records *all, const struct live_audience *audience, struct bytes key)
 {
     const struct live_records_place *place = &audience->records;
-    struct changed_key changed = {place->index, key, 1};
+    struct changed_key changed = {place->index, &all->key, key, 1};
     struct definition definition = {.kind = DEFINITION_OF_RECORD, .value = key};
-    live_index_each_mark(place->index, live_key_of_definition(&all->key, &definition), see, &changed);
+    see_all(&changed, &definition);
     definition.kind = DEFINITION_OF_PREFIX;
     for (definition.value.size = 0; definition.value.size <= key.size; definition.value.size++)
         if (place->prefix_sizes[definition.value.size]) {
             changed.steps++;
-            live_index_each_mark(place->index, live_key_of_definition(&all->key, &definition), see, &changed);
+            see_all(&changed, &definition);
         }
-    return changed.steps;
+    return changed.steps + live_ranges_each(place->ranges, place->index, key, see_all, &changed);
 }
 
 static void match_all(const struct live_audience *audience)

@@ -122,21 +122,44 @@ bool definition_is_of_records(struct bytes text)
     return bytes_has_prefix(text, record_word) || bytes_has_prefix(text, prefix_word);
 }
 
-/* '/' and '@', which encodeURIComponent escapes, are reserved for other forms. */
+/* A key, or the beginning of one.  '/' and '@', which encodeURIComponent escapes, divide definitions. */
+static bool take_key(struct arena *arena, struct bytes text, struct bytes *key_r)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] == '/' || text.data[i] == '@')
+            return false;
+    return take_piece(arena, text, key_r) && key_r->size <= DEFINITION_KEY_MOST;
+}
+
+/* A range without any key is refused, and one of all keys, which is written as a prefix. */
+static bool take_range(struct arena *arena, struct bytes from, struct bytes to, struct definition *definition)
+{
+    definition->kind = DEFINITION_OF_RANGE;
+    if (!take_key(arena, from, &definition->value) || !take_key(arena, to, &definition->to))
+        return false;
+    int order = definition->to.size ? bytes_compare(definition->value, definition->to) : -1;
+    if (order == 0)
+        definition->kind = DEFINITION_OF_RECORD;
+    if (order == 0 || !definition->to.size)
+        definition->to = NO_BYTES;
+    return order <= 0 && (definition->value.size || definition->to.size);
+}
+
 bool definition_read_records(struct arena *arena, struct bytes text, struct definition *definition_r)
 {
-    bool is_prefix = bytes_has_prefix(text, prefix_word);
-    size_t head = is_prefix ? prefix_word.size : record_word.size;
+    bool is_of_many = bytes_has_prefix(text, prefix_word);
+    size_t head = is_of_many ? prefix_word.size : record_word.size;
     *definition_r =
-        (struct definition){.text = text, .kind = is_prefix ? DEFINITION_OF_PREFIX : DEFINITION_OF_RECORD};
+        (struct definition){.text = text, .kind = is_of_many ? DEFINITION_OF_PREFIX : DEFINITION_OF_RECORD};
     if (!definition_is_of_records(text) || !bytes_is_utf8(text))
         return false;
     struct bytes rest = {text.data + head, text.size - head};
-    for (size_t i = 0; i < rest.size; i++)
-        if (rest.data[i] == '/' || rest.data[i] == '@')
-            return false;
-    return take_piece(arena, rest, &definition_r->value) && definition_r->value.size <= DEFINITION_KEY_MOST &&
-           (is_prefix || definition_r->value.size);
+    const char *slash = is_of_many && rest.size ? memchr(rest.data, '/', rest.size) : NULL;
+    if (slash) {
+        struct bytes from = {rest.data, (size_t)(slash - rest.data)};
+        return take_range(arena, from, (struct bytes){slash + 1, rest.size - from.size - 1}, definition_r);
+    }
+    return take_key(arena, rest, &definition_r->value) && (is_of_many || definition_r->value.size);
 }
 
 void definition_add_key(const struct definition *definition, struct builder *key)
@@ -145,6 +168,7 @@ void definition_add_key(const struct definition *definition, struct builder *key
     bool is_of_records = definition->kind != DEFINITION_OF_DOCUMENTS;
     const char *letter = definition->kind == DEFINITION_OF_RECORD   ? "r"
                          : definition->kind == DEFINITION_OF_PREFIX ? "p"
+                         : definition->kind == DEFINITION_OF_RANGE  ? "i"
                          : is_member                                ? "m"
                          : definition->id.data                      ? "d"
                                                                     : "c";
@@ -154,6 +178,10 @@ void definition_add_key(const struct definition *definition, struct builder *key
     builder_add_bytes(key, definition->collection);
     builder_add(key, "@", 1);
     builder_add_bytes(key, is_member || is_of_records ? definition->value : definition->id);
+    if (definition->kind == DEFINITION_OF_RANGE) {
+        builder_add(key, "", 1); /* NUL is part of no key */
+        builder_add_bytes(key, definition->to);
+    }
 }
 
 bool definition_is_session(struct bytes name)

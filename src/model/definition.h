@@ -3,8 +3,9 @@
  * a value of more than VALUE_MEMBER_MOST bytes may be written as #, its size, : and its SHA-256
  * (subscriptions.md).
  *
- * Live events have two more: record:key, a record of the host (records.md), and records:prefix, all whose
- * keys begin with it.  No class has a colon in its name.  Pure. */
+ * Live events have three more: record:key, a record of the host (records.md), records:prefix, all whose
+ * keys begin with it, and records:from/to, all whose keys are not before `from` and not behind `to`, one of
+ * which may be empty.  No class has a colon in its name.  Pure. */
 #ifndef STAMPD_MODEL_DEFINITION_H
 #define STAMPD_MODEL_DEFINITION_H
 
@@ -14,7 +15,12 @@
 enum { SESSION_LEAST = 16, SESSION_MOST = 64 };
 enum { DEFINITION_VALUES_MOST = 4, DEFINITION_ID_MOST = 255, DEFINITION_KEY_MOST = 1024 };
 
-enum definition_kind { DEFINITION_OF_DOCUMENTS, DEFINITION_OF_RECORD, DEFINITION_OF_PREFIX };
+enum definition_kind {
+    DEFINITION_OF_DOCUMENTS,
+    DEFINITION_OF_RECORD,
+    DEFINITION_OF_PREFIX,
+    DEFINITION_OF_RANGE
+};
 
 struct definition {
     struct bytes text; /* as written */
@@ -23,7 +29,8 @@ struct definition {
     struct bytes id;         /* of a document; NO_BYTES: not for a document */
     struct bytes collection; /* its name; NO_BYTES: not for a collection */
     struct bytes value;      /* as in the table of members: a single one as it is, several joined; of records:
-                                the key, or the prefix */
+                                the key, the prefix, or the first key of the range, which may be empty */
+    struct bytes to;         /* of a range: its last key; NO_BYTES: it has no last one */
     int value_count;
 };
 

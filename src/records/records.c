@@ -1,6 +1,7 @@
 /* records: the frame of every command: enter, sweep, change, commit. */
 #include "records/records.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "records/records_private.h"
 #include "records/records_save.h"
@@ -32,6 +33,14 @@ static bool needs_content(const struct records_command *command)
 static bool is_plain_get(const struct records_command *command)
 {
     return command->deed == RECORDS_GET && !command->lease_ms;
+}
+
+/* A record without a side has neither an end nor a lease: a GET of it only notes the second. */
+static void read_clock(struct records *records, uint32_t value)
+{
+    bool is_timed =
+        value && (records_value(records, value)->side || records_is_away(records_value(records, value)));
+    records->now_ms = is_timed ? clock_present_ms() : clock_present_tick_ms();
 }
 
 /* The content of a value that is away: into the memory, if it is to be changed or there is room.  AWAY: it is
@@ -118,6 +127,8 @@ static enum records_outcome try_command(struct records *records, struct bytes ns
         return may_make ? RECORDS_OUT_OF_MEMORY : RECORDS_NOT_FOUND;
     uint32_t key = records_find(records, space, command->key);
     uint32_t value = key ? records_key(records, key)->value : 0;
+    if (is_plain_get(command))
+        read_clock(records, value);
     if (value && is_expired(records, value)) {
         records_remove_value(records, value);
         records_commit(records);
@@ -185,7 +196,7 @@ enum records_outcome records_run(struct records *records, struct bytes ns, size_
                                  const struct records_command *command, struct records_found *found_r)
 {
     *found_r = (struct records_found){0};
-    if (!records_enter(records))
+    if (!(is_plain_get(command) ? records_enter_untimed(records) : records_enter(records)))
         return RECORDS_BUSY;
     if (command->deed != RECORDS_GET)
         records_sweep(records, SWEPT_EACH);

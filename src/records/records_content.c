@@ -124,19 +124,14 @@ uint32_t records_make_away(struct records *records, int space, struct bytes cont
     return piece;
 }
 
-/* In its place, when the piece fits: the words are noted one by one. */
+/* In its place, when the piece fits. */
 static void overwrite(struct records *records, char *place, struct bytes content)
 {
-    size_t whole = content.size / sizeof(uint32_t) * sizeof(uint32_t);
-    uint32_t next = 0;
-    for (size_t at = 0; at < whole; at += sizeof next) {
-        memcpy(&next, content.data + at, sizeof next);
-        undo_set(&records->memory, (uint32_t *)(void *)(place + at), next);
-    }
-    next = 0;
-    memcpy(&next, content.data + whole, content.size - whole);
-    if (whole < content.size)
-        undo_set(&records->memory, (uint32_t *)(void *)(place + whole), next);
+    if (!content.size || memcmp(place, content.data, content.size) == 0)
+        return;
+    uint32_t words = (uint32_t)((content.size + sizeof(uint32_t) - 1) / sizeof(uint32_t));
+    undo_note_words(&records->memory, (uint32_t *)(void *)place, words);
+    memcpy(place, content.data, content.size);
 }
 
 static bool fits(const struct records *records, uint32_t piece, size_t bytes)

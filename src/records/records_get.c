@@ -85,7 +85,9 @@ enum records_outcome records_get(struct records *records, uint32_t piece,
             extend(records, piece, records->now_ms + (int64_t)touch_s * 1000);
         if (command->expires_ms)
             extend(records, piece, command->expires_ms);
-        value->accessed_s = (uint32_t)(records->now_ms / 1000); /* one word: whole without a note */
+        uint32_t now_s = (uint32_t)(records->now_ms / 1000);
+        if (value->accessed_s < now_s)
+            value->accessed_s = now_s; /* one word: whole without a note */
         if (records_is_apart(value) && !(value->form & VALUE_USED))
             value->form |= VALUE_USED;
     }

@@ -20,10 +20,12 @@ bool records_open(struct records **records_r, const char *path, size_t bytes, in
                   char *problem, size_t problem_size)
 {
     struct records *records = calloc(1, sizeof *records);
-    if (!records)
+    struct hashed_key *hashed = calloc(1, sizeof *hashed);
+    if (!records || !hashed)
         log_fatal("out of memory opening the records");
     assert(bytes >= 2 * sizeof(struct records_head));
     if (!mapping_open(&records->mapping, path, RECORDS_MAGIC, RECORDS_LAYOUT, bytes, problem, problem_size)) {
+        free(hashed);
         free(records);
         return false;
     }
@@ -36,6 +38,7 @@ bool records_open(struct records **records_r, const char *path, size_t bytes, in
         (struct ordering){&head->key_root, (uint32_t)branches_of_key(), seed, records_compare_keys};
     records->ends = (struct ordering){&head->end_root, 0, seed, records_compare_ends};
     records->hash = (struct siphash_key){{seed, ~seed}};
+    records->hashed = hashed;
     records->tombstone_ms = tombstone_s * 1000;
     records->busy_ms = BUSY_MS;
     *records_r = records;
@@ -56,6 +59,7 @@ void records_close(struct records *records)
     builder_free(&records->read.key);
     builder_free(&records->read.text);
     free(records->folder);
+    free(records->hashed);
     free(records);
 }
 

@@ -180,12 +180,20 @@ struct room_read {
     const char *problem;    /* then: why, if nothing was logged yet */
 };
 
+/* The key whose hash was needed last. */
+struct hashed_key {
+    uint64_t hash;
+    size_t size; /* of the text: the namespace's number and the key */
+    char text[1 + RECORDS_KEY_MOST];
+};
+
 struct records {
     struct mapping mapping;
     struct records_head *head;
     struct memory memory;
     struct ordering keys, ends;
     struct siphash_key hash;
+    struct hashed_key *hashed;
     int64_t tombstone_ms;
     int64_t busy_ms;   /* the longest wait for the lock */
     int64_t now_ms;    /* of the command that runs */
@@ -206,7 +214,7 @@ struct records {
 /* --- records_memory.c --- */
 /* False: busy.  Sets now_ms; nothing is half done. */
 MUST_USE bool records_enter(struct records *records);
-/* For what is not about records: now_ms stays as it was. */
+/* For what is not about records, or does not depend on the time: now_ms stays as it was. */
 MUST_USE bool records_enter_untimed(struct records *records);
 void records_leave(struct records *records);
 /* Ends the change: gives back what is to be given, and makes all of it true. */

@@ -7,13 +7,18 @@
 
 /* --- keys --- */
 
+/* A command needs the hash of its key up to four times. */
 static uint64_t hash_of(const struct records *records, int space, struct bytes key)
 {
-    char text[RECORDS_KEY_MOST + 1];
+    struct hashed_key *last = records->hashed;
     assert(key.size <= RECORDS_KEY_MOST);
-    text[0] = (char)space;
-    memcpy(text + 1, key.data, key.size);
-    return siphash_short(&records->hash, (struct bytes){text, key.size + 1});
+    if (last->size == key.size + 1 && last->text[0] == (char)space &&
+        memcmp(last->text + 1, key.data, key.size) == 0)
+        return last->hash;
+    last->size = key.size + 1;
+    last->text[0] = (char)space;
+    memcpy(last->text + 1, key.data, key.size);
+    return last->hash = siphash_short(&records->hash, (struct bytes){last->text, last->size});
 }
 
 /* Marks use other bits of the hash than buckets do. */
@@ -34,9 +39,13 @@ void records_note_change(struct records *records, int space, const struct value_
     struct records_head *head = records->head;
     if (records_flags(value) & VALUE_DELETED)
         return;
-    atomic_fetch_add(&head->changed[mark_of(records, space, key)], 1);
+    _Atomic uint32_t *changed = &head->changed[mark_of(records, space, key)];
+    /* under the lock nobody else writes them */
+    atomic_store_explicit(changed, atomic_load_explicit(changed, memory_order_relaxed) + 1,
+                          memory_order_release);
     records_ring_append(records, space, key);
-    atomic_fetch_add(&head->changes, 1);
+    atomic_store_explicit(&head->changes, atomic_load_explicit(&head->changes, memory_order_relaxed) + 1,
+                          memory_order_release);
 }
 
 static uint32_t *bucket_of(const struct records *records, int space, struct bytes key)

@@ -49,6 +49,20 @@ static inline void undo_note(const struct memory *memory, const uint32_t *word)
     crash_at(CRASH_RECORDS_NOTED);
 }
 
+/* The same of several words, as one step. */
+static inline void undo_note_words(const struct memory *memory, const uint32_t *words, uint32_t number)
+{
+    struct undo *undo = memory->undo;
+    uint32_t count = atomic_load_explicit(&undo->count, memory_order_relaxed);
+    uint32_t first = (uint32_t)(words - memory->words);
+    assert(number <= UNDO_NOTES - count);
+    for (uint32_t i = 0; i < number; i++)
+        undo->notes[count + i] = (struct undo_before){first + i, words[i]};
+    atomic_store_explicit(&undo->count, count + number, memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst); /* the notes, then the change */
+    crash_at(CRASH_RECORDS_NOTED);
+}
+
 static inline void undo_set(const struct memory *memory, uint32_t *word, uint32_t value)
 {
     if (*word == value)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { KEYS = 1000 };
+
 static int64_t now_us(void)
 {
     struct timespec now;
@@ -18,14 +20,17 @@ static enum stampd_outcome measure(struct stampd_call *call)
     static const char *const deeds[] = {"get", "set", NULL};
     const struct stampd_json *param = stampd_param(call);
     bool is_set = stampd_read_choice(call, param, "do", deeds) == 1;
-    int64_t most = stampd_read_integer(call, param, "count", 1, 10000000), keys = 1000, done = 0;
-    char text[100], key[32];
+    int64_t most = stampd_read_integer(call, param, "count", 1, 10000000), done = 0;
+    static char keys[KEYS][16]; /* made before, as the requests to Redis are */
+    char text[100];
     memset(text, 'x', sizeof text);
+    for (int i = 0; i < KEYS; i++)
+        snprintf(keys[i], sizeof keys[i], "key:%06d", i);
     const struct stampd_record_value value = {.type = STAMPD_RECORD_STRING, .bytes = {text, sizeof text}};
     int64_t begin_us = now_us();
     for (; done < most && !stampd_failed(call); done++) {
         struct stampd_record record;
-        snprintf(key, sizeof key, "key:%06d", (int)(done % keys));
+        const char *key = keys[done % KEYS];
         enum stampd_record_state state =
             is_set ? stampd_record_set(call, key, &value, NULL) : stampd_record_get(call, key, &record);
         if (state != STAMPD_RECORD_OK)

@@ -10,11 +10,12 @@ import pytest
 
 from schema import Schemas
 from stack import PATIENCE_S, SOURCE
+from test_accounts import configure
 from web import build_web
 
 pytestmark = [pytest.mark.plain, pytest.mark.skipif(not shutil.which('node'), reason='there is no Node (Debian: nodejs)')]
 
-STACK = {'workers': 3}
+STACK = {'workers': 3, 'settings': {'records_mb': 4, 'live_records': 6}}
 CLIENT = SOURCE / 'src/web/client'
 TESTS = SOURCE / 'test/system/client'
 PERSON = {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}
@@ -23,6 +24,7 @@ PERSON = {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key'
 @pytest.fixture(scope='module')
 def server(stack, tmp_path_factory):
     Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Person': PERSON})
+    configure(stack, 'lab', records=[{'prefix': 'open.', 'read': 'anyone', 'write': 'anyone'}])
     return {**os.environ, 'STAMPD_URL': stack.url, 'NODE_EXTRA_CA_CERTS': str(stack.path / 'etc/certificate.pem')}
 
 
@@ -57,8 +59,12 @@ def test_files(server):
     run_in_node(server, 'files')
 
 
+def test_records(server):
+    run_in_node(server, 'records')
+
+
 def test_each_file_is_run():
-    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('files', 'old', 'pure', 'session', 'storm')}
+    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('files', 'old', 'pure', 'records', 'session', 'storm')}
 
 
 def test_the_example_of_the_readme_runs(server, tmp_path):

@@ -18,7 +18,7 @@ from test_record_listen import run
 
 MOST = 12
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'demo': 'open', 'team': 'closed', 'shut': 'closed', 'off': 'open'},
-         'settings': {'restart_young_ms': 0, 'records_mb': 4, 'limit_namespace_records_mb': 1, 'live_keepalive_s': 1, 'live_records': MOST,
+         'settings': {'restart_young_ms': 0, 'records_mb': 4, 'limit_namespace_records_mb': 1, 'live_keepalive_s': 1, 'live_records': MOST, 'limit_definition_bytes': 8192,
                       'limit_client_live': 1000, 'limit_client_connections': 0, 'limit_client_requests': 0}}
 EVERYBODY = [{'prefix': '', 'read': 'anyone', 'write': 'anyone'}]
 
@@ -113,7 +113,8 @@ def test_keys_and_prefixes_of_one_namespace(lab):
 
 @pytest.mark.parametrize('key', ['100 %', 'a/b@c', 'é' * 200, 'record:x', '?&=#+', 'x' * 1024])
 def test_any_key_can_be_named(lab, key):
-    definitions = [f'record:{quote(key, safe="")}', f'records:{quote(key[:-1], safe="")}']
+    name, before = quote(key, safe=''), quote(key[:-1], safe='')
+    definitions = [f'record:{name}', f'records:{before}', f'records:{before}/{name}']
     with following(lab, *definitions, 'record:none') as follower:
         change(lab, key)
         assert follower.take() == definitions
@@ -121,27 +122,39 @@ def test_any_key_can_be_named(lab, key):
         assert follower.take() == definitions
 
 
+def test_a_range_has_both_its_ends(lab):
+    with following(lab, 'records:b/d', 'records:c/', 'records:/b.', 'records:b/b', 'records:a%2F1/a%2F9') as follower:
+        for key, seen in {'a/0': ['records:/b.'], 'a/1': ['records:/b.', 'records:a%2F1/a%2F9'], 'a/9': ['records:/b.', 'records:a%2F1/a%2F9'],
+                          'b': ['records:/b.', 'records:b/b', 'records:b/d'], 'b.': ['records:/b.', 'records:b/d'], 'c': ['records:b/d', 'records:c/'],
+                          'd': ['records:b/d', 'records:c/'], 'd0': ['records:c/'], 'é': ['records:c/']}.items():
+            for command in ({'do': 'set', 'key': key, 'value': 1, 'overwrite': True}, {'do': 'delete', 'key': key, 'immediate': True}):
+                run(lab, command)
+                assert follower.take() == [*seen, *(['records:c/'] if 'records:c/' not in seen else [])], (command, seen)  # the mark is behind c
+        change(lab, 'b', ns='demo')
+        assert follower.take() == ['records:c/']
+
+
 def test_of_two_spellings_the_first_counts(lab):
-    with following(lab, 'record:d.%31', 'record:d.1', 'records:d.', 'records:%64.') as follower:
+    with following(lab, 'record:d.%31', 'record:d.1', 'records:d.1/d.1', 'records:d.', 'records:%64.', 'records:d/%65', 'records:d/e') as follower:
         change(lab, 'd.1')
-        assert follower.take() == ['record:d.%31', 'records:d.']
+        assert follower.take() == ['record:d.%31', 'records:d.', 'records:d/%65']
 
 
 def test_an_end_is_an_event_though_nobody_does_anything(lab):
     """Whoever reads after each event has the truth in the end."""
-    with following(lab, 'record:short', 'records:shor') as follower:
+    with following(lab, 'record:short', 'records:shor', 'records:short/shos') as follower:
         run(lab, {'do': 'set', 'key': 'short', 'value': 1, 'ttl_ms': 700})
         seen, state = 0, 'OK'
         while state == 'OK':
-            wait_until(lambda: len(follower.events) > seen and follower.told().keys() == {'record:short', 'records:shor'}, what='an event')
+            wait_until(lambda: len(follower.events) > seen and follower.told().keys() == {'record:short', 'records:shor', 'records:short/shos'}, what='an event')
             seen = len(follower.events)
             state = run(lab, {'do': 'get', 'key': 'short'})[0]['state']
-        assert state == 'NOT_FOUND' and follower.take() == ['record:short', 'records:shor']
+        assert state == 'NOT_FOUND' and follower.take() == ['record:short', 'records:shor', 'records:short/shos']
 
 
 # --- the request ---
 
-@pytest.mark.parametrize('wrong', ['record:', 'record', 'records', 'record:a/b', 'records:a@b', 'record:%', 'record:%zz', 'record:a%00', 'record:%ff', 'Record:a',
+@pytest.mark.parametrize('wrong', ['record:', 'record', 'records', 'record:a/b', 'records:a@b', 'records:/', 'records:b/a', 'records:a/b/c', 'records:a/%00', 'records:a/' + 'x' * 1025, 'record:%', 'record:%zz', 'record:a%00', 'record:%ff', 'Record:a',
                                    'record:' + 'x' * 1025, 'recordss:a', ' record:a', 'Note:a'])
 def test_what_is_malformed_is_refused_by_its_number(lab, wrong):
     problem = refused('AARG', Listener, lab, 'record:right', wrong)
@@ -187,28 +200,28 @@ def stop_live(stack):
 
 
 def test_an_overrun_is_an_event_of_all_definitions(lab):
-    with following(lab, 'record:quiet', 'records:quiet.') as follower, following(lab, 'record:still', ns='demo') as other:
+    with following(lab, 'record:quiet', 'records:quiet.', 'records:quiet/quiet.') as follower, following(lab, 'record:still', ns='demo') as other:
         pid = stop_live(lab)
         try:
             write_much(lab)
         finally:
             os.kill(pid, signal.SIGCONT)
-        for one, keys in ((follower, ['record:quiet', 'records:quiet.']), (other, ['record:still'])):
+        for one, keys in ((follower, ['record:quiet', 'records:quiet.', 'records:quiet/quiet.']), (other, ['record:still'])):
             wait_until(lambda one=one, keys=keys: set(keys) <= set(one.told()), what='all definitions of records')
         follower.taken = other.taken = 0
         follower.wait(), other.wait()
         change(lab, 'quiet')
-        assert follower.take() == ['record:quiet'] and other.take() == []
+        assert follower.take() == ['record:quiet', 'records:quiet/quiet.'] and other.take() == []
 
 
 def test_after_a_reconnection_all_may_have_changed(lab):
     lab.put('lab', {'c': 'Note', 'id': 'kept', 'items': []})
-    with following(lab, 'record:a', 'records:b.', 'Note/kept') as follower:
+    with following(lab, 'record:a', 'records:b.', 'records:c/d', 'Note/kept') as follower:
         last = follower.wait_for_id()
-    with following(lab, 'record:a', 'records:b.', 'Note/kept', last=last) as follower:
+    with following(lab, 'record:a', 'records:b.', 'records:c/d', 'Note/kept', last=last) as follower:
         assert follower.opened() is True
         follower.wait()
-        assert follower.told() == {'record:a': 0, 'records:b.': 0, f'record:{follower.mark}': 0}
+        assert follower.told() == {'record:a': 0, 'records:b.': 0, 'records:c/d': 0, f'record:{follower.mark}': 0}
     with following(lab, 'record:a', 'records:b.') as follower:
         assert follower.opened() is False and follower.take() == []
 
@@ -329,6 +342,9 @@ def test_the_rights_are_those_of_the_operation(team, seed):
     configure(team, 'team', records=[RULES[0], *rules])
     keys = ['a', 'a.', 'a.b', 'a.bc', 'b.', 'b.1', *[f'{head}{one.id}.{tail}' for head in ('', 'a.') for one in (ann, eve) for tail in ('', '1')]]
     prefixes = ['a', 'a.', 'b', 'c', f'{ann.id}.', f'a.{eve.id}.1']
+    ranges = [('a', 'a.a'), ('', 'a'), ('n', ''), ('a.b', 'b.'), (f'a.{ann.id}.', f'a.{ann.id}.2'), ('c', 'd')]
+    several = [(f'records:{quote(prefix)}', [key for key in keys if key.startswith(prefix)]) for prefix in prefixes]
+    several += [(f'records:{quote(first)}/{quote(last)}', [key for key in keys if first <= key and (not last or key <= last)]) for first, last in ranges]
 
     def can(headers, key):
         """As the operation says."""
@@ -347,21 +363,21 @@ def test_the_rights_are_those_of_the_operation(team, seed):
                     assert follower.take() == [definition], (name, key, rules)
             else:
                 assert refused('SCLOSED', Listener, team, definition, ns='team', headers=headers).body['args'] == [definition], (name, key, rules)
-        for prefix in prefixes:
-            definition, seen = f'records:{quote(prefix)}', [key for key in keys if key.startswith(prefix) and can(asked, key)]
+        for definition, named in several:
+            seen = [key for key in named if can(asked, key)]
             try:
                 with following(team, definition, ns='team', headers=headers) as follower:
                     for key in chance.sample(keys, 6):
                         run(team, {'do': 'set', 'key': key, 'value': 1, 'overwrite': True}, ns='team')
-                        assert follower.take() == ([definition] if key in seen else []), (name, prefix, key, rules)
+                        assert follower.take() == ([definition] if key in seen else []), (name, definition, key, rules)
             except Problem as problem:
-                assert problem.code == 'SCLOSED' and not seen, (name, prefix, rules)
+                assert problem.code == 'SCLOSED' and not seen, (name, definition, rules)
 
 
 def test_the_administrator_follows_everything(team):
-    with following(team, 'record:hidden', 'records:', ns='team', admin=True) as follower:
+    with following(team, 'record:hidden', 'records:', 'records:h/i', ns='team', admin=True) as follower:
         change(team, 'hidden', ns='team')
-        assert follower.take() == ['record:hidden', 'records:']
+        assert follower.take() == ['record:hidden', 'records:', 'records:h/i']
 
 
 def test_a_wrong_credential_is_not_taken_for_nobody(team):

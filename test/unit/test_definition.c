@@ -142,12 +142,27 @@ static const char *key_of_records(const char *text)
 static void records(void **state UNUSED)
 {
     static const char *const none[] = {
-        "record:",    "record",   "records", "record:a/b", "records:a@b", "record:%zz",  "record:a%00",
-        "record:%ff", "Record:a", "Person",  "Person/a",   "recordss:a",  "record:\xff", "record:\xc3%a9"};
+        "record:",       "record",         "records",      "record:a/b",  "records:a@b",   "record:%zz",
+        "record:a%00",   "record:%ff",     "Record:a",     "Person",      "Person/a",      "recordss:a",
+        "record:\xff",   "record:\xc3%a9", "records:/",    "records:b/a", "records:a/b/c", "records:a/b@c",
+        "records:a/%00", "records:%00/a",  "records:%ff/", "records:a/%"};
     char text[1100];
     for (size_t i = 0; i < COUNT_OF(none); i++)
         if (key_of_records(none[i]))
             fail_msg("%s", none[i]);
+    assert_string_equal(key_of_records("records:a%2f/a%40"), "i/@a/"); /* NUL, and its last key */
+    assert_string_equal(key_of_records("records:a/"), "i/@a");
+    assert_string_equal(key_of_records("records:/a"), "i/@");
+    assert_string_equal(key_of_records("records:a/a"), "r/@a"); /* the same as record:a */
+    assert_string_not_equal(key_of_records("records:a/b"), key_of_records("records:a"));
+    struct definition range;
+    assert_true(definition_read_records(arena, BYTES("records:%61%2f/b%40"), &range));
+    assert_true(range.kind == DEFINITION_OF_RANGE && bytes_equal(range.value, BYTES("a/")) &&
+                bytes_equal(range.to, BYTES("b@")));
+    assert_true(definition_read_records(arena, BYTES("records:a/"), &range));
+    assert_true(range.kind == DEFINITION_OF_RANGE && !range.to.data);
+    assert_true(definition_read_records(arena, BYTES("records:/a"), &range));
+    assert_true(!range.value.size && bytes_equal(range.to, BYTES("a")));
     assert_null(key_of("record:a"));
     assert_null(key_of("records:A/b@c"));
     assert_string_equal(key_of_records("record:a%2Fb%40:%c3%a9"), "r/@a/b@:\xc3\xa9");
@@ -161,6 +176,10 @@ static void records(void **state UNUSED)
     text[7 + DEFINITION_KEY_MOST] = 'x';
     text[8 + DEFINITION_KEY_MOST] = '\0';
     assert_null(key_of_records(text));
+    char *both = arena_printf(arena, "records:%.*s/%.*s", DEFINITION_KEY_MOST - 1, text + 7,
+                              DEFINITION_KEY_MOST, text + 7);
+    assert_non_null(key_of_records(both));
+    assert_null(key_of_records(arena_printf(arena, "%sx", both)));
     assert_true(definition_is_of_records(BYTES("record:")) && definition_is_of_records(BYTES("records:/")));
     assert_false(definition_is_of_records(BYTES("record")) || definition_is_of_records(BYTES("Record:a")));
 }

@@ -189,7 +189,7 @@ static void records_are_named_beside_documents(void **state UNUSED)
                 is(question.records[0].text, "record:a"));
     assert_int_equal(ask("", "application/json", "{\"defs\":[\"A\",\"record:a\",\"record:\"]}"), FAULT_AARG);
     assert_true(question.wrong == 3 && strcmp(question.at, "/defs/2") == 0);
-    assert_int_equal(ask("def=record:a&def=records:a/b", "", ""), FAULT_AARG);
+    assert_int_equal(ask("def=record:a&def=records:a@b", "", ""), FAULT_AARG);
     assert_int_equal(question.wrong, 2);
 }
 

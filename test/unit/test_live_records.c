@@ -17,7 +17,7 @@
 #define RULES                                                                                                \
     "{\"records\":[{\"prefix\":\"open.\",\"read\":\"anyone\"},{\"prefix\":\"shut.\",\"read\":\"account\"}]}"
 
-enum { DEFINITIONS = 3, CROWD = 500, KEYS = 400, PAUSE_MS = 1000 };
+enum { DEFINITIONS = 12, CROWD = 500, KEYS = 400, PAUSE_MS = 1000 };
 
 static struct settings settings;
 static struct live_records *all;
@@ -133,6 +133,108 @@ static void keys_and_prefixes(void **state UNUSED)
     assert_int_equal(RUN(.deed = RECORDS_DELETE, .key = BYTES("a.1")), RECORDS_OK);
     assert_true(live_records_look(all));
     assert_string_equal(changed(&admin), "record:a.1 records:a. ");
+}
+
+static void a_range_has_both_its_ends(void **state UNUSED)
+{
+    FOLLOW(&admin, "records:b/d", "records:c/", "records:/b.", "record:b");
+    const struct {
+        const char *key, *seen;
+    } cases[] = {{"a", "records:/b. "},
+                 {"b", "record:b records:/b. records:b/d "},
+                 {"b.", "records:/b. records:b/d "},
+                 {"b.0", "records:b/d "},
+                 {"c", "records:b/d records:c/ "},
+                 {"d", "records:b/d records:c/ "},
+                 {"d0", "records:c/ "},
+                 {"\xc3\xa9", "records:c/ "}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        set(cases[i].key, "x");
+        assert_true(live_records_look(all));
+        assert_string_equal(changed(&admin), cases[i].seen);
+    }
+}
+
+/* Any number of ranges, which come and go, beside a comparison of each key with each of them. */
+static bool is_in(const char *key, const char *from, const char *to)
+{
+    return strcmp(key, from) >= 0 && (!*to || strcmp(key, to) <= 0);
+}
+
+static const char *draw(void)
+{
+    static char texts[4][4];
+    static int next;
+    char *text = texts[next++ % 4];
+    snprintf(text, 4, "%c%c%c", 'a' + rand() % 4, rand() % 3 ? 'a' + rand() % 4 : 0, 'a' + rand() % 4);
+    return text;
+}
+
+struct drawn {
+    char text[20], from[4], to[4];
+};
+
+static size_t draw_ranges(struct drawn drawn[DEFINITIONS])
+{
+    size_t count = 1 + (size_t)rand() % DEFINITIONS;
+    for (size_t i = 0; i < count; i++) {
+        const char *one = draw(), *other = draw();
+        bool is_ordered = strcmp(one, other) <= 0;
+        snprintf(drawn[i].from, 4, "%s", rand() % 8 ? is_ordered ? one : other : "");
+        snprintf(drawn[i].to, 4, "%s", rand() % 8 || !*drawn[i].from ? is_ordered ? other : one : "");
+        snprintf(drawn[i].text, sizeof drawn[i].text, "records:%s/%s", drawn[i].from, drawn[i].to);
+    }
+    return count;
+}
+
+static void ranges_are_found_like_in_a_list(void **state UNUSED)
+{
+    struct live_listener *const both[] = {&admin, &guest};
+    struct drawn drawn[2][DEFINITIONS];
+    size_t counts[2] = {0};
+    srand(7);
+    guest.is_administrator = true;
+    for (int round = 0; round < 1000; round++) {
+        size_t chosen = (size_t)rand() % 2;
+        const char *texts[DEFINITIONS];
+        live_records_leave(both[chosen]);
+        counts[chosen] = draw_ranges(drawn[chosen]);
+        for (size_t i = 0; i < counts[chosen]; i++)
+            texts[i] = drawn[chosen][i].text;
+        follow(both[chosen], texts, counts[chosen]);
+        for (int change = 0; change < 3; change++) {
+            const char *key = draw();
+            (void)live_records_look(all);
+            (void)changed(&admin), (void)changed(&guest);
+            set(key, "x");
+            assert_true(live_records_look(all));
+            for (size_t listener = 0; listener < 2; listener++)
+                for (size_t i = 0; i < counts[listener]; i++)
+                    assert_int_equal(both[listener]->records.marks[i].is_changed,
+                                     is_in(key, drawn[listener][i].from, drawn[listener][i].to));
+            (void)changed(&admin), (void)changed(&guest);
+        }
+    }
+}
+
+static void a_range_needs_a_key_that_may_be_read(void **state UNUSED)
+{
+    FOLLOW(&guest, "records:a/p", "records:open./open.", "records:open.1/open.2", "records:op/");
+    assert_false(live_records_refused(&guest).data);
+    static const char *const refused[] = {"records:a/open", "records:p/", "records:/open", "records:shut./"};
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        live_records_leave(&guest);
+        FOLLOW(&guest, "records:op/", refused[i]);
+        assert_true(bytes_equal(live_records_refused(&guest), bytes_of(refused[i])));
+    }
+    live_records_leave(&guest);
+    FOLLOW(&guest, "records:a/z");
+    set("shut.1", "x");
+    assert_true(live_records_look(all));
+    assert_string_equal(changed(&guest), "");
+    set("open.1", "x");
+    assert_true(live_records_look(all));
+    assert_string_equal(changed(&guest), "records:a/z ");
 }
 
 static void a_prefix_is_followed_until_its_last_listener_leaves(void **state UNUSED)
@@ -352,6 +454,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(nobody_looks_where_nobody_follows),
         TEST(keys_and_prefixes),
+        TEST(a_range_has_both_its_ends),
+        TEST(ranges_are_found_like_in_a_list),
+        TEST(a_range_needs_a_key_that_may_be_read),
         TEST(a_prefix_is_followed_until_its_last_listener_leaves),
         TEST(another_namespace_is_another_matter),
         TEST(what_ends_has_changed),

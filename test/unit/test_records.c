@@ -116,6 +116,28 @@ static void what_has_expired_is_never_seen(void **state UNUSED)
     assert_int_equal(sums.records, 1);
 }
 
+/* One key after the other of two namespaces, whose hashes differ. */
+static void namespaces_share_no_key(void **state UNUSED)
+{
+    char content[2][8];
+    for (int i = 0; i < 8; i++) {
+        struct records_command command = {.deed = RECORDS_SET,
+                                          .key = BYTES("a"),
+                                          .type = RECORDS_STRING,
+                                          .may_overwrite = true,
+                                          .content = {content[i % 2], 8}};
+        memset(content[i % 2], '0' + i, sizeof content[i % 2]);
+        assert_int_equal(records_run(records, i % 2 ? BYTES("demo") : NS, 0, &command, &found), RECORDS_OK);
+        command.deed = RECORDS_GET;
+        for (int space = 0; space < 2 && space <= i; space++) {
+            expect("another key", NULL);
+            assert_int_equal(records_run(records, space ? BYTES("demo") : NS, 0, &command, &found),
+                             RECORDS_OK);
+            assert_true(bytes_equal(found.content, (struct bytes){content[space], 8}));
+        }
+    }
+}
+
 static void reading_touches(void **state UNUSED)
 {
     int64_t end_ms = clock_present_ms() + 1000;
@@ -538,6 +560,7 @@ int main(void)
         TEST(the_latest_timestamp_wins),
         TEST(a_record_takes_the_keys_of_many_deletions),
         TEST(what_has_expired_is_never_seen),
+        TEST(namespaces_share_no_key),
         TEST(reading_touches),
         TEST(numbers_are_added_and_flags_flipped),
         TEST(a_content_is_truncated),

@@ -148,6 +148,42 @@ static void a_change_is_whole_or_not_at_all(void **state UNUSED)
     crash_arm("", mapping_share);
 }
 
+/* In the place of another one of the same size. */
+static void set_letters(int64_t timestamp_us, char letter)
+{
+    char letters[500];
+    memset(letters, letter, sizeof letters);
+    DEMAND(RUN(.deed = RECORDS_SET, .key = BYTES("first"), .type = RECORDS_STRING,
+               .content = ((struct bytes){letters, sizeof letters}), .timestamp_us = timestamp_us,
+               .may_overwrite = true) == RECORDS_OK);
+}
+
+static int64_t letters_us;
+
+static void change_letters(void *argument UNUSED)
+{
+    set_letters(letters_us + 1, 'y');
+}
+
+static void a_content_is_that_of_its_timestamp(void **state UNUSED)
+{
+    int deaths = 0;
+    letters_us = clock_present_ms() * 1000;
+    for (bool is_over = false; !is_over; deaths++, letters_us += 2) {
+        char list[40], expected[500];
+        snprintf(list, sizeof list, "records-noted:%d", deaths + 1);
+        set_letters(letters_us, 'x');
+        crash_arm(list, mapping_share);
+        is_over = !has_died(change_letters);
+        crash_arm("", mapping_share);
+        assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("first")), RECORDS_OK);
+        assert_true(!is_over || found.timestamp_us == letters_us + 1);
+        memset(expected, found.timestamp_us == letters_us ? 'x' : 'y', sizeof expected);
+        assert_true(bytes_equal(found.content, (struct bytes){expected, sizeof expected}));
+    }
+    assert_true(deaths > 2);
+}
+
 static void churn(void *argument)
 {
     struct model_record model[MODEL_KEYS];
@@ -357,13 +393,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(random_commands_agree_with_a_model),
-        TEST(a_change_is_whole_or_not_at_all),
-        TEST(killed_processes_leave_nothing),
-        TEST(nothing_is_lost_among_many),
-        TEST(a_lock_has_one_owner),
-        TEST(an_expired_record_is_never_seen),
-        TEST(a_lock_has_one_owner_while_owners_die),
+        TEST(random_commands_agree_with_a_model), TEST(a_change_is_whole_or_not_at_all),
+        TEST(a_content_is_that_of_its_timestamp), TEST(killed_processes_leave_nothing),
+        TEST(nothing_is_lost_among_many),         TEST(a_lock_has_one_owner),
+        TEST(an_expired_record_is_never_seen),    TEST(a_lock_has_one_owner_while_owners_die),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* handles.js: what an application subscribes to: a document, a collection, the status.  Each is a store: subscribe(callback)
+/* handles.js: what an application subscribes to: a document, a collection, records, the status.  Each is a store: subscribe(callback)
  * calls at once and after each change and returns what ends it; get() returns the present value, the same until it changes. */
 import { keyOf } from './copy.js'
 
@@ -86,6 +86,26 @@ export class CollectionStore extends Readable {
   /** @param {(value: import('./snapshot.js').Snapshot[]) => void} callback */
   subscribe(callback) {
     const unfollow = this.session.follow(this.kept.def, this.kept)
+    const end = super.subscribe(callback)
+    return () => { end(); unfollow() }
+  }
+}
+
+/** @extends {Readable<import('./types.js').Records>} */
+export class RecordsStore extends Readable {
+  /** @param {import('./session.js').Session} session @param {string} definition */
+  constructor(session, definition) {
+    super(session.cache, definition)
+    this.session = session
+  }
+
+  get() {
+    return this.session.recorder.get(this.key)
+  }
+
+  /** @param {(value: import('./types.js').Records) => void} callback */
+  subscribe(callback) {
+    const unfollow = this.session.follow(this.key)
     const end = super.subscribe(callback)
     return () => { end(); unfollow() }
   }

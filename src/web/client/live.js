@@ -1,6 +1,7 @@
 /* live.js: live events: which documents and collections have changed, resumed after each interruption. */
 import { Fault } from './fault.js'
 import { delayOf, Loop } from './loop.js'
+import { isOfRecords } from './records.js'
 
 /** The events of a stream, one by one, until it ends or nothing came for so many milliseconds.
  * @param {ReadableStream<Uint8Array>} body @param {number} patience */
@@ -37,7 +38,7 @@ export async function* eventsOf(body, patience) {
 export class Live {
   /** @param {import('./transport.js').Transport} transport @param {{least: number, most: number}} backoff
    * @param {{definitions: () => string[], changed: (definition: string, version: number) => void, lost: () => void,
-   *   heard: (fault: Fault | null) => void}} session */
+   *   heard: (fault: Fault | null) => void, drop: (fault: Fault, definitions: string[]) => boolean}} session */
   constructor(transport, backoff, session) {
     this.transport = transport
     this.backoff = backoff
@@ -47,6 +48,7 @@ export class Live {
     this.retry = 0
     /** Whole classes instead of collections and single documents: fewer definitions, and allowed under access rules. */
     this.isCoarse = false
+    /** Of the present connection. @type {string[]} */ this.defs = []
     this.connection = new AbortController()
     this.loop = new Loop(() => this.connect(), error => this.pause(error))
   }
@@ -54,7 +56,7 @@ export class Live {
   /** The definitions of the next connection. */
   wanted() {
     const definitions = this.session.definitions()
-    return this.isCoarse ? [...new Set(definitions.map(one => one.split('/')[0]))] : definitions
+    return this.isCoarse ? [...new Set(definitions.map(one => isOfRecords(one) ? one : one.split('/')[0]))] : definitions
   }
 
   start() {
@@ -74,7 +76,7 @@ export class Live {
 
   /** One connection. */
   async connect() {
-    const defs = this.wanted()
+    const defs = this.defs = this.wanted()
     if (!defs.length || this.loop.isStopped) return false
     const connection = this.connection = new AbortController()
     try {
@@ -109,6 +111,7 @@ export class Live {
   pause(error) {
     const fault = error instanceof Fault ? error : new Fault({ code: 'NETWORK', message: String(error) })
     this.failures++
+    if (this.session.drop(fault, this.defs)) return 0
     if (fault.code === 'AARG' || fault.code === 'ALIMIT') {
       if (this.last) this.last = ''
       else if (!this.isCoarse) this.isCoarse = true

@@ -3,19 +3,21 @@ import { Cache } from './cache.js'
 import { Draft } from './edit.js'
 import { Fault } from './fault.js'
 import { Files } from './files.js'
-import { CollectionStore, DocumentStore, StatusStore } from './handles.js'
+import { CollectionStore, DocumentStore, RecordsStore, StatusStore } from './handles.js'
 import { channel, lead } from './leader.js'
 import { Live } from './live.js'
 import { delayOf, Loop } from './loop.js'
 import { Outbox } from './outbox.js'
+import { definitionOfRecords, isOfRecords, Recorder } from './records.js'
 import { partsOf, Syncer } from './sync.js'
 import { Transport } from './transport.js'
 
 /** @typedef {import('./types.js').Batch} Batch @typedef {import('./types.js').Entry} Entry @typedef {import('./types.js').Kept} Kept
  * @typedef {import('./types.js').Options} Options */
 
-/** As live events name it: a document, or a collection, whose key begins with `@`. @param {string} key */
+/** As live events name it: a document, a collection, whose key begins with `@`, or records. @param {string} key */
 function definitionOf(key) {
+  if (isOfRecords(key)) return key
   if (key[0] === '@') return key.slice(1)
   const [c, id] = partsOf(key)
   return `${c}/${encodeURIComponent(id)}`
@@ -34,13 +36,15 @@ export class Session {
     const commit = (/** @type {Batch} */ batch) => this.commit(batch)
     this.syncer = new Syncer(this.cache, this.transport, commit, count => this.progress(count))
     this.syncer.isFollowed = key => this.followed().has(key)
+    this.recorder = new Recorder(this.transport, (key, value) => this.tellRecords(key, value))
     this.outbox = new Outbox(this.cache, this.transport, this.syncer, commit, (id, fault, out) => this.settle(id, fault, out), options.conflict)
     this.loop = new Loop(() => this.work(), error => this.failed(error))
     this.live = new Live(this.transport, this.backoff, {
-      definitions: () => [...this.followed()].map(definitionOf),
+      definitions: () => [...this.followed()].filter(key => !this.recorder.dropped.has(key)).map(definitionOf),
       changed: (definition, version) => this.changed(definition, version),
       lost: () => { this.markAll(); this.loop.wake() },
-      heard: fault => this.hear(fault)
+      heard: fault => this.hear(fault),
+      drop: (fault, definitions) => this.recorder.drop(fault, definitions)
     })
     this.tab = Math.random().toString(36).slice(2)
     /** How often the application follows each key. @type {Map<string, number>} */ this.follows = new Map()
@@ -89,6 +93,12 @@ export class Session {
     return new CollectionStore(this, { def: `@${c}/${collection}@${values}`, c, collection, value, members: [] }, match)
   }
 
+  /** Records of the server's host, as a store: `{ key }`, `{ prefix }`, or `{ from, to }`, one of which may be absent.
+   * @param {import('./types.js').RecordsRange} range */
+  records(range) {
+    return new RecordsStore(this, definitionOfRecords(range))
+  }
+
   /** Changes documents, together or not at all.  Visible at once.  The promise is kept when the server has done it and broken with a
    * Fault when it was refused; without a network that takes long.  Its member `saved` is kept when the change lasts here.
    * @param {(draft: Draft) => void} build */
@@ -116,10 +126,8 @@ export class Session {
   /** Sends what waits and brings all that is followed up to date; broken when that fails. @returns {Promise<void>} */
   sync() {
     const done = new Promise((resolve, reject) => { this.waiting.push({ resolve, reject }) })
-    if (this.status.get().leader) {
-      this.markAll()
-      this.wake()
-    } else this.wire.post({ what: 'sync' })
+    if (this.status.get().leader) this.syncNow()
+    else this.wire.post({ what: 'sync' })
     return /** @type {Promise<void>} */ (done)
   }
 
@@ -127,6 +135,7 @@ export class Session {
   setToken(token) {
     this.transport.token = token
     this.transport.forgetToken()
+    this.recorder.dropped.clear()
     this.markAll()
     this.loop.wake()
     this.live.renew()
@@ -209,6 +218,7 @@ export class Session {
   /** @param {string[]} added */
   followsChanged(added) {
     for (const key of added) this.mark(key)
+    this.recorder.keep(this.followed())
     this.wire.post({ what: 'wants', tab: this.tab, keys: [...this.follows.keys()] })
     if (!this.status.get().leader || this.isRenewing) return
     this.isRenewing = true
@@ -221,12 +231,22 @@ export class Session {
 
   /** @param {string} key */
   mark(key) {
-    if (key[0] === '@') this.syncer.collections.add(key)
+    if (isOfRecords(key)) this.recorder.due.add(key)
+    else if (key[0] === '@') this.syncer.collections.add(key)
     else this.syncer.documents.add(key)
   }
 
   markAll() {
     for (const key of this.followed()) this.mark(key)
+  }
+
+  /** As the leader: all that is followed, also what was refused. */
+  syncNow() {
+    const wasRefused = this.recorder.dropped.size > 0
+    this.recorder.dropped.clear()
+    this.markAll()
+    this.wake()
+    if (wasRefused) this.live.renew()
   }
 
   /** One thing that is due. */
@@ -236,6 +256,7 @@ export class Session {
     const isSending = this.outbox.first !== undefined
     if (isSending) await this.outbox.step().catch(error => { trouble = error })
     if (this.syncer.isDue && (trouble || !this.outbox.first)) await this.syncer.step().catch(error => { trouble ??= error })
+    else if (this.recorder.isDue && !trouble) await this.recorder.step().catch(error => { trouble = error })
     else if (!isSending && !this.isUnsure) return this.rest()
     else if (!isSending) await this.syncer.probe()
     if (trouble) throw trouble
@@ -290,6 +311,12 @@ export class Session {
     this.wire.post({ what: 'status', online, fault: fault && factsOf(fault) })
   }
 
+  /** What was read, to this tab and the others. @param {string} key @param {import('./types.js').Records} value */
+  tellRecords(key, value) {
+    this.wire.post({ what: 'records', key, value: { ...value, fault: value.fault && factsOf(value.fault) } })
+    this.cache.notify([key])
+  }
+
   /** @param {number} count */
   progress(count) {
     this.status.set({ progress: { received: (this.status.get().progress?.received ?? 0) + count } })
@@ -333,9 +360,10 @@ export class Session {
         this.postStatus()
       }
     } else if (what === 'who') this.wire.post({ what: 'wants', tab: this.tab, keys: [...this.follows.keys()] })
-    else if (what === 'sync' && isLeader) {
-      this.markAll()
-      this.wake()
+    else if (what === 'sync' && isLeader) this.syncNow()
+    else if (what === 'records' && !isLeader && this.follows.has(more.key)) {
+      this.recorder.values.set(more.key, { ...more.value, fault: more.value.fault && new Fault(more.value.fault) })
+      this.cache.notify([more.key])
     } else if (what === 'synced' && !isLeader) {
       this.current.push(...this.waiting.splice(0))
       this.finish(more.fault ? new Fault(more.fault) : null)

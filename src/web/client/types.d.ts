@@ -56,6 +56,27 @@ export interface Conflict {
   c: string, id: string, item?: string, key?: string, base: unknown, mine: unknown, theirs: unknown
 }
 
+/** Which records: of one key, of all keys that begin with a prefix, or of those between two keys, both included. */
+export type RecordsRange =
+  { key: string, prefix?: undefined, from?: undefined, to?: undefined } |
+  { key?: undefined, prefix: string, from?: undefined, to?: undefined } |
+  { key?: undefined, prefix?: undefined, from?: string, to?: string }
+
+/** A record as the server sends it.  `state`, NOT_READ: its disk does not give the value. */
+export interface ReadRecord {
+  key: string, type: 'void' | 'boolean' | 'integer' | 'float' | 'string' | 'buffer'
+  value?: null | boolean | number | string | { buffer: string }
+  size: number, at: number, created_s: number, modified_s: number, accessed_s: number
+  persist?: true, expires_ms?: number, touch_s?: number, locked_until_ms?: number, worked_until_ms?: number, state?: string
+}
+
+/** The value of a store of records, in the order of their keys.  `known`: they were read.  `more`: there are more than these 1,000. */
+export interface Records {
+  known: boolean, records: ReadRecord[], more: boolean
+  /** Why they cannot be read, or are not followed. */
+  fault: import('./fault.js').Fault | null
+}
+
 export interface SendOptions {
   /** The media type; absent: that of the blob. */
   type?: string
