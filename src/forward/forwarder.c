@@ -15,7 +15,7 @@
 #include "forward/lane.h"
 
 /* Parallel requests; the pause between looks at the spool when nothing wakes the forwarder. */
-enum { PARALLEL = 8, CONNECT_MS = 10000, LOOK_MS = 60000, KEY_MOST = 4096, NS_MOST = 64 };
+enum { PARALLEL = 8, CONNECT_MS = 10000, LOOK_MS = 60000, KEY_MOST = 4096 };
 
 struct forwarder {
     const struct forward_settings *settings;
@@ -81,12 +81,6 @@ static int drop_unfinished(struct forwarder *forwarder)
 
 /* --- reading --- */
 
-/* A part of an address: others are refused by the server. */
-static bool is_namespace(const char *ns)
-{
-    return strlen(ns) < NS_MOST && strspn(ns, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(ns);
-}
-
 static struct lane *find_lane(struct forwarder *forwarder, const char *ns)
 {
     struct lane *lane = forwarder->lanes;
@@ -108,24 +102,20 @@ static size_t count_waiting(const struct forwarder *forwarder)
     return count;
 }
 
-/* Puts new records into their lanes, as many as fit into the window. */
+/* Puts new records into their lanes, as many as fit into the window.  What is damaged, or has no name of a
+ * namespace, is in a lane without a name, which finds nothing to send: only dead letters, for which a full
+ * disk may have room later. */
 static int read_spool(struct forwarder *forwarder)
 {
     struct stampd_spool_record record;
     size_t count = count_waiting(forwarder);
     stampd_spool_clear(forwarder->spool);
-    while (count < (size_t)forwarder->settings->window_records) {
+    for (; count < (size_t)forwarder->settings->window_records; count++) {
         int error = stampd_spool_next(forwarder->spool, forwarder->after, &record);
-        if (error == EAGAIN)
-            return 0;
-        if (error == EBADMSG)
-            error = lane_bury(forwarder->spool, &record, "the record is damaged");
-        else if (!error && !is_namespace(record.request.ns))
-            error = lane_bury(forwarder->spool, &record, "this cannot be the name of a namespace");
-        else if (!error)
-            lane_add(find_lane(forwarder, record.request.ns), record.sequence), count++;
-        if (error)
-            return error;
+        if (error && error != EBADMSG)
+            return error == EAGAIN ? 0 : error;
+        bool is_good = !error && lane_is_namespace(record.request.ns);
+        lane_add(find_lane(forwarder, is_good ? record.request.ns : ""), record.first);
         forwarder->after = record.sequence;
     }
     return 0;
