@@ -19,11 +19,11 @@ while [ -z "$stop" ]; do
   fi
   claim=$(jq -c '{id, starttime, retry}' <<< "$task")
   (while sleep 20; do call keep "{\"param\":$claim}" > /dev/null; done) & keeper=$!
-  if result=$(jq -c .param <<< "$task" | "$@"); then
+  if result=$("$@" <<< "$(jq -c .param <<< "$task")"); then # a here-string: a program need not read it
     end=$(jq -nc --argjson claim "$claim" --arg result "$result" '{param: ($claim + {result: ($result | fromjson? // $result)})}')
     call done "$end" > /dev/null
   else
     call fail "{\"param\":$(jq -c --arg report "status $?" '. + {report: $report}' <<< "$claim")}" > /dev/null
   fi
-  kill "$keeper"; wait "$keeper" 2> /dev/null
+  kill "$keeper" 2> /dev/null; wait "$keeper" 2> /dev/null
 done
