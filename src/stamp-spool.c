@@ -13,7 +13,8 @@
 #include "spool/stampd_spool.h"
 
 #define FOLDER_DEFAULT "/var/spool/stampd"
-enum { STATUS_DONE, STATUS_FAILED, STATUS_USAGE, LIST_MOST = 1000 };
+#define STAMP_MOST     INT64_C(991231235959999)
+enum { STATUS_DONE, STATUS_FAILED, STATUS_USAGE, LIST_MOST = 1000, SEGMENT_LEAST = 128 };
 
 struct wish {
     const char *folder;
@@ -30,7 +31,6 @@ static int complain(const char *what, int error)
     const char *words = error == EBADMSG  ? "it is damaged"
                         : error == EDQUOT ? "the spool is full (limit_bytes)"
                         : error == EPERM  ? "everybody may write to the folder"
-                        : error == EINVAL ? "the request is not well formed (param is a JSON object)"
                         : error == ENOTSUP
                             ? "the spool has the format of an earlier version: forward it with that "
                               "version, then create it again"
@@ -249,6 +249,35 @@ static int retry(struct stampd_spool *spool, const struct wish *wish)
     return STATUS_DONE;
 }
 
+/* Of one that stampd_spool_put has refused: EINVAL, or EMSGSIZE for what is too long. */
+static int complain_of(const struct stampd_spool_request *request, int error)
+{
+    const struct {
+        const char *name, *text;
+    } texts[] = {{"NAMESPACE", request->ns},
+                 {"OPERATION", request->operation},
+                 {"--resource", request->resource},
+                 {"--domain", request->domain},
+                 {"--info", request->info},
+                 {"--traceparent", request->traceparent},
+                 {"--tracestate", request->tracestate}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *text = texts[i].text ? texts[i].text : "-";
+        if (*text && strlen(text) <= STAMPD_SPOOL_TEXT_MOST)
+            continue;
+        fprintf(stderr, "stamp-spool: put: %s: a text of 1 to %d bytes is expected\n", texts[i].name,
+                STAMPD_SPOOL_TEXT_MOST);
+        return STATUS_FAILED;
+    }
+    if (request->is_strict && !request->domain)
+        fprintf(stderr, "stamp-spool: put: --strict needs a --domain\n");
+    else if (error == EMSGSIZE)
+        fprintf(stderr, "stamp-spool: put: PARAM is longer than %d bytes\n", STAMPD_SPOOL_PARAM_MOST);
+    else
+        fprintf(stderr, "stamp-spool: put: PARAM is not a JSON object\n");
+    return STATUS_FAILED;
+}
+
 static char *read_input(size_t *size_r)
 {
     char *text = malloc(STAMPD_SPOOL_PARAM_MOST + 1);
@@ -272,7 +301,7 @@ static int put(struct stampd_spool *spool, const struct wish *wish)
     int error = stampd_spool_put(spool, &request, &sequence);
     free(input);
     if (error)
-        return complain("put", error);
+        return error == EINVAL || error == EMSGSIZE ? complain_of(&request, error) : complain("put", error);
     printf("%" PRIu64 "\n", sequence);
     return STATUS_DONE;
 }
@@ -313,14 +342,15 @@ static const struct option known[] = {
     {0},
 };
 
-static bool set_number(const char *name, const char *text, int64_t *number_r)
+static bool set_number(const char *name, const char *text, int64_t least, int64_t most, int64_t *number_r)
 {
     char *end;
     errno = 0;
     *number_r = strtoll(text, &end, 10);
-    if (!errno && end != text && !*end && *number_r >= 0)
+    if (!errno && end != text && !*end && *number_r >= least && *number_r <= most)
         return true;
-    fprintf(stderr, "stamp-spool: --%s: a number is expected\n", name);
+    fprintf(stderr, "stamp-spool: --%s: a number from %" PRId64 " to %" PRId64 " is expected\n", name, least,
+            most);
     return false;
 }
 
@@ -330,18 +360,20 @@ static bool set_option(struct wish *wish, int option, const char *value)
     int64_t number;
     switch (option) {
     case OPTION_PRIORITY:
-        if (!set_number("priority", value, &number) || number > 255)
+        if (!set_number("priority", value, 0, 255, &number))
             return false;
         wish->request.priority = (int)number;
         return true;
     case OPTION_START:
-        return set_number("start", value, &wish->request.start);
+        return set_number("start", value, 0, STAMP_MOST, &wish->request.start);
     case OPTION_SEGMENT:
-        return set_number("segment-bytes", value, &number) && (wish->limits.segment_bytes = (uint64_t)number);
+        return set_number("segment-bytes", value, SEGMENT_LEAST, INT64_MAX, &number) &&
+               (wish->limits.segment_bytes = (uint64_t)number);
     case OPTION_LIMIT:
-        return set_number("limit-bytes", value, &number) && (wish->limits.limit_bytes = (uint64_t)number);
+        return set_number("limit-bytes", value, SEGMENT_LEAST, INT64_MAX, &number) &&
+               (wish->limits.limit_bytes = (uint64_t)number);
     case 'n':
-        return set_number("limit", value, &wish->most);
+        return set_number("limit", value, 0, INT64_MAX, &wish->most);
     case OPTION_RESOURCE:
         wish->request.resource = value;
         return true;
@@ -406,6 +438,10 @@ static int choose(const char *name, struct wish *wish)
         if (commands[i].run)
             return run(wish, commands[i].run);
         int error = stampd_spool_create(wish->folder, &wish->limits);
+        if (error == EINVAL) {
+            fprintf(stderr, "stamp-spool: create: --limit-bytes is less than --segment-bytes\n");
+            return STATUS_USAGE;
+        }
         return error ? complain(wish->folder, error) : STATUS_DONE;
     }
     fprintf(stderr, "stamp-spool: wrong usage (--help)\n");

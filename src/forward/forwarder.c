@@ -15,7 +15,7 @@
 #include "forward/lane.h"
 
 /* Parallel requests; the pause between looks at the spool when nothing wakes the forwarder. */
-enum { PARALLEL = 8, CONNECT_MS = 10000, LOOK_MS = 60000, KEY_MOST = 4096, NS_MOST = 64 };
+enum { PARALLEL = 8, CONNECT_MS = 10000, LOOK_MS = 60000, KEY_MOST = 4096 };
 
 struct forwarder {
     const struct forward_settings *settings;
@@ -25,7 +25,7 @@ struct forwarder {
     char *authorization;
     uint64_t after; /* records up to it have been read */
     bool is_stopping, until_empty;
-    bool has_more; /* records to read, which are not waited for */
+    bool has_more; /* records to read, perhaps: those read last were as many as there was room for */
 };
 
 static bool read_key(struct forwarder *forwarder)
@@ -82,12 +82,6 @@ static int drop_unfinished(struct forwarder *forwarder)
 
 /* --- reading --- */
 
-/* A part of an address: others are refused by the server. */
-static bool is_namespace(const char *ns)
-{
-    return strlen(ns) < NS_MOST && strspn(ns, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(ns);
-}
-
 static struct lane *find_lane(struct forwarder *forwarder, const char *ns)
 {
     struct lane *lane = forwarder->lanes;
@@ -109,30 +103,31 @@ static size_t count_waiting(const struct forwarder *forwarder)
     return count;
 }
 
+static bool is_full(const struct forwarder *forwarder)
+{
+    return count_waiting(forwarder) >= (size_t)forwarder->settings->window_records;
+}
+
 /* Puts new records into their lanes: as many as a batch has, for the server need not wait until the window is
- * full. */
+ * full.  What is damaged, or has no name of a namespace, is in a lane without a name, which finds nothing to
+ * send: only dead letters, for which a full disk may have room later. */
 static int read_spool(struct forwarder *forwarder)
 {
     struct stampd_spool_record record;
     size_t count = count_waiting(forwarder), most = count + (size_t)forwarder->settings->batch_records;
-    bool is_window = most >= (size_t)forwarder->settings->window_records;
+    if (most > (size_t)forwarder->settings->window_records)
+        most = (size_t)forwarder->settings->window_records;
     forwarder->has_more = false;
     stampd_spool_clear(forwarder->spool);
-    while (count < (is_window ? (size_t)forwarder->settings->window_records : most)) {
+    for (; count < most; count++) {
         int error = stampd_spool_next(forwarder->spool, forwarder->after, &record);
-        if (error == EAGAIN)
-            return 0;
-        if (error == EBADMSG)
-            error = lane_bury(forwarder->spool, &record, "the record is damaged");
-        else if (!error && !is_namespace(record.request.ns))
-            error = lane_bury(forwarder->spool, &record, "this cannot be the name of a namespace");
-        else if (!error)
-            lane_add(find_lane(forwarder, record.request.ns), record.sequence), count++;
-        if (error)
-            return error;
+        if (error && error != EBADMSG)
+            return error == EAGAIN ? 0 : error;
+        bool is_good = !error && lane_is_namespace(record.request.ns);
+        lane_add(find_lane(forwarder, is_good ? record.request.ns : ""), record.first);
         forwarder->after = record.sequence;
     }
-    forwarder->has_more = !is_window;
+    forwarder->has_more = true;
     return 0;
 }
 
@@ -193,7 +188,7 @@ static int64_t next_due_ms(const struct forwarder *forwarder)
         if (((lane->count && !lane->sent) || lane->is_unnoted) && due_ms < wait_ms)
             wait_ms = due_ms;
     }
-    return forwarder->has_more && !forwarder->is_stopping ? 0 : wait_ms;
+    return forwarder->has_more && !forwarder->is_stopping && !is_full(forwarder) ? 0 : wait_ms;
 }
 
 static bool is_idle(const struct forwarder *forwarder)
@@ -227,7 +222,7 @@ static int run(struct forwarder *forwarder, int stop_fd)
             return 0;
         struct pollfd others[] = {{.fd = stampd_spool_descriptor(forwarder->spool), .events = POLLIN},
                                   {.fd = stop_fd, .events = POLLIN}};
-        if (forwarder->is_stopping || count_waiting(forwarder) >= (size_t)forwarder->settings->window_records)
+        if (forwarder->is_stopping || is_full(forwarder))
             others[0].fd = -1;
         if (http_receive_or(forwarder->http, next_due_ms(forwarder), others, COUNT_OF(others), &result))
             lane_settle(result.owner, forwarder->spool, forwarder->settings, &result);

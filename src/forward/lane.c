@@ -13,7 +13,7 @@
 #include "edge/crypto.h"
 #include "edge/json.h"
 
-enum { FIRST_PAUSE_MS = 200, WORDS_MOST = 1000, JSON_DEPTH = 128 };
+enum { FIRST_PAUSE_MS = 200, WORDS_MOST = 1000, JSON_DEPTH = 128, NS_MOST = 64 };
 
 struct lane *lane_create(const char *ns, const struct forward_settings *settings)
 {
@@ -55,13 +55,26 @@ static void take_off(struct lane *lane, size_t at, size_t count)
 
 /* --- dead letters --- */
 
-int lane_bury(struct stampd_spool *spool, const struct stampd_spool_record *record, const char *reason)
+static int bury(struct stampd_spool *spool, const struct stampd_spool_record *record, const char *reason)
 {
     const struct stampd_spool_range range = {record->first, record->sequence};
+    int error = stampd_spool_bury(spool, record, reason);
+    if (!error)
+        error = stampd_spool_acknowledge(spool, &range, 1);
+    if (error) {
+        log_often(LOG_LEVEL_ERROR, "dead letter", "cannot keep a dead letter number=%" PRIu64 ": %s",
+                  record->sequence, strerror(error));
+        return error;
+    }
     log_error("refused for good number=%" PRIu64 " namespace=%s: %s", record->sequence,
               record->request.ns ? record->request.ns : "?", reason);
-    int error = stampd_spool_bury(spool, record, reason);
-    return error ? error : stampd_spool_acknowledge(spool, &range, 1);
+    return 0;
+}
+
+/* Does the disk have no room?  What was to be kept there is tried again later. */
+static bool is_full(int error)
+{
+    return error == ENOSPC || error == EDQUOT;
 }
 
 /* Of a record by its number; one that is gone was dropped. */
@@ -71,7 +84,20 @@ static int bury_number(struct stampd_spool *spool, uint64_t sequence, const char
     int error = stampd_spool_next(spool, sequence - 1, &record);
     if (error == EAGAIN || (!error && record.sequence != sequence))
         return 0;
-    return error && error != EBADMSG ? error : lane_bury(spool, &record, reason);
+    return error && error != EBADMSG ? error : bury(spool, &record, reason);
+}
+
+static void plan_again(struct lane *lane, const struct forward_settings *settings, int64_t least_s)
+{
+    uint32_t random;
+    int64_t pause_ms = FIRST_PAUSE_MS, most_ms = settings->backoff_s * 1000;
+    crypto_random(&random, sizeof random);
+    for (int i = 0; i < lane->failures && pause_ms < most_ms; i++)
+        pause_ms *= 2;
+    pause_ms = pause_ms < most_ms ? pause_ms : most_ms;
+    pause_ms = pause_ms / 2 + random % (pause_ms / 2 + 1);
+    lane->failures++;
+    lane->due_ms = clock_monotonic_ms() + (least_s * 1000 > pause_ms ? least_s * 1000 : pause_ms);
 }
 
 /* --- a batch --- */
@@ -109,6 +135,11 @@ static void add_record(struct builder *body, const struct stampd_spool_record *r
     builder_add_text(body, "}");
 }
 
+bool lane_is_namespace(const char *ns)
+{
+    return strlen(ns) < NS_MOST && strspn(ns, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(ns);
+}
+
 /* NULL: the server could read it. */
 static const char *find_wrong(const struct stampd_spool_request *request)
 {
@@ -118,7 +149,7 @@ static const char *find_wrong(const struct stampd_spool_request *request)
     struct json_problem problem = {0};
     const char *const texts[] = {request->operation, request->resource,    request->domain,
                                  request->info,      request->traceparent, request->tracestate};
-    const char *wrong = NULL;
+    const char *wrong = lane_is_namespace(request->ns) ? NULL : "this cannot be the name of a namespace";
     if (request->param &&
         json_read(arena, (struct bytes){request->param, request->param_size}, &limits, &root, &problem))
         wrong = "param is not JSON";
@@ -141,7 +172,7 @@ static int find_record(struct lane *lane, size_t at, struct stampd_spool *spool,
                             : error          ? NULL
                                              : find_wrong(&record->request);
         if (!is_gone && wrong)
-            error = lane_bury(spool, record, wrong);
+            error = bury(spool, record, wrong);
         else if (!is_gone)
             return error;
         if (error && error != EAGAIN)
@@ -178,7 +209,9 @@ static int compose(struct lane *lane, size_t at, struct stampd_spool *spool,
     }
     builder_add_text(body, "]}}");
     *count_r = count;
-    return error == EAGAIN ? 0 : error;
+    if (is_full(error) && !count)
+        plan_again(lane, settings, 0);
+    return error == EAGAIN || is_full(error) ? 0 : error;
 }
 
 int lane_compose(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings)
@@ -202,19 +235,6 @@ int lane_prepare(struct lane *lane, struct stampd_spool *spool, const struct for
 
 /* --- an answer --- */
 
-static void plan_again(struct lane *lane, const struct forward_settings *settings, int64_t least_s)
-{
-    uint32_t random;
-    int64_t pause_ms = FIRST_PAUSE_MS, most_ms = settings->backoff_s * 1000;
-    crypto_random(&random, sizeof random);
-    for (int i = 0; i < lane->failures && pause_ms < most_ms; i++)
-        pause_ms *= 2;
-    pause_ms = pause_ms < most_ms ? pause_ms : most_ms;
-    pause_ms = pause_ms / 2 + random % (pause_ms / 2 + 1);
-    lane->failures++;
-    lane->due_ms = clock_monotonic_ms() + (least_s * 1000 > pause_ms ? least_s * 1000 : pause_ms);
-}
-
 /* What was sent is still to be stored. */
 static void take_back(struct lane *lane)
 {
@@ -229,19 +249,28 @@ static const char *text_of(struct arena *arena, const struct json *object, const
                                                  : "";
 }
 
-/* The records that the server has refused for good. */
+/* The number of a record in the server's answer; 0: none. */
+static uint64_t number_in(const struct json *one)
+{
+    const struct json *number = json_member(one, "n");
+    int64_t sequence;
+    return number && bytes_to_i64(number->text, &sequence) && sequence > 0 ? (uint64_t)sequence : 0;
+}
+
+/* The records that the server has refused for good.  After an error, from `left_r` on they are no dead
+ * letters. */
 static int bury_refused(struct lane *lane, struct stampd_spool *spool, struct arena *arena,
-                        const struct json *refused)
+                        const struct json *refused, const struct json **left_r)
 {
     int error = 0;
-    for (const struct json *one = refused ? refused->first : NULL; one && !error; one = one->next) {
-        const struct json *number = json_member(one, "n");
-        int64_t sequence;
-        if (!number || !bytes_to_i64(number->text, &sequence) || sequence <= 0)
+    for (const struct json *one = refused->first; one && !error; one = one->next) {
+        uint64_t sequence = number_in(one);
+        *left_r = one;
+        if (!sequence)
             continue;
         const char *code = text_of(arena, one, "code");
-        error = bury_number(spool, (uint64_t)sequence,
-                            arena_printf(arena, "%s: %s", code, text_of(arena, one, "message")));
+        error =
+            bury_number(spool, sequence, arena_printf(arena, "%s: %s", code, text_of(arena, one, "message")));
         if (!error && strcmp(code, "DIVERGED") == 0) {
             log_error("the spool is a copy of another one, and both have gone on; it gets a new series "
                       "namespace=%s",
@@ -252,8 +281,17 @@ static int bury_refused(struct lane *lane, struct stampd_spool *spool, struct ar
     return error;
 }
 
-static void add_stored(struct lane *lane)
+static bool is_among(const struct json *list, uint64_t sequence)
 {
+    while (list && number_in(list) != sequence)
+        list = list->next;
+    return list != NULL;
+}
+
+/* What was sent is stored, but for `refused` and what follows it, which waits again. */
+static void add_stored(struct lane *lane, const struct json *refused)
+{
+    size_t waits = 0;
     size_t needed = lane->stored_count + lane->sent;
     if (needed > lane->stored_capacity) {
         lane->stored = realloc(lane->stored, needed * sizeof *lane->stored);
@@ -261,9 +299,14 @@ static void add_stored(struct lane *lane)
             log_fatal("out of memory");
         lane->stored_capacity = needed;
     }
-    for (size_t i = 0; i < lane->sent; i++)
-        lane->stored[lane->stored_count++] = (struct stampd_spool_range){lane->waiting[i], lane->waiting[i]};
-    take_off(lane, 0, lane->sent);
+    for (size_t i = 0; i < lane->sent; i++) {
+        uint64_t sequence = lane->waiting[i];
+        if (refused && is_among(refused, sequence))
+            lane->waiting[waits++] = sequence;
+        else
+            lane->stored[lane->stored_count++] = (struct stampd_spool_range){sequence, sequence};
+    }
+    take_off(lane, waits, lane->sent - waits);
     lane->sent = 0;
 }
 
@@ -289,14 +332,14 @@ static bool settle_done(struct lane *lane, struct stampd_spool *spool, struct ar
     const struct json *refused = json_member(out, "refused");
     if (!refused || refused->kind != JSON_ARRAY || !json_member(out, "stored"))
         return false;
-    int error = bury_refused(lane, spool, arena, refused);
-    if (error) {
-        log_error("cannot keep a dead letter: %s", strerror(error));
-        take_back(lane);
+    const struct json *left = NULL;
+    int error = bury_refused(lane, spool, arena, refused, &left);
+    add_stored(lane, error ? left : NULL);
+    if (error) { /* a full disk gets room when what is stored is removed */
+        lane->ready = 0;
         plan_again(lane, settings, 0);
         return true;
     }
-    add_stored(lane);
     lane->failures = lane->is_unnoted ? lane->failures : 0;
     lane->most =
         lane->most * 2 < (size_t)settings->batch_records ? lane->most * 2 : (size_t)settings->batch_records;
@@ -315,7 +358,6 @@ static void settle_refused(struct lane *lane, struct stampd_spool *spool,
     int error = bury_number(spool, lane->waiting[0], reason);
     take_back(lane);
     if (error) {
-        log_error("cannot keep a dead letter: %s", strerror(error));
         plan_again(lane, settings, 0);
         return;
     }

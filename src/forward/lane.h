@@ -30,7 +30,8 @@ struct lane *lane_create(const char *ns, const struct forward_settings *settings
 void lane_destroy(struct lane *lane);
 void lane_add(struct lane *lane, uint64_t sequence);
 /* Composes the next batch from the spool, unless it is ready, and sets `sent`.  Records whose param is no
- * JSON, that are damaged, or that somebody has dropped meanwhile, are taken off first: 0 may be left. */
+ * JSON, or that are damaged or have no namespace, become dead letters first, and those that somebody has
+ * dropped meanwhile are taken off: 0 may be left. */
 MUST_USE int lane_compose(struct lane *lane, struct stampd_spool *spool,
                           const struct forward_settings *settings);
 /* While a batch is under way: composes the one that follows, if there are enough records for a full one. */
@@ -41,8 +42,7 @@ void lane_note_stored(struct lane *lane, struct stampd_spool *spool, const struc
 /* The answer to the batch: notes what is stored, buries, or plans another try. */
 void lane_settle(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings,
                  const struct http_result *result);
-/* Keeps the record with a reason, and acknowledges it. */
-MUST_USE int lane_bury(struct stampd_spool *spool, const struct stampd_spool_record *record,
-                       const char *reason);
+/* Can it be the code of a namespace, and so a part of an address? */
+bool lane_is_namespace(const char *ns);
 
 #endif

@@ -97,6 +97,46 @@ int spool_files_replace(int folder, const char *name, mode_t mode, const void *d
     return error;
 }
 
+/* A file of somebody else of the group may not be writable, or not be given another mode. */
+static int open_spare(int folder, const char *name, int *fd_r)
+{
+    struct stat stat;
+    *fd_r = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (*fd_r >= 0 && !fstat(*fd_r, &stat) && S_ISREG(stat.st_mode) && stat.st_nlink == 1 &&
+        stat.st_uid == geteuid())
+        return 0;
+    if (*fd_r >= 0)
+        close(*fd_r);
+    if (unlinkat(folder, name, 0) && errno != ENOENT)
+        return errno;
+    *fd_r = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return *fd_r < 0 ? errno : 0;
+}
+
+int spool_files_rewrite(int folder, const char *name, mode_t mode, const void *data, size_t size)
+{
+    char spare[SPOOL_NAME_BYTES + 8];
+    int fd, error;
+    snprintf(spare, sizeof spare, "%s.new", name);
+    error = open_spare(folder, spare, &fd);
+    if (error)
+        return error;
+    if (fchmod(fd, mode))
+        error = errno;
+    if (!error)
+        error = spool_files_write(fd, data, size, 0);
+    if (!error && ftruncate(fd, (off_t)size)) /* it was longer: its first block stays */
+        error = errno;
+    if (!error)
+        error = spool_files_sync(fd);
+    close(fd);
+    if (!error && renameat2(folder, spare, folder, name, RENAME_EXCHANGE) &&
+        ((errno != ENOENT && errno != EINVAL) || renameat(folder, spare, folder, name)))
+        error = errno;
+    spool_step();
+    return error ? error : spool_files_sync(folder);
+}
+
 int spool_files_load(int folder, const char *name, size_t most, char **data_r, size_t *size_r)
 {
     struct stat stat;

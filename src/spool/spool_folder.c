@@ -61,6 +61,8 @@ int stampd_spool_create(const char *path, const struct stampd_spool_limits *limi
     if (!error && fchmodat(folder, SPOOL_DEAD, stat.st_mode & 02770, 0))
         error = errno;
     if (!error)
+        error = spool_position_create(folder, file_mode(&stat));
+    if (!error)
         error = write_identity(folder, file_mode(&stat), &wanted);
     close(folder);
     return error;

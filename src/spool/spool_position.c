@@ -101,7 +101,7 @@ static size_t join(struct stampd_spool_range *ranges, size_t count)
     return kept;
 }
 
-static int store(const struct stampd_spool *spool, const struct stampd_spool_range *ranges, size_t count)
+static int store(int folder, mode_t mode, const struct stampd_spool_range *ranges, size_t count)
 {
     char *text = malloc(FILE_MOST);
     if (!text)
@@ -111,9 +111,15 @@ static int store(const struct stampd_spool *spool, const struct stampd_spool_ran
         size += (size_t)snprintf(text + size, FILE_MOST - size, "%" PRIu64 " %" PRIu64 "\n", ranges[i].first,
                                  ranges[i].last);
     size += (size_t)snprintf(text + size, FILE_MOST - size, "%08" PRIx32 "\n", spool_crc(0, text, size));
-    int error = spool_files_replace(spool->folder, NAME, spool->file_mode, text, size);
+    int error = spool_files_rewrite(folder, NAME, mode, text, size);
     free(text);
     return error;
+}
+
+int spool_position_create(int folder, mode_t mode)
+{
+    int error = store(folder, mode, NULL, 0);
+    return error ? error : store(folder, mode, NULL, 0);
 }
 
 /* Whole segments before the first record that waits; the last one stays. */
@@ -133,10 +139,17 @@ static int remove_segments(const struct stampd_spool *spool, uint64_t floor)
     return error;
 }
 
+/* The two files change places, so one of the same inode and time may be another text: it is read. */
+static int read_again(struct stampd_spool *spool)
+{
+    spool->position.inode = 0;
+    return spool_position_read(spool);
+}
+
 static int acknowledge(struct stampd_spool *spool, const struct stampd_spool_range *done, size_t count)
 {
     const struct spool_position *position = &spool->position;
-    int error = spool_position_read(spool);
+    int error = read_again(spool);
     struct stampd_spool_range *ranges = error ? NULL : calloc(position->count + count + 1, sizeof *ranges);
     if (!ranges)
         return error ? error : ENOMEM;
@@ -145,12 +158,12 @@ static int acknowledge(struct stampd_spool *spool, const struct stampd_spool_ran
         memcpy(ranges, position->ranges, total * sizeof *ranges);
     memcpy(ranges + total, done, count * sizeof *ranges);
     total = join(ranges, total + count);
-    error = total > SPOOL_RANGES_MOST ? ENOBUFS : store(spool, ranges, total);
+    error = total > SPOOL_RANGES_MOST ? ENOBUFS : store(spool->folder, spool->file_mode, ranges, total);
     uint64_t floor = ranges[0].first == 1 ? ranges[0].last : 0;
     free(ranges);
     if (!error)
         error = remove_segments(spool, floor);
-    return error ? error : spool_position_read(spool);
+    return error ? error : read_again(spool);
 }
 
 int stampd_spool_acknowledge(struct stampd_spool *spool, const struct stampd_spool_range *done, size_t count)

@@ -1,9 +1,9 @@
 /* spool_private: what the files of the library share.
  *
  * A folder has: `spool`, its identity; `board`, where writers go on; `synced`, what is on disk;
- * `acknowledged`; N.segment, the records from number N on; dead/; `lock`, `next`, `position` and `forwarder`,
- * empty files to be locked. Locks in this order: lock, next, synced, position; kernels release them at a
- * death. */
+ * `acknowledged`, and acknowledged.new, the room for the next; N.segment, the records from number N on;
+ * dead/; `lock`, `next`, `position` and `forwarder`, empty files to be locked. Locks in this order: lock,
+ * next, synced, position; kernels release them at a death. */
 #ifndef STAMPD_SPOOL_SPOOL_PRIVATE_H
 #define STAMPD_SPOOL_SPOOL_PRIVATE_H
 
@@ -92,6 +92,9 @@ int spool_files_read(int fd, void *data, size_t size, uint64_t offset, size_t *r
 int spool_files_write(int fd, const void *data, size_t size, uint64_t offset);
 /* Replaces a file: written beside it, synchronised, renamed, and the folder synchronised. */
 int spool_files_replace(int folder, const char *name, mode_t mode, const void *data, size_t size);
+/* The same for a file that is replaced again and again: it changes places with NAME.new, which stays.  So a
+ * disk that is full has room for a text that is no longer than a block, or than the one before the last. */
+int spool_files_rewrite(int folder, const char *name, mode_t mode, const void *data, size_t size);
 /* A whole file of at most `most` bytes, ended by a NUL; the caller frees it. */
 int spool_files_load(int folder, const char *name, size_t most, char **data_r, size_t *size_r);
 int spool_files_sync(int fd);
@@ -177,6 +180,8 @@ int spool_recovery_roll(struct stampd_spool *spool, struct spool_board *board, i
 
 /* --- spool_position --- */
 
+/* The file of a new spool, and the room for the next one. */
+int spool_position_create(int folder, mode_t mode);
 /* Reads the file if it has changed. */
 int spool_position_read(struct stampd_spool *spool);
 /* The first number behind `after` that is not acknowledged. */

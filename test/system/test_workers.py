@@ -523,3 +523,12 @@ def test_the_worker_in_shell(stack, manager, tmp_path):
         wrong = ask(stack, param={'a': []})
         wait_until(lambda: len(history(stack)) == 2, what='both tasks')
     assert sorted(history(stack), key=str) == [('FAILED', None), (None, '42')] and row(stack, wrong, 'retry') == (1,)
+
+
+@pytest.mark.plain
+def test_the_program_of_the_worker_need_not_read(stack, manager, tmp_path):
+    """A param that no pipe holds: jq writes these numbers in full."""
+    with running(stack, tmp_path, 'worker.sh', 'echo', '1'):
+        ask(stack, param={'a': [1e17] * 9000})
+        wait_until(lambda: history(stack), what='the task')
+    assert history(stack) == [(None, '1')]

@@ -44,7 +44,7 @@ static void run_shell(const char *format, ...)
     assert_int_equal(status, 0);
 }
 
-static int fresh(void **state)
+static UNUSED int fresh(void **state)
 {
     static int number;
     (void)state;

@@ -204,6 +204,52 @@ static void acknowledged_ones_are_gone(void **state)
     stampd_spool_close(spool);
 }
 
+static ino_t inode_of(const char *name)
+{
+    char path[160];
+    struct stat stat_;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(stat(path, &stat_), 0);
+    return stat_.st_ino;
+}
+
+/* Two files that change places: none is made anew, for which a full disk would have no room. */
+static void what_is_acknowledged_has_its_room(void **state)
+{
+    ino_t first = inode_of("acknowledged"), second = inode_of("acknowledged.new");
+    struct stampd_spool *spool = open_spool();
+    (void)state;
+    put_many(spool, 1, 3);
+    for (uint64_t number = 1; number <= 3; number++) {
+        const struct stampd_spool_range range = {number, number};
+        assert_int_equal(stampd_spool_acknowledge(spool, &range, 1), 0);
+        assert_int_equal(inode_of("acknowledged"), number % 2 ? second : first);
+        assert_int_equal(inode_of("acknowledged.new"), number % 2 ? first : second);
+    }
+    stampd_spool_close(spool);
+}
+
+/* The same file again, within one tick of the clock of the file system. */
+static void handles_that_acknowledge_lose_nothing(void **state)
+{
+    enum { ROUNDS = 50, EACH_ROUND = 6 }; /* with gaps between them */
+    struct stampd_spool *one = open_spool(), *other = open_spool();
+    struct stampd_spool_state now;
+    (void)state;
+    put_many(one, 1, ROUNDS * EACH_ROUND);
+    for (uint64_t number = 1; number < ROUNDS * EACH_ROUND; number += 2) {
+        const struct stampd_spool_range range = {number, number};
+        struct stampd_spool *handle = number % EACH_ROUND == 1 ? one : other;
+        assert_int_equal(stampd_spool_acknowledge(handle, &range, 1), 0);
+    }
+    stampd_spool_close(one);
+    stampd_spool_close(other);
+    one = open_spool();
+    assert_int_equal(stampd_spool_read_state(one, &now), 0);
+    assert_int_equal(now.waiting, ROUNDS * EACH_ROUND / 2);
+    stampd_spool_close(one);
+}
+
 static void only_one_forwards(void **state)
 {
     struct stampd_spool *one = open_spool(), *other = open_spool();
@@ -432,6 +478,8 @@ int main(void)
         cmocka_unit_test_setup(only_records_are_counted, fresh),
         cmocka_unit_test_setup(nobody_else_reads_it, fresh),
         cmocka_unit_test_setup(acknowledged_ones_are_gone, fresh),
+        cmocka_unit_test_setup(what_is_acknowledged_has_its_room, fresh),
+        cmocka_unit_test_setup(handles_that_acknowledge_lose_nothing, fresh),
         cmocka_unit_test_setup(only_one_forwards, fresh),
         cmocka_unit_test_setup(writers_of_many_processes_share, fresh),
         cmocka_unit_test_setup(a_put_wakes_a_reader, fresh),

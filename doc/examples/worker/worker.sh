@@ -19,7 +19,7 @@ while task=$(jq -c '.out.tasks[0] // empty' <<< "$answer") || task=; [ -n "$task
   fi
   claim=$(jq -c '{id, starttime, retry}' <<< "$task")
   (while sleep 20; do call keep "{\"param\":$claim}" > /dev/null; done) & keeper=$!
-  if result=$(jq -c .param <<< "$task" | "$@"); then
+  if result=$("$@" <<< "$(jq -c .param <<< "$task")"); then # a here-string: a program need not read it
     [ -n "$stop" ] && next=null || next="{$wanted}"
     end=$(jq -nc --argjson claim "$claim" --argjson take "$next" --arg result "$result" '{param: ($claim + {take: $take, result: ($result | fromjson? // $result)})}')
     answer=$(call done "$end")
@@ -27,5 +27,5 @@ while task=$(jq -c '.out.tasks[0] // empty' <<< "$answer") || task=; [ -n "$task
     call fail "{\"param\":$(jq -c --arg report "status $?" '. + {report: $report}' <<< "$claim")}" > /dev/null
     answer=
   fi
-  kill "$keeper"; wait "$keeper" 2> /dev/null
+  kill "$keeper" 2> /dev/null; wait "$keeper" 2> /dev/null
 done

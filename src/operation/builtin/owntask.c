@@ -23,7 +23,8 @@ static enum fault find_owner(struct attempt *attempt, struct bytes *owner_r)
         *owner_r = bytes_of(arena_printf(call->arena, "#%" PRId64, (int64_t)(call->client & INT64_MAX)));
     else
         return reply_fault(call, attempt->reply, FAULT_SCLOSED,
-                           "Who has not signed in, and has no limits, owns no tasks.", "owntask", NULL);
+                           "Sign in: a client of exempt_clients that has not signed in owns no tasks.",
+                           "owntask", NULL);
     return FAULT_NONE;
 }
 
