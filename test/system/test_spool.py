@@ -239,12 +239,13 @@ def test_what_may_pass_waits(stack, spool):
     forward(stack, spool)
 
 
-def test_what_is_read_in_parts_is_forwarded_whole(stack, spool):
-    """The forwarder reads as many records as a batch has at once: none of the first ones can be sent."""
+@pytest.mark.parametrize('part', [{'batch_records': 2}, {'window_records': 3}], ids=['batch', 'window'])
+def test_what_is_read_in_parts_is_forwarded_whole(stack, spool, part):
+    """None of the records that are read first can be sent: not one of a batch, or of a window."""
     for _ in range(5):
         run_spool(spool, 'put', 'lab', 'put', '{"docs": nonsense}')
     put_many(spool, range(20))
-    forward(stack, spool, batch_records=2)
+    forward(stack, spool, **part)
     assert stored(stack) == list(range(20))
     assert state(spool)['waiting'] == 0 and state(spool)['dead'] == 5
 
