@@ -33,8 +33,7 @@ struct attempt {
     const struct filtered_base *filtered_bases; /* of this try: operation/judge.c */
     struct document_name *written; /* of this try, as far as matches are judged: operation/matches.h */
     size_t written_count;
-    bool has_acted; /* outside the commit, and as a whole: its request was done, whatever becomes of the rest
-                     */
+    bool has_acted; /* outside the commit, and as a whole: it was done, whatever becomes of the request */
     int64_t retry_after_s;    /* a failed task is not retried sooner; 0: as in the settings */
     void *kept;               /* what work keeps for the next try, in the arena; NULL at the first */
     struct task_fence *fence; /* the task that the commit ends; NULL: a request */

@@ -95,6 +95,17 @@ int namespaces_count(const struct segment *segment)
     return count;
 }
 
+int namespaces_look_up(const struct segment *segment, const char *database)
+{
+    int count = namespaces_count(segment);
+    for (int ns = 0; ns < count; ns++) {
+        const char *name = namespaces_database(segment, ns);
+        if (name && strcmp(name, database) == 0)
+            return ns;
+    }
+    return -1;
+}
+
 bool namespaces_is_clean(const struct segment *segment, int ns)
 {
     return atomic_load(&ns_at(segment, ns)->clean) != 0;

@@ -13,6 +13,9 @@ enum {
 
 /* -1: the table is full, or the name is not valid for a database (empty, too long, contains a NUL). */
 int namespaces_find(struct segment *segment, struct bytes database);
+/* Without adding it, which would let the relay connect to a database that nothing uses; -1: it is not in the
+ * table. */
+int namespaces_look_up(const struct segment *segment, const char *database);
 /* NULL: a process died or is still writing the name; the namespace is not in use yet. */
 const char *namespaces_database(const struct segment *segment, int ns);
 int namespaces_count(const struct segment *segment);

@@ -60,12 +60,18 @@ int stored_want(struct segment *segment, int ns, struct bytes code, struct bytes
     struct stored *stored = &segment->stored[ns];
     uint64_t words[COUNT_OF(stored->code)] = {0}, hash = hash_of(class);
     int sum = find(segment, ns, hash);
-    if (sum >= 0)
-        return sum;
     memcpy(words, code.data, code.size < sizeof words ? code.size : sizeof words);
     for (size_t i = 0; i < COUNT_OF(words); i++)
-        atomic_store(&stored->code[i], words[i]);
-    return claim(segment, ns, hash);
+        if (atomic_load(&stored->code[i]) != words[i]) /* a database may become that of another namespace */
+            atomic_store(&stored->code[i], words[i]);
+    return sum >= 0 ? sum : claim(segment, ns, hash);
+}
+
+void stored_forget(struct segment *segment, int ns)
+{
+    for (int i = 0; i < STORED_SUMS; i++)
+        if (atomic_load(&segment->stored[ns].sums[i].is_measured))
+            atomic_store(&segment->stored[ns].sums[i].is_measured, 0);
 }
 
 void stored_begin(const struct segment *segment, int ns, struct stored_measurement *measurement_r)
@@ -76,6 +82,11 @@ void stored_begin(const struct segment *segment, int ns, struct stored_measureme
         for (int kind = 0; kind < STORED_KINDS; kind++)
             measurement_r->grown[i][kind] = atomic_load(&stored->sums[i].grown[kind]);
     }
+}
+
+bool stored_has_classes(const struct stored_measurement *measurement)
+{
+    return measurement->classes[1] != 0; /* they are taken in their order */
 }
 
 void stored_end(struct segment *segment, int ns, const struct stored_measurement *measurement,

@@ -25,6 +25,8 @@ void stored_add(struct segment *segment, int ns, struct bytes class, const int64
 /* The namespace with this code, or a class of it, is to be measured.  The number of its sum;
  * -1: there are too many classes, which had a quota since the segment was created. */
 int stored_want(struct segment *segment, int ns, struct bytes code, struct bytes class);
+/* The namespace is off, or has been dropped: nothing is known of it until it is measured again. */
+void stored_forget(struct segment *segment, int ns);
 
 /* A measurement: the sums of all classes, of a snapshot taken after stored_begin. */
 struct stored_measurement {
@@ -32,6 +34,8 @@ struct stored_measurement {
     uint64_t classes[STORED_SUMS];
 };
 void stored_begin(const struct segment *segment, int ns, struct stored_measurement *measurement_r);
+/* Or only the sum of the namespace? */
+bool stored_has_classes(const struct stored_measurement *measurement);
 void stored_end(struct segment *segment, int ns, const struct stored_measurement *measurement,
                 const struct stored_volume *volumes, size_t count);
 /* False: not measured yet. */

@@ -3,7 +3,6 @@
 #include "serve/ends.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -111,17 +110,6 @@ static bool end_database(struct ends *ends, int ns, const char *database, bool (
 
 /* --- a round ------------------------------------------------------------------------------------- */
 
-/* SEGMENT_NO_INDEX: the namespace is not in use here. */
-static int find_ns(const struct ends *ends, const char *database)
-{
-    for (int ns = 0; ns < namespaces_count(ends->segment); ns++) {
-        const char *name = namespaces_database(ends->segment, ns);
-        if (name && strcmp(name, database) == 0)
-            return ns;
-    }
-    return SEGMENT_NO_INDEX;
-}
-
 void ends_run(struct ends *ends, bool (*pause)(void *context), void *context)
 {
     size_t count = 0;
@@ -133,8 +121,8 @@ void ends_run(struct ends *ends, bool (*pause)(void *context), void *context)
     if (purge_counts_any_ends(ends->segment->kept))
         databases = keeper_databases_list(ends->settings, ends->arena, &count);
     for (size_t i = 0; goes_on && i < count; i++) {
-        int ns = find_ns(ends, databases[i].name);
-        if (ns == SEGMENT_NO_INDEX || !purge_counts_may_end(ends->segment->kept, ns) ||
+        int ns = namespaces_look_up(ends->segment, databases[i].name); /* -1: it is not in use here */
+        if (ns < 0 || !purge_counts_may_end(ends->segment->kept, ns) ||
             !keeper_databases_has(ends->settings, ends->arena, databases[i].name, listed_ms))
             continue;
         goes_on = end_database(ends, ns, databases[i].name, pause, context);

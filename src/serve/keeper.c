@@ -2,6 +2,7 @@
 #include "serve/keeper.h"
 
 #include <poll.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -60,7 +61,10 @@ static const struct pg_statement still = {"still",
                                           "select count(*) from pg_locks where locktype = 'virtualxid' and "
                                           "virtualxid = any (string_to_array($1, ' '))",
                                           1};
-static const struct pg_statement stored = {"stored", "select class, v1 + v2, v2 from stampd.volumes()", 0};
+/* Without classes only the row of the namespace: it may have many classes. */
+static const struct pg_statement stored = {
+    "stored",
+    "select v.class, v.v1 + v.v2, v.v2 from stampd.volumes() v where v.class is null or $1::int <> 0", 1};
 static const struct pg_statement fold = {"volumes_fold", "select stampd.volumes_fold($1::int)", 1};
 static const struct pg_statement uncounted = {
     "uncounted",
@@ -224,20 +228,21 @@ static void fold_volumes(struct keeper *keeper, struct pg *pg, int64_t deadline_
     }
 }
 
-/* The bytes that the namespace stores, and those of its classes that are limited. */
+/* The bytes that the namespace stores, and those of its classes that are limited, if it is in use here. */
 static void measure(struct keeper *keeper, struct pg *pg, const struct keeper_database *database)
 {
     enum { CLASS, ALL_BYTES, FILE_BYTES };
-    int ns = namespaces_find(keeper->segment, bytes_of(database->name));
+    int ns = namespaces_look_up(keeper->segment, database->name);
     struct stored_measurement measurement;
-    struct pg_params none;
+    struct pg_params params;
     struct pg_result *rows;
     if (ns < 0 || pg_prepare(pg, &stored, 1))
         return;
     (void)stored_want(keeper->segment, ns, database->code, NO_BYTES);
     stored_begin(keeper->segment, ns, &measurement);
-    pg_params_start(&none, keeper->arena);
-    if (pg_run(pg, &stored, &none, &rows))
+    pg_params_start(&params, keeper->arena);
+    pg_params_add_i32(&params, stored_has_classes(&measurement));
+    if (pg_run(pg, &stored, &params, &rows))
         return;
     size_t count = (size_t)pg_rows(rows);
     struct stored_volume *volumes = ARENA_ARRAY(keeper->arena, struct stored_volume, count + 1);
@@ -318,11 +323,26 @@ static void keep_database(struct keeper *keeper, const struct keeper_database *k
 
 /* --- a round ------------------------------------------------------------------------------------- */
 
+/* What is off, or has been dropped, has no volumes any more: another database may have its code. */
+static void forget_others(struct keeper *keeper, const struct keeper_database *databases, size_t count)
+{
+    int known = namespaces_count(keeper->segment);
+    for (int ns = 0; ns < known && count > 1; ns++) { /* 1: perhaps they could not be listed */
+        const char *name = namespaces_database(keeper->segment, ns);
+        bool is_listed = !name;
+        for (size_t i = 0; i < count && !is_listed; i++)
+            is_listed = strcmp(databases[i].name, name) == 0;
+        if (!is_listed)
+            stored_forget(keeper->segment, ns);
+    }
+}
+
 static void keep_all(struct keeper *keeper)
 {
     size_t count;
     int64_t listed_ms = clock_monotonic_ms();
     const struct keeper_database *databases = keeper_databases_list(keeper->settings, keeper->arena, &count);
+    forget_others(keeper, databases, count);
     for (size_t i = 0; i < count && stop_requested() == STOP_NOT; i++)
         if (keeper_databases_has(keeper->settings, keeper->arena, databases[i].name, listed_ms))
             keep_database(keeper, &databases[i]);

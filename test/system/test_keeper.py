@@ -7,11 +7,11 @@ import psycopg2
 import pytest
 
 from schema import Schemas
-from stack import wait_until
+from stack import NAMESPACES, wait_until
 
 pytestmark = pytest.mark.plain
 
-STACK = {'workers': 2, 'settings': {'keep_interval_s': 1}}
+STACK = {'workers': 2, 'settings': {'keep_interval_s': 1}, 'namespaces': {**NAMESPACES, 'idle': 'open'}}
 
 CLASS = {'Short': {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}},
                    'unique': {'name': {'key': ['Main.name']}}, 'maxLife': 'Main.until', 'zombieDays': 30},
@@ -100,6 +100,29 @@ def test_a_namespace_that_is_closed_for_maintenance_is_left_alone(lab):
     lab.psql('z', """select put_item('Namespace', 'demo', 'Conf', '', (content::jsonb - 'state')::text) from item
                      where class = 'Namespace' and id = 'demo' and iclass = 'Conf'""")
     wait_until(lambda: not lab.psql('demo', "select 1 from subscription where session = 'session-of-the-closed'"), what='the open one')
+
+
+def test_volumes_are_those_of_what_is_in_use_and_on(lab):
+    """What nothing has used yet stays out of the table of namespaces, to whose databases the relay connects; what is off has no volumes."""
+    def rounds():
+        return lab.metrics()['stampd_purge_rounds_total']
+
+    def volume():
+        return lab.metrics().get('stampd_stored_bytes{ns="idle"}')
+
+    def set_state(state):
+        lab.psql('z', f"""select put_item('Namespace', 'idle', 'Conf', '', (content::jsonb || '{{"state":{state}}}')::text) from item
+                          where class = 'Namespace' and id = 'idle' and iclass = 'Conf'""")
+    known, since = lab.metrics()['stampd_namespaces'], rounds()
+    lab.psql('idle', "insert into subscription (session, version, until) values ('session-that-idles', 1, 1)")
+    wait_until(lambda: not lab.psql('idle', 'select 1 from subscription') and rounds() >= since + 2, what='rounds')
+    assert lab.metrics()['stampd_namespaces'] == known and volume() is None
+    lab.op('idle', 'volumes', admin=True)
+    wait_until(lambda: volume() == 0, what='its volume')
+    set_state(2)
+    wait_until(lambda: volume() is None, what='a round without it')
+    set_state(0)
+    wait_until(lambda: volume() == 0, what='a round with it')
 
 
 def test_a_keeper_that_dies_is_replaced_and_a_bad_namespace_stops_nothing(lab):

@@ -299,6 +299,8 @@ enum fault store_subscriptions_change(struct store *store UNUSED, int ns UNUSED,
     subs.context = change->context ? *change->context : NO_BYTES;
     *subscription_r = subs.subscription;
     *is_there_r = subs.is_there;
+    if (subs.then)
+        subs.then();
     return subs.fault;
 }
 
@@ -307,6 +309,8 @@ enum fault store_subscriptions_drop(struct store *store UNUSED, int ns UNUSED, s
                                     const struct subscription_caller *caller UNUSED)
 {
     subs.drops++;
+    if (subs.then)
+        subs.then();
     return subs.fault;
 }
 

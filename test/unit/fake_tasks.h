@@ -35,6 +35,7 @@ struct fake_subs {
     enum fault fault;
     const char *limit; /* with FAULT_ALIMIT */
     int reads, changes, drops;
+    void (*then)(void);                /* after a change; NULL: nothing */
     struct subscription_change change; /* the last one; what it points at, below */
     struct push_address push;
     struct bytes context;

@@ -148,6 +148,8 @@ static void names_are_found_again(void **state UNUSED)
     assert_int_equal(namespaces_find(segment, (struct bytes){longest, NAMESPACES_DATABASE_BYTES + 1}), -1);
     assert_int_equal(namespaces_find(segment, BYTES("")), -1);
     assert_int_equal(namespaces_find(segment, BYTES("a\0b")), -1);
+    assert_int_equal(namespaces_look_up(other, "stampd_demos"), 3);
+    assert_int_equal(namespaces_look_up(other, "stampd_dem"), -1); /* nor is it added */
     assert_string_equal(namespaces_database(other, 3), "stampd_demos");
     assert_int_equal(namespaces_count(other), 5);
     assert_false(namespaces_is_clean(other, 3));

@@ -185,6 +185,35 @@ static void the_end(void **state UNUSED)
     assert_int_equal(subs.drops, 1);
 }
 
+static struct call *late;
+
+static void use_up_time(void)
+{
+    late->deadline_ms = 1;
+}
+
+/* The phase of the fault when the time of the request is used up behind its statement. */
+static enum phase ask_late(const char *param)
+{
+    struct call call = {.operation = BYTES("subs"), .param = parse(param), .session = BYTES(SESSION)};
+    late = &call;
+    subs.then = use_up_time;
+    reply = (struct reply){.body = &body};
+    assert_int_equal(run_in_world(&call), subs.fault ? subs.fault : FAULT_XTIME);
+    subs.then = NULL;
+    return reply.phase;
+}
+
+/* It was changed at once, before the commit. */
+static void a_fault_behind_a_change_does_not_deny_it(void **state UNUSED)
+{
+    assert_int_equal(ask_late("{\"life\":5}"), PHASE_AFTERWORK);
+    assert_int_equal(ask_late("{\"delete\":true}"), PHASE_AFTERWORK);
+    subs.fault = FAULT_XDATABASE;
+    assert_int_equal(ask_late("{\"life\":5}"), PHASE_WORK);
+    assert_int_equal(ask_late("{\"delete\":true}"), PHASE_WORK);
+}
+
 static void sessions_are_checked_for_all(void **state UNUSED)
 {
     static const char *const wrong[] = {"", "fifteen-letters", "sixteen letters!", "x/xxxxxxxxxxxxxxx"};
@@ -247,6 +276,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(lives, start, worker_context_world_close),
         cmocka_unit_test_setup_teardown(addresses_and_contexts, start, worker_context_world_close),
         cmocka_unit_test_setup_teardown(the_end, start, worker_context_world_close),
+        cmocka_unit_test_setup_teardown(a_fault_behind_a_change_does_not_deny_it, start,
+                                        worker_context_world_close),
         cmocka_unit_test_setup_teardown(sessions_are_checked_for_all, start, worker_context_world_close),
         cmocka_unit_test_setup_teardown(what_was_matched_is_told_to_its_session, start,
                                         worker_context_world_close),

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 
-#include "segment/metrics.h"
 #include "store/store_tasks.h"
 #include "operation/access.h"
 #include "operation/reader.h"
@@ -65,13 +64,13 @@ static enum fault show(struct attempt *attempt, struct bytes id, struct bytes ow
 static enum fault cancel(struct attempt *attempt, struct bytes id, struct bytes owner)
 {
     struct builder *out = attempt->reply->body;
-    struct segment *segment = attempt->worker_context->segment;
     bool is_cancelled;
-    atomic_store(&metrics_pulse(segment, segment_index(segment))->may_have_changed, 1);
+    attempt_note_change(attempt);
     enum fault fault = store_tasks_cancel(documents_store(attempt->worker_context->documents), attempt->ns,
                                           attempt->call->arena, id, owner, &is_cancelled);
     if (fault)
         return fault;
+    attempt->has_acted = true;
     builder_add_text(out, "{\"id\":");
     json_add_string(out, id);
     builder_printf(out, ",\"result\":\"%s\"}", is_cancelled ? "cancelled" : "gone");

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "model/definition.h"
-#include "segment/metrics.h"
 #include "store/store_subscriptions.h"
 #include "operation/access.h"
 #include "operation/classes.h"
@@ -296,12 +295,6 @@ static enum fault refuse_one_more(const struct subs_request *request, const char
                : reader_over(&request->reader, NULL, limits[i].name, limits[i].most, limits[i].most + 1);
 }
 
-static struct pulse *pulse_of(const struct attempt *attempt)
-{
-    struct segment *segment = attempt->worker_context->segment;
-    return metrics_pulse(segment, segment_index(segment));
-}
-
 static enum fault look_or_change(struct subs_request *request)
 {
     struct attempt *attempt = request->attempt;
@@ -309,17 +302,17 @@ static enum fault look_or_change(struct subs_request *request)
     const struct subscription_caller caller = matches_caller(attempt->call);
     struct subscription subscription;
     const char *limit = NULL;
-    bool is_there;
-    enum fault fault = request->param && request->param->first ? read_change(request) : FAULT_NONE;
+    bool is_there, is_change = request->param && request->param->first;
+    enum fault fault = is_change ? read_change(request) : FAULT_NONE;
     if (fault)
         return fault;
-    if (request->param && request->param->first)
-        atomic_store(&pulse_of(attempt)->may_have_changed, 1);
+    if (is_change)
+        attempt_note_change(attempt);
     if (request->change.push && request->push.endpoint.data)
         fault = sight_follow_rules(attempt);
     if (fault)
         return fault;
-    if (request->param && request->param->first)
+    if (is_change)
         fault = store_subscriptions_change(store, attempt->ns, request->arena, attempt->call->session,
                                            &request->change, &subscription, &is_there, &limit);
     else
@@ -332,9 +325,11 @@ static enum fault look_or_change(struct subs_request *request)
                                     "Another account uses this session: another name is expected.");
     if (!fault && !is_there)
         fault = reply_fault(attempt->call, attempt->reply, FAULT_NSUBSCRIPTION, NULL, NULL);
-    if (!fault)
-        write_subscription(attempt->reply->body, &subscription);
-    return fault;
+    if (fault)
+        return fault;
+    attempt->has_acted = is_change;
+    write_subscription(attempt->reply->body, &subscription);
+    return FAULT_NONE;
 }
 
 static enum fault check_members(const struct subs_request *request, bool *is_drop_r)
@@ -368,9 +363,11 @@ static enum fault subs_work(struct attempt *attempt)
     if (fault || !is_drop)
         return fault ? fault : look_or_change(&request);
     const struct subscription_caller caller = matches_caller(attempt->call);
-    atomic_store(&pulse_of(attempt)->may_have_changed, 1);
-    return store_subscriptions_drop(documents_store(attempt->worker_context->documents), attempt->ns,
-                                    request.arena, attempt->call->session, &caller);
+    attempt_note_change(attempt);
+    fault = store_subscriptions_drop(documents_store(attempt->worker_context->documents), attempt->ns,
+                                     request.arena, attempt->call->session, &caller);
+    attempt->has_acted = !fault;
+    return fault;
 }
 
 static int quota(const struct call *call)

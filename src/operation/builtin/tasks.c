@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "segment/metrics.h"
 #include "store/store_tasks.h"
 #include "store/task_rows.h"
 #include "operation/builtin/tasks_inquiry.h"
@@ -251,13 +250,21 @@ static enum fault rules(const struct tasks_inquiry *inquiry)
 
 /* --- changes --- */
 
+/* At once, and not with the commit of the request. */
+static enum fault change(const struct tasks_inquiry *inquiry, enum statement statement,
+                         const struct pg_params *params, struct pg_result **rows_r)
+{
+    attempt_note_change(inquiry->attempt);
+    enum fault fault = tasks_inquiry_ask(inquiry, statement, params, rows_r);
+    inquiry->attempt->has_acted |= !fault;
+    return fault;
+}
+
 static enum fault do_deed(const struct tasks_inquiry *inquiry, enum statement statement,
                           struct pg_params *params, struct bytes id, const char *done)
 {
     struct pg_result *rows;
-    struct segment *segment = inquiry->attempt->worker_context->segment;
-    atomic_store(&metrics_pulse(segment, segment_index(segment))->may_have_changed, 1);
-    enum fault fault = tasks_inquiry_ask(inquiry, statement, params, &rows);
+    enum fault fault = change(inquiry, statement, params, &rows);
     if (fault)
         return fault;
     bool is_done = !pg_is_null(rows, 0, DEED_RESULT);
@@ -291,7 +298,6 @@ static enum fault do_all(const struct tasks_inquiry *inquiry, const char *deed)
     struct task_filter filter = TASK_FILTER_ALL;
     struct pg_params params;
     struct pg_result *rows;
-    struct segment *segment = inquiry->attempt->worker_context->segment;
     bool is_dry = false;
     enum fault fault = read_filter(inquiry, true, &filter);
     if (!fault)
@@ -301,10 +307,10 @@ static enum fault do_all(const struct tasks_inquiry *inquiry, const char *deed)
     if (!task_rows_is_filtered(&filter))
         return reader_wrong_value(&inquiry->reader, inquiry->wish, deed, "A filter is expected.");
     filter.limit--;
-    atomic_store(&metrics_pulse(segment, segment_index(segment))->may_have_changed, !is_dry);
     pg_params_start(&params, inquiry->arena);
     task_rows_add_deed(&params, deed, is_dry, &filter);
-    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_DO, &params, &rows);
+    fault = is_dry ? tasks_inquiry_ask(inquiry, STATEMENT_TASK_DO, &params, &rows)
+                   : change(inquiry, STATEMENT_TASK_DO, &params, &rows);
     if (fault)
         return fault;
     int64_t found = pg_get_i64(rows, 0, TASK_DO_FOUND), done = pg_get_i64(rows, 0, TASK_DO_DONE);
@@ -322,7 +328,6 @@ static enum fault redrive(const struct tasks_inquiry *inquiry)
     struct task_filter filter = TASK_FILTER_ALL;
     struct pg_params params;
     struct pg_result *rows;
-    struct segment *segment = inquiry->attempt->worker_context->segment;
     bool is_dry = false;
     enum fault fault = inquiry->wish->kind == JSON_STRING
                            ? read_id(inquiry, inquiry->param, "redrive", &filter.id)
@@ -338,10 +343,10 @@ static enum fault redrive(const struct tasks_inquiry *inquiry)
     int64_t latest = filter.after_number ? filter.after_start : stamp_now();
     filter.until = filter.until < latest ? filter.until : latest;
     filter.limit -= !filter.id.data;
-    atomic_store(&metrics_pulse(segment, segment_index(segment))->may_have_changed, !is_dry);
     pg_params_start(&params, inquiry->arena);
     task_rows_add_redrive(&params, is_dry, &filter);
-    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_REDRIVE, &params, &rows);
+    fault = is_dry ? tasks_inquiry_ask(inquiry, STATEMENT_TASK_REDRIVE, &params, &rows)
+                   : change(inquiry, STATEMENT_TASK_REDRIVE, &params, &rows);
     if (fault)
         return fault;
     int64_t found = pg_get_i64(rows, 0, TASK_REDRIVE_FOUND), done = pg_get_i64(rows, 0, TASK_REDRIVE_DONE);
