@@ -45,6 +45,7 @@ class Client:
     """`path`: of the Unix socket, or a Journal, whose TCP port is used."""
 
     def __init__(self, path, key=ALL, ns='lab', **more):
+        self.path = path
         if isinstance(path, Journal):
             self.socket = path.connect(**more)
         else:

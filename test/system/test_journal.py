@@ -113,7 +113,7 @@ def test_a_listener_learns_of_every_change_once(journal, client):
 
 
 def test_listeners_are_bounded_and_closed_namespaces_silent(back_on, client):
-    listener = Client(client.socket.getpeername())
+    listener = Client(client.path)
     for number in range(256):
         assert listen(listener, f'listened/{number}') is None
     assert listener.error(GET, 'listened/one too many', flags=LISTEN) == 'LISTENS' and listen(listener, 'listened/7') is None
@@ -294,9 +294,9 @@ def test_the_quotas_of_the_namespace(back_on, client):
     assert [client.error(SET, 'q', text('x'), OVERWRITE).split(' ')[0] for _ in range(3)] == ['', '', 'XBUSY']
     errors = [client.error(GET, 'q') for _ in range(4)]
     assert errors[:3] == ['', '', ''] and errors[3].startswith('XBUSY ') and 0 < int(errors[3].split()[1]) <= 86400
-    other = Client(client.socket.getpeername())
+    other = Client(client.path)
     assert other.error(GET, 'q').startswith('XBUSY ') and other.error(PING) == ''
-    assert Client(client.socket.getpeername(), ALL, 'demo').error(GET, 'q') == 'NOT_FOUND'
+    assert Client(client.path, ALL, 'demo').error(GET, 'q') == 'NOT_FOUND'
 
 
 @pytest.mark.plain
