@@ -40,8 +40,12 @@ create function stampd.task_take_domain(id text, of_domain text, before bigint, 
   ended text) returns setof stampd.taskqueue
   language plpgsql volatile set search_path = stampd, pg_temp as $$
 begin
-  -- Two that take several would wait for each other's domains.
+  -- Two that take several would wait for each other's domains.  Nor is a task waited for that another transaction changes.
   if not pg_try_advisory_xact_lock(hashtextextended('stampd domain ' || of_domain, 0)) then
+    return;
+  end if;
+  perform from taskqueue t where t.taskid = id and t.starttime is null for update skip locked;
+  if not found then
     return;
   end if;
   return query

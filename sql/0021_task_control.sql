@@ -20,7 +20,7 @@ comment on column stampd.task_paused.since is 'Stamp of the pause.';
 comment on column stampd.task_paused.reason is 'Words of the administrator.';
 grant select, insert, delete on stampd.task_paused to stampd;
 
--- Stable, as what it calls is: PostgreSQL puts it into the statement then, and else would parse it in each.
+-- Stable, as the operators in it are: else PostgreSQL could not inline it, and would parse it again in each claim.
 create function stampd.task_is_paused(paused text[], qn smallint, opname text, key text) returns boolean
   language sql stable parallel safe as $$
   select paused <> '{}' and coalesce('queue ' || qn = any (paused) or 'op ' || opname = any (paused) or 'key ' || opname || ' ' || key = any (paused), false)

@@ -176,6 +176,15 @@ def test_tasks_are_taken_and_ended_by_the_key_of_the_connection(back_on, journal
     assert 'result' in _out(client.answer())
     _send(client, DONE_, **{**claim, 'retry': 9})
     assert client.answer()['error'] == 'ACLAIM'
+    for _ in range(2):
+        stack.op('lab', 'task', {'op': 'resize'})
+    _send(client, NEXT, qn=16)
+    (task,) = _out(client.answer())['tasks']
+    for one in client, Client(journal.socket):
+        _send(one, DONE_, **{name: task[name] for name in ('id', 'starttime', 'retry')}, take={'qn': 16})
+        out = _out(one.answer())
+        (following,) = out['tasks']
+        assert out['result'] == 'done' and following['id'] != task['id'], 'sent again, it gets the same'
     some = Client(journal.socket, SOME)
     _send(some, NEXT, qn=16)
     assert some.answer()['error'] == 'SKEY'

@@ -163,6 +163,22 @@ def test_answers_are_what_it_says(world):
         validate_answer(description, described, answer)
 
 
+def test_answers_to_external_workers_are_what_it_says(world):
+    world.op('z', 'ns', {'set': {'ns': 'lab', 'workers': [{'qn': 16, 'ops': ['resize']}]}}, admin=True)
+    description, tasks = describe(world, 'lab', world.key), []
+    for _ in range(3):
+        world.op('lab', 'task', {'op': 'resize'}, admin=True)
+    for name, more in (('take', {'qn': 16, 'n': 1, 'wait': 0, 'worker': 'one'}), ('keep', {'claim': 100}), ('done', {'take': {'qn': 16, 'n': 1, 'claim': 100, 'worker': 'one'}}),
+                       ('fail', {'release': True}), ('take', {'qn': 16}), ('done', {'docs': [{'c': 'Note', 'id': 'w', 'items': [MAIN]}], 'take': {'qn': 16}}), ('done', {})):
+        described = description['paths'][f'/op/{name}']['post']
+        request = {'param': {**({member: tasks[0][member] for member in ('id', 'starttime', 'retry')} if name != 'take' else {}), **more}}
+        answer = world.request('POST', f'/lab/op/{name}', json=request, headers={'Authorization': f'Bearer {world.key}'})
+        assert answer.status_code == 200, answer.text
+        validate(description, described['requestBody']['content']['application/json']['schema'], request)
+        validate_answer(description, described, answer)
+        tasks = answer.json()['out'].get('tasks', tasks)
+
+
 def test_answers_about_accounts_are_what_it_says(world):
     description = describe(world, 'team')
     for name, param in (('register', {'name': 'bob', 'password': 'correct horse battery', 'device': 'a phone'}), ('login', {'name': 'bob', 'password': 'correct horse battery'}),

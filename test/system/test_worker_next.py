@@ -159,6 +159,28 @@ def test_pauses_and_limits(stack, manager):
     assert names(done(stack, limited, {'n': 5})['tasks']) == [last], 'its own end has made room'
 
 
+def test_a_task_of_a_domain_that_another_has_locked_is_left_to_it(stack, manager):
+    """Without a wait: the commit holds locks of its own."""
+    ask(stack)
+    (task,) = take(stack)
+    of_domain, plain = ask(stack, domain='d'), ask(stack)
+    other = psycopg2.connect(stack.conninfo('lab'))
+    try:
+        other.cursor().execute('select from stampd.taskqueue where taskid = %s for update', (of_domain,))
+        (following,) = done(stack, task, {'n': 2})['tasks']
+    finally:
+        other.close()
+    assert following['id'] == plain and names(done(stack, following)['tasks']) == [of_domain]
+
+
+def test_no_cache_keeps_claims(stack, manager):
+    ask(stack), ask(stack)
+    (task,) = take(stack)
+    for more in ({'take': {'qn': 16}}, {'take': {'qn': 16}}, {}):
+        answer = stack.request('POST', '/lab/op/done', json={'param': {**claim(task), **more}}, headers={'Authorization': f'Bearer {KEY}'})
+        assert answer.status_code == 200 and (answer.headers['Cache-Control'] == 'no-store') == ('take' in more)
+
+
 def test_whose_queue_it_is_not_ends_nothing(stack, manager):
     ask(stack)
     (task,) = take(stack)

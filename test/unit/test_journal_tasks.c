@@ -86,6 +86,10 @@ static void all_that_may_be_taken_fits(void **state)
     assert_string_equal(send_param(0, "take", "{\"qn\":16,\"n\":16}"), "OUT_OF_RANGE");
     assert_string_equal(send_param(0, "take", "{\"qn\":16,\"n\":\"x\"}"), "");
     assert_string_equal(send_param(0, "fail", "{\"n\":16}"), "");
+    assert_string_equal(send_param(1, "done", "{\"take\":{\"qn\":16,\"n\":15}}"), "");
+    assert_string_equal(send_param(1, "done", "{\"take\":{\"qn\":16,\"n\":16}}"), "OUT_OF_RANGE");
+    assert_string_equal(send_param(1, "done", "{\"n\":16,\"take\":16}"), "");
+    assert_string_equal(send_param(1, "done", "{\"take\":null}"), "");
     settings = large;
     assert_string_equal(send_param(0, "take", "[100]"), "VALUE");
 }

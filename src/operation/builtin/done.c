@@ -4,14 +4,16 @@
  * done {…,"result":json,"docs":[as put],"take":{as take, without a wait}} → {"result":"done"}, what put
  * returns, and "tasks": the task ends in the commit that makes the changes, which are judged as those of a
  * put of the caller, and claims (done_take.h).  Repeated after an answer that was lost: {"result":"done"},
- * the claims again, and nothing is changed a second time. keep {…,"claim":seconds,"progress":text} →
- * {"until":stamp} fail {…,"code","report","delay":seconds,"final":true | "release":true} →
- * {"result":"failed"|"released", "retry","startat"} */
+ * the claims again, and nothing is changed a second time.
+ *
+ * keep {…,"claim":seconds,"progress":text} → {"until":stamp}
+ *
+ * fail {…,"code","report","delay":seconds,"final":true | "release":true} → {"result":"failed"|"released",
+ * "retry","startat"} */
 #include "operation/builtin/builtin.h"
 
 #include <inttypes.h>
 
-#include "base/crash.h"
 #include "segment/metrics.h"
 #include "operation/builtin/claim.h"
 #include "operation/builtin/done_take.h"

@@ -82,7 +82,8 @@ enum fault done_take_afterwork(struct attempt *attempt, bool is_new)
         taken.count = 0;
         attempt->reply->fault = FAULT_NONE;
     }
-    body->size--; /* its last brace */
+    attempt->reply->is_secret = true; /* as the answer of take: no cache keeps claims */
+    body->size--;                     /* its last brace */
     builder_add_text(body, ",");
     taking_write(attempt, &taken);
     builder_add_text(body, "}");
