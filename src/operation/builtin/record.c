@@ -179,7 +179,8 @@ static enum fault run_many(struct record_work *work, const struct record_request
     struct bytes from = find_start(page.query), after = page.last;
     while (!page.is_over && page.count < page.query->limit && has_room(work)) {
         struct records_found found;
-        outcome = records_next(work->records, work->attempt->call->ns, from, after, page.query->to, &found);
+        outcome = records_next(work->records, work->attempt->call->ns, command.is_encrypted, from, after,
+                               page.query->to, &found);
         if (!found.key.data)
             break;
         work->passed -= outcome == RECORDS_BUSY ? RECORDS_STEPS : 1;
