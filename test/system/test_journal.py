@@ -112,8 +112,8 @@ def test_a_listener_learns_of_every_change_once(journal, client):
     assert listen(listener, 'listened/f') is None
 
 
-def test_listeners_are_bounded_and_closed_namespaces_silent(back_on, client):
-    listener = Client(client.socket.getpeername())
+def test_listeners_are_bounded_and_closed_namespaces_silent(back_on, journal):
+    listener = Client(journal.socket)
     for number in range(256):
         assert listen(listener, f'listened/{number}') is None
     assert listener.error(GET, 'listened/one too many', flags=LISTEN) == 'LISTENS' and listen(listener, 'listened/7') is None
@@ -289,14 +289,14 @@ def test_a_namespace_that_is_not_there(journal):
     assert Client(journal.socket, ALL, 'nowhere').error(GET, 'a') == 'NNAMESPACE'
 
 
-def test_the_quotas_of_the_namespace(back_on, client):
+def test_the_quotas_of_the_namespace(back_on, journal, client):
     set_conf(back_on, quotas={'namespace': {'requests': '1000/d, burst 5', 'writes': '100/d, burst 2'}})
     assert [client.error(SET, 'q', text('x'), OVERWRITE).split(' ')[0] for _ in range(3)] == ['', '', 'XBUSY']
     errors = [client.error(GET, 'q') for _ in range(4)]
     assert errors[:3] == ['', '', ''] and errors[3].startswith('XBUSY ') and 0 < int(errors[3].split()[1]) <= 86400
-    other = Client(client.socket.getpeername())
+    other = Client(journal.socket)
     assert other.error(GET, 'q').startswith('XBUSY ') and other.error(PING) == ''
-    assert Client(client.socket.getpeername(), ALL, 'demo').error(GET, 'q') == 'NOT_FOUND'
+    assert Client(journal.socket, ALL, 'demo').error(GET, 'q') == 'NOT_FOUND'
 
 
 @pytest.mark.plain
