@@ -355,7 +355,8 @@ static enum journal_next run_scan(struct journal_session *session, const struct 
     for (int64_t i = 0, passed = 0; passed < PASSED_MOST && answer.count < most && steps > 0 &&
                                     out->size - answer.start < OUT_MOST && !is_early;
          i++, passed += outcome == RECORDS_BUSY ? RECORDS_STEPS : 1) {
-        outcome = records_next(session->records, session->caller.ns, scan->from, after, scan->to, &found);
+        outcome = records_next(session->records, session->caller.ns, command->is_encrypted, scan->from, after,
+                               scan->to, &found);
         if (!found.key.data)
             break;
         before = after;

@@ -145,10 +145,11 @@ MUST_USE enum records_outcome records_run(struct records *records, struct bytes 
 
 /* The first key after `after` (NO_BYTES: from `from` on) and not above `to` (NO_BYTES: without end) that has
  * a record; in `found_r`, as of a probe.  NOT_FOUND: there is none.  Passes at most RECORDS_STEPS keys
- * without a record: then BUSY with the last of them in `found_r->key`; the caller goes on after it. */
+ * without a record: then BUSY with the last of them in `found_r->key`; the caller goes on after it.
+ * `is_encrypted`: as of a command. */
 enum { RECORDS_STEPS = 256 };
-MUST_USE enum records_outcome records_next(struct records *records, struct bytes ns, struct bytes from,
-                                           struct bytes after, struct bytes to,
+MUST_USE enum records_outcome records_next(struct records *records, struct bytes ns, bool is_encrypted,
+                                           struct bytes from, struct bytes after, struct bytes to,
                                            struct records_found *found_r);
 
 /* Is it a key: 1 to RECORDS_KEY_MOST bytes of UTF-8 without NUL? */

@@ -11,13 +11,21 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/siphash.h"
 #include "edge/random_stock.h"
 #include "edge/site_key.h"
 
-enum { LAYOUT = 2, NUMBER = 8, HEAD = 2 * NUMBER + SEALING_NONCE, LINE_MOST = 511, PATH_BYTES = 4096 };
+enum {
+    LAYOUT = 2,
+    NUMBER = 8,
+    HEAD = 2 * NUMBER + SEALING_NONCE,
+    LINE_MOST = 511,
+    PATH_BYTES = 4096,
+    KEPT_KEYS = 32
+};
 static const struct bytes kind = {"records key", 11};
 
-/* Those of the namespace that was used last. */
+/* Of one namespace. */
 struct seal_keys {
     unsigned char code[RECORDS_CODE_MOST]; /* zeros: of none */
     unsigned char texts[SEALING_KEY], places[SEALING_KEY];
@@ -26,8 +34,8 @@ struct seal_keys {
 struct records_seal {
     unsigned char secret[SEALING_KEY];
     unsigned char id[NUMBER];
-    bool is_former; /* the file is under the former site key */
-    struct seal_keys keys;
+    bool is_former;                   /* the file is under the former site key */
+    struct seal_keys keys[KEPT_KEYS]; /* by a hash of the code: places are computed under the lock */
 };
 
 static char problem[300];
@@ -161,8 +169,9 @@ const char *records_seal_write(struct records_seal **seal, const char *folder)
 /* `code`: as in a place, with the mark. */
 static const struct seal_keys *keys_for(struct records_seal *seal, const void *code)
 {
-    struct seal_keys *keys = &seal->keys;
+    static const struct siphash_key spread;
     struct bytes salt = {code, RECORDS_CODE_MOST}, secret = {(const char *)seal->secret, SEALING_KEY};
+    struct seal_keys *keys = &seal->keys[siphash_short(&spread, salt) % KEPT_KEYS];
     if (memcmp(keys->code, code, RECORDS_CODE_MOST) == 0)
         return keys;
     memcpy(keys->code, code, RECORDS_CODE_MOST);

@@ -49,17 +49,19 @@ static void set_hidden(struct records *records, int space, bool is_hidden)
     undo_set(&records->memory, &space_at(records, space)->is_hidden, is_hidden);
 }
 
-/* Where none is shown: a hidden one that has records, if a process died between hiding the other and showing
- * it; else a new one. */
+/* Where none is shown: a hidden one, rather one that has records, as a process may have died between hiding
+ * the other and showing it; else a new one. */
 static int show_or_make(struct records *records, const uint32_t words[RECORDS_CODE_MOST / 4])
 {
     const struct records_head *head = records->head;
+    int hidden = -1;
     for (uint32_t i = 0; i < head->spaces; i++)
-        if (is_of(&head->space[i], words) && head->space[i].count) {
-            set_hidden(records, (int)i, false);
-            return (int)i;
-        }
-    return make_space(records, words);
+        if (is_of(&head->space[i], words) && (hidden < 0 || head->space[i].count))
+            hidden = (int)i;
+    if (hidden < 0)
+        return make_space(records, words);
+    set_hidden(records, hidden, false);
+    return hidden;
 }
 
 int records_find_space(struct records *records, struct bytes code, bool is_made)

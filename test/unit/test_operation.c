@@ -383,17 +383,28 @@ static void run_late(const char *param)
     fake.after_load = NULL;
 }
 
-/* Commands on records have no commit that could undo them. */
-static void a_fault_behind_changed_records_does_not_deny_them(void **state UNUSED)
+static void open_records(void)
 {
-    static const char set[] = "{\"commands\":[{\"do\":\"set\",\"key\":\"k\",\"value\":1}]}";
-    static const char get[] = "{\"commands\":[{\"do\":\"get\",\"key\":\"k\"}]}";
     char problem[256], path[] = "/tmp/test_operation-XXXXXX";
     close(mkstemp(path));
     unlink(path);
     if (!records_open(&segment->records, path, 2 << 20, 100, problem, sizeof problem))
         fail_msg("%s", problem);
     unlink(path);
+}
+
+static void close_records(void)
+{
+    records_close(segment->records);
+    segment->records = NULL;
+}
+
+/* Commands on records have no commit that could undo them. */
+static void a_fault_behind_changed_records_does_not_deny_them(void **state UNUSED)
+{
+    static const char set[] = "{\"commands\":[{\"do\":\"set\",\"key\":\"k\",\"value\":1}]}";
+    static const char get[] = "{\"commands\":[{\"do\":\"get\",\"key\":\"k\"}]}";
+    open_records();
     run_late(set);
     assert_int_equal(reply.phase, PHASE_AFTERWORK);
     run_late(get);
@@ -402,8 +413,26 @@ static void a_fault_behind_changed_records_does_not_deny_them(void **state UNUSE
     reply = (struct reply){.body = &body};
     assert_int_equal(run_in_world(&call), FAULT_NONE);
     assert_non_null(strstr(body.data, "\"value\":1"));
-    records_close(segment->records);
-    segment->records = NULL;
+    close_records();
+}
+
+/* A listen is answered with the secret of the schema, which may have to be read. */
+static void a_listen_that_fails_comes_before_all_changes(void **state UNUSED)
+{
+    static const char both[] =
+        "{\"commands\":[{\"do\":\"set\",\"key\":\"k\",\"value\":1},{\"do\":\"listen\"}]}";
+    struct records_sums sums;
+    open_records();
+    for (int is_read = 0; is_read < 2; is_read++) {
+        struct call call = {
+            .operation = BYTES("record"), .param = parse(both), .admin = BYTES("open sesame")};
+        fake.schema = is_read ? NULL : "{";
+        reply = (struct reply){.body = &body};
+        assert_int_equal(run_in_world(&call) == FAULT_NONE, is_read);
+        records_sum(segment->records, NO_BYTES, &sums);
+        assert_int_equal(sums.records, is_read);
+    }
+    close_records();
 }
 
 static void ping_tells_time_build_and_state(void **state UNUSED)
@@ -451,6 +480,7 @@ int main(void)
         TEST(contention_is_tried_three_times),
         TEST(reads_under_constant_writing_end_in_a_snapshot),
         TEST(a_fault_behind_changed_records_does_not_deny_them),
+        TEST(a_listen_that_fails_comes_before_all_changes),
         TEST(ping_tells_time_build_and_state),
     };
     return cmocka_run_group_tests_name("operation", tests, NULL, NULL);

@@ -109,7 +109,8 @@ static void what_has_expired_is_never_seen(void **state UNUSED)
             break;
         }
     }
-    assert_int_equal(records_next(records, NS, BYTES(""), NO_BYTES, NO_BYTES, &found), RECORDS_NOT_FOUND);
+    assert_int_equal(records_next(records, NS, false, BYTES(""), NO_BYTES, NO_BYTES, &found),
+                     RECORDS_NOT_FOUND);
     struct records_sums sums;
     assert_int_equal(set("b", "sweeps"), RECORDS_OK);
     records_sum(records, NO_BYTES, &sums);
@@ -272,12 +273,13 @@ static void keys_are_in_order(void **state UNUSED)
     }
     assert_int_equal(RUN(.deed = RECORDS_DELETE, .key = BYTES("250")), RECORDS_OK);
     int count = 0;
-    enum records_outcome outcome = records_next(records, NS, BYTES("100"), NO_BYTES, BYTES("399"), &found);
+    enum records_outcome outcome =
+        records_next(records, NS, false, BYTES("100"), NO_BYTES, BYTES("399"), &found);
     for (; outcome == RECORDS_OK; count++) {
         snprintf(key, sizeof key, "%.*s", (int)found.key.size, found.key.data);
         assert_true(strcmp(key, last) > 0);
         memcpy(last, key, sizeof key);
-        outcome = records_next(records, NS, NO_BYTES, bytes_of(key), BYTES("399"), &found);
+        outcome = records_next(records, NS, false, NO_BYTES, bytes_of(key), BYTES("399"), &found);
     }
     assert_int_equal(outcome, RECORDS_NOT_FOUND);
     assert_int_equal(count, 299);
@@ -286,11 +288,12 @@ static void keys_are_in_order(void **state UNUSED)
         snprintf(key, sizeof key, "%03d", i);
         RUN(.deed = RECORDS_DELETE, .key = bytes_of(key));
     }
-    outcome = records_next(records, NS, BYTES(""), NO_BYTES, NO_BYTES, &found);
+    outcome = records_next(records, NS, false, BYTES(""), NO_BYTES, NO_BYTES, &found);
     assert_int_equal(outcome, RECORDS_BUSY);
     assert_true(found.key.size == 3);
     snprintf(key, sizeof key, "%.*s", (int)found.key.size, found.key.data);
-    assert_int_equal(records_next(records, NS, NO_BYTES, bytes_of(key), NO_BYTES, &found), RECORDS_NOT_FOUND);
+    assert_int_equal(records_next(records, NS, false, NO_BYTES, bytes_of(key), NO_BYTES, &found),
+                     RECORDS_NOT_FOUND);
 }
 
 static void a_full_memory_refuses(void **state UNUSED)

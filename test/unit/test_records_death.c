@@ -320,9 +320,9 @@ static void set_and_read(void *number)
             continue;
         }
         bool is_get = rand_r(&seed) % 2;
-        bool is_there =
-            (is_get ? RUN(.deed = RECORDS_GET, .key = bytes_of(key))
-                    : records_next(records, NS, BYTES("key"), NO_BYTES, NO_BYTES, &found)) == RECORDS_OK;
+        bool is_there = (is_get ? RUN(.deed = RECORDS_GET, .key = bytes_of(key))
+                                : records_next(records, NS, false, BYTES("key"), NO_BYTES, NO_BYTES,
+                                               &found)) == RECORDS_OK;
         if (is_there) {
             snprintf(text, sizeof text, "%.*s", (int)found.content.size, found.content.data);
             DEMAND((is_get ? atoll(text) : found.expires_ms) >= before_ms);

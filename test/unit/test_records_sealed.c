@@ -397,6 +397,47 @@ static void no_command_of_an_encrypted_namespace_reaches_a_record_in_clear(void 
     assert_false(disk_has("secret-key") || disk_has("secret-value"));
 }
 
+/* Before any state is read, by commands that persist nothing themselves; and listed. */
+static void no_command_finds_a_record_of_the_other_kind(void **state UNUSED)
+{
+    for (int from = 0; from < 2; from++) {
+        is_encrypted = from;
+        keep_text("former", "of the former");
+        restart();
+        is_encrypted = !from;
+        assert_int_equal(records_next(records, NS, is_encrypted, BYTES(""), NO_BYTES, NO_BYTES, &found),
+                         RECORDS_NOT_FOUND);
+        expect("former", NULL);
+        assert_int_equal(set("own", "in memory"), RECORDS_OK);
+        keep_text("kept", "x");
+        expect("own", "in memory");
+        apply_state(true);
+        expect("own", "in memory");
+        assert_int_equal(records_next(records, NS, is_encrypted, BYTES(""), NO_BYTES, NO_BYTES, &found),
+                         RECORDS_OK);
+        assert_true(bytes_equal(found.key, BYTES("kept")));
+        assert_int_equal(count(), 2);
+        apply_state(false);
+        records_save_rest(records);
+        restart();
+    }
+}
+
+/* However often a namespace is dropped, and another one made with its code. */
+static void a_code_takes_no_more_room_in_the_table(void **state UNUSED)
+{
+    for (int i = 0; i < 20; i++) {
+        is_encrypted = i % 2;
+        apply_state(true);
+        assert_int_equal(set("key", "in memory"), RECORDS_OK);
+        if (!is_encrypted)
+            keep_text("key", "on disk");
+        apply_state(false);
+        assert_int_equal(count(), 0);
+    }
+    assert_in_range(records->head->spaces, 1, 3);
+}
+
 /* The removal of the former records was not on disk when all processes died: the disk has both kinds. */
 static void both_kinds_are_told_apart(void **state UNUSED)
 {
@@ -458,6 +499,8 @@ int main(void)
         TEST(a_process_without_the_key_saves_nothing),
         TEST(a_former_namespace_leaves_nothing),
         TEST(no_command_of_an_encrypted_namespace_reaches_a_record_in_clear),
+        TEST(no_command_finds_a_record_of_the_other_kind),
+        TEST(a_code_takes_no_more_room_in_the_table),
         TEST(both_kinds_are_told_apart),
         TEST(an_outdated_configuration_hides_nothing_for_long),
     };

@@ -12,6 +12,7 @@
 #include "operation/builtin/builtin.h"
 #include "operation/builtin/record_listen.h"
 #include "operation/builtin/record_right.h"
+#include "operation/classes.h"
 #include "records/records_save.h"
 
 struct record_work {
@@ -30,12 +31,20 @@ static bool may(const struct record_work *work, struct bytes key, bool is_write)
     return record_right_allows(work->attempt->call, work->rules, key, is_write);
 }
 
+/* With what it is answered with: no fault comes behind other commands that have run. */
+static enum fault judge_listen(const struct record_work *work, const struct record_request *request)
+{
+    const struct schema *schema;
+    enum fault fault = record_listen_judge(&work->reader, request, work->rules);
+    return fault ? fault : classes_schema(work->attempt, &schema);
+}
+
 static enum fault judge(const struct record_work *work, const struct record_request *request)
 {
     const struct records_command *command = &request->command;
     bool is_write = record_is_write(request);
     if (request->is_listen)
-        return record_listen_judge(&work->reader, request, work->rules);
+        return judge_listen(work, request);
     if (request->is_query)
         return FAULT_NONE; /* each record that it finds */
     bool is_allowed =
@@ -179,7 +188,8 @@ static enum fault run_many(struct record_work *work, const struct record_request
     struct bytes from = find_start(page.query), after = page.last;
     while (!page.is_over && page.count < page.query->limit && has_room(work)) {
         struct records_found found;
-        outcome = records_next(work->records, work->attempt->call->ns, from, after, page.query->to, &found);
+        outcome = records_next(work->records, work->attempt->call->ns, command.is_encrypted, from, after,
+                               page.query->to, &found);
         if (!found.key.data)
             break;
         work->passed -= outcome == RECORDS_BUSY ? RECORDS_STEPS : 1;

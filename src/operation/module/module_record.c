@@ -108,17 +108,18 @@ static bool may_run(struct stampd_call *call, const struct records_command *comm
     return !wrong;
 }
 
-/* For a command that changes something: is the namespace encrypted?  False: the try has failed. */
-static bool note_encrypted(struct stampd_call *call, struct records_command *command)
+/* Is the namespace encrypted?  False: the try has failed. */
+static bool find_encrypted(struct stampd_call *call, bool *is_encrypted_r)
 {
     const struct attempt *attempt = module_try_attempt(call);
     struct ns_conf conf;
-    if (!*site_key_mark() || !is_change(command))
+    *is_encrypted_r = false;
+    if (!*site_key_mark())
         return true; /* without a site key no namespace is */
     enum fault fault = access_configuration(attempt->worker_context, attempt->call, &conf);
     if (fault)
         module_try_set_fault(call, fault);
-    command->is_encrypted = conf.is_encrypted;
+    *is_encrypted_r = conf.is_encrypted;
     return !fault;
 }
 
@@ -176,7 +177,7 @@ static enum stampd_record_state run(struct stampd_call *call, struct records_com
     command->expires_ms = options->ttl_ms ? clock_present_ms() + options->ttl_ms : 0;
     command->touch_s = options->touch_s;
     command->is_persisted = options->persist;
-    if (!note_encrypted(call, command))
+    if (!find_encrypted(call, &command->is_encrypted))
         return STAMPD_RECORD_FAILED;
     if (is_change(command))
         attempt_note_change(attempt);
@@ -306,8 +307,8 @@ enum stampd_record_state stampd_record_work(struct stampd_call *call, const char
 }
 
 /* Between `prefix` and the end of what begins with it; the steps of records_next are passed here. */
-static enum records_outcome find_next(struct stampd_call *call, struct bytes prefix, struct bytes after,
-                                      struct records_found *found_r)
+static enum records_outcome find_next(struct stampd_call *call, bool is_encrypted, struct bytes prefix,
+                                      struct bytes after, struct records_found *found_r)
 {
     const struct attempt *attempt = module_try_attempt(call);
     struct records *records = attempt->worker_context->segment->records;
@@ -315,7 +316,7 @@ static enum records_outcome find_next(struct stampd_call *call, struct bytes pre
     if (after.data && bytes_compare(after, prefix) < 0)
         after = NO_BYTES;
     do {
-        outcome = records_next(records, attempt->call->ns, prefix, after, NO_BYTES, found_r);
+        outcome = records_next(records, attempt->call->ns, is_encrypted, prefix, after, NO_BYTES, found_r);
         after = found_r->key;
     } while (outcome == RECORDS_BUSY && after.size && bytes_has_prefix(after, prefix));
     bool is_beyond = after.size && !bytes_has_prefix(after, prefix);
@@ -337,7 +338,10 @@ enum stampd_record_state stampd_record_next(struct stampd_call *call, const char
                         NULL);
         return STAMPD_RECORD_FAILED;
     }
-    enum records_outcome outcome = find_next(call, begin, last, &found);
+    bool is_encrypted;
+    if (!find_encrypted(call, &is_encrypted))
+        return STAMPD_RECORD_FAILED;
+    enum records_outcome outcome = find_next(call, is_encrypted, begin, last, &found);
     if (outcome != RECORDS_OK)
         return states[outcome];
     *key_r = arena_copy(module_try_arena(call), found.key.data, found.key.size);
