@@ -185,7 +185,8 @@ static int64_t next_due_ms(const struct forwarder *forwarder)
     int64_t now_ms = clock_monotonic_ms(), wait_ms = LOOK_MS;
     for (const struct lane *lane = forwarder->lanes; lane; lane = lane->next) {
         int64_t due_ms = lane->due_ms > now_ms ? lane->due_ms - now_ms : 0;
-        if (((lane->count && !lane->sent) || lane->is_unnoted) && due_ms < wait_ms)
+        bool may_send = lane->count && !lane->sent && !http_is_full(forwarder->http);
+        if ((may_send || lane->is_unnoted) && due_ms < wait_ms)
             wait_ms = due_ms;
     }
     return forwarder->has_more && !forwarder->is_stopping && !is_full(forwarder) ? 0 : wait_ms;

@@ -53,6 +53,14 @@ static void take_off(struct lane *lane, size_t at, size_t count)
     lane->count -= count;
 }
 
+/* Behind all others: what cannot become a dead letter yet is not to hold them back. */
+static void put_last(struct lane *lane, size_t at)
+{
+    uint64_t sequence = lane->waiting[at];
+    take_off(lane, at, 1);
+    lane_add(lane, sequence);
+}
+
 /* --- dead letters --- */
 
 static int bury(struct stampd_spool *spool, const struct stampd_spool_record *record, const char *reason)
@@ -137,7 +145,7 @@ static void add_record(struct builder *body, const struct stampd_spool_record *r
 
 bool lane_is_namespace(const char *ns)
 {
-    return strlen(ns) < NS_MOST && strspn(ns, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(ns);
+    return *ns && strlen(ns) < NS_MOST && strspn(ns, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(ns);
 }
 
 /* NULL: the server could read it. */
@@ -160,11 +168,13 @@ static const char *find_wrong(const struct stampd_spool_request *request)
     return wrong;
 }
 
-/* The first waiting record from number `at` of the lane on that can be sent; others are taken off. */
+/* The first waiting record from number `at` of the lane on that can be sent; others are taken off, and those
+ * for whose dead letters the disk has no room are put last. */
 static int find_record(struct lane *lane, size_t at, struct stampd_spool *spool,
                        struct stampd_spool_record *record)
 {
-    while (at < lane->count) {
+    int full = 0;
+    for (size_t left = lane->count - at; left; left--) {
         uint64_t sequence = lane->waiting[at];
         int error = stampd_spool_next(spool, sequence - 1, record);
         bool is_gone = error == EAGAIN || (!error && record->sequence != sequence);
@@ -172,14 +182,19 @@ static int find_record(struct lane *lane, size_t at, struct stampd_spool *spool,
                             : error          ? NULL
                                              : find_wrong(&record->request);
         if (!is_gone && wrong)
-            error = bury(spool, record, wrong);
+            error = full ? full : bury(spool, record, wrong);
         else if (!is_gone)
             return error;
-        if (error && error != EAGAIN)
+        if (error && error != EAGAIN && !is_full(error))
             return error;
-        take_off(lane, at, 1);
+        if (is_full(error)) {
+            put_last(lane, at);
+            full = error;
+        } else {
+            take_off(lane, at, 1);
+        }
     }
-    return EAGAIN;
+    return full ? full : EAGAIN;
 }
 
 /* A batch of those from number `at` of the lane on. */
@@ -288,7 +303,7 @@ static bool is_among(const struct json *list, uint64_t sequence)
     return list != NULL;
 }
 
-/* What was sent is stored, but for `refused` and what follows it, which waits again. */
+/* What was sent is stored, but for `refused` and what follows it, which waits again, behind all others. */
 static void add_stored(struct lane *lane, const struct json *refused)
 {
     size_t waits = 0;
@@ -308,6 +323,8 @@ static void add_stored(struct lane *lane, const struct json *refused)
     }
     take_off(lane, waits, lane->sent - waits);
     lane->sent = 0;
+    while (waits--)
+        put_last(lane, 0);
 }
 
 void lane_note_stored(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings)
@@ -358,6 +375,7 @@ static void settle_refused(struct lane *lane, struct stampd_spool *spool,
     int error = bury_number(spool, lane->waiting[0], reason);
     take_back(lane);
     if (error) {
+        put_last(lane, 0);
         plan_again(lane, settings, 0);
         return;
     }

@@ -126,7 +126,7 @@ enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_ver
     }
     if (schema_cache_judge(store, ns, verdict->sqlstate, FAULT_NONE))
         return FAULT_STALE; /* the same */
-    if (is_taken(verdict, "spool_record_pkey"))
+    if (commit->spool && is_taken(verdict, "spool_record_pkey"))
         return FAULT_STALE; /* of a batch that arrives twice; no document has moved */
     /* The document was created without the lock on its absence. */
     enum fault fault = is_taken(verdict, "doc_pkey") ? FAULT_STALE : verdict->fault;

@@ -269,7 +269,8 @@ def test_the_operation_knows_what_it_has_stored(stack, spool):
     assert [(one['n'], one['code']) for one in answer['refused']] == [(4, 'FORGOTTEN')] and answer['stored'] == 1
     assert stack.psql('lab', 'select count(*) from taskqueue') == [(4,)]
     refused('ALIMIT', lambda: spool_of(stack, *(record(n) for n in range(100, 151))))
-    refused('AARG', lambda: spool_of(stack, record(200), record(200)))
+    for number in (200, 2**63 - 2, 2**63 - 1):
+        refused('AARG', lambda: spool_of(stack, record(number), record(number)))
     refused('AARG', lambda: stack.op('lab', 'spool', {'series': 'x', 'records': []}, admin=True))
 
 

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from stack import BUILD, PATIENCE_S
-from test_spool import forward, put_many, run_spool, state, stored
+from stack import BUILD, PATIENCE_S, wait_until
+from test_spool import begin, forward, put_many, run_spool, state, stored
 from test_task_full_disk import Disk
 
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open'}, 'settings': {'limit_spool_records': 50}}
@@ -21,6 +21,7 @@ def disk(stack, tmp_path):
     if not disk.is_mounted:
         pytest.skip(f'a file system of its own is needed, which takes root or sudo: {disk.words}')
     os.chmod(disk.path, 0o700)
+    stack.psql('lab', 'truncate taskqueue')
     yield disk
     disk.remove()
 
@@ -55,3 +56,26 @@ def test_a_full_spool_drains(stack, disk):
     assert stored(stack)[:MANY] == list(range(MANY)) and len(stored(stack)) == waiting - len(REASONS)
     assert [letter['reason'] for letter in run_spool(folder, 'list', '--dead')[1:]] == REASONS
     assert put(folder).returncode == 0
+
+
+@pytest.mark.parametrize('first', [('lab', 'put', '{not JSON}'), ('lab', 'unknown', '{}')], ids=['malformed', 'refused'])
+def test_what_has_no_room_for_dead_letters_holds_back_nothing_else(stack, disk, first):
+    """More records than a batch has wait for such room, at the front: they keep their segments, until there is room."""
+    folder, bad, good = disk.path, 3, list(range(1000, 1040))
+    run_spool(folder, 'create', '--segment-bytes', '16384')
+    for _ in range(bad):
+        run_spool(folder, 'put', *first)
+    put_many(folder, good)
+    disk.fill()
+    assert 'No space left on device' in put_until_refused(folder)
+    waiting = state(folder)['waiting']
+    forwarder = begin(stack, folder, batch_records=2)
+    try:
+        wait_until(lambda: state(folder)['waiting'] == bad)
+        assert stored(stack)[:len(good)] == good and len(stored(stack)) == waiting - bad
+        disk.clear()
+        wait_until(lambda: state(folder)['waiting'] == 0)
+    finally:
+        forwarder.terminate()
+        forwarder.wait(PATIENCE_S)
+    assert state(folder)['dead'] == bad and len(stored(stack)) == waiting - bad

@@ -29,10 +29,25 @@ static bool run_quietly(const char *format, const char *path, const char *other)
 
 /* --- file systems --- */
 
+static bool note(const char *path, const char *format, unsigned id)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool is_noted = fd >= 0 && dprintf(fd, format, id, id) > 0;
+    close(fd);
+    return is_noted;
+}
+
+/* In a user namespace a user without a number there could create no file. */
 static bool enter_namespace(void)
 {
-    return unshare(CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0)) == 0 &&
-           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+    uid_t user = geteuid();
+    gid_t group = getegid();
+    if (unshare(CLONE_NEWNS | (user ? CLONE_NEWUSER : 0)))
+        return false;
+    if (user && (!note("/proc/self/setgroups", "deny", 0) || !note("/proc/self/uid_map", "%u %u 1", user) ||
+                 !note("/proc/self/gid_map", "%u %u 1", group)))
+        return false;
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
 static bool mount_memory(const char *place)

@@ -65,7 +65,7 @@ static enum fault read_names(struct spool_work *work)
             return reader_wrong_value(reader, record, "records", "An object is expected.");
         fault = reader_members(reader, record, "n d task traceparent tracestate");
         if (!fault)
-            fault = reader_integer(reader, record, "n", i ? work->sequences[i - 1] + 1 : 1, INT64_MAX, 0,
+            fault = reader_integer(reader, record, "n", i ? work->sequences[i - 1] + 1 : 1, INT64_MAX - 1, 0,
                                    &work->sequences[i]);
         if (!fault && !work->sequences[i])
             fault = reader_wrong(reader, record, "n", "The number of the record is expected.");
