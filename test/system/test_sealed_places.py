@@ -44,8 +44,8 @@ ANSWER = {
 # In clear and not bound (doc/explanation/encryption.md, "What stays in clear").
 CLEAR = {
     'taskqueue': {'number', 'info', 'retry', 'startat', 'starttime', 'holder', 'qn', 'priority', 'batch', 'domain', 'key', 'step', 'exc', 'report',
-                  'created', 'cron', 'plan', 'strict', 'requester', 'account', 'credential', 'of_client', 'latest', 'parked', 'reported', 'expires', 'progress',
-                  'trace'},
+                  'created', 'cron', 'plan', 'strict', 'requester', 'account', 'credential', 'of_client', 'latest', 'parked', 'reported', 'expires', 'follows',
+                  'progress', 'trace'},
     'idempotency': {'version', 'at', 'versions_after'},
 }
 

@@ -1,4 +1,4 @@
-/* test_base64: the examples of RFC 4648, and what is not taken for base64. */
+/* test_base64: the examples of RFC 4648, every letter in every place, and what is not taken for base64. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,17 +76,51 @@ static void the_standard_alphabet_has_padding(void **state UNUSED)
     assert_false(base64_read(BYTES("+/+/"), back, 3));
 }
 
-/* Each of 256 bytes as a letter is one of the alphabet's, or refused. */
+/* Each of 256 bytes, in each place of four letters and of the last two or three, is one of the alphabet's, or
+ * refused. */
 static void every_letter_has_its_bits(void **state UNUSED)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    unsigned char back[3];
     for (int c = 0; c < 256; c++) {
-        const char text[4] = {'A', 'A', 'A', (char)c};
         const char *found = c ? strchr(letters, c) : NULL;
-        assert_int_equal(base64_read((struct bytes){text, 4}, back, 3), found != NULL);
-        if (found)
-            assert_int_equal(back[2], found - letters);
+        for (size_t at = 0; at < 7; at++) {
+            char text[7];
+            unsigned char back[5] = {0};
+            memset(text, 'A', sizeof text);
+            text[at] = (char)c;
+            const unsigned value = found ? (unsigned)(found - letters) : 0;
+            const bool is_whole =
+                at < 6 || value % 4 == 0; /* two bits of the last letter stand for nothing */
+            assert_int_equal(base64_read((struct bytes){text, 7}, back, 5), found && is_whole);
+            if (found && is_whole) {
+                const size_t bit = 6 * at,
+                             byte = bit / 8; /* the letter's bits are in this byte and the next */
+                const unsigned next = byte + 1 < sizeof back ? back[byte + 1] : 0;
+                assert_int_equal(((unsigned)back[byte] << 8 | next) >> (10 - bit % 8) & 63, value);
+            }
+        }
+    }
+}
+
+static void texts_of_every_size_come_back(void **state UNUSED)
+{
+    for (size_t size = 1; size < 70; size++) {
+        struct builder url = {0}, standard = {0};
+        unsigned char *bytes = malloc(size), *back = malloc(size);
+        for (size_t i = 0; i < size; i++)
+            bytes[i] = (unsigned char)(251 * (i + size) >> 3);
+        base64_add(&url, (struct bytes){(const char *)bytes, size});
+        base64_add_standard(&standard, (struct bytes){(const char *)bytes, size});
+        assert_true(base64_read_strict(builder_bytes(&url), back, size));
+        assert_memory_equal(back, bytes, size);
+        memset(back, 0, size);
+        assert_true(base64_read_standard(builder_bytes(&standard), back, size));
+        assert_memory_equal(back, bytes, size);
+        assert_false(base64_read_strict(builder_bytes(&url), back, size - 1));
+        free(bytes);
+        free(back);
+        builder_free(&url);
+        builder_free(&standard);
     }
 }
 
@@ -110,6 +144,7 @@ int main(void)
         cmocka_unit_test(padding_may_follow_when_it_is_whole),
         cmocka_unit_test(the_standard_alphabet_has_padding),
         cmocka_unit_test(every_letter_has_its_bits),
+        cmocka_unit_test(texts_of_every_size_come_back),
         cmocka_unit_test(other_texts_and_sizes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
