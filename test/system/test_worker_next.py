@@ -9,8 +9,9 @@ import requests
 
 from manager import Manager
 from stack import PATIENCE_S, Problem, refused, wait_until
+from test_workers import KEY, ask, call, claim, take
 
-KEY, OTHER_KEY = secrets.token_hex(16), secrets.token_hex(16)
+OTHER_KEY = secrets.token_hex(16)
 QUEUES = [{'qn': 16, 'ops': ['resize', 'shout'], 'key': hashlib.sha256(KEY.encode()).hexdigest(), 'request': 'anybody'},
           {'qn': 17, 'ops': ['secret'], 'key': hashlib.sha256(OTHER_KEY.encode()).hexdigest()}]
 STACK = {'workers': 3}
@@ -28,25 +29,6 @@ def manager(stack):
     stack.psql('lab', 'truncate taskqueue, task_history, task_limit, task_debt, task_paused')
     stack.clear('lab', 'Note')
     return Manager(stack, 'lab')
-
-
-def call(stack, name, key=KEY, headers=None, **param):
-    answer = stack.request('POST', f'/lab/op/{name}', json={'param': param}, headers={'Authorization': f'Bearer {key}', **(headers or {})})
-    if answer.status_code != 200:
-        raise Problem(answer)
-    return answer.json()['out']
-
-
-def ask(stack, op='resize', param=None, **more):
-    return stack.op('lab', 'task', {'op': op, 'param': param or {}, **more})['out']['id']
-
-
-def take(stack, n=1, **more):
-    return call(stack, 'take', qn=16, n=n, **more)['tasks']
-
-
-def claim(task):
-    return {name: task[name] for name in ('id', 'starttime', 'retry')}
 
 
 def done(stack, task, take=None, **more):

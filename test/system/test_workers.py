@@ -7,7 +7,6 @@ import secrets
 import signal
 import subprocess
 import threading
-import time
 
 import pytest
 import requests
@@ -38,8 +37,8 @@ def manager(stack):
     return Manager(stack, 'lab')
 
 
-def call(stack, name, key=KEY, **param):
-    answer = stack.request('POST', f'/lab/op/{name}', json={'param': param}, headers={'Authorization': f'Bearer {key}'})
+def call(stack, name, key=KEY, headers=None, **param):
+    answer = stack.request('POST', f'/lab/op/{name}', json={'param': param}, headers={'Authorization': f'Bearer {key}', **(headers or {})})
     if answer.status_code != 200:
         raise Problem(answer)
     return answer.json()['out']
