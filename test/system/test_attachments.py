@@ -2,7 +2,6 @@
 The files themselves are put into the store by hand: how they are uploaded is tested in test_attachment_http.py."""
 import hashlib
 import itertools
-import json
 import random
 
 import psycopg2

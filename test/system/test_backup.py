@@ -17,7 +17,7 @@ from collected import Collected
 from holder import Copy, items_of
 from listener import Listener
 from schema import Schemas
-from stack import Problem, StackError, run_program, wait_until
+from stack import Problem, StackError, wait_until
 
 pytestmark = pytest.mark.plain
 
