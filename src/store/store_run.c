@@ -38,3 +38,19 @@ enum fault store_run_statement(struct store *store, int ns, enum statement state
 {
     return store_run(store, ns, run_statement, &(struct statement_run){statement, params, result_r});
 }
+
+enum fault store_run_begin(struct store *store, int ns, struct arena *arena, struct pg **pg_r)
+{
+    enum fault fault = store_connect(store, ns);
+    if (!fault)
+        fault = store_use(store, ns, pg_r);
+    return fault ? fault : pg_pipeline_begin(*pg_r, arena);
+}
+
+void store_run_end(struct store *store, int ns, struct pg_verdict *verdict_r)
+{
+    struct pg *pg = store_pg(store, ns);
+    pg_pipeline_run(pg, store_pipeline_ms(store), verdict_r);
+    if (!pg_is_usable(pg))
+        store_close(store, ns);
+}

@@ -72,11 +72,7 @@ enum fault store_take(struct store *store, int ns, struct arena *arena, const st
     struct pg_verdict verdict;
     struct pg_params params, of_late;
     const int64_t now = stamp_now(); /* of all three: what starts between two is found by one of them */
-    enum fault fault = store_connect(store, ns);
-    if (!fault)
-        fault = store_use(store, ns, &pg);
-    if (!fault)
-        fault = pg_pipeline_begin(pg, arena);
+    enum fault fault = store_run_begin(store, ns, arena, &pg);
     if (fault)
         return fault;
     pg_params_start(&params, arena);
@@ -84,9 +80,7 @@ enum fault store_take(struct store *store, int ns, struct arena *arena, const st
     add_queue(&of_late, arena, take, now);
     pg_pipeline_add(pg, &statements[STATEMENT_TASK_TAKE], &params);
     pg_pipeline_add(pg, &statements[STATEMENT_TASK_LATE], &of_late);
-    pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
-    if (!pg_is_usable(pg))
-        store_close(store, ns);
+    store_run_end(store, ns, &verdict);
     if (verdict.outcome != PG_COMMITTED)
         return verdict.outcome != PG_REFUSED  ? FAULT_XAWAY
                : verdict.fault == FAULT_STALE ? FAULT_XDATABASE

@@ -78,18 +78,12 @@ static enum fault claim_free(struct store *store, int ns, struct arena *arena, s
 {
     struct pg *pg;
     struct pg_verdict verdict;
-    enum fault fault = store_connect(store, ns);
-    if (!fault)
-        fault = store_use(store, ns, &pg);
-    if (!fault)
-        fault = pg_pipeline_begin(pg, arena);
+    enum fault fault = store_run_begin(store, ns, arena, &pg);
     if (fault)
         return fault;
     *left_r = 0;
     pg_pipeline_add(pg, &statements[count == 1 ? STATEMENT_TASK_CLAIM : STATEMENT_TASK_CLAIM_MANY], params);
-    pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
-    if (!pg_is_usable(pg))
-        store_close(store, ns);
+    store_run_end(store, ns, &verdict);
     if (verdict.outcome != PG_COMMITTED)
         return verdict.outcome == PG_REFUSED ? judge_refusal(&verdict, claims, count) : FAULT_XAWAY;
     const struct pg_result *claimed = verdict.results[0];
