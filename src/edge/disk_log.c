@@ -147,7 +147,7 @@ static bool fill(int fd, size_t size)
     return write_all(fd, (const char *)&block, sizeof block, 0) && disk_log_system.sync(fd) == 0;
 }
 
-static bool sync_folder(const char *folder)
+bool disk_log_sync_folder(const char *folder)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool is_done = fd >= 0 && fsync(fd) == 0;
@@ -168,7 +168,7 @@ bool disk_log_create(const char *folder, size_t bytes)
     bool is_done = fill(fd, size);
     close(fd);
     crash_at(CRASH_DISK_LOG_FILLED);
-    is_done = is_done && rename(temporary, path) == 0 && sync_folder(folder);
+    is_done = is_done && rename(temporary, path) == 0 && disk_log_sync_folder(folder);
     int error = errno;
     if (!is_done)
         unlink(temporary);

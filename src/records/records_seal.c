@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/siphash.h"
+#include "edge/disk_log.h"
 #include "edge/random_stock.h"
 #include "edge/site_key.h"
 
@@ -120,15 +121,6 @@ const char *records_seal_read(struct records_seal **seal_r, const char *folder)
     return error;
 }
 
-static bool is_durable(const char *folder)
-{
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_done = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0)
-        close(fd);
-    return is_done;
-}
-
 static const char *write_line(const char *folder, struct bytes line)
 {
     char path[PATH_BYTES], temporary[PATH_BYTES];
@@ -140,7 +132,7 @@ static const char *write_line(const char *folder, struct bytes line)
     if (fd >= 0)
         close(fd);
     errno = error;
-    is_done = is_done && rename(temporary, path) == 0 && is_durable(folder);
+    is_done = is_done && rename(temporary, path) == 0 && disk_log_sync_folder(folder);
     return is_done ? NULL : failed("written");
 }
 
