@@ -55,7 +55,7 @@ class Places:
         return all(self.row(content)[0][0] == name for content in contents or self.contents.values())
 
     def age(self):
-        """What is leaving since three seconds may go; who has found it before has read it."""
+        """What has been leaving for three seconds may go: requests that found it before have ended."""
         for content in self.contents.values():
             path = self.local(content)
             if path and path.stat().st_mode & 0o1000 and path.stat().st_mtime < time.time() - 3:

@@ -213,7 +213,7 @@ static ino_t inode_of(const char *name)
     return stat_.st_ino;
 }
 
-/* Two files that change places: none is made anew, for which a full disk would have no room. */
+/* Two files that exchange their names: none is created, for which a full disk would have no room. */
 static void what_is_acknowledged_has_its_room(void **state)
 {
     ino_t first = inode_of("acknowledged"), second = inode_of("acknowledged.new");
