@@ -255,7 +255,7 @@ begin
   else
     return query select f.* from (
       (select t.* from taskqueue t
-         where t.starttime is null and (t.startat, t.number) > (low_start, low_number) and t.startat <= last_start
+         where t.starttime is null and t.startat > 0 and (t.startat, t.number) > (low_start, low_number) and t.startat <= last_start
            and (task_list.opname is null or t.opname = task_list.opname)
            and (states is null or task_state(t) = any (states)) and (task_list.exc is null or t.exc = task_list.exc)
            and (task_list.domain is null or t.domain = task_list.domain)

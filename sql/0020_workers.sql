@@ -57,8 +57,8 @@ end $$;
 comment on function stampd.task_take_domain(text, text, bigint, bigint, text, bigint, text) is
   'Claims a task of a domain, if it is still its turn.';
 
-create function stampd.task_take(of_qn int, of_domain text, most int, before bigint, claim bigint, worker text, claimed_until bigint,
-  ended text default null) returns setof stampd.taskqueue
+create function stampd.task_take_by_turns(of_qn int, of_domain text, most int, before bigint, claim bigint, worker text, claimed_until bigint,
+  ended text) returns setof stampd.taskqueue
   language plpgsql volatile set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
 declare
@@ -69,23 +69,15 @@ declare
   given   int := 0;
   added   bigint;
   picked  text[];
-  is_limited constant boolean := exists (select from task_limit);
-  paused  text[] := case when is_limited then task_stopped() else array(select p.what from task_paused p) end;
+  paused  text[] := task_stopped();
 begin
-  if 'queue ' || of_qn = any (paused) then
-    return;
-  end if;
   if of_domain is not null then
     return query select c.* from taskqueue t
       cross join lateral task_take_domain(t.taskid, of_domain, before, claim, worker, claimed_until, ended) c
       where t.taskid = task_next(of_domain, before) and t.qn = of_qn;
     return;
   end if;
-  if exists (select from taskqueue t
-      where t.starttime is null and t.domain is not null and t.startat < 991231235959999 and t.qn >= 16 and t.qn = of_qn
-        and t.startat <= before) then
-    heads := array(select h from task_take_heads(of_qn, before, paused) h order by h.priority, h.startat, h.number);
-  end if;
+  heads := array(select h from task_take_heads(of_qn, before, paused) h order by h.priority, h.startat, h.number);
   loop
     level := (select t.priority from taskqueue t
       where t.starttime is null and t.domain is null and t.startat < 991231235959999 and t.qn = of_qn and t.priority > level
@@ -100,22 +92,6 @@ begin
       given := given + added;
     end loop;
     exit when level is null or given >= most;
-    if not is_limited then
-      return query
-        with free as materialized (
-          select t.ctid as place from taskqueue t
-            where t.starttime is null and t.domain is null and t.startat < 991231235959999
-              and t.qn = of_qn and t.priority = level and t.startat <= before and not task_is_paused(paused, t.qn, t.opname, t.key)
-            order by t.startat, t.number limit most - given for update skip locked)
-        update taskqueue t
-          set starttime = claim, holder = worker, expires = claimed_until, progress = null, exc = null, report = null, follows = ended
-          from free where t.ctid = free.place
-          returning t.*;
-      get diagnostics added = row_count;
-      given := given + added;
-      continue when given < most;
-      exit;
-    end if;
     -- What a limit refuses in the middle must not hide what is behind: again, without what is full now.
     loop
       picked := array(
@@ -134,6 +110,54 @@ begin
       paused := task_stopped();
     end loop;
     exit when given >= most;
+  end loop;
+end $$;
+comment on function stampd.task_take_by_turns(int, text, int, bigint, bigint, text, bigint, text) is
+  'task_take where domains or limits decide what is next.';
+
+create function stampd.task_take(of_qn int, of_domain text, most int, before bigint, claim bigint, worker text, claimed_until bigint,
+  ended text default null) returns setof stampd.taskqueue
+  language plpgsql volatile set search_path = stampd, pg_temp
+  set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
+declare
+  by_turns boolean;
+  paused   text[];
+  level    smallint;
+  given    int := 0;
+  added    bigint;
+begin
+  select of_domain is not null or exists (select from task_limit) or exists (
+           select from taskqueue t
+             where t.starttime is null and t.domain is not null and t.startat < 991231235959999 and t.qn >= 16 and t.qn = of_qn
+               and t.startat <= before),
+         array(select p.what from task_paused p),
+         (select t.priority from taskqueue t
+            where t.starttime is null and t.domain is null and t.startat < 991231235959999 and t.qn = of_qn
+            order by t.priority limit 1)
+    into by_turns, paused, level;
+  if paused <> '{}' and 'queue ' || of_qn = any (paused) then
+    return;
+  elsif by_turns then
+    return query select t.* from task_take_by_turns(of_qn, of_domain, most, before, claim, worker, claimed_until, ended) t;
+    return;
+  end if;
+  while level is not null loop
+    return query
+      with free as materialized (
+        select t.ctid as place from taskqueue t
+          where t.starttime is null and t.domain is null and t.startat < 991231235959999
+            and t.qn = of_qn and t.priority = level and t.startat <= before and not task_is_paused(paused, t.qn, t.opname, t.key)
+          order by t.startat, t.number limit most - given for update skip locked)
+      update taskqueue t
+        set starttime = claim, holder = worker, expires = claimed_until, progress = null, exc = null, report = null, follows = ended
+        from free where t.ctid = free.place
+        returning t.*;
+    get diagnostics added = row_count;
+    given := given + added;
+    exit when given >= most;
+    level := (select t.priority from taskqueue t
+      where t.starttime is null and t.domain is null and t.startat < 991231235959999 and t.qn = of_qn and t.priority > level
+      order by t.priority limit 1);
   end loop;
 end $$;
 comment on function stampd.task_take(int, text, int, bigint, bigint, text, bigint, text) is
@@ -183,5 +207,6 @@ comment on function stampd.task_upcoming(int, bigint) is
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.task_take_heads(int, bigint, text[]),
   stampd.task_take_domain(text, text, bigint, bigint, text, bigint, text),
+  stampd.task_take_by_turns(int, text, int, bigint, bigint, text, bigint, text),
   stampd.task_take(int, text, int, bigint, bigint, text, bigint, text),
   stampd.task_take_beside(int, text, int, bigint, bigint, text, bigint, text), stampd.task_upcoming(int, bigint) to stampd;

@@ -54,12 +54,12 @@ STATEMENT(
     " e.of_client, e.credential, e.trace from (select 1) one left join ended e on true")
 
 /* The same for a task of an external worker of which no row was read: of one of the queues, under a claim
- * that lasts, not periodic.  Its domain and queue.  ST034: there is no such task.  $1 taskid, $2 retry, $3
+ * that lasts, not periodic.  By its primary key, regardless of the statistics, as TASK_END.  Its domain and queue.  ST034: there is no such task.  $1 taskid, $2 retry, $3
  * starttime, $4 stoptime, $5 its result, $6 queues (bits). */
 STATEMENT(
     TASK_END_TAKEN, "task_end_taken", 6,
-    "with ended as (delete from taskqueue t where taskid = $1 and retry = $2 and starttime = $3"
-    " and expires > $4 and cron is null and $6::bigint >> qn & 1 = 1"
+    "with ended as (delete from taskqueue t where taskid = $1 and retry = $2 and coalesce(starttime, 0) = $3"
+    " and coalesce(expires, 0) > $4 and coalesce(cron, '') = '' and $6::bigint >> qn & 1 = 1"
     " returning opname, info, qn, step, startat, coalesce(account, '#' || requester) as owner,"
     " case when octet_length(t.param) <= coalesce((select o.kept_bytes from task_operation o"
     " where o.opname = t.opname), (select o.kept_bytes from task_operation o where o.opname = 'put'), 0)"
@@ -293,13 +293,15 @@ STATEMENT(
     " exists (select from task_history d where d.taskid = $1 and d.starttime = $2 and d.retry = $3"
     " and d.exc is null), (select d.qn from task_history d where d.taskid = $1 and d.starttime = $2"
     " and d.retry = $3 limit 1) from (select 1) one"
-    " left join taskqueue h on h.taskid = $1 and h.starttime = $2 and h.retry = $3 and h.expires is not null")
+    " left join taskqueue h on h.taskid = $1 and coalesce(h.starttime, 0) = $2 and h.retry = $3"
+    " and coalesce(h.expires, 0) > 0")
 
 /* Extends a claim that has not ended.  $1 taskid, $2 starttime, $3 retry, $4 its new end, $5 now, $6
  * progress (null: as it was). */
 STATEMENT(TASK_KEEP, "task_keep", 6,
           "update taskqueue set expires = $4, progress = coalesce($6, progress)"
-          " where taskid = $1 and starttime = $2 and retry = $3 and expires > $5 returning expires")
+          " where taskid = $1 and coalesce(starttime, 0) = $2 and retry = $3 and coalesce(expires, 0) > $5"
+          " returning expires")
 
 /* $1 stamp, $2 batch. */
 STATEMENT(TASK_PURGE, "task_purge", 2,
