@@ -174,9 +174,9 @@ static bool take_pair(void *context, const struct named_value *pair)
                  : refuse(reader, "expected name = value");
 }
 
-/* The longest path made in run_directory, `/worker-127.sock`, must fit into a socket's address (108 bytes).
- */
-enum { RUN_DIRECTORY_MAX = 90, SOCKET_PATH_MAX = 107 };
+/* The longest path made in run_directory, `/worker-127.sock`, must fit into a socket's address (108 bytes),
+ * and the name under which a socket is bound first (edge/local_socket.h), too. */
+enum { RUN_DIRECTORY_MAX = 90, SOCKET_PATH_MAX = 103 };
 
 static bool is_digest(const char *text)
 {

@@ -244,8 +244,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     crash_at(CRASH_COMMIT_BEGUN);
     slots_mark(segment, writing.slots.list, writing.slots.count, writing.slots.own);
     crash_at(CRASH_COMMIT_MARKED);
-    uint64_t before = atomic_load(&documents->pulse->may_have_changed);
-    atomic_store(&documents->pulse->may_have_changed, 1);
+    pulse_begin_change(documents->pulse);
     switch (store_commit(documents->store, transaction->ns, transaction->arena, &writing.commit, &fault)) {
     case COMMIT_DONE:
         crash_at(CRASH_COMMIT_ANSWERED);
@@ -263,7 +262,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
         fault = FAULT_NONE;
         break;
     case COMMIT_REFUSED:
-        atomic_store(&documents->pulse->may_have_changed, before);
+        pulse_undo_change(documents->pulse);
         crash_at(CRASH_COMMIT_REFUSED);
         distrust_moved(transaction, &writing, false);
         if (fault == FAULT_STALE)

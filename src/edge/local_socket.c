@@ -2,24 +2,40 @@
 #include "edge/local_socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024 };
+#include "base/clock.h"
+
+enum { BACKLOG = 1024, TURN_MS = 10000, TURN_PAUSE_MS = 5 };
 static const char usual[] = ".sock", fresh[] = ".new";
+
+/* The part of the path that its fresh name begins with. */
+static size_t stem_of(const char *path)
+{
+    size_t size = strlen(path), end = sizeof usual - 1;
+    return size > end && strcmp(path + size - end, usual) == 0 ? size - end : size;
+}
+
+/* The longest path that ends as this one: its fresh name must fit into an address, too. */
+static size_t longest(const char *path)
+{
+    size_t most = sizeof((struct sockaddr_un *)NULL)->sun_path - 1, size = strlen(path), stem = stem_of(path);
+    return stem == size ? most - (sizeof fresh - 1) : most;
+}
 
 /* The name under which the socket of `path` is bound: not longer than a path that ends as usual. */
 static bool write_fresh(const char *path, struct sockaddr_un *address_r)
 {
-    size_t size = strlen(path), end = sizeof usual - 1;
+    size_t size = stem_of(path);
     *address_r = (struct sockaddr_un){.sun_family = AF_UNIX};
-    if (size > end && strcmp(path + size - end, usual) == 0)
-        size -= end;
     int written = snprintf(address_r->sun_path, sizeof address_r->sun_path, "%.*s%s", (int)size, path, fresh);
     return written > 0 && (size_t)written < sizeof address_r->sun_path;
 }
@@ -78,16 +94,44 @@ static bool bind_fresh(int fd, const struct sockaddr_un *address, const struct l
            !chmod(path, options->mode) && (options->type != SOCK_STREAM || !listen(fd, BACKLOG));
 }
 
-/* Two processes may do this at once: one may have renamed the socket of the other. */
-static bool take_path(const char *from, const char *path, char *problem, size_t problem_size)
+/* One process at a time opens sockets in a folder: of two, one would rename the socket of the other.  The
+ * lock is of the folder itself, so nothing is left behind.  -1: the folder cannot be opened, or another
+ * process keeps the lock. */
+static int await_turn(const char *path, char *problem, size_t problem_size)
 {
-    struct stat before, after;
-    if (lstat(from, &before) || rename(from, path) || lstat(path, &after))
-        snprintf(problem, problem_size, "%s: cannot listen: %m", path);
-    else if (before.st_ino != after.st_ino || before.st_dev != after.st_dev)
-        snprintf(problem, problem_size, "%s: a living process listens there", path);
-    else
+    const char *name = strrchr(path, '/');
+    char folder[sizeof((struct sockaddr_un *)NULL)->sun_path] = ".";
+    if (name)
+        snprintf(folder, sizeof folder, "%.*s", name == path ? 1 : (int)(name - path), path);
+    int64_t deadline_ms = clock_monotonic_ms() + TURN_MS;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || clock_monotonic_ms() > deadline_ms) {
+            snprintf(problem, problem_size, "%s: cannot lock: %m", folder);
+            close(fd);
+            return -1;
+        }
+        clock_sleep_ms(TURN_PAUSE_MS);
+    }
+    if (fd < 0)
+        snprintf(problem, problem_size, "%s: cannot open: %m", folder);
+    return fd;
+}
+
+static bool open_in_turn(const struct sockaddr_un *last, const struct sockaddr_un *first,
+                         const struct local_socket_options *options, int *fd_r, char *problem,
+                         size_t problem_size)
+{
+    if (!is_free(last, options, problem, problem_size) || !is_free(first, options, problem, problem_size))
+        return false;
+    int fd = socket(AF_UNIX, options->type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && bind_fresh(fd, first, options) && !rename(first->sun_path, last->sun_path)) {
+        *fd_r = fd;
         return true;
+    }
+    snprintf(problem, problem_size, "%s: cannot listen: %m", last->sun_path);
+    if (fd >= 0)
+        close(fd);
     return false;
 }
 
@@ -96,23 +140,15 @@ bool local_socket_open(const char *path, const struct local_socket_options *opti
 {
     struct sockaddr_un last, first;
     if (!write_address(path, &last) || !write_fresh(path, &first)) {
-        snprintf(problem, problem_size, "%s: a socket's path has at most %zu bytes", path,
-                 sizeof last.sun_path - 1);
+        snprintf(problem, problem_size, "%s: a socket's path has at most %zu bytes%s", path, longest(path),
+                 path[stem_of(path)] ? "" : " if it does not end in .sock");
         return false;
     }
-    if (!is_free(&last, options, problem, problem_size) || !is_free(&first, options, problem, problem_size))
-        return false;
-    int fd = socket(AF_UNIX, options->type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool is_bound = fd >= 0 && bind_fresh(fd, &first, options);
-    if (!is_bound)
-        snprintf(problem, problem_size, "%s: cannot listen: %m", path);
-    if (is_bound && take_path(first.sun_path, path, problem, problem_size)) {
-        *fd_r = fd;
-        return true;
-    }
-    if (fd >= 0)
-        close(fd);
-    return false;
+    int turn = await_turn(path, problem, problem_size);
+    bool is_open = turn >= 0 && open_in_turn(&last, &first, options, fd_r, problem, problem_size);
+    if (turn >= 0)
+        close(turn);
+    return is_open;
 }
 
 bool local_socket_is_bound(int fd, const char *path)

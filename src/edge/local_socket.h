@@ -2,7 +2,8 @@
  *
  * A socket is bound under another name in the same folder, where it gets its group and mode and, a stream,
  * begins to listen; then it is renamed.  So whoever finds the path can connect, from the first moment: no
- * client is refused because a server is just starting. */
+ * client is refused because a server is just starting.  Meanwhile the folder is locked (flock(2)): when two
+ * processes start at once, each finds what the other has done, or nothing of it. */
 #ifndef STAMPD_EDGE_LOCAL_SOCKET_H
 #define STAMPD_EDGE_LOCAL_SOCKET_H
 
@@ -21,7 +22,8 @@ struct local_socket_options {
 
 /* Opens a non-blocking socket, closed by exec, at `path`.  Replaces a socket that a dead process has left
  * there; fails when there is another file, or, unless may_replace_living, when a living process uses it:
- * `problem` contains "living process" then.  On failure one line in `problem`. */
+ * `problem` contains "living process" then.  The path has at most 107 bytes, or 103 if it does not
+ * end in .sock.  On failure one line in `problem`. */
 MUST_USE bool local_socket_open(const char *path, const struct local_socket_options *options, int *fd_r,
                                 char *problem, size_t problem_size);
 

@@ -31,11 +31,35 @@ enum fault attempt_answer(enum fault fault)
     return fault == FAULT_STALE ? FAULT_CONTENTION : fault == FAULT_FENCED ? FAULT_ACLAIM : fault;
 }
 
+static struct pulse *pulse_of(const struct worker_context *worker_context)
+{
+    return metrics_pulse(worker_context->segment, segment_index(worker_context->segment));
+}
+
+uint64_t attempt_count_changes(const struct worker_context *worker_context)
+{
+    return atomic_load(&pulse_of(worker_context)->may_have_changed);
+}
+
 void attempt_note_change(const struct attempt *attempt)
 {
-    struct segment *segment = attempt->worker_context->segment;
-    atomic_store(&metrics_pulse(segment, segment_index(segment))->may_have_changed, 1);
+    pulse_begin_change(pulse_of(attempt->worker_context));
     store_clear_visitor(documents_store(attempt->worker_context->documents));
+}
+
+void attempt_undo_change(const struct attempt *attempt)
+{
+    pulse_undo_change(pulse_of(attempt->worker_context));
+}
+
+void attempt_note_fault(struct attempt *attempt)
+{
+    if (attempt->reply->phase >= PHASE_AFTERWORK)
+        return;
+    if (attempt->has_acted)
+        reply_enter(attempt->reply, PHASE_AFTERWORK);
+    else if (attempt_count_changes(attempt->worker_context) > attempt->changes_before)
+        reply_enter(attempt->reply, PHASE_UNKNOWN);
 }
 
 /* The names in a refusal of the database become the arguments of the fault. */

@@ -34,6 +34,7 @@ struct attempt {
     struct document_name *written; /* of this try, as far as matches are judged: operation/matches.h */
     size_t written_count;
     bool has_acted; /* outside the commit, and as a whole: it was done, whatever becomes of the request */
+    uint64_t changes_before;  /* of the pulse: those that are not of this operation */
     int64_t retry_after_s;    /* a failed task is not retried sooner; 0: as in the settings */
     void *kept;               /* what work keeps for the next try, in the arena; NULL at the first */
     struct task_fence *fence; /* the task that the commit ends; NULL: a request */
@@ -67,10 +68,17 @@ struct attempt_commit {
 /* Returns the fault of the last try as attempt_answer, or what settle has made of it. */
 enum fault attempt_run(struct attempt_commit *commit);
 
-/* Outside its commit the operation is about to change something that another try, or another worker, must not
- * change again: the request stays here (store_set_visitor), and if its worker ends, its answer is not that
- * nothing was changed. */
+/* Outside its commit, and outside the database, the operation is about to change something that another try,
+ * or another worker, must not change again: the request stays here (store_set_visitor), and a fault, or the
+ * end of its worker, does not mean that nothing was changed.  A change by store_run_change is noted there. */
 void attempt_note_change(const struct attempt *attempt);
+/* How many changes of the present request are noted. */
+uint64_t attempt_count_changes(const struct worker_context *worker_context);
+/* The last one is known not to have happened. */
+void attempt_undo_change(const struct attempt *attempt);
+/* The operation has ended with a fault: its phase becomes "afterwork" if it was done nevertheless, and
+ * unknown if it has, or may have, changed something. */
+void attempt_note_fault(struct attempt *attempt);
 
 /* The fault for the caller when `fault` is not tried again: the only place where a conflict becomes an
  * answer. */

@@ -185,8 +185,12 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
         fault = matches_check_session(call, reply);
     if (fault)
         return fault;
-    struct attempt attempt = {
-        .operation = operation, .worker_context = worker_context, .call = call, .reply = reply, .ns = ns};
+    struct attempt attempt = {.operation = operation,
+                              .worker_context = worker_context,
+                              .call = call,
+                              .reply = reply,
+                              .ns = ns,
+                              .changes_before = attempt_count_changes(worker_context)};
     reply->is_secret = operation->is_secret;
     limit_time(worker_context, call, operation);
     if (call->is_visitor)
@@ -194,8 +198,8 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
     if (call->level < LEVEL_EVERYTHING)
         store_set_reader(documents_store(worker_context->documents), call->client);
     fault = run_cycle(&attempt, operation);
-    if (fault && attempt.has_acted && reply->phase < PHASE_AFTERWORK)
-        reply_enter(reply, PHASE_AFTERWORK);
+    if (fault)
+        attempt_note_fault(&attempt);
     explain_reading(worker_context, call, reply, fault);
     store_clear_reader(documents_store(worker_context->documents));
     return fault;

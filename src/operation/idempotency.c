@@ -280,7 +280,9 @@ enum fault idempotency_settle(struct attempt *attempt, const struct idempotency 
         return fault; /* the old backend may still commit: the outcome is unknown */
     enum fault looked = idempotency_recall(attempt, idempotency, &is_found);
     if (is_found || looked == FAULT_AKEYREUSED || looked == FAULT_BCONTENT) {
-        if (is_unknown)
+        if (is_unknown && looked == FAULT_AKEYREUSED)
+            attempt_undo_change(attempt);
+        else if (is_unknown)
             log_info("commit succeeded, its answer was stored");
         *again_r = false;
         return looked;
@@ -288,6 +290,7 @@ enum fault idempotency_settle(struct attempt *attempt, const struct idempotency 
     if (looked || !is_unknown)
         return fault;
     log_info("commit did not happen, no answer was stored");
+    attempt_undo_change(attempt);
     *again_r = true;
     return FAULT_XAWAY;
 }

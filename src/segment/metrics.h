@@ -16,7 +16,8 @@ struct pulse {
         limit_ms; /* of the present request, if it differs from that of an operation; 0: it does not */
     _Atomic int64_t task_claim; /* stamp of the claim of the tasks that it runs; 0: none */
     _Atomic uint64_t tasks_done, tasks_failed, tasks_lost;
-    /* Of the present request: its changes to the database may be committed or in flight; 0: it has none. */
+    /* Of the present request: how many of its changes, of the database or of anything else that lasts, may be
+     * made or under way. */
     _Atomic uint64_t may_have_changed;
     /* What the present request waits for, the index of its namespace + 1 above; its client, 0: unknown; and
      * of tasks the queue: 1 + its place (task_counts.h). */
@@ -46,6 +47,18 @@ static inline void pulse_count(_Atomic uint64_t *counter, uint64_t more)
 {
     uint64_t count = atomic_load_explicit(counter, memory_order_relaxed);
     atomic_store_explicit(counter, count + more, memory_order_relaxed);
+}
+
+/* Before the present request changes something; and when that is known not to have happened.  Read by others
+ * when this process is gone. */
+static inline void pulse_begin_change(struct pulse *pulse)
+{
+    atomic_store(&pulse->may_have_changed, atomic_load(&pulse->may_have_changed) + 1);
+}
+static inline void pulse_undo_change(struct pulse *pulse)
+{
+    assert(atomic_load(&pulse->may_have_changed));
+    atomic_store(&pulse->may_have_changed, atomic_load(&pulse->may_have_changed) - 1);
 }
 
 /* For board.c. */

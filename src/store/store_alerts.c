@@ -37,7 +37,7 @@ enum fault store_tasks_reported(struct store *store, int ns, struct arena *arena
     pg_params_start(&params, arena);
     pg_params_add_text(&params, id);
     pg_params_add_i32(&params, (int32_t)failures);
-    return store_run_statement(store, ns, STATEMENT_TASK_REPORTED, &params, &rows);
+    return store_run_change_again(store, ns, STATEMENT_TASK_REPORTED, &params, &rows);
 }
 
 enum fault store_tasks_expire(struct store *store, int ns, struct arena *arena, int64_t before, int64_t batch,

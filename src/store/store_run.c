@@ -1,6 +1,8 @@
-/* store_run: runs work of a session, again if the session was found dead. */
+/* store_run: runs work of a session, again if the session was found dead and that does no harm. */
 #include "store/store_run.h"
 
+#include "segment/metrics.h"
+#include "store/changes.h"
 #include "store/store_sealing.h"
 
 bool store_run_again(struct store *store, int ns, enum fault fault, int attempt)
@@ -33,10 +35,63 @@ static enum fault run_statement(struct store *store, int ns, void *context)
     return pg_run(store_pg(store, ns), &statements[run->statement], run->params, run->result_r);
 }
 
+enum fault store_run_dry(struct store *store, int ns, enum statement statement,
+                         const struct pg_params *params, struct pg_result **result_r)
+{
+    return store_run(store, ns, run_statement, &(struct statement_run){statement, params, result_r});
+}
+
 enum fault store_run_statement(struct store *store, int ns, enum statement statement,
                                const struct pg_params *params, struct pg_result **result_r)
 {
-    return store_run(store, ns, run_statement, &(struct statement_run){statement, params, result_r});
+    assert(changes_are_repeated(statement));
+    return store_run_dry(store, ns, statement, params, result_r);
+}
+
+/* --- changes --- */
+
+/* NULL: of a process without requests. */
+static struct pulse *pulse_of(const struct store *store)
+{
+    const struct segment *segment = store_segment(store);
+    int index = segment ? segment_index(segment) : SEGMENT_NO_INDEX;
+    return index == SEGMENT_NO_INDEX ? NULL : metrics_pulse(segment, index);
+}
+
+void store_run_forget_change(struct store *store)
+{
+    struct pulse *pulse = pulse_of(store);
+    if (pulse)
+        pulse_undo_change(pulse);
+}
+
+enum fault store_run_change(struct store *store, int ns, enum statement statement,
+                            const struct pg_params *params, struct pg_result **result_r)
+{
+    struct pg *pg;
+    struct pg_verdict verdict;
+    assert(!changes_are_repeated(statement));
+    if (!pg_params_fit(params))
+        return FAULT_ALIMIT;
+    if (store_in_snapshot(store, ns)) /* where nothing can be changed */
+        return FAULT_CONTENTION;
+    enum fault fault = store_run_begin(store, ns, params->arena, &pg);
+    if (fault)
+        return fault;
+    pg_pipeline_add(pg, &statements[statement], params);
+    fault = store_run_end(store, ns, &verdict);
+    if (!fault && result_r)
+        *result_r = verdict.results[0];
+    return fault == FAULT_STALE ? FAULT_CONTENTION : fault; /* the next try needs no snapshot */
+}
+
+enum fault store_run_change_again(struct store *store, int ns, enum statement statement,
+                                  const struct pg_params *params, struct pg_result **result_r)
+{
+    enum fault fault = store_run_change(store, ns, statement, params, result_r);
+    if (fault == FAULT_XUNKNOWN && !store_run_change(store, ns, statement, params, result_r))
+        fault = FAULT_NONE;
+    return fault;
 }
 
 enum fault store_run_begin(struct store *store, int ns, struct arena *arena, struct pg **pg_r)
@@ -47,10 +102,16 @@ enum fault store_run_begin(struct store *store, int ns, struct arena *arena, str
     return fault ? fault : pg_pipeline_begin(*pg_r, arena);
 }
 
-void store_run_end(struct store *store, int ns, struct pg_verdict *verdict_r)
+enum fault store_run_end(struct store *store, int ns, struct pg_verdict *verdict_r)
 {
     struct pg *pg = store_pg(store, ns);
+    struct pulse *pulse = pulse_of(store);
+    if (pulse)
+        pulse_begin_change(pulse);
     pg_pipeline_run(pg, store_pipeline_ms(store), verdict_r);
+    if (pulse && verdict_r->outcome == PG_REFUSED)
+        pulse_undo_change(pulse);
     if (!pg_is_usable(pg))
         store_close(store, ns);
+    return verdict_r->outcome == PG_UNKNOWN ? FAULT_XUNKNOWN : verdict_r->fault;
 }

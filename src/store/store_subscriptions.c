@@ -206,7 +206,7 @@ static const char *limit_of(const char *sqlstate)
 static enum fault run(struct store *store, int ns, enum statement statement, struct pg_params *params)
 {
     struct pg_result *rows;
-    return store_run_statement(store, ns, statement, params, &rows);
+    return store_run_change_again(store, ns, statement, params, &rows);
 }
 
 static enum fault vouch(struct store *store, int ns, struct arena *arena, struct bytes session)
@@ -230,15 +230,15 @@ enum fault store_subscriptions_change(struct store *store, int ns, struct arena 
         return fault;
     pg_params_start(&params, arena);
     add_change(&params, arena, session, change, store_settings(store), store_sealing_keys(store, ns));
-    fault = store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_PUT, &params, &rows);
+    fault = store_run_change_again(store, ns, STATEMENT_SUBSCRIPTIONS_PUT, &params, &rows);
     bool may_return;
     if (!fault)
         *is_there_r = read_rows(rows, arena, subscription_r, &may_return);
+    if (!fault && !*is_there_r)
+        store_run_forget_change(store);
     if (!fault && *is_there_r)
         fault = open_texts(store_sealing_keys(store, ns), arena, session, subscription_r);
     pg = store_pg(store, ns);
-    if (fault == FAULT_STALE) /* a lock: no reason to read in a snapshot, where nothing can be changed */
-        return FAULT_CONTENTION;
     *limit_r = fault == FAULT_XDATABASE && pg ? limit_of(pg_sqlstate(pg)) : NULL;
     if (fault == FAULT_XDATABASE && pg && refusal_of(pg_sqlstate(pg)) == REFUSAL_SUBSCRIPTION_ACCOUNT)
         return FAULT_SRULE;
@@ -422,7 +422,7 @@ enum fault store_subscriptions_forget_matched(struct store *store, int ns, struc
     pg_params_start(&params, arena);
     pg_params_add_text(&params, session);
     pg_params_add_i64(&params, taking);
-    return run(store, ns, STATEMENT_SUBSCRIPTIONS_SENT, &params);
+    return store_run_statement(store, ns, STATEMENT_SUBSCRIPTIONS_SENT, &params, NULL);
 }
 
 enum fault store_subscriptions_forget_push(struct store *store, int ns, struct arena *arena,

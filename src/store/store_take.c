@@ -80,12 +80,12 @@ enum fault store_take(struct store *store, int ns, struct arena *arena, const st
     add_queue(&of_late, arena, take, now);
     pg_pipeline_add(pg, &statements[STATEMENT_TASK_TAKE], &params);
     pg_pipeline_add(pg, &statements[STATEMENT_TASK_LATE], &of_late);
-    store_run_end(store, ns, &verdict);
+    fault = store_run_end(store, ns, &verdict);
     if (verdict.outcome != PG_COMMITTED)
-        return verdict.outcome != PG_REFUSED  ? FAULT_XAWAY
-               : verdict.fault == FAULT_STALE ? FAULT_XDATABASE
-                                              : verdict.fault;
+        return fault == FAULT_STALE ? FAULT_XDATABASE : fault;
     read_taken(verdict.results[0], arena, taken_r);
+    if (!taken_r->count)
+        store_run_forget_change(store);
     taken_r->has_overdue = pg_get_bool(verdict.results[1], 0, 0);
     fault = store_take_open(store, ns, arena, taken_r);
     return fault ? fault : read_next(store, ns, arena, take, now, taken_r);

@@ -83,9 +83,10 @@ static enum fault claim_free(struct store *store, int ns, struct arena *arena, s
         return fault;
     *left_r = 0;
     pg_pipeline_add(pg, &statements[count == 1 ? STATEMENT_TASK_CLAIM : STATEMENT_TASK_CLAIM_MANY], params);
-    store_run_end(store, ns, &verdict);
+    (void)!store_run_end(store, ns, &verdict);
     if (verdict.outcome != PG_COMMITTED)
-        return verdict.outcome == PG_REFUSED ? judge_refusal(&verdict, claims, count) : FAULT_XAWAY;
+        return verdict.outcome == PG_REFUSED ? judge_refusal(&verdict, claims, count)
+                                             : FAULT_XAWAY; /* tasks that are claimed will be found lost */
     const struct pg_result *claimed = verdict.results[0];
     for (int row = 0; row < pg_rows(claimed); row++) {
         struct task_claim *place = find_claim(claims, count, pg_get_text(claimed, row, 0));
@@ -186,8 +187,10 @@ enum fault store_tasks_keep(struct store *store, int ns, struct arena *arena, co
     pg_params_add_i64(&params, stamp_now());
     /* Its words may be from contents. */
     pg_params_add_text(&params, store_sealing_keys(store, ns)->count ? NO_BYTES : progress);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_KEEP, &params, &row);
+    enum fault fault = store_run_change_again(store, ns, STATEMENT_TASK_KEEP, &params, &row);
     *is_kept_r = !fault && pg_rows(row) > 0;
+    if (!fault && !*is_kept_r)
+        store_run_forget_change(store);
     return fault;
 }
 
@@ -228,8 +231,10 @@ enum fault store_tasks_cancel(struct store *store, int ns, struct arena *arena, 
     pg_params_start(&params, arena);
     pg_params_add_text(&params, id);
     pg_params_add_text(&params, owner);
-    enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_CANCEL, &params, &row);
+    enum fault fault = store_run_change(store, ns, STATEMENT_TASK_CANCEL, &params, &row);
     *is_cancelled_r = !fault && pg_get_bool(row, 0, 0);
+    if (!fault && !*is_cancelled_r)
+        store_run_forget_change(store);
     return fault;
 }
 
@@ -255,9 +260,14 @@ enum fault store_tasks_put_back(struct store *store, int ns, struct arena *arena
     /* Its words may be from contents. */
     pg_params_add_text(&params, store_sealing_keys(store, ns)->count ? NO_BYTES : end->report);
     pg_params_add_i64(&params, stamp_now());
-    fault = store_run_statement(store, ns, STATEMENT_TASK_BACK, &params, &row);
-    *start_r = fault ? 0 : pg_get_i64(row, 0, 0);
-    return fault;
+    fault = store_run_change(store, ns, STATEMENT_TASK_BACK, &params, &row);
+    bool is_again = fault == FAULT_XUNKNOWN &&
+                    store_run_change(store, ns, STATEMENT_TASK_BACK, &params, &row) == FAULT_NONE;
+    *start_r = fault && !is_again ? 0 : pg_get_i64(row, 0, 0);
+    if (!fault && !*start_r)
+        store_run_forget_change(store);
+    return *start_r ? FAULT_NONE
+                    : fault; /* unknown: which of the two has ended the attempt, or somebody else */
 }
 
 enum fault store_tasks_state(struct store *store, int ns, struct arena *arena, const struct task_fence *fence,
@@ -396,4 +406,18 @@ enum fault store_tasks_administer(struct store *store, int ns, enum statement st
 {
     assert(statement >= STATEMENT_TASK_LIST && statement <= STATEMENT_TASK_BACKLOG);
     return store_run_statement(store, ns, statement, params, rows_r);
+}
+
+enum fault store_tasks_count(struct store *store, int ns, enum statement statement,
+                             const struct pg_params *params, struct pg_result **rows_r)
+{
+    assert(statement == STATEMENT_TASK_DO || statement == STATEMENT_TASK_REDRIVE);
+    return store_run_dry(store, ns, statement, params, rows_r);
+}
+
+enum fault store_tasks_change(struct store *store, int ns, enum statement statement,
+                              const struct pg_params *params, struct pg_result **rows_r)
+{
+    assert(statement >= STATEMENT_TASK_LIST && statement <= STATEMENT_TASK_BACKLOG);
+    return store_run_change(store, ns, statement, params, rows_r);
 }

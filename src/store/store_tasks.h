@@ -36,7 +36,7 @@ struct task_end {
     struct bytes code, report;
 };
 /* Puts the task back to wait, and records the attempt. start_r: start of the waiting task, this one or
- * another for its resource; 0: the attempt was already over. */
+ * another for its resource; 0: the attempt was already over.  FAULT_XUNKNOWN: it may wait or not. */
 MUST_USE enum fault store_tasks_put_back(struct store *store, int ns, struct arena *arena,
                                          const struct task_fence *fence, const struct task_end *end,
                                          int64_t *start_r);
@@ -131,9 +131,15 @@ MUST_USE enum fault store_tasks_cancel(struct store *store, int ns, struct arena
 MUST_USE enum fault store_tasks_purge_history(struct store *store, int ns, struct arena *arena,
                                               int64_t before, int64_t batch, int64_t *count_r);
 
-/* For administrators: one of the statements TASK_LIST to TASK_BACKLOG; task_rows.h has their parameters and
- * rows. */
+/* For administrators: one of the statements TASK_LIST to TASK_BACKLOG that reads; task_rows.h has their
+ * parameters and rows. */
 MUST_USE enum fault store_tasks_administer(struct store *store, int ns, enum statement statement,
                                            const struct pg_params *params, struct pg_result **rows_r);
+/* One of them that changes tasks, with parameters with which it only counts them. */
+MUST_USE enum fault store_tasks_count(struct store *store, int ns, enum statement statement,
+                                      const struct pg_params *params, struct pg_result **rows_r);
+/* One that changes tasks.  FAULT_XUNKNOWN: it may have changed them or not. */
+MUST_USE enum fault store_tasks_change(struct store *store, int ns, enum statement statement,
+                                       const struct pg_params *params, struct pg_result **rows_r);
 
 #endif

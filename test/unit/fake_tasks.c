@@ -254,6 +254,22 @@ enum fault store_tasks_administer(struct store *store, int ns, enum statement st
     return FAULT_XAWAY;
 }
 
+enum fault store_tasks_count(struct store *store, int ns, enum statement statement,
+                             const struct pg_params *params, struct pg_result **rows_r)
+{
+    (void)store, (void)ns, (void)statement, (void)params;
+    *rows_r = NULL;
+    return FAULT_XAWAY;
+}
+
+enum fault store_tasks_change(struct store *store, int ns, enum statement statement,
+                              const struct pg_params *params, struct pg_result **rows_r)
+{
+    (void)store, (void)ns, (void)statement, (void)params;
+    *rows_r = NULL;
+    return FAULT_XAWAY;
+}
+
 /* No rules of periodic tasks. */
 enum fault store_cron_scan(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                            const struct cron_declaration *declarations UNUSED, size_t count UNUSED,

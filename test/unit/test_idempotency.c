@@ -395,9 +395,11 @@ static void a_lost_commit_that_did_not_happen_is_made_again(void **state UNUSED)
     fake.outcome = COMMIT_UNKNOWN;
     assert_int_equal(put("b", "1", "l"), FAULT_XAWAY);
     assert_int_equal(fake.commits, 5);
+    assert_int_equal(reply.phase, PHASE_VALIDATION);
     /* without a key it is as unknown as ever */
     assert_int_equal(put("b", "1", NULL), FAULT_XUNKNOWN);
     assert_int_equal(fake.commits, 6);
+    assert_int_equal(reply.phase, PHASE_UNKNOWN);
 }
 
 static void fail_to_find(void)

@@ -6,13 +6,17 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "edge/fcgi.h"
@@ -110,7 +114,7 @@ static void socket_appears_when_it_listens(void **state UNUSED)
 
 static void socket_never_replaces_what_is_no_socket(void **state UNUSED)
 {
-    char problem[256] = "", long_path[200];
+    char problem[512] = "", long_path[200];
     int listener, file = open(path, O_CREAT | O_WRONLY, 0600);
     assert_true(file >= 0);
     assert_false(fcgi_listen(path, FCGI_NO_GROUP, &listener, problem, sizeof problem));
@@ -122,7 +126,151 @@ static void socket_never_replaces_what_is_no_socket(void **state UNUSED)
     memset(long_path, 'x', sizeof long_path);
     long_path[sizeof long_path - 1] = '\0';
     assert_false(fcgi_listen(long_path, FCGI_NO_GROUP, &listener, problem, sizeof problem));
-    assert_non_null(strstr(problem, "107 bytes"));
+    assert_non_null(strstr(problem, "at most 103 bytes if it does not end in .sock"));
+    memcpy(long_path + sizeof long_path - 6, ".sock", 6);
+    assert_false(fcgi_listen(long_path, FCGI_NO_GROUP, &listener, problem, sizeof problem));
+    assert_non_null(strstr(problem, "at most 107 bytes"));
+    assert_null(strstr(problem, "if it"));
+}
+
+/* The longest path of its kind is accepted, and one more byte is refused with that number. */
+static void check_longest(const char *end, size_t most, const char *words)
+{
+    char problem[256] = "", name[128];
+    int listener;
+    size_t begin = (size_t)snprintf(name, sizeof name, "%s/", folder), size = most - strlen(end);
+    memset(name + begin, 'x', sizeof name - begin);
+    snprintf(name + size, sizeof name - size, "%s", end);
+    assert_int_equal(strlen(name), most);
+    assert_true(fcgi_listen(name, FCGI_NO_GROUP, &listener, problem, sizeof problem));
+    close(listener);
+    assert_int_equal(unlink(name), 0);
+    name[size] = 'x';
+    snprintf(name + size + 1, sizeof name - size - 1, "%s", end);
+    assert_false(fcgi_listen(name, FCGI_NO_GROUP, &listener, problem, sizeof problem));
+    assert_non_null(strstr(problem, words));
+}
+
+static void the_longest_path_depends_on_its_end(void **state UNUSED)
+{
+    check_longest(".sock", 107, "at most 107 bytes");
+    check_longest("", 103, "at most 103 bytes");
+}
+
+/* --- processes that start at once --- */
+
+enum { STARTED = 10, REFUSED = 11, FAILED = 12 };
+
+static int result_of(pid_t child)
+{
+    int status;
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool has_open(pid_t child, const char *file)
+{
+    char name[64], target[128];
+    bool is_open = false;
+    snprintf(name, sizeof name, "/proc/%d/fd", (int)child);
+    DIR *list = opendir(name);
+    for (struct dirent *entry; list && !is_open && (entry = readdir(list));) {
+        ssize_t size = readlinkat(dirfd(list), entry->d_name, target, sizeof target);
+        is_open = size == (ssize_t)strlen(file) && memcmp(target, file, strlen(file)) == 0;
+    }
+    if (list)
+        closedir(list);
+    return is_open;
+}
+
+/* Opens the path as soon as `gate` is closed; holds the socket until `end` is. */
+static _Noreturn void start(int gate, int report, int end)
+{
+    const struct local_socket_options options = {
+        .type = SOCK_STREAM, .mode = 0600, .group = LOCAL_SOCKET_NO_GROUP};
+    char problem[256] = "", byte;
+    int fd;
+    bool is_at_gate = read(gate, &byte, 1) == 0;
+    bool is_started = is_at_gate && local_socket_open(path, &options, &fd, problem, sizeof problem);
+    byte = is_started ? STARTED : strstr(problem, "living process") ? REFUSED : FAILED;
+    if (write(report, &byte, 1) != 1 || read(end, &byte, 1) != 0)
+        byte = FAILED;
+    _exit(is_started ? STARTED : byte);
+}
+
+/* One that finds the folder locked waits, and then finds what the other has opened meanwhile. */
+static void a_starter_waits_for_another_one(void **state UNUSED)
+{
+    int gate[2], report[2], end[2];
+    char result;
+    int turn = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(turn >= 0 && flock(turn, LOCK_EX) == 0);
+    assert_true(pipe(gate) == 0 && pipe(report) == 0 && pipe(end) == 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        close(gate[1]);
+        close(end[1]);
+        close(turn);
+        start(gate[0], report[1], end[0]);
+    }
+    close(gate[1]);
+    close(report[1]);
+    while (!has_open(child, folder)) /* a starter that does not wait opens the path instead */
+        assert_int_equal(access(path, F_OK), -1);
+    int other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    assert_true(bind(other, (const struct sockaddr *)&address, sizeof address) == 0 && listen(other, 1) == 0);
+    close(turn);
+    assert_int_equal(read(report[0], &result, 1), 1);
+    assert_int_equal(result, REFUSED);
+    close(end[1]);
+    assert_int_equal(result_of(child), REFUSED);
+    close(gate[0]);
+    close(report[0]);
+    close(end[0]);
+    close(other);
+    unlink(path);
+}
+
+/* Whatever the order: one has the path, and it is the one that can be reached there. */
+static void one_of_many_starters_has_the_path(void **state UNUSED)
+{
+    enum { ROUNDS = 60, STARTERS = 4 };
+    for (int round = 0; round < ROUNDS; round++) {
+        int gate[2], report[2], end[2], started = 0, refused = 0;
+        pid_t children[STARTERS];
+        assert_true(pipe(gate) == 0 && pipe(report) == 0 && pipe(end) == 0);
+        for (int i = 0; i < STARTERS; i++) {
+            children[i] = fork();
+            assert_true(children[i] >= 0);
+            if (children[i] == 0) {
+                close(gate[1]);
+                close(end[1]);
+                start(gate[0], report[1], end[0]);
+            }
+        }
+        close(gate[1]);
+        for (int i = 0; i < STARTERS; i++) {
+            char result;
+            assert_int_equal(read(report[0], &result, 1), 1);
+            started += result == STARTED;
+            refused += result == REFUSED;
+        }
+        int client = client_connect(path);
+        assert_true(client >= 0);
+        close(client);
+        close(end[1]);
+        for (int i = 0; i < STARTERS; i++)
+            assert_int_not_equal(result_of(children[i]), -1);
+        assert_int_equal(started, 1);
+        assert_int_equal(refused, STARTERS - 1);
+        close(gate[0]);
+        close(report[0]);
+        close(report[1]);
+        close(end[0]);
+        unlink(path);
+    }
 }
 
 /* The successor has the path before its predecessor has ended; that one's socket stays readable. */
@@ -158,7 +306,10 @@ int main(void)
         cmocka_unit_test(socket_is_made_and_a_stale_one_replaced),
         cmocka_unit_test(socket_appears_when_it_listens),
         cmocka_unit_test(socket_never_replaces_what_is_no_socket),
+        cmocka_unit_test(the_longest_path_depends_on_its_end),
         cmocka_unit_test(a_path_changes_hands),
+        cmocka_unit_test(a_starter_waits_for_another_one),
+        cmocka_unit_test(one_of_many_starters_has_the_path),
     };
     return cmocka_run_group_tests_name("local_socket", tests, make_folder, remove_folder);
 }

@@ -352,6 +352,7 @@ static void contention_is_tried_three_times(void **state UNUSED)
     fake.outcome = COMMIT_UNKNOWN; /* never run again by itself */
     assert_int_equal(run("put", "{\"param\":{\"docs\":[{\"c\":\"Doc\",\"id\":\"u\"}]}}"), FAULT_XUNKNOWN);
     assert_int_equal(fake.commits, 7);
+    assert_int_equal(reply.phase, PHASE_UNKNOWN);
 }
 
 static void reads_under_constant_writing_end_in_a_snapshot(void **state UNUSED)

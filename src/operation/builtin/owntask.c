@@ -65,7 +65,6 @@ static enum fault cancel(struct attempt *attempt, struct bytes id, struct bytes 
 {
     struct builder *out = attempt->reply->body;
     bool is_cancelled;
-    attempt_note_change(attempt);
     enum fault fault = store_tasks_cancel(documents_store(attempt->worker_context->documents), attempt->ns,
                                           attempt->call->arena, id, owner, &is_cancelled);
     if (fault)

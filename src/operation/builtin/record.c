@@ -88,12 +88,25 @@ static void take_back(struct record_work *work)
     }
 }
 
+/* Noted before it runs, so that no fault behind it, and no end of the worker, counts as "nothing was
+ * changed". */
+static enum records_outcome run_command(const struct record_work *work, bool is_write,
+                                        const struct records_command *command, struct records_found *found_r)
+{
+    if (is_write)
+        attempt_note_change(work->attempt);
+    enum records_outcome outcome =
+        records_run(work->records, work->attempt->call->ns, work->quota, command, found_r);
+    if (is_write && outcome != RECORDS_OK && !found_r->saving)
+        attempt_undo_change(work->attempt);
+    return outcome;
+}
+
 static enum fault run_one(struct record_work *work, const struct record_request *request)
 {
     struct builder *body = work->attempt->reply->body;
     struct records_found found;
-    enum records_outcome outcome =
-        records_run(work->records, work->attempt->call->ns, work->quota, &request->command, &found);
+    enum records_outcome outcome = run_command(work, record_is_write(request), &request->command, &found);
     builder_printf(body, "{\"state\":\"%s\"", records_outcome_word(outcome));
     if (found.saving && outcome == RECORDS_OK)
         note_saving(work, &found, body->size - strlen("OK\""));
@@ -134,13 +147,13 @@ static bool is_wanted(struct record_work *work, struct record_page *page, bool i
     return !page->pattern || pattern_match(page->pattern, page->last, &work->steps) == PATTERN_MATCHES;
 }
 
-static void add_record(struct record_work *work, struct record_page *page, struct records_command *command)
+static void add_record(struct record_work *work, struct record_page *page, bool is_write,
+                       struct records_command *command)
 {
     struct builder *body = work->attempt->reply->body;
     struct records_found found;
     command->key = page->last;
-    enum records_outcome outcome =
-        records_run(work->records, work->attempt->call->ns, work->quota, command, &found);
+    enum records_outcome outcome = run_command(work, is_write, command, &found);
     if (outcome != RECORDS_OK && outcome != RECORDS_NOT_READ)
         return; /* gone meanwhile, or worked on */
     if (found.saving)
@@ -201,7 +214,7 @@ static enum fault run_many(struct record_work *work, const struct record_request
         }
         page.last = after = key;
         if (outcome == RECORDS_OK && is_wanted(work, &page, record_is_write(request)))
-            add_record(work, &page, &command);
+            add_record(work, &page, record_is_write(request), &command);
     }
     builder_add_text(body, "]");
     bool is_end = page.is_over || outcome == RECORDS_NOT_FOUND || !page.last.data;
@@ -243,8 +256,6 @@ static enum fault run_all(struct record_work *work, const struct record_request 
 {
     struct builder *body = work->attempt->reply->body;
     enum fault fault = FAULT_NONE;
-    if (!record_is_look(work->attempt->call))
-        attempt_note_change(work->attempt);
     builder_add_text(body, "{\"results\":[");
     for (size_t i = 0; i < count && !fault; i++) {
         if (i)

@@ -306,8 +306,6 @@ static enum fault look_or_change(struct subs_request *request)
     enum fault fault = is_change ? read_change(request) : FAULT_NONE;
     if (fault)
         return fault;
-    if (is_change)
-        attempt_note_change(attempt);
     if (request->change.push && request->push.endpoint.data)
         fault = sight_follow_rules(attempt);
     if (fault)
@@ -363,7 +361,6 @@ static enum fault subs_work(struct attempt *attempt)
     if (fault || !is_drop)
         return fault ? fault : look_or_change(&request);
     const struct subscription_caller caller = matches_caller(attempt->call);
-    attempt_note_change(attempt);
     fault = store_subscriptions_drop(documents_store(attempt->worker_context->documents), attempt->ns,
                                      request.arena, attempt->call->session, &caller);
     attempt->has_acted = !fault;

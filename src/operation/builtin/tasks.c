@@ -250,21 +250,11 @@ static enum fault rules(const struct tasks_inquiry *inquiry)
 
 /* --- changes --- */
 
-/* At once, and not with the commit of the request. */
-static enum fault change(const struct tasks_inquiry *inquiry, enum statement statement,
-                         const struct pg_params *params, struct pg_result **rows_r)
-{
-    attempt_note_change(inquiry->attempt);
-    enum fault fault = tasks_inquiry_ask(inquiry, statement, params, rows_r);
-    inquiry->attempt->has_acted |= !fault;
-    return fault;
-}
-
 static enum fault do_deed(const struct tasks_inquiry *inquiry, enum statement statement,
                           struct pg_params *params, struct bytes id, const char *done)
 {
     struct pg_result *rows;
-    enum fault fault = change(inquiry, statement, params, &rows);
+    enum fault fault = tasks_inquiry_change(inquiry, statement, params, &rows);
     if (fault)
         return fault;
     bool is_done = !pg_is_null(rows, 0, DEED_RESULT);
@@ -309,8 +299,7 @@ static enum fault do_all(const struct tasks_inquiry *inquiry, const char *deed)
     filter.limit--;
     pg_params_start(&params, inquiry->arena);
     task_rows_add_deed(&params, deed, is_dry, &filter);
-    fault = is_dry ? tasks_inquiry_ask(inquiry, STATEMENT_TASK_DO, &params, &rows)
-                   : change(inquiry, STATEMENT_TASK_DO, &params, &rows);
+    fault = tasks_inquiry_count(inquiry, is_dry, STATEMENT_TASK_DO, &params, &rows);
     if (fault)
         return fault;
     int64_t found = pg_get_i64(rows, 0, TASK_DO_FOUND), done = pg_get_i64(rows, 0, TASK_DO_DONE);
@@ -345,8 +334,7 @@ static enum fault redrive(const struct tasks_inquiry *inquiry)
     filter.limit -= !filter.id.data;
     pg_params_start(&params, inquiry->arena);
     task_rows_add_redrive(&params, is_dry, &filter);
-    fault = is_dry ? tasks_inquiry_ask(inquiry, STATEMENT_TASK_REDRIVE, &params, &rows)
-                   : change(inquiry, STATEMENT_TASK_REDRIVE, &params, &rows);
+    fault = tasks_inquiry_count(inquiry, is_dry, STATEMENT_TASK_REDRIVE, &params, &rows);
     if (fault)
         return fault;
     int64_t found = pg_get_i64(rows, 0, TASK_REDRIVE_FOUND), done = pg_get_i64(rows, 0, TASK_REDRIVE_DONE);

@@ -21,6 +21,14 @@ struct tasks_inquiry {
 MUST_USE enum fault tasks_inquiry_ask(const struct tasks_inquiry *inquiry, enum statement statement,
                                       const struct pg_params *params, struct pg_result **rows_r);
 
+/* The same for a statement that changes tasks, at once and not with the commit of the request. */
+MUST_USE enum fault tasks_inquiry_change(const struct tasks_inquiry *inquiry, enum statement statement,
+                                         const struct pg_params *params, struct pg_result **rows_r);
+/* A change that may be a dry one, which only counts. */
+MUST_USE enum fault tasks_inquiry_count(const struct tasks_inquiry *inquiry, bool is_dry,
+                                        enum statement statement, const struct pg_params *params,
+                                        struct pg_result **rows_r);
+
 typedef void tasks_inquiry_writer(struct builder *out, struct arena *arena, const struct pg_result *rows,
                                   int row);
 

@@ -43,7 +43,7 @@ static enum fault pause_or_resume(const struct tasks_inquiry *inquiry, bool is_p
         return fault;
     pg_params_start(&params, inquiry->arena);
     task_rows_add_pause(&params, &pause);
-    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_PAUSE, &params, &rows);
+    fault = tasks_inquiry_change(inquiry, STATEMENT_TASK_PAUSE, &params, &rows);
     if (fault)
         return fault;
     if (!is_paused)
@@ -111,7 +111,7 @@ enum fault tasks_queues_limit(const struct tasks_inquiry *inquiry)
         return fault;
     pg_params_start(&params, inquiry->arena);
     task_rows_add_limit(&params, &limit);
-    fault = tasks_inquiry_ask(inquiry, STATEMENT_TASK_LIMIT, &params, &rows);
+    fault = tasks_inquiry_change(inquiry, STATEMENT_TASK_LIMIT, &params, &rows);
     if (fault)
         return fault;
     task_wakeup_ns(inquiry->reader.settings, inquiry->attempt->call->ns, stamp_now());

@@ -191,7 +191,8 @@ static enum fault finish(struct attempt *attempt, struct blob_part *part, struct
     return attachment_upload_publish(attempt, blob, &upload->file);
 }
 
-static enum fault receive(struct attempt *attempt, struct blob_part *part)
+/* `is_kept_r`: what was received may be part of the upload now, or have ended it. */
+static enum fault receive(struct attempt *attempt, struct blob_part *part, bool *is_kept_r)
 {
     struct kept_upload *upload = attempt->kept;
     const struct blob_part_state *state = blob_part_state(part);
@@ -208,6 +209,7 @@ static enum fault receive(struct attempt *attempt, struct blob_part *part)
         blob_store_abandon(blob);
         return fault;
     }
+    *is_kept_r = true;
     upload->is_part = state->offset + size < state->size;
     if (!upload->is_part)
         return finish(attempt, part, blob);
@@ -224,8 +226,11 @@ static enum fault take(struct attempt *attempt, struct blob_part *part)
     enum fault fault = is_large ? attachment_upload_enter(attempt) : FAULT_NONE;
     if (fault)
         return fault;
+    bool is_kept = false;
     attempt_note_change(attempt);
-    fault = receive(attempt, part);
+    fault = receive(attempt, part, &is_kept);
+    if (!is_kept)
+        attempt_undo_change(attempt);
     if (is_large)
         attachment_upload_leave(attempt);
     return fault;
@@ -268,7 +273,10 @@ static enum fault create(struct attempt *attempt, char id_r[BLOB_PART_ID + 1])
         return fault;
     attempt_note_change(attempt);
     fault = blob_part_create(store_of(attempt), call->database, id_r, &state, &limits, &limit);
-    return fault == FAULT_XBUSY ? refuse_limit(attempt, limit) : fault;
+    if (fault != FAULT_XBUSY)
+        return fault;
+    attempt_undo_change(attempt);
+    return refuse_limit(attempt, limit);
 }
 
 static struct kept_upload *begin(struct attempt *attempt, int64_t size)

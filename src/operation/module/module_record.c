@@ -184,6 +184,8 @@ static enum stampd_record_state run(struct stampd_call *call, struct records_com
     size_t quota = (size_t)module_try_settings(call)->limit_namespace_records_mb << 20;
     struct records *records = attempt->worker_context->segment->records;
     enum records_outcome outcome = records_run(records, attempt->call->ns, quota, command, &found);
+    if (is_change(command) && outcome != RECORDS_OK && !found.saving)
+        attempt_undo_change(attempt);
     if (outcome == RECORDS_OK && found.saving && !records_save(records, found.saving))
         outcome = RECORDS_NOT_SAVED;
     if ((outcome == RECORDS_OK || outcome == RECORDS_NOT_SAVED) && record_r)

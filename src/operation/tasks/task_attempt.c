@@ -89,6 +89,7 @@ void task_attempt_fail(const struct task_run *run, struct task_attempt *work, en
     log_set_trace(task->trace.data);
     if (reply->fault != fault)
         reply_fault(&work->call, reply, fault, NULL, NULL);
+    attempt_note_fault(&work->attempt);
     bool is_final = !work->operation || work->operation->task.is_never_retried || work->attempt.is_final;
     const struct task_end how = {
         .start = is_final ? TASK_PARKED : next_start(run, work),

@@ -209,6 +209,8 @@ static enum fault note_reported(struct worker_context *worker_context, struct ca
             return reader_wrong_value(&reader, row, "reported", "Objects {id, retry} are expected.");
         fault = store_tasks_reported(documents_store(worker_context->documents), ns, call->arena, id->value,
                                      failures);
+        if (fault && (fault == FAULT_XUNKNOWN || row != list->first))
+            reply_enter(reply, PHASE_UNKNOWN); /* some are, or may be, noted */
     }
     builder_add_text(reply->body, "{}");
     return fault;

@@ -128,6 +128,7 @@ enum fault task_lost_overdue(struct worker_context *worker_context, const struct
     struct pulse *pulse = metrics_pulse(worker_context->segment, segment_index(worker_context->segment));
     enum fault fault = store_tasks_overdue(documents_store(worker_context->documents), ns, call->arena, queue,
                                            OVERDUE_MOST, &tasks, &count);
+    uint64_t changes = atomic_load(&pulse->may_have_changed);
     for (size_t i = 0; !fault && i < count; i++) {
         struct lost_task lost = {.held = &tasks[i]};
         if (!task_lost_is(worker_context, &tasks[i], &lost.loss))
@@ -135,5 +136,6 @@ enum fault task_lost_overdue(struct worker_context *worker_context, const struct
         fault = task_lost_put_back(worker_context, call, ns, &lost);
         pulse_count(&pulse->tasks_lost, !fault && lost.start);
     }
+    atomic_store(&pulse->may_have_changed, changes); /* upkeep: none of what the request is for */
     return fault;
 }

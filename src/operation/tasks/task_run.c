@@ -91,6 +91,7 @@ static enum cycle settle_unknown(struct task_run *run, struct task_attempt *work
     if (state.is_done || (state.is_held && state.step > work->task->step))
         return finish_cycle(run, work);
     if (state.is_held) {
+        attempt_undo_change(&work->attempt);
         *fault = FAULT_XAWAY;
         return CYCLE_FAILED;
     }
@@ -323,6 +324,7 @@ static void prepare(struct task_run *run, struct task_attempt *work, struct task
                                      .call = &work->call,
                                      .reply = &outcome->reply,
                                      .ns = run->ns,
+                                     .changes_before = attempt_count_changes(run->worker_context),
                                      .fence = &work->fence};
     if (!work->operation) {
         reply_fault(&work->call, &outcome->reply, FAULT_NOPERATION, NULL,

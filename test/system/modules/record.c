@@ -173,10 +173,12 @@ static const struct stampd_filter filters[] = {
     {.document_class = NULL},
 };
 
-/* Fails after the change. */
+/* Fails after the change; with {"there":true}, after one of a record that is not there. */
 static enum stampd_outcome change_and_fail(struct stampd_call *call)
 {
-    stampd_record_add(call, "failed", 1, NULL, NULL);
+    const struct stampd_record_options options = {
+        .only_if_there = stampd_read_boolean_or(call, stampd_param(call), "there", false)};
+    stampd_record_add(call, options.only_if_there ? "nowhere" : "failed", 1, &options, NULL);
     stampd_raise(call, "AFAILED", "On purpose.", NULL);
     return stampd_record_add(call, "failed", 10, NULL, NULL) == STAMPD_RECORD_FAILED ? STAMPD_FAULT
                                                                                      : STAMPD_DONE;

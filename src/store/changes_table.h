@@ -1,0 +1,87 @@
+/* Every statement of statements_table.h that changes or locks rows, once: CHANGE(NAME, kind).
+ *
+ * ONCE: never repeated, since made twice it counts less than was done, or does more (store_run_change).
+ *
+ * AGAIN: made twice it leaves the same and has the same result (store_run_change_again).
+ *
+ * UPKEEP: the server's own, which no request is for, with a result that only the server uses.  Made twice it
+ * leaves the same, or does the next part of the same work: repeated as reads are (store_run_statement).
+ *
+ * COMMIT: part of a commit, or of a pipeline of its own (store_commit, store_take, store_tasks_claim). */
+/* clang-format off */
+
+/* commits: commit_table.h */
+CHANGE(ABSENT, COMMIT)
+CHANGE(CORE, COMMIT)
+CHANGE(CORE_ONE, COMMIT)
+CHANGE(BORN, COMMIT)
+CHANGE(WIPE, COMMIT)
+CHANGE(PURGE, COMMIT)
+CHANGE(IDEMPOTENCY, COMMIT)
+CHANGE(IDEMPOTENCY_PURGE, COMMIT)
+CHANGE(SPOOL_NOTE, COMMIT)
+CHANGE(SPOOL_PURGE, COMMIT)
+CHANGE(OWNED_WRITE, COMMIT)
+CHANGE(MEMBERS, COMMIT)
+CHANGE(GLOBAL_CHANGES, COMMIT)
+CHANGE(GLOBAL_RESERVE, COMMIT)
+CHANGE(GLOBAL_DROP, COMMIT)
+CHANGE(GLOBAL_STATE, COMMIT)
+CHANGE(SUBSCRIPTIONS_MATCH, COMMIT)
+CHANGE(COPY_NOTE, COMMIT)
+CHANGE(COPY_LOCK, COMMIT)
+CHANGE(COPY_WRITE, COMMIT)
+CHANGE(COPY_DONE, COMMIT)
+CHANGE(TASK_END, COMMIT)
+CHANGE(TASK_END_ONE, COMMIT)
+CHANGE(TASK_END_TAKEN, COMMIT)
+CHANGE(TASK_STEP, COMMIT)
+CHANGE(TASK_ADMIT, COMMIT)
+CHANGE(TASK_UNIQUE, COMMIT)
+CHANGE(TASK_MAKE, COMMIT)
+CHANGE(TASK_MAKE_PLAIN, COMMIT)
+CHANGE(TASK_MAKE_ONE, COMMIT)
+CHANGE(TASK_TAKE_BESIDE, COMMIT)
+CHANGE(CRON_END, COMMIT)
+/* claims: unknown ones end by themselves, or are found lost */
+CHANGE(TASK_CLAIM, COMMIT)
+CHANGE(TASK_CLAIM_MANY, COMMIT)
+CHANGE(TASK_TAKE, COMMIT)
+
+/* tasks, for administrators and those who have requested them: the result counts, or names, what was done */
+CHANGE(TASK_DO, ONCE)
+CHANGE(TASK_REDRIVE, ONCE)
+CHANGE(TASK_MOVE, ONCE)
+CHANGE(TASK_HOLD, ONCE)
+CHANGE(TASK_DROP, ONCE)
+CHANGE(TASK_PAUSE, ONCE)
+CHANGE(TASK_LIMIT, ONCE)
+CHANGE(TASK_CANCEL, ONCE)
+/* the end of an attempt: the second one finds that the attempt has none (store_tasks_put_back) */
+CHANGE(TASK_BACK, ONCE)
+CHANGE(TASK_KEEP, AGAIN)
+CHANGE(TASK_REPORTED, AGAIN)
+
+CHANGE(SUBSCRIPTIONS_PUT, AGAIN)
+CHANGE(SUBSCRIPTIONS_VOUCH, AGAIN)
+CHANGE(SUBSCRIPTIONS_DROP, AGAIN)
+
+CHANGE(TASK_EXPIRE, UPKEEP)
+CHANGE(TASK_PURGE, UPKEEP)
+CHANGE(TASK_OPERATIONS, UPKEEP)
+CHANGE(CRON_SCAN, UPKEEP)
+CHANGE(CRON_PLAN, UPKEEP)
+CHANGE(COLLECTION_EPOCH, UPKEEP)
+CHANGE(SIGHT_DECLARE, UPKEEP)
+CHANGE(OWNERS_DECLARE, UPKEEP)
+CHANGE(SUBSCRIPTIONS_RETURN, UPKEEP)
+CHANGE(SUBSCRIPTIONS_TAKE, UPKEEP)
+CHANGE(SUBSCRIPTIONS_SENT, UPKEEP)
+CHANGE(SUBSCRIPTIONS_DROP_PUSH, UPKEEP)
+/* files, and who may attach them: without a document both end by themselves */
+CHANGE(BLOB_TOUCH, UPKEEP)
+CHANGE(BLOB_CLAIM, UPKEEP)
+CHANGE(THUMBNAIL_REFUSE, UPKEEP)
+CHANGE(THUMBNAIL_NOTE, UPKEEP)
+CHANGE(THUMBNAIL_SWEPT, UPKEEP)
+/* clang-format on */

@@ -1,0 +1,335 @@
+"""What a client is told when PostgreSQL's session is lost at a statement that changes something outside of a commit of documents: each
+statement of src/store/changes_table.h, cut before the server gets it, and after it has committed it."""
+import hashlib
+import json
+import re
+import secrets
+import shutil
+
+import pytest
+
+from cutter import AFTER, BEFORE, Cutter
+from kit import Kit
+from manager import PARKED, Manager
+from stack import SOURCE, Problem
+
+pytestmark = pytest.mark.plain
+
+KEY, SESSION = secrets.token_hex(16), secrets.token_hex(16)
+STACK = {'workers': 1, 'settings': {'restart_young_ms': 0, 'task_history_param_bytes': 100, 'limit_definitions': 2}}
+TABLE = re.findall(r'^CHANGE\((\w+), (\w+)\)$', (SOURCE / 'src/store/changes_table.h').read_text(), re.MULTILINE)
+STATEMENTS = {}  # by word: name, text
+for path in SOURCE.glob('src/store/statements_*_table.h'):
+    for word, name, literals in re.findall(r'^STATEMENT\(\s*(\w+),\s*"(\w+)",\s*\d+,((?:\s*"(?:[^"\\]|\\.)*")+)\)', path.read_text(), re.MULTILINE):
+        STATEMENTS[word] = name, ''.join(json.loads(literal) for literal in re.findall(r'"(?:[^"\\]|\\.)*"', literals))
+
+
+def of_kind(*kinds):
+    return [word for word, kind in TABLE if kind in kinds]
+
+
+@pytest.fixture(scope='module', autouse=True)
+def kit():
+    kit = Kit()
+    STACK['settings']['modules'] = kit.build('record.c')
+    STACK['settings']['records_mb'] = 4
+    yield kit
+    shutil.rmtree(kit.path, ignore_errors=True)
+
+
+@pytest.fixture(scope='module')
+def cutter(stack):
+    conf = next(item['j'] for item in stack.get('z', ('Namespace', 'lab'), admin=True)['items'] if item['c'] == 'Conf')
+    queue = {'qn': 16, 'ops': ['resize'], 'key': hashlib.sha256(KEY.encode()).hexdigest(), 'request': 'anybody'}
+    stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': {**conf, 'workers': [queue]}}]}, admin=True)
+    with Cutter(stack) as cutter:
+        stack.restart_stampd()  # its sessions go through the cutter from here on
+        yield cutter
+
+
+@pytest.fixture
+def manager(stack, cutter):
+    stack.psql('lab', 'truncate taskqueue, task_history, task_paused, task_limit, subscription cascade')
+    return Manager(stack, 'lab')
+
+
+def tasks(stack, **wish):
+    return stack.op('lab', 'tasks', wish, admin=True)['out']
+
+
+def work(stack, name, **param):
+    answer = stack.request('POST', f'/lab/op/{name}', json={'param': param}, headers={'Authorization': f'Bearer {KEY}'})
+    if answer.status_code != 200:
+        raise Problem(answer)
+    return answer.json()['out']
+
+
+def ask(stack, op='put', param=None):
+    return stack.op('lab', 'task', {'op': op, 'param': param or {'docs': []}, 'delay': 3600}, admin=True)['out']['id']
+
+
+def start_of(stack, taskid):
+    found = stack.psql('lab', 'select startat from taskqueue where taskid = %s', (taskid,))
+    return found[0][0] if found else None
+
+
+def taken(stack):
+    taskid = stack.op('lab', 'task', {'op': 'resize', 'param': {}}, admin=True)['out']['id']
+    (task,) = work(stack, 'take', qn=16)['tasks']
+    assert task['id'] == taskid
+    return {name: task[name] for name in ('id', 'starttime', 'retry')}
+
+
+# For each statement: prepares, and returns the request that changes something, and whether that is done now.
+
+def move(stack, manager):
+    taskid, start = ask(stack), 990101000000000
+    return lambda: tasks(stack, move={'id': taskid, 'startat': start}), lambda: start_of(stack, taskid) == start
+
+
+def hold(stack, manager):
+    taskid = ask(stack)
+    return lambda: tasks(stack, hold=taskid), lambda: start_of(stack, taskid) == PARKED
+
+
+def drop(stack, manager):
+    taskid = ask(stack)
+    return lambda: tasks(stack, drop=taskid), lambda: start_of(stack, taskid) is None
+
+
+def hold_all(stack, manager):
+    taskid = ask(stack)
+    return lambda: tasks(stack, hold={'op': 'put'}), lambda: start_of(stack, taskid) == PARKED
+
+
+def redrive(stack, manager):
+    manager.scan()  # the database knows what the history keeps of arguments
+    taskid = ask(stack)
+    tasks(stack, drop=taskid)
+    return lambda: tasks(stack, redrive={'op': 'put'}), lambda: start_of(stack, taskid) is not None
+
+
+def pause(stack, manager):
+    return lambda: tasks(stack, pause={'qn': 3}), lambda: stack.psql('lab', 'select 1 from task_paused where qn = 3') != []
+
+
+def limit(stack, manager):
+    return (lambda: tasks(stack, limit={'op': 'put', 'running': 3}),
+            lambda: stack.psql('lab', "select 1 from task_limit where opname = 'put'") != [])
+
+
+def cancel(stack, manager):
+    taskid = ask(stack)
+    return lambda: stack.op('lab', 'owntask', {'cancel': taskid}, admin=True), lambda: start_of(stack, taskid) is None
+
+
+def fail(stack, manager):
+    claim = taken(stack)
+    return (lambda: work(stack, 'fail', **claim, code='BROKEN'),
+            lambda: stack.psql('lab', 'select starttime, retry from taskqueue where taskid = %s', (claim['id'],)) == [(None, 1)])
+
+
+def keep(stack, manager):
+    claim = taken(stack)
+    return (lambda: work(stack, 'keep', **claim, progress='half'),
+            lambda: stack.psql('lab', 'select progress from taskqueue where taskid = %s', (claim['id'],)) == [('half',)])
+
+
+def take(stack, manager):
+    taskid = stack.op('lab', 'task', {'op': 'resize', 'param': {}}, admin=True)['out']['id']
+    return (lambda: work(stack, 'take', qn=16),
+            lambda: stack.psql('lab', 'select starttime is not null from taskqueue where taskid = %s', (taskid,)) == [(True,)])
+
+
+def reported(stack, manager):
+    taskid = ask(stack)
+    stack.psql('lab', 'update taskqueue set retry = 1 where taskid = %s', (taskid,))
+
+    def report():
+        answer = manager.post(param={'reported': [{'id': taskid, 'retry': 1}]})
+        if answer.status_code != 200:
+            raise Problem(answer)
+    return report, lambda: stack.psql('lab', 'select coalesce(reported, 0) from taskqueue where taskid = %s', (taskid,)) == [(1,)]
+
+
+def subs(stack, param, **more):
+    return stack.op('lab', 'subs', param, session=SESSION, **more)
+
+
+def subscribed(stack):
+    return stack.psql('lab', 'select vouched from subscription where session = %s and until > 0', (SESSION,))
+
+
+def subscribe(stack, manager):
+    return lambda: subs(stack, {'defs': ['Note']}), lambda: subscribed(stack) != []
+
+
+def vouch(stack, manager):
+    return lambda: subs(stack, {'defs': ['Note']}, admin=True), lambda: subscribed(stack) == [(True,)]
+
+
+def unsubscribe(stack, manager):
+    subs(stack, {'defs': ['Note']})
+    return lambda: subs(stack, {'delete': True}), lambda: subscribed(stack) == []
+
+
+ONCE = {'TASK_MOVE': move, 'TASK_HOLD': hold, 'TASK_DROP': drop, 'TASK_DO': hold_all, 'TASK_REDRIVE': redrive, 'TASK_PAUSE': pause,
+        'TASK_LIMIT': limit, 'TASK_CANCEL': cancel, 'TASK_BACK': fail}
+AGAIN = {'TASK_KEEP': keep, 'TASK_REPORTED': reported, 'SUBSCRIPTIONS_PUT': subscribe, 'SUBSCRIPTIONS_VOUCH': vouch,
+         'SUBSCRIPTIONS_DROP': unsubscribe}
+
+
+def unknown(act):
+    """It ends as unknown, without a phase."""
+    with pytest.raises(Problem) as problem:
+        act()
+    body = problem.value.body
+    assert (body['code'], body['status'], 'phase' in body) == ('XUNKNOWN', 500, False), body
+
+
+def test_each_change_has_a_test():
+    assert set(of_kind('ONCE')) == set(ONCE) and set(of_kind('AGAIN')) == set(AGAIN)
+    assert {word for word, _ in TABLE} <= set(STATEMENTS) and len(dict(TABLE)) == len(TABLE)
+
+
+@pytest.mark.parametrize('when', [BEFORE, AFTER])
+@pytest.mark.parametrize('word', of_kind('ONCE'))
+def test_what_is_made_once_is_unknown(stack, manager, cutter, word, when):
+    act, is_done = ONCE[word](stack, manager)
+    assert not is_done()
+    again = word == 'TASK_BACK'  # the end of an attempt is tried twice, and the second answer counts when it is the one that did it
+    cutter.arm(STATEMENTS[word][0], when, times=2 if again else 1)
+    unknown(act)
+    assert cutter.cuts == (2 if again else 1), 'it is not repeated'
+    assert is_done() == (when == AFTER)
+    cutter.arm(None, None)
+    if not is_done():
+        act()
+        assert is_done(), 'the next session does it'
+
+
+def test_an_attempt_that_was_not_ended_is_ended_by_the_second_try(stack, manager, cutter):
+    act, is_done = fail(stack, manager)
+    cutter.arm('task_back', BEFORE)
+    assert act()['result'] == 'failed' and is_done() and cutter.cuts == 1
+
+
+def test_an_attempt_that_the_first_try_has_ended_is_unknown(stack, manager, cutter):
+    act, is_done = fail(stack, manager)
+    cutter.arm('task_back', AFTER)
+    unknown(act)
+    assert is_done() and cutter.cuts == 1
+
+
+@pytest.mark.parametrize('when', [BEFORE, AFTER])
+@pytest.mark.parametrize('word', of_kind('AGAIN'))
+def test_what_may_be_made_twice_is_made_again(stack, manager, cutter, word, when):
+    act, is_done = AGAIN[word](stack, manager)
+    assert not is_done()
+    cutter.arm(STATEMENTS[word][0], when)
+    act()
+    assert is_done() and cutter.cuts == 1
+
+
+@pytest.mark.parametrize('when', [BEFORE, AFTER])
+@pytest.mark.parametrize('word', of_kind('AGAIN'))
+def test_what_fails_again_is_unknown(stack, manager, cutter, word, when):
+    act, is_done = AGAIN[word](stack, manager)
+    cutter.arm(STATEMENTS[word][0], when, times=2)
+    unknown(act)
+    assert cutter.cuts == 2 and is_done() == (when == AFTER)
+
+
+@pytest.mark.parametrize('when', [BEFORE, AFTER])
+def test_a_claim_may_have_been_given(stack, manager, cutter, when):
+    act, is_done = take(stack, manager)
+    cutter.arm('task_take', when)
+    unknown(act)
+    assert is_done() == (when == AFTER) and cutter.cuts == 1
+
+
+@pytest.mark.parametrize('when', [BEFORE, AFTER])
+def test_a_commit_of_unknown_outcome_has_no_phase(stack, manager, cutter, when):
+    stack.put('lab', {'c': 'Note', 'id': 'cut', 'items': [{'c': 'Text', 'j': 'a'}]})
+    cutter.arm('core_one', when)
+    unknown(lambda: stack.put('lab', {'c': 'Note', 'id': 'cut', 'items': [{'c': 'Text', 'j': when}]}))
+    items = stack.get('lab', ('Note', 'cut'))['items']
+    assert [item['j'] for item in items if item['c'] == 'Text'] == [when if when == AFTER else 'a']
+
+
+def test_what_only_counts_is_repeated(stack, manager, cutter):
+    ask(stack)
+    for name, wish, found in (('task_do', {'hold': {'op': 'put', 'dry': True}}, 1), ('task_redrive', {'redrive': {'op': 'put', 'dry': True}}, 0),
+                              ('task_list', {'list': {}}, None)):
+        cutter.arm(name, AFTER)
+        out = tasks(stack, **wish)
+        assert cutter.cuts == 1 and out.get('found') == found
+
+
+def test_what_is_refused_has_its_phase(stack, manager, cutter):
+    """Nothing was changed, and that is known."""
+    claim = taken(stack)
+    stack.psql('lab', 'update taskqueue set retry = 7 where taskid = %s', (claim['id'],))
+    for act, code in ((lambda: work(stack, 'fail', **claim), 'ACLAIM'), (lambda: work(stack, 'keep', **claim), 'ACLAIM'),
+                      (lambda: subs(stack, {'drop': ['Note']}), 'NSUBSCRIPTION'),
+                      (lambda: subs(stack, {'add': ['Note/3']}), 'ALIMIT')):
+        if code == 'ALIMIT':
+            subs(stack, {'defs': ['Note/1', 'Note/2']})
+        with pytest.raises(Problem) as problem:
+            act()
+        assert (problem.value.body['code'], problem.value.body['phase']) == (code, 1)
+
+
+# --- records ---
+
+def failure(answer):
+    assert answer.status_code != 200
+    return answer.json()
+
+
+def test_what_a_module_has_changed_in_memory_is_not_denied(stack, manager):
+    """The changes stay, though nothing of the rest of the request is done."""
+    def run(**param):
+        return failure(stack.request('POST', '/lab/op/ChangeAndFail', json={'param': param}))
+    body = run()
+    assert (body['code'], 'phase' in body) == ('AFAILED', False), body
+    body = run(there=True)
+    assert (body['code'], body['phase']) == ('AFAILED', 1), 'that has changed nothing'
+    body = run()
+    assert 'phase' not in body, 'of each request'
+
+
+def test_what_a_task_has_changed_in_memory_is_not_denied(stack, manager):
+    def run(**param):
+        taskid = stack.op('lab', 'task', {'op': 'ChangeAndFail', 'param': param}, admin=True)['out']['id']
+        return failure(manager.post(taskid))
+    body = run()
+    assert (body['code'], 'phase' in body) == ('AFAILED', False), body
+    body = run(there=True)
+    assert (body['code'], body['phase']) == ('AFAILED', 1), 'its claim is none of its changes'
+
+
+# --- the table is complete ---
+
+WRITES = re.compile(r'\b(insert into|delete from|update \w+ |truncate|nextval\(|for (no key )?update|for share|pg_advisory_xact_lock)', re.IGNORECASE)
+
+
+def changes(text, functions):
+    """Does it change or lock rows, by its words or by a function that does?"""
+    return bool(WRITES.search(text) or functions & set(re.findall(r'\b(\w+)\(', text)))
+
+
+def writers(stack):
+    """The functions that change or lock rows; PostgreSQL refuses that to those that are not volatile."""
+    bodies = dict(stack.psql('lab', "select proname, prosrc from pg_proc where pronamespace = 'stampd'::regnamespace and provolatile = 'v'"))
+    found, before = set(), None
+    while found != before:
+        before = set(found)
+        found = {name for name, body in bodies.items() if changes(body, before)}
+    return found
+
+
+def test_the_table_names_all_statements_that_change_rows(stack, manager):
+    functions = writers(stack)
+    assert {'task_redrive', 'subscription_put', 'blob_claim'} <= functions and 'stamp_now' not in functions
+    assert {word for word, (_, text) in STATEMENTS.items() if changes(text, functions)} == {word for word, _ in TABLE}
