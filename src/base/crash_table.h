@@ -33,7 +33,7 @@ POINT(TASK_SHOWN, "task-shown", "task_run: the claim is shown in the slot, nothi
 POINT(TASK_CLAIMED, "task-claimed", "task_run: it is claimed, nothing was done")
 POINT(TASK_FAILED, "task-failed", "task_run: the attempt has failed, nothing was written of that")
 POINT(TASK_PUT_BACK, "task-put-back", "task_run: it waits again")
-POINT(TASK_TAKEN, "task-taken", "take, done: tasks are claimed for an external worker, which was not answered")
+POINT(TASK_TAKEN, "task-taken", "take, done, fail: tasks are claimed for an external worker, which was not answered")
 POINT(TASK_LOST, "task-lost", "task_scan: an attempt is known to be lost, nothing was written of that")
 POINT(MAIL_SENT, "mail-sent", "mailing: the mail server has accepted a mail, its ticket is not written")
 /* the file of an attachment: blob_store.h */

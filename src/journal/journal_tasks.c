@@ -134,17 +134,31 @@ void journal_tasks_destroy(struct journal_tasks *tasks)
 
 static const struct json_limits param_limits = {.depth = 64, .tree_depth = 1, .nodes = 1000};
 
-/* How many tasks the answer may have: of NEXT, or of DONE with `take`. */
-static int64_t count_wanted(struct arena *arena, const struct json *param, bool is_next)
+/* What has the members of `take`: the param of NEXT, or the member of DONE and FAIL; NULL: nothing. */
+static const struct json *find_take(struct arena *arena, const struct json *param, bool is_next)
 {
     const struct json *take = json_member(param, "take");
     struct json_problem problem;
     struct json *inner = NULL;
+    if (is_next)
+        return param;
+    return take && json_read(arena, take->text, &param_limits, &inner, &problem) == FAULT_NONE ? inner : NULL;
+}
+
+/* How many tasks the answer may have. */
+static int64_t count_wanted(const struct json *take)
+{
+    const struct json *n = json_member(take, "n");
     int64_t count = 0;
-    if (!is_next && (!take || json_read(arena, take->text, &param_limits, &inner, &problem) != FAULT_NONE))
-        return 0;
-    const struct json *n = json_member(is_next ? param : inner, "n");
     return n && json_is_i64(n, &count) ? count : 0;
+}
+
+/* Only NEXT waits: an end must find a place, and its answer, while others wait. */
+static bool is_waiting(const struct json *take)
+{
+    const struct json *wait = json_member(take, "wait");
+    int64_t seconds;
+    return wait && wait->kind != JSON_NULL && !(json_is_i64(wait, &seconds) && !seconds);
 }
 
 /* The word of a refusal; NULL: it may be sent.  Text that is no JSON object could change the body around it.
@@ -155,10 +169,13 @@ static const char *check_param(const struct journal_tasks *tasks, struct bytes t
     struct json_problem problem;
     struct json *root = NULL;
     struct arena *arena = arena_create("param");
+    const struct json *take = NULL;
     const char *word = NULL;
     if (json_read(arena, text, &param_limits, &root, &problem) != FAULT_NONE || root->kind != JSON_OBJECT)
         word = "VALUE";
-    else if (count_wanted(arena, root, is_next) > (int64_t)(room.answer / room.task))
+    else
+        take = find_take(arena, root, is_next);
+    if (take && (count_wanted(take) > (int64_t)(room.answer / room.task) || (!is_next && is_waiting(take))))
         word = "OUT_OF_RANGE";
     arena_destroy(arena);
     return word;

@@ -3,7 +3,7 @@
  *
  * stamp-journal passes them on with the caller's own key and decides nothing: what a key may do is declared
  * in the namespace.  Requests are not waited for; their number is limited, of all and of one key.  NEXT,
- * which may wait for a task, leaves places to the functions that end one. */
+ * which may wait for a task, leaves places to the functions that end one, and these do not wait. */
 #ifndef STAMPD_JOURNAL_JOURNAL_TASKS_H
 #define STAMPD_JOURNAL_JOURNAL_TASKS_H
 
@@ -17,7 +17,7 @@ enum {
     JOURNAL_TASKS_OF_KEY = 16,      /* of these, of one key */
     JOURNAL_TASKS_NEXT = 48,        /* of all, that are NEXT */
     JOURNAL_TASKS_NEXT_OF_KEY = 12, /* of one key, that are NEXT */
-    JOURNAL_TASKS_TAKEN = 100,      /* by one NEXT, or one DONE with `take`, at most */
+    JOURNAL_TASKS_TAKEN = 100,      /* by one NEXT, or one DONE or FAIL with `take`, at most */
 };
 
 struct journal_tasks;
@@ -28,8 +28,9 @@ void journal_tasks_destroy(struct journal_tasks *tasks); /* NULL is allowed */
 /* What came of it: `error` "": `text` is the server's answer, JSON. */
 typedef void journal_tasks_done(void *context, const char *error, struct bytes text);
 
-/* Room for the tasks that one NEXT, or one DONE with `take`, may take.  What it returns is claimed: a longer
- * answer, which is cut off, would lose tasks until their claims end, so only what fits may be taken. */
+/* Room for the tasks that one NEXT, or one DONE or FAIL with `take`, may take.  What it returns is claimed: a
+ * longer answer, which is cut off, would lose tasks until their claims end, so only what fits may be taken.
+ */
 struct journal_tasks_room {
     size_t answer, task; /* bytes, at most */
 };

@@ -7,7 +7,7 @@
 /* clang-format off */
 PART(idempotency, "idempotency")
 PART(spool, "spool_note")
-PART(task_ends, "task_end_one task_end_taken task_end task_step cron_end")
+PART(task_ends, "task_end_one task_end_taken task_end task_back_taken task_step cron_end")
 PART(absences, "absent")
 PART(core, "core_one core")
 PART(births, "born")

@@ -26,5 +26,5 @@ REFUSAL(QUOTA_OF_ADDRESS, "ST030", "subscription_put", "quotas.address.subscript
 REFUSAL(QUOTA_OF_ACCOUNT, "ST031", "subscription_put", "quotas.account.subscriptions_held")
 REFUSAL(QUOTA_OF_NAMESPACE, "ST032", "subscription_put", "quotas.namespace.subscriptions_held")
 REFUSAL(FORGOTTEN, "ST033", "SPOOL_PURGE", "Some records of a spool are no longer known.")
-REFUSAL(NOT_TAKEN, "ST034", "TASK_END_TAKEN", "The task of an external worker cannot be ended without reading it first.")
+REFUSAL(NOT_TAKEN, "ST034", "TASK_END_TAKEN TASK_BACK_TAKEN", "The attempt of an external worker cannot be ended without reading it, or reading it again, first.")
 /* clang-format on */

@@ -210,6 +210,10 @@ STATEMENT(TASK_STATES, "task_states", 1,
  * stoptime. */
 STATEMENT(TASK_BACK, "task_back", 8, "select task_put_back($1, $2, $3, $4, $5::int <> 0, $6, $7, $8)")
 
+/* The same in the commit that ends the attempt of an external worker.  ST034: it was over. */
+STATEMENT(TASK_BACK_TAKEN, "task_back_taken", 8,
+          "select coalesce(task_put_back($1, $2, $3, $4, $5::int <> 0, $6, $7, $8), fail('ST034', ''))")
+
 /* After an unknown outcome: the step of the task, if it still belongs to this attempt; whether the attempt
  * has done it. $1 taskid, $2 starttime, $3 retry. */
 STATEMENT(
@@ -248,13 +252,14 @@ STATEMENT(TASK_RUNNING, "task_running", 0,
           "select taskid, opname, qn, starttime, retry, holder, startat, expires from tasks_running()")
 
 /* For external workers (workers.md), claims as above.  $1 queue, $2 domain (null: any), $3 at most, $4 latest
- * start, $5 starttime, $6 holder, $7 end of the claim. */
+ * start, $5 starttime, $6 holder, $7 end of the claim, $8 the attempt whose end waits for them (null: none).
+ */
 STATEMENT(
-    TASK_TAKE, "task_take", 7,
+    TASK_TAKE, "task_take", 8,
     "select taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn,"
     " priority, batch, created, null::text, account, credential, of_client, false, t.trace, t.starttime,"
     " t.expires, set_config('synchronous_commit', 'off', true)"
-    " from task_take($1::int, $2, $3::int, $4, $5, $6, $7) t")
+    " from task_take($1::int, $2, $3::int, $4, $5, $6, $7, $8) t")
 
 /* The same in the commit that ends the attempt $8, and whether claims of the queue have ended. */
 STATEMENT(
@@ -284,17 +289,20 @@ STATEMENT(TASK_OVERDUE, "task_overdue", 3,
           "select taskid, opname, qn, starttime, retry, holder, startat, expires from taskqueue"
           " where expires is not null and qn = $1::int and expires <= $2 order by expires limit $3::int")
 
-/* A task that an external worker has claimed, and whether this attempt has done it.  $1 taskid, $2
- * starttime, $3 retry. */
+/* A task that an external worker has claimed, and whether and how this attempt has ended; without the claim
+ * the start that the task has now.  $1 taskid, $2 starttime, $3 retry. */
 STATEMENT(
     TASK_HELD, "task_held", 3,
-    "select h.qn, h.opname, h.domain, h.startat, h.expires, h.resource,"
+    "select h.qn, h.opname, h.domain, coalesce(h.startat, (select n.startat from taskqueue n where n.taskid "
+    "= $1)),"
+    " h.expires, h.resource,"
     " (select c.period from cron c where c.name = h.cron and not c.dropped),"
-    " exists (select from task_history d where d.taskid = $1 and d.starttime = $2 and d.retry = $3"
-    " and d.exc is null), (select d.qn from task_history d where d.taskid = $1 and d.starttime = $2"
-    " and d.retry = $3 limit 1) from (select 1) one"
+    " e.is_done, e.qn, e.exc from (select 1) one"
     " left join taskqueue h on h.taskid = $1 and coalesce(h.starttime, 0) = $2 and h.retry = $3"
-    " and coalesce(h.expires, 0) > 0")
+    " and coalesce(h.expires, 0) > 0"
+    " cross join (select bool_or(d.exc is null) as is_done, max(d.qn) as qn, max(d.exc) as exc from "
+    "task_history d"
+    " where d.taskid = $1 and d.starttime = $2 and d.retry = $3) e")
 
 /* Extends a claim that has not ended.  $1 taskid, $2 starttime, $3 retry, $4 its new end, $5 now, $6
  * progress (null: as it was). */

@@ -10,6 +10,12 @@
 #include "store/store_claimed.h"
 #include "store/store_run.h"
 
+static struct bytes name_attempt(struct arena *arena, const struct task_fence *fence)
+{
+    return bytes_of(arena_printf(arena, "%.*s %" PRId64 " %" PRId64, (int)fence->id.size, fence->id.data,
+                                 fence->claim, fence->attempt));
+}
+
 static void add_take_params(struct pg_params *params, const struct task_take *take, int64_t now)
 {
     pg_params_add_i32(params, take->queue);
@@ -19,6 +25,7 @@ static void add_take_params(struct pg_params *params, const struct task_take *ta
     pg_params_add_i64(params, take->claim);
     pg_params_add_text(params, take->holder);
     pg_params_add_i64(params, take->until);
+    pg_params_add_text(params, take->after ? name_attempt(params->arena, take->after) : NO_BYTES);
 }
 
 static void add_queue(struct pg_params *params, struct arena *arena, const struct task_take *take,
@@ -93,12 +100,6 @@ enum fault store_take(struct store *store, int ns, struct arena *arena, const st
 
 /* --- what an end claims with it --- */
 
-static struct bytes name_attempt(struct arena *arena, const struct task_fence *fence)
-{
-    return bytes_of(arena_printf(arena, "%.*s %" PRId64 " %" PRId64, (int)fence->id.size, fence->id.data,
-                                 fence->claim, fence->attempt));
-}
-
 enum fault store_take_following(struct store *store, int ns, struct arena *arena, int queue,
                                 const struct task_fence *fence, struct task_taken *taken_r)
 {
@@ -122,7 +123,6 @@ static enum fault plan_beside(struct commit_run *run)
         return FAULT_NONE;
     struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_TAKE_BESIDE]);
     add_take_params(params, commit->fences->take, commit->stop);
-    pg_params_add_text(params, name_attempt(run->arena, commit->fences));
     return FAULT_NONE;
 }
 

@@ -12,6 +12,7 @@ struct task_take {
     struct bytes domain; /* NO_BYTES: any */
     int64_t most, claim, until;
     struct bytes holder;
+    const struct task_fence *after; /* the attempt whose end has them claimed; NULL: none has */
 };
 struct task_taken {
     struct task *tasks; /* in no order */
@@ -29,7 +30,7 @@ MUST_USE enum fault store_take(struct store *store, int ns, struct arena *arena,
  * store_take_open. */
 MUST_USE enum fault store_take_open(struct store *store, int ns, struct arena *arena,
                                     struct task_taken *taken);
-/* What the end of the attempt has claimed of the queue, as far as the claims last. */
+/* What the end of the attempt has claimed of the queue, in its commit or later, as far as the claims last. */
 MUST_USE enum fault store_take_following(struct store *store, int ns, struct arena *arena, int queue,
                                          const struct task_fence *fence, struct task_taken *taken_r);
 

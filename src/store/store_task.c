@@ -5,6 +5,7 @@
 #include "store/commit_part.h"
 #include "store/store_run.h"
 #include "store/store_sealing.h"
+#include "store/store_tasks.h"
 #include "edge/json.h"
 #include "store/store_commit.h"
 
@@ -49,8 +50,8 @@ static void add_result(struct pg_params *params, const struct data_keys *keys, c
 static bool is_periodic(const struct commit *commit)
 {
     struct cron cron;
-    return commit->fence_count == 1 && !commit->checkpoint.data && commit->fences->period.data &&
-           cron_parse(commit->fences->period, &cron);
+    return commit->fence_count == 1 && !commit->checkpoint.data && !commit->fences->end &&
+           commit->fences->period.data && cron_parse(commit->fences->period, &cron);
 }
 
 static void add_periodic_end(struct pg_params *params, const struct data_keys *keys,
@@ -69,6 +70,19 @@ static void add_periodic_end(struct pg_params *params, const struct data_keys *k
     pg_params_add_text(params, bytes_of(arena_printf(params->arena, "%.*s %s", (int)fence->period.size,
                                                      fence->period.data, cron_zone())));
     add_result(params, keys, fence);
+}
+
+void store_task_add_put_back(struct pg_params *params, const struct task_fence *fence,
+                             const struct task_end *end, bool is_encrypted, int64_t stop)
+{
+    pg_params_add_text(params, fence->id);
+    pg_params_add_i64(params, fence->claim);
+    pg_params_add_i32(params, (int32_t)fence->attempt);
+    pg_params_add_i64(params, end->start);
+    pg_params_add_i32(params, end->is_failure);
+    pg_params_add_text(params, end->code);
+    pg_params_add_text(params, is_encrypted ? NO_BYTES : end->report);
+    pg_params_add_i64(params, stop);
 }
 
 static void add_end(struct pg_params *params, const struct data_keys *keys, const struct commit *commit)
@@ -276,20 +290,27 @@ static bool has_domain(const struct commit *commit)
     return commit->fence_count == 1 && !commit->checkpoint.data && commit->fences->domain.data;
 }
 
+static enum statement choose_end(const struct commit *commit)
+{
+    return commit->checkpoint.data   ? STATEMENT_TASK_STEP
+           : is_periodic(commit)     ? STATEMENT_CRON_END
+           : commit->fence_count > 1 ? STATEMENT_TASK_END
+           : commit->fences->end     ? STATEMENT_TASK_BACK_TAKEN
+           : commit->fences->queues  ? STATEMENT_TASK_END_TAKEN
+                                     : STATEMENT_TASK_END_ONE;
+}
+
 static enum fault plan_ends(struct commit_run *run)
 {
     const struct commit *commit = run->commit;
     if (!commit->fence_count)
         return FAULT_NONE;
-    bool is_period = is_periodic(commit);
-    struct pg_params *params =
-        commit_part_add(run, &statements[commit->checkpoint.data   ? STATEMENT_TASK_STEP
-                                         : is_period               ? STATEMENT_CRON_END
-                                         : commit->fence_count > 1 ? STATEMENT_TASK_END
-                                         : commit->fences->queues  ? STATEMENT_TASK_END_TAKEN
-                                                                   : STATEMENT_TASK_END_ONE]);
+    const enum statement end = choose_end(commit);
+    struct pg_params *params = commit_part_add(run, &statements[end]);
     const struct data_keys *keys = store_sealing_keys(run->store, run->ns);
-    if (is_period)
+    if (end == STATEMENT_TASK_BACK_TAKEN)
+        store_task_add_put_back(params, commit->fences, commit->fences->end, keys->count, commit->stop);
+    else if (end == STATEMENT_CRON_END)
         add_periodic_end(params, keys, commit);
     else
         add_end(params, keys, commit);
@@ -300,6 +321,8 @@ static void take_ends(struct commit_run *run, struct pg_result *const *results)
 {
     struct commit *commit = run->commit;
     enum { DOMAIN, QUEUE };
+    if (commit->fence_count == 1 && commit->fences->end)
+        commit->fences->again = pg_get_i64(*results, 0, 0);
     if (commit->fence_count != 1 || !commit->fences->queues || !pg_rows(*results))
         return;
     commit->fences->left = pg_get_text(*results, 0, DOMAIN);

@@ -13,6 +13,11 @@ struct sealing_place store_task_param_place(struct arena *arena, const struct ta
 struct sealing_place store_task_checkpoint_place(struct arena *arena, struct bytes id);
 struct sealing_place store_task_result_place(struct arena *arena, struct bytes id);
 
+/* The parameters of task_put_back.  The report may have words of contents: none in an encrypted namespace. */
+struct task_end;
+void store_task_add_put_back(struct pg_params *params, const struct task_fence *fence,
+                             const struct task_end *end, bool is_encrypted, int64_t stop);
+
 /* A row with the columns of TASK_DUE. */
 struct task store_task_read_due(const struct pg_result *rows, int row);
 

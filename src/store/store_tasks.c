@@ -149,7 +149,7 @@ static void add_fence(struct pg_params *params, const struct task_fence *fence)
 enum fault store_tasks_hold(struct store *store, int ns, struct arena *arena, const struct task_fence *fence,
                             struct task_hold *hold_r)
 {
-    enum { QUEUE, OPERATION, DOMAIN, START, UNTIL, RESOURCE, PERIOD, IS_DONE, QUEUE_DONE };
+    enum { QUEUE, OPERATION, DOMAIN, START, UNTIL, RESOURCE, PERIOD, IS_DONE, QUEUE_DONE, CODE };
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, arena);
@@ -161,6 +161,7 @@ enum fault store_tasks_hold(struct store *store, int ns, struct arena *arena, co
     *hold_r = (struct task_hold){
         .is_held = is_held,
         .is_done = pg_get_bool(row, 0, IS_DONE),
+        .code = pg_get_text(row, 0, CODE),
         .queue = is_known ? (int)pg_get_i64(row, 0, is_held ? QUEUE : QUEUE_DONE) : -1,
         .task = {.id = fence->id,
                  .operation = pg_get_text(row, 0, OPERATION),
@@ -251,15 +252,7 @@ enum fault store_tasks_put_back(struct store *store, int ns, struct arena *arena
     if (fault)
         return fault;
     pg_params_start(&params, arena);
-    pg_params_add_text(&params, fence->id);
-    pg_params_add_i64(&params, fence->claim);
-    pg_params_add_i32(&params, (int32_t)fence->attempt);
-    pg_params_add_i64(&params, end->start);
-    pg_params_add_i32(&params, end->is_failure);
-    pg_params_add_text(&params, end->code);
-    /* Its words may be from contents. */
-    pg_params_add_text(&params, store_sealing_keys(store, ns)->count ? NO_BYTES : end->report);
-    pg_params_add_i64(&params, stamp_now());
+    store_task_add_put_back(&params, fence, end, store_sealing_keys(store, ns)->count, stamp_now());
     fault = store_run_change(store, ns, STATEMENT_TASK_BACK, &params, &row);
     bool is_again = fault == FAULT_XUNKNOWN &&
                     store_run_change(store, ns, STATEMENT_TASK_BACK, &params, &row) == FAULT_NONE;

@@ -100,11 +100,12 @@ MUST_USE enum fault store_tasks_overdue(struct store *store, int ns, struct aren
                                         int64_t most, struct held_task **tasks_r, size_t *count_r);
 /* A task under the claim of a worker. */
 struct task_hold {
-    bool is_held;     /* the row belongs to this attempt */
-    bool is_done;     /* this attempt has done it */
-    int queue;        /* held or done; -1: unknown */
-    struct task task; /* held: operation, domain, resource, start, period */
-    int64_t until;    /* held: the end of the claim */
+    bool is_held;      /* the row belongs to this attempt */
+    bool is_done;      /* this attempt has done it */
+    struct bytes code; /* how this attempt has ended without success; NO_BYTES: it has not */
+    int queue;         /* held or ended; -1: unknown */
+    struct task task;  /* held: operation, domain, resource, start, period; else its start, 0: it is gone */
+    int64_t until;     /* held: the end of the claim */
 };
 MUST_USE enum fault store_tasks_hold(struct store *store, int ns, struct arena *arena,
                                      const struct task_fence *fence, struct task_hold *hold_r);

@@ -44,7 +44,7 @@ class Worker:
         self.plan, self.name, self.file, self.left_open = plan, name, file, left_open
         self.dice, self.sequence = random.Random(f'{plan["seed"]}/{name}'), 0
         self.wires = [Wire(url, certificate) for url, certificate in plan['servers']]
-        self.following = []  # tasks that a `done` has taken
+        self.following = []  # tasks that an end has taken
         self.given = set()   # and the names of all their claims: a request that is repeated gets them again
 
     # --- the history ---
@@ -111,14 +111,28 @@ class Worker:
             task['until'] = None
         return answer.result
 
+    def next_tasks(self):
+        """The member of an end that takes the next tasks, often, and waits for some, now and then."""
+        if self.dice.random() < 0.5:
+            return {}
+        return {'take': {'qn': self.plan['qn'], 'n': self.dice.choice(TAKES_AT_ONCE), 'claim': 1, 'worker': self.name[-60:], 'wait': self.dice.choice((0, 0, 1))}}
+
     def fail(self, task, is_release=False):
-        param = {**claim_of(task), **({'release': True} if is_release else {'delay': 0, 'report': 'As drawn.'})}
-        answer, line = self.request('fail', param, claim=[task['param']['key'], name_of(task)], late=self.is_late(task), released=is_release)
-        self.finish(line, answer)
+        """Until it is known what became of it, and now and then once more.  A request that is repeated gets the answer of the first: it shows
+        that the attempt has failed, and not that the claim was in force."""
+        param = {**claim_of(task), **({'release': True} if is_release else {'delay': 0, 'report': 'As drawn.'}), **self.next_tasks()}
+        result, is_again = 'unknown', False
+        while result == 'unknown' or self.dice.random() < 0.1:
+            answer, line = self.request('fail', param, claim=[task['param']['key'], name_of(task)], late=self.is_late(task), released=is_release)
+            result, claims = answer.result, self.follow(answer.body['out'].get('tasks', [])) if answer.result == 'ok' else []
+            if result == 'ok' and is_again:
+                answer.result = 'no'
+            self.finish(line, answer, claims=claims, **({'repeats': True} if result == 'ok' and is_again else {}))
+            is_again = True
 
     def done(self, task):
         """Each request has an item of its own, so whatever was done twice is there twice.  Often it takes the next tasks."""
-        take = self.dice.choice(({}, {'take': {'qn': self.plan['qn'], 'n': self.dice.choice(TAKES_AT_ONCE), 'claim': 1, 'worker': self.name[-60:]}}))
+        take = self.next_tasks()
         param, document = task['param'], self.dice.choice(self.plan['documents'])
 
         def build(name):

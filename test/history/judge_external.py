@@ -1,10 +1,11 @@
 """External workers: what they end happens once, a late one changes nothing, a claim has one holder, a domain one task at a time.
 
     "labour": [tally, key, domain or null]   of an operation that requests a task; with a domain, in strict order
-    "claims": [[key, claim]…]                of a `take`, and of a `done` that takes: what it was given
+    "claims": [[key, claim]…]                of a `take`, and of an end that takes: what it was given
     "claim": [key, claim]                    of `keep`, `fail` and `done`; "released": the task was given back untried
     "late": true                             it was sent when the claim had ended for certain
-    "repeats": true                          of a `done` that was answered as one that is over already, and so changed nothing
+    "repeats": true                          of a `done` that was answered as one that is over already, and so changed nothing; of a
+                                             `fail` that was sent again and granted, by which nothing may have changed
     "ended": {tally: {operation: key}}       at the end of the round: which `done` have left their mark, and of which task
 
 A claim that was given was in force until the last request under it that was granted; so two claims are compared by the times
@@ -21,6 +22,7 @@ def judge_external(operations):
         if end.ended:
             yield from judge_ended(labour, end)
     yield from judge_repeats(labour)
+    yield from judge_failures(labour)
     yield from judge_claims(labour)
     yield from judge_domains(labour)
     for operation in operations:
@@ -90,8 +92,19 @@ def judge_repeats(labour):
     ending = {tuple(labour.by_name[name].claim) for name in labour.marks if name in labour.by_name}
     for operation in labour.by_name.values():
         request = labour.requests.get(operation.claim[0])
-        if operation.repeats and request and request.labour[0] in labour.known and tuple(operation.claim) not in ending:
+        if operation.repeats and operation.kind == 'done' and request and request.labour[0] in labour.known and tuple(operation.claim) not in ending:
             yield 'an end was acknowledged that never was', ' '.join(operation.claim), [operation]
+
+
+def judge_failures(labour):
+    """An attempt that has failed for certain has not done its task."""
+    done = {tuple(labour.by_name[name].claim): labour.by_name[name] for name in labour.marks if name in labour.by_name}
+    for operation in labour.by_name.values():
+        end = done.get(tuple(operation.claim))
+        is_granted = operation.result == 'ok' or operation.repeats
+        # A claim that was given again in the same millisecond bears the same name (judge_claims).
+        if operation.kind == 'fail' and not operation.released and is_granted and end:
+            yield 'an attempt has failed, and was done', ' '.join(operation.claim), [operation, end]
 
 
 def judge_claims(labour):

@@ -188,6 +188,18 @@ class External(unittest.TestCase):
         self.assertEqual(self.kinds(self.book(dict(name='d', start=4, end=5, result='unknown'), repeated)), [])
         self.assertEqual(self.kinds(self.book(dict(name='d', start=4, end=5, claim=['k', 'other']), repeated)), ['an end was acknowledged that never was'])
 
+    def test_an_attempt_that_has_failed(self):
+        failed, again = dict(name='f', kind='fail', start=4, end=5), dict(name='g', kind='fail', start=6, end=7, result='no', repeats=True)
+        other = dict(name='d', start=8, end=9, claim=['k', 'other'])
+        self.assertEqual(self.kinds(self.book(failed, again, other)), [])
+        refused = dict(name='e', start=6, end=7, result='no')
+        self.assertEqual(self.kinds(self.book(failed, refused, other)), [])
+        done = dict(name='d', start=8, end=9, result='unknown')
+        self.assertEqual(self.kinds(self.book(failed, done)), ['an attempt has failed, and was done'])
+        self.assertEqual(self.kinds(self.book({**failed, 'result': 'unknown'}, again, done)), ['an attempt has failed, and was done'])
+        self.assertEqual(self.kinds(self.book({**failed, 'result': 'unknown'}, done)), [])
+        self.assertEqual(self.kinds(self.book({**failed, 'result': 'no'}, done)), [])
+
     def test_a_late_claim(self):
         self.assertEqual(self.kinds(self.book(dict(name='d', start=4, end=5, late=True))), ['a claim that had ended still counted'])
         self.assertEqual(self.kinds(self.book(dict(name='d', start=4, end=5), dict(name='e', start=6, end=7, late=True, result='no'))), [])

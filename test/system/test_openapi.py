@@ -166,10 +166,10 @@ def test_answers_are_what_it_says(world):
 def test_answers_to_external_workers_are_what_it_says(world):
     world.op('z', 'ns', {'set': {'ns': 'lab', 'workers': [{'qn': 16, 'ops': ['resize']}]}}, admin=True)
     description, tasks = describe(world, 'lab', world.key), []
-    for _ in range(3):
+    for _ in range(4):
         world.op('lab', 'task', {'op': 'resize'}, admin=True)
-    for name, more in (('take', {'qn': 16, 'n': 1, 'wait': 0, 'worker': 'one'}), ('keep', {'claim': 100}), ('done', {'take': {'qn': 16, 'n': 1, 'claim': 100, 'worker': 'one'}}),
-                       ('fail', {'release': True}), ('take', {'qn': 16}), ('done', {'docs': [{'c': 'Note', 'id': 'w', 'items': [MAIN]}], 'take': {'qn': 16}}), ('done', {})):
+    for name, more in (('take', {'qn': 16, 'n': 1, 'wait': 0, 'worker': 'one'}), ('keep', {'claim': 100}), ('done', {'take': {'qn': 16, 'n': 1, 'claim': 100, 'worker': 'one', 'wait': 1}}),
+                       ('fail', {'release': True, 'take': {'qn': 16, 'wait': 1}}), ('take', {'qn': 16}), ('done', {'docs': [{'c': 'Note', 'id': 'w', 'items': [MAIN]}], 'take': {'qn': 16}}), ('done', {})):
         described = description['paths'][f'/op/{name}']['post']
         request = {'param': {**({member: tasks[0][member] for member in ('id', 'starttime', 'retry')} if name != 'take' else {}), **more}}
         answer = world.request('POST', f'/lab/op/{name}', json=request, headers={'Authorization': f'Bearer {world.key}'})

@@ -50,7 +50,7 @@ PAGES = {
     'COPY_NOTE': 20, 'COPY_DUE': 30, 'COPY_FIND': 25, 'COPY_LOCK': 36, 'COPY_WRITE': 110, 'COPY_DONE': 15,
     # Those of functions with what PostgreSQL reads once of its catalogues; the table has thousands of pages.
     'TASK_UNIQUE': 60, 'TASK_MAKE': 60, 'TASK_MAKE_ONE': 40, 'TASK_CLAIM': 40, 'TASK_CLAIM_MANY': 50, 'TASK_STATES': 15, 'TASK_END': 40, 'TASK_END_ONE': 40,
-    'TASK_STEP': 15, 'TASK_BACK': 60,
+    'TASK_STEP': 15, 'TASK_BACK': 60, 'TASK_BACK_TAKEN': 60,
     'TASK_LIST': 40, 'TASK_SHOW': 15, 'TASK_ATTEMPTS': 30, 'TASK_MOVE': 60, 'TASK_HOLD': 50, 'TASK_DROP': 40,
     'TASK_DO': 120, 'TASK_REDRIVE': 80, 'TASK_PAUSE': 40, 'TASK_PAUSED': 5, 'TASK_LIMIT': 40, 'TASK_LIMITS': 5,
     'TASK_RULES': 20,  # of one rule and its task
@@ -341,6 +341,9 @@ def exercise_tasks(stack):
         stack.op('lab', 'done', {**{name: taken[name] for name in ('id', 'starttime', 'retry')}, 'take': {'qn': 16}}, admin=True)
     for act in ('show', 'cancel'):
         stack.op('lab', 'owntask', {act: taken['id']}, admin=True)
+    stack.psql('lab', "select task_create('External', qn => 16, domain => 'external')")
+    (taken,) = stack.op('lab', 'take', {'qn': 16}, admin=True)['out']['tasks']
+    stack.op('lab', 'fail', {name: taken[name] for name in ('id', 'starttime', 'retry')}, admin=True)
     stack.psql('lab', 'delete from taskqueue where qn = 16')
     assert stack.op('lab', 'take', {'qn': 16}, admin=True)['out']['tasks'] == []
     with Client(stack) as client:

@@ -169,7 +169,7 @@ def test_whose_queue_it_is_not_ends_nothing(stack, manager):
     stack.op('lab', 'task', {'op': 'secret'}, admin=True)
     refused('SCLOSED', done, stack, task, {'qn': 17})
     refused('SCLOSED', done, stack, task, {'qn': 18})
-    for wrong in ({'qn': 3}, {'qn': None}, {'n': 0}, {'n': 101}, {'wait': 1}, {'claim': 0}, {'worker': 'a b'}):
+    for wrong in ({'qn': 3}, {'qn': None}, {'n': 0}, {'n': 101}, {'wait': -1}, {'wait': 3601}, {'more': 1}, {'claim': 0}, {'worker': 'a b'}):
         refused('AARG', done, stack, task, wrong)
     refused('AARG', call, stack, 'done', **claim(task), take=16)
     assert claimed(stack) == {task['id']} and stack.psql('lab', 'select count(*) from task_history') == [(0,)]

@@ -1,22 +1,22 @@
 /* done, keep, fail: how external workers end and extend their claims (workers.md).  The claim is named by
  * {"id","starttime","retry"} as `take` gave it; one that has ended changes nothing: FAULT_ACLAIM.
  *
- * done {…,"result":json,"docs":[as put],"take":{as take, without a wait}} → {"result":"done"}, what put
- * returns, and "tasks": the task ends in the commit that makes the changes, which are judged as those of a
- * put of the caller, and claims (done_take.h).  Repeated after an answer that was lost: {"result":"done"},
- * the claims again, and nothing is changed a second time.
+ * done {…,"result":json,"docs":[as put],"take":{as take}} → {"result":"done"}, what put returns, and "tasks":
+ * the task ends in the commit that makes the changes, which are judged as those of a put of the caller, and
+ * claims (end_take.h).  Repeated after an answer that was lost: {"result":"done"}, the claims again, and
+ * nothing is changed a second time.
  *
  * keep {…,"claim":seconds,"progress":text} → {"until":stamp}
  *
- * fail {…,"code","report","delay":seconds,"final":true | "release":true} → {"result":"failed"|"released",
- * "retry","startat"} */
+ * fail {…,"code","report","delay":seconds,"final":true | "release":true,"take"} →
+ * {"result":"failed"|"released", "retry","startat"}, and "tasks"; repeated, it changes nothing either. */
 #include "operation/builtin/builtin.h"
 
 #include <inttypes.h>
 
 #include "segment/metrics.h"
 #include "operation/builtin/claim.h"
-#include "operation/builtin/done_take.h"
+#include "operation/builtin/end_take.h"
 #include "operation/builtin/put_beside.h"
 #include "operation/tasks/task_retry.h"
 #include "operation/tasks/task_wakeup.h"
@@ -58,12 +58,14 @@ static enum fault done_work(struct attempt *attempt)
         fault = claim_name(attempt, &reader, fence);
     else if (!fault)
         fault = claim_find(attempt, &reader, fence, &hold);
+    if (!fault && !hold.is_held && !hold.is_done)
+        fault = claim_refuse(attempt, fence->id);
     if (!fault)
         fault = read_result(&reader, fence);
     if (!fault)
         fault = put_beside_check(attempt, put);
     if (!fault)
-        fault = done_take_read(attempt, &reader, fence);
+        fault = end_take_read(attempt, &reader, fence);
     if (fault)
         return fault;
     if (!hold.is_held) {
@@ -115,7 +117,7 @@ static enum fault done_afterwork(struct attempt *attempt)
         wake_left(attempt);
     }
     enum fault fault = put_beside_is_left(attempt) ? complete_put(attempt) : FAULT_NONE;
-    return fault ? fault : done_take_afterwork(attempt, is_new);
+    return fault ? fault : end_take_afterwork(attempt, is_new);
 }
 
 const struct operation builtin_done = {.name = "done",
@@ -191,7 +193,7 @@ static enum fault read_failure(const struct reader *reader, struct failure *fail
 {
     const struct json *param = reader->call->param;
     *failure = (struct failure){0};
-    enum fault fault = reader_members(reader, param, CLAIM_MEMBERS " code report delay final release");
+    enum fault fault = reader_members(reader, param, CLAIM_MEMBERS " code report delay final release take");
     if (!fault)
         fault = reader_text(reader, param, "code", &failure->code);
     if (!fault && failure->code.data && !is_code(failure->code))
@@ -224,58 +226,83 @@ static int64_t choose_start(const struct attempt *attempt, const struct failure 
                                                   task->operation, task->attempt + 1);
 }
 
-/* The domain's next, or the task itself, may be taken now. */
-static void wake(const struct attempt *attempt, const struct task *task)
+/* What work leaves for afterwork. */
+struct failing {
+    struct task_fence fence;
+    struct task_end end;
+    struct task_hold hold;
+};
+
+/* A code of `fail`, or what it writes for a release. */
+static bool has_failed(struct bytes code)
 {
-    struct task next;
-    task_wakeup_tasks(attempt->worker_context, attempt->ns, attempt->call->ns, task, 1);
-    if (task->domain.data && !store_tasks_next(documents_store(attempt->worker_context->documents),
-                                               attempt->ns, attempt->call->arena, task->domain, &next))
-        claim_wake_next(attempt, &next);
+    return code.data && (is_code(code) || bytes_equal(code, BYTES("MORE")));
 }
 
-static enum fault put_back(struct attempt *attempt, const struct task_fence *fence,
-                           const struct failure *failure, struct task *task)
+static void plan_end(const struct attempt *attempt, const struct failure *failure, struct failing *failing)
 {
-    const struct task_end end = {
-        .start = choose_start(attempt, failure, task),
+    failing->end = (struct task_end){
+        .start = choose_start(attempt, failure, &failing->hold.task),
         .is_failure = !failure->is_release,
         .code = failure->is_release  ? BYTES("MORE")
                 : failure->code.data ? failure->code
                                      : BYTES("FAILED"),
         .report = failure->report,
     };
-    enum fault fault = store_tasks_put_back(documents_store(attempt->worker_context->documents), attempt->ns,
-                                            attempt->call->arena, fence, &end, &task->start);
-    if (!fault && !task->start)
-        fault = claim_refuse(attempt, fence->id);
-    if (fault)
-        return fault;
-    task->attempt += end.is_failure;
-    pulse_count(&pulse_of(attempt)->tasks_failed, end.is_failure);
-    claim_count(attempt, fence->queue, end.is_failure ? EXTERNAL_COUNT_FAILED : EXTERNAL_COUNT_RELEASED, 1);
-    wake(attempt, task);
-    return FAULT_NONE;
+    failing->fence.end = &failing->end;
 }
 
 static enum fault fail_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
-    struct task_fence fence;
-    struct task_hold hold;
+    struct failing *failing = ARENA_NEW(attempt->call->arena, struct failing);
     struct failure failure;
     enum fault fault = read_failure(&reader, &failure);
     if (!fault)
-        fault = claim_find(attempt, &reader, &fence, &hold);
-    if (!fault && !hold.is_held)
-        fault = claim_refuse(attempt, fence.id);
+        fault = claim_find(attempt, &reader, &failing->fence, &failing->hold);
+    if (!fault && !failing->hold.is_held && !has_failed(failing->hold.code))
+        fault = claim_refuse(attempt, failing->fence.id);
     if (!fault)
-        fault = put_back(attempt, &fence, &failure, &hold.task);
+        fault = end_take_read(attempt, &reader, &failing->fence);
     if (fault)
         return fault;
-    builder_printf(attempt->reply->body, "{\"result\":\"%s\",\"retry\":%" PRId64 ",\"startat\":%" PRId64 "}",
-                   failure.is_release ? "released" : "failed", hold.task.attempt, hold.task.start);
+    attempt->kept = failing;
+    if (!failing->hold.is_held) /* the answer was lost */
+        return FAULT_NONE;
+    plan_end(attempt, &failure, failing);
+    transaction_fence(attempt->transaction, &failing->fence, 1);
     return FAULT_NONE;
+}
+
+/* The domain's next, or the task itself, may be taken now. */
+static void note_failure(struct attempt *attempt, const struct failing *failing, const struct task *task)
+{
+    bool is_failure = failing->end.is_failure;
+    pulse_count(&pulse_of(attempt)->tasks_failed, is_failure);
+    claim_count(attempt, failing->fence.queue, is_failure ? EXTERNAL_COUNT_FAILED : EXTERNAL_COUNT_RELEASED,
+                1);
+    task_wakeup_tasks(attempt->worker_context, attempt->ns, attempt->call->ns, task, 1);
+    claim_wake_next(attempt, transaction_next_task(attempt->transaction));
+}
+
+static enum fault fail_afterwork(struct attempt *attempt)
+{
+    const struct failing *failing = attempt->kept;
+    struct builder *body = attempt->reply->body;
+    struct task task = failing->hold.task;
+    bool is_new = failing->hold.is_held;
+    bool is_release = bytes_equal(is_new ? failing->end.code : failing->hold.code, BYTES("MORE"));
+    task.attempt += !is_release;
+    if (is_new) {
+        task.start = failing->fence.again;
+        note_failure(attempt, failing, &task);
+    }
+    builder_printf(body, "{\"result\":\"%s\",\"retry\":%" PRId64, is_release ? "released" : "failed",
+                   task.attempt);
+    if (task.start)
+        builder_printf(body, ",\"startat\":%" PRId64, task.start);
+    builder_add_text(body, "}");
+    return end_take_afterwork(attempt, is_new);
 }
 
 const struct operation builtin_fail = {.name = "fail",
@@ -284,4 +311,5 @@ const struct operation builtin_fail = {.name = "fail",
                                        .obeys_rules = true,
                                        .is_secret = true,
                                        .is_for_workers = true,
-                                       .work = fail_work};
+                                       .work = fail_work,
+                                       .afterwork = fail_afterwork};

@@ -9,7 +9,7 @@
 #include "segment/backlog.h"
 #include "operation/builtin/claim.h"
 
-enum { TASKS_MOST = 100, NAME_MOST = 64 };
+enum { TASKS_MOST = 100, NAME_MOST = 64, WAIT_MOST_S = 3600 };
 
 /* --- the request --- */
 
@@ -32,34 +32,45 @@ static enum fault read_worker(const struct reader *reader, const struct json *pa
 }
 
 enum fault taking_read(struct attempt *attempt, const struct reader *reader, const struct json *param,
-                       struct task_take *take_r, int64_t *claim_ms_r)
+                       const struct task_fence *after, struct task_taking *taking_r)
 {
-    int64_t queue, until;
-    enum fault fault =
-        reader_integer(reader, param, "qn", WORKER_QUEUES_FIRST, WORKER_QUEUES_END - 1, 0, &queue);
+    struct task_take *take = &taking_r->take;
+    int64_t queue, until, wait_s, most_s = reader->settings->task_wait_s;
+    *taking_r = (struct task_taking){.take = {.after = after}};
+    enum fault fault = reader_members(reader, param, "qn domain n claim worker wait");
+    if (!fault)
+        fault = reader_integer(reader, param, "qn", WORKER_QUEUES_FIRST, WORKER_QUEUES_END - 1, 0, &queue);
     if (!fault && !queue)
         fault = reader_wrong(reader, param, "qn", "A queue of external workers is expected, 16 to 31.");
     if (!fault)
         fault = claim_check_queue(attempt, (int)queue);
     if (!fault)
-        fault = reader_text(reader, param, "domain", &take_r->domain);
+        fault = reader_text(reader, param, "domain", &take->domain);
     if (!fault)
-        fault = reader_integer(reader, param, "n", 1, TASKS_MOST, 1, &take_r->most);
+        fault = reader_integer(reader, param, "n", 1, TASKS_MOST, 1, &take->most);
     if (!fault)
         fault = claim_read_until(attempt, reader, param, (int)queue, &until);
     if (!fault)
-        fault = read_worker(reader, param, &take_r->holder);
+        fault = read_worker(reader, param, &take->holder);
+    if (!fault)
+        fault = reader_integer(reader, param, "wait", 0, WAIT_MOST_S, 0, &wait_s);
     if (fault)
         return fault;
-    take_r->queue = (int)queue;
-    *claim_ms_r = stamp_to_epoch_ms(until) - stamp_to_epoch_ms(stamp_now());
+    take->queue = (int)queue;
+    taking_r->claim_ms = stamp_to_epoch_ms(until) - stamp_to_epoch_ms(stamp_now());
+    taking_r->wait_ms = 1000 * (wait_s < most_s ? wait_s : most_s);
     return FAULT_NONE;
 }
 
-void taking_stamp(struct task_take *take, int64_t claim_ms)
+/* A task that was put back may be claimed again at once: that is another claim. */
+void taking_stamp(struct task_taking *taking)
 {
+    struct task_take *take = &taking->take;
+    int64_t first = take->after ? stamp_add_ms(take->after->claim, 1) : 0;
     take->claim = task_claim_stamp();
-    take->until = stamp_add_ms(take->claim, claim_ms);
+    if (take->claim < first)
+        take->claim = first;
+    take->until = stamp_add_ms(take->claim, taking->claim_ms);
 }
 
 /* --- the answer --- */

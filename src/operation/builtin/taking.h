@@ -7,14 +7,20 @@
 #include "operation/reader.h"
 #include "store/store_take.h"
 
-#define TAKING_MEMBERS "qn domain n claim worker"
+struct task_taking {
+    struct task_take take;
+    struct task_taken taken;
+    int64_t claim_ms;
+    int64_t wait_ms; /* as long as the worker wants, at most as the settings allow; 0: not at all */
+};
 
-/* These members of `param`, whose others the caller checks; not the stamps.  FAULT_SCLOSED: the caller does
- * not serve the queue. */
+/* `param` has the members of `take`, and no others.  FAULT_SCLOSED: the caller does not serve the queue.
+ * `after`: the attempt whose end claims, borrowed; NULL: none. */
 MUST_USE enum fault taking_read(struct attempt *attempt, const struct reader *reader,
-                                const struct json *param, struct task_take *take_r, int64_t *claim_ms_r);
+                                const struct json *param, const struct task_fence *after,
+                                struct task_taking *taking_r);
 /* Before each try: the stamp of the claims, and their end. */
-void taking_stamp(struct task_take *take, int64_t claim_ms);
+void taking_stamp(struct task_taking *taking);
 
 /* "tasks":[…], by priority and start. */
 void taking_write(const struct attempt *attempt, const struct task_taken *taken);

@@ -1,0 +1,101 @@
+/* end_take: reads, claims, waits and answers. */
+#include "operation/builtin/end_take.h"
+
+#include "base/crash.h"
+#include "base/log.h"
+#include "operation/builtin/claim.h"
+#include "operation/builtin/taking_wait.h"
+#include "operation/tasks/task_lost.h"
+
+static const struct json *find_take(const struct attempt *attempt)
+{
+    const struct json *take = json_member(attempt->call->param, "take");
+    return take && take->kind != JSON_NULL ? take : NULL;
+}
+
+enum fault end_take_read(struct attempt *attempt, const struct reader *reader, struct task_fence *fence)
+{
+    const struct json *param = find_take(attempt);
+    struct task_taking *taking = ARENA_NEW(attempt->call->arena, struct task_taking);
+    if (!param)
+        return FAULT_NONE;
+    if (param->kind != JSON_OBJECT)
+        return reader_wrong(reader, attempt->call->param, "take", "An object is expected.");
+    enum fault fault = taking_read(attempt, reader, param, fence, taking);
+    if (fault)
+        return fault;
+    taking_stamp(taking);
+    fence->take = &taking->take;
+    fence->taken = &taking->taken;
+    return FAULT_NONE;
+}
+
+/* Claims that have ended come back, as with `take`, since a worker that always gets a task calls none. */
+static void note_taken(struct attempt *attempt, const struct task_taking *taking)
+{
+    taking_note(attempt, taking->take.queue, &taking->taken);
+    if (taking->taken.has_overdue &&
+        task_lost_overdue(attempt->worker_context, attempt->call, attempt->ns, taking->take.queue))
+        log_often(LOG_LEVEL_WARNING, "", "claims that have ended could not be put back");
+}
+
+/* What the commit has claimed; if nothing was due, what is within the wait.  The end is durable, and visible
+ * to all, before: another request for its attempt finds it. */
+static enum fault find_new(struct attempt *attempt, const struct task_fence *fence,
+                           struct task_taking *taking, int64_t *pause)
+{
+    crash_at(CRASH_TASK_TAKEN);
+    taking->taken = *fence->taken;
+    note_taken(attempt, taking);
+    if (!taking->taken.count && taking->wait_ms)
+        return taking_wait(attempt, taking, pause);
+    return store_take_open(documents_store(attempt->worker_context->documents), attempt->ns,
+                           attempt->call->arena, &taking->taken);
+}
+
+static enum fault find_taken(struct attempt *attempt, bool is_new, struct task_taking *taking, int64_t *pause)
+{
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
+    struct task_fence *fence = ARENA_NEW(attempt->call->arena, struct task_fence);
+    enum fault fault = claim_read(&reader, fence);
+    if (!fault)
+        fault = taking_read(attempt, &reader, find_take(attempt), fence, taking);
+    if (fault)
+        return fault;
+    if (!is_new) /* the answer was lost */
+        return store_take_following(documents_store(attempt->worker_context->documents), attempt->ns,
+                                    attempt->call->arena, taking->take.queue, fence, &taking->taken);
+    return find_new(attempt, transaction_fence_of(attempt->transaction), taking, pause);
+}
+
+/* Rights that could not be judged again are gone: nothing that depends on them may be added to the answer. */
+static bool must_refuse(const struct call *call)
+{
+    return !call->is_entered && (call->syncs || call->client_copies || call->session.data);
+}
+
+enum fault end_take_afterwork(struct attempt *attempt, bool is_new)
+{
+    struct builder *body = attempt->reply->body;
+    const struct reply before = *attempt->reply;
+    struct task_taking taking = {0};
+    int64_t pause = 0;
+    if (!find_take(attempt))
+        return FAULT_NONE;
+    enum fault fault = find_taken(attempt, is_new, &taking, &pause);
+    if (fault && must_refuse(attempt->call))
+        return fault;
+    if (fault) {
+        log_often(LOG_LEVEL_WARNING, "", "no tasks can be given with the end of one: %s", fault_code(fault));
+        taking.taken = (struct task_taken){0};
+        *attempt->reply = before;
+    }
+    attempt->reply->is_secret = true; /* as the answer of take: no cache keeps claims */
+    body->size--;                     /* its last brace */
+    builder_add_text(body, ",");
+    taking_write(attempt, &taking.taken);
+    if (taking.wait_ms)
+        taking_wait_write(attempt, &taking, pause);
+    builder_add_text(body, "}");
+    return FAULT_NONE;
+}

@@ -1,0 +1,229 @@
+"""`done` and `fail` whose `take` waits: the end is committed before, and a wait that goes wrong takes nothing away from it."""
+import contextlib
+import hashlib
+import threading
+
+import pytest
+import requests
+
+from door_client import Client
+from manager import Manager
+from stack import PATIENCE_S, Problem, wait_until
+from test_workers import KEY, ask, call, claim, note, row, take
+
+QUEUES = [{'qn': 16, 'ops': ['resize'], 'key': hashlib.sha256(KEY.encode()).hexdigest(), 'request': 'anybody'}]
+STACK = {'workers': 4, 'settings': {'task_wait_s': 60, 'task_waiters': 2}}
+WAIT = {'qn': 16, 'wait': 60}
+ENDS = [('done', {}), ('done', {'docs': note('small')}), ('fail', {'final': True})]
+
+
+@pytest.fixture(scope='module', autouse=True)
+def declared(stack):
+    conf = next(item['j'] for item in stack.get('z', ('Namespace', 'lab'), admin=True)['items'] if item['c'] == 'Conf')
+
+    def declare(queues):
+        stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': {**conf, 'workers': queues}}]}, admin=True)
+    declare(QUEUES)
+    Manager(stack, 'lab').scan()  # SQL knows the operation, too
+    return declare
+
+
+@pytest.fixture(autouse=True)
+def empty(stack, declared):
+    stack.psql('lab', 'truncate taskqueue, task_history, task_paused')
+    stack.clear('lab', 'Note')
+
+
+class Waiting(threading.Thread):
+    """A request that has ended its task, as others see, and may wait since.  It gives way to requests for its process: those are left to SQL."""
+
+    def __init__(self, stack, name, more, syncs=None, task=None):
+        super().__init__()
+        self.stack, self.name_of_end, self.task, self.out, self.response, self.error = stack, name, task, None, None, None
+        if not task:
+            ask(stack)
+            (self.task,) = take(stack)
+        self.body = {'param': {**claim(self.task), **more, 'take': WAIT}, **({'syncs': syncs} if syncs else {})}
+        self.start()
+        wait_until(lambda: stack.psql('lab', 'select 1 from task_history where taskid = %s', (self.task['id'],)), what='the end')
+
+    def run(self):
+        try:
+            self.response = self.send()
+            self.out = self.response.json().get('out')
+        except (requests.RequestException, ValueError) as error:
+            self.error = error
+
+    def send(self):
+        with contextlib.closing(requests.Session()) as own:
+            own.verify, own.trust_env = self.stack.http.verify, False
+            return own.post(f'{self.stack.url}/lab/op/{self.name_of_end}', json=self.body, headers={'Authorization': f'Bearer {KEY}'}, timeout=2 * PATIENCE_S)
+
+    def again(self):
+        return call(self.stack, self.name_of_end, **self.body['param'])
+
+    def answer(self):
+        self.join(2 * PATIENCE_S)
+        assert not self.is_alive()
+        return self.out
+
+
+def create(stack):
+    return stack.psql('lab', "select task_create('resize')")[0][0]
+
+
+def claimed(stack):
+    return {taskid for taskid, in stack.psql('lab', 'select taskid from taskqueue where starttime is not null')}
+
+
+@pytest.mark.parametrize('name, more', ENDS)
+def test_a_task_that_comes_after_the_end_is_given(stack, name, more):
+    def tries():
+        stack.psql('lab', 'truncate taskqueue, task_history')
+        stack.clear('lab', 'Note')
+        waiting = Waiting(stack, name, more)
+        is_open = waiting.is_alive()
+        taskid = create(stack)
+        out = waiting.answer()
+        return is_open and out['tasks'] and (waiting, taskid, out)  # else the wait has given way
+    waiting, taskid, out = wait_until(tries, what='a wait that has not given way')
+    (task,) = out['tasks']
+    assert task['id'] == taskid and out['pause'] == 0 and out['result'] == {'done': 'done', 'fail': 'failed'}[name]
+    assert row(stack, taskid, 'starttime, expires, follows') == (
+        task['starttime'], task['until'], f'{waiting.task["id"]} {waiting.task["starttime"]} {waiting.task["retry"]}')
+    assert ('docs' in more) == (stack.get('lab', ('Note', 'a'))['v'] != 0)
+    assert waiting.again()['tasks'] == [task] and claimed(stack) == {taskid}, 'its answer may have been lost'
+    assert call(stack, 'done', **claim(task), take={'qn': 16}) == {'result': 'done', 'tasks': []}
+
+
+@pytest.mark.parametrize('name, more', ENDS)
+def test_a_client_that_has_gone_loses_no_task(stack, name, more):
+    ask(stack)
+    (task,) = take(stack)
+    param = {**claim(task), **more, 'take': WAIT}
+    with contextlib.closing(Client(stack)) as client:
+        connection = client.connect()
+        client.send(connection, 'POST', f'/lab/op/{name}', {'param': param}, Authorization=f'Bearer {KEY}')
+        wait_until(lambda: stack.psql('lab', 'select 1 from task_history'), what='the end')
+        connection.close()
+    taskid = create(stack)
+    found = wait_until(lambda: call(stack, name, **param)['tasks'] or take(stack), what='the task')
+    assert [one['id'] for one in found] == [taskid] and found[0]['retry'] == 0, 'whoever has it, no claim had to end'
+    wait_until(lambda: stack.metrics()['stampd_external_waiting{ns="lab",queue="16"}'] == 0, what='the end of the wait')
+
+
+def test_a_request_that_is_repeated_does_not_wait(stack):
+    ask(stack)
+    (task,) = take(stack)
+    assert call(stack, 'done', **claim(task), take={'qn': 16}) == {'result': 'done', 'tasks': []}
+    ask(stack)
+    assert call(stack, 'done', **claim(task), take=WAIT) == {'result': 'done', 'tasks': [], 'pause': 0} and claimed(stack) == set()
+
+
+def test_when_to_come_again(stack):
+    stack.set(task_waiters=0)
+    try:
+        ask(stack), ask(stack)
+        first, second = take(stack, n=2)
+        out = call(stack, 'done', **claim(first), take={**WAIT, 'n': 5})
+        assert out['tasks'] == [] and 0 < out['pause'] <= 1000 and out['next'] == second['until'], 'as of take'
+        out = call(stack, 'fail', **claim(second), delay=600, take=WAIT)
+        assert out['tasks'] == [] and 0 < out['pause'] <= 1000 and out['next'] == out['startat']
+        stack.psql('lab', 'update taskqueue set startat = stamp_now()')
+        (task,) = take(stack)
+        ask(stack)
+        out = call(stack, 'done', **claim(task), take=WAIT)
+        assert len(out['tasks']) == 1 and out['pause'] == 0
+    finally:
+        stack.set(task_waiters=2)
+
+
+def test_claims_that_have_ended_come_back(stack):
+    """Nothing else is due: the commit takes nothing, and what follows it looks for these too."""
+    ask(stack), ask(stack)
+    lost, task = take(stack, n=2)
+    stack.psql('lab', 'update taskqueue set expires = stamp_now() - 1 where taskid = %s', (lost['id'],))
+    (following,) = call(stack, 'done', **claim(task), take={'qn': 16, 'wait': 1})['tasks']
+    assert (following['id'], following['retry']) == (lost['id'], 1)
+
+
+@pytest.mark.parametrize('name, more', ENDS)
+def test_rights_that_are_gone_in_the_wait_hide_no_end(stack, declared, name, more):
+    """Nothing is taken, and nothing is synchronised by rights of before; the fault says that the end was committed."""
+    stack.put('lab', *note('private', 'p'))
+
+    def tries(syncs):
+        declared(QUEUES)
+        stack.psql('lab', 'truncate taskqueue, task_history')
+        stack.clear('lab', 'Note')
+        waiting = Waiting(stack, name, more, syncs)
+        declared([{**QUEUES[0], 'key': '0' * 64}])
+        create(stack)
+        waiting.answer()
+        assert waiting.response.status_code != 200 or (waiting.out['result'] in ('done', 'failed') and waiting.out['tasks'] == [])
+        return waiting.response
+    try:
+        for _ in range(2):
+            assert tries(None).status_code == 200
+        refused = []
+        wait_until(lambda: (refused.append(tries([{'c': 'Note', 'id': 'p', 'v': 0}])) or refused[-1].status_code != 200), what='a wait that has not given way')
+        assert (refused[-1].status_code, refused[-1].json()['code'], refused[-1].json()['phase']) == (403, 'SKEY', 3)
+        assert stack.psql('lab', 'select count(*) from task_history') == [(1,)] and claimed(stack) == set()
+    finally:
+        declared(QUEUES)
+
+
+@pytest.mark.parametrize('name, more', ENDS)
+def test_a_database_that_goes_away_hides_no_end(stack, name, more):
+    waiting = Waiting(stack, name, more)
+    stack.psql(None, "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'stampd'")
+    with contextlib.suppress(Exception):
+        create(stack)
+    out = waiting.answer()
+    assert waiting.response.status_code == 200 and out['result'] in ('done', 'failed'), waiting.response.text
+    assert stack.psql('lab', 'select count(*) from task_history where taskid = %s', (waiting.task['id'],)) == [(1,)]
+    assert {task['id'] for task in out['tasks']} == claimed(stack)
+
+
+@pytest.mark.parametrize('name, more', ENDS)
+def test_a_server_that_stops_answers_what_waits(stack, name, more):
+    waiting = Waiting(stack, name, more)
+    stack.restart_stampd()
+    out = waiting.answer()
+    assert waiting.response.status_code == 200 and out['tasks'] == [] and out['result'] in ('done', 'failed'), waiting.response.text
+    again = waiting.again()
+    assert again['result'] == out['result'] and again['tasks'] == []
+
+
+@pytest.mark.parametrize('name, more', ENDS)
+def test_a_process_that_dies_in_the_wait(stack, name, more):
+    """The answer is not that nothing was done."""
+    waiting = Waiting(stack, name, more)
+    for pid in stack.worker_pids():
+        stack.kill_worker(pid)
+    waiting.answer()
+    if waiting.response is not None and waiting.response.status_code != 200:
+        assert Problem(waiting.response).code in ('XUNKNOWN', 'XCRASH') and 'phase' not in waiting.response.json()
+    again = wait_until(lambda: attempt(waiting.again), what='a server')
+    assert again['result'] in ('done', 'failed') and again['tasks'] == [] and claimed(stack) == set()
+    assert stack.psql('lab', 'select count(*) from task_history') == [(1,)]
+
+
+def attempt(action):
+    with contextlib.suppress(Problem, requests.RequestException):
+        return action()
+    return None
+
+
+def test_waiting_occupies_no_process_of_the_server(stack):
+    """More ends wait than the server has processes, and everybody is served."""
+    for _ in range(6):
+        ask(stack)
+    waiting = [Waiting(stack, *ENDS[number % 3], task=task) for number, task in enumerate(take(stack, n=6))]
+    for number in range(20):
+        stack.put('lab', {'c': 'Note', 'id': f'n{number}', 'items': []})
+    for _ in waiting:
+        create(stack)
+    for one in waiting:
+        assert one.answer()['result'] in ('done', 'failed')
+    assert {task['id'] for one in waiting for task in one.out['tasks']} == claimed(stack)
