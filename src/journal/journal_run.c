@@ -247,7 +247,8 @@ static enum journal_next run_one(struct journal_session *session, const struct j
         return JOURNAL_SAVE;
     bool is_absent = outcome == RECORDS_NOT_FOUND && command->deed == RECORDS_GET;
     if (command->is_listened && (outcome == RECORDS_OK || is_absent))
-        journal_listener_add(&session->listener, command->key, request->identifier, &found);
+        journal_listener_add(&session->listener, command->key, request->identifier, command->is_encrypted,
+                             &found);
     if (outcome != RECORDS_OK)
         return refuse(out, request, records_outcome_word(outcome));
     bool returns =
@@ -256,18 +257,30 @@ static enum journal_next run_one(struct journal_session *session, const struct j
     return JOURNAL_GO_ON;
 }
 
+/* May the namespace be read now? */
+static bool is_served(const struct journal_session *session, bool is_counted, struct records_answer *answer_r)
+{
+    int64_t oldest_ms = session->settings->record_state_s * 1000;
+    return (is_counted ? records_state_admit : records_state_check)(
+               session->records, session->caller.ns, false, oldest_ms, answer_r) == RECORDS_ADMITTED;
+}
+
 bool journal_run_report(struct journal_session *session, size_t most, struct builder *out)
 {
     struct records_answer answer;
-    if (!journal_listener_has_news(&session->listener, session->records, session->caller.ns))
-        return !journal_listener_is_behind(&session->listener);
+    struct journal_listener *listener = &session->listener;
+    if (journal_listener_look(listener, session->records)) {
+        if (!is_served(session, false, &answer))
+            return false;
+        journal_listener_read(listener, session->records, session->caller.ns, answer.is_encrypted);
+    }
+    if (!journal_listener_has_news(listener))
+        return !journal_listener_is_behind(listener);
     if (out->size >= most) /* admission counts a request: not for a listener that cannot be sent anything */
         return false;
-    if (records_state_admit(session->records, session->caller.ns, false,
-                            session->settings->record_state_s * 1000, &answer) != RECORDS_ADMITTED)
+    if (!is_served(session, true, &answer))
         return false;
-    return journal_listener_report(&session->listener, now_us(), most, out) &&
-           !journal_listener_is_behind(&session->listener);
+    return journal_listener_report(listener, now_us(), most, out) && !journal_listener_is_behind(listener);
 }
 
 /* --- many --- */

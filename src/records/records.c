@@ -110,14 +110,6 @@ static bool change(struct records *records, int space, uint32_t key, uint32_t va
     return true;
 }
 
-/* Never that of a former namespace of the code which was encrypted where this one is not, or the reverse. */
-static int find_space(struct records *records, struct bytes ns, bool is_encrypted, bool is_persisted,
-                      bool is_made)
-{
-    int space = records_find_space(records, ns, is_made);
-    return space < 0 ? space : records_take_kind(records, space, is_encrypted, is_persisted);
-}
-
 /* One try at a command; abandoned unless it succeeds. */
 static enum records_outcome try_command(struct records *records, struct bytes ns, size_t quota,
                                         const struct records_command *command, struct records_found *found_r)
@@ -128,7 +120,7 @@ static enum records_outcome try_command(struct records *records, struct bytes ns
     records->lack.bytes = 0;
     if (command->is_persisted && (!records->folder || (command->is_encrypted && !records->seal)))
         return RECORDS_NO_DISK;
-    int space = find_space(records, ns, command->is_encrypted, command->is_persisted, may_make);
+    int space = records_space_for(records, ns, command->is_encrypted, command->is_persisted, may_make);
     if (space < 0)
         return may_make ? RECORDS_OUT_OF_MEMORY : RECORDS_NOT_FOUND;
     uint32_t key = records_find(records, space, command->key);
@@ -235,7 +227,7 @@ enum records_outcome records_next(struct records *records, struct bytes ns, bool
     if (!records_enter(records))
         return RECORDS_BUSY;
     enum records_outcome outcome = RECORDS_NOT_FOUND;
-    struct records_sought sought = {find_space(records, ns, is_encrypted, false, false), from, false};
+    struct records_sought sought = {records_space_for(records, ns, is_encrypted, false, false), from, false};
     if (after.data)
         sought = (struct records_sought){sought.space, after, true};
     for (int i = 0; sought.space >= 0; i++) {

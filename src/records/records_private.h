@@ -232,6 +232,11 @@ enum space_kind records_kind_of(bool is_encrypted);
  * its place, if the records here are those of a former namespace.  -1: the table is full.  A change of its
  * own. */
 int records_take_kind(struct records *records, int space, bool is_encrypted, bool is_persisted);
+/* The one of the namespace, for whatever reads or changes its records: never that of a former namespace of
+ * the code which was encrypted where this one is not, or the reverse.  As records_find_space and
+ * records_take_kind. */
+int records_space_for(struct records *records, struct bytes code, bool is_encrypted, bool is_persisted,
+                      bool is_made);
 /* The one for what the disk has of the kind; hidden, if it has the other kind too.  -1: the table is full. */
 int records_load_space(struct records *records, struct bytes code, enum space_kind kind);
 /* Leaves no record of the namespace and former ones.  Changes of their own. */

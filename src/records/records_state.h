@@ -67,5 +67,8 @@ struct records_answer {
  * that is still obeyed. */
 MUST_USE enum records_verdict records_state_admit(struct records *records, struct bytes ns, bool is_write,
                                                   int64_t oldest_ms, struct records_answer *answer_r);
+/* The same, and counts nothing: for what is part of a request that was counted, or of none. */
+MUST_USE enum records_verdict records_state_check(struct records *records, struct bytes ns, bool is_write,
+                                                  int64_t oldest_ms, struct records_answer *answer_r);
 
 #endif
