@@ -48,7 +48,7 @@ static void read_clock(struct records *records, uint32_t value)
 static enum records_outcome bring(struct records *records, uint32_t value,
                                   const struct records_command *command, struct records_found *found_r)
 {
-    if (!records_is_read(records, value)) {
+    if (!records_find_read(records, value)) {
         records_note_away(records, value);
         return AWAY;
     }
@@ -190,6 +190,11 @@ static enum again read_content(struct records *records)
     return records_enter(records) ? TRY_AGAIN : LEFT;
 }
 
+static bool is_to_read(const struct records *records, enum records_outcome outcome)
+{
+    return outcome == AWAY && !records->read.is_elsewhere;
+}
+
 enum records_outcome records_run(struct records *records, struct bytes ns, size_t quota,
                                  const struct records_command *command, struct records_found *found_r)
 {
@@ -202,8 +207,8 @@ enum records_outcome records_run(struct records *records, struct bytes ns, size_
     records->read.has_ended = false;
     enum records_outcome outcome = try_command(records, ns, quota, command, found_r);
     enum again again = TRY_AGAIN;
-    for (int tries = 0; (outcome == RECORDS_OUT_OF_MEMORY || outcome == AWAY) && tries < TRIES_MOST;
-         tries++) {
+    for (int tries = 0;
+         (outcome == RECORDS_OUT_OF_MEMORY || is_to_read(records, outcome)) && tries < TRIES_MOST; tries++) {
         again = outcome == AWAY ? read_content(records) : make_room(records, &has_saved);
         if (again != TRY_AGAIN)
             break;
@@ -216,7 +221,10 @@ enum records_outcome records_run(struct records *records, struct bytes ns, size_
     else if (outcome == RECORDS_OUT_OF_MEMORY)
         atomic_fetch_add_explicit(&records->head->refused, 1, memory_order_relaxed);
     records_leave(records);
-    return outcome == AWAY ? RECORDS_BUSY : outcome;
+    if (outcome != AWAY)
+        return outcome;
+    found_r->is_away = records->read.is_elsewhere;
+    return RECORDS_BUSY;
 }
 
 enum records_outcome records_next(struct records *records, struct bytes ns, bool is_encrypted,

@@ -119,13 +119,6 @@ int records_take_kind(struct records *records, int space, bool is_encrypted, boo
     return other;
 }
 
-int records_space_for(struct records *records, struct bytes code, bool is_encrypted, bool is_persisted,
-                      bool is_made)
-{
-    int space = records_find_space(records, code, is_made);
-    return space < 0 ? space : records_take_kind(records, space, is_encrypted, is_persisted);
-}
-
 int records_load_space(struct records *records, struct bytes code, enum space_kind kind)
 {
     int space = records_find_space(records, code, true);

@@ -223,9 +223,8 @@ static enum records_verdict count_request(struct records *records, struct state_
     return RECORDS_ADMITTED;
 }
 
-/* Counts nothing; the entry is that of the namespace if it may be served. */
 static enum records_verdict judge(struct records *records, struct bytes ns, bool is_write, int64_t oldest_ms,
-                                  struct records_answer *answer, struct state_entry **entry_r)
+                                  bool is_counted, struct records_answer *answer)
 {
     struct records_head *head = records->head;
     int64_t confirmed_ms = (int64_t)undo_long(head->confirmed);
@@ -236,7 +235,7 @@ static enum records_verdict judge(struct records *records, struct bytes ns, bool
     if (atomic_load(&head->moved_all) != head->seen_all ||
         atomic_load(&head->moved[place]) != head->seen[place])
         return RECORDS_IS_MOVED;
-    struct state_entry *entry = *entry_r = find_entry(head, ns);
+    struct state_entry *entry = find_entry(head, ns);
     if (!entry)
         return RECORDS_IS_ABSENT;
     memcpy(answer->message, entry->message, entry->message_size);
@@ -246,33 +245,19 @@ static enum records_verdict judge(struct records *records, struct bytes ns, bool
         return entry->state == NS_OFF ? RECORDS_IS_OFF : RECORDS_IS_GONE;
     if (entry->state == NS_READONLY && is_write)
         return RECORDS_IS_READONLY;
-    return RECORDS_ADMITTED;
+    return is_counted ? count_request(records, entry, is_write, (uint64_t)now_ms * US, answer)
+                      : RECORDS_ADMITTED;
 }
 
-static enum records_verdict look_up(struct records *records, struct bytes ns, bool is_write,
-                                    int64_t oldest_ms, bool is_counted, struct records_answer *answer_r)
+enum records_verdict records_state_admit(struct records *records, struct bytes ns, bool is_write,
+                                         bool is_counted, int64_t oldest_ms, struct records_answer *answer_r)
 {
-    struct state_entry *entry;
     answer_r->wait_ms = 0;
     *answer_r->message = 0;
     answer_r->is_encrypted = false;
     if (!records_enter_untimed(records))
         return RECORDS_UNCONFIRMED;
-    enum records_verdict verdict = judge(records, ns, is_write, oldest_ms, answer_r, &entry);
-    if (verdict == RECORDS_ADMITTED && is_counted)
-        verdict = count_request(records, entry, is_write, (uint64_t)clock_monotonic_ms() * US, answer_r);
+    enum records_verdict verdict = judge(records, ns, is_write, oldest_ms, is_counted, answer_r);
     records_leave(records);
     return verdict;
-}
-
-enum records_verdict records_state_admit(struct records *records, struct bytes ns, bool is_write,
-                                         int64_t oldest_ms, struct records_answer *answer_r)
-{
-    return look_up(records, ns, is_write, oldest_ms, true, answer_r);
-}
-
-enum records_verdict records_state_check(struct records *records, struct bytes ns, bool is_write,
-                                         int64_t oldest_ms, struct records_answer *answer_r)
-{
-    return look_up(records, ns, is_write, oldest_ms, false, answer_r);
 }

@@ -128,7 +128,8 @@ static int open_world(void **state)
                                             .tasks = world.tasks,
                                             .caller = world.caller,
                                             .key = "key"};
-    const struct journal_owner owner = {on_end, on_saves, on_listens, &world};
+    const struct journal_owner owner = {
+        .ended = on_end, .saves = on_saves, .listens = on_listens, .context = &world};
     world.connection = journal_connection_create(world.events, &arrival, &session, &owner);
     *state = &world;
     return 0;
