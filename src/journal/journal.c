@@ -18,6 +18,7 @@
 #include "edge/fcgi.h"
 #include "edge/site_key.h"
 #include "journal/journal_connection.h"
+#include "journal/journal_reader.h"
 #include "journal/journal_remote.h"
 #include "journal/journal_saver.h"
 #include "journal/journal_tasks.h"
@@ -40,6 +41,7 @@ struct journal {
     struct watch *arrivals, *remote_arrivals, *signals;
     struct events_timer *tick, *save, *stop;
     struct journal_saver *saver;
+    struct journal_reader *reader;
     bool is_to_save; /* `save` runs */
     bool is_ticking, has_unsent, is_stopping;
     uint64_t changes;   /* of the records, at the last tick */
@@ -76,6 +78,12 @@ static void on_saves(void *context)
     if (!journal->is_to_save)
         events_timer_start(journal->save, 0); /* after all that is ready now: one sync serves them */
     journal->is_to_save = true;
+}
+
+static void on_reads(void *context, struct journal_contents *reading)
+{
+    struct journal *journal = context;
+    journal_reader_read(journal->reader, reading);
 }
 
 static void on_save(void *context)
@@ -142,7 +150,7 @@ static void close_connections(struct journal *journal)
 static void add_connection(struct journal *journal, const struct journal_arrival *arrival)
 {
     const struct journal_owner owner = {
-        .ended = on_end, .saves = on_saves, .listens = on_listens, .context = journal};
+        .ended = on_end, .saves = on_saves, .reads = on_reads, .listens = on_listens, .context = journal};
     const struct journal_session session = {.settings = journal->settings,
                                             .records = journal->records,
                                             .keys = journal->keys,
@@ -284,6 +292,8 @@ static void serve(struct journal *journal, int signals)
     journal->save = events_timer_create(journal->events, on_save, journal);
     journal->stop = events_timer_create(journal->events, on_stop, journal);
     journal->saver = journal_saver_create(journal->events, journal->records, on_saved, journal);
+    journal->reader = journal_reader_create(journal->events, journal->records);
+    records_fetch_elsewhere(journal->records);
     journal->tasks = journal_tasks_create(journal->events, journal->settings);
     journal->arrivals = events_watch_create(journal->events, on_arrival, journal);
     journal->remote_arrivals = events_watch_create(journal->events, on_remote_arrival, journal);
@@ -292,12 +302,12 @@ static void serve(struct journal *journal, int signals)
     if (journal->remote)
         events_watch_set(journal->remote_arrivals, journal_remote_listener(journal->remote), false);
     events_watch_set(journal->signals, signals, false);
-    records_save_prepare(journal->records);
     log_info("ready");
     events_run(journal->events);
     bool is_stuck = journal_saver_is_busy(journal->saver);
     close_connections(journal);
     journal_saver_destroy(journal->saver);
+    journal_reader_destroy(journal->reader);
     journal_tasks_destroy(journal->tasks);
     events_timer_destroy(journal->tick);
     events_timer_destroy(journal->save);

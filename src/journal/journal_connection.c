@@ -8,6 +8,7 @@
 #include "base/hex.h"
 #include "base/log.h"
 #include "journal/journal_link.h"
+#include "journal/journal_reader.h"
 #include "journal/journal_tasks.h"
 
 enum { READ_BYTES = 65536, PENDING_MOST = 1 << 20, KEPT_BYTES = 65536, AGAIN_MS = 10, IDLE_STEP_MS = 500 };
@@ -28,6 +29,7 @@ struct journal_connection {
     struct journal_pending
         *passed; /* of its first message, which the server runs; little is read meanwhile */
     struct journal_request passed_request;
+    bool is_reading;    /* its first message waits for contents of the disk; little is read meanwhile */
     int64_t waiting_ms; /* since then its first message waits; 0: it does not.  Nothing is read meanwhile */
     struct journal_owner owner;
 };
@@ -67,14 +69,20 @@ static void pass_on(struct journal_connection *connection, const struct journal_
         .function = request->function, .identifier = request->identifier, .flags = request->flags};
 }
 
-/* Runs the messages that are whole, up to one that needs room which the disk has to make.  `has_more_r`:
- * there may be others. */
+/* Does its first message wait for others, while its end is to be noticed? */
+static bool is_held(const struct journal_connection *connection)
+{
+    return connection->passed || connection->is_reading;
+}
+
+/* Runs the messages that are whole, up to one that needs room which the disk has to make, or what is to be
+ * read from it.  `has_more_r`: there may be others. */
 static void run_messages(struct journal_connection *connection, bool *has_more_r)
 {
     size_t done = 0;
     enum journal_reading reading = JOURNAL_WHOLE;
     *has_more_r = false;
-    while (reading == JOURNAL_WHOLE && !connection->is_closing && !connection->passed && !*has_more_r &&
+    while (reading == JOURNAL_WHOLE && !connection->is_closing && !is_held(connection) && !*has_more_r &&
            done < connection->in.size) {
         struct journal_request request;
         size_t used, most = is_known(connection) ? (size_t)connection->session.settings->limit_content_bytes
@@ -89,8 +97,14 @@ static void run_messages(struct journal_connection *connection, bool *has_more_r
             break;
         enum journal_next next = journal_run(&connection->session, &request, &connection->out);
         note_wait(connection, next == JOURNAL_WAIT);
-        if (next == JOURNAL_SAVE)
+        if (next == JOURNAL_READ) {
+            connection->is_reading = true;
+            connection->owner.reads(connection->owner.context, &connection->session.reading);
+        }
+        if (next == JOURNAL_SAVE || next == JOURNAL_READ)
             break;
+        if (next != JOURNAL_WAIT && connection->session.reading.count)
+            journal_contents_forget(&connection->session.reading);
         connection->session.room_tries = 0;
         done += next == JOURNAL_WAIT ? 0 : used;
         if (next == JOURNAL_PASS)
@@ -148,7 +162,7 @@ static void note_progress(struct journal_connection *connection, bool has_moved)
 {
     if (!is_known(connection))
         return;
-    if (!connection->link.tls || connection->passed || journal_connection_saving(connection)) {
+    if (!connection->link.tls || is_held(connection) || journal_connection_saving(connection)) {
         events_timer_stop(connection->deadline);
         return;
     }
@@ -188,7 +202,7 @@ static void pump(struct journal_connection *connection, bool has_moved)
     note_progress(connection, has_moved);
     if (connection->session.listener.count)
         connection->owner.listens(connection->owner.context);
-    bool has_room = !connection->passed || connection->in.size < READ_BYTES; /* its end is to be noticed */
+    bool has_room = !is_held(connection) || connection->in.size < READ_BYTES; /* its end is to be noticed */
     bool is_watched = is_pending || (!has_more && !connection->waiting_ms && has_room);
     events_watch_set(connection->watch, is_watched ? connection->link.fd : -1, outcome == TLS_WRITES);
     if (has_more && !is_pending)
@@ -201,6 +215,15 @@ static void on_passed(void *context, const char *error, struct bytes text)
     connection->passed = NULL;
     connection->moved_ms = 0; /* its deadline begins again */
     journal_run_answer(&connection->out, &connection->passed_request, error, text);
+    pump(connection, true);
+}
+
+/* What its first message needs was read, or cannot be. */
+static void on_read(void *context)
+{
+    struct journal_connection *connection = context;
+    connection->is_reading = false;
+    connection->moved_ms = 0; /* its deadline begins again */
     pump(connection, true);
 }
 
@@ -228,6 +251,11 @@ static void on_ready(void *context)
     size_t size;
     enum tls_outcome outcome = journal_link_receive(
         &connection->link, builder_reserve(&connection->in, READ_BYTES), READ_BYTES, &size);
+    bool is_silent = outcome == TLS_ENDED && connection->is_reading;
+    if (is_silent && journal_link_takes_answers(&connection->link)) {
+        events_watch_set(connection->watch, -1, false); /* its end is met again behind the answer */
+        return;
+    }
     if (outcome != TLS_DONE) {
         wait_or_end(connection, outcome);
         return;
@@ -263,6 +291,8 @@ struct journal_connection *journal_connection_create(struct events *events,
     connection->watch = events_watch_create(events, on_ready, connection);
     connection->soon = events_timer_create(events, on_soon, connection);
     connection->deadline = events_timer_create(events, on_deadline, connection);
+    connection->session.reading.done = on_read;
+    connection->session.reading.context = connection;
     events_timer_start(connection->deadline, JOURNAL_AUTH_MS);
     events_watch_set(connection->watch, arrival->fd, false);
     return connection;
@@ -271,6 +301,8 @@ struct journal_connection *journal_connection_create(struct events *events,
 void journal_connection_destroy(struct journal_connection *connection)
 {
     journal_tasks_forget(connection->passed);
+    journal_reader_leave(&connection->session.reading);
+    journal_contents_forget(&connection->session.reading);
     journal_listener_free(&connection->session.listener);
     explicit_bzero(connection->session.key, sizeof connection->session.key);
     events_watch_destroy(connection->watch);
@@ -330,7 +362,8 @@ bool journal_connection_listens(const struct journal_connection *connection)
 
 size_t journal_connection_memory(const struct journal_connection *connection)
 {
-    return connection->in.capacity + connection->out.capacity;
+    return connection->in.capacity + connection->out.capacity +
+           journal_contents_memory(&connection->session.reading);
 }
 
 bool journal_connection_is_remote(const struct journal_connection *connection, uint64_t *client_r)

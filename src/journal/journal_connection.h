@@ -28,6 +28,9 @@ struct journal_owner {
     /* Its answers, or a message, wait for the disk: journal_connection_saved is to be called.  Until then it
      * does nothing. */
     void (*saves)(void *context);
+    /* A message waits for what is to be read: `done` of the reading is to be called.  Until then it runs no
+     * others. */
+    void (*reads)(void *context, struct journal_contents *reading);
     void (*listens)(void *context); /* journal_connection_report is to be called now and then */
     void *context;
 };

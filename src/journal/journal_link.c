@@ -2,6 +2,7 @@
 #include "journal/journal_link.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -44,4 +45,10 @@ enum tls_outcome journal_link_send(struct journal_link *link, const char *data, 
     if (link->tls)
         return tls_send(link->tls, data, size, size_r);
     return outcome_of(send(link->fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT), TLS_WRITES, size_r);
+}
+
+bool journal_link_takes_answers(const struct journal_link *link)
+{
+    struct pollfd state = {.fd = link->fd};
+    return !link->tls && poll(&state, 1, 0) == 0;
 }

@@ -22,4 +22,8 @@ MUST_USE enum tls_outcome journal_link_receive(struct journal_link *link, char *
 MUST_USE enum tls_outcome journal_link_send(struct journal_link *link, const char *data, size_t size,
                                             size_t *size_r);
 
+/* Of a link that has ended: may answers still arrive, since the client has only said that it sends no more?
+ * TLS has no such thing. */
+bool journal_link_takes_answers(const struct journal_link *link);
+
 #endif

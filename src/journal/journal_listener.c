@@ -25,9 +25,17 @@ bool journal_listener_has_room(const struct journal_listener *listener, struct b
     return listener->count < JOURNAL_LISTENER_MOST || find(listener, key);
 }
 
-void journal_listener_add(struct journal_listener *listener, struct bytes key, uint16_t identifier,
-                          const struct records_found *found)
+static void set_kind(struct journal_listener *listener, bool is_encrypted)
 {
+    for (size_t i = 0; i < listener->count; i++)
+        listener->list[i].is_due |= listener->is_encrypted != is_encrypted;
+    listener->is_encrypted = is_encrypted;
+}
+
+void journal_listener_add(struct journal_listener *listener, struct bytes key, uint16_t identifier,
+                          bool is_encrypted, const struct records_found *found)
+{
+    set_kind(listener, is_encrypted);
     struct journal_listened *one = find(listener, key);
     if (!listener->list)
         listener->list = calloc(JOURNAL_LISTENER_MOST, sizeof *listener->list);
@@ -75,13 +83,15 @@ static void note_read(struct journal_listener *listener, struct bytes read)
 }
 
 /* Afterwards no key is suspect, unless the records were busy. */
-static void read_changes(struct journal_listener *listener, struct records *records, struct bytes ns)
+void journal_listener_read(struct journal_listener *listener, struct records *records, struct bytes ns,
+                           bool is_encrypted)
 {
     enum records_changes_end end;
+    set_kind(listener, is_encrypted);
     struct builder read = {0};
     do {
         read.size = 0;
-        end = records_changes_read(records, ns, &listener->position, &read);
+        end = records_changes_read(records, ns, is_encrypted, &listener->position, &read);
         note_read(listener, (struct bytes){read.data, read.size});
     } while (end == RECORDS_CHANGES_MORE);
     builder_free(&read);
@@ -95,14 +105,19 @@ static void read_changes(struct journal_listener *listener, struct records *reco
 }
 
 /* A position of before the marks were looked at: what stands before it has moved them. */
-bool journal_listener_has_news(struct journal_listener *listener, struct records *records, struct bytes ns)
+bool journal_listener_look(struct journal_listener *listener, struct records *records)
 {
     uint64_t position;
     bool is_known = listener->count && records_changes_position(records, &position);
     if (suspect(listener, records))
-        read_changes(listener, records, ns);
-    else if (is_known)
+        return true;
+    if (is_known)
         listener->position = position;
+    return false;
+}
+
+bool journal_listener_has_news(const struct journal_listener *listener)
+{
     for (size_t i = 0; i < listener->count; i++)
         if (listener->list[i].is_due)
             return true;

@@ -24,15 +24,22 @@ struct journal_listener {
     struct journal_listened *list;
     size_t count;
     uint64_t position; /* all changes before it are known; those of a key count behind its own position */
+    bool is_encrypted; /* the namespace that they are of */
 };
 
 /* Is there room for this key? */
 bool journal_listener_has_room(const struct journal_listener *listener, struct bytes key);
 /* `found`: as records_run has returned it; `identifier`: of the messages.  In place of an earlier one. */
 void journal_listener_add(struct journal_listener *listener, struct bytes key, uint16_t identifier,
-                          const struct records_found *found);
-/* Looks which keys of the namespace have changed.  True: some have, and are to be reported. */
-bool journal_listener_has_news(struct journal_listener *listener, struct records *records, struct bytes ns);
+                          bool is_encrypted, const struct records_found *found);
+/* May one of the keys have changed, so that journal_listener_read is to be called?  Costs little. */
+bool journal_listener_look(struct journal_listener *listener, struct records *records);
+/* Notes which keys have changed.  Of a namespace that was replaced by one that is encrypted where it was not,
+ * or the reverse, all have. */
+void journal_listener_read(struct journal_listener *listener, struct records *records, struct bytes ns,
+                           bool is_encrypted);
+/* Are some to be reported? */
+bool journal_listener_has_news(const struct journal_listener *listener);
 /* Has a mark moved whose change was not read, as the records were busy? */
 bool journal_listener_is_behind(const struct journal_listener *listener);
 /* Reports them, as long as `out` has less than `most` bytes.  True: all of them. */

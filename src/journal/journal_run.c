@@ -181,13 +181,14 @@ static enum journal_next refuse_state(const struct journal_session *session,
     return refuse(out, request, text);
 }
 
-/* Counts the request, and notes whether the namespace is encrypted.  False: `next_r`. */
+/* Counts the request, unless it was counted before it waited for contents.  Notes whether the namespace is
+ * encrypted.  False: `next_r`. */
 static bool is_admitted(const struct journal_session *session, const struct journal_request *request,
                         struct records_command *command, struct builder *out, enum journal_next *next_r)
 {
     struct records_answer answer;
     enum records_verdict verdict =
-        records_state_admit(session->records, session->caller.ns, is_write(command),
+        records_state_admit(session->records, session->caller.ns, is_write(command), !session->reading.count,
                             session->settings->record_state_s * 1000, &answer);
     *next_r = verdict ? refuse_state(session, request, verdict, &answer, out) : JOURNAL_GO_ON;
     command->is_encrypted = answer.is_encrypted;
@@ -217,16 +218,33 @@ static void answer(struct builder *out, const struct journal_request *request,
 }
 
 /* Runs it without waiting for the disk.  Answers are held until the disk has the changes that they report.
- * False: nothing was done, JOURNAL_SAVE. */
-static bool run_command(struct journal_session *session, struct records_command *command,
-                        enum records_outcome *outcome_r, struct records_found *found_r)
+ * JOURNAL_SAVE, JOURNAL_READ: nothing was done; what is to be read is not noted yet. */
+static enum journal_next run_command(struct journal_session *session, struct records_command *command,
+                                     enum records_outcome *outcome_r, struct records_found *found_r)
 {
+    const struct journal_contents *reading = &session->reading;
     command->patience = session->room_tries < JOURNAL_ROOM_TRIES ? RECORDS_REPORTS : RECORDS_REFUSES;
+    if (reading->count)
+        records_fetch_offer(session->records, reading->list, reading->count);
     *outcome_r = records_run(session->records, session->caller.ns, quota(session), command, found_r);
+    if (reading->count)
+        records_fetch_offer(session->records, NULL, 0);
+    if (*outcome_r == RECORDS_BUSY && found_r->is_away)
+        return reading->tries < JOURNAL_READ_TRIES ? JOURNAL_READ : JOURNAL_GO_ON;
     bool is_done = *outcome_r != RECORDS_OUT_OF_MEMORY || !found_r->saving;
     if (found_r->saving)
         *(is_done ? &session->saving : &session->room) = found_r->saving;
-    return is_done;
+    return is_done ? JOURNAL_GO_ON : JOURNAL_SAVE;
+}
+
+/* What the last command needs, in place of what was read for the message before. */
+static enum journal_next read_anew(struct journal_session *session)
+{
+    int tries = session->reading.tries;
+    journal_contents_forget(&session->reading);
+    session->reading.tries = tries;
+    journal_contents_want(&session->reading, session->records);
+    return JOURNAL_READ;
 }
 
 static enum journal_next run_one(struct journal_session *session, const struct journal_request *request,
@@ -243,11 +261,13 @@ static enum journal_next run_one(struct journal_session *session, const struct j
     if (command->is_listened && !journal_listener_has_room(&session->listener, command->key))
         return refuse(out, request, "LISTENS");
     enum records_outcome outcome;
-    if (!run_command(session, command, &outcome, &found))
-        return JOURNAL_SAVE;
+    enum journal_next next = run_command(session, command, &outcome, &found);
+    if (next != JOURNAL_GO_ON)
+        return next == JOURNAL_READ ? read_anew(session) : next;
     bool is_absent = outcome == RECORDS_NOT_FOUND && command->deed == RECORDS_GET;
     if (command->is_listened && (outcome == RECORDS_OK || is_absent))
-        journal_listener_add(&session->listener, command->key, request->identifier, &found);
+        journal_listener_add(&session->listener, command->key, request->identifier, command->is_encrypted,
+                             &found);
     if (outcome != RECORDS_OK)
         return refuse(out, request, records_outcome_word(outcome));
     bool returns =
@@ -256,18 +276,29 @@ static enum journal_next run_one(struct journal_session *session, const struct j
     return JOURNAL_GO_ON;
 }
 
+/* May the namespace be read now? */
+static bool is_served(const struct journal_session *session, bool is_counted, struct records_answer *answer_r)
+{
+    return records_state_admit(session->records, session->caller.ns, false, is_counted,
+                               session->settings->record_state_s * 1000, answer_r) == RECORDS_ADMITTED;
+}
+
 bool journal_run_report(struct journal_session *session, size_t most, struct builder *out)
 {
     struct records_answer answer;
-    if (!journal_listener_has_news(&session->listener, session->records, session->caller.ns))
-        return !journal_listener_is_behind(&session->listener);
+    struct journal_listener *listener = &session->listener;
+    if (journal_listener_look(listener, session->records)) {
+        if (!is_served(session, false, &answer))
+            return false;
+        journal_listener_read(listener, session->records, session->caller.ns, answer.is_encrypted);
+    }
+    if (!journal_listener_has_news(listener))
+        return !journal_listener_is_behind(listener);
     if (out->size >= most) /* admission counts a request: not for a listener that cannot be sent anything */
         return false;
-    if (records_state_admit(session->records, session->caller.ns, false,
-                            session->settings->record_state_s * 1000, &answer) != RECORDS_ADMITTED)
+    if (!is_served(session, true, &answer))
         return false;
-    return journal_listener_report(&session->listener, now_us(), most, out) &&
-           !journal_listener_is_behind(&session->listener);
+    return journal_listener_report(listener, now_us(), most, out) && !journal_listener_is_behind(listener);
 }
 
 /* --- many --- */
@@ -336,24 +367,71 @@ static void add_cursor(struct journal_answer *answer, const struct journal_scan 
     builder_free(&cursor);
 }
 
-/* Ends before a record for which there is no room yet; JOURNAL_SAVE: it is the first one. */
+/* A page, while its records are passed. */
+struct journal_page {
+    struct journal_answer answer;
+    struct builder *out;
+    int64_t most;  /* records */
+    bool notes;    /* what is to be read for it, instead of ending there */
+    size_t noted;  /* bytes of that */
+    bool is_early; /* it ends before this record */
+};
+
+static int64_t count_most(const struct journal_request *request)
+{
+    return request->count && request->count < PAGE_MOST ? request->count
+           : request->count                             ? PAGE_MOST
+                                                        : PAGE_STANDARD;
+}
+
+static bool has_room(const struct journal_session *session, const struct journal_page *page)
+{
+    int64_t noted = page->notes ? (int64_t)session->reading.count : 0;
+    return page->answer.count + noted < page->most &&
+           page->out->size - page->answer.start + page->noted < OUT_MOST;
+}
+
+/* A record for which nothing was done.  True: so the page waits for it.  When the page is nothing but
+ * reading, it goes on: all that it needs is read at once. */
+static bool pass_by(struct journal_session *session, struct journal_page *page, enum journal_next next)
+{
+    struct journal_contents *reading = &session->reading;
+    if (page->notes && next == JOURNAL_READ && reading->count < JOURNAL_CONTENTS_MOST) {
+        journal_contents_want(reading, session->records);
+        page->noted += reading->list[reading->count - 1].wanted.size;
+        return false;
+    }
+    page->is_early = true;
+    if (page->answer.count || (page->notes && reading->count))
+        return false;
+    if (next == JOURNAL_READ)
+        read_anew(session);
+    page->out->size = page->answer.start;
+    return true;
+}
+
+/* Without its value a record would look like an empty one, or like none. */
+static bool is_error(enum records_outcome outcome)
+{
+    return outcome == RECORDS_NOT_READ || outcome == RECORDS_BUSY;
+}
+
+/* Ends before a record for which there is no room yet, or whose content is to be read: JOURNAL_SAVE,
+ * JOURNAL_READ: it is the first one, or many are to be read for this page. */
 static enum journal_next run_scan(struct journal_session *session, const struct journal_request *request,
                                   struct records_command *command, const struct journal_scan *scan,
                                   const struct pattern *pattern, struct builder *out)
 {
-    int64_t most = request->count && request->count < PAGE_MOST ? request->count
-                   : request->count                             ? PAGE_MOST
-                                                                : PAGE_STANDARD;
     int64_t steps = MATCH_STEPS;
-    struct journal_answer answer;
+    struct journal_page page = {
+        .out = out, .most = count_most(request), .notes = !is_write(command) && !session->reading.count};
     char last[2][RECORDS_KEY_MOST]; /* in turn: the one before is the last one of a page that ends early */
     struct bytes after = scan->after, before;
     enum records_outcome outcome = RECORDS_OK, result;
     struct records_found found;
-    bool is_early = false;
-    journal_message_begin(&answer, out, request, now_us(), 0);
-    for (int64_t i = 0, passed = 0; passed < PASSED_MOST && answer.count < most && steps > 0 &&
-                                    out->size - answer.start < OUT_MOST && !is_early;
+    journal_message_begin(&page.answer, out, request, now_us(), 0);
+    for (int64_t i = 0, passed = 0;
+         passed < PASSED_MOST && steps > 0 && !page.is_early && has_room(session, &page);
          i++, passed += outcome == RECORDS_BUSY ? RECORDS_STEPS : 1) {
         outcome = records_next(session->records, session->caller.ns, command->is_encrypted, scan->from, after,
                                scan->to, &found);
@@ -365,25 +443,27 @@ static enum journal_next run_scan(struct journal_session *session, const struct 
         if (outcome != RECORDS_OK || !journal_keys_allow(&session->caller, after, is_write(command)) ||
             (pattern && pattern_match(pattern, after, &steps) != PATTERN_MATCHES))
             continue;
-        is_early = !run_command(session, command, &result, &found);
-        if (is_early && !answer.count) {
-            out->size = answer.start;
-            return JOURNAL_SAVE;
-        }
-        if (result == RECORDS_NOT_READ) { /* without its value it would look like an empty one */
-            out->size = answer.start;
+        enum journal_next next = run_command(session, command, &result, &found);
+        if (next != JOURNAL_GO_ON && pass_by(session, &page, next))
+            return next;
+        if (next == JOURNAL_GO_ON && is_error(result)) {
+            out->size = page.answer.start;
             refuse(out, request, records_outcome_word(result));
             return JOURNAL_YIELD;
         }
-        if (is_early)
+        if (page.is_early)
             after = before;
         if (result == RECORDS_OK)
-            journal_message_add(&answer, found.key, (uint8_t)found.type, found.content,
+            journal_message_add(&page.answer, found.key, (uint8_t)found.type, found.content,
                                 found.content.data != NULL);
     }
+    if (page.notes && session->reading.count) {
+        out->size = page.answer.start;
+        return JOURNAL_READ;
+    }
     if (outcome != RECORDS_NOT_FOUND && after.data)
-        add_cursor(&answer, scan, after);
-    journal_message_end(&answer);
+        add_cursor(&page.answer, scan, after);
+    journal_message_end(&page.answer);
     return JOURNAL_YIELD;
 }
 

@@ -1,8 +1,4 @@
-/* journal_saver: a child process that waits for the disk in place of the loop.
- *
- * It shares the memory of the records, and writes to the disk as any process of the host does
- * (records/records_save.h): the locks are those of all, and its death is that of any writer.  It has no
- * descriptor of the parent's but its end of a pair of sockets, standard error and the memory's. */
+/* journal_saver: a child process (journal_child.h) that saves records in place of the loop. */
 #ifndef STAMPD_JOURNAL_JOURNAL_SAVER_H
 #define STAMPD_JOURNAL_JOURNAL_SAVER_H
 

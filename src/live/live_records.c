@@ -275,7 +275,8 @@ static bool read_changes(struct live_records *all, struct live_audience *audienc
         return false;
     for (int i = 0; i < READINGS_MOST && steps < STEPS_MOST && end == RECORDS_CHANGES_MORE; i++) {
         builder_clear(&all->read, KEPT_BYTES);
-        end = records_changes_read(all->records, bytes_of(audience->code), &place->position, &all->read);
+        end = records_changes_read(all->records, bytes_of(audience->code),
+                                   live_access_is_encrypted(audience->access), &place->position, &all->read);
         if (!match_read(all, audience, &steps))
             end = RECORDS_CHANGES_MORE;
     }

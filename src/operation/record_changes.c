@@ -35,13 +35,14 @@ static bool read_position(struct record_changes *changes, const struct schema *s
     return payload.identity == records_changes_identity(changes->records);
 }
 
-enum fault record_changes_begin(struct attempt *attempt, struct bytes since, struct record_changes *changes_r,
-                                bool *is_busy_r)
+enum fault record_changes_begin(struct attempt *attempt, bool is_encrypted, struct bytes since,
+                                struct record_changes *changes_r, bool *is_busy_r)
 {
     const struct schema *schema;
     *changes_r = (struct record_changes){
         .attempt = attempt,
         .records = attempt->worker_context->segment->records,
+        .is_encrypted = is_encrypted,
         .read_ms = clock_monotonic_ms(),
     };
     changes_r->seen = records_changes(changes_r->records);
@@ -80,7 +81,8 @@ bool record_changes_read(struct record_changes *changes, bool (*take)(void *cont
     do {
         uint64_t first = changes->position;
         read.size = 0;
-        end = records_changes_read(changes->records, changes->attempt->call->ns, &changes->position, &read);
+        end = records_changes_read(changes->records, changes->attempt->call->ns, changes->is_encrypted,
+                                   &changes->position, &read);
         changes->is_lost |= end == RECORDS_CHANGES_LOST;
         takes_more = give(changes, first, builder_bytes(&read), take, context);
     } while (end == RECORDS_CHANGES_MORE && takes_more);

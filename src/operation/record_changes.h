@@ -12,6 +12,7 @@
 struct record_changes {
     struct attempt *attempt;
     struct records *records;
+    bool is_encrypted; /* the namespace, by its configuration */
     uint64_t position;
     uint64_t seen;   /* records_changes, before the last reading */
     int64_t read_ms; /* when that was */
@@ -19,7 +20,7 @@ struct record_changes {
 };
 
 /* `since`: a text of record_changes_position; NO_BYTES: now.  busy_r: the records were busy. */
-MUST_USE enum fault record_changes_begin(struct attempt *attempt, struct bytes since,
+MUST_USE enum fault record_changes_begin(struct attempt *attempt, bool is_encrypted, struct bytes since,
                                          struct record_changes *changes_r, bool *is_busy_r);
 /* Gives each key that has changed to `take`, in order, and moves the position behind it; until it returns
  * false, which leaves the position before that key.  False: the records were busy, and

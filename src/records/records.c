@@ -48,7 +48,7 @@ static void read_clock(struct records *records, uint32_t value)
 static enum records_outcome bring(struct records *records, uint32_t value,
                                   const struct records_command *command, struct records_found *found_r)
 {
-    if (!records_is_read(records, value)) {
+    if (!records_find_read(records, value)) {
         records_note_away(records, value);
         return AWAY;
     }
@@ -110,14 +110,6 @@ static bool change(struct records *records, int space, uint32_t key, uint32_t va
     return true;
 }
 
-/* Never that of a former namespace of the code which was encrypted where this one is not, or the reverse. */
-static int find_space(struct records *records, struct bytes ns, bool is_encrypted, bool is_persisted,
-                      bool is_made)
-{
-    int space = records_find_space(records, ns, is_made);
-    return space < 0 ? space : records_take_kind(records, space, is_encrypted, is_persisted);
-}
-
 /* One try at a command; abandoned unless it succeeds. */
 static enum records_outcome try_command(struct records *records, struct bytes ns, size_t quota,
                                         const struct records_command *command, struct records_found *found_r)
@@ -128,7 +120,7 @@ static enum records_outcome try_command(struct records *records, struct bytes ns
     records->lack.bytes = 0;
     if (command->is_persisted && (!records->folder || (command->is_encrypted && !records->seal)))
         return RECORDS_NO_DISK;
-    int space = find_space(records, ns, command->is_encrypted, command->is_persisted, may_make);
+    int space = records_space_for(records, ns, command->is_encrypted, command->is_persisted, may_make);
     if (space < 0)
         return may_make ? RECORDS_OUT_OF_MEMORY : RECORDS_NOT_FOUND;
     uint32_t key = records_find(records, space, command->key);
@@ -198,6 +190,11 @@ static enum again read_content(struct records *records)
     return records_enter(records) ? TRY_AGAIN : LEFT;
 }
 
+static bool is_to_read(const struct records *records, enum records_outcome outcome)
+{
+    return outcome == AWAY && !records->read.is_elsewhere;
+}
+
 enum records_outcome records_run(struct records *records, struct bytes ns, size_t quota,
                                  const struct records_command *command, struct records_found *found_r)
 {
@@ -210,8 +207,8 @@ enum records_outcome records_run(struct records *records, struct bytes ns, size_
     records->read.has_ended = false;
     enum records_outcome outcome = try_command(records, ns, quota, command, found_r);
     enum again again = TRY_AGAIN;
-    for (int tries = 0; (outcome == RECORDS_OUT_OF_MEMORY || outcome == AWAY) && tries < TRIES_MOST;
-         tries++) {
+    for (int tries = 0;
+         (outcome == RECORDS_OUT_OF_MEMORY || is_to_read(records, outcome)) && tries < TRIES_MOST; tries++) {
         again = outcome == AWAY ? read_content(records) : make_room(records, &has_saved);
         if (again != TRY_AGAIN)
             break;
@@ -224,7 +221,10 @@ enum records_outcome records_run(struct records *records, struct bytes ns, size_
     else if (outcome == RECORDS_OUT_OF_MEMORY)
         atomic_fetch_add_explicit(&records->head->refused, 1, memory_order_relaxed);
     records_leave(records);
-    return outcome == AWAY ? RECORDS_BUSY : outcome;
+    if (outcome != AWAY)
+        return outcome;
+    found_r->is_away = records->read.is_elsewhere;
+    return RECORDS_BUSY;
 }
 
 enum records_outcome records_next(struct records *records, struct bytes ns, bool is_encrypted,
@@ -235,7 +235,7 @@ enum records_outcome records_next(struct records *records, struct bytes ns, bool
     if (!records_enter(records))
         return RECORDS_BUSY;
     enum records_outcome outcome = RECORDS_NOT_FOUND;
-    struct records_sought sought = {find_space(records, ns, is_encrypted, false, false), from, false};
+    struct records_sought sought = {records_space_for(records, ns, is_encrypted, false, false), from, false};
     if (after.data)
         sought = (struct records_sought){sought.space, after, true};
     for (int i = 0; sought.space >= 0; i++) {

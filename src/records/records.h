@@ -122,6 +122,7 @@ struct records_found {
     uint64_t mark, position;                   /* for records_changes.h */
     uint64_t saving;                           /* for records_save; 0: the disk has nothing of it */
     bool is_persisted;
+    bool is_away; /* with BUSY: another process is to read its content first, see records_fetch.h */
 };
 
 struct records;

@@ -30,14 +30,14 @@ bool records_changes_expire(struct records *records)
     return true;
 }
 
-enum records_changes_end records_changes_read(struct records *records, struct bytes ns, uint64_t *position,
-                                              struct builder *out)
+enum records_changes_end records_changes_read(struct records *records, struct bytes ns, bool is_encrypted,
+                                              uint64_t *position, struct builder *out)
 {
     if (!records_enter(records))
         return RECORDS_CHANGES_BUSY;
     records_sweep(records, SWEPT_EACH);
-    enum records_changes_end end =
-        records_ring_read(records, records_find_space(records, ns, false), position, out);
+    int space = records_space_for(records, ns, is_encrypted, false, false);
+    enum records_changes_end end = records_ring_read(records, space, position, out);
     records_leave(records);
     return end;
 }

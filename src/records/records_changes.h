@@ -34,9 +34,11 @@ MUST_USE bool records_changes_position(struct records *records, uint64_t *positi
  * a long time.  False: as RECORDS_BUSY. */
 bool records_changes_expire(struct records *records);
 /* After records_changes_expire, appends the keys of the namespace that have changed since to `out`, for
- * records_changes_take, and moves the position.  A key may be there several times. */
+ * records_changes_take, and moves the position.  A key may be there several times.  `is_encrypted`: as of a
+ * command; nothing is returned of a former namespace. */
 MUST_USE enum records_changes_end records_changes_read(struct records *records, struct bytes ns,
-                                                       uint64_t *position, struct builder *out);
+                                                       bool is_encrypted, uint64_t *position,
+                                                       struct builder *out);
 /* Takes the next key from what was read; `position_r`: behind its change.  False: there is none. */
 bool records_changes_take(struct bytes *rest, struct bytes *key_r, uint64_t *position_r);
 /* Of this memory: positions of another one, of another host or before a stop of all processes, mean nothing

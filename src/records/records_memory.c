@@ -56,7 +56,6 @@ void records_close(struct records *records)
     builder_free(&records->texts);
     builder_free(&records->sealed);
     records_seal_free(records->seal);
-    builder_free(&records->read.key);
     builder_free(&records->read.text);
     free(records->folder);
     free(records->hashed);

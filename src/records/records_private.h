@@ -19,6 +19,7 @@
 #include "records/order.h"
 #include "records/pieces.h"
 #include "records/records_changes.h"
+#include "records/records_fetch.h"
 #include "records/records_state.h"
 
 struct key_piece {
@@ -170,14 +171,14 @@ struct room_lack {
 
 /* A content that is away, as it was seen, and what was read of it, outside the lock. */
 struct room_read {
-    struct builder key; /* the record's first one */
-    int space;
-    uint32_t size, digest;
-    uint64_t mark, changes; /* of the key, and of all, when it was seen */
-    bool has_ended;         /* with a content that fits, or without */
-    struct builder text;    /* of the disk */
-    struct bytes content;   /* part of it; without data: there is none that fits */
-    const char *problem;    /* then: why, if nothing was logged yet */
+    struct records_wanted wanted;
+    bool has_ended;       /* with a content that fits, or without */
+    bool is_elsewhere;    /* only other processes read */
+    struct builder text;  /* of the disk */
+    struct bytes content; /* part of it, or of what is offered; without data: there is none that fits */
+    const char *problem;  /* then: why, if nothing was logged yet */
+    const struct records_fetched *offered;
+    size_t offered_count;
 };
 
 /* The key whose hash was needed last. */
@@ -232,6 +233,15 @@ enum space_kind records_kind_of(bool is_encrypted);
  * its place, if the records here are those of a former namespace.  -1: the table is full.  A change of its
  * own. */
 int records_take_kind(struct records *records, int space, bool is_encrypted, bool is_persisted);
+/* The one of the namespace, for whatever reads or changes its records: never that of a former namespace of
+ * the code which was encrypted where this one is not, or the reverse. */
+static inline int records_space_for(struct records *records, struct bytes code, bool is_encrypted,
+                                    bool is_persisted, bool is_made)
+{
+    int space = records_find_space(records, code, is_made);
+    return space < 0 ? space : records_take_kind(records, space, is_encrypted, is_persisted);
+}
+
 /* The one for what the disk has of the kind; hidden, if it has the other kind too.  -1: the table is full. */
 int records_load_space(struct records *records, struct bytes code, enum space_kind kind);
 /* Leaves no record of the namespace and former ones.  Changes of their own. */
@@ -380,11 +390,6 @@ int records_sweep(struct records *records, int most);
 enum room records_make_room(struct records *records);
 /* The same without giving up anything, for a content apart. */
 MUST_USE bool records_widen(struct records *records);
-/* Notes the content of the value, which is away, as what is to be read. */
-void records_note_away(struct records *records, uint32_t value);
-/* Was the content of this value, which is away, read as it is now? */
-bool records_is_read(const struct records *records, uint32_t value);
-
 /* --- records_table.c: keys and values.  Changes belong to the change under way. --- */
 
 /* A piece below the fence, counted for the namespace; 0: no memory. */
@@ -447,6 +452,13 @@ static inline uint32_t *records_number_of(struct key_piece *key)
 /* Reads what records->read asks for from the disk, outside the lock; what is not there, or damaged, is
  * reported. */
 void records_fetch_content(struct records *records);
+
+/* --- records_fetch.c --- */
+
+/* Notes the content of the value, which is away, as what is to be read. */
+void records_note_away(struct records *records, uint32_t value);
+/* Was the content of this value, which is away, read as it is now?  Then it is that of records->read. */
+bool records_find_read(struct records *records, uint32_t value);
 
 /* --- records_ring.c --- */
 

@@ -236,12 +236,6 @@ static struct disk_table *disk_to_read(struct records *records)
     return disk;
 }
 
-void records_save_prepare(struct records *records)
-{
-    if (records->folder && !disk_to_read(records))
-        log_debug("the records on disk are opened when they are needed");
-}
-
 /* What stands under the place, decrypted. */
 static const char *fetch(struct records *records, struct disk_table *disk, struct bytes place,
                          struct builder *text, struct bytes *text_r)
@@ -266,17 +260,18 @@ void records_fetch_content(struct records *records)
     read->content = NO_BYTES;
     read->problem = NULL;
     read->has_ended = true;
-    if (is_sealed(records, read->space) && !records->seal) {
+    const struct records_wanted *wanted = &read->wanted;
+    if (is_sealed(records, (int)wanted->space) && !records->seal) {
         read->problem = without_key;
         return;
     }
     struct disk_table *disk = disk_to_read(records);
     if (!disk)
         return;
-    place_of(records, read->space, builder_bytes(&read->key), place);
+    place_of(records, (int)wanted->space, (struct bytes){wanted->key, wanted->key_size}, place);
     const char *error = fetch(records, disk, (struct bytes){(char *)place, sizeof place}, &read->text, &text);
-    if (!error && (!records_saved_content(text, &content) || content.size != read->size ||
-                   records_digest(records, content) != read->digest))
+    if (!error && (!records_saved_content(text, &content) || content.size != wanted->size ||
+                   records_digest(records, content) != wanted->digest))
         error = "it is damaged";
     read->problem = error;
     if (!error)

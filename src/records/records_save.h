@@ -22,10 +22,6 @@
 MUST_USE bool records_save_into(struct records *records, const char *folder, size_t bytes, char *problem,
                                 size_t problem_size);
 
-/* Opens the folder now, if there is one, as this process: otherwise the first reading does, and waits for
- * whoever writes. */
-void records_save_prepare(struct records *records);
-
 /* Waits until all changes up to the number are on disk: found_r->saving of a command, 0 is none.  False: they
  * are not, the log says why; it will be tried again with the next call of anybody. */
 MUST_USE bool records_save(struct records *records, uint64_t number);

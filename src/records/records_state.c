@@ -224,7 +224,7 @@ static enum records_verdict count_request(struct records *records, struct state_
 }
 
 static enum records_verdict judge(struct records *records, struct bytes ns, bool is_write, int64_t oldest_ms,
-                                  struct records_answer *answer)
+                                  bool is_counted, struct records_answer *answer)
 {
     struct records_head *head = records->head;
     int64_t confirmed_ms = (int64_t)undo_long(head->confirmed);
@@ -245,18 +245,19 @@ static enum records_verdict judge(struct records *records, struct bytes ns, bool
         return entry->state == NS_OFF ? RECORDS_IS_OFF : RECORDS_IS_GONE;
     if (entry->state == NS_READONLY && is_write)
         return RECORDS_IS_READONLY;
-    return count_request(records, entry, is_write, (uint64_t)now_ms * US, answer);
+    return is_counted ? count_request(records, entry, is_write, (uint64_t)now_ms * US, answer)
+                      : RECORDS_ADMITTED;
 }
 
 enum records_verdict records_state_admit(struct records *records, struct bytes ns, bool is_write,
-                                         int64_t oldest_ms, struct records_answer *answer_r)
+                                         bool is_counted, int64_t oldest_ms, struct records_answer *answer_r)
 {
     answer_r->wait_ms = 0;
     *answer_r->message = 0;
     answer_r->is_encrypted = false;
     if (!records_enter_untimed(records))
         return RECORDS_UNCONFIRMED;
-    enum records_verdict verdict = judge(records, ns, is_write, oldest_ms, answer_r);
+    enum records_verdict verdict = judge(records, ns, is_write, oldest_ms, is_counted, answer_r);
     records_leave(records);
     return verdict;
 }

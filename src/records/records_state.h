@@ -63,9 +63,10 @@ struct records_answer {
     bool is_encrypted;                            /* ADMITTED: for records_command */
 };
 
-/* May this namespace be served now?  Counts the request, if it may.  `oldest_ms`: age of what was confirmed
- * that is still obeyed. */
+/* May this namespace be served now?  If it may, counts the request, unless it is part of one that was
+ * counted. `oldest_ms`: age of what was confirmed that is still obeyed. */
 MUST_USE enum records_verdict records_state_admit(struct records *records, struct bytes ns, bool is_write,
-                                                  int64_t oldest_ms, struct records_answer *answer_r);
+                                                  bool is_counted, int64_t oldest_ms,
+                                                  struct records_answer *answer_r);
 
 #endif

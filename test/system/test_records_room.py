@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from journal_world import DATA, GET, LISTEN, OVERWRITE, PERSIST, SET, Client, Journal, text
+from journal_world import CURSOR, DATA, DELETE, GET, LISTEN, OVERWRITE, PERSIST, RANGE, SET, Client, Journal, text
 from kit import Kit
 from stack import wait_until
 from test_records import one, run, state
@@ -126,6 +126,24 @@ def test_every_command_reaches_what_is_on_disk_alone(stack, journal):
     assert found['records'][0][2] == content(key, 1).encode()
     assert state(stack, 'set', key, value=content(key), overwrite=True, persist=True) == 'OK'
     assert link.answer()['notice']
+
+
+def test_large_values_over_the_journal(stack, journal):
+    """Each takes more than an eighth of the memory, so it is read each time; two and a half fill a page."""
+    link = Client(journal.socket)
+    values = {f'large{number}': content(f'large{number}', size=400_000).encode() for number in range(5)}
+    for key, value in values.items():
+        assert link.error(SET, key, text(value.decode()), PERSIST) == ''
+    for _ in range(2):
+        assert {key: link.value(key) for key in values} == {key: [value] for key, value in values.items()}
+        found, pages, answer = {}, 1, link.ask(GET, 'large0', other='large9', flags=RANGE | DATA)
+        while answer['cursor']:
+            found.update((key, value) for key, _, value in answer['records'])
+            pages, answer = pages + 1, link.ask(GET, answer['cursor'], flags=CURSOR | DATA)
+        found.update((key, value) for key, _, value in answer['records'])
+        assert found == values and pages <= 3
+    for key in values:
+        assert link.error(DELETE, key, flags=OVERWRITE) == ''
 
 
 def test_a_restart_with_more_on_disk_than_memory(stack, journal):

@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "child.h"
@@ -53,6 +55,14 @@ static enum records_outcome run(struct records_command *command)
 {
     command->is_encrypted = is_encrypted;
     return records_run(records, NS, 0, command, &found);
+}
+
+/* The clock of expiry is a file, once clock_follow has its name: folder_path("clock"). */
+static UNUSED void move_clock(int64_t minutes)
+{
+    int fd = open(folder_path("clock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(pwrite(fd, &minutes, sizeof minutes, 0), sizeof minutes);
+    close(fd);
 }
 
 #define RUN(...) run(&(struct records_command){__VA_ARGS__})

@@ -128,7 +128,8 @@ static int open_world(void **state)
                                             .tasks = world.tasks,
                                             .caller = world.caller,
                                             .key = "key"};
-    const struct journal_owner owner = {on_end, on_saves, on_listens, &world};
+    const struct journal_owner owner = {
+        .ended = on_end, .saves = on_saves, .listens = on_listens, .context = &world};
     world.connection = journal_connection_create(world.events, &arrival, &session, &owner);
     *state = &world;
     return 0;
@@ -234,7 +235,7 @@ static void notices_that_are_not_sent_use_up_no_quota(void **state)
     enum { MOST = 100 };
     serve_lab(2);
     assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("k"), .is_listened = true), RECORDS_NOT_FOUND);
-    journal_listener_add(&session.listener, BYTES("k"), 1, &found);
+    journal_listener_add(&session.listener, BYTES("k"), 1, false, &found);
     assert_true(journal_run_report(&session, MOST, &out));
     assert_int_equal(set("k", "new"), RECORDS_OK);
     memset(builder_reserve(&out, MOST), 'x', MOST);
@@ -265,7 +266,7 @@ static void a_change_that_could_not_be_read_is_not_forgotten(void **state)
     int status;
     serve_lab(1000);
     assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("k"), .is_listened = true), RECORDS_NOT_FOUND);
-    journal_listener_add(&session.listener, BYTES("k"), 1, &found);
+    journal_listener_add(&session.listener, BYTES("k"), 1, false, &found);
     assert_int_equal(set("k", "new"), RECORDS_OK);
     pid_t pid = child_start(hold_records, NULL);
     assert_true(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
@@ -273,6 +274,43 @@ static void a_change_that_could_not_be_read_is_not_forgotten(void **state)
     assert_int_equal(out.size, 0);
     assert_int_equal(kill(pid, SIGCONT), 0);
     child_expect(pid);
+    assert_true(journal_run_report(&session, SIZE_MAX, &out));
+    assert_true(out.size > 0 && session.listener.count == 0);
+    journal_listener_free(&session.listener);
+    builder_free(&out);
+}
+
+/* What changes in its records is none of the namespace that has its code now; that it is another one, is. */
+static void a_listener_learns_nothing_of_a_former_namespace(void **state)
+{
+    struct world *world = *state;
+    struct journal_session session = {
+        .settings = &world->settings, .records = records, .caller = world->caller};
+    struct builder out = {0};
+    struct records_state lab = {.ns = BYTES("lab"), .state = NS_ON};
+    struct records_reading reading;
+    serve_lab(0);
+    assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("k"), .is_listened = true), RECORDS_NOT_FOUND);
+    uint32_t former = records->head->spaces - 1;
+    records->head->space[former].kind = SPACE_CLEAR; /* something of it was on disk */
+    is_encrypted = true;
+    assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("k"), .is_listened = true), RECORDS_NOT_FOUND);
+    journal_listener_add(&session.listener, BYTES("k"), 1, true, &found);
+    lab.is_encrypted = true;
+    records_state_begin(records, &reading);
+    records_state_apply(records, &reading, &lab, 1);
+    assert_true(journal_run_report(&session, SIZE_MAX, &out));
+    assert_true(records_enter(records));
+    records_note_change(records, (int)former, &(struct value_piece){0}, BYTES("k"));
+    records_commit(records);
+    records_leave(records);
+    session.listener.list[0].mark ^= 1; /* as if a key of its own had the same mark */
+    assert_true(journal_run_report(&session, SIZE_MAX, &out));
+    assert_int_equal(out.size, 0);
+    lab.is_encrypted = is_encrypted = false;
+    records_state_begin(records, &reading);
+    records_state_apply(records, &reading, &lab, 1);
+    session.listener.list[0].mark ^= 1;
     assert_true(journal_run_report(&session, SIZE_MAX, &out));
     assert_true(out.size > 0 && session.listener.count == 0);
     journal_listener_free(&session.listener);
@@ -305,7 +343,7 @@ static void a_key_with_the_same_mark_is_not_reported(void **state)
     serve_lab(1000000);
     find_companion("k", companion);
     assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("k"), .is_listened = true), RECORDS_NOT_FOUND);
-    journal_listener_add(listener, BYTES("k"), 1, &found);
+    journal_listener_add(listener, BYTES("k"), 1, false, &found);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(set(companion, "new"), RECORDS_OK);
         assert_true(journal_run_report(&session, MOST, &out));
@@ -325,7 +363,7 @@ static void a_key_with_the_same_mark_is_not_reported(void **state)
     assert_true(out.size > 0 && listener->count == 0);
     /* Overtaken, the mark alone decides. */
     assert_int_equal(RUN(.deed = RECORDS_GET, .key = BYTES("k"), .is_listened = true), RECORDS_OK);
-    journal_listener_add(listener, BYTES("k"), 1, &found);
+    journal_listener_add(listener, BYTES("k"), 1, false, &found);
     out.size = 0;
     for (int i = 0; i < OVERTAKEN; i++)
         assert_int_equal(set(i ? "other" : "k", ""), RECORDS_OK);
@@ -518,6 +556,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_change_that_could_not_be_read_is_not_forgotten, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_key_with_the_same_mark_is_not_reported, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_listener_learns_nothing_of_a_former_namespace, open_world,
+                                        close_world),
         cmocka_unit_test_setup_teardown(a_client_that_goes_gives_up_its_place, open_world, close_world),
         cmocka_unit_test_setup_teardown(answers_wait_for_the_disk, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_page_ends_before_what_has_no_room, open_world, close_world),

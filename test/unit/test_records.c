@@ -464,7 +464,7 @@ static struct records_answer answer;
 
 static enum records_verdict admit(const char *ns, bool is_write)
 {
-    return records_state_admit(records, bytes_of(ns), is_write, AGE_MS, &answer);
+    return records_state_admit(records, bytes_of(ns), is_write, true, AGE_MS, &answer);
 }
 
 static void apply(const struct records_reading *reading, enum ns_state lab)
@@ -522,7 +522,7 @@ static void a_change_is_waited_for(void **state UNUSED)
     assert_int_equal(admit("lab", false), RECORDS_IS_OFF);
     records_state_move(records, BYTES("z"));
     assert_int_equal(admit("demo", false), RECORDS_IS_MOVED);
-    assert_int_equal(records_state_admit(records, NS, false, -1, &answer), RECORDS_UNCONFIRMED);
+    assert_int_equal(records_state_admit(records, NS, false, true, -1, &answer), RECORDS_UNCONFIRMED);
 }
 
 static void requests_are_counted(void **state UNUSED)

@@ -26,7 +26,7 @@ static uint64_t present_position(void)
 static enum records_changes_end read_changes(void)
 {
     read_text.size = 0;
-    return records_changes_read(records, NS, &position, &read_text);
+    return records_changes_read(records, NS, is_encrypted, &position, &read_text);
 }
 
 /* The keys that have changed since, in their order, "a b c". */
@@ -115,14 +115,6 @@ static void what_changes_nothing_is_not_read(void **state UNUSED)
     assert_int_equal(records_run(records, NS, 1, &too_much, &found), RECORDS_OUT_OF_MEMORY);
     assert_int_equal(records_run(records, BYTES("other"), 0, &too_much, &found), RECORDS_OK);
     assert_string_equal(changes(), "");
-}
-
-/* The clock of expiry is a file here. */
-static void move_clock(int64_t minutes)
-{
-    int fd = open(folder_path("clock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    assert_int_equal(pwrite(fd, &minutes, sizeof minutes, 0), sizeof minutes);
-    close(fd);
 }
 
 static void set_with_end(const char *key, const struct bytes *more, size_t more_count, int64_t ms)

@@ -339,7 +339,7 @@ static void to_give_up_is_no_change(void **state UNUSED)
         struct bytes key;
         uint64_t next;
         changed.size = 0;
-        end = records_changes_read(records, NS, &position, &changed);
+        end = records_changes_read(records, NS, is_encrypted, &position, &changed);
         for (struct bytes rest = builder_bytes(&changed); records_changes_take(&rest, &key, &next);)
             assert_false(bytes_equal(key, BYTES("key")));
     } while (end == RECORDS_CHANGES_MORE);

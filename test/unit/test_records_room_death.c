@@ -212,19 +212,19 @@ static void what_was_read_is_of_a_version(void **state UNUSED)
     keep_version("key", 1, 4000);
     push_out("key");
     records_note_away(records, value_of("key"));
-    assert_false(records_is_read(records, value_of("key")));
+    assert_false(records_find_read(records, value_of("key")));
     records_fetch_content(records);
-    assert_true(records_is_read(records, value_of("key")));
+    assert_true(records_find_read(records, value_of("key")));
     assert_true(is_content(records->read.content, "key", 1, 4000));
     atomic_fetch_add(&records->head->changes, UINT64_C(1) << 32); /* its mark may have come round */
-    assert_false(records_is_read(records, value_of("key")));
+    assert_false(records_find_read(records, value_of("key")));
     records_note_away(records, value_of("key"));
     struct room_read seen = records->read;
     keep_version("key", 2, 4000);
     push_out("key");
     records->read = seen;
     records->read.has_ended = true;
-    assert_false(records_is_read(records, value_of("key")));
+    assert_false(records_find_read(records, value_of("key")));
     expect_version("key", 2, 4000);
 }
 

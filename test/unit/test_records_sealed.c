@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "edge/disk_table.h"
+#include "records/records_changes.h"
 #include "records/records_seal.h"
 #include "records/records_state.h"
 
@@ -483,6 +484,47 @@ static void an_outdated_configuration_hides_nothing_for_long(void **state UNUSED
     }
 }
 
+/* The keys that have changed since, as listeners read them. */
+static size_t count_changes(uint64_t *position)
+{
+    struct builder read = {0};
+    struct bytes rest, key;
+    size_t keys = 0;
+    assert_int_equal(records_changes_read(records, NS, is_encrypted, position, &read), RECORDS_CHANGES_ALL);
+    for (rest = builder_bytes(&read); records_changes_take(&rest, &key, &(uint64_t){0});)
+        keys++;
+    builder_free(&read);
+    return keys;
+}
+
+/* Its records end before any state is read; a listener of the present one is shown no key of it. */
+static void the_end_of_a_former_record_is_no_change(void **state UNUSED)
+{
+    uint64_t position;
+    move_clock(0);
+    assert_true(clock_follow(folder_path("clock")));
+    for (int from = 0; from < 2; from++) {
+        is_encrypted = from;
+        assert_int_equal(KEEP(.deed = RECORDS_SET, .key = BYTES("former"), .type = RECORDS_STRING,
+                              .content = BYTES("x"), .expires_ms = clock_present_ms() + 30000,
+                              .is_persisted = true),
+                         RECORDS_OK);
+        restart();
+        assert_int_equal(count(), 1);
+        is_encrypted = !from;
+        assert_true(records_changes_position(records, &position));
+        move_clock(from + 1);
+        assert_int_equal(count_changes(&position), 0);
+        assert_int_equal(count(), 0);
+        keep_text("own", "in the present one");
+        assert_int_equal(count_changes(&position), 1);
+        apply_state(true);
+        apply_state(false);
+        records_save_rest(records);
+        restart();
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_sealed, tear_down)
@@ -503,6 +545,7 @@ int main(void)
         TEST(a_code_takes_no_more_room_in_the_table),
         TEST(both_kinds_are_told_apart),
         TEST(an_outdated_configuration_hides_nothing_for_long),
+        TEST(the_end_of_a_former_record_is_no_change), /* the last one: the clock stays followed */
     };
     int failures = cmocka_run_group_tests(tests, NULL, NULL);
     site_key_forget();

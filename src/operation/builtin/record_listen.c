@@ -108,6 +108,7 @@ static enum fault judge_again(struct listening *listening)
     if (fault)
         return fault;
     listening->rules = conf.records;
+    listening->changes.is_encrypted = conf.is_encrypted;
     listening->judged_ms = clock_monotonic_ms();
     return record_listen_judge(&reader, listening->request, conf.records);
 }
@@ -193,7 +194,8 @@ enum fault record_listen_run(struct attempt *attempt, const struct record_reques
     *listening = (struct listening){
         .attempt = attempt, .request = request, .rules = rules, .judged_ms = clock_monotonic_ms()};
     crypto_random(&listening->secret, sizeof listening->secret);
-    enum fault fault = record_changes_begin(attempt, request->listen.since, &listening->changes, &is_busy);
+    enum fault fault = record_changes_begin(attempt, request->command.is_encrypted, request->listen.since,
+                                            &listening->changes, &is_busy);
     builder_add_text(body, "{\"state\":\"OK\",\"keys\":[");
     if (!fault && !is_busy && request->listen.since.data)
         is_busy = !record_changes_read(&listening->changes, take_key, listening);

@@ -108,8 +108,7 @@ static bool may_run(struct stampd_call *call, const struct records_command *comm
     return !wrong;
 }
 
-/* Is the namespace encrypted?  False: the try has failed. */
-static bool find_encrypted(struct stampd_call *call, bool *is_encrypted_r)
+bool module_record_is_encrypted(struct stampd_call *call, bool *is_encrypted_r)
 {
     const struct attempt *attempt = module_try_attempt(call);
     struct ns_conf conf;
@@ -177,7 +176,7 @@ static enum stampd_record_state run(struct stampd_call *call, struct records_com
     command->expires_ms = options->ttl_ms ? clock_present_ms() + options->ttl_ms : 0;
     command->touch_s = options->touch_s;
     command->is_persisted = options->persist;
-    if (!find_encrypted(call, &command->is_encrypted))
+    if (!module_record_is_encrypted(call, &command->is_encrypted))
         return STAMPD_RECORD_FAILED;
     if (is_change(command))
         attempt_note_change(attempt);
@@ -341,7 +340,7 @@ enum stampd_record_state stampd_record_next(struct stampd_call *call, const char
         return STAMPD_RECORD_FAILED;
     }
     bool is_encrypted;
-    if (!find_encrypted(call, &is_encrypted))
+    if (!module_record_is_encrypted(call, &is_encrypted))
         return STAMPD_RECORD_FAILED;
     enum records_outcome outcome = find_next(call, is_encrypted, begin, last, &found);
     if (outcome != RECORDS_OK)

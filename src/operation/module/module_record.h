@@ -6,5 +6,7 @@
 
 /* May the call use records, and change them?  False: the try has failed. */
 bool module_record_is_open(struct stampd_call *call, bool is_change);
+/* Is the namespace of the call encrypted?  False: the try has failed. */
+bool module_record_is_encrypted(struct stampd_call *call, bool *is_encrypted_r);
 
 #endif

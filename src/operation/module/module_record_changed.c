@@ -51,10 +51,10 @@ static enum fault wait_for_change(struct changed *changed, int64_t wait_ms)
     return long_poll_wait(attempt, &poll);
 }
 
-static enum fault find_change(struct changed *changed, struct attempt *attempt, struct bytes since,
-                              int64_t wait_ms, bool *is_busy_r)
+static enum fault find_change(struct changed *changed, struct attempt *attempt, bool is_encrypted,
+                              struct bytes since, int64_t wait_ms, bool *is_busy_r)
 {
-    enum fault fault = record_changes_begin(attempt, since, &changed->changes, is_busy_r);
+    enum fault fault = record_changes_begin(attempt, is_encrypted, since, &changed->changes, is_busy_r);
     if (fault || *is_busy_r || !since.data)
         return fault;
     *is_busy_r = !record_changes_read(&changed->changes, take_key, changed);
@@ -69,7 +69,7 @@ enum stampd_record_state stampd_record_changed(struct stampd_call *call, const c
 {
     struct changed changed = {.prefix = prefix ? bytes_of(prefix) : BYTES("")};
     struct bytes position = NO_BYTES;
-    bool is_busy = false;
+    bool is_encrypted, is_busy = false;
     *key_r = *position_r = NULL;
     if (!module_record_is_open(call, false))
         return STAMPD_RECORD_FAILED;
@@ -78,7 +78,10 @@ enum stampd_record_state stampd_record_changed(struct stampd_call *call, const c
                         NULL);
         return STAMPD_RECORD_FAILED;
     }
-    enum fault fault = find_change(&changed, module_try_attempt(call), bytes_of(since), wait_ms, &is_busy);
+    if (!module_record_is_encrypted(call, &is_encrypted))
+        return STAMPD_RECORD_FAILED;
+    enum fault fault =
+        find_change(&changed, module_try_attempt(call), is_encrypted, bytes_of(since), wait_ms, &is_busy);
     if (!fault && is_busy)
         return STAMPD_RECORD_BUSY;
     if (!fault)

@@ -1,0 +1,190 @@
+/* journal_disk_fixture: a stamp-journal in a child, whose syncs of the disk wait at a gate, and its records,
+ * which the test has open too. */
+#ifndef STAMPD_TEST_JOURNAL_DISK_FIXTURE_H
+#define STAMPD_TEST_JOURNAL_DISK_FIXTURE_H
+
+#include "journal_peer.h"
+#include "records_fixture.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/settings.h"
+#include "edge/disk_log.h"
+#include "edge/mapping.h"
+#include "journal/journal.h"
+#include "journal/journal_message.h"
+#include "records/records_state.h"
+
+enum { MEGABYTES = 4, OTHERS = 10, USER_WITHOUT_RIGHTS = 1 };
+
+#define KEY_LINE "lab write 2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683\n" /* "key" */
+
+/* What the test and the child share. */
+static struct shared {
+    _Atomic bool is_gated, is_read_gated, is_full, is_bad;
+    _Atomic int syncs;
+    _Atomic int writer; /* the process that is at the gate */
+    sem_t arrived, opened;
+} * shared;
+
+static pid_t daemon_pid;
+static char socket_path[108], config_path[200], keys_path[200];
+
+/* --- the disk of the child --- */
+
+static void wait_at_gate(const _Atomic bool *is_gated)
+{
+    if (!atomic_load(is_gated))
+        return;
+    atomic_store(&shared->writer, getpid());
+    sem_post(&shared->arrived);
+    while (sem_wait(&shared->opened) && errno == EINTR)
+        ;
+}
+
+static int sync_gated(int fd)
+{
+    atomic_fetch_add(&shared->syncs, 1);
+    wait_at_gate(&shared->is_gated);
+    if (!atomic_load(&shared->is_bad))
+        return fdatasync(fd);
+    errno = EIO;
+    return -1;
+}
+
+static ssize_t write_limited(int fd, const void *data, size_t size, off_t at)
+{
+    if (!atomic_load(&shared->is_full))
+        return pwrite(fd, data, size, at);
+    errno = ENOSPC;
+    return -1;
+}
+
+static UNUSED void await_writer(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PEER_PATIENCE_S;
+    assert_int_equal(sem_clockwait(&shared->arrived, CLOCK_MONOTONIC, &until), 0);
+}
+
+static UNUSED void shut_gate(void)
+{
+    atomic_store(&shared->is_gated, true);
+}
+
+/* For the writer that is there, and all that come. */
+static UNUSED void open_gate(void)
+{
+    atomic_store(&shared->is_gated, false);
+    atomic_store(&shared->is_read_gated, false);
+    sem_post(&shared->opened);
+}
+
+/* --- the child --- */
+
+static void run_daemon(void *argument UNUSED)
+{
+    struct settings settings;
+    char problem[600] = "";
+    const struct journal_options options = {.keys_path = keys_path, .socket_path = socket_path};
+    disk_log_system.sync = sync_gated;
+    disk_log_system.write = write_limited;
+    if (!settings_load(&settings, config_path, problem, sizeof problem))
+        child_demand(false, problem, __FILE__, __LINE__);
+    DEMAND(journal_serve(&settings, &options) == 0);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_true(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void serve_lab(void)
+{
+    const struct records_state states[] = {{.ns = BYTES("lab"), .state = NS_ON}};
+    struct records_reading reading;
+    records_state_begin(records, &reading);
+    records_state_apply(records, &reading, states, COUNT_OF(states));
+}
+
+/* --- the world --- */
+
+static void start_daemon(void)
+{
+    int status, client;
+    daemon_pid = child_start(run_daemon, NULL);
+    while ((client = peer_connect(socket_path)) < 0) {
+        assert_int_equal(waitpid(daemon_pid, &status, WNOHANG), 0);
+        clock_sleep_ms(2);
+    }
+    close(client);
+}
+
+static int open_world(void **state UNUSED)
+{
+    char text[900];
+    folder_make();
+    snprintf(socket_path, sizeof socket_path, "%s", folder_path("journal.sock"));
+    snprintf(config_path, sizeof config_path, "%s", folder_path("conf"));
+    snprintf(keys_path, sizeof keys_path, "%s", folder_path("keys"));
+    write_file(keys_path, KEY_LINE);
+    int used = snprintf(
+        text, sizeof text,
+        "records_mb = %d\nrecord_tombstone_s = %d\nrecords_disk_mb = 64\nlimit_namespace_records_mb = 64\n",
+        MEGABYTES, TOMBSTONE_S);
+    used += snprintf(text + used, sizeof text - (size_t)used, "run_directory = %s\n", folder_path(""));
+    snprintf(text + used, sizeof text - (size_t)used, "records_directory = %s\n", folder_path("disk"));
+    write_file(config_path, text);
+    shared = mapping_share(sizeof *shared);
+    sem_init(&shared->arrived, 1, 0);
+    sem_init(&shared->opened, 1, 0);
+    records = open_at(MEGABYTES << 20);
+    serve_lab();
+    start_daemon();
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    if (daemon_pid) {
+        open_gate();
+        kill(daemon_pid, SIGTERM);
+        child_expect(daemon_pid);
+    }
+    daemon_pid = 0;
+    return tear_down(state);
+}
+
+/* Reopens everything: what is there has come from the disk. */
+static UNUSED void begin_again(void)
+{
+    daemon_pid = 0;
+    records_close(records);
+    start_daemon();
+    records = open_at(MEGABYTES << 20);
+    serve_lab();
+}
+
+/* The daemon would give up root for good, and the test would keep it. */
+static void give_up_root(void)
+{
+    if (geteuid())
+        return;
+    if (setgid(USER_WITHOUT_RIGHTS) || setuid(USER_WITHOUT_RIGHTS))
+        abort();
+    prctl(PR_SET_DUMPABLE, 1); /* for the sanitizers */
+}
+
+#endif
