@@ -170,7 +170,7 @@ def test_an_archive_that_changes_after_it_was_verified(stack, many, empty, tmp_p
 def test_an_encrypted_archive_is_imported(stack, many, empty, tmp_path):
     """The same rows as from the archive in clear; with another key, without one, and of an archive whose chunks changed places, nothing."""
     for name in ('key', 'other'):
-        run_program(stack.build / 'src/stampctl', 'key', 'new', tmp_path / name)
+        run_program(stack.build / 'src/stampctl', 'key', 'new', '--archive', tmp_path / name)
     path, wrong = tmp_path / 'sealed', tmp_path / 'wrong'
     stack.admin('export', 'many', path, '--key-file', tmp_path / 'key', '--level', '1')
     whole = path.read_bytes()
