@@ -172,6 +172,7 @@ int control_key(struct control *control, int argc, char **argv)
     static const struct choice choices[] = {
         {"new", "Create a key.", key_new},
         {"hash", "Print the digest of a key.", key_hash},
+        {"records", "Show or replace the key of records on disk.", cmd_key_records},
     };
     return options_choose("key", "Create keys of administrators, queue managers, the site and archives.\n",
                           choices, COUNT_OF(choices), control, argc, argv);
