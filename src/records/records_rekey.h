@@ -3,8 +3,8 @@
  * The next key is in the file `key.next` (records_seal.h) until all records are under it; then it takes the
  * place of `key`.  Processes that have the folder open have the present key only, so this happens when a
  * process brings the records into a memory that none has filled: then there are no others.  Each part is one
- * change of the disk, under the place and the key that it has then, whole or not at all: a process that
- * dies leaves records of both keys, and the next one goes on. */
+ * change of the disk, whole or not at all: a process that dies leaves records of both keys, each once, and
+ * the next one goes on. */
 #ifndef STAMPD_RECORDS_RECORDS_REKEY_H
 #define STAMPD_RECORDS_RECORDS_REKEY_H
 

@@ -157,7 +157,8 @@ static int lock_folder(const char *folder)
 static bool write_temporary(int locked, const char *temporary, struct bytes line)
 {
     struct stat owner;
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    unlink(temporary); /* of a process that died; never written to what somebody has put there */
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     bool is_done = fd >= 0 && fstat(locked, &owner) == 0 &&
                    (owner.st_uid == geteuid() || fchown(fd, owner.st_uid, owner.st_gid) == 0) &&
                    bytes_write(fd, line) && fsync(fd) == 0;
