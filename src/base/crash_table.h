@@ -76,6 +76,11 @@ POINT(DISK_LOG_SYNCED, "disk-log-synced", "disk_log_append: it is on disk")
 POINT(DISK_TABLE_FILLED, "disk-table-filled", "disk_table: all of the log stands in the transaction of LMDB, which is not committed")
 POINT(DISK_TABLE_EMPTIED, "disk-table-emptied", "disk_table: it is committed, the log has the changes of an epoch that is over")
 POINT(RECORDS_SYNCED, "records-synced", "records_save: it is on disk, and the memory does not say so")
+/* another key of the records on disk; tried in test/unit/test_records_rekey.c */
+POINT(RECORDS_KEY_WRITTEN, "records-key-written", "records_seal: a key is in a file, which does not have its name")
+POINT(RECORDS_REKEYED, "records-rekeyed", "records_rekey: some records are encrypted again, which is not committed")
+POINT(RECORDS_REKEY_OVER, "records-rekey-over", "records_rekey: the former key has nothing any more, and its file is there")
+POINT(RECORDS_KEY_REPLACED, "records-key-replaced", "records_rekey: the next key is the present one")
 /* open(ns) */
 POINT(SESSION_CONNECTED, "session-connected", "session_open: connected, nothing was asked")
 POINT(SESSION_ENDED_OTHERS, "session-ended-others", "session_open: the sessions in the way were told to end")

@@ -72,20 +72,28 @@ bool cmd_key_write(const char *path, struct bytes text)
     return true;
 }
 
-static const char *setting_of(bool is_queue)
-{
-    return is_queue ? "queue_key_sha256" : "admin_key_sha256";
-}
-
-static void print_site(const char *path, bool is_json)
+/* For a key of which the server or a command needs the file itself; `text` precedes its path. */
+static void print_path(const char *word, const char *text, const char *path, bool is_json)
 {
     struct record record = {0};
     if (is_json) {
-        record_add_word(&record, "site_key_file", path);
+        record_add_word(&record, word, path);
         record_print(&record);
     } else {
-        printf("site_key_file = %s\n", path);
+        printf("%s%s\n", text, path);
     }
+}
+
+static bool write_random_key(const char *path, char key_r[2 * KEY_BYTES + 1])
+{
+    unsigned char random[KEY_BYTES];
+    crypto_random(random, sizeof random);
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(key_r + 2 * i, 3, "%02x", random[i]);
+    key_r[2 * KEY_BYTES] = '\n';
+    bool is_written = cmd_key_write(path, (struct bytes){key_r, 2 * KEY_BYTES + 1});
+    key_r[2 * KEY_BYTES] = 0;
+    return is_written;
 }
 
 static int key_new(struct control *control UNUSED, int argc, char **argv)
@@ -96,10 +104,14 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
                                            1,
                                            "Write a random key to a new file that only its owner can read.",
                                            "Prints the line for stampd's settings, which contain only the "
-                                           "digest, or for --site the path.  A site "
-                                           "key\nthat is lost cannot be replaced: keep a copy of it.\n"};
-    bool is_queue = false, is_site = false, is_json = false;
+                                           "digest, or for --site the path; for\n--archive the option of "
+                                           "export, verify and import.  A key of the site or of an archive "
+                                           "that is\nlost cannot be replaced: keep a copy of it.\n"};
+    bool is_queue = false, is_site = false, is_archive = false, is_json = false;
     const struct option_line lines[] = {
+        {.name = "archive",
+         .help = "Create a key that archives are encrypted with (export --key-file).",
+         .flag = &is_archive},
         {.name = "queue", .help = "Create the key of queue managers (queue_key_file).", .flag = &is_queue},
         {.name = "site",
          .help = "Create the key of the site, for encrypted namespaces (site_key_file).",
@@ -110,18 +122,20 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
-    unsigned char random[KEY_BYTES];
-    char key[2 * KEY_BYTES + 2];
-    crypto_random(random, sizeof random);
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(key + 2 * i, 3, "%02x", random[i]);
-    key[2 * KEY_BYTES] = '\n';
-    if (!cmd_key_write(words[0], (struct bytes){key, 2 * KEY_BYTES + 1}))
+    if (is_queue + is_site + is_archive > 1) {
+        message_print("key new: expected one of --archive, --queue and --site");
+        return CONTROL_WRONG;
+    }
+    char key[2 * KEY_BYTES + 1];
+    if (!write_random_key(words[0], key))
         return CONTROL_FAILED;
     if (is_site) /* the settings contain its path, and nothing of the key */
-        print_site(words[0], is_json);
+        print_path("site_key_file", "site_key_file = ", words[0], is_json);
+    else if (is_archive) /* the server has nothing of it */
+        print_path("key_file", "--key-file ", words[0], is_json);
     else
-        print_digest(setting_of(is_queue), (struct bytes){key, 2 * KEY_BYTES}, is_json);
+        print_digest(is_queue ? "queue_key_sha256" : "admin_key_sha256", (struct bytes){key, 2 * KEY_BYTES},
+                     is_json);
     return CONTROL_DONE;
 }
 
@@ -158,7 +172,8 @@ int control_key(struct control *control, int argc, char **argv)
     static const struct choice choices[] = {
         {"new", "Create a key.", key_new},
         {"hash", "Print the digest of a key.", key_hash},
+        {"records", "Show or replace the key of records on disk.", cmd_key_records},
     };
-    return options_choose("key", "Create keys of administrators and queue managers.\n", choices,
-                          COUNT_OF(choices), control, argc, argv);
+    return options_choose("key", "Create keys of administrators, queue managers, the site and archives.\n",
+                          choices, COUNT_OF(choices), control, argc, argv);
 }

@@ -1,4 +1,4 @@
-/* cmd_key: the administrator's key in its file, and how a key is written to one. */
+/* cmd_key: `stampctl key`; the administrator's key in its file, and how a key is written to one. */
 #ifndef STAMPD_CONTROL_CMD_KEY_H
 #define STAMPD_CONTROL_CMD_KEY_H
 
@@ -9,5 +9,8 @@
 MUST_USE bool cmd_key_read(struct control *control, const char *path, struct bytes *key_r);
 /* Writes a new file that only its owner can read; never replaces a file.  On failure reports why. */
 MUST_USE bool cmd_key_write(const char *path, struct bytes text);
+
+/* `key records`: cmd_key_records.c. */
+int cmd_key_records(struct control *control, int argc, char **argv);
 
 #endif

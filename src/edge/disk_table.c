@@ -380,8 +380,17 @@ const char *disk_table_each(struct disk_table *disk,
                             enum disk_table_next (*take)(void *context, struct bytes key, struct bytes text),
                             void *context)
 {
+    return disk_table_each_from(disk, NO_BYTES, take, context);
+}
+
+const char *disk_table_each_from(struct disk_table *disk, struct bytes from,
+                                 enum disk_table_next (*take)(void *context, struct bytes key,
+                                                              struct bytes text),
+                                 void *context)
+{
     MDB_cursor *cursor;
-    MDB_val key, value;
+    MDB_val key = value_of(from), value;
+    MDB_cursor_op step = from.data ? MDB_SET_RANGE : MDB_NEXT;
     int error = go_direct(disk);
     if (!error)
         error = mdb_cursor_open(disk->change, disk->table, &cursor);
@@ -389,7 +398,8 @@ const char *disk_table_each(struct disk_table *disk,
         return word(error);
     enum disk_table_next next = DISK_TABLE_KEEP;
     while (!error && next != DISK_TABLE_STOP) {
-        error = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+        error = mdb_cursor_get(cursor, &key, &value, step);
+        step = MDB_NEXT;
         next = DISK_TABLE_KEEP;
         if (!error && key.mv_size > epoch_key.size)
             next = take(context, (struct bytes){key.mv_data, key.mv_size},

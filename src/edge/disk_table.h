@@ -42,5 +42,11 @@ MUST_USE const char *disk_table_each(struct disk_table *disk,
                                      enum disk_table_next (*take)(void *context, struct bytes key,
                                                                   struct bytes text),
                                      void *context);
+/* The same, beginning with this key or, if it is not there, with the next greater one; NO_BYTES: with the
+ * first. */
+MUST_USE const char *disk_table_each_from(struct disk_table *disk, struct bytes from,
+                                          enum disk_table_next (*take)(void *context, struct bytes key,
+                                                                       struct bytes text),
+                                          void *context);
 
 #endif

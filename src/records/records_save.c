@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "edge/disk_table.h"
 #include "records/records_private.h"
+#include "records/records_rekey.h"
 #include "records/records_saved.h"
 #include "records/records_seal.h"
 
@@ -291,11 +292,7 @@ static const char *open_one(struct records *records, struct bytes place, struct 
         return "a record is encrypted, and the file key is missing";
     builder_clear(&records->sealed, KEPT_BYTES);
     builder_add_bytes(&records->sealed, *text);
-    enum records_seal_result result = records_seal_open(records->seal, place, &records->sealed, text);
-    return result == RECORDS_SEAL_OPENED ? NULL
-           : result == RECORDS_SEAL_FOREIGN
-               ? "a record is encrypted under another key than that in the file key"
-               : "a record is damaged";
+    return records_seal_explain(records_seal_open(records->seal, place, &records->sealed, text));
 }
 
 static enum disk_table_next load_one(void *context, struct bytes place, struct bytes text)
@@ -316,18 +313,26 @@ static enum disk_table_next load_one(void *context, struct bytes place, struct b
                                           : DISK_TABLE_KEEP;
 }
 
+/* One change of the disk: another key for some of the records, if the folder is to get one and no process has
+ * the present one; else all of them come into the memory, `is_over_r`. */
 static const char *load(struct records *records, struct disk_table *disk, const char *folder,
-                        uint64_t *count_r)
+                        struct records_rekey *rekey, uint64_t *count_r, bool *is_over_r)
 {
     struct records_loading loading = {.records = records};
+    bool is_rekeyed = false;
     const char *error = disk_table_begin(disk);
     if (error)
         return error;
-    if (!records_enter(records)) {
+    if (!*(volatile uint32_t *)&records->head->is_loaded)
+        error = records_rekey_some(rekey, disk, folder, &is_rekeyed);
+    *is_over_r = !is_rekeyed;
+    if (!error && is_rekeyed)
+        return disk_table_commit(disk);
+    if (error || !records_enter(records)) {
         disk_table_abandon(disk);
-        return "they are busy";
+        return error ? error : "they are busy";
     }
-    error = records_seal_read(&records->seal, folder);
+    error = records_seal_read(&records->seal, folder, RECORDS_SEAL_PRESENT);
     if (!error && !records->head->is_loaded) {
         error = disk_table_each(disk, load_one, &loading);
         error = error ? error : loading.problem;
@@ -347,13 +352,18 @@ static const char *load(struct records *records, struct disk_table *disk, const 
 bool records_save_into(struct records *records, const char *folder, size_t bytes, char *problem,
                        size_t problem_size)
 {
+    struct records_rekey rekey = {0};
     uint64_t count = 0;
+    bool is_over = false;
     if (!*folder)
         return true;
     struct disk_table *disk = disk_table_open(folder, bytes, problem, problem_size);
     if (!disk)
         return false;
-    const char *error = load(records, disk, folder, &count);
+    const char *error = NULL;
+    while (!error && !is_over)
+        error = load(records, disk, folder, &rekey, &count, &is_over);
+    records_rekey_free(&rekey);
     disk_table_close(disk); /* each child opens its own */
     if (error) {
         snprintf(problem, problem_size, "records in %s: %s", folder, error);

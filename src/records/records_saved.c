@@ -222,6 +222,14 @@ enum records_saved_result records_saved_read(struct records *records, struct byt
     }
 }
 
+bool records_saved_key(struct bytes text, struct bytes *key_r)
+{
+    struct saved saved;
+    bool is_whole = read_text(text, &saved);
+    *key_r = saved.keys[0];
+    return is_whole;
+}
+
 bool records_saved_content(struct bytes text, struct bytes *content_r)
 {
     struct saved saved;

@@ -24,6 +24,8 @@ enum records_saved_result {
 /* Under the lock: puts it into the memory, as a change of its own; where there is little room, without its
  * content.  `is_encrypted`: the disk has it so. */
 enum records_saved_result records_saved_read(struct records *records, struct bytes text, bool is_encrypted);
+/* The key under which the text stands, the first of its record; false: it is damaged. */
+MUST_USE bool records_saved_key(struct bytes text, struct bytes *key_r);
 /* The content that is part of the text; false: it is damaged. */
 MUST_USE bool records_saved_content(struct bytes text, struct bytes *content_r);
 

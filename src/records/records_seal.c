@@ -1,5 +1,5 @@
-/* records_seal: the file `key`, a line of the site key's mark and the sealed key; and texts: the layout and
- * the id of the key, eight bytes each, the nonce, the encrypted text and its tag. */
+/* records_seal: the files of keys, a line of the site key's mark and the sealed key; and texts: the layout
+ * and the id of the key, eight bytes each, the nonce, the encrypted text and its tag. */
 #include "records/records_seal.h"
 
 #include <errno.h>
@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crash.h"
 #include "base/log.h"
 #include "base/siphash.h"
-#include "edge/disk_log.h"
 #include "edge/random_stock.h"
 #include "edge/site_key.h"
 
@@ -35,13 +36,14 @@ struct seal_keys {
 struct records_seal {
     unsigned char secret[SEALING_KEY];
     unsigned char id[NUMBER];
-    bool is_former;                   /* the file is under the former site key */
+    char site[SITE_KEY_MARK + 1];     /* of the site key under which its file is */
     struct seal_keys keys[KEPT_KEYS]; /* by a hash of the code: places are computed under the lock */
 };
 
 static char problem[300];
+static const char *const names[] = {[RECORDS_SEAL_PRESENT] = "key", [RECORDS_SEAL_NEXT] = "key.next"};
 
-/* --- the file --- */
+/* --- the files --- */
 
 static bool path_of(const char *folder, const char *name, char path_r[PATH_BYTES])
 {
@@ -50,9 +52,9 @@ static bool path_of(const char *folder, const char *name, char path_r[PATH_BYTES
     return size > 0 && size < PATH_BYTES;
 }
 
-static const char *failed(const char *verb)
+static const char *failed(enum records_seal_file file, const char *verb)
 {
-    snprintf(problem, sizeof problem, "its file key cannot be %s: %s", verb, strerror(errno));
+    snprintf(problem, sizeof problem, "its file %s cannot be %s: %s", names[file], verb, strerror(errno));
     return problem;
 }
 
@@ -68,6 +70,15 @@ static struct records_seal *make(const void *secret)
     return seal;
 }
 
+static struct records_seal *make_random(void)
+{
+    unsigned char secret[SEALING_KEY];
+    crypto_random(secret, sizeof secret);
+    struct records_seal *seal = make(secret);
+    explicit_bzero(secret, sizeof secret);
+    return seal;
+}
+
 void records_seal_free(struct records_seal *seal)
 {
     if (seal)
@@ -75,11 +86,16 @@ void records_seal_free(struct records_seal *seal)
     free(seal);
 }
 
+const char *records_seal_site(const struct records_seal *seal)
+{
+    return seal->site;
+}
+
 /* False: errno; ENOENT: there is no file. */
-static bool read_line(const char *folder, char line_r[LINE_MOST + 1])
+static bool read_line(const char *folder, enum records_seal_file file, char line_r[LINE_MOST + 1])
 {
     char path[PATH_BYTES];
-    int fd = path_of(folder, "key", path) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    int fd = path_of(folder, names[file], path) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     ssize_t size = fd < 0 ? -1 : read(fd, line_r, LINE_MOST);
     int error = errno;
     if (fd >= 0)
@@ -89,70 +105,179 @@ static bool read_line(const char *folder, char line_r[LINE_MOST + 1])
     return size >= 0;
 }
 
-static const char *open_line(struct arena *arena, char *line, struct records_seal **seal_r)
+static const char *open_line(struct arena *arena, const char *name, char *line, struct records_seal **seal_r)
 {
     struct bytes rest = bytes_of(line), mark = bytes_cut(&rest, ' '), sealed = bytes_cut(&rest, '\n'), secret;
-    if (mark.size != SITE_KEY_MARK || !sealing_key_id(sealed))
-        return "its file key is damaged";
-    if (!*site_key_mark())
-        return "its file key is encrypted under a site key, and there is none here: see site_key_file";
+    const char *wrong = mark.size != SITE_KEY_MARK || !sealing_key_id(sealed) ? "is damaged"
+                        : !*site_key_mark()
+                            ? "is encrypted under a site key, and there is none here: see site_key_file"
+                            : NULL;
+    if (wrong) {
+        snprintf(problem, sizeof problem, "its file %s %s", name, wrong);
+        return problem;
+    }
     if (!site_key_open(arena, kind, sealed, &secret) || secret.size != SEALING_KEY) {
         snprintf(problem, sizeof problem,
-                 "its file key is damaged, or encrypted under another site key (%.*s) than that of "
+                 "its file %s is damaged, or encrypted under another site key (%.*s) than that of "
                  "site_key_file (%s) or site_key_former_file",
-                 (int)mark.size, mark.data, site_key_mark());
+                 name, (int)mark.size, mark.data, site_key_mark());
         return problem;
     }
     *seal_r = make(secret.data);
-    (*seal_r)->is_former = !bytes_equal(mark, bytes_of(site_key_mark()));
+    memcpy((*seal_r)->site, mark.data, SITE_KEY_MARK);
     explicit_bzero((char *)(uintptr_t)secret.data, secret.size);
     return NULL;
 }
 
-const char *records_seal_read(struct records_seal **seal_r, const char *folder)
+const char *records_seal_read(struct records_seal **seal_r, const char *folder, enum records_seal_file file)
 {
     char line[LINE_MOST + 1];
     *seal_r = NULL;
-    if (!read_line(folder, line))
-        return errno == ENOENT ? NULL : failed("read");
+    if (!read_line(folder, file, line))
+        return errno == ENOENT ? NULL : failed(file, "read");
     struct arena *arena = arena_create("records key");
-    const char *error = open_line(arena, line, seal_r);
+    const char *error = open_line(arena, names[file], line, seal_r);
     arena_destroy(arena);
     return error;
 }
 
-static const char *write_line(const char *folder, struct bytes line)
+/* What is under the name does not change while the folder is locked; -1: errno.  The owner of the folder has
+ * its files, whoever writes them. */
+static int lock_folder(const char *folder)
 {
-    char path[PATH_BYTES], temporary[PATH_BYTES];
-    if (!path_of(folder, "key", path) || !path_of(folder, "key.new", temporary))
-        return failed("written");
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool is_done = fd >= 0 && bytes_write(fd, line) && fsync(fd) == 0;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (fd >= 0 && flock(fd, LOCK_EX) != 0)
+        if (errno != EINTR) {
+            close(fd);
+            return -1;
+        }
+    return fd;
+}
+
+static bool write_temporary(int locked, const char *temporary, struct bytes line)
+{
+    struct stat owner;
+    unlink(temporary); /* of a process that died; never written to what somebody has put there */
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool is_done = fd >= 0 && fstat(locked, &owner) == 0 &&
+                   (owner.st_uid == geteuid() || fchown(fd, owner.st_uid, owner.st_gid) == 0) &&
+                   bytes_write(fd, line) && fsync(fd) == 0;
     int error = errno;
     if (fd >= 0)
         close(fd);
     errno = error;
-    is_done = is_done && rename(temporary, path) == 0 && disk_log_sync_folder(folder);
-    return is_done ? NULL : failed("written");
+    return is_done;
+}
+
+/* In the locked folder. */
+static const char *write_line(const char *folder, int locked, enum records_seal_file file, struct bytes line)
+{
+    char path[PATH_BYTES], temporary[PATH_BYTES];
+    if (!path_of(folder, names[file], path) || !path_of(folder, "key.new", temporary) ||
+        !write_temporary(locked, temporary, line))
+        return failed(file, "written");
+    crash_at(CRASH_RECORDS_KEY_WRITTEN);
+    bool is_done = rename(temporary, path) == 0 && fsync(locked) == 0;
+    return is_done ? NULL : failed(file, "written");
+}
+
+/* Under the present site key. */
+static const char *wrap(struct records_seal *seal, const char *folder, int locked,
+                        enum records_seal_file file)
+{
+    struct arena *arena = arena_create("records key");
+    struct bytes sealed = site_key_seal(arena, kind, (struct bytes){(const char *)seal->secret, SEALING_KEY});
+    char *line = arena_printf(arena, "%s %.*s\n", site_key_mark(), (int)sealed.size, sealed.data);
+    const char *error = write_line(folder, locked, file, bytes_of(line));
+    arena_destroy(arena);
+    if (!error)
+        memcpy(seal->site, site_key_mark(), SITE_KEY_MARK);
+    return error;
+}
+
+/* Writes the file again if it is there and under the former site key. */
+static const char *rewrap(const char *folder, int locked, enum records_seal_file file)
+{
+    struct records_seal *seal;
+    const char *error = records_seal_read(&seal, folder, file);
+    if (!error && seal && strcmp(seal->site, site_key_mark()) != 0)
+        error = wrap(seal, folder, locked, file);
+    records_seal_free(seal);
+    return error;
+}
+
+/* A process may have died after it had given a file its name, which the disk need not have yet. */
+static const char *rewrap_both(const char *folder, int locked)
+{
+    const char *error = rewrap(folder, locked, RECORDS_SEAL_PRESENT);
+    if (!error)
+        error = rewrap(folder, locked, RECORDS_SEAL_NEXT);
+    return error || fsync(locked) == 0 ? error : failed(RECORDS_SEAL_PRESENT, "written");
+}
+
+static const char *make_next(const char *folder, int locked, bool *is_there_r)
+{
+    struct records_seal *present, *next;
+    const char *error = records_seal_read(&present, folder, RECORDS_SEAL_PRESENT);
+    bool has_present = present;
+    records_seal_free(present);
+    if (!error && !has_present)
+        error = "there is no file key: nothing is encrypted";
+    if (!error)
+        error = records_seal_read(&next, folder, RECORDS_SEAL_NEXT);
+    if (error)
+        return error;
+    *is_there_r = next;
+    if (!next)
+        error = wrap(next = make_random(), folder, locked, RECORDS_SEAL_NEXT);
+    records_seal_free(next);
+    return error;
+}
+
+const char *records_seal_make_next(const char *folder, bool *is_there_r)
+{
+    int locked = lock_folder(folder);
+    const char *error =
+        locked < 0 ? failed(RECORDS_SEAL_NEXT, "written") : make_next(folder, locked, is_there_r);
+    if (locked >= 0)
+        close(locked);
+    return error;
+}
+
+const char *records_seal_wrap(const char *folder)
+{
+    int locked = lock_folder(folder);
+    const char *error = locked < 0 ? failed(RECORDS_SEAL_PRESENT, "written") : rewrap_both(folder, locked);
+    if (locked >= 0)
+        close(locked);
+    return error;
 }
 
 const char *records_seal_write(struct records_seal **seal, const char *folder)
 {
-    unsigned char secret[SEALING_KEY];
-    if (!*site_key_mark() || (*seal && !(*seal)->is_former))
+    if (!*site_key_mark())
         return NULL;
-    if (!*seal) {
-        crypto_random(secret, sizeof secret);
-        *seal = make(secret);
-        explicit_bzero(secret, sizeof secret);
-    }
-    struct arena *arena = arena_create("records key");
-    struct bytes sealed =
-        site_key_seal(arena, kind, (struct bytes){(const char *)(*seal)->secret, SEALING_KEY});
-    char *line = arena_printf(arena, "%s %.*s\n", site_key_mark(), (int)sealed.size, sealed.data);
-    const char *error = write_line(folder, bytes_of(line));
-    arena_destroy(arena);
-    (*seal)->is_former = error != NULL;
+    if (*seal)
+        return records_seal_wrap(folder);
+    int locked = lock_folder(folder);
+    if (locked < 0)
+        return failed(RECORDS_SEAL_PRESENT, "written");
+    *seal = make_random();
+    const char *error = wrap(*seal, folder, locked, RECORDS_SEAL_PRESENT);
+    close(locked);
+    return error;
+}
+
+const char *records_seal_replace(const char *folder)
+{
+    char path[PATH_BYTES], next[PATH_BYTES];
+    int locked = lock_folder(folder);
+    bool is_done = locked >= 0 && path_of(folder, names[RECORDS_SEAL_PRESENT], path) &&
+                   path_of(folder, names[RECORDS_SEAL_NEXT], next) && rename(next, path) == 0 &&
+                   fsync(locked) == 0;
+    const char *error = is_done ? NULL : failed(RECORDS_SEAL_PRESENT, "written");
+    if (locked >= 0)
+        close(locked);
     return error;
 }
 
@@ -194,6 +319,19 @@ void records_seal_text(struct records_seal *seal, struct bytes place, struct byt
     sealed_r->size = HEAD + text.size + SEALING_TAG;
 }
 
+const char *records_seal_explain(enum records_seal_result result)
+{
+    return result == RECORDS_SEAL_OPENED ? NULL
+           : result == RECORDS_SEAL_FOREIGN
+               ? "a record is encrypted under another key than that in the file key"
+               : "a record is damaged";
+}
+
+bool records_seal_has(const struct records_seal *seal, struct bytes sealed)
+{
+    return sealed.size >= HEAD && memcmp(sealed.data + NUMBER, seal->id, NUMBER) == 0;
+}
+
 enum records_seal_result records_seal_open(struct records_seal *seal, struct bytes place,
                                            struct builder *sealed, struct bytes *text_r)
 {
@@ -201,7 +339,7 @@ enum records_seal_result records_seal_open(struct records_seal *seal, struct byt
     *text_r = NO_BYTES;
     if (sealed->size < HEAD + SEALING_TAG || bytes_get_u64(head) != LAYOUT)
         return RECORDS_SEAL_DAMAGED;
-    if (memcmp(head + NUMBER, seal->id, NUMBER) != 0)
+    if (!records_seal_has(seal, builder_bytes(sealed)))
         return RECORDS_SEAL_FOREIGN;
     struct bytes body = {sealed->data + HEAD, sealed->size - HEAD};
     if (!sealing_decrypt(keys_for(seal, place.data)->texts, nonce, place, body, head + HEAD))

@@ -44,7 +44,8 @@ PARTS = ['part-created', 'part-durable', 'part-advanced', 'part-attached']  # tr
 MOVER = ['mover-begun', 'mover-written', 'mover-noted', 'mover-leaving', 'mover-dropped', 'mover-brought', 'mover-released', 'mover-removed']  # tried in test_object_places.py
 CLEANER = ['cleaner-taken', 'cleaner-removed', 'cleaner-forgotten', 'cleaner-marked', 'cleaner-noted']  # tried in test_attachment_files.py
 RECORDS = ['records-noted', 'records-done',  # tried in test/unit/test_records_death.c
-           'records-written', 'records-synced']  # tried in test/unit/test_records_disk.c
+           'records-written', 'records-synced',  # tried in test/unit/test_records_disk.c
+           'records-key-written', 'records-rekeyed', 'records-rekey-over', 'records-key-replaced']  # tried in test/unit/test_records_rekey.c
 DISK = ['disk-log-written', 'disk-log-synced', 'disk-log-filled', 'disk-table-emptied', 'disk-table-filled']  # tried in test/unit/test_disk_table_damage.c
 
 PAIR = [('Crash', 'left'), ('Crash', 'right')]

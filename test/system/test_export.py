@@ -237,7 +237,7 @@ def test_an_encrypted_archive(stack, odd, export, tmp_path):
     """Only its key opens it; nothing of it is readable; whatever is altered or cut off is noticed, before anything is imported."""
     key, other, weak = (tmp_path / name for name in ('key', 'other', 'weak'))
     for path in (key, other):
-        run_program(stack.build / 'src/stampctl', 'key', 'new', path)
+        run_program(stack.build / 'src/stampctl', 'key', 'new', '--archive', path)
     weak.write_text('short')
     weak.chmod(0o600)
     path = export('--key-file', key)

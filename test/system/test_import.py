@@ -8,7 +8,7 @@ import pytest
 import archives
 from stack import Problem, run_program, wait_until
 
-SPARE = [f'empty{number}' for number in range(9)]
+SPARE = [f'empty{number}' for number in range(12)]
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'demo': 'open', 'lab': 'open', 'many': 'open', **dict.fromkeys(SPARE, 'open')}}
 SCHEMA = {'classes': {
     'Person': {'items': {'Main': {'singleton': True, 'fields': {'age': 'int', 'name': 'string'}}}, 'unique': {'name': {'key': ['Main.name']}},
@@ -170,7 +170,7 @@ def test_an_archive_that_changes_after_it_was_verified(stack, many, empty, tmp_p
 def test_an_encrypted_archive_is_imported(stack, many, empty, tmp_path):
     """The same rows as from the archive in clear; with another key, without one, and of an archive whose chunks changed places, nothing."""
     for name in ('key', 'other'):
-        run_program(stack.build / 'src/stampctl', 'key', 'new', tmp_path / name)
+        run_program(stack.build / 'src/stampctl', 'key', 'new', '--archive', tmp_path / name)
     path, wrong = tmp_path / 'sealed', tmp_path / 'wrong'
     stack.admin('export', 'many', path, '--key-file', tmp_path / 'key', '--level', '1')
     whole = path.read_bytes()
@@ -201,6 +201,37 @@ def test_lines_are_transformed(stack, odd, empty, tmp_path):
         assert archives.rows(stack, 'lab') == (set(), set())
         stack.admin('import', '--abandon', 'lab')
     assert state(stack, 'lab') == 0
+
+
+def test_a_wrong_command_is_corrected_while_nothing_is_stored(stack, odd, many, empty):
+    """Also with another archive; the namespace gets the state back that it had before the first of them."""
+    for words in ((odd, '--no-configuration', '--transform', 'catt'), (odd, '--no-configuration', '--transform', 'cat; false'), (many, '--transform', 'false')):
+        assert 'ended with status' in stack.admin('import', empty, *words, status=1).error
+        assert stack.psql(empty, 'select members from import_progress') == [(0,)] and state(stack, empty) == 2 and archives.rows(stack, empty) == (set(), set())
+    assert 'was interrupted: complete it' in stack.admin('import', empty, many, '--merge', status=1).error
+    done = stack.admin('import', empty, many, '--transform', 'cat')
+    assert 'takes its place' in done.text and 'going on' not in done.text
+    assert archives.rows(stack, empty) == archives.rows(stack, 'many') and state(stack, empty) == 0
+    assert stack.psql(empty, 'select count(*) from import_progress') == [(0,)]
+
+
+def test_what_is_stored_is_not_mixed_with_another_command(stack, odd, many, empty, tmp_path):
+    """The first piece is stored, the second fails."""
+    mark = tmp_path / 'mark'
+    command = f'test -e {mark} && exit 3; touch {mark}; cat'
+    assert 'status 3' in stack.admin('import', empty, many, '--transform', command, status=1).error
+    for words in ((many, '--transform', 'cat'), (many,), (odd, '--transform', command), (many, '--merge', '--transform', command)):
+        assert 'was interrupted: complete it' in stack.admin('import', empty, *words, status=1).error
+    assert stack.psql(empty, 'select members from import_progress') == [(1,)] and state(stack, empty) == 2
+    assert 'is empty' in stack.admin('import', '--abandon', empty).text and state(stack, empty) == 0
+
+
+def test_a_merge_that_stored_nothing_gives_way_to_another(stack, odd, empty):
+    stack.admin('import', empty, odd, '--merge', '--transform', 'false', status=1)
+    assert stack.psql(empty, 'select members, is_merge from import_progress') == [(0, True)] and state(stack, empty) == 0
+    assert 'was interrupted: complete it' in stack.admin('import', empty, odd, status=1).error
+    assert 'takes its place' in stack.admin('import', empty, odd, '--merge').text
+    assert archives.rows(stack, empty)[0] and stack.psql(empty, 'select count(*) from import_progress') == [(0,)]
 
 
 def test_what_is_there_at_the_end_is_compared(stack, odd):

@@ -11,7 +11,7 @@ import pytest
 import archives
 from firestore_export import BLOCK, Point, Raw, Reference, entity, fragment, group, group_metadata, key, log, number, one, overall_metadata, properties, text, write
 
-SPARE = [f'empty{spare}' for spare in range(8)]
+SPARE = [f'empty{spare}' for spare in range(9)]
 STACK = {'workers': 1, 'settings': {'limit_depth': 8, 'limit_content_bytes': 65536, 'limit_document_bytes': 131072},
          'namespaces': {'z': 'closed', 'lab': 'open', **dict.fromkeys(SPARE, 'open')}}
 NOTHING = (set(), set())
@@ -84,8 +84,26 @@ def test_collections_and_subcollections(stack, empty, export):
     assert stored(stack, empty) == {'User/ann': {'a': 1}, 'Order/ann/7': {'a': 2}, 'User/__id42__': {'a': 4}, 'Other/y': {'a': 5}}
     done = stack.admin('import-firestore', empty, *export(files, classes={'logs': None}, **{'class': 'Other'}), status=1)
     assert 'the mapping has no class for the subcollection "users/orders"' in done.error and 'nothing was stored' in done.error
+    assert done.error.count('the mapping has no class') == 1 and '(documents: 1)' in done.error
     assert 'the class Other is that of the collection "users": name one for "other"' in stack.admin('import-firestore', empty, *export({'a/output-0': [entity('users/ann', {}), entity('other/ann', {})]}, **{'class': 'Other'}), status=1).error
     assert 'no class for the collection "other"' in stack.admin('import-firestore', empty, *export(files, classes=classes), status=1).error
+
+
+def test_all_collections_without_a_class_are_named_at_once(stack, empty, export):
+    """Each once, however many documents it has; wrong documents of other collections beside them; of very many the first hundred."""
+    entities = [entity(f'first/{each}', {}) for each in range(30)] + [entity(f'c{each}/d/sub/{each}', {}) for each in range(3)] + [entity('second/a', {}), entity('second/a/sub/b', {}), entity('known/a', {'x': math.nan}), entity('known/b', {})]
+    words = export(entities, classes={'known': 'Known'})
+    for more in ([], ['--dry-run'], ['--skip-wrong']):
+        lines = stack.admin('import-firestore', empty, *words, *more, status=1).error.splitlines()
+        named = [re.search(r'no class for the (.*)$', line)[1] for line in lines if 'no class' in line]
+        assert named == ['collection "first" (documents: 30)', *(f'subcollection "c{each}/sub" (documents: 1)' for each in range(3)), 'collection "second" (documents: 1)',
+                         'subcollection "second/sub" (documents: 1)']
+        assert [line for line in lines if 'byte' in line and 'a of known: field "x"' in line] and not any('more' in line for line in lines)
+    assert stored(stack, empty) == {'Known/b': {}}
+    lines = stack.admin('import-firestore', empty, *export([entity('first/a', {}), *(entity(f'n{each}/d', {}) for each in range(130)), entity('n129/e', {})], **{'class': 'Other'}), status=1).error.splitlines()
+    named = [re.search('name one for "n(.*)" in "classes" of a mapping', line)[1] for line in lines if 'name one for' in line]
+    assert named == [str(each) for each in range(100)] and any('31 documents of further collections without a class' in line for line in lines)
+    assert any('1 documents are right, 131 wrong; nothing was stored' in line for line in lines)
 
 
 PLAIN = properties({'a': 1})
@@ -137,7 +155,7 @@ def refused(stack, folder, *what):
 
 def test_damaged_files_are_refused(stack, tmp_path):
     """Cut at and around blocks and fragments; each is refused as a whole."""
-    records = [entity(f'a/{each}', {'x': 'y' * (11000 + each * 7)}) for each in range(8)]
+    records = [entity(f'a/{each}', {'x': 'y' * (11000 + each * 7)}) for each in range(9)]
     whole = log(records)
     ends = [len(log(records[:count])) for count in range(len(records) + 1)]
     assert len(whole) > 2 * BLOCK
@@ -237,6 +255,7 @@ def test_metadata_is_distrusted(stack, tmp_path):
         refused(stack, write(tmp_path / 'export', {OUTPUT: [], GROUP: group_metadata([name])}), 'expected the metadata of a group')
     for overall, what in ((b'', 'expected the metadata of an export'), (log([b'3']), 'expected the metadata of an export'), (log([b'3', b'\xff']), 'expected the metadata of an export'), (log([b'4', b'']), 'unknown version'),
                           (b'x', 'truncated'), (log([b'3', b''])[:-1], 'truncated'), (b'\1' + log([b'3', b''])[1:], 'wrong checksum'), (log([b'3', text(1, number(3, 1))]), 'expected the metadata of an export'),
+                          (log([b'3', b'', b'']), 'a third record'), (log([b'3', b'', text(1, text(2, GROUP))]), 'a third record'), (log([b'3', b'', b'x'])[:-1], 'truncated'),
                           (overall_metadata({GROUP: (-1, 1)}), 'expected the metadata of an export'), (log([b'3', (text(1, text(2, GROUP) + number(3, 2**63 - 1))) * 2]), 'more documents than can be counted')):
         refused(stack, write(tmp_path / 'export', {OUTPUT: [], OVERALL: overall}), what)
     for content in (b'\xff', text(2, b'\xff')):

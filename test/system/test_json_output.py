@@ -76,6 +76,7 @@ def test_keys_and_version(ask, tmp_path):
     [made] = ask('key', 'new', '--queue', key, on_databases=None)
     [digest] = ask('key', 'hash', key, on_databases=None)
     assert made == {'queue_key_sha256': digest['sha256']} and len(digest['sha256']) == 64
+    assert ask('key', 'new', '--archive', tmp_path / 'archive', on_databases=None) == [{'key_file': str(tmp_path / 'archive')}]
     assert ask('push', 'key', push, on_databases=None) == [{'push_key_file': str(push)}]
     [public] = ask('push', 'public', push, on_databases=None)
     assert public == {'applicationServerKey': stampctl('push', 'public', push).out.strip()}

@@ -1,4 +1,5 @@
 """Records on disk of an encrypted namespace: nothing in clear, every way of reading, keys, deaths, and a namespace in the place of another one."""
+import json
 import shutil
 import subprocess
 
@@ -8,7 +9,7 @@ import vault
 from succession import succeed
 from journal_world import CURSOR, DATA, GET, OVERWRITE, PATTERN, PERSIST, RANGE, SET, Client, Journal, text
 from kit import Kit
-from stack import BUILD, wait_until
+from stack import BUILD, StackError, wait_until
 from test_records import one, run, state
 from test_records_disk import check_acknowledged, kill_all, serves, start
 
@@ -148,11 +149,16 @@ def test_what_was_acknowledged_is_never_lost(stack, journal):
     check_acknowledged(stack, journal, process, ns='vault', key=KEY)
 
 
+def changed(config, **settings):
+    """The text of a file of settings, with others."""
+    kept = [line for line in config.read_text().splitlines() if line.split(' =')[0] not in settings]
+    return '\n'.join([*kept, *(f'{name} = {value}' for name, value in settings.items())]) + '\n'
+
+
 def journal_says(journal, **settings):
     """Of a stamp-journal that does not start with these settings."""
     config = journal.path / 'other.conf'
-    kept = [line for line in journal.config.read_text().splitlines() if line.split(' =')[0] not in settings]
-    config.write_text('\n'.join([*kept, *(f'{name} = {value}' for name, value in settings.items())]) + '\n')
+    config.write_text(changed(journal.config, **settings))
     done = subprocess.run([BUILD / 'src/stamp-journal', '-c', config, '-k', journal.keys], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                           timeout=60, check=False)
     assert done.returncode == 1
@@ -178,11 +184,15 @@ def test_a_wrong_site_key_is_refused(stack, journal):
     assert one(stack, 'get', 'hidden-key-2', ns='vault')['value'] == 'hidden-value-1'
 
 
+def write_settings(stack, **settings):
+    """For the next start, of whatever program."""
+    stack.settings.update(settings)
+    stack.config.write_text(changed(stack.config, **settings))
+
+
 def test_the_site_key_is_replaced_while_it_serves(stack, journal):
     def change(**settings):
-        stack.settings.update(settings)
-        kept = [line for line in stack.config.read_text().splitlines() if line.split(' =')[0] not in settings]
-        stack.config.write_text('\n'.join([*kept, *(f'{name} = {value}' for name, value in settings.items())]) + '\n')
+        write_settings(stack, **settings)
         succeed(stack)
     key, former = stack.path / 'records/key', stack.settings['site_key_file']
     before = key.read_text()
@@ -205,6 +215,87 @@ def test_the_site_key_is_replaced_while_it_serves(stack, journal):
     values = [one(stack, 'get', name, ns='vault')['value'] for name in ('by-stampd', 'by-journal', 'hidden-key-2')]
     assert values == ['x', 'y', 'hidden-value-1']
     assert 'another site key' in journal_says(journal)  # which has the former one
+
+
+def test_the_site_key_is_replaced_while_nothing_runs(stack):
+    """The data keys are wrapped by a command, and so may be the key of the records: else its start needs the former site key once more."""
+    former, other = stack.settings['site_key_file'], str(vault.new_site_key(stack, 'third.key'))
+    stack.step('stampd', 'stop', 'now')
+    write_settings(stack, site_key_file=other, site_key_former_file=former)
+    stack.admin('ns', 'keys', 'vault', '--wrap')
+    write_settings(stack, site_key_former_file='')
+    before = (stack.path / 'records/key').read_text()
+    with pytest.raises(StackError, match='stampd'):
+        stack.step('stampd', 'start')
+    assert 'its file key is damaged, or encrypted under another site key' in stack.log() and (stack.path / 'records/key').read_text() == before
+    assert 'another site key' in stack.stampctl('key', 'records', status=1).error
+    write_settings(stack, site_key_former_file=former)
+    assert f'under site key {before.split()[0]}' in stack.stampctl('key', 'records').out
+    assert before.split()[0] not in stack.stampctl('key', 'records', '--wrap').out
+    write_settings(stack, site_key_former_file='')
+    start(stack)
+    assert one(stack, 'get', 'hidden-key-2', ns='vault')['value'] == 'hidden-value-1'
+
+
+def key_records(stack, *words):
+    shown, = map(json.loads, stack.stampctl('key', 'records', *words, '--json').out.splitlines())
+    assert shown['folder'] == str(stack.path / 'records')
+    return shown
+
+
+def test_the_records_get_another_key(stack, journal):
+    """It waits for all processes, a start that is killed at each step is followed by another one, and the former key is of no use then."""
+    folder = stack.path / 'records'
+    former = (folder / 'key').read_bytes()
+    journal.config.write_text(changed(journal.config, site_key_file=stack.settings['site_key_file']))
+    names = [f'rekeyed{number:04}' for number in range(1200)]
+    for first in range(0, len(names), 100):
+        commands = [{'do': 'set', 'key': name, 'value': name * 10, 'persist': True} for name in names[first:first + 100]]
+        assert {result['state'] for result in run(stack, *commands, ns='vault')} == {'OK'}
+    process = journal.start()
+    try:
+        serves(journal, 'vault', KEY)
+        assert key_records(stack)['next'] is False
+        assert key_records(stack, '--new')['next'] is True and 'was waiting already' in stack.stampctl('key', 'records', '--new').error
+        owners = {(folder / name).owner() for name in ('key', 'key.next', 'log')}
+        assert len(owners) == 1
+        succeed(stack)
+        kill_all(stack)
+        start(stack)  # stamp-journal still runs
+        assert (folder / 'key').read_bytes() == former and key_records(stack)['next'] is True
+        assert link_to(journal).error(SET, 'rekeyed-by-journal', text('y'), PERSIST) == ''
+        assert state(stack, 'set', 'rekeyed-by-stampd', ns='vault', value='x', persist=True) == 'OK'
+        kill_all(stack, process)
+    finally:
+        process.kill()
+        process.wait()
+    for step in ('records-rekeyed', 'disk-table-emptied:2', 'records-rekeyed', 'records-rekey-over'):
+        write_settings(stack, debug_die_at=step)
+        with pytest.raises(StackError, match='stampd'):
+            stack.step('stampd', 'start')
+        assert (folder / 'key').read_bytes() == former and (folder / 'key.next').exists()
+    write_settings(stack, debug_die_at='')
+    process = journal.start()  # whoever starts first
+    try:
+        wait_until(lambda: not (folder / 'key.next').exists(), what='the new key')
+        start(stack)
+        serves(journal, 'vault', KEY)
+        assert (folder / 'key').read_bytes() != former and not (folder / 'key.next').exists() and key_records(stack)['next'] is False
+        assert pages(stack, prefix='rekeyed0') | pages(stack, prefix='rekeyed1') == {name: name * 10 for name in names}
+        assert [one(stack, 'get', f'rekeyed-by-{name}', ns='vault')['value'] for name in ('journal', 'stampd')] == ['y', 'x']
+        assert one(stack, 'get', 'hidden-key-2', ns='vault')['value'] == 'hidden-value-1' and link_to(journal).value('rekeyed-by-journal') == [b'y']
+        kill_all(stack, process)
+    finally:
+        process.kill()
+        process.wait()
+    present = (folder / 'key').read_bytes()
+    (folder / 'key').write_bytes(former)
+    with pytest.raises(StackError, match='stampd'):
+        stack.step('stampd', 'start')
+    assert 'encrypted under another key than that in the file key' in stack.log()
+    (folder / 'key').write_bytes(present)
+    start(stack)
+    assert one(stack, 'get', 'hidden-key-2', ns='vault')['value'] == 'hidden-value-1'
 
 
 def test_a_namespace_in_the_place_of_an_encrypted_one(stack):

@@ -58,7 +58,7 @@ def contents(stack, ns, ids):
 
 COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns keys', 'ns list', 'ns migrate', 'ns move', 'ns restored', 'ns access', 'ns origins', 'ns quotas', 'ns state', 'ns off', 'ns on', 'ns map',
             'task', 'task list', 'task show', 'task history', 'task backlog', 'task run', 'task move', 'task hold', 'task drop',
-            'load', 'dump', 'purge', 'import-couchdb', 'import-csv', 'import-firestore', 'ping', 'check-config', 'key', 'key new', 'key hash', 'push', 'push key', 'push public', 'nginx',
+            'load', 'dump', 'purge', 'import-couchdb', 'import-csv', 'import-firestore', 'ping', 'check-config', 'key', 'key new', 'key hash', 'key records', 'push', 'push key', 'push public', 'nginx',
             'files', 'files check', 'files copy', 'files fetch', 'files verify',
             'rules', 'rules set', 'rules show', 'rules check', 'rules test', 'rules explain',
             'version']
@@ -424,3 +424,15 @@ def test_a_key_is_made_once_and_for_its_owner(tmp_path):
     assert line == f'admin_key_sha256 = {stampctl("key", "hash", file).out}'
     kept = file.read_text()
     assert 'exists' in stampctl('key', 'new', file, status=1).error and file.read_text() == kept
+
+
+def test_each_kind_of_key_has_its_line(tmp_path):
+    """The key of an archive has no line for the settings: it would make an administrator of whoever has the archive's key."""
+    files = {kind: tmp_path / kind for kind in ('archive', 'queue', 'site')}
+    lines = {kind: stampctl('key', 'new', f'--{kind}', file).out for kind, file in files.items()}
+    assert lines == {'archive': f'--key-file {files["archive"]}\n', 'site': f'site_key_file = {files["site"]}\n',
+                     'queue': f'queue_key_sha256 = {stampctl("key", "hash", files["queue"]).out}'}
+    for file in files.values():
+        assert file.stat().st_mode & 0o777 == 0o600 and len(file.read_text().strip()) == 64
+    for kinds in (['--archive', '--site'], ['--queue', '--archive'], ['--site', '--queue']):
+        assert 'expected one of' in stampctl('key', 'new', *kinds, tmp_path / 'none', status=2).error and not (tmp_path / 'none').exists()

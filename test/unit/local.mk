@@ -108,6 +108,7 @@ UNIT_TESTS += test/unit/test_disk_table_damage
 UNIT_TESTS += test/unit/test_records_room
 UNIT_TESTS += test/unit/test_records_room_death
 UNIT_TESTS += test/unit/test_records_sizes
+UNIT_TESTS += test/unit/test_records_rekey
 UNIT_TESTS += test/unit/test_records_sealed
 UNIT_TESTS += test/unit/test_records_disk_sealed
 UNIT_TESTS += test/unit/test_records_room_sealed
@@ -150,7 +151,10 @@ test_unit_test_records_room_death_SOURCES = test/unit/test_records_room_death.c 
 test_unit_test_records_room_death_LDADD = $(UNIT_LDADD)
 test_unit_test_records_sizes_SOURCES = test/unit/test_records_sizes.c $(RECORDS_DISK_FIXTURE)
 test_unit_test_records_sizes_LDADD = $(UNIT_LDADD)
-test_unit_test_records_sealed_SOURCES = test/unit/test_records_sealed.c $(RECORDS_DISK_FIXTURE)
+RECORDS_SEALED_FIXTURE = test/unit/records_sealed_fixture.h $(RECORDS_DISK_FIXTURE)
+test_unit_test_records_rekey_SOURCES = test/unit/test_records_rekey.c $(RECORDS_SEALED_FIXTURE)
+test_unit_test_records_rekey_LDADD = $(UNIT_LDADD)
+test_unit_test_records_sealed_SOURCES = test/unit/test_records_sealed.c $(RECORDS_SEALED_FIXTURE)
 test_unit_test_records_sealed_LDADD = $(UNIT_LDADD)
 # The tests of the disk once more, of an encrypted namespace.
 SEALED_CPPFLAGS = $(AM_CPPFLAGS) -DRECORDS_ENCRYPTED=true

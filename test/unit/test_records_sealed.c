@@ -2,7 +2,7 @@
  * it.  (test_records_disk and test_records_room run for such a namespace too.) */
 #include "records/records_private.h" /* before the fixtures, which have a variable of this name */
 
-#include "records_disk_fixture.h"
+#include "records_sealed_fixture.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,12 +16,6 @@
 
 static const char *const clear_words[] = {"secret-key", "second-key", "secret-value", "secret-owner"};
 
-static int set_up_sealed(void **state)
-{
-    is_encrypted = true;
-    return set_up_disk(state);
-}
-
 static int set_up_without_key(void **state)
 {
     is_encrypted = true;
@@ -31,36 +25,7 @@ static int set_up_without_key(void **state)
     return 0;
 }
 
-/* --- files --- */
-
-static void read_file(const char *name, struct builder *text)
-{
-    char path[300];
-    snprintf(path, sizeof path, "%s/%s", folder_path("disk"), name);
-    int fd = open(path, O_RDONLY);
-    assert_true(fd >= 0);
-    for (ssize_t size = 1; size > 0; text->size += (size_t)size) {
-        size = read(fd, builder_reserve(text, 1 << 16), 1 << 16);
-        assert_true(size >= 0);
-    }
-    close(fd);
-}
-
-static void write_file(const char *name, struct bytes text)
-{
-    char path[300];
-    snprintf(path, sizeof path, "%s/%s", folder_path("disk"), name);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    assert_true(fd >= 0 && write(fd, text.data, text.size) == (ssize_t)text.size);
-    close(fd);
-}
-
-static void remove_file(const char *name)
-{
-    char path[300];
-    snprintf(path, sizeof path, "%s/%s", folder_path("disk"), name);
-    assert_int_equal(unlink(path), 0);
-}
+/* --- in clear --- */
 
 static bool disk_has(const char *word)
 {
@@ -71,17 +36,6 @@ static bool disk_has(const char *word)
     builder_free(&text);
     return has;
 }
-
-/* All processes stop, and one starts with these site keys: does it? */
-static bool starts(const char *site_key, const char *former)
-{
-    records_close(records);
-    load_site_keys(site_key, former);
-    records = open_at(BYTES_SMALL);
-    return bring(DISK_BYTES);
-}
-
-/* --- in clear --- */
 
 static void keep_secrets(void)
 {
@@ -146,13 +100,6 @@ static void find_place(struct bytes ns, const char *key, unsigned char place_r[R
     memset(place_r, 0, RECORDS_PLACE_BYTES);
     memcpy(place_r, ns.data, ns.size);
     records_seal_place(records->seal, bytes_of(key), place_r);
-}
-
-static struct disk_table *open_disk(void)
-{
-    struct disk_table *disk = disk_table_open(folder_path("disk"), DISK_BYTES, problem, sizeof problem);
-    assert_non_null(disk);
-    return disk;
 }
 
 static void read_place(const unsigned char *place, struct builder *text)

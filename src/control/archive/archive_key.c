@@ -23,6 +23,7 @@ bool archive_key_read(struct control *control, const char *path, struct bytes *k
     *key_r = (struct bytes){arena_copy(control->arena, secret.text, size), size};
     secret_erase(&secret);
     if (size < KEY_LEAST)
-        message_print("%s: a key has at least %d characters: stampctl key new FILE", path, KEY_LEAST);
+        message_print("%s: a key has at least %d characters: stampctl key new --archive FILE", path,
+                      KEY_LEAST);
     return size >= KEY_LEAST;
 }

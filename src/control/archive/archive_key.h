@@ -1,4 +1,5 @@
-/* archive_key: the secret that an archive is encrypted with, in a file of its own (`stampctl key new`). */
+/* archive_key: the secret that an archive is encrypted with, in a file of its own (`stampctl key new
+ * --archive`). */
 #ifndef STAMPD_CONTROL_ARCHIVE_ARCHIVE_KEY_H
 #define STAMPD_CONTROL_ARCHIVE_ARCHIVE_KEY_H
 

@@ -60,13 +60,22 @@ enum import_beginning import_progress_take(struct control *control, struct pg *p
     bool is_there;
     if (!import_progress_lock(control, pg) || !import_progress_read(control, pg, &is_there, &former))
         return IMPORT_REFUSED;
-    if (!is_there)
+    bool is_kind = is_there && former.is_merge == progress->is_merge,
+         is_same = is_kind && strcmp(former.identity, progress->identity) == 0,
+         is_replaced = is_kind && !is_same && !former.members;
+    if (is_replaced) {
+        progress->state = former.state; /* it may have switched the namespace off */
+        printf("%s: another import was interrupted before it had stored a document; this one takes its "
+               "place\n",
+               code);
+    }
+    if (!is_there || is_replaced)
         return !progress->is_merge ||
                        ns_keys_refuse(control, pg,
                                       "import --merge, import-csv, import-couchdb, import-firestore")
                    ? IMPORT_NEW
                    : IMPORT_REFUSED;
-    if (strcmp(former.identity, progress->identity) != 0 || former.is_merge != progress->is_merge) {
+    if (!is_same) {
         message_print("an import of another archive or file, or with other options, was interrupted: "
                       "complete it, or %s "
                       "with import --abandon %s",
@@ -89,7 +98,8 @@ bool import_progress_begin(struct control *control, struct pg *pg, const struct 
     pg_params_add_i64(&params, progress->state);
     return control_query(control, pg, "recording the import",
                          "insert into stampd.import_progress (identity, is_merge, state)"
-                         " values ($1::text, $2::bigint <> 0, $3::bigint)",
+                         " values ($1::text, $2::bigint <> 0, $3::bigint)"
+                         " on conflict (one) do update set identity = excluded.identity",
                          &params, &row);
 }
 

@@ -21,7 +21,8 @@ MUST_USE bool import_progress_lock(struct control *control, struct pg *pg);
 MUST_USE bool import_progress_read(struct control *control, struct pg *pg, bool *is_there_r,
                                    struct import_progress *progress_r);
 /* Locks, and compares the record of an interrupted import with `progress`, which becomes that record if it is
- * of the same import, and stays as it is if there is none. */
+ * of the same import.  NEW: there is none, or it is of another import of the same kind that has stored no
+ * document; of that one `progress` gets the state, and import_progress_begin takes its place. */
 enum import_beginning { IMPORT_REFUSED, IMPORT_NEW, IMPORT_RESUMED };
 MUST_USE enum import_beginning import_progress_take(struct control *control, struct pg *pg, const char *code,
                                                     struct import_progress *progress);

@@ -4,9 +4,17 @@
 #include "control/foreign/firestore_entity.h"
 #include "control/foreign/firestore_key.h"
 #include "control/foreign/foreign_mapping.h"
+#include "control/message.h"
 #include "model/item.h"
 
-enum { SHOWN = 60 };
+enum { SHOWN = 60, REFUSED_MOST = 100 };
+
+/* A collection without a class. */
+struct refused_collection {
+    struct bytes name;
+    const char *problem;
+    int64_t documents;
+};
 
 struct firestore_mapping {
     struct arena *arena; /* of the mapping */
@@ -16,6 +24,9 @@ struct firestore_mapping {
     const struct json *classes;
     struct bytes item_class, item_key;
     enum firestore_not_finite not_finite;
+    struct refused_collection refused[REFUSED_MOST];
+    size_t refused_count;
+    int64_t other_documents; /* of further ones */
 };
 
 /* --- reading --- */
@@ -104,35 +115,55 @@ static int shown(struct bytes text)
     return (int)(text.size < SHOWN ? text.size : SHOWN);
 }
 
-/* NO_BYTES, and no problem: documents of this collection are left out. */
-static const char *find_class(struct firestore_mapping *mapping, struct arena *arena,
-                              const struct firestore_key *key, struct bytes *class_r)
+/* In the arena of the mapping: why the collection has no class. */
+static const char *explain(const struct firestore_mapping *mapping, const struct firestore_key *key)
+{
+    struct bytes name = key->collection, first = mapping->collection;
+    if (key->is_nested || !mapping->class.data)
+        return arena_printf(mapping->arena, "the mapping has no class for the %s \"%.*s\"",
+                            key->is_nested ? "subcollection" : "collection", shown(name), name.data);
+    return arena_printf(
+        mapping->arena,
+        "the class %.*s is that of the collection \"%.*s\": name one for \"%.*s\" in \"classes\" of "
+        "a mapping",
+        (int)mapping->class.size, mapping->class.data, shown(first), first.data, shown(name), name.data);
+}
+
+static void refuse(struct firestore_mapping *mapping, const struct firestore_key *key)
+{
+    struct bytes name = key->collection;
+    for (size_t i = 0; i < mapping->refused_count; i++)
+        if (bytes_equal(mapping->refused[i].name, name)) {
+            mapping->refused[i].documents++;
+            return;
+        }
+    if (mapping->refused_count < REFUSED_MOST)
+        mapping->refused[mapping->refused_count++] = (struct refused_collection){
+            {arena_copy(mapping->arena, name.data, name.size), name.size}, explain(mapping, key), 1};
+    else
+        mapping->other_documents++;
+}
+
+enum collection_use { COLLECTION_STORED, COLLECTION_LEFT_OUT, COLLECTION_REFUSED };
+
+/* `class_r`: where its documents are stored. */
+static enum collection_use find_class(struct firestore_mapping *mapping, const struct firestore_key *key,
+                                      struct bytes *class_r)
 {
     struct bytes collection = key->collection;
     for (const struct json *class = mapping->classes ? mapping->classes->first : NULL; class;
          class = class->next)
         if (bytes_equal(class->name, collection)) {
-            *class_r = class->kind == JSON_STRING ? class->value : NO_BYTES;
-            return NULL;
+            *class_r = class->value;
+            return class->kind == JSON_STRING ? COLLECTION_STORED : COLLECTION_LEFT_OUT;
         }
-    if (key->is_nested)
-        return arena_printf(arena, "the mapping has no class for the subcollection \"%.*s\"",
-                            shown(collection), collection.data);
-    if (!mapping->class.data)
-        return arena_printf(arena, "the mapping has no class for the collection \"%.*s\"", shown(collection),
-                            collection.data);
+    if (key->is_nested || !mapping->class.data)
+        return COLLECTION_REFUSED;
     if (!mapping->collection.data)
         mapping->collection =
             (struct bytes){arena_copy(mapping->arena, collection.data, collection.size), collection.size};
     *class_r = mapping->class;
-    if (bytes_equal(mapping->collection, collection))
-        return NULL;
-    return arena_printf(
-        arena,
-        "the class %.*s is that of the collection \"%.*s\": name one for \"%.*s\" in \"classes\" of "
-        "a mapping",
-        (int)mapping->class.size, mapping->class.data, shown(mapping->collection), mapping->collection.data,
-        shown(collection), collection.data);
+    return bytes_equal(mapping->collection, collection) ? COLLECTION_STORED : COLLECTION_REFUSED;
 }
 
 static const char *write_document(const struct firestore_mapping *mapping, struct arena *arena,
@@ -163,13 +194,16 @@ enum foreign_event firestore_mapping_write(struct firestore_mapping *mapping, st
     struct archive_header header = {.version = number, .ctime = number, .dtime = number};
     struct firestore_key key = {0};
     size_t before = lines->size;
+    enum collection_use use = COLLECTION_STORED;
     struct bytes reference = firestore_entity_key(entity);
     *problem_r = reference.data ? firestore_key_read(arena, reference, &key)
                                 : "expected an entity of Datastore, as exports of Firestore have";
     if (!*problem_r)
-        *problem_r = find_class(mapping, arena, &key, &header.class);
-    if (!*problem_r && !header.class.data)
-        return FOREIGN_LEFT_OUT;
+        use = find_class(mapping, &key, &header.class);
+    if (use == COLLECTION_REFUSED)
+        refuse(mapping, &key);
+    if (use != COLLECTION_STORED)
+        return use == COLLECTION_REFUSED ? FOREIGN_WRONG : FOREIGN_LEFT_OUT;
     if (!*problem_r)
         *problem_r = foreign_mapping_wrong_id(arena, mapping->settings, key.id);
     header.id = key.id;
@@ -182,4 +216,14 @@ enum foreign_event firestore_mapping_write(struct firestore_mapping *mapping, st
         *problem_r = arena_printf(arena, "%.*s of %.*s: %s", shown(key.id), key.id.data,
                                   shown(key.collection), key.collection.data, *problem_r);
     return FOREIGN_WRONG;
+}
+
+void firestore_mapping_report(const struct firestore_mapping *mapping, const char *path)
+{
+    for (size_t i = 0; i < mapping->refused_count; i++)
+        message_print("%s: %s (documents: %lld)", path, mapping->refused[i].problem,
+                      (long long)mapping->refused[i].documents);
+    if (mapping->other_documents)
+        message_print("%s: %lld documents of further collections without a class", path,
+                      (long long)mapping->other_documents);
 }

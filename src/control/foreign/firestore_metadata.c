@@ -76,6 +76,21 @@ static const char *read_groups(struct arena *arena, struct bytes record, struct 
     return event == FIRESTORE_WIRE_END ? NULL : wrong_overall;
 }
 
+static const char *expect_end(struct firestore_log *log)
+{
+    struct bytes record;
+    const char *why = NULL;
+    switch (firestore_log_next(log, &record, &why)) {
+    case FIRESTORE_LOG_RECORD:
+        return "a third record, behind the version and the groups of kinds: its documents would be missing";
+    case FIRESTORE_LOG_FAILED:
+        return why;
+    case FIRESTORE_LOG_END:
+        break;
+    }
+    return NULL;
+}
+
 bool firestore_metadata_groups(struct arena *arena, const char *path, struct firestore_group **groups_r,
                                size_t *count_r)
 {
@@ -97,6 +112,8 @@ bool firestore_metadata_groups(struct arena *arena, const char *path, struct fir
         else
             problem = read_groups(arena, record, groups_r, count_r);
     }
+    if (!problem) /* files of groups that are not read would be missed by nothing */
+        problem = expect_end(&log);
     firestore_log_close(&log);
     digest_destroy(digest);
     if (problem)

@@ -17,6 +17,7 @@ struct foreign_import {
     struct foreign_source *source;
     struct progress progress;
     int64_t right, wrong, left_out; /* of this pass */
+    int64_t shown, summed_up;       /* of the wrong ones: printed, and in what sum_up prints */
     /* while storing */
     bool stores;
     struct ns_target target;
@@ -38,6 +39,17 @@ static void report(struct foreign_import *import, const char *problem)
                       problem, (long long)source->last_line);
     else
         message_print("%s:%lld: %s", source->path, (long long)source->line, problem);
+}
+
+/* The first ones are printed, while they are checked. */
+static void take_wrong(struct foreign_import *import, const char *problem)
+{
+    if (!problem)
+        import->summed_up++;
+    else if (!import->stores && import->shown < PROBLEMS_SHOWN) {
+        report(import, problem);
+        import->shown++;
+    }
 }
 
 static bool store(struct foreign_import *import)
@@ -84,8 +96,9 @@ static bool read_all(struct foreign_import *import)
             return false;
         import->left_out += event == FOREIGN_LEFT_OUT;
         import->wrong += event == FOREIGN_WRONG;
-        if (problem && (event == FOREIGN_FAILED ||
-                        (event == FOREIGN_WRONG && !import->stores && import->wrong <= PROBLEMS_SHOWN)))
+        if (event == FOREIGN_WRONG)
+            take_wrong(import, problem);
+        else if (event == FOREIGN_FAILED && problem)
             report(import, problem);
         progress_show(&import->progress, import->right, source->offset);
     } while (event != FOREIGN_END && event != FOREIGN_FAILED);
@@ -97,10 +110,12 @@ static bool pass(struct foreign_import *import)
 {
     struct foreign_source *source = import->source;
     struct arena *arena = arena_create("mapping");
-    import->right = import->wrong = import->left_out = 0;
+    import->right = import->wrong = import->left_out = import->shown = import->summed_up = 0;
     bool is_open = source->calls->open(source, import->control, arena);
     bool is_read = is_open && read_all(import);
     progress_clear(&import->progress);
+    if (is_read && !import->stores && source->calls->sum_up)
+        source->calls->sum_up(source);
     if (is_open)
         source->calls->close(source);
     arena_destroy(arena);
@@ -115,8 +130,9 @@ static bool check(struct foreign_import *import)
     const char *path = import->options->path;
     if (!pass(import))
         return false;
-    if (import->wrong > PROBLEMS_SHOWN)
-        message_print("%s: and %lld more", path, (long long)import->wrong - PROBLEMS_SHOWN);
+    if (import->wrong > import->shown + import->summed_up)
+        message_print("%s: and %lld more", path,
+                      (long long)(import->wrong - import->shown - import->summed_up));
     if (import->options->is_dry_run || !import->wrong || import->options->skips_wrong)
         return true;
     message_print(

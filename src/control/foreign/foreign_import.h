@@ -27,9 +27,12 @@ struct foreign_calls {
     /* Begins a pass; false: why has been reported.  `arena` is of the pass. */
     bool (*open)(struct foreign_source *source, struct control *control, struct arena *arena);
     /* Appends a document as a line of an archive, of the version `number`; its files go to `files`, if not
-     * NULL.  FOREIGN_WRONG and FOREIGN_FAILED: `problem_r` says why, NULL: it has been reported. */
+     * NULL.  FOREIGN_WRONG and FOREIGN_FAILED: `problem_r` says why, NULL: it has been reported, or sum_up
+     * does. */
     enum foreign_event (*next)(struct foreign_source *source, struct importer_files *files, int64_t number,
                                struct builder *lines, const char **problem_r);
+    /* After FOREIGN_END of the pass that checks: reports what many documents have in common.  May be NULL. */
+    void (*sum_up)(struct foreign_source *source);
     void (*close)(struct foreign_source *source); /* after open has succeeded */
 };
 struct foreign_source {
