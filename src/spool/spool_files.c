@@ -6,25 +6,53 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { TRIES = 30 };
+/* A pause between two tries is a part of what has been waited. */
+enum { TRIES = 30, PAUSE_PART = 4, PAUSE_LEAST_US = 1, PAUSE_MOST_US = 20000 };
 
+int64_t spool_files_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t spool_files_limit_us(void)
+{
+    return spool_files_now_us() + spool_step_lock_ms * INT64_C(1000);
+}
+
+/* The kernel could make the caller wait, but without a limit. */
 int spool_files_lock(int fd)
 {
-    while (flock(fd, LOCK_EX))
-        if (errno != EINTR)
-            return errno;
-    return 0;
+    int error = spool_files_try_lock(fd);
+    int64_t begin_us = error == EWOULDBLOCK ? spool_files_now_us() : 0, waited_us = 0;
+    while (error == EWOULDBLOCK && waited_us < spool_step_lock_ms * INT64_C(1000)) {
+        int64_t pause_us = waited_us / PAUSE_PART;
+        pause_us = pause_us > PAUSE_LEAST_US ? pause_us : PAUSE_LEAST_US;
+        pause_us = pause_us < PAUSE_MOST_US ? pause_us : PAUSE_MOST_US;
+        nanosleep(&(struct timespec){.tv_nsec = pause_us * 1000}, NULL);
+        error = spool_files_try_lock(fd);
+        waited_us = spool_files_now_us() - begin_us;
+    }
+    return error == EWOULDBLOCK ? ETIMEDOUT : error;
 }
 
 /* Those that wake together hold it for a few microseconds each: to sleep would take longer. */
 int spool_files_lock_soon(int fd)
 {
-    for (int tries = 0; tries < TRIES; tries++)
-        if (!spool_files_try_lock(fd))
-            return 0;
-    return spool_files_lock(fd);
+    int error = spool_files_try_often(fd);
+    return error == EWOULDBLOCK ? spool_files_lock(fd) : error;
+}
+
+int spool_files_try_often(int fd)
+{
+    int error = EWOULDBLOCK;
+    for (int tries = 0; error == EWOULDBLOCK && tries < TRIES; tries++)
+        error = spool_files_try_lock(fd);
+    return error;
 }
 
 int spool_files_try_lock(int fd)

@@ -80,12 +80,18 @@ struct stampd_spool {
     size_t buffer_bytes, read_bytes, dead_bytes;
 };
 
-/* --- spool_files: durable steps in a folder --- */
+/* --- spool_files: locks, and durable steps in a folder --- */
 
+/* Of the monotonic clock: now, and when a wait that begins now ends. */
+int64_t spool_files_now_us(void);
+int64_t spool_files_limit_us(void);
+/* ETIMEDOUT: another had it for spool_step_lock_ms; it may be stopped.  `soon` is for one that is held for
+ * microseconds. */
 int spool_files_lock(int fd);
 int spool_files_lock_soon(int fd);
-/* EWOULDBLOCK: another has it. */
+/* EWOULDBLOCK: another has it; `often`: some tries later, still. */
 int spool_files_try_lock(int fd);
+int spool_files_try_often(int fd);
 void spool_files_unlock(int fd);
 /* Whole reads and writes.  read: fewer bytes only at the end of the file. */
 int spool_files_read(int fd, void *data, size_t size, uint64_t offset, size_t *read_r);
@@ -151,8 +157,10 @@ void spool_shared_break(struct spool_synced *synced, uint64_t last);
 int spool_shared_end_round(const struct stampd_spool *spool, struct spool_synced *synced);
 /* Wakes those that slept in the round that has ended; without a lock, for they take it. */
 void spool_shared_wake(const struct stampd_spool *spool);
-/* Sleeps until this round ends. */
-void spool_shared_sleep(const struct stampd_spool *spool, uint32_t round);
+/* Sleeps until this round ends, or for so long. */
+void spool_shared_sleep(const struct stampd_spool *spool, uint32_t round, int64_t us);
+/* Takes the lock of `synced`, which those that end a round release then.  ETIMEDOUT: not until this time. */
+int spool_shared_lock(const struct stampd_spool *spool, int64_t limit_us);
 /* Sleeps until the writer of the target calls spool_shared_arrive, if it has not since `arrived`, or for so
  * many microseconds. */
 uint32_t spool_shared_arrived(const struct stampd_spool *spool);
@@ -162,7 +170,8 @@ void spool_shared_arrive(const struct stampd_spool *spool, uint64_t sequence);
 
 /* --- spool_wait --- */
 
-/* Waits until the record is on disk. */
+/* Waits until the record is on disk.  ETIMEDOUT: no sync has ended for spool_step_lock_ms; the record may be
+ * there, and will be read. */
 int spool_wait_durable(struct stampd_spool *spool, uint64_t sequence);
 
 /* --- spool_handle --- */
