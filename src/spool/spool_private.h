@@ -1,7 +1,7 @@
 /* spool_private: what the files of the library share.
  *
  * A folder has: `spool`, its identity; `board`, where writers go on; `synced`, what is on disk;
- * `acknowledged`, and acknowledged.new, the room for the next; N.segment, the records from number N on;
+ * `acknowledged` and acknowledged.other, which are written in turn; N.segment, the records from number N on;
  * dead/; `lock`, `next`, `position` and `forwarder`, empty files to be locked. Locks in this order: lock,
  * next, synced, position; kernels release them at a death. */
 #ifndef STAMPD_SPOOL_SPOOL_PRIVATE_H
@@ -41,7 +41,10 @@ struct spool_segment {
 struct spool_position {
     struct stampd_spool_range *ranges;
     size_t count;
-    ino_t inode; /* the file that it was read from; 0: none */
+    uint64_t edition;        /* each is one more than that before; 0: none was valid */
+    uint64_t synced_edition; /* this handle has synchronised it */
+    int newest;              /* which of the two files it was read from */
+    ino_t inode;             /* of the other file, which is written next; 0: neither was read */
     struct timespec changed;
 };
 
@@ -98,9 +101,12 @@ int spool_files_read(int fd, void *data, size_t size, uint64_t offset, size_t *r
 int spool_files_write(int fd, const void *data, size_t size, uint64_t offset);
 /* Replaces a file: written beside it, synchronised, renamed, and the folder synchronised. */
 int spool_files_replace(int folder, const char *name, mode_t mode, const void *data, size_t size);
-/* The same for a file that is replaced again and again: it changes places with NAME.new, which stays.  So a
- * disk that is full has room for a text that is no longer than a block, or than the one before the last. */
+/* Writes a file in its own place, so that a disk that is full has room for a text that is no longer than a
+ * block, or than the one before, and synchronises it.  After an error, and while it is written, it has no
+ * valid text. */
 int spool_files_rewrite(int folder, const char *name, mode_t mode, const void *data, size_t size);
+/* Synchronises a file that another may have written, with its name. */
+int spool_files_sync_again(int folder, const char *name);
 /* A whole file of at most `most` bytes, ended by a NUL; the caller frees it. */
 int spool_files_load(int folder, const char *name, size_t most, char **data_r, size_t *size_r);
 int spool_files_sync(int fd);
@@ -189,7 +195,7 @@ int spool_recovery_roll(struct stampd_spool *spool, struct spool_board *board, i
 
 /* --- spool_position --- */
 
-/* The file of a new spool, and the room for the next one. */
+/* The files of a new spool. */
 int spool_position_create(int folder, mode_t mode);
 /* Reads the file if it has changed. */
 int spool_position_read(struct stampd_spool *spool);
