@@ -104,6 +104,13 @@ int spool_position_read(struct stampd_spool *spool)
     return 0;
 }
 
+/* A file that has changed within one tick of the clock seems to be the same. */
+int spool_position_read_again(struct stampd_spool *spool)
+{
+    spool->position.inode = 0;
+    return spool_position_read(spool);
+}
+
 uint64_t spool_position_skip(const struct spool_position *position, uint64_t after)
 {
     uint64_t next = after + 1;
@@ -111,6 +118,14 @@ uint64_t spool_position_skip(const struct spool_position *position, uint64_t aft
         if (position->ranges[i].last >= next)
             next = position->ranges[i].last + 1;
     return next;
+}
+
+uint64_t spool_position_trim(const struct spool_position *position, uint64_t last)
+{
+    for (size_t i = position->count; i && position->ranges[i - 1].last >= last; i--)
+        if (position->ranges[i - 1].first <= last)
+            return position->ranges[i - 1].first - 1;
+    return last;
 }
 
 uint64_t spool_position_count(const struct spool_position *position, uint64_t last)
@@ -185,14 +200,22 @@ static int store_next(struct stampd_spool *spool, const struct stampd_spool_rang
     return error;
 }
 
-/* Whole segments before the first record that waits; the last one stays. */
-static int remove_segments(const struct stampd_spool *spool, uint64_t floor)
+/* The segments of which all records are acknowledged, except the last one; also those behind a record that
+ * waits. */
+static int remove_segments(const struct stampd_spool *spool, const struct stampd_spool_range *ranges,
+                           size_t total)
 {
     uint64_t *bases, bytes;
-    size_t count;
+    size_t count, at = 0;
     char name[SPOOL_NAME_BYTES];
     int error = spool_segment_list(spool->folder, NULL, &bases, &count, &bytes);
-    for (size_t i = 0; !error && i + 1 < count && bases[i + 1] <= floor + 1; i++) {
+    for (size_t i = 0; !error && i + 1 < count; i++) {
+        while (at < total && ranges[at].last + 1 < bases[i + 1])
+            at++;
+        if (at == total)
+            break;
+        if (ranges[at].first > bases[i])
+            continue;
         spool_segment_name(bases[i], name);
         if (unlinkat(spool->folder, name, 0) && errno != ENOENT)
             error = errno;
@@ -202,17 +225,10 @@ static int remove_segments(const struct stampd_spool *spool, uint64_t floor)
     return error;
 }
 
-/* A file that has changed within one tick of the clock seems to be the same. */
-static int read_again(struct stampd_spool *spool)
-{
-    spool->position.inode = 0;
-    return spool_position_read(spool);
-}
-
 static int acknowledge(struct stampd_spool *spool, const struct stampd_spool_range *done, size_t count)
 {
     const struct spool_position *position = &spool->position;
-    int error = read_again(spool);
+    int error = spool_position_read_again(spool);
     struct stampd_spool_range *ranges = error ? NULL : calloc(position->count + count + 1, sizeof *ranges);
     if (!ranges)
         return error ? error : ENOMEM;
@@ -222,11 +238,10 @@ static int acknowledge(struct stampd_spool *spool, const struct stampd_spool_ran
     memcpy(ranges + total, done, count * sizeof *ranges);
     total = join(ranges, total + count);
     error = total > SPOOL_RANGES_MOST ? ENOBUFS : store_next(spool, ranges, total);
-    uint64_t floor = ranges[0].first == 1 ? ranges[0].last : 0;
-    free(ranges);
     if (!error)
-        error = remove_segments(spool, floor);
-    return error ? error : read_again(spool);
+        error = remove_segments(spool, ranges, total);
+    free(ranges);
+    return error ? error : spool_position_read_again(spool);
 }
 
 int stampd_spool_acknowledge(struct stampd_spool *spool, const struct stampd_spool_range *done, size_t count)

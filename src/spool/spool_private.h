@@ -197,10 +197,14 @@ int spool_recovery_roll(struct stampd_spool *spool, struct spool_board *board, i
 
 /* The files of a new spool. */
 int spool_position_create(int folder, mode_t mode);
-/* Reads the file if it has changed. */
+/* Reads the files if they have changed; `again`: also if they seem not to have, within a tick of the clock.
+ */
 int spool_position_read(struct stampd_spool *spool);
+int spool_position_read_again(struct stampd_spool *spool);
 /* The first number behind `after` that is not acknowledged. */
 uint64_t spool_position_skip(const struct spool_position *position, uint64_t after);
+/* The last number up to `last` that is not. */
+uint64_t spool_position_trim(const struct spool_position *position, uint64_t last);
 /* How many up to `last` are. */
 uint64_t spool_position_count(const struct spool_position *position, uint64_t last);
 
