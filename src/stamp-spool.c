@@ -14,7 +14,7 @@
 
 #define FOLDER_DEFAULT "/var/spool/stampd"
 #define STAMP_MOST     INT64_C(991231235959999)
-enum { STATUS_DONE, STATUS_FAILED, STATUS_USAGE, LIST_MOST = 1000, SEGMENT_LEAST = 128 };
+enum { STATUS_DONE, STATUS_FAILED, STATUS_USAGE, STATUS_UNKNOWN, LIST_MOST = 1000, SEGMENT_LEAST = 128 };
 
 struct wish {
     const char *folder;
@@ -28,13 +28,14 @@ struct wish {
 
 static int complain(const char *what, int error)
 {
-    const char *words = error == EBADMSG  ? "it is damaged"
-                        : error == EDQUOT ? "the spool is full (limit_bytes)"
-                        : error == EPERM  ? "everybody may write to the folder"
-                        : error == ENOTSUP
-                            ? "the spool has the format of an earlier version: forward it with that "
-                              "version, then create it again"
-                            : strerror(error);
+    const char *words =
+        error == EBADMSG     ? "it is damaged"
+        : error == EDQUOT    ? "the spool is full (limit_bytes)"
+        : error == EPERM     ? "everybody may write to the folder"
+        : error == ETIMEDOUT ? "a process that does not run holds a lock of the spool; nothing was done"
+        : error == ENOTSUP   ? "the spool has the format of an earlier version: forward it with that "
+                               "version, then create it again"
+                             : strerror(error);
     fprintf(stderr, "stamp-spool: %s: %s\n", what, words);
     return STATUS_FAILED;
 }
@@ -230,6 +231,18 @@ static int drop(struct stampd_spool *spool, const struct wish *wish)
     return error ? complain(wish->words[0], error) : STATUS_DONE;
 }
 
+/* After EIO the record may be there. */
+static int complain_of_put(const char *what, int error)
+{
+    if (error != EIO)
+        return complain(what, error);
+    fprintf(stderr,
+            "stamp-spool: %s: it is not known whether the request was stored: the disk has failed, or a "
+            "process that synchronises does not run\n",
+            what);
+    return STATUS_UNKNOWN;
+}
+
 /* Put first: after a death between the two it is there twice, never not at all. */
 static int retry(struct stampd_spool *spool, const struct wish *wish)
 {
@@ -241,8 +254,9 @@ static int retry(struct stampd_spool *spool, const struct wish *wish)
         return refuse_number(wish, error);
     number = record.sequence;
     error = stampd_spool_put(spool, &record.request, &sequence);
-    if (!error)
-        error = stampd_spool_drop_dead(spool, number);
+    if (error)
+        return complain_of_put(wish->words[0], error);
+    error = stampd_spool_drop_dead(spool, number);
     if (error)
         return complain(wish->words[0], error);
     printf("%" PRIu64 "\n", sequence);
@@ -301,7 +315,8 @@ static int put(struct stampd_spool *spool, const struct wish *wish)
     int error = stampd_spool_put(spool, &request, &sequence);
     free(input);
     if (error)
-        return error == EINVAL || error == EMSGSIZE ? complain_of(&request, error) : complain("put", error);
+        return error == EINVAL || error == EMSGSIZE ? complain_of(&request, error)
+                                                    : complain_of_put("put", error);
     printf("%" PRIu64 "\n", sequence);
     return STATUS_DONE;
 }

@@ -46,19 +46,41 @@ static bool read_key(struct forwarder *forwarder)
     return true;
 }
 
+/* False: it is to end at once. */
+static bool take_signals(struct forwarder *forwarder)
+{
+    for (int number; (number = stop_next());) {
+        if (number == SIGQUIT || (forwarder->is_stopping && stop_ends(number)))
+            return false;
+        forwarder->is_stopping = forwarder->is_stopping || (stop_ends(number) && number != SIGHUP);
+    }
+    return true;
+}
+
+/* The program that opens a spool first after the start of the machine repairs it, under the lock of the
+ * writers. */
+static int open_when_free(struct forwarder *forwarder)
+{
+    for (;;) {
+        int error = stampd_spool_open(forwarder->settings->spool, STAMPD_SPOOL_DURABLE, &forwarder->spool);
+        forwarder->is_stopping = !take_signals(forwarder) || forwarder->is_stopping;
+        if (error != ETIMEDOUT || forwarder->is_stopping)
+            return error;
+        log_often(LOG_LEVEL_ERROR, "open", "waits for spool %s: %s", forwarder->settings->spool,
+                  lane_words(error));
+    }
+}
+
 static bool open_spool(struct forwarder *forwarder)
 {
     const char *folder = forwarder->settings->spool;
-    int error = stampd_spool_open(folder, STAMPD_SPOOL_DURABLE, &forwarder->spool);
+    int error = open_when_free(forwarder);
     if (!error)
         error = stampd_spool_hold(forwarder->spool);
     if (!error && stampd_spool_descriptor(forwarder->spool) < 0)
         error = errno;
-    if (error)
-        log_error("cannot forward spool %s: %s", folder,
-                  error == EBUSY     ? "another forwarder holds it"
-                  : error == ENOTSUP ? "it has the format of an earlier version"
-                                     : strerror(error));
+    if (error && !forwarder->is_stopping)
+        log_error("cannot forward spool %s: %s", folder, lane_words(error));
     return !error;
 }
 
@@ -172,8 +194,9 @@ static int send_and_read(struct forwarder *forwarder)
 static int work_beside(struct forwarder *forwarder)
 {
     int error = 0;
+    bool is_noted = true; /* else the others wait for the next turn: a failure may have taken seconds */
     for (struct lane *lane = forwarder->lanes; lane && !error; lane = lane->next) {
-        lane_note_stored(lane, forwarder->spool, forwarder->settings);
+        is_noted = is_noted && lane_note_stored(lane, forwarder->spool, forwarder->settings);
         if (!forwarder->is_stopping)
             error = lane_prepare(lane, forwarder->spool, forwarder->settings);
     }
@@ -197,17 +220,6 @@ static bool is_idle(const struct forwarder *forwarder)
     return !http_in_flight(forwarder->http) &&
            (forwarder->is_stopping ||
             (forwarder->until_empty && !forwarder->has_more && !count_waiting(forwarder)));
-}
-
-/* False: it is to end at once. */
-static bool take_signals(struct forwarder *forwarder)
-{
-    for (int number; (number = stop_next());) {
-        if (number == SIGQUIT || (forwarder->is_stopping && stop_ends(number)))
-            return false;
-        forwarder->is_stopping = forwarder->is_stopping || (stop_ends(number) && number != SIGHUP);
-    }
-    return true;
 }
 
 static int run(struct forwarder *forwarder, int stop_fd)
@@ -250,6 +262,8 @@ int forwarder_run(const struct forward_settings *settings, bool until_empty)
         if (error)
             log_error("the spool cannot be read or written: %s", strerror(error));
         http_close(forwarder.http);
+    } else if (forwarder.is_stopping) {
+        error = 0;
     }
     for (struct lane *lane = forwarder.lanes, *next; lane; lane = next) {
         next = lane->next;

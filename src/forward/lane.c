@@ -63,6 +63,14 @@ static void put_last(struct lane *lane, size_t at)
 
 /* --- dead letters --- */
 
+const char *lane_words(int error)
+{
+    return error == EBUSY       ? "another forwarder holds it"
+           : error == ENOTSUP   ? "it has the format of an earlier version"
+           : error == ETIMEDOUT ? "a process that does not run holds a lock of the spool"
+                                : strerror(error);
+}
+
 static int bury(struct stampd_spool *spool, const struct stampd_spool_record *record, const char *reason)
 {
     const struct stampd_spool_range range = {record->first, record->sequence};
@@ -71,7 +79,7 @@ static int bury(struct stampd_spool *spool, const struct stampd_spool_record *re
         error = stampd_spool_acknowledge(spool, &range, 1);
     if (error) {
         log_often(LOG_LEVEL_ERROR, "dead letter", "cannot keep a dead letter number=%" PRIu64 ": %s",
-                  record->sequence, strerror(error));
+                  record->sequence, lane_words(error));
         return error;
     }
     log_error("refused for good number=%" PRIu64 " namespace=%s: %s", record->sequence,
@@ -79,10 +87,11 @@ static int bury(struct stampd_spool *spool, const struct stampd_spool_record *re
     return 0;
 }
 
-/* Does the disk have no room?  What was to be kept there is tried again later. */
-static bool is_full(int error)
+/* Does the disk have no room, or does a process that is stopped hold a lock?  What was to be kept is tried
+ * again later. */
+static bool is_passing(int error)
 {
-    return error == ENOSPC || error == EDQUOT;
+    return error == ENOSPC || error == EDQUOT || error == ETIMEDOUT;
 }
 
 /* Of a record by its number; one that is gone was dropped. */
@@ -169,11 +178,11 @@ static const char *find_wrong(const struct stampd_spool_request *request)
 }
 
 /* The first waiting record from number `at` of the lane on that can be sent; others are taken off, and those
- * for whose dead letters the disk has no room are put last. */
+ * whose dead letters cannot be kept at present are put last. */
 static int find_record(struct lane *lane, size_t at, struct stampd_spool *spool,
                        struct stampd_spool_record *record)
 {
-    int full = 0;
+    int passing = 0;
     for (size_t left = lane->count - at; left; left--) {
         uint64_t sequence = lane->waiting[at];
         int error = stampd_spool_next(spool, sequence - 1, record);
@@ -182,19 +191,19 @@ static int find_record(struct lane *lane, size_t at, struct stampd_spool *spool,
                             : error          ? NULL
                                              : find_wrong(&record->request);
         if (!is_gone && wrong)
-            error = full ? full : bury(spool, record, wrong);
+            error = passing ? passing : bury(spool, record, wrong);
         else if (!is_gone)
             return error;
-        if (error && error != EAGAIN && !is_full(error))
+        if (error && error != EAGAIN && !is_passing(error))
             return error;
-        if (is_full(error)) {
+        if (is_passing(error)) {
             put_last(lane, at);
-            full = error;
+            passing = error;
         } else {
             take_off(lane, at, 1);
         }
     }
-    return full ? full : EAGAIN;
+    return passing ? passing : EAGAIN;
 }
 
 /* A batch of those from number `at` of the lane on. */
@@ -224,9 +233,9 @@ static int compose(struct lane *lane, size_t at, struct stampd_spool *spool,
     }
     builder_add_text(body, "]}}");
     *count_r = count;
-    if (is_full(error) && !count)
+    if (is_passing(error) && !count)
         plan_again(lane, settings, 0);
-    return error == EAGAIN || is_full(error) ? 0 : error;
+    return error == EAGAIN || is_passing(error) ? 0 : error;
 }
 
 int lane_compose(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings)
@@ -327,19 +336,20 @@ static void add_stored(struct lane *lane, const struct json *refused)
         put_last(lane, 0);
 }
 
-void lane_note_stored(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings)
+bool lane_note_stored(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings)
 {
     if (!lane->stored_count || (lane->is_unnoted && lane->due_ms > clock_monotonic_ms()))
-        return;
+        return true;
     int error = stampd_spool_acknowledge(spool, lane->stored, lane->stored_count);
     lane->is_unnoted = error != 0;
     if (error) {
-        log_error("cannot note what the server has stored: %s", strerror(error));
+        log_error("cannot note what the server has stored namespace=%s: %s", lane->ns, lane_words(error));
         plan_again(lane, settings, 0);
-        return;
+        return false;
     }
     lane->stored_count = 0;
     lane->failures = 0;
+    return true;
 }
 
 /* False: it is not the answer of the operation. */

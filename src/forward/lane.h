@@ -37,11 +37,13 @@ MUST_USE int lane_compose(struct lane *lane, struct stampd_spool *spool,
 /* While a batch is under way: composes the one that follows, if there are enough records for a full one. */
 MUST_USE int lane_prepare(struct lane *lane, struct stampd_spool *spool,
                           const struct forward_settings *settings);
-/* Acknowledges what the server has stored; after a failure, when it is due. */
-void lane_note_stored(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings);
+/* Acknowledges what the server has stored; after a failure, when it is due.  False: it failed. */
+bool lane_note_stored(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings);
 /* The answer to the batch: notes what is stored, buries, or plans another try. */
 void lane_settle(struct lane *lane, struct stampd_spool *spool, const struct forward_settings *settings,
                  const struct http_result *result);
+/* What an error of the spool means. */
+const char *lane_words(int error);
 /* Can it be the code of a namespace, and so a part of an address? */
 bool lane_is_namespace(const char *ns);
 

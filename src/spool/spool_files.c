@@ -6,25 +6,53 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { TRIES = 30 };
+/* A pause between two tries is a part of what has been waited. */
+enum { TRIES = 30, PAUSE_PART = 4, PAUSE_LEAST_US = 1, PAUSE_MOST_US = 20000 };
 
+int64_t spool_files_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t spool_files_limit_us(void)
+{
+    return spool_files_now_us() + spool_step_lock_ms * INT64_C(1000);
+}
+
+/* The kernel could make the caller wait, but without a limit. */
 int spool_files_lock(int fd)
 {
-    while (flock(fd, LOCK_EX))
-        if (errno != EINTR)
-            return errno;
-    return 0;
+    int error = spool_files_try_lock(fd);
+    int64_t begin_us = error == EWOULDBLOCK ? spool_files_now_us() : 0, waited_us = 0;
+    while (error == EWOULDBLOCK && waited_us < spool_step_lock_ms * INT64_C(1000)) {
+        int64_t pause_us = waited_us / PAUSE_PART;
+        pause_us = pause_us > PAUSE_LEAST_US ? pause_us : PAUSE_LEAST_US;
+        pause_us = pause_us < PAUSE_MOST_US ? pause_us : PAUSE_MOST_US;
+        nanosleep(&(struct timespec){.tv_nsec = pause_us * 1000}, NULL);
+        error = spool_files_try_lock(fd);
+        waited_us = spool_files_now_us() - begin_us;
+    }
+    return error == EWOULDBLOCK ? ETIMEDOUT : error;
 }
 
 /* Those that wake together hold it for a few microseconds each: to sleep would take longer. */
 int spool_files_lock_soon(int fd)
 {
-    for (int tries = 0; tries < TRIES; tries++)
-        if (!spool_files_try_lock(fd))
-            return 0;
-    return spool_files_lock(fd);
+    int error = spool_files_try_often(fd);
+    return error == EWOULDBLOCK ? spool_files_lock(fd) : error;
+}
+
+int spool_files_try_often(int fd)
+{
+    int error = EWOULDBLOCK;
+    for (int tries = 0; error == EWOULDBLOCK && tries < TRIES; tries++)
+        error = spool_files_try_lock(fd);
+    return error;
 }
 
 int spool_files_try_lock(int fd)
@@ -97,30 +125,34 @@ int spool_files_replace(int folder, const char *name, mode_t mode, const void *d
     return error;
 }
 
-/* A file of somebody else of the group may not be writable, or not be given another mode. */
-static int open_spare(int folder, const char *name, int *fd_r)
+/* To be written in place; -1: it is not there, or somebody else of the group has made it, whose file may not
+ * be writable, or not be given another mode. */
+static int open_own(int folder, const char *name)
 {
     struct stat stat;
-    *fd_r = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (*fd_r >= 0 && !fstat(*fd_r, &stat) && S_ISREG(stat.st_mode) && stat.st_nlink == 1 &&
-        stat.st_uid == geteuid())
-        return 0;
-    if (*fd_r >= 0)
-        close(*fd_r);
-    if (unlinkat(folder, name, 0) && errno != ENOENT)
-        return errno;
-    *fd_r = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return *fd_r < 0 ? errno : 0;
+    int fd = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 ||
+        (!fstat(fd, &stat) && S_ISREG(stat.st_mode) && stat.st_nlink == 1 && stat.st_uid == geteuid()))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* Keeps the room of the text. */
+static void spoil(int fd)
+{
+    if (pwrite(fd, "", 1, 0) < 0)
+        return; /* it has not had any */
 }
 
 int spool_files_rewrite(int folder, const char *name, mode_t mode, const void *data, size_t size)
 {
-    char spare[SPOOL_NAME_BYTES + 8];
-    int fd, error;
-    snprintf(spare, sizeof spare, "%s.new", name);
-    error = open_spare(folder, spare, &fd);
-    if (error)
-        return error;
+    int fd = open_own(folder, name), error = 0;
+    if (fd < 0) {
+        if (unlinkat(folder, name, 0) && errno != ENOENT)
+            return errno;
+        return spool_files_replace(folder, name, mode, data, size);
+    }
     if (fchmod(fd, mode))
         error = errno;
     if (!error)
@@ -129,11 +161,19 @@ int spool_files_rewrite(int folder, const char *name, mode_t mode, const void *d
         error = errno;
     if (!error)
         error = spool_files_sync(fd);
+    if (error)
+        spoil(fd);
     close(fd);
-    if (!error && renameat2(folder, spare, folder, name, RENAME_EXCHANGE) &&
-        ((errno != ENOENT && errno != EINVAL) || renameat(folder, spare, folder, name)))
-        error = errno;
-    spool_step();
+    return error;
+}
+
+int spool_files_sync_again(int folder, const char *name)
+{
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return errno;
+    int error = spool_files_sync(fd);
+    close(fd);
     return error ? error : spool_files_sync(folder);
 }
 

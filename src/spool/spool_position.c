@@ -1,4 +1,7 @@
-/* spool_position: the acknowledged numbers, in a file that is replaced as a whole. */
+/* spool_position: the acknowledged numbers, in two files that are written in turn.
+ *
+ * Each has an edition, and the newer one that is valid counts.  So the one that counts is never written to,
+ * and is on disk before the other is: a death or a loss of power leaves at least one of them whole. */
 #include "spool/spool_private.h"
 
 #include <fcntl.h>
@@ -10,22 +13,32 @@
 
 #include "spool/spool_crc.h"
 
-#define NAME  "acknowledged"
-#define TITLE "stampd spool acknowledged 1\n"
-enum { LINE_BYTES = 48, FILE_MOST = (SPOOL_RANGES_MOST + 4) * LINE_BYTES };
+#define TITLE   "stampd spool acknowledged 2\n"
+#define FORMER  "stampd spool acknowledged 1\n" /* without an edition */
+#define EDITION "edition "
+enum { FILES = 2, LINE_BYTES = 48, FILE_MOST = (SPOOL_RANGES_MOST + 4) * LINE_BYTES };
+static const char *const names[FILES] = {"acknowledged", "acknowledged.other"};
 
-static int parse(char *text, size_t size, struct spool_position *position)
+/* Takes it when it is newer than what the position has. */
+static int parse(char *text, size_t size, int file, struct spool_position *position)
 {
-    char *sum = size ? memrchr(text, '\n', size - 1) : NULL, *line = text + strlen(TITLE);
-    if (!sum || strncmp(text, TITLE, strlen(TITLE)) ||
+    char *sum = size ? memrchr(text, '\n', size - 1) : NULL, *line = text + strlen(TITLE), *end;
+    int has_edition = !strncmp(text, TITLE, strlen(TITLE));
+    if (!sum || (!has_edition && strncmp(text, FORMER, strlen(FORMER)) != 0) ||
         strtoul(sum + 1, NULL, 16) != spool_crc(0, text, (size_t)(sum + 1 - text)))
         return EBADMSG;
+    uint64_t edition = 1;
+    if (has_edition) {
+        edition = strncmp(line, EDITION, strlen(EDITION)) ? 0 : strtoull(line + strlen(EDITION), &end, 10);
+        line = edition ? end + 1 : line;
+    }
+    if (edition <= position->edition)
+        return edition ? 0 : EBADMSG;
     struct stampd_spool_range *ranges = calloc(SPOOL_RANGES_MOST, sizeof *ranges);
     if (!ranges)
         return ENOMEM;
     size_t count = 0;
     while (line <= sum && count < SPOOL_RANGES_MOST) {
-        char *end;
         ranges[count].first = strtoull(line, &end, 10);
         ranges[count++].last = strtoull(end, &end, 10);
         line = end + 1;
@@ -33,30 +46,69 @@ static int parse(char *text, size_t size, struct spool_position *position)
     free(position->ranges);
     position->ranges = ranges;
     position->count = count;
+    position->edition = edition;
+    position->newest = file;
     return 0;
 }
 
-/* A damaged file is as none: the server knows what it has stored. */
-int spool_position_read(struct stampd_spool *spool)
+/* One that is damaged, or is being written, is as none. */
+static int read_file(const struct stampd_spool *spool, int file, struct spool_position *position)
 {
-    struct spool_position *position = &spool->position;
-    struct stat stat;
     char *text;
     size_t size;
-    if (fstatat(spool->folder, NAME, &stat, AT_SYMLINK_NOFOLLOW))
-        return errno == ENOENT ? 0 : errno;
-    if (position->inode == stat.st_ino && position->changed.tv_sec == stat.st_ctim.tv_sec &&
-        position->changed.tv_nsec == stat.st_ctim.tv_nsec)
-        return 0;
-    int error = spool_files_load(spool->folder, NAME, FILE_MOST, &text, &size);
+    int error = spool_files_load(spool->folder, names[file], FILE_MOST, &text, &size);
     if (!error)
-        error = parse(text, size, position);
+        error = parse(text, size, file, position);
     free(text);
-    if (!error || error == EBADMSG) {
-        position->inode = stat.st_ino;
-        position->changed = stat.st_ctim;
+    return error == EBADMSG || error == ENOENT ? 0 : error;
+}
+
+static int other_file(const struct spool_position *position)
+{
+    return FILES - 1 - position->newest;
+}
+
+/* The next edition will be in the other file. */
+static int is_present(const struct stampd_spool *spool)
+{
+    const struct spool_position *position = &spool->position;
+    struct stat stat;
+    return position->inode &&
+           !fstatat(spool->folder, names[other_file(position)], &stat, AT_SYMLINK_NOFOLLOW) &&
+           position->inode == stat.st_ino && position->changed.tv_sec == stat.st_ctim.tv_sec &&
+           position->changed.tv_nsec == stat.st_ctim.tv_nsec;
+}
+
+/* When neither is valid, what was read before counts; else the server knows what it has stored. */
+int spool_position_read(struct stampd_spool *spool)
+{
+    struct spool_position *position = &spool->position, read = {0};
+    struct stat stats[FILES] = {0};
+    int error = 0;
+    if (is_present(spool))
+        return 0;
+    for (int file = 0; !error && file < FILES; file++)
+        if (fstatat(spool->folder, names[file], &stats[file], AT_SYMLINK_NOFOLLOW) && errno != ENOENT)
+            error = errno;
+    for (int file = 0; !error && file < FILES; file++)
+        error = read_file(spool, file, &read);
+    if (error || !read.edition) {
+        free(read.ranges);
+        return error;
     }
-    return error == EBADMSG ? 0 : error;
+    read.inode = stats[other_file(&read)].st_ino;
+    read.changed = stats[other_file(&read)].st_ctim;
+    read.synced_edition = position->synced_edition;
+    free(position->ranges);
+    *position = read;
+    return 0;
+}
+
+/* A file that has changed within one tick of the clock seems to be the same. */
+int spool_position_read_again(struct stampd_spool *spool)
+{
+    spool->position.inode = 0;
+    return spool_position_read(spool);
 }
 
 uint64_t spool_position_skip(const struct spool_position *position, uint64_t after)
@@ -66,6 +118,14 @@ uint64_t spool_position_skip(const struct spool_position *position, uint64_t aft
         if (position->ranges[i].last >= next)
             next = position->ranges[i].last + 1;
     return next;
+}
+
+uint64_t spool_position_trim(const struct spool_position *position, uint64_t last)
+{
+    for (size_t i = position->count; i && position->ranges[i - 1].last >= last; i--)
+        if (position->ranges[i - 1].first <= last)
+            return position->ranges[i - 1].first - 1;
+    return last;
 }
 
 uint64_t spool_position_count(const struct spool_position *position, uint64_t last)
@@ -101,35 +161,61 @@ static size_t join(struct stampd_spool_range *ranges, size_t count)
     return kept;
 }
 
-static int store(int folder, mode_t mode, const struct stampd_spool_range *ranges, size_t count)
+static int store(int folder, mode_t mode, int file, uint64_t edition, const struct stampd_spool_range *ranges,
+                 size_t count)
 {
     char *text = malloc(FILE_MOST);
     if (!text)
         return ENOMEM;
-    size_t size = (size_t)snprintf(text, FILE_MOST, TITLE);
+    size_t size = (size_t)snprintf(text, FILE_MOST, TITLE EDITION "%" PRIu64 "\n", edition);
     for (size_t i = 0; i < count; i++)
         size += (size_t)snprintf(text + size, FILE_MOST - size, "%" PRIu64 " %" PRIu64 "\n", ranges[i].first,
                                  ranges[i].last);
     size += (size_t)snprintf(text + size, FILE_MOST - size, "%08" PRIx32 "\n", spool_crc(0, text, size));
-    int error = spool_files_rewrite(folder, NAME, mode, text, size);
+    int error = spool_files_rewrite(folder, names[file], mode, text, size);
     free(text);
     return error;
 }
 
 int spool_position_create(int folder, mode_t mode)
 {
-    int error = store(folder, mode, NULL, 0);
-    return error ? error : store(folder, mode, NULL, 0);
+    int error = 0;
+    for (int file = 0; !error && file < FILES; file++)
+        error = store(folder, mode, file, (uint64_t)file + 1, NULL, 0);
+    return error;
 }
 
-/* Whole segments before the first record that waits; the last one stays. */
-static int remove_segments(const struct stampd_spool *spool, uint64_t floor)
+/* In the other file.  What counts at present is on disk first: the one that wrote it may have died before. */
+static int store_next(struct stampd_spool *spool, const struct stampd_spool_range *ranges, size_t count)
+{
+    struct spool_position *position = &spool->position;
+    int error = 0;
+    if (position->edition && position->edition != position->synced_edition)
+        error = spool_files_sync_again(spool->folder, names[position->newest]);
+    if (!error)
+        error = store(spool->folder, spool->file_mode, other_file(position), position->edition + 1, ranges,
+                      count);
+    if (!error)
+        position->synced_edition = position->edition + 1;
+    return error;
+}
+
+/* The segments of which all records are acknowledged, except the last one; also those behind a record that
+ * waits. */
+static int remove_segments(const struct stampd_spool *spool, const struct stampd_spool_range *ranges,
+                           size_t total)
 {
     uint64_t *bases, bytes;
-    size_t count;
+    size_t count, at = 0;
     char name[SPOOL_NAME_BYTES];
     int error = spool_segment_list(spool->folder, NULL, &bases, &count, &bytes);
-    for (size_t i = 0; !error && i + 1 < count && bases[i + 1] <= floor + 1; i++) {
+    for (size_t i = 0; !error && i + 1 < count; i++) {
+        while (at < total && ranges[at].last + 1 < bases[i + 1])
+            at++;
+        if (at == total)
+            break;
+        if (ranges[at].first > bases[i])
+            continue;
         spool_segment_name(bases[i], name);
         if (unlinkat(spool->folder, name, 0) && errno != ENOENT)
             error = errno;
@@ -139,17 +225,10 @@ static int remove_segments(const struct stampd_spool *spool, uint64_t floor)
     return error;
 }
 
-/* The two files change places, so one of the same inode and time may be another text: it is read. */
-static int read_again(struct stampd_spool *spool)
-{
-    spool->position.inode = 0;
-    return spool_position_read(spool);
-}
-
 static int acknowledge(struct stampd_spool *spool, const struct stampd_spool_range *done, size_t count)
 {
     const struct spool_position *position = &spool->position;
-    int error = read_again(spool);
+    int error = spool_position_read_again(spool);
     struct stampd_spool_range *ranges = error ? NULL : calloc(position->count + count + 1, sizeof *ranges);
     if (!ranges)
         return error ? error : ENOMEM;
@@ -158,12 +237,11 @@ static int acknowledge(struct stampd_spool *spool, const struct stampd_spool_ran
         memcpy(ranges, position->ranges, total * sizeof *ranges);
     memcpy(ranges + total, done, count * sizeof *ranges);
     total = join(ranges, total + count);
-    error = total > SPOOL_RANGES_MOST ? ENOBUFS : store(spool->folder, spool->file_mode, ranges, total);
-    uint64_t floor = ranges[0].first == 1 ? ranges[0].last : 0;
-    free(ranges);
+    error = total > SPOOL_RANGES_MOST ? ENOBUFS : store_next(spool, ranges, total);
     if (!error)
-        error = remove_segments(spool, floor);
-    return error ? error : read_again(spool);
+        error = remove_segments(spool, ranges, total);
+    free(ranges);
+    return error ? error : spool_position_read_again(spool);
 }
 
 int stampd_spool_acknowledge(struct stampd_spool *spool, const struct stampd_spool_range *done, size_t count)

@@ -1,7 +1,7 @@
 /* spool_private: what the files of the library share.
  *
  * A folder has: `spool`, its identity; `board`, where writers go on; `synced`, what is on disk;
- * `acknowledged`, and acknowledged.new, the room for the next; N.segment, the records from number N on;
+ * `acknowledged` and acknowledged.other, which are written in turn; N.segment, the records from number N on;
  * dead/; `lock`, `next`, `position` and `forwarder`, empty files to be locked. Locks in this order: lock,
  * next, synced, position; kernels release them at a death. */
 #ifndef STAMPD_SPOOL_SPOOL_PRIVATE_H
@@ -41,7 +41,10 @@ struct spool_segment {
 struct spool_position {
     struct stampd_spool_range *ranges;
     size_t count;
-    ino_t inode; /* the file that it was read from; 0: none */
+    uint64_t edition;        /* each is one more than that before; 0: none was valid */
+    uint64_t synced_edition; /* this handle has synchronised it */
+    int newest;              /* which of the two files it was read from */
+    ino_t inode;             /* of the other file, which is written next; 0: neither was read */
     struct timespec changed;
 };
 
@@ -80,21 +83,30 @@ struct stampd_spool {
     size_t buffer_bytes, read_bytes, dead_bytes;
 };
 
-/* --- spool_files: durable steps in a folder --- */
+/* --- spool_files: locks, and durable steps in a folder --- */
 
+/* Of the monotonic clock: now, and when a wait that begins now ends. */
+int64_t spool_files_now_us(void);
+int64_t spool_files_limit_us(void);
+/* ETIMEDOUT: another had it for spool_step_lock_ms; it may be stopped.  `soon` is for one that is held for
+ * microseconds. */
 int spool_files_lock(int fd);
 int spool_files_lock_soon(int fd);
-/* EWOULDBLOCK: another has it. */
+/* EWOULDBLOCK: another has it; `often`: some tries later, still. */
 int spool_files_try_lock(int fd);
+int spool_files_try_often(int fd);
 void spool_files_unlock(int fd);
 /* Whole reads and writes.  read: fewer bytes only at the end of the file. */
 int spool_files_read(int fd, void *data, size_t size, uint64_t offset, size_t *read_r);
 int spool_files_write(int fd, const void *data, size_t size, uint64_t offset);
 /* Replaces a file: written beside it, synchronised, renamed, and the folder synchronised. */
 int spool_files_replace(int folder, const char *name, mode_t mode, const void *data, size_t size);
-/* The same for a file that is replaced again and again: it changes places with NAME.new, which stays.  So a
- * disk that is full has room for a text that is no longer than a block, or than the one before the last. */
+/* Writes a file in its own place, so that a disk that is full has room for a text that is no longer than a
+ * block, or than the one before, and synchronises it.  After an error, and while it is written, it has no
+ * valid text. */
 int spool_files_rewrite(int folder, const char *name, mode_t mode, const void *data, size_t size);
+/* Synchronises a file that another may have written, with its name. */
+int spool_files_sync_again(int folder, const char *name);
 /* A whole file of at most `most` bytes, ended by a NUL; the caller frees it. */
 int spool_files_load(int folder, const char *name, size_t most, char **data_r, size_t *size_r);
 int spool_files_sync(int fd);
@@ -151,8 +163,10 @@ void spool_shared_break(struct spool_synced *synced, uint64_t last);
 int spool_shared_end_round(const struct stampd_spool *spool, struct spool_synced *synced);
 /* Wakes those that slept in the round that has ended; without a lock, for they take it. */
 void spool_shared_wake(const struct stampd_spool *spool);
-/* Sleeps until this round ends. */
-void spool_shared_sleep(const struct stampd_spool *spool, uint32_t round);
+/* Sleeps until this round ends, or for so long. */
+void spool_shared_sleep(const struct stampd_spool *spool, uint32_t round, int64_t us);
+/* Takes the lock of `synced`, which those that end a round release then.  ETIMEDOUT: not until this time. */
+int spool_shared_lock(const struct stampd_spool *spool, int64_t limit_us);
 /* Sleeps until the writer of the target calls spool_shared_arrive, if it has not since `arrived`, or for so
  * many microseconds. */
 uint32_t spool_shared_arrived(const struct stampd_spool *spool);
@@ -162,7 +176,8 @@ void spool_shared_arrive(const struct stampd_spool *spool, uint64_t sequence);
 
 /* --- spool_wait --- */
 
-/* Waits until the record is on disk. */
+/* Waits until the record is on disk.  ETIMEDOUT: no sync has ended for spool_step_lock_ms; the record may be
+ * there, and will be read. */
 int spool_wait_durable(struct stampd_spool *spool, uint64_t sequence);
 
 /* --- spool_handle --- */
@@ -180,12 +195,16 @@ int spool_recovery_roll(struct stampd_spool *spool, struct spool_board *board, i
 
 /* --- spool_position --- */
 
-/* The file of a new spool, and the room for the next one. */
+/* The files of a new spool. */
 int spool_position_create(int folder, mode_t mode);
-/* Reads the file if it has changed. */
+/* Reads the files if they have changed; `again`: also if they seem not to have, within a tick of the clock.
+ */
 int spool_position_read(struct stampd_spool *spool);
+int spool_position_read_again(struct stampd_spool *spool);
 /* The first number behind `after` that is not acknowledged. */
 uint64_t spool_position_skip(const struct spool_position *position, uint64_t after);
+/* The last number up to `last` that is not. */
+uint64_t spool_position_trim(const struct spool_position *position, uint64_t last);
 /* How many up to `last` are. */
 uint64_t spool_position_count(const struct spool_position *position, uint64_t last);
 

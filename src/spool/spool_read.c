@@ -39,8 +39,8 @@ static struct spool_segment *choose_reading(struct stampd_spool *spool, uint64_t
     return readings;
 }
 
-/* Opens the segment with this number.  EBADMSG: it is gone; *first_r is the number of the first that is
- * there. */
+/* Opens the segment with this number.  Those behind it may be removed: their records are acknowledged.
+ * EBADMSG: it is gone; *first_r is the number of the first that is there. */
 static int open_at(const struct stampd_spool *spool, struct spool_segment *reading,
                    const struct spool_board *board, uint64_t sequence, uint64_t *first_r)
 {
@@ -58,7 +58,7 @@ static int open_at(const struct stampd_spool *spool, struct spool_segment *readi
     if (!error)
         error = spool_segment_open(spool, bases[found - 1], reading);
     if (!error)
-        reading->last = found < count ? bases[found] - 1 : 0;
+        reading->last = found < count ? spool_position_trim(&spool->position, bases[found] - 1) : 0;
     free(bases);
     return error;
 }
@@ -100,20 +100,33 @@ static int read_from(struct stampd_spool *spool, const struct spool_board *board
     }
 }
 
+/* What seems to be damaged may have been acknowledged meanwhile, and removed. */
 int stampd_spool_next(struct stampd_spool *spool, uint64_t after, struct stampd_spool_record *record_r)
 {
     struct spool_board board;
+    uint64_t wanted, present;
     if (spool->owner != getpid())
         return ECHILD;
-    int error = read_board(spool, &board);
-    if (!error)
-        error = spool_position_read(spool);
-    uint64_t wanted = spool_position_skip(&spool->position, after);
+    int error = spool_position_read(spool), failure;
     if (error)
         return error;
-    if (wanted > board.written)
-        return EAGAIN;
-    return read_from(spool, &board, wanted, record_r);
+    present = spool_position_skip(&spool->position, after);
+    do {
+        wanted = present;
+        error = read_board(spool, &board);
+        if (error)
+            return error;
+        if (wanted > board.written)
+            return EAGAIN;
+        error = read_from(spool, &board, wanted, record_r);
+        if (error != EBADMSG && error != ENOENT)
+            return error;
+        failure = spool_position_read_again(spool);
+        if (failure)
+            return failure;
+        present = spool_position_skip(&spool->position, after);
+    } while (present != wanted);
+    return error;
 }
 
 /* --- state --- */

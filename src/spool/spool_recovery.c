@@ -103,7 +103,7 @@ static int repair_segments(struct stampd_spool *spool, const uint64_t *bases, si
 static int reset_synced(const struct stampd_spool *spool, uint64_t durable)
 {
     struct spool_synced synced = {.durable = durable};
-    int error = spool_files_lock(spool->synced);
+    int error = spool_shared_lock(spool, spool_files_limit_us());
     if (error)
         return error;
     error = spool_shared_end_round(spool, &synced);
@@ -175,7 +175,7 @@ int spool_recovery_roll(struct stampd_spool *spool, struct spool_board *board, i
     struct spool_synced synced;
     int error = check_segments(spool, board);
     if (!error)
-        error = spool_files_lock(spool->synced);
+        error = spool_shared_lock(spool, spool_files_limit_us());
     if (error)
         return error;
     spool_shared_read(spool, &synced);

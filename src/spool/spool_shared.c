@@ -32,7 +32,8 @@ enum {
     TRIES = 100,
     SHORT_TRIES = 50,
     TRY_MS = 1,
-    SLEEP_MS = 1000
+    SLEEP_US = 1000000,
+    PAUSE_US = 4000
 };
 
 static int lengthen(int fd)
@@ -171,10 +172,27 @@ void spool_shared_wake(const struct stampd_spool *spool)
 
 /* --- sleeping --- */
 
-/* The limit is for the death of both the one that synchronises and the one that is next. */
-void spool_shared_sleep(const struct stampd_spool *spool, uint32_t round)
+/* At most a second: both the one that synchronises and the one that is next may have died. */
+void spool_shared_sleep(const struct stampd_spool *spool, uint32_t round, int64_t us)
 {
-    sleep_on(spool, ROUND_AT, round, SLEEP_MS * INT64_C(1000));
+    sleep_on(spool, ROUND_AT, round, us < SLEEP_US ? us : SLEEP_US);
+}
+
+/* A holder ends the round before it releases the lock, and wakes after that; one that dies wakes nobody. */
+int spool_shared_lock(const struct stampd_spool *spool, int64_t limit_us)
+{
+    uint32_t round = load(spool, ROUND_AT);
+    int error = spool_files_try_lock(spool->synced);
+    for (int64_t pause_us = PAUSE_US; error == EWOULDBLOCK; pause_us += pause_us < SLEEP_US ? pause_us : 0) {
+        int64_t left_us = limit_us - spool_files_now_us();
+        uint32_t before = round;
+        if (left_us <= 0)
+            return ETIMEDOUT;
+        spool_shared_sleep(spool, round, pause_us < left_us ? pause_us : left_us);
+        round = load(spool, ROUND_AT);
+        error = round == before ? spool_files_try_lock(spool->synced) : spool_files_try_often(spool->synced);
+    }
+    return error;
 }
 
 uint32_t spool_shared_arrived(const struct stampd_spool *spool)

@@ -5,15 +5,21 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { LOCK_MS = 10000 };
+
 long spool_step_left;
+int spool_step_lock_ms = LOCK_MS;
 
 void spool_step_arm(void)
 {
     static int is_armed;
-    const char *text = is_armed ? NULL : secure_getenv("STAMPD_SPOOL_DIE_AT");
+    const char *step = is_armed ? NULL : secure_getenv("STAMPD_SPOOL_DIE_AT");
+    const char *lock_ms = is_armed ? NULL : secure_getenv("STAMPD_SPOOL_LOCK_MS");
     is_armed = 1;
-    if (text)
-        spool_step_left = strtol(text, NULL, 10);
+    if (step)
+        spool_step_left = strtol(step, NULL, 10);
+    if (lock_ms)
+        spool_step_lock_ms = (int)strtol(lock_ms, NULL, 10);
 }
 
 void spool_step_pass(void)

@@ -1,24 +1,16 @@
 /* spool_wait: one fdatasync for all that wrote before it.
  *
  * The writer that has the lock of `synced` synchronises.  The one that has the lock of `next` waits for the
- * first, and synchronises after it; the kernel gives it the lock also when the first dies.  All others sleep
- * until the round ends, and wake together.
+ * first, and synchronises after it, also when the first dies.  All others sleep until the round ends, and
+ * wake together.  Each waits as long as rounds end: the one that synchronises may be stopped.
  *
  * A sync takes as long for eight records as for one.  So the one that synchronises first waits for the
  * writers that the sync before has answered, if they come back soon: for half the time of a sync at most. */
 #include "spool/spool_private.h"
 
-#include <time.h>
 #include <unistd.h>
 
 enum { WRITERS_MOST = 64, GATHER_MOST_US = 2000 };
-
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 static int gather(const struct stampd_spool *spool, struct spool_synced *synced, struct spool_board *board)
 {
@@ -47,7 +39,7 @@ static int synchronise(struct stampd_spool *spool, struct spool_synced *synced, 
         error = spool_segment_open(spool, board.base, &spool->writing);
     if (error)
         return error;
-    int64_t begin = now_us();
+    int64_t begin = spool_files_now_us();
     spool_step();
     if (fdatasync(spool->writing.fd)) {
         spool_shared_break(synced, board.written);
@@ -56,7 +48,7 @@ static int synchronise(struct stampd_spool *spool, struct spool_synced *synced, 
     }
     spool_step();
     uint64_t before = synced->durable, durable = board.written > sequence ? board.written : sequence;
-    synced->sync_us = (uint32_t)(now_us() - begin);
+    synced->sync_us = (uint32_t)(spool_files_now_us() - begin);
     synced->durable = durable;
     error = spool_board_read(spool, &board);
     /* those that are answered now, and those that wrote meanwhile */
@@ -86,12 +78,12 @@ static int lead(struct stampd_spool *spool, uint64_t sequence)
 }
 
 /* EWOULDBLOCK: another is the next. */
-static int try_lead(struct stampd_spool *spool, uint64_t sequence)
+static int try_lead(struct stampd_spool *spool, uint64_t sequence, int64_t limit_us)
 {
     int error = spool_files_try_lock(spool->next);
     if (error)
         return error;
-    error = spool_files_lock(spool->synced);
+    error = spool_shared_lock(spool, limit_us);
     spool_files_unlock(spool->next);
     if (error)
         return error;
@@ -103,16 +95,23 @@ static int try_lead(struct stampd_spool *spool, uint64_t sequence)
 
 int spool_wait_durable(struct stampd_spool *spool, uint64_t sequence)
 {
-    for (;;) {
-        struct spool_synced synced;
+    struct spool_synced synced;
+    uint32_t round = 0;
+    for (int64_t limit_us = 0, now_us;;) {
         spool_shared_read(spool, &synced);
         if (synced.broken.first <= sequence && sequence <= synced.broken.last)
             return EIO;
         if (synced.durable >= sequence)
             return 0;
-        int error = try_lead(spool, sequence);
+        now_us = spool_files_now_us();
+        if (!limit_us || round != synced.round)
+            limit_us = spool_files_limit_us();
+        round = synced.round;
+        if (now_us >= limit_us)
+            return ETIMEDOUT;
+        int error = try_lead(spool, sequence, limit_us);
         if (error != EWOULDBLOCK)
             return error;
-        spool_shared_sleep(spool, synced.round);
+        spool_shared_sleep(spool, round, limit_us - now_us);
     }
 }

@@ -8,7 +8,11 @@
  * Functions return 0 or an errno value.  A handle is used by one thread, and not by a child after fork
  * (ECHILD): every thread and process opens its own.  fork(3) closes the descriptors of the handles in the
  * child, which share the locks of the parent; _Fork(3) and system calls made directly do not.  The folder
- * must be on a local file system. */
+ * must be on a local file system.
+ *
+ * ETIMEDOUT: for ten seconds a lock of the spool was held by another process, which may be stopped; nothing
+ * was done, and the call may be repeated.  It is an error of stampd_spool_open, put, acknowledge and renew,
+ * and of no other function. */
 #ifndef STAMPD_SPOOL_STAMPD_SPOOL_H
 #define STAMPD_SPOOL_STAMPD_SPOOL_H
 
@@ -94,8 +98,9 @@ STAMPD_SPOOL_CHECKED int stampd_spool_open(const char *folder, enum stampd_spool
                                            struct stampd_spool **spool_r);
 void stampd_spool_close(struct stampd_spool *spool); /* NULL is allowed */
 /* Appends a request and waits for what the mode says.  After an error nothing was stored, except: EIO, the
- * disk failed while it was written, and the record may or may not be there.  ENOSPC: the disk is full;
- * EDQUOT: the spool is; EINVAL: the request is not well formed; EMSGSIZE: a text is too long. */
+ * disk failed while it was written, or no sync has ended for ten seconds, and the record may or may not be
+ * there.  ETIMEDOUT: see above; ENOSPC: the disk is full; EDQUOT: the spool is; EINVAL: the request is not
+ * well formed; EMSGSIZE: a text is too long. */
 STAMPD_SPOOL_CHECKED int stampd_spool_put(struct stampd_spool *spool,
                                           const struct stampd_spool_request *request, uint64_t *sequence_r);
 

@@ -1,8 +1,10 @@
 """Spools: requests that stamp-forward brings are stored once, whatever dies, is lost, copied or repeated."""
+import contextlib
 import http.server
 import json
 import os
 import shutil
+import signal
 import subprocess
 import threading
 
@@ -119,6 +121,63 @@ def test_requests_bring_their_trace(stack, spool):
     forward(stack, spool)
     assert stack.psql('lab', 'select info, trace from taskqueue order by number') == [
         ('n1', f'{trace} shop=1'), ('n2', trace), ('n3', None), ('n4', None), ('n5', trace)]
+
+
+@contextlib.contextmanager
+def stopped_with(path):
+    """A process that has locked the file, and is stopped."""
+    code = 'import fcntl, os, signal, sys; file = open(sys.argv[1], "r+"); fcntl.flock(file, fcntl.LOCK_EX); os.kill(os.getpid(), signal.SIGSTOP)'
+    process = subprocess.Popen(['/usr/bin/python3', '-c', code, path])
+    try:
+        assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
+        yield process
+    finally:
+        process.send_signal(signal.SIGCONT)
+        process.wait(PATIENCE_S)
+
+
+@pytest.mark.parametrize('name,words,status', [('lock', 'holds a lock of the spool; nothing was done', 1), ('synced', 'not known whether', 3)])
+def test_a_writer_does_not_wait_for_a_process_that_is_stopped(spool, monkeypatch, name, words, status):
+    run_spool(spool, 'put', 'lab', 'put', '{}')
+    with stopped_with(spool / name):
+        monkeypatch.setenv('STAMPD_SPOOL_LOCK_MS', '100')
+        assert words in run_spool(spool, 'put', 'lab', 'put', '{}', status=status)
+        monkeypatch.delenv('STAMPD_SPOOL_LOCK_MS')
+        assert state(spool)['waiting'] == (2 if status == 3 else 1)
+    assert run_spool(spool, 'put', 'lab', 'put', '{}') == [3 if status == 3 else 2]
+
+
+def test_a_forwarder_goes_on_when_a_process_runs_again(stack, spool, monkeypatch):
+    """It acknowledges nothing meanwhile, and keeps no dead letter."""
+    put_many(spool, range(5))
+    run_spool(spool, 'put', 'lab', 'put', '{not JSON}')
+    monkeypatch.setenv('STAMPD_SPOOL_LOCK_MS', '100')
+    with stopped_with(spool / 'position'):
+        process = begin(stack, spool, '--until-empty')
+        awaited = {'cannot note what the server has stored', 'cannot keep a dead letter'}
+        while awaited:
+            line = process.stderr.readline()
+            assert line, awaited
+            awaited -= {words for words in awaited if words in line and 'holds a lock' in line}
+        assert process.poll() is None and state(spool)['waiting'] == 6
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    assert stored(stack) == list(range(5)) and state(spool)['waiting'] == 0 and state(spool)['dead'] == 1
+
+
+def test_a_forwarder_waits_for_a_spool_that_cannot_be_repaired_yet(stack, spool, monkeypatch):
+    put_many(spool, [1])
+    (spool / 'board').unlink()
+    monkeypatch.setenv('STAMPD_SPOOL_LOCK_MS', '100')
+    with stopped_with(spool / 'lock'):
+        process = begin(stack, spool, '--until-empty')
+        assert 'waits for spool' in process.stderr.readline()
+        ended = begin(stack, spool, '--until-empty')
+        assert 'waits for spool' in ended.stderr.readline()
+        ended.terminate()
+        assert ended.wait(PATIENCE_S) == 0
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0 and stored(stack) == [1]
 
 
 def test_a_spool_of_an_earlier_version_is_refused(stack, spool):

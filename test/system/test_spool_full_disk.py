@@ -60,8 +60,8 @@ def test_a_full_spool_drains(stack, disk):
 
 @pytest.mark.parametrize('first', [('lab', 'put', '{not JSON}'), ('lab', 'unknown', '{}')], ids=['malformed', 'refused'])
 def test_what_has_no_room_for_dead_letters_holds_back_nothing_else(stack, disk, first):
-    """More records than a batch has wait for such room, at the front: they keep their segments, until there is room."""
-    folder, bad, good = disk.path, 3, list(range(1000, 1040))
+    """More records than a batch has wait for such room, at the front, and get it when the segments behind them are removed."""
+    folder, bad, good = disk.path, 3, list(range(1000, 1000 + MANY))
     run_spool(folder, 'create', '--segment-bytes', '16384')
     for _ in range(bad):
         run_spool(folder, 'put', *first)
@@ -71,11 +71,10 @@ def test_what_has_no_room_for_dead_letters_holds_back_nothing_else(stack, disk, 
     waiting = state(folder)['waiting']
     forwarder = begin(stack, folder, batch_records=2)
     try:
-        wait_until(lambda: state(folder)['waiting'] == bad)
-        assert stored(stack)[:len(good)] == good and len(stored(stack)) == waiting - bad
-        disk.clear()
         wait_until(lambda: state(folder)['waiting'] == 0)
+        assert stored(stack)[:len(good)] == good
     finally:
         forwarder.terminate()
-        forwarder.wait(PATIENCE_S)
+        log = forwarder.communicate(timeout=PATIENCE_S)[1]
+    assert 'cannot keep a dead letter' in log
     assert state(folder)['dead'] == bad and len(stored(stack)) == waiting - bad

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "spool/spool_step.h"
 #include "spool/stampd_spool.h"
 
 /* In memory: deaths of processes lose nothing of it, and no fsync waits. */
@@ -25,7 +26,8 @@ static char top[] = "/dev/shm/test-spool-XXXXXX";
 static char folder[128];
 static int cases; /* of the matrix in doc/explanation/reliability.md */
 
-enum { SMALL_SEGMENT = 1024, TAIL_RECORDS = 5 };
+/* PATIENCE_MS: on a machine that is busy nobody is to give up. */
+enum { SMALL_SEGMENT = 1024, TAIL_RECORDS = 5, PATIENCE_MS = 120000 };
 
 static void run_shell(const char *format, ...)
 {
@@ -48,6 +50,7 @@ static UNUSED int fresh(void **state)
 {
     static int number;
     (void)state;
+    spool_step_lock_ms = PATIENCE_MS;
     snprintf(folder, sizeof folder, "%s/%d", top, number++);
     const struct stampd_spool_limits limits = {.segment_bytes = SMALL_SEGMENT, .limit_bytes = 64 << 10};
     assert_int_equal(stampd_spool_create(folder, &limits), 0);

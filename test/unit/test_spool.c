@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "spool/spool_crc.h"
+#include "spool/spool_private.h"
 
 static void the_crc_is_castagnolis(void **state)
 {
@@ -204,6 +205,98 @@ static void acknowledged_ones_are_gone(void **state)
     stampd_spool_close(spool);
 }
 
+static void check_segments(int least, int most)
+{
+    run_shell("count=$(ls %s/*.segment | wc -l); test $count -ge %d && test $count -le %d", folder, least,
+              most);
+}
+
+/* What waits keeps its own segment, and not those behind it; they are damaged neither now nor after a start
+ * of the machine. */
+static void acknowledged_ones_behind_one_that_waits_are_gone(void **state)
+{
+    struct stampd_spool *spool = open_spool(), *reader = open_spool();
+    struct stampd_spool_record record;
+    const struct stampd_spool_range behind[] = {{2, 40}, {42, 99}}, middle = {41, 41}, all = {1, 101};
+    unsigned char seen[128];
+    int damaged;
+    (void)state;
+    put_many(spool, 1, 100);
+    check_segments(9, 100);
+    assert_int_equal(stampd_spool_next(reader, 0, &record), 0);
+    assert_int_equal(stampd_spool_acknowledge(spool, behind, 2), 0);
+    check_segments(3, 3);
+    for (int is_restarted = 0; is_restarted < 2; is_restarted++) {
+        assert_int_equal(read_all(reader, seen, sizeof seen, &damaged), 3);
+        assert_int_equal(damaged, 0);
+        assert_true(seen[1] && seen[41] && seen[100]);
+        stampd_spool_close(reader);
+        if (is_restarted)
+            forget_board();
+        reader = open_spool();
+    }
+    assert_int_equal(stampd_spool_acknowledge(spool, &middle, 1), 0);
+    assert_int_equal(read_all(reader, seen, sizeof seen, &damaged), 2);
+    put_many(spool, 101, 101);
+    assert_int_equal(stampd_spool_acknowledge(spool, &all, 1), 0);
+    check_segments(1, 1);
+    stampd_spool_close(spool);
+    stampd_spool_close(reader);
+}
+
+/* The last record before segments that are gone: only that one is damaged. */
+static void damage_ends_where_a_segment_is_gone(void **state)
+{
+    struct stampd_spool *spool = open_spool();
+    struct stampd_spool_record record;
+    const struct stampd_spool_range behind = {2, 99};
+    char path[160];
+    (void)state;
+    put_many(spool, 1, 100);
+    assert_int_equal(stampd_spool_acknowledge(spool, &behind, 1), 0);
+    snprintf(path, sizeof path, "%s/%020d.segment", folder, 1);
+    assert_int_equal(truncate(path, 130), 0);
+    assert_int_equal(stampd_spool_next(spool, 0, &record), EBADMSG);
+    assert_int_equal(record.first, 1);
+    assert_int_equal(record.sequence, 1);
+    assert_int_equal(stampd_spool_next(spool, 1, &record), 0);
+    assert_int_equal(record.sequence, 100);
+    stampd_spool_close(spool);
+}
+
+/* As when the file has changed within a tick of the clock: the reader takes it for the one that it has read.
+ */
+static void take_for_present(struct stampd_spool *spool)
+{
+    struct stat stat_;
+    const char *const names[] = {"acknowledged", "acknowledged.other"};
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", folder, names[!spool->position.newest]);
+    assert_int_equal(stat(path, &stat_), 0);
+    spool->position.inode = stat_.st_ino;
+    spool->position.changed = stat_.st_ctim;
+}
+
+static void what_is_removed_meanwhile_is_not_damaged(void **state)
+{
+    struct stampd_spool *spool = open_spool(), *reader = open_spool();
+    struct stampd_spool_record record;
+    const struct stampd_spool_range first = {1, 30}, behind = {35, 90};
+    (void)state;
+    put_many(spool, 1, 100);
+    assert_int_equal(stampd_spool_next(reader, 0, &record), 0);
+    assert_int_equal(stampd_spool_acknowledge(spool, &first, 1), 0);
+    take_for_present(reader);
+    assert_int_equal(stampd_spool_next(reader, 15, &record), 0);
+    assert_int_equal(record.sequence, 31);
+    assert_int_equal(stampd_spool_acknowledge(spool, &behind, 1), 0);
+    take_for_present(reader);
+    assert_int_equal(stampd_spool_next(reader, 59, &record), 0);
+    assert_int_equal(record.sequence, 91);
+    stampd_spool_close(spool);
+    stampd_spool_close(reader);
+}
+
 static ino_t inode_of(const char *name)
 {
     char path[160];
@@ -213,18 +306,18 @@ static ino_t inode_of(const char *name)
     return stat_.st_ino;
 }
 
-/* Two files that exchange their names: none is created, for which a full disk would have no room. */
+/* Two files that are written in turn: none is created, for which a full disk would have no room. */
 static void what_is_acknowledged_has_its_room(void **state)
 {
-    ino_t first = inode_of("acknowledged"), second = inode_of("acknowledged.new");
+    ino_t first = inode_of("acknowledged"), second = inode_of("acknowledged.other");
     struct stampd_spool *spool = open_spool();
     (void)state;
     put_many(spool, 1, 3);
     for (uint64_t number = 1; number <= 3; number++) {
         const struct stampd_spool_range range = {number, number};
         assert_int_equal(stampd_spool_acknowledge(spool, &range, 1), 0);
-        assert_int_equal(inode_of("acknowledged"), number % 2 ? second : first);
-        assert_int_equal(inode_of("acknowledged.new"), number % 2 ? first : second);
+        assert_int_equal(inode_of("acknowledged"), first);
+        assert_int_equal(inode_of("acknowledged.other"), second);
     }
     stampd_spool_close(spool);
 }
@@ -478,6 +571,9 @@ int main(void)
         cmocka_unit_test_setup(only_records_are_counted, fresh),
         cmocka_unit_test_setup(nobody_else_reads_it, fresh),
         cmocka_unit_test_setup(acknowledged_ones_are_gone, fresh),
+        cmocka_unit_test_setup(acknowledged_ones_behind_one_that_waits_are_gone, fresh),
+        cmocka_unit_test_setup(damage_ends_where_a_segment_is_gone, fresh),
+        cmocka_unit_test_setup(what_is_removed_meanwhile_is_not_damaged, fresh),
         cmocka_unit_test_setup(what_is_acknowledged_has_its_room, fresh),
         cmocka_unit_test_setup(handles_that_acknowledge_lose_nothing, fresh),
         cmocka_unit_test_setup(only_one_forwards, fresh),

@@ -143,6 +143,53 @@ static void check_full(void)
     stampd_spool_close(spool);
 }
 
+/* A process acknowledges this, and dies at the step; whether it did not. */
+static bool acknowledge_until(const struct stampd_spool_range *range, int step)
+{
+    int status;
+    pid_t child = fork();
+    if (!child) {
+        struct stampd_spool *spool;
+        DEMAND(stampd_spool_open(folder, STAMPD_SPOOL_DURABLE, &spool) == 0);
+        spool_step_left = step;
+        DEMAND(stampd_spool_acknowledge(spool, range, 1) == 0);
+        _exit(0);
+    }
+    DEMAND(waitpid(child, &status, 0) == child);
+    DEMAND(WIFEXITED(status) ? !WEXITSTATUS(status) : WTERMSIG(status) == SIGKILL);
+    return WIFEXITED(status);
+}
+
+/* A record cannot become a dead letter: what is behind it is removed all the same, whoever dies, until there
+ * is room for the letter. */
+static void check_waiting(void)
+{
+    struct stampd_spool *spool;
+    struct stampd_spool_record record;
+    uint64_t last = make_full(&spool), number = 2, left;
+    int error;
+    DEMAND(stampd_spool_next(spool, 0, &record) == 0 && record.sequence == 1);
+    DEMAND(stampd_spool_bury(spool, &record, "a reason") == ENOSPC);
+    for (int step = 1; number + 50 < last; step++) {
+        const struct stampd_spool_range range = {number, number + 49};
+        bool is_whole = acknowledge_until(&range, step);
+        left = count(spool);
+        DEMAND(left == last - range.last + 1 || (!is_whole && left == last - number + 2));
+        DEMAND(stampd_spool_acknowledge(spool, &range, 1) == 0);
+        DEMAND(count(spool) == last - range.last + 1);
+        number += 50;
+    }
+    DEMAND(stampd_spool_next(spool, 0, &record) == 0 && record.sequence == 1);
+    DEMAND(stampd_spool_bury(spool, &record, "a reason") == 0);
+    for (uint64_t next = last + 1; next < last + 20; next++)
+        DEMAND(put_one(spool, next, NULL) == 0);
+    const struct stampd_spool_range all = {1, last};
+    DEMAND(stampd_spool_acknowledge(spool, &all, 1) == 0);
+    error = stampd_spool_next(spool, 0, &record);
+    DEMAND(!error && record.sequence == last + 1);
+    stampd_spool_close(spool);
+}
+
 /* Gaps make the text longer than a block: what has no room is refused whole, and the former state stays. */
 static void check_gaps(void)
 {
@@ -193,6 +240,8 @@ static void run_on(bool (*mount_it)(const char *place), void (*check)(void))
     }
 TEST(mount_memory, check_full)
 TEST(mount_image, check_full)
+TEST(mount_memory, check_waiting)
+TEST(mount_image, check_waiting)
 TEST(mount_memory, check_gaps)
 TEST(mount_image, check_gaps)
 
@@ -260,8 +309,9 @@ int main(void)
     if (!mkdtemp(top))
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check_full_mount_memory),   cmocka_unit_test(check_full_mount_image),
-        cmocka_unit_test(check_gaps_mount_memory),   cmocka_unit_test(check_gaps_mount_image),
+        cmocka_unit_test(check_full_mount_memory),    cmocka_unit_test(check_full_mount_image),
+        cmocka_unit_test(check_waiting_mount_memory), cmocka_unit_test(check_waiting_mount_image),
+        cmocka_unit_test(check_gaps_mount_memory),    cmocka_unit_test(check_gaps_mount_image),
         cmocka_unit_test(users_of_a_group_share_it),
     };
     return cmocka_run_group_tests_name("spool_full", tests, NULL, end);
