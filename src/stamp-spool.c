@@ -10,15 +10,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "line_input.h"
 #include "spool/stampd_spool.h"
 
 #define FOLDER_DEFAULT "/var/spool/stampd"
 #define STAMP_MOST     INT64_C(991231235959999)
-enum { STATUS_DONE, STATUS_FAILED, STATUS_USAGE, STATUS_UNKNOWN, LIST_MOST = 1000, SEGMENT_LEAST = 128 };
+enum {
+    STATUS_DONE,
+    STATUS_FAILED,
+    STATUS_USAGE,
+    STATUS_UNKNOWN,
+    LIST_MOST = 1000,
+    SEGMENT_LEAST = 128,
+    LINES_MOST = 1000 /* that are put together */
+};
 
 struct wish {
     const char *folder;
-    bool is_written, is_dead;
+    bool is_written, is_dead, has_lines;
     struct stampd_spool_limits limits;
     struct stampd_spool_request request;
     int64_t most;
@@ -44,6 +53,7 @@ static void print_help(void)
 {
     puts("Usage: stamp-spool create [options]\n"
          "       stamp-spool put [options] NAMESPACE OPERATION [PARAM]\n"
+         "       stamp-spool put --lines [options] NAMESPACE OPERATION\n"
          "       stamp-spool list [options]\n"
          "       stamp-spool show [options] NUMBER\n"
          "       stamp-spool drop [options] NUMBER\n"
@@ -57,6 +67,8 @@ static void print_help(void)
          "Of put, which returns when the request is on disk and prints its number; PARAM is a JSON object, "
          "or\n"
          "- to read it from standard input:\n"
+         "  -l, --lines            Put one request for each line of standard input, its PARAM; many share a\n"
+         "                         wait for the disk, and their numbers are printed then.\n"
          "      --resource NAME    Of an operation at most one task waits for a resource.\n"
          "      --domain NAME      Tasks of a domain run one at a time, in order.\n"
          "      --strict           In the domain, in the order in which they were put.\n"
@@ -264,7 +276,7 @@ static int retry(struct stampd_spool *spool, const struct wish *wish)
 }
 
 /* Of one that stampd_spool_put has refused: EINVAL, or EMSGSIZE for what is too long. */
-static int complain_of(const struct stampd_spool_request *request, int error)
+static int complain_of(const char *command, const struct stampd_spool_request *request, int error)
 {
     const struct {
         const char *name, *text;
@@ -279,16 +291,16 @@ static int complain_of(const struct stampd_spool_request *request, int error)
         const char *text = texts[i].text ? texts[i].text : "-";
         if (*text && strlen(text) <= STAMPD_SPOOL_TEXT_MOST)
             continue;
-        fprintf(stderr, "stamp-spool: put: %s: a text of 1 to %d bytes is expected\n", texts[i].name,
+        fprintf(stderr, "stamp-spool: %s: %s: a text of 1 to %d bytes is expected\n", command, texts[i].name,
                 STAMPD_SPOOL_TEXT_MOST);
         return STATUS_FAILED;
     }
     if (request->is_strict && !request->domain)
-        fprintf(stderr, "stamp-spool: put: --strict needs a --domain\n");
+        fprintf(stderr, "stamp-spool: %s: --strict needs a --domain\n", command);
     else if (error == EMSGSIZE)
-        fprintf(stderr, "stamp-spool: put: PARAM is longer than %d bytes\n", STAMPD_SPOOL_PARAM_MOST);
+        fprintf(stderr, "stamp-spool: %s: PARAM is longer than %d bytes\n", command, STAMPD_SPOOL_PARAM_MOST);
     else
-        fprintf(stderr, "stamp-spool: put: PARAM is not a JSON object\n");
+        fprintf(stderr, "stamp-spool: %s: PARAM is not a JSON object\n", command);
     return STATUS_FAILED;
 }
 
@@ -299,6 +311,63 @@ static char *read_input(size_t *size_r)
     return text;
 }
 
+static int refuse_put(const char *command, const struct stampd_spool_request *request, int error)
+{
+    return error == EINVAL || error == EMSGSIZE ? complain_of(command, request, error)
+                                                : complain_of_put(command, error);
+}
+
+/* Of the first line that is not stored; after a failure of the disk, of all that may be. */
+static int refuse_lines(const struct stampd_spool_request *request, uint64_t first, uint64_t last, int error)
+{
+    char place[96];
+    if (error == EIO)
+        snprintf(place, sizeof place, "put: lines %" PRIu64 " to %" PRIu64 " may be stored, or not", first,
+                 last);
+    else
+        snprintf(place, sizeof place, "put: line %" PRIu64, first);
+    return refuse_put(place, request, error);
+}
+
+/* Puts these lines with one wait, and prints the numbers of those that are stored. */
+static int put_together(struct stampd_spool *spool, const struct wish *wish,
+                        const struct stampd_spool_request *requests, size_t count, uint64_t line)
+{
+    struct stampd_spool_range stored;
+    int error = stampd_spool_append(spool, requests, count, &stored);
+    size_t done = (size_t)(stored.last + 1 - stored.first);
+    if (!wish->is_written && stampd_spool_wait(spool, &stored))
+        return refuse_lines(requests, line, line + count - 1, EIO);
+    for (uint64_t number = stored.first; number <= stored.last; number++)
+        printf("%" PRIu64 "\n", number);
+    if (fflush(stdout))
+        return complain("standard output", errno);
+    return error ? refuse_lines(&requests[done], line + done, line + count - 1, error) : STATUS_DONE;
+}
+
+static int put_lines(struct stampd_spool *spool, const struct wish *wish, struct stampd_spool_request request)
+{
+    struct line_input input;
+    struct stampd_spool_request *requests = calloc(LINES_MOST, sizeof *requests);
+    int error = line_input_open(&input, STDIN_FILENO, STAMPD_SPOOL_PARAM_MOST),
+        status = error || !requests ? complain("put", ENOMEM) : STATUS_DONE;
+    for (uint64_t line = 1; status == STATUS_DONE;) {
+        size_t count = 0;
+        while (count < LINES_MOST && line_input_take(&input, &request.param, &request.param_size))
+            requests[count++] = request;
+        if (count)
+            status = put_together(spool, wish, requests, count, line);
+        else if (!line_input_read(&input))
+            break;
+        line += count;
+    }
+    if (status == STATUS_DONE && input.error)
+        status = complain("standard input", input.error);
+    line_input_close(&input);
+    free(requests);
+    return status;
+}
+
 static int put(struct stampd_spool *spool, const struct wish *wish)
 {
     struct stampd_spool_request request = wish->request;
@@ -306,6 +375,8 @@ static int put(struct stampd_spool *spool, const struct wish *wish)
     char *input = NULL;
     request.ns = wish->words[0];
     request.operation = wish->words[1];
+    if (wish->has_lines)
+        return put_lines(spool, wish, request);
     if (wish->count > 2 && strcmp(wish->words[2], "-") == 0) {
         request.param = input = read_input(&request.param_size);
     } else if (wish->count > 2) {
@@ -315,8 +386,7 @@ static int put(struct stampd_spool *spool, const struct wish *wish)
     int error = stampd_spool_put(spool, &request, &sequence);
     free(input);
     if (error)
-        return error == EINVAL || error == EMSGSIZE ? complain_of(&request, error)
-                                                    : complain_of_put("put", error);
+        return refuse_put("put", &request, error);
     printf("%" PRIu64 "\n", sequence);
     return STATUS_DONE;
 }
@@ -341,6 +411,7 @@ static const struct option known[] = {
     {"spool", required_argument, NULL, 's'},
     {"dead", no_argument, NULL, 'd'},
     {"limit", required_argument, NULL, 'n'},
+    {"lines", no_argument, NULL, 'l'},
     {"resource", required_argument, NULL, OPTION_RESOURCE},
     {"domain", required_argument, NULL, OPTION_DOMAIN},
     {"strict", no_argument, NULL, OPTION_STRICT},
@@ -416,6 +487,9 @@ static bool set_option(struct wish *wish, int option, const char *value)
     case 'd':
         wish->is_dead = true;
         return true;
+    case 'l':
+        wish->has_lines = true;
+        return true;
     default: /* getopt has reported the error */
         return false;
     }
@@ -448,7 +522,7 @@ static int choose(const char *name, struct wish *wish)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(name, commands[i].name) != 0)
             continue;
-        if (wish->count < commands[i].least || wish->count > commands[i].most)
+        if (wish->count < commands[i].least || wish->count > commands[i].most - wish->has_lines)
             break;
         if (commands[i].run)
             return run(wish, commands[i].run);
@@ -468,7 +542,7 @@ int main(int argc, char **argv)
     const char *folder = getenv("STAMPD_SPOOL");
     struct wish wish = {
         .folder = folder ? folder : FOLDER_DEFAULT, .request = STAMPD_SPOOL_REQUEST, .most = LIST_MOST};
-    for (int option; (option = getopt_long(argc, argv, "s:dn:h", known, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, "s:dn:lh", known, NULL)) != -1;) {
         if (option == OPTION_VERSION || option == 'h') {
             if (option == 'h')
                 print_help();

@@ -55,6 +55,7 @@ int spool_board_read(const struct stampd_spool *spool, struct spool_board *board
     board_r->base = spool_record_read_u64(numbers);
     board_r->end = spool_record_read_u64(numbers + 8);
     board_r->written = spool_record_read_u64(numbers + 16);
+    board_r->arrived = spool_record_read_u64(numbers + 24);
     return 0;
 }
 
@@ -66,6 +67,7 @@ int spool_board_write(const struct stampd_spool *spool, struct spool_board *boar
     spool_record_write_u64(numbers, board->base);
     spool_record_write_u64(numbers + 8, board->end);
     spool_record_write_u64(numbers + 16, board->written);
+    spool_record_write_u64(numbers + 24, board->arrived);
     spool_record_write_u32(bytes + sizeof bytes - 4, spool_crc(0, bytes, sizeof bytes - 4));
     return error ? error : spool_files_write(spool->board, bytes, sizeof bytes, 0);
 }

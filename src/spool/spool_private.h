@@ -49,18 +49,23 @@ struct spool_position {
 };
 
 /* Where writers go on: the segment, its size, the last number; and where this board is: the start of the
- * machine, and the file.  A new board has no place. */
+ * machine, and the file.  A new board has no place.
+ *
+ * `arrived` counts writers that come back: each when it appends after it has waited for all that it appended
+ * before, so once for as much as it appends without a wait.  Those that do not wait, wait for a part, or have
+ * just opened the spool are not counted. */
 struct spool_board {
     unsigned char place[SPOOL_PLACE_BYTES];
-    uint64_t base, end, written;
+    uint64_t base, end, written, arrived;
 };
 
 /* What is on disk: all up to `durable`, but perhaps what is in the range `broken`: the disk failed.  The
- * others are for the next sync: how many writers there seem to be, and what the last one took. */
+ * others are for the next sync: `arrived` of the board when the last one began, how many writers there seem
+ * to be, and what the last one took. */
 struct spool_synced {
     uint64_t durable;
     struct stampd_spool_range broken;
-    uint64_t target; /* number whose writer wakes the one that gathers; 0: nobody gathers */
+    uint64_t arrived;
     uint32_t writers, sync_us;
     uint32_t round; /* counts the syncs; those that wait for one sleep on it */
 };
@@ -70,6 +75,9 @@ struct stampd_spool {
     const unsigned char *shared, *shared_board; /* `synced` and `board` in memory, to be read only */
     struct stampd_spool *earlier, *later;       /* open handles of the process */
     enum stampd_spool_mode mode;
+    uint64_t last;    /* number that this handle appended last */
+    uint64_t arrival; /* its number when it was counted last as a writer that comes back */
+    int has_waited;   /* for all that it appended, and did: its next record counts it */
     pid_t owner;
     mode_t file_mode;
     unsigned char id[STAMPD_SPOOL_ID_BYTES];
@@ -167,18 +175,18 @@ void spool_shared_wake(const struct stampd_spool *spool);
 void spool_shared_sleep(const struct stampd_spool *spool, uint32_t round, int64_t us);
 /* Takes the lock of `synced`, which those that end a round release then.  ETIMEDOUT: not until this time. */
 int spool_shared_lock(const struct stampd_spool *spool, int64_t limit_us);
-/* Sleeps until the writer of the target calls spool_shared_arrive, if it has not since `arrived`, or for so
- * many microseconds. */
-uint32_t spool_shared_arrived(const struct stampd_spool *spool);
-void spool_shared_gather(const struct stampd_spool *spool, uint32_t arrived, uint32_t us);
-/* After each record: is it the target? */
-void spool_shared_arrive(const struct stampd_spool *spool, uint64_t sequence);
+/* From now on the writer with this number (`arrived` of the board) wakes the one that gathers. */
+int spool_shared_expect(const struct stampd_spool *spool, uint64_t target, uint32_t *seen_r);
+/* Sleeps until it has since `seen`, or for so many microseconds. */
+void spool_shared_gather(const struct stampd_spool *spool, uint32_t seen, uint32_t us);
+/* Of each writer that is counted: is it the target? */
+void spool_shared_arrive(const struct stampd_spool *spool, uint64_t arrival);
 
 /* --- spool_wait --- */
 
-/* Waits until the record is on disk.  ETIMEDOUT: no sync has ended for spool_step_lock_ms; the record may be
- * there, and will be read. */
-int spool_wait_durable(struct stampd_spool *spool, uint64_t sequence);
+/* stampd_spool_wait, of the process that owns the handle.  ETIMEDOUT: no sync has ended for
+ * spool_step_lock_ms; the records may be there, and will be read. */
+int spool_wait_durable(struct stampd_spool *spool, const struct stampd_spool_range *range);
 
 /* --- spool_handle --- */
 

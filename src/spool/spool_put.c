@@ -1,4 +1,4 @@
-/* spool_put: appends under a lock; spool_wait makes it durable. */
+/* spool_put: appends under a lock, as many requests as there are at once; spool_wait makes them durable. */
 #include "spool/stampd_spool.h"
 
 #include <fcntl.h>
@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "spool/spool_private.h"
+
+enum { BATCH_BYTES = 64 << 10 }; /* of records that are written at once */
 
 static int64_t now_ms(void)
 {
@@ -67,70 +69,158 @@ static int open_written(struct stampd_spool *spool, struct spool_board *board, u
     return EIO;
 }
 
-static int is_broken(const struct stampd_spool *spool, const struct spool_board *board)
+/* Records that are appended together. */
+struct batch {
+    const struct stampd_spool_request *requests; /* those that are not encoded */
+    size_t left;
+    unsigned char *records; /* those that are, and are not written: in the buffer of the handle */
+    size_t count, bytes;
+    int error;        /* of the first request that is left */
+    uint64_t arrival; /* 0: it was not counted */
+    struct stampd_spool_range stored;
+};
+
+/* As many as are written at once; at least one, if it is well formed. */
+static void encode(struct stampd_spool *spool, struct batch *batch)
 {
-    struct spool_synced synced;
-    spool_shared_read(spool, &synced);
-    return synced.broken.last >= board->base;
+    batch->bytes = batch->count = 0;
+    for (; batch->left && !batch->error; batch->requests++, batch->left--) {
+        batch->error = spool_record_check(batch->requests);
+        size_t body = batch->error ? 0 : spool_record_measure(batch->requests),
+               bytes = batch->bytes + spool_record_bytes(body);
+        if (batch->count && bytes > BATCH_BYTES)
+            break;
+        if (!batch->error)
+            batch->error = spool_files_reserve(&spool->buffer, &spool->buffer_bytes, bytes);
+        if (batch->error)
+            break;
+        spool_record_write(batch->requests, spool->buffer + batch->bytes, body);
+        batch->bytes = bytes;
+        batch->count++;
+    }
+    batch->records = spool->buffer;
 }
 
-/* `size`: of the written segment, before the lock was taken. */
-static int append(struct stampd_spool *spool, size_t body, uint64_t size, uint64_t *sequence_r)
+/* Gives numbers to the records that the segment has room for; how many bytes they have. */
+static size_t place(struct stampd_spool *spool, const struct spool_board *board, const struct batch *batch,
+                    size_t *count_r)
+{
+    size_t bytes = 0, count = 0;
+    int64_t time_ms = now_ms();
+    for (; count < batch->count; count++) {
+        unsigned char *record = batch->records + bytes;
+        size_t size = spool_record_length(record);
+        if (count && board->end + bytes + size > spool->limits.segment_bytes)
+            break;
+        spool_record_place(record, spool->writing.series, board->written + count + 1, time_ms);
+        bytes += size;
+    }
+    *count_r = count;
+    return bytes;
+}
+
+/* Writes some of the records at the end of the segment: whoever dies before the board is written has stored
+ * none of them. */
+static int write_some(struct stampd_spool *spool, struct spool_board *board, uint64_t size,
+                      struct batch *batch)
+{
+    size_t count, bytes = place(spool, board, batch, &count);
+    uint64_t end = board->end;
+    spool_tail_allocate(spool, size, end, bytes);
+    int error = spool_files_write(spool->writing.fd, batch->records, bytes, end);
+    board->end += bytes;
+    board->written += count;
+    if (!error)
+        error = spool_board_write(spool, board);
+    if (error)
+        return ftruncate(spool->writing.fd, (off_t)end) ? EIO : error; /* EIO: the next writer cuts it */
+    batch->records += bytes;
+    batch->bytes -= bytes;
+    batch->count -= count;
+    batch->stored.last = spool->last = board->written;
+    return 0;
+}
+
+/* Writes what is encoded.  Before a segment is closed the board has all of it. */
+static int write_all(struct stampd_spool *spool, struct spool_board *board, uint64_t size,
+                     struct batch *batch)
+{
+    int error = 0;
+    while (!error && batch->count) {
+        struct spool_synced synced;
+        spool_shared_read(spool, &synced);
+        if (synced.broken.last >= board->base ||
+            (board->end > SPOOL_SEGMENT_HEAD &&
+             board->end + spool_record_length(batch->records) > spool->limits.segment_bytes)) {
+            error = spool_recovery_roll(spool, board, 0);
+            size = SPOOL_SEGMENT_HEAD;
+        }
+        if (error)
+            break;
+        if (spool->has_waited)
+            batch->arrival = spool->arrival = ++board->arrived;
+        spool->has_waited = 0;
+        error = write_some(spool, board, size, batch);
+    }
+    return error;
+}
+
+/* With the lock, which is kept for all of them, so that their numbers follow each other.  `size`: of the
+ * written segment, before the lock was taken. */
+static int append_batch(struct stampd_spool *spool, uint64_t size, struct batch *batch)
 {
     struct spool_board board;
-    uint64_t bytes = spool_record_bytes(body);
-    int error = open_written(spool, &board, bytes, &size);
-    if (error)
-        return error;
-    int is_full = board.end > SPOOL_SEGMENT_HEAD && board.end + bytes > spool->limits.segment_bytes;
-    if (is_full || is_broken(spool, &board)) {
-        error = spool_recovery_roll(spool, &board, 0);
-        size = SPOOL_SEGMENT_HEAD;
+    while (batch->count) {
+        int error = open_written(spool, &board, batch->bytes, &size);
+        if (error)
+            return error;
+        if (batch->stored.last && batch->stored.last != board.written)
+            return EIO; /* files of the spool were removed, or changed by somebody else */
+        if (!batch->stored.last)
+            batch->stored.first = board.written + 1;
+        error = write_all(spool, &board, size, batch);
+        if (error)
+            return error;
+        encode(spool, batch);
+        size = 0;
     }
+    return batch->error;
+}
+
+int stampd_spool_append(struct stampd_spool *spool, const struct stampd_spool_request *requests, size_t count,
+                        struct stampd_spool_range *stored_r)
+{
+    struct batch batch = {.requests = requests, .left = count};
+    uint64_t size;
+    *stored_r = (struct stampd_spool_range){1, 0};
+    if (spool->owner != getpid())
+        return ECHILD;
+    encode(spool, &batch);
+    if (!batch.count)
+        return batch.error;
+    if (measure(spool, &size))
+        size = 0; /* with the lock it is tried again */
+    int error = spool_files_lock_soon(spool->lock);
     if (error)
         return error;
-    spool_tail_allocate(spool, size, board.end, bytes);
-    *sequence_r = board.written + 1;
-    spool_record_write_head(spool->buffer, spool->writing.series, body, *sequence_r, now_ms());
-    uint64_t end = board.end;
-    error = spool_files_write(spool->writing.fd, spool->buffer, bytes, end);
-    board.end += bytes;
-    board.written++;
-    if (!error)
-        error = spool_board_write(spool, &board);
-    if (error && ftruncate(spool->writing.fd, (off_t)end))
-        return EIO; /* the next writer cuts it */
+    error = append_batch(spool, size, &batch);
+    spool_files_unlock(spool->lock);
+    if (batch.arrival)
+        spool_shared_arrive(spool, batch.arrival);
+    if (batch.stored.last)
+        *stored_r = batch.stored;
     return error;
 }
 
 int stampd_spool_put(struct stampd_spool *spool, const struct stampd_spool_request *request,
                      uint64_t *sequence_r)
 {
-    uint64_t sequence, size;
-    if (spool->owner != getpid())
-        return ECHILD;
-    int error = spool_record_check(request);
-    if (error)
-        return error;
-    size_t body = spool_record_measure(request), bytes = spool_record_bytes(body);
-    error = spool_files_reserve(&spool->buffer, &spool->buffer_bytes, bytes);
-    if (error)
-        return error;
-    spool_record_write_body(request, spool->buffer + SPOOL_HEAD_BYTES);
-    spool_record_write_end(spool->buffer, body);
-    if (measure(spool, &size))
-        size = 0; /* with the lock it is tried again */
-    error = spool_files_lock_soon(spool->lock);
-    if (error)
-        return error;
-    error = append(spool, body, size, &sequence);
-    spool_files_unlock(spool->lock);
-    if (!error)
-        spool_shared_arrive(spool, sequence);
-    if (!error && spool->mode == STAMPD_SPOOL_DURABLE && spool_wait_durable(spool, sequence))
+    struct stampd_spool_range stored;
+    int error = stampd_spool_append(spool, request, 1, &stored);
+    if (!error && spool->mode == STAMPD_SPOOL_DURABLE && spool_wait_durable(spool, &stored))
         error = EIO; /* whatever it was: the record is there, and may be read */
     if (!error && sequence_r)
-        *sequence_r = sequence;
+        *sequence_r = stored.last;
     return error;
 }
 

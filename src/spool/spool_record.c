@@ -123,7 +123,7 @@ static unsigned char *add_text(unsigned char *at, enum tag tag, const char *text
     return text ? add(at, tag, text, strlen(text)) : at;
 }
 
-void spool_record_write_body(const struct stampd_spool_request *request, unsigned char *body)
+static void write_body(const struct stampd_spool_request *request, unsigned char *body)
 {
     unsigned char number[8], priority = (unsigned char)request->priority;
     body = add_text(body, TAG_NS, request->ns);
@@ -208,22 +208,28 @@ static uint32_t head_crc(const unsigned char *head, const unsigned char *series)
     return spool_crc(spool_crc(0, series, STAMPD_SPOOL_ID_BYTES), head, HEAD_CRC_AT);
 }
 
-void spool_record_write_end(unsigned char *record, size_t size)
+void spool_record_write(const struct stampd_spool_request *request, unsigned char *record, size_t size)
 {
     size_t bytes = spool_record_bytes(size);
+    memcpy(record, magic, 4);
+    spool_record_write_u32(record + 4, (uint32_t)size);
+    write_body(request, record + SPOOL_HEAD_BYTES);
+    spool_record_write_u32(record + 24, spool_crc(0, record + SPOOL_HEAD_BYTES, size));
     memset(record + SPOOL_HEAD_BYTES + size, 0, bytes - SPOOL_HEAD_BYTES - size);
     record[bytes - 1] = END_BYTE;
 }
 
-void spool_record_write_head(unsigned char *record, const unsigned char series[STAMPD_SPOOL_ID_BYTES],
-                             size_t size, uint64_t sequence, int64_t time_ms)
+void spool_record_place(unsigned char *record, const unsigned char series[STAMPD_SPOOL_ID_BYTES],
+                        uint64_t sequence, int64_t time_ms)
 {
-    memcpy(record, magic, 4);
-    spool_record_write_u32(record + 4, (uint32_t)size);
     spool_record_write_u64(record + 8, sequence);
     spool_record_write_u64(record + 16, (uint64_t)time_ms);
-    spool_record_write_u32(record + 24, spool_crc(0, record + SPOOL_HEAD_BYTES, size));
     spool_record_write_u32(record + HEAD_CRC_AT, head_crc(record, series));
+}
+
+size_t spool_record_length(const unsigned char *record)
+{
+    return spool_record_bytes(spool_record_read_u32(record + 4));
 }
 
 int spool_record_read_head(const unsigned char *bytes, const unsigned char series[STAMPD_SPOOL_ID_BYTES],

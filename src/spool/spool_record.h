@@ -32,18 +32,19 @@ uint64_t spool_record_read_u64(const unsigned char *at);
 
 /* EINVAL, EMSGSIZE: see stampd_spool_put. */
 int spool_record_check(const struct stampd_spool_request *request);
-/* Bytes of its body, and the body itself. */
+/* Bytes of its body. */
 size_t spool_record_measure(const struct stampd_spool_request *request);
-void spool_record_write_body(const struct stampd_spool_request *request, unsigned char *body);
 /* The texts point into the body.  Non-zero: it is none. */
 int spool_record_read_body(const unsigned char *body, size_t size, struct stampd_spool_request *request_r);
 
-/* Writes what follows the body.  The last byte is not zero, so that a record whose end was not written is
- * told from a whole one in a file that was full of zeros before. */
-void spool_record_write_end(unsigned char *record, size_t size);
-/* Writes the head of a record whose body follows. */
-void spool_record_write_head(unsigned char *record, const unsigned char series[STAMPD_SPOOL_ID_BYTES],
-                             size_t size, uint64_t sequence, int64_t time_ms);
+/* Writes a record with a body of `size` bytes, except for what depends on its place: spool_record_place adds
+ * that.  The last byte is not zero, so that a record whose end was not written is told from a whole one in a
+ * file that was full of zeros before. */
+void spool_record_write(const struct stampd_spool_request *request, unsigned char *record, size_t size);
+void spool_record_place(unsigned char *record, const unsigned char series[STAMPD_SPOOL_ID_BYTES],
+                        uint64_t sequence, int64_t time_ms);
+/* Bytes of a record that is written. */
+size_t spool_record_length(const unsigned char *record);
 /* Non-zero: these bytes are no head of the series. */
 int spool_record_read_head(const unsigned char *bytes, const unsigned char series[STAMPD_SPOOL_ID_BYTES],
                            struct spool_head *head_r);

@@ -185,8 +185,10 @@ int spool_recovery_roll(struct stampd_spool *spool, struct spool_board *board, i
         error = EIO;
     if (!error)
         error = spool_segment_create(spool, board->written + 1, series);
-    if (!error)
+    if (!error) {
         synced.durable = board->written;
+        synced.arrived = board->arrived;
+    }
     int failure = spool_shared_end_round(spool, &synced);
     error = error ? error : failure;
     spool_files_unlock(spool->synced);

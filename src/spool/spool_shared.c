@@ -1,7 +1,7 @@
 /* spool_shared: the files `synced` and `board` in memory, and the first's content.
  *
  * Processes map them to be read only, so that a full disk is an error of a write and no signal.  They are not
- * synchronised: `synced` is right while the machine runs.  At ROUND_AT and ARRIVED_AT are words on which
+ * synchronised: `synced` is right while the machine runs.  At ROUND_AT and WORD_AT are words on which
  * processes sleep (futex(2)). */
 #include "spool/spool_private.h"
 
@@ -21,13 +21,14 @@
 enum {
     FIRST_AT = 8,
     LAST_AT = 16,
-    TARGET_AT = 24,
+    ARRIVED_AT = 24,
     WRITERS_AT = 32,
     SYNC_AT = 36,
     ROUND_AT = 40,
     CRC_AT = 44,
     SYNCED_BYTES = 48,
-    ARRIVED_AT = 64, /* apart from the rest: written without the lock */
+    WORD_AT = 64, /* apart from the rest: written without the lock */
+    TARGET_AT = 72,
     FILE_BYTES = 4096,
     TRIES = 100,
     SHORT_TRIES = 50,
@@ -130,6 +131,7 @@ void spool_shared_read(const struct stampd_spool *spool, struct spool_synced *sy
     synced_r->durable = spool_record_read_u64(bytes);
     synced_r->broken = (struct stampd_spool_range){spool_record_read_u64(bytes + FIRST_AT),
                                                    spool_record_read_u64(bytes + LAST_AT)};
+    synced_r->arrived = spool_record_read_u64(bytes + ARRIVED_AT);
     synced_r->writers = spool_record_read_u32(bytes + WRITERS_AT);
     synced_r->sync_us = spool_record_read_u32(bytes + SYNC_AT);
 }
@@ -140,7 +142,7 @@ int spool_shared_write(const struct stampd_spool *spool, const struct spool_sync
     spool_record_write_u64(bytes, synced->durable);
     spool_record_write_u64(bytes + FIRST_AT, synced->broken.first);
     spool_record_write_u64(bytes + LAST_AT, synced->broken.last);
-    spool_record_write_u64(bytes + TARGET_AT, synced->target);
+    spool_record_write_u64(bytes + ARRIVED_AT, synced->arrived);
     spool_record_write_u32(bytes + WRITERS_AT, synced->writers);
     spool_record_write_u32(bytes + SYNC_AT, synced->sync_us);
     memcpy(bytes + ROUND_AT, &synced->round, sizeof synced->round);
@@ -160,7 +162,6 @@ void spool_shared_break(struct spool_synced *synced, uint64_t last)
 int spool_shared_end_round(const struct stampd_spool *spool, struct spool_synced *synced)
 {
     synced->round = load(spool, ROUND_AT) + 1;
-    synced->target = 0;
     return spool_shared_write(spool, synced);
 }
 
@@ -195,22 +196,25 @@ int spool_shared_lock(const struct stampd_spool *spool, int64_t limit_us)
     return error;
 }
 
-uint32_t spool_shared_arrived(const struct stampd_spool *spool)
+int spool_shared_expect(const struct stampd_spool *spool, uint64_t target, uint32_t *seen_r)
 {
-    return load(spool, ARRIVED_AT);
+    unsigned char bytes[8];
+    *seen_r = load(spool, WORD_AT);
+    spool_record_write_u64(bytes, target);
+    return spool_files_write(spool->synced, bytes, sizeof bytes, TARGET_AT);
 }
 
-void spool_shared_gather(const struct stampd_spool *spool, uint32_t arrived, uint32_t us)
+void spool_shared_gather(const struct stampd_spool *spool, uint32_t seen, uint32_t us)
 {
-    sleep_on(spool, ARRIVED_AT, arrived, us);
+    sleep_on(spool, WORD_AT, seen, us);
 }
 
-/* Reads the target without its CRC: a wrong one wakes nobody, or in vain. */
-void spool_shared_arrive(const struct stampd_spool *spool, uint64_t sequence)
+/* The target has no CRC, and stays when nobody gathers any more: a wrong one wakes nobody, or in vain. */
+void spool_shared_arrive(const struct stampd_spool *spool, uint64_t arrival)
 {
-    if (spool_record_read_u64(spool->shared + TARGET_AT) != sequence)
+    if (spool_record_read_u64(spool->shared + TARGET_AT) != arrival)
         return;
-    uint32_t next = load(spool, ARRIVED_AT) + 1;
-    if (!spool_files_write(spool->synced, &next, sizeof next, ARRIVED_AT))
-        wake(spool, ARRIVED_AT, 1);
+    uint32_t next = load(spool, WORD_AT) + 1;
+    if (!spool_files_write(spool->synced, &next, sizeof next, WORD_AT))
+        wake(spool, WORD_AT, 1);
 }

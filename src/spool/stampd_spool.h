@@ -103,6 +103,22 @@ void stampd_spool_close(struct stampd_spool *spool); /* NULL is allowed */
  * well formed; EMSGSIZE: a text is too long. */
 STAMPD_SPOOL_CHECKED int stampd_spool_put(struct stampd_spool *spool,
                                           const struct stampd_spool_request *request, uint64_t *sequence_r);
+/* Appends requests in their order, under numbers that follow each other, and returns when the kernel has
+ * them, whatever the mode: they are on disk when stampd_spool_wait has returned 0 for their numbers, which
+ * are in `stored_r`.  After an error, which is as of put, it has those of the first requests that were stored
+ * nevertheless, one or more, or none: then first is 1 and last is 0. */
+STAMPD_SPOOL_CHECKED int stampd_spool_append(struct stampd_spool *spool,
+                                             const struct stampd_spool_request *requests, size_t count,
+                                             struct stampd_spool_range *stored_r);
+/* Waits until these records are on disk, whoever appended them; one sync serves all that wait.  EIO: the disk
+ * failed, and they may be lost, or some of them; EINVAL: the last one was never appended.  After another
+ * error, as ETIMEDOUT when no sync has ended for ten seconds, the same call may succeed later. */
+STAMPD_SPOOL_CHECKED int stampd_spool_wait(struct stampd_spool *spool,
+                                           const struct stampd_spool_range *stored);
+/* As stampd_spool_wait, but EAGAIN instead of waiting.  It starts no sync: the disk is synchronised for those
+ * that wait, so another thread does, with a handle of its own. */
+STAMPD_SPOOL_CHECKED int stampd_spool_try_wait(struct stampd_spool *spool,
+                                               const struct stampd_spool_range *stored);
 
 /* --- readers --- */
 

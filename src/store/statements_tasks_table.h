@@ -54,8 +54,9 @@ STATEMENT(
     " e.of_client, e.credential, e.trace from (select 1) one left join ended e on true")
 
 /* The same for a task of an external worker of which no row was read: of one of the queues, under a claim
- * that lasts, not periodic.  By its primary key, regardless of the statistics, as TASK_END.  Its domain and queue.  ST034: there is no such task.  $1 taskid, $2 retry, $3
- * starttime, $4 stoptime, $5 its result, $6 queues (bits). */
+ * that lasts, not periodic.  By its primary key, regardless of the statistics, as TASK_END.  Its domain and
+ * queue.  ST034: there is no such task.  $1 taskid, $2 retry, $3 starttime, $4 stoptime, $5 its result, $6
+ * queues (bits). */
 STATEMENT(
     TASK_END_TAKEN, "task_end_taken", 6,
     "with ended as (delete from taskqueue t where taskid = $1 and retry = $2 and coalesce(starttime, 0) = $3"

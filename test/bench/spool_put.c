@@ -1,11 +1,12 @@
 /* spool_put: writers that put requests of 200 bytes into a spool, or append as much to one file with a bare
  * group commit.
  *
- *     spool_put spool|threads|bare FOLDER WRITERS SECONDS
+ *     spool_put spool|threads|bare FOLDER WRITERS SECONDS [TOGETHER]
  *     spool_put fill FOLDER 1 RECORDS
  *
  * Prints one line of JSON: requests in a second, the median and the 99th percentile of a request in
- * microseconds.  bare is what the spool is compared with: the same bytes, a lock, and one fdatasync for all
+ * microseconds.  With TOGETHER each writer appends as many requests by one call, waits for all of them, and
+ * begins again. bare is what the spool is compared with: the same bytes, a lock, and one fdatasync for all
  * that wrote before, without records.  Writers are processes, of threads threads of one.  fill puts so many
  * requests for tasks that do nothing, which need not be durable, and prints nothing. */
 #include <fcntl.h>
@@ -22,7 +23,12 @@
 
 #include "spool/stampd_spool.h"
 
-enum { PARAM_BYTES = 200, WRITERS_MOST = 64, BUCKETS = 100000 /* of 10 microseconds */ };
+enum {
+    PARAM_BYTES = 200,
+    WRITERS_MOST = 64,
+    TOGETHER_MOST = 1024,
+    BUCKETS = 100000 /* of 10 microseconds */
+};
 
 struct board {
     _Atomic uint64_t written, durable;
@@ -32,6 +38,7 @@ struct board {
 static struct board *board;
 static const char *thread_folder;
 static int64_t thread_end_us;
+static size_t together = 1;
 
 static int64_t now_us(void)
 {
@@ -95,6 +102,16 @@ static int fill(const char *folder, long records)
     return 0;
 }
 
+static void append_many(struct stampd_spool *spool, const struct stampd_spool_request *request)
+{
+    struct stampd_spool_request requests[TOGETHER_MOST];
+    struct stampd_spool_range stored;
+    for (size_t i = 0; i < together; i++)
+        requests[i] = *request;
+    if (stampd_spool_append(spool, requests, together, &stored) || stampd_spool_wait(spool, &stored))
+        fail("append");
+}
+
 static void write_until(const char *folder, int is_bare, int64_t end_us)
 {
     struct stampd_spool *spool = NULL;
@@ -105,6 +122,8 @@ static void write_until(const char *folder, int is_bare, int64_t end_us)
     for (int64_t before; (before = now_us()) < end_us;) {
         if (is_bare)
             append_bare(folder, &lock, &file);
+        else if (together > 1)
+            append_many(spool, &request);
         else if (stampd_spool_put(spool, &request, NULL))
             fail("put");
         int64_t bucket = (now_us() - before) / 10;
@@ -157,10 +176,13 @@ static int64_t percentile(uint64_t total, int hundredths)
 
 int main(int argc, char **argv)
 {
-    int writers = argc == 5 ? (int)strtol(argv[3], NULL, 10) : 0;
-    int64_t seconds = argc == 5 ? strtol(argv[4], NULL, 10) : 0;
-    if (writers < 1 || writers > WRITERS_MOST || seconds < 1) {
-        fprintf(stderr, "usage: spool_put spool|threads|bare|fill FOLDER WRITERS SECONDS|RECORDS\n");
+    int writers = argc >= 5 ? (int)strtol(argv[3], NULL, 10) : 0;
+    int64_t seconds = argc >= 5 ? strtol(argv[4], NULL, 10) : 0;
+    together = argc == 6 ? (size_t)strtol(argv[5], NULL, 10) : 1;
+    if (argc > 6 || writers < 1 || writers > WRITERS_MOST || seconds < 1 || together < 1 ||
+        together > TOGETHER_MOST) {
+        fprintf(stderr,
+                "usage: spool_put spool|threads|bare|fill FOLDER WRITERS SECONDS|RECORDS [TOGETHER]\n");
         return 2;
     }
     if (strcmp(argv[1], "fill") == 0)
@@ -176,7 +198,7 @@ int main(int argc, char **argv)
     for (int bucket = 0; bucket < BUCKETS; bucket++)
         total += board->counts[bucket];
     printf("{\"per_second\":%llu,\"median_us\":%lld,\"p99_us\":%lld}\n",
-           (unsigned long long)total / (uint64_t)seconds, (long long)percentile(total, 50),
+           (unsigned long long)total * together / (uint64_t)seconds, (long long)percentile(total, 50),
            (long long)percentile(total, 99));
     return wrong;
 }

@@ -91,17 +91,17 @@ static void read_body(const uint8_t *data, size_t size)
     if (spool_record_read_body(data, size, &request))
         return;
     size_t bytes = spool_record_measure(&request);
-    unsigned char *body = malloc(bytes);
-    assert(body);
-    spool_record_write_body(&request, body);
-    int error = spool_record_read_body(body, bytes, &again);
+    unsigned char *record = malloc(spool_record_bytes(bytes));
+    assert(record);
+    spool_record_write(&request, record, bytes);
+    int error = spool_record_read_body(record + SPOOL_HEAD_BYTES, bytes, &again);
     assert(!error && is_same(request.ns, again.ns) && is_same(request.operation, again.operation) &&
            is_same(request.resource, again.resource) && is_same(request.domain, again.domain) &&
            is_same(request.info, again.info) && is_same(request.traceparent, again.traceparent) &&
            is_same(request.tracestate, again.tracestate) && request.priority == again.priority &&
            request.start == again.start && request.is_strict == again.is_strict &&
            request.param_size == again.param_size);
-    free(body);
+    free(record);
 }
 
 /* All numbers from 1 on: they rise, and each is read or damaged. */
@@ -123,9 +123,11 @@ static void fix_sums(unsigned char *bytes, size_t size, const unsigned char *ser
     for (size_t at = 0; at + SPOOL_HEAD_BYTES <= size; at += SPOOL_ALIGN) {
         unsigned char *head = bytes + at;
         size_t body = spool_record_read_u32(head + 4);
-        if (memcmp(head, "SPR1", 4) == 0 && body <= size - at - SPOOL_HEAD_BYTES)
-            spool_record_write_head(head, series, body, spool_record_read_u64(head + 8),
-                                    (int64_t)spool_record_read_u64(head + 16));
+        if (memcmp(head, "SPR1", 4) || body > size - at - SPOOL_HEAD_BYTES)
+            continue;
+        spool_record_write_u32(head + 24, spool_crc(0, head + SPOOL_HEAD_BYTES, body));
+        spool_record_place(head, series, spool_record_read_u64(head + 8),
+                           (int64_t)spool_record_read_u64(head + 16));
     }
 }
 

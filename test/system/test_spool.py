@@ -178,6 +178,98 @@ def test_a_forwarder_waits_for_a_spool_that_cannot_be_repaired_yet(stack, spool,
         assert ended.wait(PATIENCE_S) == 0
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0 and stored(stack) == [1]
+def put_lines(folder, lines, *words, status=0, **environment):
+    """The numbers that are printed, and the error."""
+    done = subprocess.run([BUILD / 'src/stamp-spool', 'put', '--lines', '-s', folder, 'lab', 'put', *words], input=lines.encode(), capture_output=True,
+                          timeout=PATIENCE_S, env={**os.environ, **environment})
+    assert done.returncode == status, done.stderr
+    return [int(line) for line in done.stdout.splitlines()], done.stderr.decode()
+
+
+def lines_of(numbers):
+    return ''.join(json.dumps({'docs': [{'c': 'Spooled', 'id': str(number)}]}) + '\n' for number in numbers)
+
+
+def number_of(record):
+    return int(record['param']['docs'][0]['id'])
+
+
+def put_params(folder):
+    """The numbers in the params of the records, in their order."""
+    records = run_spool(folder, 'list', '-n', '0')[0]['waiting']
+    return [number_of(run_spool(folder, 'show', str(number + 1))[0]) for number in range(records)]
+
+
+def test_lines_are_put_in_their_order(stack, spool):
+    count = 2345
+    assert put_lines(spool, lines_of(range(count)), '--domain', 'd', '--info', 'n7') == ([*range(1, count + 1)], '')
+    listed = run_spool(spool, 'list', '-n', '3000')
+    assert [record['number'] for record in listed[1:]] == [*range(1, count + 1)]
+    assert {(record['domain'], record['info']) for record in listed[1:]} == {('d', 'n7')}
+    assert [number_of(run_spool(spool, 'show', str(number))[0]) for number in (1, 1000, 1001, 2345)] == [0, 999, 1000, 2344]
+    forward(stack, spool)
+    assert stack.psql('lab', 'select count(*), count(distinct param) from taskqueue') == [(count, count)]
+
+
+def test_lines_of_all_shapes(stack, spool):
+    """Without an end of the last line, with spaces around it, as long as they may be; none at all."""
+    assert put_lines(spool, '') == ([], '')
+    first, second, third = lines_of([1, 2, 3]).splitlines()
+    longest = second[:-1] + ' ' * (2**20 - len(second)) + '}'
+    assert put_lines(spool, f'{first}\r\n{longest}\n  {third}  ') == ([1, 2, 3], '')
+    assert put_params(spool) == [1, 2, 3]
+    assert put_lines(spool, lines_of([4] * 3), '--written') == ([4, 5, 6], '')
+    assert put_lines(spool, '', '{}', status=2)[0] == []
+
+
+@pytest.mark.parametrize('wrong,words', [('nonsense', 'line 4: PARAM is not a JSON object'), ('', 'line 4: PARAM is not'),
+                                         (f'{{"x":"{"x" * 2**20}"}}', 'line 4: PARAM is longer')], ids=['nonsense', 'empty', 'long'])
+def test_a_wrong_line_ends_it(stack, spool, wrong, words):
+    """What is printed is what is stored."""
+    numbers, error = put_lines(spool, f'{lines_of(range(3))}{wrong}\n{lines_of(range(4, 9))}', status=1)
+    assert numbers == [1, 2, 3] and words in error
+    assert put_params(spool) == [0, 1, 2]
+
+
+def test_lines_into_a_spool_that_becomes_full(stack, spool):
+    small = spool.parent / 'small'
+    run_spool(small, 'create', '--segment-bytes', '4096', '--limit-bytes', '16384')
+    numbers, error = put_lines(small, lines_of(range(3000)), status=1)
+    assert numbers == [*range(1, len(numbers) + 1)] and 50 < len(numbers) < 1000
+    assert f'line {len(numbers) + 1}: the spool is full' in error
+    assert put_params(small) == [*range(len(numbers))]
+
+
+def test_each_line_is_put_as_soon_as_it_is_there(stack, spool):
+    process = subprocess.Popen([BUILD / 'src/stamp-spool', 'put', '--lines', '-s', spool, 'lab', 'put'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    for number in range(1, 4):
+        line = lines_of([number]).encode()
+        for part in (line[:9], line[9:]):
+            process.stdin.write(part)
+            process.stdin.flush()
+        assert process.stdout.readline() == f'{number}\n'.encode()
+    process.stdin.close()
+    assert process.wait(PATIENCE_S) == 0
+    process.stdout.close()
+    assert put_params(spool) == [1, 2, 3]
+
+
+def test_a_death_while_lines_are_put(stack, spool):
+    """What was printed is there, and of the rest the first ones are."""
+    step, last = 0, 0
+    while True:
+        step += 1
+        done = subprocess.run([BUILD / 'src/stamp-spool', 'put', '--lines', '-s', spool, 'lab', 'put'], input=lines_of(range(3)).encode(),
+                              capture_output=True, timeout=PATIENCE_S, env={**os.environ, 'STAMPD_SPOOL_DIE_AT': str(step)})
+        printed = [int(line) for line in done.stdout.split()]
+        found = put_params(spool)[last:]
+        assert found in ([], [0, 1, 2]) and printed in ([], [last + 1, last + 2, last + 3])
+        assert found or not printed
+        last += len(found)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -9
+    assert step > 8 and printed
 
 
 def test_a_spool_of_an_earlier_version_is_refused(stack, spool):

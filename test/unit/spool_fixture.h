@@ -87,6 +87,44 @@ static UNUSED int put_number(struct stampd_spool *spool, uint64_t number, uint64
     return put_long(spool, number, 0, sequence_r);
 }
 
+enum { APPENDED_MOST = 400 };
+
+static UNUSED struct stampd_spool_request *make_requests(uint64_t first, size_t count)
+{
+    static struct stampd_spool_request requests[APPENDED_MOST];
+    static char params[APPENDED_MOST][128];
+    assert_true(count <= APPENDED_MOST);
+    for (size_t i = 0; i < count; i++) {
+        requests[i] = STAMPD_SPOOL_REQUEST;
+        requests[i].ns = "demo";
+        requests[i].operation = "put";
+        requests[i].domain = "d";
+        requests[i].param = params[i];
+        requests[i].param_size = write_param(first + i, 0, params[i]);
+    }
+    return requests;
+}
+
+static UNUSED int append_numbers(struct stampd_spool *spool, uint64_t first, size_t count,
+                                 struct stampd_spool_range *stored_r)
+{
+    return stampd_spool_append(spool, make_requests(first, count), count, stored_r);
+}
+
+static UNUSED struct stampd_spool_range append_all(struct stampd_spool *spool, uint64_t first, size_t count)
+{
+    struct stampd_spool_range stored;
+    assert_int_equal(append_numbers(spool, first, count, &stored), 0);
+    assert_int_equal(stored.last - stored.first + 1, count);
+    return stored;
+}
+
+static UNUSED void use_large_segments(void)
+{
+    run_shell("rm -r %s", folder);
+    assert_int_equal(stampd_spool_create(folder, NULL), 0);
+}
+
 static uint64_t number_of(const struct stampd_spool_record *record)
 {
     return strtoull(record->request.param + strlen("{\"n\":"), NULL, 10);

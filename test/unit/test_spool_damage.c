@@ -3,8 +3,19 @@
 
 #include "spool/spool_private.h"
 
+/* As after a sync that answered three writers: the next one waits for them. */
+static void expect_writers(struct stampd_spool *spool)
+{
+    struct spool_synced synced;
+    spool_shared_read(spool, &synced);
+    synced.writers = 3;
+    synced.sync_us = 100;
+    if (spool_shared_write(spool, &synced))
+        _exit(2);
+}
+
 /* What a writer does until it dies: it notes each number that was acknowledged to it. */
-static void scenario(int note)
+static void scenario(int note, bool is_gathering)
 {
     struct stampd_spool *spool;
     const struct stampd_spool_range range = {1, 6};
@@ -13,6 +24,8 @@ static void scenario(int note)
         _exit(2);
     for (uint64_t number = 1; number <= 12; number++) {
         uint64_t sequence;
+        if (is_gathering)
+            expect_writers(spool);
         if (put_long(spool, number, 60, &sequence) || write(note, &number, sizeof number) != sizeof number)
             _exit(2);
     }
@@ -62,15 +75,6 @@ static void check_after_death(const unsigned char *acknowledged, int is_restarte
     (*cases_r)++;
 }
 
-/* As after a sync that answered three writers: the next one waits for them. */
-static void expect_writers(void)
-{
-    const struct spool_synced synced = {.writers = 3, .sync_us = 100};
-    struct stampd_spool *spool = open_spool();
-    assert_int_equal(spool_shared_write(spool, &synced), 0);
-    stampd_spool_close(spool);
-}
-
 /* Returns whether it lived to the end. */
 static bool die_at(int step, bool is_restarted, bool is_gathering)
 {
@@ -78,13 +82,11 @@ static bool die_at(int step, bool is_restarted, bool is_gathering)
     int ends[2], status;
     uint64_t number;
     fresh(NULL);
-    if (is_gathering)
-        expect_writers();
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (!child) {
         spool_step_left = step;
-        scenario(ends[1]);
+        scenario(ends[1], is_gathering);
     }
     close(ends[1]);
     while (read(ends[0], &number, sizeof number) == sizeof number)

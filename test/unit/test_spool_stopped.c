@@ -133,6 +133,11 @@ static void a_spool_that_is_to_be_repaired_is_not_opened(void **state)
     }
 }
 
+static int wait_for(struct stampd_spool *spool, uint64_t sequence)
+{
+    return stampd_spool_wait(spool, &(struct stampd_spool_range){sequence, sequence});
+}
+
 /* The record is written: whether it is on disk only a sync can tell. */
 static void one_that_is_written_may_be_there(void **state)
 {
@@ -144,10 +149,10 @@ static void one_that_is_written_may_be_there(void **state)
     for (uint64_t i = 0; i < 2; i++) {
         pid_t holder = stop_with(i ? "next" : "synced");
         assert_int_equal(put_number(spool, 3 * i + 1, NULL), EIO);
-        assert_int_equal(spool_wait_durable(spool, 3 * i + 1), ETIMEDOUT);
+        assert_int_equal(wait_for(spool, 3 * i + 1), ETIMEDOUT);
         assert_int_equal(put_number(other, 3 * i + 2, NULL), 0);
         let_go(holder);
-        assert_int_equal(spool_wait_durable(spool, 3 * i + 1), 0);
+        assert_int_equal(wait_for(spool, 3 * i + 1), 0);
         assert_int_equal(put_number(spool, 3 * i + 3, NULL), 0);
     }
     assert_int_equal(read_all(spool, seen, sizeof seen, &damaged), 6);
@@ -268,7 +273,7 @@ static void rounds_that_end_are_waited_for(void **state)
     held_for = 8;
     at_a_try = end_round_late;
     is_simulated = true;
-    assert_int_equal(spool_wait_durable(spool, 1), 0);
+    assert_int_equal(wait_for(spool, 1), 0);
     assert_int_equal(held_for, 0);
     is_simulated = false;
     stampd_spool_close(writer);
