@@ -71,7 +71,9 @@ declare
   picked  text[];
   paused  text[] := task_stopped();
 begin
-  if of_domain is not null then
+  if 'queue ' || of_qn = any (paused) then
+    return; -- a limit of the queue is reached
+  elsif of_domain is not null then
     return query select c.* from taskqueue t
       cross join lateral task_take_domain(t.taskid, of_domain, before, claim, worker, claimed_until, ended) c
       where t.taskid = task_next(of_domain, before) and t.qn = of_qn;
