@@ -451,11 +451,11 @@ create function stampd.task_backlog(most int default 10000)
       from task_levels() p cross join present n
     union all
     select t.qn, count(*), 0, 0, 0, 0, min(t.startat) from (select w.qn, w.startat from taskqueue w cross join present n
-        where w.starttime is null and w.domain is not null and w.startat < 991231235959999 and w.startat <= n.stamp
+        where w.starttime is null and w.domain is not null and w.startat > 0 and w.startat < 991231235959999 and w.startat <= n.stamp
         order by w.startat limit most) t group by t.qn
     union all
     select t.qn, 0, count(*), 0, 0, 0, null from (select w.qn from taskqueue w cross join present n
-        where w.starttime is null and w.domain is not null and w.startat < 991231235959999 and w.startat > n.stamp
+        where w.starttime is null and w.domain is not null and w.startat > 0 and w.startat < 991231235959999 and w.startat > n.stamp
         order by w.startat limit most) t group by t.qn
     union all
     select t.qn, 0, 0, count(*), 0, 0, null from taskqueue t where t.starttime is not null group by t.qn

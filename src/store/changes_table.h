@@ -79,7 +79,7 @@ CHANGE(SUBSCRIPTIONS_RETURN, UPKEEP)
 CHANGE(SUBSCRIPTIONS_TAKE, UPKEEP)
 CHANGE(SUBSCRIPTIONS_SENT, UPKEEP)
 CHANGE(SUBSCRIPTIONS_DROP_PUSH, UPKEEP)
-/* files, and who may attach them: without a document both end by themselves */
+/* files, and the accounts that may attach them: without a document both end by themselves */
 CHANGE(BLOB_TOUCH, UPKEEP)
 CHANGE(BLOB_CLAIM, UPKEEP)
 CHANGE(THUMBNAIL_REFUSE, UPKEEP)

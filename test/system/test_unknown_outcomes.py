@@ -103,7 +103,7 @@ def hold_all(stack, manager):
 
 
 def redrive(stack, manager):
-    manager.scan()  # the database knows what the history keeps of arguments
+    manager.scan()  # the database has the limits of the arguments that the history keeps
     taskid = ask(stack)
     tasks(stack, drop=taskid)
     return lambda: tasks(stack, redrive={'op': 'put'}), lambda: start_of(stack, taskid) is not None

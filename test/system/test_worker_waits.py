@@ -24,7 +24,7 @@ def declared(stack):
     def declare(queues):
         stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': {**conf, 'workers': queues}}]}, admin=True)
     declare(QUEUES)
-    Manager(stack, 'lab').scan()  # SQL knows the operation, too
+    Manager(stack, 'lab').scan()  # the operation is declared in SQL, too
     return declare
 
 
@@ -145,6 +145,23 @@ def test_claims_that_have_ended_come_back(stack):
     stack.psql('lab', 'update taskqueue set expires = stamp_now() - 1 where taskid = %s', (lost['id'],))
     (following,) = call(stack, 'done', **claim(task), take={'qn': 16, 'wait': 1})['tasks']
     assert (following['id'], following['retry']) == (lost['id'], 1)
+
+
+def test_tasks_are_given_though_others_cannot_be_put_back(stack):
+    """What has been claimed is not lost with it."""
+    ask(stack), ask(stack), ask(stack)
+    lost, task = take(stack, n=2)
+    stack.psql('lab', 'update taskqueue set expires = stamp_now() - 1 where taskid = %s', (lost['id'],))
+    function = 'task_put_back(text, bigint, int, bigint, boolean, text, text, bigint)'
+    stack.psql('lab', f'alter function {function} rename to task_put_back_of_before')
+    try:
+        (following,) = take(stack)
+        later = ask(stack)
+        assert [given['id'] for given in call(stack, 'done', **claim(task), take={'qn': 16, 'wait': 1})['tasks']] == [later]
+        out = call(stack, 'done', **claim(following), take={'qn': 16, 'wait': 1})
+        assert out['result'] == 'done' and out['tasks'] == [] and out['pause'] > 0
+    finally:
+        stack.psql('lab', f"alter function {function.replace('back', 'back_of_before', 1)} rename to task_put_back")
 
 
 @pytest.mark.parametrize('name, more', ENDS)

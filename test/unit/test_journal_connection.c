@@ -281,7 +281,7 @@ static void a_change_that_could_not_be_read_is_not_forgotten(void **state)
 }
 
 /* What changes in its records is none of the namespace that has its code now; that it is another one, is. */
-static void a_listener_learns_nothing_of_a_former_namespace(void **state)
+static void a_listener_is_shown_nothing_of_a_former_namespace(void **state)
 {
     struct world *world = *state;
     struct journal_session session = {
@@ -556,7 +556,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_change_that_could_not_be_read_is_not_forgotten, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_key_with_the_same_mark_is_not_reported, open_world, close_world),
-        cmocka_unit_test_setup_teardown(a_listener_learns_nothing_of_a_former_namespace, open_world,
+        cmocka_unit_test_setup_teardown(a_listener_is_shown_nothing_of_a_former_namespace, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_client_that_goes_gives_up_its_place, open_world, close_world),
         cmocka_unit_test_setup_teardown(answers_wait_for_the_disk, open_world, close_world),

@@ -138,7 +138,7 @@ static int wait_for(struct stampd_spool *spool, uint64_t sequence)
     return stampd_spool_wait(spool, &(struct stampd_spool_range){sequence, sequence});
 }
 
-/* The record is written: whether it is on disk only a sync can tell. */
+/* The record is written, and may be on disk, or not, until a sync has ended. */
 static void one_that_is_written_may_be_there(void **state)
 {
     struct stampd_spool *spool = open_spool(), *other;

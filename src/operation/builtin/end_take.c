@@ -5,7 +5,8 @@
 #include "base/log.h"
 #include "operation/builtin/claim.h"
 #include "operation/builtin/taking_wait.h"
-#include "operation/tasks/task_lost.h"
+
+enum { FAULT_PAUSE_MS = 1000 };
 
 static const struct json *find_take(const struct attempt *attempt)
 {
@@ -30,15 +31,6 @@ enum fault end_take_read(struct attempt *attempt, const struct reader *reader, s
     return FAULT_NONE;
 }
 
-/* Claims that have ended come back, as with `take`, since a worker that always gets a task calls none. */
-static void note_taken(struct attempt *attempt, const struct task_taking *taking)
-{
-    taking_note(attempt, taking->take.queue, &taking->taken);
-    if (taking->taken.has_overdue &&
-        task_lost_overdue(attempt->worker_context, attempt->call, attempt->ns, taking->take.queue))
-        log_often(LOG_LEVEL_WARNING, "", "claims that have ended could not be put back");
-}
-
 /* What the commit has claimed; if nothing was due, what is within the wait.  The end is durable, and visible
  * to all, before: another request for its attempt finds it. */
 static enum fault find_new(struct attempt *attempt, const struct task_fence *fence,
@@ -46,11 +38,14 @@ static enum fault find_new(struct attempt *attempt, const struct task_fence *fen
 {
     crash_at(CRASH_TASK_TAKEN);
     taking->taken = *fence->taken;
-    note_taken(attempt, taking);
     if (!taking->taken.count && taking->wait_ms)
         return taking_wait(attempt, taking, pause);
-    return store_take_open(documents_store(attempt->worker_context->documents), attempt->ns,
-                           attempt->call->arena, &taking->taken);
+    taking_note(attempt, taking->take.queue, &taking->taken);
+    /* as with `take`, since a worker that always gets a task calls none */
+    enum fault fault = taking_put_back(attempt, taking);
+    return fault ? fault
+                 : store_take_open(documents_store(attempt->worker_context->documents), attempt->ns,
+                                   attempt->call->arena, &taking->taken);
 }
 
 static enum fault find_taken(struct attempt *attempt, bool is_new, struct task_taking *taking, int64_t *pause)
@@ -88,6 +83,7 @@ enum fault end_take_afterwork(struct attempt *attempt, bool is_new)
     if (fault) {
         log_often(LOG_LEVEL_WARNING, "", "no tasks can be given with the end of one: %s", fault_code(fault));
         taking.taken = (struct task_taken){0};
+        pause = FAULT_PAUSE_MS;
         *attempt->reply = before;
     }
     attempt->reply->is_secret = true; /* as the answer of take: no cache keeps claims */

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "model/trace.h"
 #include "segment/backlog.h"
 #include "operation/builtin/claim.h"
+#include "operation/tasks/task_lost.h"
 
 enum { TASKS_MOST = 100, NAME_MOST = 64, WAIT_MOST_S = 3600 };
 
@@ -132,6 +134,17 @@ void taking_write(const struct attempt *attempt, const struct task_taken *taken)
         add_task(out, given[i].task, given[i].until);
     }
     builder_add_text(out, "]");
+}
+
+enum fault taking_put_back(const struct attempt *attempt, const struct task_taking *taking)
+{
+    enum fault fault = FAULT_NONE;
+    if (taking->taken.has_overdue)
+        fault = task_lost_overdue(attempt->worker_context, attempt->call, attempt->ns, taking->take.queue);
+    if (!fault || !taking->taken.count)
+        return fault;
+    log_often(LOG_LEVEL_WARNING, "", "claims that have ended could not be put back: %s", fault_code(fault));
+    return FAULT_NONE;
 }
 
 void taking_note(const struct attempt *attempt, int queue, const struct task_taken *taken)

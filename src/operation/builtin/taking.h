@@ -24,6 +24,9 @@ void taking_stamp(struct task_taking *taking);
 
 /* "tasks":[…], by priority and start. */
 void taking_write(const struct attempt *attempt, const struct task_taken *taken);
+/* Puts back tasks of the queue whose claims have ended, if there are any.  When tasks were taken, which are
+ * given in any case, a failure is only logged. */
+MUST_USE enum fault taking_put_back(const struct attempt *attempt, const struct task_taking *taking);
 /* Counts what was claimed just now for the metrics of the queue. */
 void taking_note(const struct attempt *attempt, int queue, const struct task_taken *taken);
 

@@ -10,7 +10,6 @@
 #include "operation/access.h"
 #include "operation/builtin/claim.h"
 #include "operation/long_poll.h"
-#include "operation/tasks/task_lost.h"
 
 enum { LOOK_MS = 1000 }; /* between two looks at the database, where other servers write too */
 
@@ -38,13 +37,11 @@ static enum fault look_once(struct waiting *waiting)
 /* Claims that have ended come back first. */
 static enum fault look(struct waiting *waiting)
 {
-    struct attempt *attempt = waiting->attempt;
-    struct task_taking *taking = waiting->taking;
+    const struct task_taking *taking = waiting->taking;
     enum fault fault = look_once(waiting);
-    if (fault || !taking->taken.has_overdue)
-        return fault;
-    fault = task_lost_overdue(attempt->worker_context, attempt->call, attempt->ns, taking->take.queue);
-    return fault || taking->taken.count ? fault : look_once(waiting);
+    if (!fault)
+        fault = taking_put_back(waiting->attempt, taking);
+    return fault || taking->taken.count || !taking->taken.has_overdue ? fault : look_once(waiting);
 }
 
 /* --- waiting --- */
