@@ -123,12 +123,6 @@ def cancel(stack, manager):
     return lambda: stack.op('lab', 'owntask', {'cancel': taskid}, admin=True), lambda: start_of(stack, taskid) is None
 
 
-def fail(stack, manager):
-    claim = taken(stack)
-    return (lambda: work(stack, 'fail', **claim, code='BROKEN'),
-            lambda: stack.psql('lab', 'select starttime, retry from taskqueue where taskid = %s', (claim['id'],)) == [(None, 1)])
-
-
 def keep(stack, manager):
     claim = taken(stack)
     return (lambda: work(stack, 'keep', **claim, progress='half'),
@@ -174,7 +168,7 @@ def unsubscribe(stack, manager):
 
 
 ONCE = {'TASK_MOVE': move, 'TASK_HOLD': hold, 'TASK_DROP': drop, 'TASK_DO': hold_all, 'TASK_REDRIVE': redrive, 'TASK_PAUSE': pause,
-        'TASK_LIMIT': limit, 'TASK_CANCEL': cancel, 'TASK_BACK': fail}
+        'TASK_LIMIT': limit, 'TASK_CANCEL': cancel}
 AGAIN = {'TASK_KEEP': keep, 'TASK_REPORTED': reported, 'SUBSCRIPTIONS_PUT': subscribe, 'SUBSCRIPTIONS_VOUCH': vouch,
          'SUBSCRIPTIONS_DROP': unsubscribe}
 
@@ -188,19 +182,18 @@ def unknown(act):
 
 
 def test_each_change_has_a_test():
-    assert set(of_kind('ONCE')) == set(ONCE) and set(of_kind('AGAIN')) == set(AGAIN)
+    assert set(of_kind('ONCE')) == {*ONCE, 'TASK_BACK'} and set(of_kind('AGAIN')) == set(AGAIN)
     assert {word for word, _ in TABLE} <= set(STATEMENTS) and len(dict(TABLE)) == len(TABLE)
 
 
 @pytest.mark.parametrize('when', [BEFORE, AFTER])
-@pytest.mark.parametrize('word', of_kind('ONCE'))
+@pytest.mark.parametrize('word', ONCE)
 def test_what_is_made_once_is_unknown(stack, manager, cutter, word, when):
     act, is_done = ONCE[word](stack, manager)
     assert not is_done()
-    again = word == 'TASK_BACK'  # the end of an attempt is tried twice, and the second answer counts when it is the one that did it
-    cutter.arm(STATEMENTS[word][0], when, times=2 if again else 1)
+    cutter.arm(STATEMENTS[word][0], when)
     unknown(act)
-    assert cutter.cuts == (2 if again else 1), 'it is not repeated'
+    assert cutter.cuts == 1, 'it is not repeated'
     assert is_done() == (when == AFTER)
     cutter.arm(None, None)
     if not is_done():
@@ -208,17 +201,29 @@ def test_what_is_made_once_is_unknown(stack, manager, cutter, word, when):
         assert is_done(), 'the next session does it'
 
 
-def test_an_attempt_that_was_not_ended_is_ended_by_the_second_try(stack, manager, cutter):
-    act, is_done = fail(stack, manager)
-    cutter.arm('task_back', BEFORE)
-    assert act()['result'] == 'failed' and is_done() and cutter.cuts == 1
+@pytest.mark.parametrize('when, times, ended', [(BEFORE, 1, True), (BEFORE, 2, False), (AFTER, 1, True), (AFTER, 2, True)])
+def test_an_attempt_of_the_server_is_ended_by_one_of_two_tries(stack, manager, cutter, when, times, ended):
+    """If neither has, it will be found lost."""
+    taskid = stack.op('lab', 'task', {'op': 'ChangeAndFail', 'param': {'there': True}}, admin=True)['out']['id']
+    start = len(stack.log())
+    cutter.arm('task_back', when, times=times)
+    assert failure(manager.post(taskid))['code'] == 'AFAILED'
+    assert cutter.cuts == times
+    assert ('cannot be put back code=XUNKNOWN' in stack.log()[start:]) == ((when, times) != (BEFORE, 1)), 'else it is not known which of the two did it'
+    assert stack.psql('lab', 'select starttime is null, retry from taskqueue where taskid = %s', (taskid,)) == [(True, 1) if ended else (False, 0)]
 
 
-def test_an_attempt_that_the_first_try_has_ended_is_unknown(stack, manager, cutter):
-    act, is_done = fail(stack, manager)
-    cutter.arm('task_back', AFTER)
-    unknown(act)
-    assert is_done() and cutter.cuts == 1
+@pytest.mark.parametrize('when', [BEFORE, AFTER])
+@pytest.mark.parametrize('name, more, statement', [('done', {}, 'task_end_taken'), ('fail', {'code': 'BROKEN'}, 'task_back_taken')])
+def test_an_end_of_an_external_worker_can_be_sent_again(stack, manager, cutter, name, more, statement, when):
+    claim = taken(stack)
+    ends = 'select count(*) from task_history'
+    cutter.arm(statement, when)
+    unknown(lambda: work(stack, name, **claim, **more))
+    assert cutter.cuts == 1 and stack.psql('lab', ends) == [(int(when == AFTER),)]
+    cutter.arm(None, None)
+    assert work(stack, name, **claim, **more)['result'] in ('done', 'failed')
+    assert stack.psql('lab', ends) == [(1,)]
 
 
 @pytest.mark.parametrize('when', [BEFORE, AFTER])
