@@ -146,8 +146,8 @@ int spool_wait_durable(struct stampd_spool *spool, const struct stampd_spool_ran
             break;
         spool_shared_sleep(spool, round, limit_us - now_us);
     }
-    if (!error)
-        spool->has_waited = range->last >= spool->last;
+    if (!error && spool->last && range->last >= spool->last)
+        spool->has_waited = 1;
     return error;
 }
 
