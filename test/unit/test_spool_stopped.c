@@ -320,6 +320,43 @@ static void the_next_waits_for_rounds_that_end(void **state)
     wait_for_rounds(true);
 }
 
+/* --- a lock that is held for long --- */
+
+static void pass_time(void)
+{
+    simulated_us += 50 * 1000;
+}
+
+/* The tries of others may be as far apart. */
+static void a_lock_that_was_held_for_long_is_left_to_others(void **state)
+{
+    enum { MANY = 30, REST_US = 20000 };
+    struct stampd_spool *spool = open_spool(), *other = open_spool();
+    (void)state;
+    spool_step_lock_ms = PATIENCE_MS;
+    is_simulated = true;
+    append_all(spool, 1, 1);
+    append_all(spool, 2, 1);
+    assert_int_equal(pauses, 0);
+    for (int i = 0; i < 2; i++) {
+        at_a_try = pass_time; /* each segment takes so long */
+        append_all(spool, 1, MANY);
+        at_a_try = NULL;
+        int64_t before_us = simulated_us;
+        append_all(other, 1, 1);
+        assert_true(pauses == i && simulated_us == before_us);
+        simulated_us += i ? REST_US : 0;
+        before_us = simulated_us;
+        append_all(spool, 1, 1);
+        assert_int_equal(simulated_us - before_us, i ? 0 : REST_US);
+        append_all(spool, 1, 1);
+        assert_int_equal(pauses, 1);
+    }
+    is_simulated = false;
+    stampd_spool_close(other);
+    stampd_spool_close(spool);
+}
+
 int main(void)
 {
     if (!mkdtemp(top))
@@ -336,6 +373,7 @@ int main(void)
         TEST(rounds_that_end_are_waited_for),
         TEST(the_next_waits_for_rounds_that_end),
         TEST(a_batch_ends_where_a_segment_cannot_be_begun),
+        TEST(a_lock_that_was_held_for_long_is_left_to_others),
     };
 #undef TEST
     return cmocka_run_group_tests_name("spool stopped", tests, NULL, end);
