@@ -337,7 +337,7 @@ static int put_together(struct stampd_spool *spool, const struct wish *wish,
     int error = stampd_spool_append(spool, requests, count, &stored);
     size_t done = (size_t)(stored.last + 1 - stored.first);
     if (!wish->is_written && stampd_spool_wait(spool, &stored))
-        return refuse_lines(requests, line, line + count - 1, EIO);
+        return refuse_lines(requests, line, line + (error == EIO ? count : done) - 1, EIO);
     for (uint64_t number = stored.first; number <= stored.last; number++)
         printf("%" PRIu64 "\n", number);
     if (fflush(stdout))

@@ -75,9 +75,10 @@ struct stampd_spool {
     const unsigned char *shared, *shared_board; /* `synced` and `board` in memory, to be read only */
     struct stampd_spool *earlier, *later;       /* open handles of the process */
     enum stampd_spool_mode mode;
-    uint64_t last;    /* number that this handle appended last */
-    uint64_t arrival; /* its number when it was counted last as a writer that comes back */
-    int has_waited;   /* for all that it appended, and did: its next record counts it */
+    uint64_t last;         /* number that this handle appended last */
+    uint64_t arrival;      /* its number when it was counted last as a writer that comes back */
+    int has_waited;        /* for all that it appended, and did: its next record counts it */
+    int64_t rest_until_us; /* until then it leaves the lock to others, after it had it for long; 0: not */
     pid_t owner;
     mode_t file_mode;
     unsigned char id[STAMPD_SPOOL_ID_BYTES];

@@ -9,6 +9,8 @@
 #include "spool/spool_private.h"
 
 enum { BATCH_BYTES = 64 << 10 }; /* of records that are written at once */
+/* A lock that was held for long is left alone for a part of that. */
+enum { LONG_US = 100, REST_PART = 4, REST_MOST_US = 20000 };
 
 static int64_t now_ms(void)
 {
@@ -187,6 +189,24 @@ static int append_batch(struct stampd_spool *spool, uint64_t size, struct batch 
     return batch->error;
 }
 
+/* Those that wait for the lock try it after pauses: a writer that took it again at once, batch after batch,
+ * would leave them no time in which it is free, until they give up. */
+static int lock_fairly(const struct stampd_spool *spool)
+{
+    int64_t left_us = spool->rest_until_us ? spool->rest_until_us - spool_files_now_us() : 0;
+    if (left_us > 0)
+        nanosleep(&(struct timespec){.tv_nsec = left_us * 1000}, NULL);
+    return spool_files_lock_soon(spool->lock);
+}
+
+static void unlock_fairly(struct stampd_spool *spool, int64_t begin_us)
+{
+    spool_files_unlock(spool->lock);
+    int64_t now_us = spool_files_now_us(), held_us = now_us - begin_us,
+            rest_us = held_us / REST_PART < REST_MOST_US ? held_us / REST_PART : REST_MOST_US;
+    spool->rest_until_us = held_us < LONG_US ? 0 : now_us + rest_us;
+}
+
 int stampd_spool_append(struct stampd_spool *spool, const struct stampd_spool_request *requests, size_t count,
                         struct stampd_spool_range *stored_r)
 {
@@ -200,11 +220,12 @@ int stampd_spool_append(struct stampd_spool *spool, const struct stampd_spool_re
         return batch.error;
     if (measure(spool, &size))
         size = 0; /* with the lock it is tried again */
-    int error = spool_files_lock_soon(spool->lock);
+    int error = lock_fairly(spool);
     if (error)
         return error;
+    int64_t begin_us = spool_files_now_us();
     error = append_batch(spool, size, &batch);
-    spool_files_unlock(spool->lock);
+    unlock_fairly(spool, begin_us);
     if (batch.arrival)
         spool_shared_arrive(spool, batch.arrival);
     if (batch.stored.last)

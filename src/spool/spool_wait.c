@@ -142,12 +142,13 @@ int spool_wait_durable(struct stampd_spool *spool, const struct stampd_spool_ran
             limit_us = spool_files_limit_us();
         round = synced.round;
         error = now_us < limit_us ? try_lead(spool, range, limit_us) : ETIMEDOUT;
-        if (error != EWOULDBLOCK)
-            break;
-        spool_shared_sleep(spool, round, limit_us - now_us);
+        if (error == EWOULDBLOCK)
+            spool_shared_sleep(spool, round, limit_us - now_us);
+        else if (error != ETIMEDOUT || now_us >= limit_us)
+            break; /* else rounds may have ended, which others have led */
     }
-    if (!error)
-        spool->has_waited = range->last >= spool->last;
+    if (!error && spool->last && range->last >= spool->last)
+        spool->has_waited = 1;
     return error;
 }
 

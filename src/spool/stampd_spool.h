@@ -11,8 +11,9 @@
  * must be on a local file system.
  *
  * ETIMEDOUT: for ten seconds a lock of the spool was held by another process, which may be stopped; nothing
- * was done, and the call may be repeated.  It is an error of stampd_spool_open, put, acknowledge and renew,
- * and of no other function. */
+ * was done, except that stampd_spool_append may have stored the first requests, and the call may be repeated.
+ * It is an error of stampd_spool_open, put, append, acknowledge and renew, and, with a meaning of its own, of
+ * wait. */
 #ifndef STAMPD_SPOOL_STAMPD_SPOOL_H
 #define STAMPD_SPOOL_STAMPD_SPOOL_H
 

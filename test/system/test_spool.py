@@ -178,6 +178,8 @@ def test_a_forwarder_waits_for_a_spool_that_cannot_be_repaired_yet(stack, spool,
         assert ended.wait(PATIENCE_S) == 0
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0 and stored(stack) == [1]
+
+
 def put_lines(folder, lines, *words, status=0, **environment):
     """The numbers that are printed, and the error."""
     done = subprocess.run([BUILD / 'src/stamp-spool', 'put', '--lines', '-s', folder, 'lab', 'put', *words], input=lines.encode(), capture_output=True,
@@ -228,6 +230,15 @@ def test_a_wrong_line_ends_it(stack, spool, wrong, words):
     """What is printed is what is stored."""
     numbers, error = put_lines(spool, f'{lines_of(range(3))}{wrong}\n{lines_of(range(4, 9))}', status=1)
     assert numbers == [1, 2, 3] and words in error
+    assert put_params(spool) == [0, 1, 2]
+
+
+def test_lines_that_may_be_stored_are_named(stack, spool):
+    """And no others: a wrong line and those behind it are not stored, whatever the disk does."""
+    assert put_lines(spool, lines_of([0])) == ([1], '')
+    with stopped_with(spool / 'synced'):
+        numbers, error = put_lines(spool, f'{lines_of([1, 2])}nonsense\n{lines_of(range(4, 9))}', status=3, STAMPD_SPOOL_LOCK_MS='100')
+    assert numbers == [] and 'lines 1 to 2 may be stored, or not' in error
     assert put_params(spool) == [0, 1, 2]
 
 

@@ -98,6 +98,29 @@ static void writers_are_counted_and_not_records(void **state)
     stampd_spool_close(other);
 }
 
+/* To wait for nothing, or once more for what was before, changes nothing. */
+static void a_writer_that_waits_for_less_is_counted_once(void **state)
+{
+    use_large_segments();
+    struct stampd_spool *spool = open_spool();
+    const struct stampd_spool_range nothing = {1, 0};
+    struct spool_board board;
+    (void)state;
+    assert_int_equal(stampd_spool_wait(spool, &nothing), 0);
+    struct stampd_spool_range first = append_all(spool, 1, 3), all = first;
+    assert_int_equal(spool_board_read(spool, &board), 0);
+    assert_int_equal(board.arrived, 0); /* it has just come */
+    all.last = append_all(spool, 4, 3).last;
+    assert_int_equal(stampd_spool_wait(spool, &all), 0);
+    assert_int_equal(stampd_spool_wait(spool, &first), 0);
+    assert_int_equal(stampd_spool_wait(spool, &nothing), 0);
+    append_all(spool, 7, 3);
+    append_all(spool, 10, 3);
+    assert_int_equal(spool_board_read(spool, &board), 0);
+    assert_int_equal(board.arrived, 1);
+    stampd_spool_close(spool);
+}
+
 /* The last one wakes the one that gathers, and no other does. */
 static void the_last_one_ends_the_gathering(void **state)
 {
@@ -132,6 +155,7 @@ int main(void)
         cmocka_unit_test_setup(a_writer_that_is_alone_waits_for_nobody, fresh),
         cmocka_unit_test_setup(a_writer_that_goes_on_waits_for_nobody, fresh),
         cmocka_unit_test_setup(writers_are_counted_and_not_records, fresh),
+        cmocka_unit_test_setup(a_writer_that_waits_for_less_is_counted_once, fresh),
         cmocka_unit_test_setup(the_last_one_ends_the_gathering, fresh),
     };
     return cmocka_run_group_tests_name("spool gather", tests, NULL, end);

@@ -180,6 +180,34 @@ static void a_segment_that_cannot_be_begun_takes_no_record(void **state)
     stampd_spool_close(spool);
 }
 
+/* Of a batch, the first segment is filled: nothing is lost, nor stored twice, when it goes on from there. */
+static void a_batch_ends_where_a_segment_cannot_be_begun(void **state)
+{
+    enum { COUNT = 30 };
+    struct stampd_spool *spool = open_spool();
+    struct stampd_spool_range stored, rest;
+    unsigned char seen[64];
+    int damaged;
+    (void)state;
+    pid_t holder = stop_with("synced");
+    assert_int_equal(append_numbers(spool, 1, COUNT, &stored), ETIMEDOUT);
+    assert_true(stored.first == 1 && stored.last >= 1 && stored.last < COUNT);
+    check_last(spool, stored.last);
+    assert_int_equal(stampd_spool_wait(spool, &stored), ETIMEDOUT);
+    assert_int_equal(stampd_spool_try_wait(spool, &stored), EAGAIN);
+    assert_int_equal(append_numbers(spool, stored.last + 1, COUNT - stored.last, &rest), ETIMEDOUT);
+    assert_true(rest.first == 1 && rest.last == 0);
+    assert_int_equal(stampd_spool_wait(spool, &rest), 0);
+    let_go(holder);
+    assert_int_equal(stampd_spool_wait(spool, &stored), 0);
+    rest = append_all(spool, stored.last + 1, COUNT - stored.last);
+    assert_int_equal(rest.first, stored.last + 1);
+    assert_int_equal(stampd_spool_wait(spool, &rest), 0);
+    assert_int_equal(read_all(spool, seen, sizeof seen, &damaged), COUNT);
+    assert_int_equal(damaged, 0);
+    stampd_spool_close(spool);
+}
+
 static void nothing_is_acknowledged_without_the_lock(void **state)
 {
     struct stampd_spool *spool = open_spool();
@@ -261,16 +289,15 @@ static void end_round_late(void)
     assert_int_equal(spool_shared_end_round(leader, &synced), 0);
 }
 
-/* A disk that is slow, but ends one sync after the other, is waited for. */
-static void rounds_that_end_are_waited_for(void **state)
+/* A disk that is slow, but ends one sync after the other, is waited for: by the next one, and behind it. */
+static void wait_for_rounds(bool is_next)
 {
     struct stampd_spool *spool = open_spool(), *writer;
-    (void)state;
     leader = open_spool();
     assert_int_equal(stampd_spool_open(folder, STAMPD_SPOOL_WRITTEN, &writer), 0);
     put_many(writer, 1, 1);
-    assert_int_equal(spool_files_lock(leader->next), 0);
-    held_for = 8;
+    assert_int_equal(spool_files_lock(is_next ? leader->synced : leader->next), 0);
+    held_for = is_next ? 100 : 8;
     at_a_try = end_round_late;
     is_simulated = true;
     assert_int_equal(wait_for(spool, 1), 0);
@@ -281,16 +308,72 @@ static void rounds_that_end_are_waited_for(void **state)
     stampd_spool_close(spool);
 }
 
+static void rounds_that_end_are_waited_for(void **state)
+{
+    (void)state;
+    wait_for_rounds(false);
+}
+
+static void the_next_waits_for_rounds_that_end(void **state)
+{
+    (void)state;
+    wait_for_rounds(true);
+}
+
+/* --- a lock that is held for long --- */
+
+static void pass_time(void)
+{
+    simulated_us += 50 * 1000;
+}
+
+/* The tries of others may be as far apart. */
+static void a_lock_that_was_held_for_long_is_left_to_others(void **state)
+{
+    enum { MANY = 30, REST_US = 20000 };
+    struct stampd_spool *spool = open_spool(), *other = open_spool();
+    (void)state;
+    spool_step_lock_ms = PATIENCE_MS;
+    is_simulated = true;
+    append_all(spool, 1, 1);
+    append_all(spool, 2, 1);
+    assert_int_equal(pauses, 0);
+    for (int i = 0; i < 2; i++) {
+        at_a_try = pass_time; /* each segment takes so long */
+        append_all(spool, 1, MANY);
+        at_a_try = NULL;
+        int64_t before_us = simulated_us;
+        append_all(other, 1, 1);
+        assert_true(pauses == i && simulated_us == before_us);
+        simulated_us += i ? REST_US : 0;
+        before_us = simulated_us;
+        append_all(spool, 1, 1);
+        assert_int_equal(simulated_us - before_us, i ? 0 : REST_US);
+        append_all(spool, 1, 1);
+        assert_int_equal(pauses, 1);
+    }
+    is_simulated = false;
+    stampd_spool_close(other);
+    stampd_spool_close(spool);
+}
+
 int main(void)
 {
     if (!mkdtemp(top))
         return 1;
 #define TEST(name) cmocka_unit_test_setup(name, calm)
     const struct CMUnitTest tests[] = {
-        TEST(nothing_is_stored_without_the_lock),       TEST(a_spool_that_is_to_be_repaired_is_not_opened),
-        TEST(one_that_is_written_may_be_there),         TEST(a_segment_that_cannot_be_begun_takes_no_record),
-        TEST(nothing_is_acknowledged_without_the_lock), TEST(the_pauses_grow),
-        TEST(a_lock_that_is_released_is_taken),         TEST(rounds_that_end_are_waited_for),
+        TEST(nothing_is_stored_without_the_lock),
+        TEST(a_spool_that_is_to_be_repaired_is_not_opened),
+        TEST(one_that_is_written_may_be_there),
+        TEST(a_segment_that_cannot_be_begun_takes_no_record),
+        TEST(nothing_is_acknowledged_without_the_lock),
+        TEST(the_pauses_grow),
+        TEST(a_lock_that_is_released_is_taken),
+        TEST(rounds_that_end_are_waited_for),
+        TEST(the_next_waits_for_rounds_that_end),
+        TEST(a_batch_ends_where_a_segment_cannot_be_begun),
+        TEST(a_lock_that_was_held_for_long_is_left_to_others),
     };
 #undef TEST
     return cmocka_run_group_tests_name("spool stopped", tests, NULL, end);
