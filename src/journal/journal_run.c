@@ -238,7 +238,7 @@ static enum journal_next run_command(struct journal_session *session, struct rec
 }
 
 /* What the last command needs, in place of what was read for the message before. */
-static enum journal_next read_anew(struct journal_session *session)
+static enum journal_next read_again(struct journal_session *session)
 {
     int tries = session->reading.tries;
     journal_contents_forget(&session->reading);
@@ -263,7 +263,7 @@ static enum journal_next run_one(struct journal_session *session, const struct j
     enum records_outcome outcome;
     enum journal_next next = run_command(session, command, &outcome, &found);
     if (next != JOURNAL_GO_ON)
-        return next == JOURNAL_READ ? read_anew(session) : next;
+        return next == JOURNAL_READ ? read_again(session) : next;
     bool is_absent = outcome == RECORDS_NOT_FOUND && command->deed == RECORDS_GET;
     if (command->is_listened && (outcome == RECORDS_OK || is_absent))
         journal_listener_add(&session->listener, command->key, request->identifier, command->is_encrypted,
@@ -405,7 +405,7 @@ static bool pass_by(struct journal_session *session, struct journal_page *page, 
     if (page->answer.count || (page->notes && reading->count))
         return false;
     if (next == JOURNAL_READ)
-        read_anew(session);
+        read_again(session);
     page->out->size = page->answer.start;
     return true;
 }

@@ -38,7 +38,7 @@ size_t spool_record_measure(const struct stampd_spool_request *request);
 int spool_record_read_body(const unsigned char *body, size_t size, struct stampd_spool_request *request_r);
 
 /* Writes a record with a body of `size` bytes, except for what depends on its place: spool_record_place adds
- * that.  The last byte is not zero, so that a record whose end was not written is told from a whole one in a
+ * that.  The last byte is not zero, so that a record whose end was not written differs from a whole one in a
  * file that was full of zeros before. */
 void spool_record_write(const struct stampd_spool_request *request, unsigned char *record, size_t size);
 void spool_record_place(unsigned char *record, const unsigned char series[STAMPD_SPOOL_ID_BYTES],

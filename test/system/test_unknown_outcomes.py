@@ -1,4 +1,4 @@
-"""What a client is told when PostgreSQL's session is lost at a statement that changes something outside of a commit of documents: each
+"""What a client is answered when PostgreSQL's session is lost at a statement that changes something outside of a commit of documents: each
 statement of src/store/changes_table.h, cut before the server gets it, and after it has committed it."""
 import hashlib
 import json

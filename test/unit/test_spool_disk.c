@@ -102,7 +102,7 @@ static void what_came_during_a_failure_is_not_synchronised_again(void **state)
     assert_int_equal(wait_for(other, 4, 4), 0);
 }
 
-/* What was appended together is told as one: also when only a part of it is lost. */
+/* What was appended together has one answer, also when only a part of it is lost. */
 static void a_part_that_is_lost_is_an_error(void **state)
 {
     struct stampd_spool_range stored;
