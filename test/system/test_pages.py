@@ -16,9 +16,10 @@ IMPLIED = {'gcc', 'libc6-dev', 'make', 'openssl', 'ca-certificates'}  # by build
 
 
 def commands(page):
-    """The command lines of the page, those that go on in the next line joined."""
+    """The command lines of the page, those that go on in the next line joined, without JSON in quotes."""
     for block in BLOCK.findall(page):
         text = re.sub(r'<<END\n.*?^END$', '', block, flags=re.M | re.S).replace('\\\n', ' ')
+        text = re.sub(r"'\s*\{[^']*'", 'JSON', text)
         for line in text.splitlines():
             for part in re.split(r' && | \| |;', line):
                 words = shlex.split(part, comments=True)
