@@ -253,6 +253,43 @@ def test_a_claim_may_have_been_given(stack, manager, cutter, when):
     assert is_done() == (when == AFTER) and cutter.cuts == 1
 
 
+def test_a_task_of_others_that_may_wait_again_is_none_of_a_take(stack, manager, cutter):
+    """Whether the lost one was put back is not what the request is for: what waits now is given, the rest to the next request."""
+    for when, times, has_one in ((BEFORE, 1, True), (AFTER, 1, True), (BEFORE, 2, False), (AFTER, 2, True)):
+        lost = taken(stack)
+        stack.psql('lab', 'update taskqueue set expires = stamp_now() - 1')
+        cutter.arm('task_back', when, times=times)
+        found = work(stack, 'take', qn=16)['tasks']
+        assert cutter.cuts == times and [(task['id'], task['retry']) for task in found] == ([(lost['id'], 1)] if has_one else [])
+        cutter.arm(None, None)
+        (task,) = found or work(stack, 'take', qn=16)['tasks']
+        assert task['retry'] == 1 and stack.psql('lab', 'select exc from task_history') == [('LOST',)]
+        stack.psql('lab', 'truncate taskqueue, task_history')
+
+
+@pytest.fixture
+def nothing_beside(stack):
+    """Commits that end attempts claim nothing: what is due is left to what follows them."""
+    name = 'stampd.task_take_beside(int, text, int, bigint, bigint, text, bigint, text)'
+    ((before,),) = stack.psql('lab', 'select pg_get_functiondef(%s::regprocedure)', (name,))
+    head = before[:before.index('AS $function$')].replace('LANGUAGE plpgsql', 'LANGUAGE sql')
+    stack.psql('lab', f'{head} as $$ select * from stampd.taskqueue where false $$')
+    yield
+    stack.psql('lab', before)
+
+
+@pytest.mark.parametrize('name, more', [('done', {}), ('done', {'docs': []}), ('fail', {'code': 'BROKEN', 'delay': 600})])
+@pytest.mark.parametrize('when', [BEFORE, AFTER])
+def test_a_claim_after_an_end_that_may_have_been_made_is_given(stack, manager, cutter, nothing_beside, name, more, when):
+    claim = taken(stack)
+    taskid = stack.op('lab', 'task', {'op': 'resize', 'param': {}}, admin=True)['out']['id']
+    cutter.arm('task_take', when)
+    out = work(stack, name, **claim, **more, take={'qn': 16, 'wait': 10})
+    assert cutter.cuts == 1 and out['result'] in ('done', 'failed')
+    assert [task['id'] for task in out['tasks']] == ([taskid] if when == AFTER else []) and (out['pause'] > 0) == (when == BEFORE)
+    assert stack.psql('lab', 'select starttime is not null from taskqueue where taskid = %s', (taskid,)) == [(when == AFTER,)]
+
+
 @pytest.mark.parametrize('when', [BEFORE, AFTER])
 def test_a_commit_of_unknown_outcome_has_no_phase(stack, manager, cutter, when):
     stack.put('lab', {'c': 'Note', 'id': 'cut', 'items': [{'c': 'Text', 'j': 'a'}]})
