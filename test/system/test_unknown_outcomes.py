@@ -11,7 +11,8 @@ import pytest
 from cutter import AFTER, BEFORE, Cutter
 from kit import Kit
 from manager import PARKED, Manager
-from stack import SOURCE, Problem
+from stack import SOURCE, Problem, wait_until
+from test_workers import running
 
 pytestmark = pytest.mark.plain
 
@@ -288,6 +289,20 @@ def test_a_claim_after_an_end_that_may_have_been_made_is_given(stack, manager, c
     assert cutter.cuts == 1 and out['result'] in ('done', 'failed')
     assert [task['id'] for task in out['tasks']] == ([taskid] if when == AFTER else []) and (out['pause'] > 0) == (when == BEFORE)
     assert stack.psql('lab', 'select starttime is not null from taskqueue where taskid = %s', (taskid,)) == [(when == AFTER,)]
+
+
+@pytest.mark.parametrize('when', [BEFORE, AFTER])
+@pytest.mark.parametrize('words, statement', [(('worker.sh', 'echo', '1'), 'task_end_taken'), (('worker.py',), 'task_end_one'),
+                                              (('worker.sh', 'false'), 'task_back_taken')])
+def test_the_example_workers_send_an_end_again(stack, manager, cutter, tmp_path, words, statement, when):
+    """So no claim has to end by itself: not that of the task, nor that of the next one."""
+    cutter.arm(statement, when)
+    for name in ('one', 'two'):
+        stack.op('lab', 'task', {'op': 'resize', 'param': {'id': name, 'text': 'hello'}}, admin=True)
+    with running(stack, tmp_path, *words, key=KEY):
+        wait_until(lambda: stack.psql('lab', 'select count(*) from task_history') == [(2,)], what='both ends')
+    assert cutter.cuts == 1
+    assert stack.psql('lab', 'select distinct exc, retry from task_history') == [('FAILED' if 'false' in words else None, 0)]
 
 
 @pytest.mark.parametrize('when', [BEFORE, AFTER])
