@@ -135,7 +135,7 @@ enum fault task_lost_overdue(struct worker_context *worker_context, const struct
             continue;
         fault = task_lost_put_back(worker_context, call, ns, &lost);
         pulse_count(&pulse->tasks_lost, !fault && lost.start);
-        if (fault == FAULT_XUNKNOWN) /* whether it waits is found by whoever looks next */
+        if (fault == FAULT_XUNKNOWN) /* it waits, or is found by the next look */
             fault = FAULT_NONE;
     }
     atomic_store(&pulse->may_have_changed, changes); /* upkeep: none of what the request is for */
