@@ -89,7 +89,7 @@ enum fault store_take(struct store *store, int ns, struct arena *arena, const st
     pg_pipeline_add(pg, &statements[STATEMENT_TASK_LATE], &of_late);
     fault = store_run_end(store, ns, &verdict);
     if (verdict.outcome != PG_COMMITTED)
-        return fault == FAULT_STALE ? FAULT_XDATABASE : fault;
+        return fault == FAULT_STALE ? FAULT_CONTENTION : fault; /* a lock of the limits */
     read_taken(verdict.results[0], arena, taken_r);
     if (!taken_r->count)
         store_run_forget_change(store);

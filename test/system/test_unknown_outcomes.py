@@ -11,7 +11,8 @@ import pytest
 from cutter import AFTER, BEFORE, Cutter
 from kit import Kit
 from manager import PARKED, Manager
-from stack import SOURCE, Problem
+from stack import SOURCE, Problem, wait_until
+from test_workers import running
 
 pytestmark = pytest.mark.plain
 
@@ -251,6 +252,57 @@ def test_a_claim_may_have_been_given(stack, manager, cutter, when):
     cutter.arm('task_take', when)
     unknown(act)
     assert is_done() == (when == AFTER) and cutter.cuts == 1
+
+
+def test_a_task_of_others_that_may_wait_again_is_none_of_a_take(stack, manager, cutter):
+    """Whether the lost one was put back is not what the request is for: what waits now is given, the rest to the next request."""
+    for when, times, has_one in ((BEFORE, 1, True), (AFTER, 1, True), (BEFORE, 2, False), (AFTER, 2, True)):
+        lost = taken(stack)
+        stack.psql('lab', 'update taskqueue set expires = stamp_now() - 1')
+        cutter.arm('task_back', when, times=times)
+        found = work(stack, 'take', qn=16)['tasks']
+        assert cutter.cuts == times and [(task['id'], task['retry']) for task in found] == ([(lost['id'], 1)] if has_one else [])
+        cutter.arm(None, None)
+        (task,) = found or work(stack, 'take', qn=16)['tasks']
+        assert task['retry'] == 1 and stack.psql('lab', 'select exc from task_history') == [('LOST',)]
+        stack.psql('lab', 'truncate taskqueue, task_history')
+
+
+@pytest.fixture
+def nothing_beside(stack):
+    """Commits that end attempts claim nothing: what is due is left to what follows them."""
+    name = 'stampd.task_take_beside(int, text, int, bigint, bigint, text, bigint, text)'
+    ((before,),) = stack.psql('lab', 'select pg_get_functiondef(%s::regprocedure)', (name,))
+    head = before[:before.index('AS $function$')].replace('LANGUAGE plpgsql', 'LANGUAGE sql')
+    stack.psql('lab', f'{head} as $$ select * from stampd.taskqueue where false $$')
+    yield
+    stack.psql('lab', before)
+
+
+@pytest.mark.parametrize('name, more', [('done', {}), ('done', {'docs': []}), ('fail', {'code': 'BROKEN', 'delay': 600})])
+@pytest.mark.parametrize('when', [BEFORE, AFTER])
+def test_a_claim_after_an_end_that_may_have_been_made_is_given(stack, manager, cutter, nothing_beside, name, more, when):
+    claim = taken(stack)
+    taskid = stack.op('lab', 'task', {'op': 'resize', 'param': {}}, admin=True)['out']['id']
+    cutter.arm('task_take', when)
+    out = work(stack, name, **claim, **more, take={'qn': 16, 'wait': 10})
+    assert cutter.cuts == 1 and out['result'] in ('done', 'failed')
+    assert [task['id'] for task in out['tasks']] == ([taskid] if when == AFTER else []) and (out['pause'] > 0) == (when == BEFORE)
+    assert stack.psql('lab', 'select starttime is not null from taskqueue where taskid = %s', (taskid,)) == [(when == AFTER,)]
+
+
+@pytest.mark.parametrize('when', [BEFORE, AFTER])
+@pytest.mark.parametrize('words, statement', [(('worker.sh', 'echo', '1'), 'task_end_taken'), (('worker.py',), 'task_end_one'),
+                                              (('worker.sh', 'false'), 'task_back_taken')])
+def test_the_example_workers_send_an_end_again(stack, manager, cutter, tmp_path, words, statement, when):
+    """So no claim has to end by itself: not that of the task, nor that of the next one."""
+    cutter.arm(statement, when)
+    for name in ('one', 'two'):
+        stack.op('lab', 'task', {'op': 'resize', 'param': {'id': name, 'text': 'hello'}}, admin=True)
+    with running(stack, tmp_path, *words, key=KEY):
+        wait_until(lambda: stack.psql('lab', 'select count(*) from task_history') == [(2,)], what='both ends')
+    assert cutter.cuts == 1
+    assert stack.psql('lab', 'select distinct exc, retry from task_history') == [('FAILED' if 'false' in words else None, 0)]
 
 
 @pytest.mark.parametrize('when', [BEFORE, AFTER])

@@ -1,4 +1,5 @@
 """`fail` with `take`, in the commit that puts a task back; and `fail` that is sent again."""
+import contextlib
 import hashlib
 import json
 import secrets
@@ -233,6 +234,23 @@ def test_a_failure_of_the_take_hides_no_end(stack, manager):
     finally:
         stack.psql('lab', f"alter function {function.replace('task_take', 'task_take_of_before', 1)} rename to task_take")
     assert (out['result'], out['tasks']) == ('failed', []) and history(stack) == [(task['id'], 0, 'FAILED')] and claimed(stack) == set()
+
+
+def test_a_lock_of_the_limits_that_another_holds(stack, manager):
+    """The end goes on without a claim; a take is refused as others are whose lock another holds."""
+    stack.op('lab', 'tasks', {'limit': {'op': 'resize', 'running': 5}}, admin=True)
+    ask(stack), ask(stack)
+    (task,) = take(stack)
+    stack.set(lock_timeout_ms=50)
+    try:
+        with contextlib.closing(psycopg2.connect(stack.conninfo('lab'))) as holder:
+            holder.cursor().execute(f'select pg_advisory_xact_lock({LIMITS_LOCK})')
+            assert refused('CONTENTION', take, stack).body['phase'] == 1
+            out = fail(stack, task, {'wait': 1}, delay=600)
+            assert (out['result'], out['tasks']) == ('failed', []) and out['pause'] > 0 and claimed(stack) == set()
+    finally:
+        stack.set(lock_timeout_ms=5000)
+    assert len(take(stack)) == 1
 
 
 # --- deaths ---

@@ -244,3 +244,29 @@ def test_waiting_occupies_no_process_of_the_server(stack):
     for one in waiting:
         assert one.answer()['result'] in ('done', 'failed')
     assert {task['id'] for one in waiting for task in one.out['tasks']} == claimed(stack)
+
+
+def test_a_wait_does_not_load_a_slow_database(stack):
+    """Whatever may have come: it looks again after a rest."""
+    function = 'stampd.task_take(int, text, int, bigint, bigint, text, bigint, text)'
+    ((before,),) = stack.psql('lab', 'select pg_get_functiondef(%s::regprocedure)', (function,))
+    head = before[:before.index('AS $function$')]
+    slow = "begin perform pg_sleep(0.2), nextval('stampd.looks'); end"
+    stack.psql('lab', 'create sequence stampd.looks; grant usage on sequence stampd.looks to stampd')
+    over = threading.Event()
+
+    def offer():
+        while not over.is_set():
+            create(stack)
+    offering = threading.Thread(target=offer)
+    stack.psql('lab', f'{head} as $$ {slow} $$')
+    try:
+        offering.start()
+        assert call(stack, 'take', qn=16, wait=4)['tasks'] == []
+        ((looks,),) = stack.psql('lab', 'select last_value from stampd.looks')
+        assert 1 <= looks <= 6, 'of 20 that there would be time for'
+    finally:
+        over.set()
+        offering.join(PATIENCE_S)
+        stack.psql('lab', before)
+        stack.psql('lab', 'drop sequence stampd.looks')

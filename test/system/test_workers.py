@@ -491,10 +491,10 @@ def test_the_server_dies_when_a_task_was_taken(stack, manager):
 # --- the examples ---
 
 @contextlib.contextmanager
-def running(stack, tmp_path, *words):
-    key = tmp_path / 'key'
-    key.write_text(KEY + '\n')
-    words = [str(SOURCE / 'doc/examples/worker' / words[0]), f'{stack.url}/lab', '16', str(key), *words[1:]]
+def running(stack, tmp_path, *words, key=KEY):
+    path = tmp_path / 'key'
+    path.write_text(key + '\n')
+    words = [str(SOURCE / 'doc/examples/worker' / words[0]), f'{stack.url}/lab', '16', str(path), *words[1:]]
     environment = {**os.environ, 'CERTIFICATE': str(stack.http.verify), 'CURL_OPTIONS': f'--cacert {stack.http.verify}'}
     process = subprocess.Popen(words, env=environment, start_new_session=True)
     try:

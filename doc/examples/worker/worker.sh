@@ -10,6 +10,9 @@ trap 'rm -f "$headers"' EXIT
 trap 'stop=1' TERM INT
 call() { curl -sS $CURL_OPTIONS "$url/op/$1" -H "@$headers" -d "$2"; }
 : "${CURL_OPTIONS:=}"
+end() { # sent again, as it may be, after a fault of the server or no answer: perhaps it was done
+  for pause in 0 1 3 9; do sleep $pause; answer=$(call "$@"); jq -e '.out or .status < 500' <<< "$answer" > /dev/null 2>&1 && return; done
+}
 wanted="\"qn\":$queue,\"claim\":60,\"worker\":\"$(hostname)-$$\"" answer=
 while task=$(jq -c '.out.tasks[0] // empty' <<< "$answer") || task=; [ -n "$task" ] || [ -z "$stop" ]; do
   if [ -z "$task" ]; then
@@ -21,10 +24,10 @@ while task=$(jq -c '.out.tasks[0] // empty' <<< "$answer") || task=; [ -n "$task
   (while sleep 20; do call keep "{\"param\":$claim}" > /dev/null; done) & keeper=$!
   if result=$("$@" <<< "$(jq -c .param <<< "$task")"); then # a here-string: a program need not read it
     [ -n "$stop" ] && next=null || next="{$wanted}"
-    end=$(jq -nc --argjson claim "$claim" --argjson take "$next" --arg result "$result" '{param: ($claim + {take: $take, result: ($result | fromjson? // $result)})}')
-    answer=$(call done "$end")
+    param=$(jq -nc --argjson claim "$claim" --argjson take "$next" --arg result "$result" '{param: ($claim + {take: $take, result: ($result | fromjson? // $result)})}')
+    end done "$param"
   else
-    call fail "{\"param\":$(jq -c --arg report "status $?" '. + {report: $report}' <<< "$claim")}" > /dev/null
+    end fail "{\"param\":$(jq -c --arg report "status $?" '. + {report: $report}' <<< "$claim")}"
     answer=
   fi
   kill "$keeper" 2> /dev/null; wait "$keeper" 2> /dev/null

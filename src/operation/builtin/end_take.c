@@ -31,6 +31,25 @@ enum fault end_take_read(struct attempt *attempt, const struct reader *reader, s
     return FAULT_NONE;
 }
 
+static enum fault find_following(const struct attempt *attempt, const struct task_fence *fence,
+                                 struct task_taking *taking)
+{
+    return store_take_following(documents_store(attempt->worker_context->documents), attempt->ns,
+                                attempt->call->arena, taking->take.queue, fence, &taking->taken);
+}
+
+/* A claim of unknown outcome names the attempt: it is given if it was made. */
+static enum fault wait_for_tasks(struct attempt *attempt, const struct task_fence *fence,
+                                 struct task_taking *taking, int64_t *pause)
+{
+    enum fault fault = taking_wait(attempt, taking, pause);
+    if (fault != FAULT_XUNKNOWN || find_following(attempt, fence, taking))
+        return fault;
+    taking_note(attempt, taking->take.queue, &taking->taken);
+    *pause = taking->taken.count ? 0 : FAULT_PAUSE_MS;
+    return FAULT_NONE;
+}
+
 /* What the commit has claimed; if nothing was due, what is within the wait.  The end is durable, and visible
  * to all, before: another request for its attempt finds it. */
 static enum fault find_new(struct attempt *attempt, const struct task_fence *fence,
@@ -39,7 +58,7 @@ static enum fault find_new(struct attempt *attempt, const struct task_fence *fen
     crash_at(CRASH_TASK_TAKEN);
     taking->taken = *fence->taken;
     if (!taking->taken.count && taking->wait_ms)
-        return taking_wait(attempt, taking, pause);
+        return wait_for_tasks(attempt, fence, taking, pause);
     taking_note(attempt, taking->take.queue, &taking->taken);
     /* as with `take`, since a worker that always gets a task calls none */
     enum fault fault = taking_put_back(attempt, taking);
@@ -58,8 +77,7 @@ static enum fault find_taken(struct attempt *attempt, bool is_new, struct task_t
     if (fault)
         return fault;
     if (!is_new) /* the answer was lost */
-        return store_take_following(documents_store(attempt->worker_context->documents), attempt->ns,
-                                    attempt->call->arena, taking->take.queue, fence, &taking->taken);
+        return find_following(attempt, fence, taking);
     return find_new(attempt, transaction_fence_of(attempt->transaction), taking, pause);
 }
 

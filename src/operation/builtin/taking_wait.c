@@ -11,14 +11,17 @@
 #include "operation/builtin/claim.h"
 #include "operation/long_poll.h"
 
-enum { LOOK_MS = 1000 }; /* between two looks at the database, where other servers write too */
+enum {
+    LOOK_MS = 1000, /* between two looks at the database, where other servers write too */
+    REST_TIMES = 4  /* as long as the last look of the wait: many tasks that may not begin make it long */
+};
 
 struct waiting {
     struct attempt *attempt;
     struct task_taking *taking;
     struct backlog *backlog;
-    int64_t looked_ms;
-    uint64_t offers; /* of the backlog, before the last look */
+    int64_t looked_ms, look_lasted_ms; /* 0: the first, which may have opened a session, is no measure */
+    uint64_t offers;                   /* of the backlog, before the last look */
 };
 
 /* --- looking --- */
@@ -41,7 +44,10 @@ static enum fault look(struct waiting *waiting)
     enum fault fault = look_once(waiting);
     if (!fault)
         fault = taking_put_back(waiting->attempt, taking);
-    return fault || taking->taken.count || !taking->taken.has_overdue ? fault : look_once(waiting);
+    if (!fault && !taking->taken.count && taking->taken.has_overdue)
+        fault = look_once(waiting);
+    waiting->looked_ms = clock_monotonic_ms();
+    return fault;
 }
 
 /* --- waiting --- */
@@ -49,9 +55,9 @@ static enum fault look(struct waiting *waiting)
 static bool is_worth_a_look(void *context)
 {
     const struct waiting *waiting = context;
-    int64_t next = waiting->taking->taken.next;
-    return backlog_offers(waiting->backlog) != waiting->offers || (next && next <= stamp_now()) ||
-           clock_monotonic_ms() - waiting->looked_ms >= LOOK_MS;
+    int64_t next = waiting->taking->taken.next, rested_ms = clock_monotonic_ms() - waiting->looked_ms;
+    bool has_reason = backlog_offers(waiting->backlog) != waiting->offers || (next && next <= stamp_now());
+    return rested_ms >= LOOK_MS || (has_reason && rested_ms >= REST_TIMES * waiting->look_lasted_ms);
 }
 
 /* The rights of the caller may have changed meanwhile. */
@@ -59,14 +65,15 @@ static enum fault look_again(void *context, bool *is_over_r)
 {
     struct waiting *waiting = context;
     struct attempt *attempt = waiting->attempt;
+    int64_t begun_ms = clock_monotonic_ms();
     enum fault fault =
         access_renew(attempt->worker_context, attempt->call, attempt->reply, attempt->operation);
     if (!fault)
         fault = claim_check_queue(attempt, waiting->taking->take.queue);
     if (!fault)
         fault = look(waiting);
+    waiting->look_lasted_ms = clock_monotonic_ms() - begun_ms;
     *is_over_r = waiting->taking->taken.count > 0;
-    waiting->looked_ms = clock_monotonic_ms();
     return fault;
 }
 
@@ -92,7 +99,6 @@ enum fault taking_wait(struct attempt *attempt, struct task_taking *taking, int6
                              .is_worth_a_look = is_worth_a_look,
                              .look = look_again};
     enum fault fault = look(&waiting);
-    waiting.looked_ms = clock_monotonic_ms();
     if (!fault && !taking->taken.count)
         fault = long_poll_wait(attempt, &poll);
     if (fault)

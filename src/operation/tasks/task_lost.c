@@ -135,6 +135,8 @@ enum fault task_lost_overdue(struct worker_context *worker_context, const struct
             continue;
         fault = task_lost_put_back(worker_context, call, ns, &lost);
         pulse_count(&pulse->tasks_lost, !fault && lost.start);
+        if (fault == FAULT_XUNKNOWN) /* it waits, or is found by the next look */
+            fault = FAULT_NONE;
     }
     atomic_store(&pulse->may_have_changed, changes); /* upkeep: none of what the request is for */
     return fault;
