@@ -206,6 +206,20 @@ static int close_world(void **state)
     return tear_down(state);
 }
 
+/* The daemon ends by itself, though the disk may not answer; one that does not is killed. */
+static UNUSED void expect_stop(void)
+{
+    int status = 0;
+    pid_t ended, pid = daemon_pid;
+    int64_t end_ms = clock_monotonic_ms() + PEER_PATIENCE_S * 1000;
+    while (!(ended = waitpid(pid, &status, WNOHANG)) && clock_monotonic_ms() < end_ms)
+        clock_sleep_ms(1);
+    daemon_pid = 0;
+    if (!ended)
+        child_kill(pid);
+    assert_true(ended == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 /* Reopens everything: what is there has come from the disk. */
 static UNUSED void begin_again(void)
 {

@@ -181,7 +181,7 @@ static void a_second_signal_waits_for_nothing(void **state UNUSED)
     peer_expect_end(idle);
     assert_int_equal(kill(daemon_pid, SIGTERM), 0);
     peer_expect_end(held.client);
-    child_expect(daemon_pid);
+    expect_stop();
     assert_true(waitpid(writer, NULL, 0) == writer || errno == ECHILD); /* the daemon may have reaped it */
     atomic_store(&shared->is_gated, false);
     begin_again();
@@ -207,7 +207,7 @@ static void a_stop_saves_what_nobody_waits_for_elsewhere(void **state UNUSED)
     await_writer();
     assert_int_not_equal(atomic_load(&shared->writer), daemon_pid);
     open_gate();
-    child_expect(daemon_pid);
+    expect_stop();
     assert_false(atomic_load(&shared->is_lost));
     begin_again();
     int client = peer_enter(socket_path);
@@ -220,7 +220,7 @@ static void a_stop_ends_while_the_disk_does_not_answer(void **state UNUSED)
     leave_unsaved();
     assert_int_equal(kill(daemon_pid, SIGTERM), 0);
     await_writer();
-    child_expect(daemon_pid);
+    expect_stop();
     assert_true(atomic_load(&shared->is_lost));
     atomic_store(&shared->is_gated, false);
     begin_again();
@@ -232,7 +232,7 @@ static void a_second_signal_waits_for_no_last_save(void **state UNUSED)
     assert_int_equal(kill(daemon_pid, SIGTERM), 0);
     await_writer();
     assert_int_equal(kill(daemon_pid, SIGTERM), 0);
-    child_expect(daemon_pid);
+    expect_stop();
     assert_true(atomic_load(&shared->is_lost));
     atomic_store(&shared->is_gated, false);
     begin_again();

@@ -16,7 +16,7 @@
 
 enum { CHILDREN = 20, PATIENCE_MS = 20000 };
 
-static void NORETURN wait_for_ever(void *argument UNUSED)
+static void NORETURN wait_on(void *argument UNUSED)
 {
     for (;;)
         pause();
@@ -24,9 +24,9 @@ static void NORETURN wait_for_ever(void *argument UNUSED)
 
 static void all_that_were_killed_end(void **state UNUSED)
 {
-    pid_t pids[CHILDREN], other = child_start(wait_for_ever, NULL);
+    pid_t pids[CHILDREN], other = child_start(wait_on, NULL);
     for (int i = 0; i < CHILDREN; i++) {
-        pids[i] = child_start(wait_for_ever, NULL);
+        pids[i] = child_start(wait_on, NULL);
         reaper_kill(pids[i]);
         assert_true(reaper_count() <= (size_t)i + 1);
     }
