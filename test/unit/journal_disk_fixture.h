@@ -195,19 +195,8 @@ static UNUSED int open_impatient_world(void **state)
     return outcome;
 }
 
-static int close_world(void **state)
-{
-    if (daemon_pid) {
-        open_gate();
-        kill(daemon_pid, SIGTERM);
-        child_expect(daemon_pid);
-    }
-    daemon_pid = 0;
-    return tear_down(state);
-}
-
 /* The daemon ends by itself, though the disk may not answer; one that does not is killed. */
-static UNUSED void expect_stop(void)
+static void expect_stop(void)
 {
     int status = 0;
     pid_t ended, pid = daemon_pid;
@@ -218,6 +207,16 @@ static UNUSED void expect_stop(void)
     if (!ended)
         child_kill(pid);
     assert_true(ended == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static int close_world(void **state)
+{
+    if (daemon_pid) {
+        open_gate();
+        kill(daemon_pid, SIGTERM);
+        expect_stop();
+    }
+    return tear_down(state);
 }
 
 /* Reopens everything: what is there has come from the disk. */
