@@ -45,32 +45,24 @@ struct journal {
     struct journal_reader *reader;
     bool is_to_save; /* `save` runs */
     bool is_ticking, has_unsent, is_stopping;
-    bool is_saving_rest; /* the last save, before the end */
-    size_t former;       /* connections with former keys, whose answers wait for the disk */
-    uint64_t changes;    /* of the records, at the last tick */
-    int64_t expired_ms;  /* when what had expired was removed */
+    uint64_t rest;      /* the number of the last save, before the end; 0: there is none */
+    size_t former;      /* connections with former keys, whose answers wait for the disk */
+    uint64_t changes;   /* of the records, at the last tick */
+    int64_t expired_ms; /* when what had expired was removed */
     int listener;
     struct journal_connection *connections[JOURNAL_CONNECTIONS_MOST];
     size_t count;
 };
 
-/* Is there something of this host that the disk lacks? */
-static bool has_unsaved(struct journal *journal)
-{
-    struct records_sums sums;
-    records_sum(journal->records, NO_BYTES, &sums);
-    return *journal->settings->records_directory && sums.unsaved;
-}
-
 /* Nobody waits any more.  What nobody has waited for is saved by the child too, as the disk may not answer.
  */
 static void end(struct journal *journal)
 {
-    if (journal->is_saving_rest)
+    if (journal->rest)
         return;
-    journal->is_saving_rest = has_unsaved(journal);
-    if (journal->is_saving_rest)
-        journal_saver_save(journal->saver, JOURNAL_SAVER_REST);
+    journal->rest = records_save_number(journal->records);
+    if (journal->rest)
+        journal_saver_save(journal->saver, journal->rest);
     else
         events_stop(journal->events);
 }
@@ -136,8 +128,8 @@ static void on_save(void *context)
 static void on_saved(void *context, uint64_t number, bool is_saved)
 {
     struct journal *journal = context;
-    if (journal->is_saving_rest && number == JOURNAL_SAVER_REST) {
-        journal->is_saving_rest = !is_saved;
+    if (journal->rest && number >= journal->rest) {
+        journal->rest = is_saved ? 0 : journal->rest;
         events_stop(journal->events);
         return;
     }
@@ -338,7 +330,7 @@ static void log_unsaved(const struct journal *journal)
 {
     if (journal->count)
         log_warning("connections end without the answers that wait for the disk count=%zu", journal->count);
-    if (journal->is_saving_rest)
+    if (journal->rest)
         log_warning(
             "the last changes of records are not on disk: a process of this host that has the records "
             "saves them, or they are lost with the memory");

@@ -32,23 +32,13 @@ struct saver_answer {
 
 /* --- the child --- */
 
-static bool save(struct records *records, uint64_t number)
-{
-    struct records_sums sums;
-    if (number != JOURNAL_SAVER_REST)
-        return records_save(records, number);
-    records_save_rest(records);
-    records_sum(records, NO_BYTES, &sums);
-    return !sums.unsaved;
-}
-
 static void run_child(struct records *records, int fd)
 {
     struct saver_answer answer = {0};
     while (recv(fd, &answer.number, sizeof answer.number, 0) == sizeof answer.number) {
         while (recv(fd, &answer.number, sizeof answer.number, MSG_DONTWAIT) == sizeof answer.number)
             ;
-        answer.is_saved = save(records, answer.number);
+        answer.is_saved = records_save(records, answer.number);
         if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) != sizeof answer)
             break;
         log_flush(clock_monotonic_ms());

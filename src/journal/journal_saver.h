@@ -20,7 +20,5 @@ void journal_saver_retire(struct journal_saver *saver);
 /* Also when it is busy: what has come until it begins with the next sync shares it.  A child that has died is
  * replaced, and the new one tries once more. */
 void journal_saver_save(struct journal_saver *saver, uint64_t number);
-/* In place of a number: all that there is, also what nobody waits for. */
-#define JOURNAL_SAVER_REST UINT64_MAX
 
 #endif
