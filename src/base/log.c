@@ -42,12 +42,6 @@ static bool is_read_by_journal(void)
            fstat(STDERR_FILENO, &status) == 0 && device == status.st_dev && inode == status.st_ino;
 }
 
-void log_close(void)
-{
-    if (use_syslog)
-        closelog(); /* the next line opens it again */
-}
-
 void log_open(const char *program, enum log_level level, bool to_syslog)
 {
     is_journal = !to_syslog && is_read_by_journal();
@@ -195,6 +189,13 @@ static struct often {
     int64_t until_ms;
     uint64_t more;
 } often[KINDS_MOST + 1];
+
+void log_close(void)
+{
+    if (use_syslog)
+        closelog(); /* the next line opens it again */
+    memset(often, 0, sizeof often);
+}
 
 static struct often *find_often(const char *format, const char *kind)
 {

@@ -10,7 +10,8 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 /* `program` is kept, not copied.  Lines for systemd's journal (JOURNAL_STREAM) begin with their priority, <3>
  * to <7>.  Before this call lines go to standard error at level info. */
 void log_open(const char *program, enum log_level level, bool to_syslog);
-/* Before a child closes its descriptors: the next line opens the log again. */
+/* In a child, before it closes its descriptors: the next line opens the log again.  What the parent has
+ * counted (log_often) is the parent's. */
 void log_close(void);
 void log_set_level(enum log_level level);
 /* Calls this with each line that is written, without the time and the program; the text is valid during the

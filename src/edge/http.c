@@ -93,6 +93,16 @@ struct http *http_open(const struct http_options *options)
     return http;
 }
 
+/* They may have keys. */
+static void free_headers(struct place *place)
+{
+    curl_easy_setopt(place->easy, CURLOPT_HTTPHEADER, NULL);
+    for (struct curl_slist *one = place->headers; one; one = one->next)
+        explicit_bzero(one->data, strlen(one->data));
+    curl_slist_free_all(place->headers);
+    place->headers = NULL;
+}
+
 void http_close(struct http *http)
 {
     if (!http)
@@ -101,8 +111,8 @@ void http_close(struct http *http)
         struct place *place = &http->places[i];
         if (place->is_busy)
             curl_multi_remove_handle(http->multi, place->easy);
+        free_headers(place);
         curl_easy_cleanup(place->easy);
-        curl_slist_free_all(place->headers);
         builder_free(&place->answer);
     }
     http_drop_mails(http);
@@ -131,8 +141,6 @@ static void add_header(struct place *place, const char *header)
 
 static void set_request(struct place *place, const struct http_request *request)
 {
-    curl_slist_free_all(place->headers);
-    place->headers = NULL;
     for (const char *const *header = request->headers; header && *header; header++)
         add_header(place, *header);
     place->is_plain = strncmp(request->url, "https:", strlen("https:")) != 0;
@@ -177,6 +185,7 @@ void http_cancel(struct http *http, const void *owner)
         if (!place->is_busy || place->owner != owner)
             continue;
         curl_multi_remove_handle(http->multi, place->easy);
+        free_headers(place);
         place->is_busy = false;
         http->in_flight--;
     }
@@ -196,6 +205,7 @@ static void give_result(struct http *http, struct place *place, CURLcode code, s
     curl_easy_getinfo(place->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(place->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
     curl_easy_getinfo(place->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    free_headers(place);
     place->is_busy = false;
     http->in_flight--;
     *result_r = (struct http_result){.owner = place->owner,

@@ -33,7 +33,7 @@ static SSL_CTX *create_context(const SSL_METHOD *method)
     crypto_must(SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1);
     crypto_must(SSL_CTX_set_cipher_list(context, CIPHERS_OF_1_2) == 1);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
-                                     SSL_OP_CIPHER_SERVER_PREFERENCE);
+                                     SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_CLEANSE_PLAINTEXT);
     crypto_must(SSL_CTX_set_num_tickets(context, 0) == 1);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/identity.h"
 #include "base/log.h"
+#include "base/reaper.h"
 #include "base/stop.h"
 #include "edge/fcgi.h"
 #include "edge/site_key.h"
@@ -27,8 +28,8 @@
 
 /* A listener is sent a change so much later at most. */
 enum { PROBLEM_BYTES = 600, TICK_MS = RECORDS_CHANGES_STEP_MS };
-/* An end waits so long for the disk. */
-enum { STOP_MS = 10000 };
+/* An end waits so long for processes that were killed; only a disk that does not answer holds them. */
+enum { KILLED_MS = 1000 };
 
 struct journal {
     const struct settings *settings;
@@ -44,6 +45,8 @@ struct journal {
     struct journal_reader *reader;
     bool is_to_save; /* `save` runs */
     bool is_ticking, has_unsent, is_stopping;
+    uint64_t rest;      /* the number of the last save, before the end; 0: there is none */
+    size_t former;      /* connections with former keys, whose answers wait for the disk */
     uint64_t changes;   /* of the records, at the last tick */
     int64_t expired_ms; /* when what had expired was removed */
     int listener;
@@ -51,16 +54,39 @@ struct journal {
     size_t count;
 };
 
+/* Nobody waits any more.  What nobody has waited for is saved by the child too, as the disk may not answer.
+ */
+static void end(struct journal *journal)
+{
+    if (journal->rest)
+        return;
+    journal->rest = records_save_number(journal->records);
+    if (journal->rest)
+        journal_saver_save(journal->saver, journal->rest);
+    else
+        events_stop(journal->events);
+}
+
+/* Children begin with a copy of this process: with keys that are no longer in the file. */
+static void retire_children(struct journal *journal)
+{
+    journal_saver_retire(journal->saver);
+    journal_reader_retire(journal->reader);
+}
+
 static void on_end(void *context, struct journal_connection *connection)
 {
     struct journal *journal = context;
     size_t place = 0;
+    bool is_former = journal->former && journal_connection_is_finished(connection);
     while (journal->connections[place] != connection)
         place++;
     journal->connections[place] = journal->connections[--journal->count];
     journal_connection_destroy(connection);
+    if (is_former && !--journal->former)
+        retire_children(journal);
     if (journal->is_stopping && !journal->count)
-        events_stop(journal->events);
+        end(journal);
 }
 
 static void on_listens(void *context)
@@ -102,6 +128,11 @@ static void on_save(void *context)
 static void on_saved(void *context, uint64_t number, bool is_saved)
 {
     struct journal *journal = context;
+    if (journal->rest && number >= journal->rest) {
+        journal->rest = is_saved ? 0 : journal->rest;
+        events_stop(journal->events);
+        return;
+    }
     for (size_t i = journal->count; i-- > 0;) {
         uint64_t waits = i < journal->count ? journal_connection_saving(journal->connections[i]) : 0;
         if (waits && waits <= number)
@@ -144,7 +175,7 @@ static void finish_connections(struct journal *journal)
 static void close_connections(struct journal *journal)
 {
     while (journal->count)
-        on_end(journal, journal->connections[0]);
+        journal_connection_destroy(journal->connections[--journal->count]);
 }
 
 static void add_connection(struct journal *journal, const struct journal_arrival *arrival)
@@ -195,15 +226,18 @@ static void reload(struct journal *journal)
     finish_connections(journal);
     journal_keys_free(journal->keys); /* a connection that is finished does not use them */
     journal->keys = keys;
+    journal->former = journal->count;
     if (journal->remote && !journal_remote_load(journal->remote, problem, sizeof problem))
         log_error("the former certificate stays: %s", problem);
+    retire_children(journal);
     log_info("read the keys again");
 }
 
 static void on_stop(void *context)
 {
     struct journal *journal = context;
-    log_warning("the disk does not answer: not waiting any longer");
+    log_warning("the disk has not answered for %lld s: not waiting any longer",
+                (long long)journal->settings->journal_disk_s);
     events_stop(journal->events);
 }
 
@@ -214,10 +248,14 @@ static void stop(struct journal *journal)
     journal->is_stopping = true;
     events_watch_set(journal->arrivals, -1, false);
     events_watch_set(journal->remote_arrivals, -1, false);
-    events_timer_start(journal->stop, STOP_MS);
-    finish_connections(journal);
-    if (is_again || !journal->count)
+    if (is_again) {
         events_stop(journal->events);
+        return;
+    }
+    events_timer_start(journal->stop, journal->settings->journal_disk_s * 1000);
+    finish_connections(journal);
+    if (!journal->count)
+        end(journal);
 }
 
 static void on_signal(void *context)
@@ -226,6 +264,8 @@ static void on_signal(void *context)
     for (int number; (number = stop_next());)
         if (number == SIGHUP)
             reload(journal);
+        else if (number == SIGCHLD)
+            reaper_reap();
         else if (stop_ends(number))
             stop(journal);
 }
@@ -285,6 +325,17 @@ static bool open_journal(struct journal *journal, char *problem)
     return false;
 }
 
+/* After the loop has ended before all was saved: at the second signal, or as the disk does not answer. */
+static void log_unsaved(const struct journal *journal)
+{
+    if (journal->count)
+        log_warning("connections end without the answers that wait for the disk count=%zu", journal->count);
+    if (journal->rest)
+        log_warning(
+            "the last changes of records are not on disk: a process of this host that has the records "
+            "saves them, or they are lost with the memory");
+}
+
 static void serve(struct journal *journal, int signals)
 {
     journal->events = events_create();
@@ -292,7 +343,8 @@ static void serve(struct journal *journal, int signals)
     journal->save = events_timer_create(journal->events, on_save, journal);
     journal->stop = events_timer_create(journal->events, on_stop, journal);
     journal->saver = journal_saver_create(journal->events, journal->records, on_saved, journal);
-    journal->reader = journal_reader_create(journal->events, journal->records);
+    journal->reader =
+        journal_reader_create(journal->events, journal->records, journal->settings->journal_disk_s * 1000);
     records_fetch_elsewhere(journal->records);
     journal->tasks = journal_tasks_create(journal->events, journal->settings);
     journal->arrivals = events_watch_create(journal->events, on_arrival, journal);
@@ -304,7 +356,7 @@ static void serve(struct journal *journal, int signals)
     events_watch_set(journal->signals, signals, false);
     log_info("ready");
     events_run(journal->events);
-    bool is_stuck = journal_saver_is_busy(journal->saver);
+    log_unsaved(journal);
     close_connections(journal);
     journal_saver_destroy(journal->saver);
     journal_reader_destroy(journal->reader);
@@ -312,12 +364,12 @@ static void serve(struct journal *journal, int signals)
     events_timer_destroy(journal->tick);
     events_timer_destroy(journal->save);
     events_timer_destroy(journal->stop);
-    if (!is_stuck)
-        records_save_rest(journal->records);
     events_watch_destroy(journal->arrivals);
     events_watch_destroy(journal->remote_arrivals);
     events_watch_destroy(journal->signals);
     events_destroy(journal->events);
+    if (!reaper_await(KILLED_MS))
+        log_warning("processes that were killed end when the disk answers count=%zu", reaper_count());
     log_flush(INT64_MAX);
     log_info("stopped");
 }

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/reaper.h"
 
 /* Connections of the parent would stay open here after it has closed them. */
 static bool close_all_but(int one, int other)
@@ -33,14 +33,12 @@ static void NORETURN run_child(const struct journal_child_work *work, struct rec
     _exit(0);
 }
 
-void journal_child_end(struct journal_child *child, bool is_stuck)
+void journal_child_end(struct journal_child *child)
 {
     if (!child->pid)
         return;
     close(child->fd);
-    (void)kill(child->pid, SIGKILL);
-    while (waitpid(child->pid, NULL, is_stuck ? WNOHANG : 0) < 0 && errno == EINTR)
-        ;
+    reaper_kill(child->pid);
     child->pid = 0;
 }
 
@@ -49,6 +47,14 @@ bool journal_child_start(struct journal_child *child, const struct journal_child
 {
     int ends[2];
     pid_t parent = getpid();
+    reaper_reap();
+    if (reaper_count() >= JOURNAL_CHILDREN_KILLED_MOST) {
+        log_often(
+            LOG_LEVEL_ERROR, work->name,
+            "the process %s is not started: %zu that were killed have not ended, the disk does not answer",
+            work->name, reaper_count());
+        return false;
+    }
     if (socketpair(AF_UNIX, work->sockets | SOCK_CLOEXEC, 0, ends) != 0) {
         log_often(LOG_LEVEL_ERROR, work->name, "cannot open sockets for the process %s: %m", work->name);
         return false;

@@ -10,6 +10,10 @@
 
 #include "records/records.h"
 
+/* While so many that were killed have not ended, no others are started: a disk that does not answer must not
+ * take all processes that the service may have. */
+enum { JOURNAL_CHILDREN_KILLED_MOST = 6 };
+
 /* Zeroed: there is none. */
 struct journal_child {
     pid_t pid;
@@ -25,8 +29,8 @@ struct journal_child_work {
 /* False: there is none, the log says why. */
 MUST_USE bool journal_child_start(struct journal_child *child, const struct journal_child_work *work,
                                   struct records *records);
-/* Kills it, which is safe at any moment.  `is_stuck`: it may wait for a disk that does not answer, and is
- * left to init. */
-void journal_child_end(struct journal_child *child, bool is_stuck);
+/* Kills it, which is safe at any moment, and leaves it to base/reaper.h: it may wait for a disk that does not
+ * answer. */
+void journal_child_end(struct journal_child *child);
 
 #endif

@@ -103,6 +103,8 @@ static void run_messages(struct journal_connection *connection, bool *has_more_r
         }
         if (next == JOURNAL_SAVE || next == JOURNAL_READ)
             break;
+        if (request.function == JOURNAL_AUTH)
+            explicit_bzero(connection->in.data + done, used); /* it has a key */
         if (next != JOURNAL_WAIT && connection->session.reading.count)
             journal_contents_forget(&connection->session.reading);
         connection->session.room_tries = 0;
@@ -113,8 +115,10 @@ static void run_messages(struct journal_connection *connection, bool *has_more_r
         *has_more_r = next == JOURNAL_YIELD || next == JOURNAL_WAIT;
     }
     size_t left = connection->in.size - done;
-    if (done && left)
+    if (done && left) {
         memmove(connection->in.data, connection->in.data + done, left);
+        explicit_bzero(connection->in.data + left, done); /* it may have had a part of a key */
+    }
     connection->in.size = left;
     if (!left)
         builder_clear(&connection->in, KEPT_BYTES);
@@ -227,6 +231,13 @@ static void on_read(void *context)
     pump(connection, true);
 }
 
+/* How much to read: while there is little, without moving it, which would leave a copy, perhaps of a key. */
+static size_t most_to_read(const struct journal_connection *connection)
+{
+    size_t size = connection->in.size;
+    return size <= READ_BYTES - TLS_RECORD_BYTES ? READ_BYTES - size : READ_BYTES;
+}
+
 /* Nothing was read or agreed upon: waits for the socket, or ends. */
 static void wait_or_end(struct journal_connection *connection, enum tls_outcome outcome)
 {
@@ -248,9 +259,9 @@ static void on_ready(void *context)
         pump(connection, false);
         return;
     }
-    size_t size;
-    enum tls_outcome outcome = journal_link_receive(
-        &connection->link, builder_reserve(&connection->in, READ_BYTES), READ_BYTES, &size);
+    size_t size, most = most_to_read(connection);
+    enum tls_outcome outcome =
+        journal_link_receive(&connection->link, builder_reserve(&connection->in, most), most, &size);
     bool is_silent = outcome == TLS_ENDED && connection->is_reading;
     if (is_silent && journal_link_takes_answers(&connection->link)) {
         events_watch_set(connection->watch, -1, false); /* its end is met again behind the answer */
@@ -298,13 +309,21 @@ struct journal_connection *journal_connection_create(struct events *events,
     return connection;
 }
 
+static void erase_keys(struct journal_connection *connection)
+{
+    explicit_bzero(connection->session.key, sizeof connection->session.key);
+    if (connection->in.size)
+        explicit_bzero(connection->in.data, connection->in.size); /* what was not run */
+    connection->in.size = 0;
+}
+
 void journal_connection_destroy(struct journal_connection *connection)
 {
     journal_tasks_forget(connection->passed);
     journal_reader_leave(&connection->session.reading);
     journal_contents_forget(&connection->session.reading);
     journal_listener_free(&connection->session.listener);
-    explicit_bzero(connection->session.key, sizeof connection->session.key);
+    erase_keys(connection);
     events_watch_destroy(connection->watch);
     events_timer_destroy(connection->soon);
     events_timer_destroy(connection->deadline);
@@ -351,8 +370,16 @@ void journal_connection_saved(struct journal_connection *connection, bool is_sav
 void journal_connection_finish(struct journal_connection *connection)
 {
     connection->is_finished = connection->is_closing = true;
-    if (!connection->session.saving)
+    if (!connection->session.saving) {
         end(connection);
+        return;
+    }
+    erase_keys(connection);
+}
+
+bool journal_connection_is_finished(const struct journal_connection *connection)
+{
+    return connection->is_finished;
 }
 
 bool journal_connection_listens(const struct journal_connection *connection)

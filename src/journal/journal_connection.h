@@ -53,6 +53,7 @@ void journal_connection_saved(struct journal_connection *connection, bool is_sav
 /* Ends it: at once, or when its answers need not wait for the disk any more and as many of them are sent as
  * can be without waiting for the client. */
 void journal_connection_finish(struct journal_connection *connection);
+bool journal_connection_is_finished(const struct journal_connection *connection);
 bool journal_connection_listens(const struct journal_connection *connection);
 /* Bytes of its buffers: at most a few times the largest message, whatever the client sends or reads. */
 size_t journal_connection_memory(const struct journal_connection *connection);

@@ -106,7 +106,7 @@ bool journal_keys_load(struct journal_keys **keys_r, const char *path, char *pro
     if (wrong)
         snprintf(problem, problem_size, "%s:%d: %s", path, number, wrong);
     if (wrong || !is_read) {
-        free(keys);
+        journal_keys_free(keys);
         return false;
     }
     *keys_r = keys;
@@ -115,6 +115,8 @@ bool journal_keys_load(struct journal_keys **keys_r, const char *path, char *pro
 
 void journal_keys_free(struct journal_keys *keys)
 {
+    if (keys)
+        explicit_bzero(keys, sizeof *keys);
     free(keys);
 }
 

@@ -24,6 +24,9 @@ struct reader_child {
     struct journal_child child;
     struct watch *watch;
     bool is_busy;
+    bool is_retired; /* it ends with its answer */
+    bool is_overdue; /* it has been busy for so long that the disk does not answer */
+    struct events_timer *limit;
     struct journal_contents *reading; /* NULL: nobody waits for what it reads */
     struct reader_answer answer;
     uint64_t received; /* bytes of the answer and the content */
@@ -31,6 +34,7 @@ struct reader_child {
 
 struct journal_reader {
     struct records *records;
+    int64_t most_ms;           /* for a content */
     struct events_timer *turn; /* to hand on what waits */
     struct journal_contents *first, *last;
     struct reader_child children[JOURNAL_READERS];
@@ -85,6 +89,8 @@ static void end_one(struct journal_reader *reader, struct journal_contents *read
     reading->done(reading->context);
 }
 
+static const char no_answer[] = "the disk does not answer";
+
 static void refuse_one(struct journal_reader *reader, struct journal_contents *reading, const char *problem)
 {
     struct records_fetched *fetched = present(reading);
@@ -113,20 +119,27 @@ static struct reader_child *find_child(struct journal_reader *reader)
     return absent;
 }
 
-static bool has_children(const struct journal_reader *reader)
+static bool has_children(const struct journal_reader *reader, bool with_overdue)
 {
     for (size_t i = 0; i < JOURNAL_READERS; i++)
-        if (reader->children[i].child.pid)
+        if (reader->children[i].child.pid && (with_overdue || !reader->children[i].is_overdue))
             return true;
     return false;
 }
 
-static void end_child(struct reader_child *child, bool is_stuck)
+static void end_busy(struct reader_child *child)
+{
+    events_timer_stop(child->limit);
+    child->is_busy = child->is_overdue = false;
+}
+
+static void end_child(struct reader_child *child)
 {
     if (child->child.pid)
         events_watch_set(child->watch, -1, false);
-    journal_child_end(&child->child, is_stuck);
-    child->is_busy = false;
+    journal_child_end(&child->child);
+    end_busy(child);
+    child->is_retired = false;
 }
 
 /* It has died, or does not say what a child says. */
@@ -134,7 +147,7 @@ static void replace_child(struct reader_child *child)
 {
     struct journal_contents *reading = child->reading;
     log_warning("a process that reads records has ended");
-    end_child(child, false);
+    end_child(child);
     child->reading = NULL;
     if (reading)
         present(reading)->content.size = 0;
@@ -152,6 +165,7 @@ static void hand_on(struct reader_child *child, struct journal_contents *reading
     child->is_busy = true;
     child->reading = reading;
     child->received = 0;
+    events_timer_start(child->limit, child->reader->most_ms);
     if (send(child->child.fd, wanted, sizeof *wanted, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof *wanted)
         replace_child(child);
 }
@@ -161,7 +175,7 @@ static void on_turn(void *context)
     struct journal_reader *reader = context;
     while (reader->first) {
         struct reader_child *child = find_child(reader);
-        if (!child && has_children(reader))
+        if (!child && has_children(reader, false))
             return; /* until one is idle */
         struct journal_contents *reading = reader->first;
         reader->first = reading->next;
@@ -169,8 +183,21 @@ static void on_turn(void *context)
         if (child)
             hand_on(child, reading);
         else
-            refuse_one(reader, reading, "there is no process to read it");
+            refuse_one(reader, reading,
+                       has_children(reader, true) ? no_answer : "there is no process to read it");
     }
+}
+
+/* What it reads is refused; when all are overdue, so is what waits, until one of them answers. */
+static void on_limit(void *context)
+{
+    struct reader_child *child = context;
+    struct journal_contents *reading = child->reading;
+    child->is_overdue = true;
+    child->reading = NULL;
+    events_timer_start(child->reader->turn, 0);
+    if (reading)
+        refuse_one(child->reader, reading, no_answer);
 }
 
 /* --- answers --- */
@@ -202,8 +229,10 @@ static bool receive_content(struct reader_child *child)
 static void end_answer(struct reader_child *child)
 {
     struct journal_contents *reading = child->reading;
-    child->is_busy = false;
+    end_busy(child);
     child->reading = NULL;
+    if (child->is_retired)
+        end_child(child);
     events_timer_start(child->reader->turn, 0);
     if (!reading)
         return;
@@ -260,17 +289,19 @@ void journal_reader_leave(struct journal_contents *reading)
 
 /* --- life --- */
 
-struct journal_reader *journal_reader_create(struct events *events, struct records *records)
+struct journal_reader *journal_reader_create(struct events *events, struct records *records, int64_t most_ms)
 {
     struct journal_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         log_fatal("out of memory starting the processes that read records");
     reader->records = records;
+    reader->most_ms = most_ms;
     reader->turn = events_timer_create(events, on_turn, reader);
     for (size_t i = 0; i < JOURNAL_READERS; i++) {
         struct reader_child *child = &reader->children[i];
         child->reader = reader;
         child->watch = events_watch_create(events, on_ready, child);
+        child->limit = events_timer_create(events, on_limit, child);
     }
     return reader;
 }
@@ -279,11 +310,22 @@ void journal_reader_destroy(struct journal_reader *reader)
 {
     assert(!reader->first);
     for (size_t i = 0; i < JOURNAL_READERS; i++) {
-        end_child(&reader->children[i], reader->children[i].is_busy);
+        end_child(&reader->children[i]);
         events_watch_destroy(reader->children[i].watch);
+        events_timer_destroy(reader->children[i].limit);
     }
     events_timer_destroy(reader->turn);
     free(reader);
+}
+
+void journal_reader_retire(struct journal_reader *reader)
+{
+    for (size_t i = 0; i < JOURNAL_READERS; i++)
+        if (reader->children[i].reading)
+            reader->children[i].is_retired = true;
+        else
+            end_child(&reader->children[i]);
+    events_timer_start(reader->turn, 0);
 }
 
 void journal_reader_read(struct journal_reader *reader, struct journal_contents *reading)

@@ -11,10 +11,14 @@
 
 enum { JOURNAL_READERS = 4 }; /* children: contents that are read at once */
 
-struct journal_reader *journal_reader_create(struct events *events, struct records *records)
+/* A content that is not read after `most_ms` is refused. */
+struct journal_reader *journal_reader_create(struct events *events, struct records *records, int64_t most_ms)
     __attribute__((returns_nonnull));
 /* Nothing waits any more.  Kills the children; does not wait for the disk. */
 void journal_reader_destroy(struct journal_reader *reader);
+/* New children, without what the present ones have inherited, read from now on: a present one ends at once,
+ * or after its answer if somebody waits for that. */
+void journal_reader_retire(struct journal_reader *reader);
 /* `done` is called from the loop, not from here, when all that is wanted has ended.  A child that has died is
  * replaced; what two have died of is not to be had. */
 void journal_reader_read(struct journal_reader *reader, struct journal_contents *contents);

@@ -20,6 +20,7 @@ struct journal_saver {
     struct journal_child child;
     uint64_t wanted, sent; /* the last one that is not answered, and the last one that the child has got; 0 */
     int tries;             /* children that have got one, and have not answered since */
+    bool is_retired;       /* the child ends with the answer to the last one that it has got */
     void (*saved)(void *context, uint64_t number, bool is_saved);
     void *context;
 };
@@ -46,13 +47,14 @@ static void run_child(struct records *records, int fd)
 
 /* --- the parent --- */
 
-static void end_child(struct journal_saver *saver, bool is_stuck)
+static void end_child(struct journal_saver *saver)
 {
     if (!saver->child.pid)
         return;
     events_watch_set(saver->watch, -1, false);
-    journal_child_end(&saver->child, is_stuck);
+    journal_child_end(&saver->child);
     saver->sent = 0;
+    saver->is_retired = false;
 }
 
 static bool start_child(struct journal_saver *saver)
@@ -83,11 +85,13 @@ static bool try_to_send(struct journal_saver *saver)
 
 static void send_wanted(struct journal_saver *saver)
 {
+    if (saver->is_retired)
+        return; /* it is for the next child */
     while (saver->child.pid || (saver->tries < TRIES_MOST && start_child(saver))) {
         saver->tries += !saver->sent;
         if (try_to_send(saver))
             return;
-        end_child(saver, false);
+        end_child(saver);
     }
     events_timer_start(saver->refusal, 0);
 }
@@ -103,11 +107,16 @@ static void on_ready(void *context)
         saver->tries = 0;
         if (saver->sent <= answer.number)
             saver->sent = 0;
+        bool is_over = saver->is_retired && !saver->sent;
+        if (is_over)
+            end_child(saver);
         report(saver, answer.number, answer.is_saved);
+        if (is_over && saver->wanted)
+            send_wanted(saver);
         return;
     }
     log_warning("the process that saves records has ended");
-    end_child(saver, false);
+    end_child(saver);
     if (saver->wanted)
         send_wanted(saver);
 }
@@ -134,15 +143,18 @@ struct journal_saver *journal_saver_create(struct events *events, struct records
 
 void journal_saver_destroy(struct journal_saver *saver)
 {
-    end_child(saver, saver->wanted != 0);
+    end_child(saver);
     events_watch_destroy(saver->watch);
     events_timer_destroy(saver->refusal);
     free(saver);
 }
 
-bool journal_saver_is_busy(const struct journal_saver *saver)
+void journal_saver_retire(struct journal_saver *saver)
 {
-    return saver->wanted != 0;
+    if (saver->sent)
+        saver->is_retired = true;
+    else
+        end_child(saver);
 }
 
 void journal_saver_save(struct journal_saver *saver, uint64_t number)

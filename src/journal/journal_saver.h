@@ -14,7 +14,9 @@ struct journal_saver *journal_saver_create(struct events *events, struct records
                                            void *context) __attribute__((returns_nonnull));
 /* Kills the child, which is safe at any moment; does not wait for the disk. */
 void journal_saver_destroy(struct journal_saver *saver);
-bool journal_saver_is_busy(const struct journal_saver *saver);
+/* A new child, without what the present one has inherited, saves from now on: the present one ends at once,
+ * or after what it has begun. */
+void journal_saver_retire(struct journal_saver *saver);
 /* Also when it is busy: what has come until it begins with the next sync shares it.  A child that has died is
  * replaced, and the new one tries once more. */
 void journal_saver_save(struct journal_saver *saver, uint64_t number);

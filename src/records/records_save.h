@@ -26,6 +26,10 @@ MUST_USE bool records_save_into(struct records *records, const char *folder, siz
  * are not, the log says why; it will be tried again with the next call of anybody. */
 MUST_USE bool records_save(struct records *records, uint64_t number);
 
+/* The number up to which something is not on disk, whoever waits for it; 0: nothing, or there is no folder.
+ * For records_save. */
+uint64_t records_save_number(struct records *records);
+
 /* Saves what nobody waits for: ends that were moved by GET, and what dead processes have left.  To be called
  * every second by one process or more. */
 void records_save_rest(struct records *records);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "records/records_save.h"
+
 /* What waits for the disk may take this part of the memory: when the disk fails for long. */
 enum { WAITING_PART = 8 };
 
@@ -62,4 +64,15 @@ bool records_list_unsaved(struct records *records, uint32_t value)
 void records_list_removed(struct records *records, uint32_t key)
 {
     append(records, key);
+}
+
+/* Most often there is nothing, which is seen without the lock. */
+uint64_t records_save_number(struct records *records)
+{
+    const struct records_head *head = records->head;
+    if (!records->folder || !*(const volatile uint32_t *)&head->unsaved_first || !records_enter(records))
+        return 0;
+    uint64_t number = head->unsaved_first ? undo_long(head->save_number) : 0;
+    records_leave(records);
+    return number;
 }

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/reaper.h"
 #include "base/stop.h"
 #include "edge/blob_reseal.h"
 #include "edge/blob_sealed.h"
@@ -403,6 +404,7 @@ static void on_tick(void *context)
 {
     struct decrypter *decrypter = context;
     log_flush(clock_monotonic_ms());
+    reaper_reap(); /* of objects */
     events_timer_start(decrypter->tick, TICK_MS);
 }
 

@@ -6,10 +6,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/reaper.h"
 #include "edge/object_stores.h"
 
 enum {
@@ -128,8 +128,6 @@ void object_pipe_close(struct object_pipe *pipe)
         return;
     events_watch_destroy(pipe->watch);
     close(pipe->fd);
-    (void)kill(pipe->pid, SIGKILL);
-    while (waitpid(pipe->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    reaper_kill(pipe->pid);
     free(pipe);
 }

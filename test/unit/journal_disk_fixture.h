@@ -6,18 +6,21 @@
 #include "journal_peer.h"
 #include "records_fixture.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/settings.h"
 #include "edge/disk_log.h"
 #include "edge/mapping.h"
@@ -26,18 +29,23 @@
 #include "records/records_state.h"
 
 enum { MEGABYTES = 4, OTHERS = 10, USER_WITHOUT_RIGHTS = 1 };
+enum { DISK_S = 3600, IMPATIENT_S = 1 }; /* how long the daemon waits for the disk */
 
 #define KEY_LINE "lab write 2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683\n" /* "key" */
 
 /* What the test and the child share. */
 static struct shared {
     _Atomic bool is_gated, is_read_gated, is_full, is_bad;
+    _Atomic bool is_unending; /* children that were killed do not end */
+    _Atomic bool is_lost;     /* the daemon has logged that changes are not on disk */
     _Atomic int syncs;
     _Atomic int writer; /* the process that is at the gate */
     sem_t arrived, opened;
 } * shared;
 
 static pid_t daemon_pid;
+static bool is_daemon; /* in it and its children */
+static int disk_s = DISK_S;
 static char socket_path[108], config_path[200], keys_path[200];
 
 /* --- the disk of the child --- */
@@ -93,11 +101,32 @@ static UNUSED void open_gate(void)
 
 /* --- the child --- */
 
+/* In place of the system's: with `is_unending`, as for children that wait for a disk uninterruptibly.  The
+ * daemon must never wait in it. */
+pid_t waitpid(pid_t pid, int *status_r, int options)
+{
+    static pid_t (*real)(pid_t, int *, int);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "waitpid");
+    bool is_held = is_daemon && atomic_load(&shared->is_unending);
+    while (is_held && !(options & WNOHANG))
+        pause();
+    return is_held ? 0 : real(pid, status_r, options);
+}
+
+static void note_line(enum log_level level UNUSED, const char *text, size_t size)
+{
+    if (memmem(text, size, "not on disk", strlen("not on disk")))
+        atomic_store(&shared->is_lost, true);
+}
+
 static void run_daemon(void *argument UNUSED)
 {
     struct settings settings;
     char problem[600] = "";
     const struct journal_options options = {.keys_path = keys_path, .socket_path = socket_path};
+    is_daemon = true;
+    log_set_listener(note_line);
     disk_log_system.sync = sync_gated;
     disk_log_system.write = write_limited;
     if (!settings_load(&settings, config_path, problem, sizeof problem))
@@ -144,7 +173,8 @@ static int open_world(void **state UNUSED)
         text, sizeof text,
         "records_mb = %d\nrecord_tombstone_s = %d\nrecords_disk_mb = 64\nlimit_namespace_records_mb = 64\n",
         MEGABYTES, TOMBSTONE_S);
-    used += snprintf(text + used, sizeof text - (size_t)used, "run_directory = %s\n", folder_path(""));
+    used += snprintf(text + used, sizeof text - (size_t)used,
+                     "debug_core = on\njournal_disk_s = %d\nrun_directory = %s\n", disk_s, folder_path(""));
     snprintf(text + used, sizeof text - (size_t)used, "records_directory = %s\n", folder_path("disk"));
     write_file(config_path, text);
     shared = mapping_share(sizeof *shared);
@@ -156,14 +186,36 @@ static int open_world(void **state UNUSED)
     return 0;
 }
 
+/* Of a daemon that waits for a second only. */
+static UNUSED int open_impatient_world(void **state)
+{
+    disk_s = IMPATIENT_S;
+    int outcome = open_world(state);
+    disk_s = DISK_S;
+    return outcome;
+}
+
+/* The daemon ends by itself, though the disk may not answer; one that does not is killed. */
+static void expect_stop(void)
+{
+    int status = 0;
+    pid_t ended, pid = daemon_pid;
+    int64_t end_ms = clock_monotonic_ms() + PEER_PATIENCE_S * 1000;
+    while (!(ended = waitpid(pid, &status, WNOHANG)) && clock_monotonic_ms() < end_ms)
+        clock_sleep_ms(1);
+    daemon_pid = 0;
+    if (!ended)
+        child_kill(pid);
+    assert_true(ended == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 static int close_world(void **state)
 {
     if (daemon_pid) {
         open_gate();
         kill(daemon_pid, SIGTERM);
-        child_expect(daemon_pid);
+        expect_stop();
     }
-    daemon_pid = 0;
     return tear_down(state);
 }
 

@@ -173,15 +173,20 @@ void peer_expect_nothing(int client)
     assert_int_equal(poll(&one, 1, 0), 0);
 }
 
-int peer_enter(const char *path)
+int peer_enter_with(const char *path, const char *key)
 {
     struct builder text = {0};
     int client = peer_connect(path);
     assert_true(client >= 0);
-    unsigned identifier = add_message(&text, JOURNAL_AUTH, 0, "lab", "key");
+    unsigned identifier = add_message(&text, JOURNAL_AUTH, 0, "lab", key);
     peer_send(client, &text);
     peer_expect_answer(client, identifier, "");
     return client;
+}
+
+int peer_enter(const char *path)
+{
+    return peer_enter_with(path, "key");
 }
 
 void peer_set(int client, const char *key, const char *value, unsigned flags)

@@ -16,6 +16,7 @@ struct peer_answer {
 int peer_connect(const char *path);
 /* The same, with the key "key" to the namespace lab; fails the test if that is not to be had. */
 int peer_enter(const char *path);
+int peer_enter_with(const char *path, const char *key); /* with another one */
 
 /* Messages in one piece are run together.  Each returns its identifier. */
 unsigned peer_add_set(struct builder *text, const char *key, const char *value, unsigned flags);

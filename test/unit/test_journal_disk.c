@@ -181,8 +181,59 @@ static void a_second_signal_waits_for_nothing(void **state UNUSED)
     peer_expect_end(idle);
     assert_int_equal(kill(daemon_pid, SIGTERM), 0);
     peer_expect_end(held.client);
-    child_expect(daemon_pid);
+    expect_stop();
     assert_true(waitpid(writer, NULL, 0) == writer || errno == ECHILD); /* the daemon may have reaped it */
+    atomic_store(&shared->is_gated, false);
+    begin_again();
+}
+
+/* What is left is unsaved, and nobody waits for it. */
+static void leave_unsaved(void)
+{
+    struct held held;
+    hold(&held);
+    for (int i = 0; i < 2; i++) {
+        if (i)
+            await_writer();
+        assert_int_equal(kill(atomic_load(&shared->writer), SIGKILL), 0);
+    }
+    peer_expect_end(held.client);
+}
+
+static void a_stop_saves_what_nobody_waits_for_elsewhere(void **state UNUSED)
+{
+    leave_unsaved();
+    assert_int_equal(kill(daemon_pid, SIGTERM), 0);
+    await_writer();
+    assert_int_not_equal(atomic_load(&shared->writer), daemon_pid);
+    open_gate();
+    expect_stop();
+    assert_false(atomic_load(&shared->is_lost));
+    begin_again();
+    int client = peer_enter(socket_path);
+    peer_get(client, "held", "2");
+    close(client);
+}
+
+static void a_stop_ends_while_the_disk_does_not_answer(void **state UNUSED)
+{
+    leave_unsaved();
+    assert_int_equal(kill(daemon_pid, SIGTERM), 0);
+    await_writer();
+    expect_stop();
+    assert_true(atomic_load(&shared->is_lost));
+    atomic_store(&shared->is_gated, false);
+    begin_again();
+}
+
+static void a_second_signal_waits_for_no_last_save(void **state UNUSED)
+{
+    leave_unsaved();
+    assert_int_equal(kill(daemon_pid, SIGTERM), 0);
+    await_writer();
+    assert_int_equal(kill(daemon_pid, SIGTERM), 0);
+    expect_stop();
+    assert_true(atomic_load(&shared->is_lost));
     atomic_store(&shared->is_gated, false);
     begin_again();
 }
@@ -281,7 +332,8 @@ int main(void)
 {
     give_up_root();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define TEST(name)           cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define TEST_IMPATIENT(name) cmocka_unit_test_setup_teardown(name, open_impatient_world, close_world)
     const struct CMUnitTest tests[] = {
         TEST(others_are_served_while_the_disk_is_waited_for),
         TEST(changes_that_gather_share_a_sync),
@@ -290,11 +342,15 @@ int main(void)
         TEST(nothing_acknowledged_is_lost_when_all_are_killed),
         TEST(stopping_waits_for_what_is_under_way),
         TEST(a_second_signal_waits_for_nothing),
+        TEST(a_stop_saves_what_nobody_waits_for_elsewhere),
+        TEST_IMPATIENT(a_stop_ends_while_the_disk_does_not_answer),
+        TEST(a_second_signal_waits_for_no_last_save),
         TEST(reading_the_keys_again_waits_for_what_is_under_way),
         TEST(a_disk_that_refuses_ends_connections_that_wait),
         TEST(a_message_without_room_waits_alone),
         TEST(without_room_a_disk_that_refuses_is_no_end),
     };
 #undef TEST
+#undef TEST_IMPATIENT
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

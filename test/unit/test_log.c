@@ -108,6 +108,20 @@ static void one_line_at_once_and_a_count_after_the_minute(void **state UNUSED)
     assert_string_equal(log_text(), "");
 }
 
+static void a_child_leaves_counts_to_its_parent(void **state UNUSED)
+{
+    complain("a", 1);
+    complain("a", 2);
+    log_text();
+    log_close();
+    log_flush(INT64_MAX);
+    assert_string_equal(log_text(), "");
+    complain("a", 3);
+    assert_non_null(strstr(log_text(), "kind=a number=3\n"));
+    a_minute_later();
+    log_text();
+}
+
 static void formats_and_levels_are_kinds_too(void **state UNUSED)
 {
     complain("a", 1);
@@ -141,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_has_the_trace_of_its_task),
         cmocka_unit_test(one_line_at_once_and_a_count_after_the_minute),
+        cmocka_unit_test(a_child_leaves_counts_to_its_parent),
         cmocka_unit_test(formats_and_levels_are_kinds_too),
         cmocka_unit_test(too_many_kinds_are_one),
     };
