@@ -67,9 +67,7 @@ int main(int argc, char **argv)
     if (!is_right)
         fprintf(stderr, "stamp-forward: %s\n", problem);
     log_open("stamp-forward", LOG_LEVEL_INFO, false);
-    int status = !is_right ? 1
-                 : is_test ? forwarder_check(&settings)
-                           : forwarder_run(&settings, until_empty);
+    int status = !is_right ? 1 : is_test ? forwarder_check(&settings) : forwarder_run(&settings, until_empty);
     forward_settings_free(&settings);
     return status;
 }

@@ -26,7 +26,8 @@ static void put(struct builder *text)
     builder_free(text);
 }
 
-/* A line of JSON.  A result or an argument is there as it was sent: line ends in it are between its members. */
+/* A line of JSON.  A result or an argument is there as it was sent: line ends in it are between its members.
+ */
 static void put_line(struct builder *text)
 {
     for (size_t i = 0; i < text->size; i++)
