@@ -15,7 +15,7 @@ static void print_help(void)
          "Sends the requests of a spool to stampd, each of which is stored once; runs in the foreground.\n"
          "\n"
          "  -c, --config FILE    Read the settings from FILE (default: " CONFIG_DEFAULT ").\n"
-         "  -t, --test           Check the settings, and exit.\n"
+         "  -t, --test           Check the settings, the key and the spool, and exit.\n"
          "      --until-empty    End when nothing waits any more.\n"
          "      --version        Show the version and exit.\n"
          "  -h, --help           Show this and exit.\n"
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     if (!is_right)
         fprintf(stderr, "stamp-forward: %s\n", problem);
     log_open("stamp-forward", LOG_LEVEL_INFO, false);
-    int status = !is_right ? 1 : is_test ? 0 : forwarder_run(&settings, until_empty);
+    int status = !is_right ? 1 : is_test ? forwarder_check(&settings) : forwarder_run(&settings, until_empty);
     forward_settings_free(&settings);
     return status;
 }

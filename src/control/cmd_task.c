@@ -26,6 +26,17 @@ static void put(struct builder *text)
     builder_free(text);
 }
 
+/* A line of JSON.  A result or an argument is there as it was sent: line ends in it are between its members.
+ */
+static void put_line(struct builder *text)
+{
+    for (size_t i = 0; i < text->size; i++)
+        if (text->data[i] == '\n' || text->data[i] == '\r')
+            text->data[i] = ' ';
+    builder_add_text(text, "\n");
+    put(text);
+}
+
 /* --- list, history: by filters --- */
 
 struct words {
@@ -111,8 +122,8 @@ static bool list_one(const struct task_session *session, const struct task_filte
             builder_printf(&text, "{\"ns\":\"%s\",\"task\":", session->code);
         if (session->as_json) {
             task_rows_write_task(&text, session->control->arena, rows, row);
-            builder_printf(&text, "%s\n", with_code ? "}" : "");
-            put(&text);
+            builder_printf(&text, "%s", with_code ? "}" : "");
+            put_line(&text);
         } else {
             if (with_code)
                 printf("%-16s  ", session->code);
@@ -202,8 +213,7 @@ static void print_attempts(const struct task_session *session, const struct pg_r
             continue;
         }
         task_rows_write_attempt(&text, session->control->arena, rows, row);
-        builder_add_text(&text, "\n");
-        put(&text);
+        put_line(&text);
     }
 }
 
@@ -224,9 +234,9 @@ static int task_history(struct control *control, int argc, char **argv)
         1,
         1,
         "List attempts at tasks that have ended, newest first.",
-        "An attempt succeeded, failed with a code, was LOST with its worker, was DROPPED, or ran out of "
-        "time\n"
-        "between two steps (MORE).  Attempts are kept for task_history_s.\n"};
+        "An attempt succeeded, failed with a code, was LOST with its worker, or ran out of time between\n"
+        "two steps (MORE).  A task that is DROPPED, CANCELLED or, parked for too long, EXPIRED has a line\n"
+        "too.  Lines are kept for task_history_s.\n"};
     struct task_session session = {.control = control};
     struct task_filter filter = TASK_FILTER_ALL;
     struct words words = {0};
@@ -285,11 +295,11 @@ static int task_show(struct control *control, int argc, char **argv)
     }
     if (pg_rows(rows) && session.as_json) {
         task_rows_write_task(&text, control->arena, rows, 0);
-        builder_add_text(&text, "\n");
+        put_line(&text);
     } else if (pg_rows(rows)) {
         task_rows_write_task_lines(&text, rows, 0);
+        put(&text);
     }
-    put(&text);
     if (pg_rows(rows) && !session.as_json) {
         print_text("param", pg_get_text(rows, 0, TASK_PARAM));
         print_text("checkpoint", pg_get_text(rows, 0, TASK_CHECKPOINT));
@@ -336,8 +346,7 @@ static int task_backlog(struct control *control, int argc, char **argv)
             if (!pg_is_null(rows, row, BACKLOG_OLDEST))
                 builder_printf(&text, "  %015" PRId64, pg_get_i64(rows, row, BACKLOG_OLDEST));
         }
-        builder_add_text(&text, "\n");
-        put(&text);
+        put_line(&text);
     }
     return cmd_task_pause_print(&session) && cmd_task_limit_print(&session) ? CONTROL_DONE : CONTROL_FAILED;
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "edge/crypto_private.h"
 
@@ -44,9 +45,19 @@ static SSL_CTX *create_context(const SSL_METHOD *method)
     return context;
 }
 
+/* The system's reason for a file that cannot be opened, which OpenSSL reports first. */
+static const char *find_reason(void)
+{
+    unsigned long first = ERR_peek_error();
+    const char *reason = ERR_SYSTEM_ERROR(first) ? strerror(ERR_GET_REASON(first))
+                                                 : ERR_reason_error_string(ERR_peek_last_error());
+    return reason ? reason : "cannot be read";
+}
+
 bool tls_server_create(struct tls_server **server_r, const char *certificate_path, const char *key_path,
                        char *problem, size_t problem_size)
 {
+    ERR_clear_error();
     SSL_CTX *context = create_context(TLS_server_method());
     const char *path = certificate_path;
     bool is_done = SSL_CTX_use_certificate_chain_file(context, path) == 1;
@@ -56,8 +67,7 @@ bool tls_server_create(struct tls_server **server_r, const char *certificate_pat
                   SSL_CTX_check_private_key(context) == 1;
     }
     if (!is_done) {
-        const char *reason = ERR_reason_error_string(ERR_peek_last_error());
-        snprintf(problem, problem_size, "%s: %s", path, reason ? reason : "cannot be read");
+        snprintf(problem, problem_size, "%s: %s", path, find_reason());
         SSL_CTX_free(context);
         context = NULL;
     }
@@ -75,13 +85,13 @@ void tls_server_destroy(struct tls_server *server)
 bool tls_client_create(struct tls_client **client_r, const char *ca_path, bool is_insecure, char *problem,
                        size_t problem_size)
 {
+    ERR_clear_error();
     SSL_CTX *context = create_context(TLS_client_method());
     bool is_done = ca_path ? SSL_CTX_load_verify_file(context, ca_path) == 1
                            : SSL_CTX_set_default_verify_paths(context) == 1;
     if (!is_done) {
-        const char *reason = ERR_reason_error_string(ERR_peek_last_error());
         snprintf(problem, problem_size, "%s: %s", ca_path ? ca_path : "the system's authorities",
-                 reason ? reason : "cannot be read");
+                 find_reason());
         SSL_CTX_free(context);
         context = NULL;
     } else {

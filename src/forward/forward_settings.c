@@ -89,6 +89,18 @@ static bool take_pair(void *context, const struct named_value *pair)
     return refuse(reader, "%s: there is no such setting", pair->name);
 }
 
+/* Paths are appended to it. */
+static bool is_url(char *url)
+{
+    size_t size = strlen(url);
+    while (size && url[size - 1] == '/')
+        url[--size] = 0;
+    const char *host = strncmp(url, "https://", 8) == 0  ? url + 8
+                       : strncmp(url, "http://", 7) == 0 ? url + 7
+                                                         : "";
+    return *host && !strpbrk(url, " \t?#");
+}
+
 bool forward_settings_load(struct forward_settings *settings, const char *path, char *problem,
                            size_t problem_size)
 {
@@ -97,9 +109,13 @@ bool forward_settings_load(struct forward_settings *settings, const char *path, 
     struct pairs pairs = {take_pair, &reader, detail, sizeof detail, .has_sections = false};
     set_defaults(settings);
     bool is_read = pairs_read(&pairs, path);
-    if (is_read && *settings->url && *settings->key_file && *settings->spool)
+    bool has_all = is_read && *settings->url && *settings->key_file && *settings->spool;
+    if (has_all && is_url(settings->url))
         return true;
-    if (is_read)
+    if (has_all)
+        snprintf(problem, problem_size, "%s: url = %s: https://host or https://host:port is expected", path,
+                 settings->url);
+    else if (is_read)
         snprintf(problem, problem_size, "%s: url, key_file and spool are needed", path);
     else if (pairs.number)
         snprintf(problem, problem_size, "%s:%d: %s", path, pairs.number, detail);

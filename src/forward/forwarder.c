@@ -32,14 +32,17 @@ static bool read_key(struct forwarder *forwarder)
 {
     char key[KEY_MOST];
     FILE *file = fopen(forwarder->settings->key_file, "re");
-    if (!file || !fgets(key, sizeof key, file)) {
-        log_error("cannot read key_file %s", forwarder->settings->key_file);
-        if (file)
-            fclose(file);
+    int error = file ? 0 : errno;
+    bool is_read = file && fgets(key, sizeof key, file);
+    if (file)
+        fclose(file);
+    if (is_read)
+        key[strcspn(key, "\r\n")] = 0;
+    if (!is_read || !*key) {
+        log_error("cannot read key_file %s: %s", forwarder->settings->key_file,
+                  error ? strerror(error) : "its first line is empty");
         return false;
     }
-    fclose(file);
-    key[strcspn(key, "\r\n")] = 0;
     if (asprintf(&forwarder->authorization, "Authorization: Bearer %s", key) < 0)
         log_fatal("out of memory");
     explicit_bzero(key, sizeof key);
@@ -245,6 +248,35 @@ static int run(struct forwarder *forwarder, int stop_fd)
     }
 }
 
+static void close_all(struct forwarder *forwarder)
+{
+    for (struct lane *lane = forwarder->lanes, *next; lane; lane = next) {
+        next = lane->next;
+        lane_destroy(lane);
+    }
+    stampd_spool_close(forwarder->spool);
+    if (forwarder->authorization)
+        explicit_bzero(forwarder->authorization, strlen(forwarder->authorization));
+    free(forwarder->authorization);
+}
+
+int forwarder_check(const struct forward_settings *settings)
+{
+    struct forwarder forwarder = {.settings = settings};
+    bool is_right = read_key(&forwarder);
+    if (*settings->ca_file && access(settings->ca_file, R_OK) != 0) {
+        log_error("cannot read ca_file %s: %s", settings->ca_file, strerror(errno));
+        is_right = false;
+    }
+    int error = stampd_spool_open(settings->spool, STAMPD_SPOOL_DURABLE, &forwarder.spool);
+    if (error) {
+        log_error("cannot open spool %s: %s", settings->spool, lane_words(error));
+        is_right = false;
+    }
+    close_all(&forwarder);
+    return !is_right;
+}
+
 int forwarder_run(const struct forward_settings *settings, bool until_empty)
 {
     struct forwarder forwarder = {.settings = settings, .until_empty = until_empty};
@@ -265,13 +297,6 @@ int forwarder_run(const struct forward_settings *settings, bool until_empty)
     } else if (forwarder.is_stopping) {
         error = 0;
     }
-    for (struct lane *lane = forwarder.lanes, *next; lane; lane = next) {
-        next = lane->next;
-        lane_destroy(lane);
-    }
-    stampd_spool_close(forwarder.spool);
-    if (forwarder.authorization)
-        explicit_bzero(forwarder.authorization, strlen(forwarder.authorization));
-    free(forwarder.authorization);
+    close_all(&forwarder);
     return error != 0;
 }

@@ -403,8 +403,11 @@ void lane_settle(struct lane *lane, struct stampd_spool *spool, const struct for
         root = NULL;
     const char *code = text_of(arena, root, "code"), *message = text_of(arena, root, "message");
     const char *words = *message ? message : text_of(arena, root, "title");
+    bool has_waited = lane->failures > 0;
     bool is_done =
         result->status == 200 && settle_done(lane, spool, arena, json_member(root, "out"), settings);
+    if (is_done && has_waited)
+        log_info("is served again namespace=%s", lane->ns);
     bool is_refused = !is_done && result->status && (*code == 'A' || *code == 'B' || result->status == 413);
     if (is_refused) {
         settle_refused(lane, spool, settings,

@@ -123,7 +123,8 @@ def test_an_idle_connection_ends_and_a_busy_one_does_not(journal):
 @pytest.mark.plain
 @pytest.mark.parametrize('lines, problem', [
     ('journal_listen = localhost:1', 'an address in numbers'), ('journal_listen = ::1:1', 'an address in numbers'), ('journal_listen = 127.0.0.1', 'an address in numbers'),
-    ('journal_certificate_file =', 'needs journal_certificate_file'), ('journal_certificate_key_file = /dev/null', '/dev/null: ')])
+    ('journal_certificate_file =', 'needs journal_certificate_file'), ('journal_certificate_key_file = /dev/null', '/dev/null: '),
+    ('journal_certificate_file = /nonexistent', '/nonexistent: No such file or directory'), ('journal_certificate_key_file = /nonexistent', '/nonexistent: No such file or directory')])
 def test_wrong_settings_of_tcp(journal, lines, problem):
     config = journal.path / 'wrong.conf'
     name = lines.partition(' =')[0]

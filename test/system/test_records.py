@@ -11,7 +11,7 @@ from test_accounts import OPEN, Made, bearer, configure
 
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'demo': 'open', 'team': 'closed', 'off': 'open'},
          'settings': {'restart_young_ms': 0, 'records_mb': 4, 'limit_namespace_records_mb': 1, 'limit_content_bytes': 100000,
-                      'limit_client_connections': 0, 'limit_client_requests': 0}}
+                      'limit_answer_bytes': 4 << 20, 'limit_document_bytes': 1 << 20, 'limit_client_connections': 0, 'limit_client_requests': 0}}
 
 
 def run(stack, *commands, ns='lab', admin=True, **more):
@@ -136,6 +136,29 @@ def test_pages_have_every_record_once(stack):
             if not after:
                 break
         assert found == wanted
+
+
+def test_no_page_ends_early_in_silence(stack):
+    """A request may pass 5,000 keys: what comes then is not run, and is no page without records, which would mean that there are none."""
+    run(stack, *[{'do': 'set', 'key': f'passed/{number:04}', 'value': 1, 'overwrite': True} for number in range(100)])
+    found = run(stack, *[{'do': 'get', 'prefix': 'passed/', 'pattern': '99$'}] * 60)
+    assert all([record['key'] for record in page['records']] == ['passed/0099'] for page in found[:45])
+    assert all('after' in page or page['records'] for page in found if 'records' in page)
+    assert found[-1] == {'state': 'NO_ROOM'} and run(stack, {'do': 'get', 'prefix': 'passed/', 'pattern': '99$'})[0]['records']
+
+
+def test_an_answer_has_a_limit(stack):
+    """A content of control characters takes six times its size; without the limit the answer to 100 commands would have 40 MB."""
+    try:
+        assert state(stack, 'set', 'wide', value='\x01' * 70000, overwrite=True) == 'OK'
+        results = run(stack, *[{'do': 'get', 'key': 'wide'}] * 96, {'do': 'get', 'prefix': 'wide'}, {'do': 'get', 'key': 'wide', 'probe': True},
+                      {'do': 'add', 'key': 'narrow', 'by': 1, 'create': True}, {'do': 'get', 'key': 'narrow', 'work_ms': 60000})
+        states = [result['state'] for result in results]
+        assert states == ['OK'] * 5 + ['NO_ROOM'] * 92 + ['OK', 'OK', 'NO_ROOM'] and results[5] == {'state': 'NO_ROOM'}
+        assert (results[97]['size'], results[98]['value']) == (70000, 1)
+        assert state(stack, 'get', 'narrow', idle=True) == 'OK'  # it was not marked
+    finally:
+        run(stack, {'do': 'delete', 'key': 'wide'}, {'do': 'delete', 'key': 'narrow'})
 
 
 def test_the_quota_of_a_namespace_refuses(stack):

@@ -291,6 +291,24 @@ def test_a_spool_of_an_earlier_version_is_refused(stack, spool):
     assert 'earlier version' in process.communicate(timeout=PATIENCE_S)[1] and process.returncode == 1
 
 
+@pytest.mark.parametrize('wrong,words', [({'url': 'data.example.org'}, 'https://host'), ({'url': 'https://'}, 'https://host'), ({'url': 'https://h?a'}, 'https://host'),
+                                         ({'key_file': '/nonexistent'}, 'cannot read key_file /nonexistent: No such file'),
+                                         ({'key_file': '/dev/null'}, 'cannot read key_file /dev/null: its first line is empty'),
+                                         ({'ca_file': '/nonexistent'}, 'cannot read ca_file /nonexistent'), ({'spool': '/nonexistent'}, 'cannot open spool /nonexistent')])
+def test_settings_are_checked(stack, spool, wrong, words):
+    process = begin(stack, spool, '--test', **wrong)
+    assert words in process.communicate(timeout=PATIENCE_S)[1] and process.returncode == 1
+
+
+def test_right_settings_are_right(stack, spool):
+    """A test sends nothing, and works while another forwarder has the spool.  Slashes at the end of the address are no part of it."""
+    put_many(spool, [1])
+    process = begin(stack, spool, '--test', url=stack.url + '//')
+    assert process.communicate(timeout=PATIENCE_S)[1] == '' and process.returncode == 0 and state(spool)['waiting'] == 1
+    forward(stack, spool, url=stack.url + '//')
+    assert stored(stack) == [1]
+
+
 def test_a_forwarder_is_woken(stack, spool):
     process = begin(stack, spool)
     put_many(spool, [1])
@@ -366,9 +384,11 @@ def test_a_server_that_acknowledges_and_loses(stack, spool):
     server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Loser)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     put_many(spool, range(60))
-    forward(stack, spool, url=f'http://127.0.0.1:{server.server_port}')
+    process = begin(stack, spool, '--until-empty', url=f'http://127.0.0.1:{server.server_port}')
+    _, log = process.communicate(timeout=PATIENCE_S)
     server.shutdown()
-    assert stored(stack) == list(range(60)) and Loser.lost >= 6
+    assert process.returncode == 0 and stored(stack) == list(range(60)) and Loser.lost >= 6, log
+    assert 'waits namespace=lab' in log and 'is served again namespace=lab' in log.split('waits namespace=lab')[-1]
 
 
 def test_what_is_refused_is_kept_with_the_reason(stack, spool):

@@ -151,6 +151,9 @@ def test_a_task_is_shown_with_all_it_has_and_the_attempts_at_it(stack):
     assert [(one['exc'], one['report'], one['stoptime']) for one in shown['attempts']] == [('XBAD', 'It is ill.', EARLY + 5)]
     told = [json.loads(line) for line in stampctl(stack, 'show', 'lab', task, '--json').out.splitlines()]
     assert told == [shown['task'], *shown['attempts']]
+    stack.psql('lab', "update taskqueue set param = E'{\\n \"a\":\\r\\n\"b\\\\n\"}'")
+    assert json.loads(stampctl(stack, 'show', 'lab', task, '--json').out.splitlines()[0])['param'] == {'a': 'b\n'}, 'one a line, whatever was sent'
+    stack.psql('lab', 'update taskqueue set param = %s', ('{"a": [1, {"b": null}]}',))
     told = stampctl(stack, 'show', 'lab', task).out
     assert 'report: It is ill.\n' in told and 'param: {"a": [1, {"b": null}]}\n' in told
     stack.psql('lab', 'update taskqueue set info = %s', ('of it\x1b]0;\nstate: held',))

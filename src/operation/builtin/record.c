@@ -102,10 +102,25 @@ static enum records_outcome run_command(const struct record_work *work, bool is_
     return outcome;
 }
 
+/* For one more content: its characters may be escaped, so half of the answer is left for it. */
+static bool has_room(const struct record_work *work)
+{
+    return work->attempt->reply->body->size < (size_t)work->reader.settings->limit_answer_bytes / 2;
+}
+
+/* Nothing was done. */
+static enum fault refuse_one(struct record_work *work, const char *word)
+{
+    builder_printf(work->attempt->reply->body, "{\"state\":\"%s\"}", word);
+    return FAULT_NONE;
+}
+
 static enum fault run_one(struct record_work *work, const struct record_request *request)
 {
     struct builder *body = work->attempt->reply->body;
     struct records_found found;
+    if (request->command.deed == RECORDS_GET && !request->command.is_probe && !has_room(work))
+        return refuse_one(work, "NO_ROOM");
     enum records_outcome outcome = run_command(work, record_is_write(request), &request->command, &found);
     builder_printf(body, "{\"state\":\"%s\"", records_outcome_word(outcome));
     if (found.saving && outcome == RECORDS_OK)
@@ -147,15 +162,15 @@ static bool is_wanted(struct record_work *work, struct record_page *page, bool i
     return !page->pattern || pattern_match(page->pattern, page->last, &work->steps) == PATTERN_MATCHES;
 }
 
-static void add_record(struct record_work *work, struct record_page *page, bool is_write,
-                       struct records_command *command)
+static enum records_outcome add_record(struct record_work *work, struct record_page *page, bool is_write,
+                                       struct records_command *command)
 {
     struct builder *body = work->attempt->reply->body;
     struct records_found found;
     command->key = page->last;
     enum records_outcome outcome = run_command(work, is_write, command, &found);
     if (outcome != RECORDS_OK && outcome != RECORDS_NOT_READ)
-        return; /* gone meanwhile, or worked on */
+        return outcome; /* gone meanwhile, worked on, or BUSY */
     if (found.saving)
         note_saving(work, &found, page->state_at);
     builder_printf(body, "%s{\"key\":", page->count++ ? "," : "");
@@ -164,6 +179,7 @@ static void add_record(struct record_work *work, struct record_page *page, bool 
     if (outcome == RECORDS_NOT_READ)
         builder_add_text(body, ",\"state\":\"NOT_READ\"");
     builder_add_text(body, "}");
+    return RECORDS_OK;
 }
 
 /* The first key to look at: an end of the range, the prefix, or behind the page before. */
@@ -183,10 +199,9 @@ static void pass_hidden(const struct record_work *work, struct record_page *page
     page->is_over = !from_r->data;
 }
 
-static bool has_room(const struct record_work *work)
+static bool may_go_on(const struct record_work *work)
 {
-    return work->passed > 0 && work->steps > 0 &&
-           work->attempt->reply->body->size < (size_t)work->reader.settings->limit_answer_bytes / 2;
+    return work->passed > 0 && work->steps > 0 && has_room(work);
 }
 
 static enum fault run_many(struct record_work *work, const struct record_request *request)
@@ -196,10 +211,11 @@ static enum fault run_many(struct record_work *work, const struct record_request
     struct record_page page = {
         .query = &request->query, .pattern = request->pattern, .last = request->query.after};
     enum records_outcome outcome = RECORDS_OK;
+    const size_t start = body->size;
     page.state_at = body->size + strlen("{\"state\":\"");
     builder_add_text(body, "{\"state\":\"OK\",\"records\":[");
     struct bytes from = find_start(page.query), after = page.last;
-    while (!page.is_over && page.count < page.query->limit && has_room(work)) {
+    while (!page.is_over && page.count < page.query->limit && may_go_on(work)) {
         struct records_found found;
         outcome = records_next(work->records, work->attempt->call->ns, command.is_encrypted, from, after,
                                page.query->to, &found);
@@ -212,12 +228,21 @@ static enum fault run_many(struct record_work *work, const struct record_request
             after = NO_BYTES;
             continue;
         }
+        const struct bytes before = page.last;
         page.last = after = key;
-        if (outcome == RECORDS_OK && is_wanted(work, &page, record_is_write(request)))
-            add_record(work, &page, record_is_write(request), &command);
+        if (outcome == RECORDS_OK && is_wanted(work, &page, record_is_write(request)) &&
+            (outcome = add_record(work, &page, record_is_write(request), &command)) == RECORDS_BUSY) {
+            page.last = before; /* the next page begins with it */
+            break;
+        }
+        outcome = RECORDS_OK;
+    }
+    bool is_end = page.is_over || outcome == RECORDS_NOT_FOUND;
+    if (!is_end && !page.last.data) { /* a page without `after` would mean that there is no more */
+        body->size = start;
+        return refuse_one(work, outcome == RECORDS_BUSY ? records_outcome_word(outcome) : "NO_ROOM");
     }
     builder_add_text(body, "]");
-    bool is_end = page.is_over || outcome == RECORDS_NOT_FOUND || !page.last.data;
     if (!is_end) {
         builder_add_text(body, ",\"after\":");
         json_add_string(body, page.last);
