@@ -54,9 +54,16 @@ struct disk_table {
     char problem[PROBLEM_BYTES];
 };
 
+static const char full[] = "its room is used up";
+
 static const char *word(int error)
 {
-    return error == MDB_MAP_FULL ? "its room is used up" : mdb_strerror(error);
+    return error == MDB_MAP_FULL ? full : mdb_strerror(error);
+}
+
+bool disk_table_is_full(const char *error)
+{
+    return error == full;
 }
 
 static MDB_val value_of(struct bytes text)

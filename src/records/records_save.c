@@ -373,10 +373,10 @@ static const char *load(struct records *records, struct disk_table *disk, const 
         error = records_rekey_some(rekey, disk, folder, &is_rekeyed);
     *is_over_r = !is_rekeyed;
     if (!error && is_rekeyed)
-        return disk_table_commit(disk);
+        return records_rekey_retry(rekey, disk_table_commit(disk));
     if (error || !records_enter(records)) {
         disk_table_abandon(disk);
-        return error ? error : "they are busy";
+        return records_rekey_retry(rekey, error ? error : "they are busy");
     }
     error = records_seal_read(&records->seal, folder, RECORDS_SEAL_PRESENT);
     if (!error && !records->head->is_loaded) {

@@ -233,8 +233,7 @@ static bool dies(const char *point, int passage)
     return WIFSIGNALED(status);
 }
 
-static const char *const points[] = {"records-part-written", "records-written", "records-synced",
-                                     "disk-log-written",     "disk-log-synced", "disk-table-filled",
+static const char *const points[] = {"records-synced", "records-part-written", "disk-log-written",
                                      "disk-table-emptied"};
 
 /* One process runs the plan and saves, and dies at this step; then the memory is lost.  `is_saved`: another
@@ -259,7 +258,7 @@ static void start_with(const struct deed *deed)
 {
     memset(&before, 0, sizeof before);
     for (int i = 0; i < KEYS; i++)
-        KEEP(.deed = RECORDS_DELETE, .key = bytes_of(name_of(i)), .is_immediate = true);
+        RUN(.deed = RECORDS_DELETE, .key = bytes_of(name_of(i)), .is_immediate = true);
     adopt(&before);
     plan[0] = *deed;
     planned = 1;
@@ -351,13 +350,13 @@ static void any_plan_is_kept_as_a_model_says(void **state UNUSED)
     unsigned seed = 11;
     int deaths = 0;
     memset(&before, 0, sizeof before);
-    for (int round = 0; round < 150; round++) {
+    for (int round = 0; round < 60; round++) {
         draw_plan(&seed);
         const char *point = points[(size_t)rand_r(&seed) % COUNT_OF(points)];
         int passage = 1 + rand_r(&seed) % 2;
         deaths += try_plan(point, passage, rand_r(&seed) % 4 == 0);
     }
-    assert_true(deaths > 30);
+    assert_true(deaths > 10);
 }
 
 /* --- what others change between two parts --- */
