@@ -69,6 +69,7 @@ POINT(MOVER_REMOVED, "mover-removed", "mover: an object is removed, and noted as
 POINT(RECORDS_NOTED, "records-noted", "undo_note: one more word is noted, and has its former value")
 POINT(RECORDS_DONE, "records-done", "undo_commit: the change has happened, its lock is held")
 /* records on their way to the disk; tried in test/unit/test_records_disk.c */
+POINT(RECORDS_PART_WRITTEN, "records-part-written", "records_save: a part of the list is in the change of the disk, and another one may follow")
 POINT(RECORDS_WRITTEN, "records-written", "records_save: a change of the disk is written, and not committed")
 POINT(DISK_LOG_FILLED, "disk-log-filled", "disk_log_create: a new log has its size, and not its name")
 POINT(DISK_LOG_WRITTEN, "disk-log-written", "disk_log_append: a change is written, and not synchronised")

@@ -54,9 +54,16 @@ struct disk_table {
     char problem[PROBLEM_BYTES];
 };
 
+static const char full[] = "its room is used up";
+
 static const char *word(int error)
 {
-    return error == MDB_MAP_FULL ? "its room is used up" : mdb_strerror(error);
+    return error == MDB_MAP_FULL ? full : mdb_strerror(error);
+}
+
+bool disk_table_is_full(const char *error)
+{
+    return error == full;
 }
 
 static MDB_val value_of(struct bytes text)
@@ -225,7 +232,10 @@ static int go_direct(struct disk_table *disk)
     for (size_t place = 0; !error && disk->log && disk_entries_next(disk->entries, &place, &entry);)
         error = store(disk, &entry);
     disk->is_direct = true;
-    return error ? error : store_all(disk, builder_bytes(&disk->body));
+    if (!error)
+        error = store_all(disk, builder_bytes(&disk->body));
+    builder_clear(&disk->body, KEPT_BYTES); /* of a large change there is no second copy */
+    return error;
 }
 
 /* Commits to the table: a new epoch. */
@@ -290,9 +300,10 @@ const char *disk_table_put(struct disk_table *disk, struct bytes key, struct byt
     if (!disk->is_direct) {
         disk_entries_write(&disk->body, &entry);
         disk->puts++;
-        return NULL;
+        if (disk->log && disk_log_has_room(disk->log, disk->body.size))
+            return NULL;
     }
-    int error = store(disk, &entry);
+    int error = disk->is_direct ? store(disk, &entry) : go_direct(disk);
     return error ? word(error) : NULL;
 }
 

@@ -20,6 +20,9 @@ void disk_table_close(struct disk_table *disk); /* NULL is allowed */
 /* False: this process is a child of the one that opened it, and must leave it alone. */
 bool disk_table_is_own(const struct disk_table *disk);
 
+/* Is it for want of room that a change has failed, of which a smaller one may succeed? */
+bool disk_table_is_full(const char *error);
+
 /* A change, whole or not at all.  Each returns NULL, or why it failed; then only disk_table_abandon follows
  * (not after disk_table_begin and disk_table_commit). */
 MUST_USE const char *disk_table_begin(struct disk_table *disk);

@@ -85,6 +85,7 @@ static void make_ready(struct records *records)
     head->is_loaded = head->unsaved_first = head->unsaved_last = 0;
     memset(head->unsaved_bytes, 0, sizeof head->unsaved_bytes);
     memset(head->save_number, 0, sizeof head->save_number);
+    memset(head->joined, 0, sizeof head->joined);
     atomic_store(&head->saved, 0);
     head->buckets = start;
     head->bucket_mask = buckets - 1;

@@ -134,6 +134,7 @@ struct records_head {
     uint32_t key_root, end_root;
     uint32_t unsaved_first, unsaved_last; /* keys that the disk does not have as they are: records_save.h */
     uint32_t unsaved_bytes[2], save_number[2];
+    uint32_t joined[2];             /* the number of the last change of several keys */
     _Atomic uint64_t saved;         /* the number up to which all changes are on disk */
     uint32_t buckets, bucket_mask;  /* word of the first; their number - 1 */
     uint32_t spaces;                /* in use */
@@ -156,7 +157,7 @@ struct records_head {
 
 /* Of the file: a number of the layout, which every change of these structs raises. */
 #define RECORDS_MAGIC UINT64_C(0x3153434552505453) /* "STPRECS1" */
-enum { RECORDS_LAYOUT = 9 };
+enum { RECORDS_LAYOUT = 10 };
 
 /* Of one change: a record of which each key takes the place of another one, or of the memory of a deletion,
  * which has as many. */
@@ -438,7 +439,8 @@ size_t records_count_keys(const struct records *records, uint32_t value);
 
 /* All keys of the value.  False: no memory, or too much waits for the disk. */
 MUST_USE bool records_list_unsaved(struct records *records, uint32_t value);
-/* A key that is taken from a persisted record: it is not given back before the disk has no such record. */
+/* A key that is taken from a persisted record: it is not given back before the disk has no such record.  What
+ * is written is what the key has by then: another record, if there is one. */
 void records_list_removed(struct records *records, uint32_t key);
 
 /* The number of the change that has put the key on the list: two words. */

@@ -10,13 +10,14 @@
 #include "records/records_saved.h"
 #include "records/records_seal.h"
 
-/* Of one change of the disk. */
-enum { ENTRIES_MOST = 500, BYTES_MOST = 1 << 20, KEPT_BYTES = 1 << 20 };
+enum { KEPT_BYTES = 1 << 20, NARROWED_MOST = 3, NARROWED_BITS = 3 };
+
+size_t records_rekey_part = 64 << 20;
 
 struct rekey_walk {
     struct records_rekey *rekey;
     struct records_seal *present, *next; /* the first may be NULL */
-    int entries;                         /* of this change */
+    uint64_t entries;                    /* of this change */
     bool is_cut;
     const char *problem;
 };
@@ -54,7 +55,8 @@ static enum disk_table_next take(void *context, struct bytes place, struct bytes
     struct rekey_walk *walk = context;
     if (!records_seal_is_place(place) || records_seal_has(walk->next, text))
         return DISK_TABLE_KEEP;
-    walk->is_cut = walk->entries == ENTRIES_MOST || walk->rekey->changes.size >= BYTES_MOST;
+    size_t most = records_rekey_part >> walk->rekey->narrowed * NARROWED_BITS;
+    walk->is_cut = walk->rekey->changes.size >= most;
     if (walk->is_cut)
         builder_add_bytes(&walk->rekey->from, place);
     else
@@ -103,7 +105,8 @@ static const char *walk_on(struct rekey_walk *walk, struct disk_table *disk, con
         return replace(rekey, folder);
     if (!error)
         error = put_all(disk, builder_bytes(&rekey->changes));
-    rekey->count += (uint64_t)walk->entries;
+    rekey->last = walk->entries;
+    rekey->count += rekey->last;
     crash_at(CRASH_RECORDS_REKEYED);
     return error;
 }
@@ -123,6 +126,17 @@ const char *records_rekey_some(struct records_rekey *rekey, struct disk_table *d
     records_seal_free(walk.present);
     records_seal_free(walk.next);
     return error;
+}
+
+const char *records_rekey_retry(struct records_rekey *rekey, const char *error)
+{
+    if (!disk_table_is_full(error) || rekey->narrowed == NARROWED_MOST)
+        return error;
+    rekey->narrowed++;
+    rekey->count -= rekey->last;
+    rekey->last = 0;
+    builder_clear(&rekey->from, KEPT_BYTES); /* those that are done are passed */
+    return NULL;
 }
 
 void records_rekey_free(struct records_rekey *rekey)

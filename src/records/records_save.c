@@ -15,7 +15,7 @@
 
 enum { SAVE_BUSY_MS = 10000 };
 
-/* Of one change of the disk. */
+/* Of one part of a save, read in one hold of the lock. */
 enum { KEYS_MOST = 1000, BYTES_MOST = 4 << 20, KEPT_BYTES = 1 << 20 };
 
 static const char without_key[] = "they are encrypted, and there is no site key here: see site_key_file";
@@ -47,44 +47,69 @@ static struct value_piece *value_under(struct records *records, const struct key
     return value && value->keys == key ? value : NULL;
 }
 
-/* What the disk is to have: for each key its place, eight bytes of size, and the text; size UINT64_MAX: none.
- * Returns the number up to which all is there then; 0: `error_r`.  What is to be encrypted is not yet. */
-static uint64_t collect(struct records *records, struct builder *texts, const char **error_r)
+/* Of a change of the disk, which has one part of the list after the other. */
+struct save_walk {
+    uint32_t piece;   /* the entry that was read last; 0: none was.  It stays in the list */
+    uint64_t reached; /* the number up to which all is there */
+    bool may_end;     /* here */
+    const char *error;
+};
+
+/* The present state of what the entry is about, to the texts. */
+static void collect_key(struct records *records, const struct key_piece *key)
 {
-    struct records_head *head = records->head;
-    uint64_t last = 0;
-    bool has_removed = false;
-    builder_clear(texts, KEPT_BYTES);
-    *error_r = "they are busy";
+    int space = (int)(key->place >> 16);
+    const struct value_piece *value = value_under(records, key);
+    if (value && records_is_away(value))
+        return; /* an entry before this one has written the same, and the disk alone has it now */
+    place_of(records, space, records_key_text(key),
+             (unsigned char *)builder_reserve(&records->texts, RECORDS_PLACE_BYTES));
+    records->texts.size += RECORDS_PLACE_BYTES;
+    records_saved_write(records, space, records_key_text(key), &records->texts);
+    records_commit(records); /* each by itself: the notes of one change are bounded */
+}
+
+/* Each key is written as it is now, which another change further on may have led to.  If that one has several
+ * keys, all of them have to be written with it: else the disk might have a record that was renamed under both
+ * keys, or under none.  A change of one key only may come to the disk before others that were made earlier.
+ */
+static void note_reached(const struct records *records, struct save_walk *walk, uint32_t next)
+{
+    const struct records_head *head = records->head;
+    walk->may_end = !next;
+    walk->reached = undo_long(head->save_number);
+    if (!next)
+        return;
+    uint64_t last = undo_long(records_number_of(records_key(records, walk->piece)));
+    bool is_inside = undo_long(records_number_of(records_key(records, next))) == last;
+    walk->may_end = !is_inside && undo_long(head->joined) <= last;
+    walk->reached = last;
+}
+
+/* What the disk is to have, of the next part of the list: for each key its place, eight bytes of size, and
+ * the text; size UINT64_MAX: none.  What is to be encrypted is not yet.  Between two parts others have the
+ * lock: what they change is listed further on, and written again. */
+static void collect(struct records *records, struct save_walk *walk)
+{
+    builder_clear(&records->texts, KEPT_BYTES);
+    walk->error = "they are busy";
     if (!records_enter(records))
-        return 0;
-    *error_r = NULL;
-    uint32_t piece = head->unsaved_first;
-    for (int keys = 0; piece; keys++, piece = records_key(records, piece)->chain) {
-        struct key_piece *key = records_key(records, piece);
-        int space = (int)(key->place >> 16);
-        uint64_t own = undo_long(records_number_of(key));
-        if (own != last && !has_removed && (keys >= KEYS_MOST || texts->size >= BYTES_MOST))
-            break; /* a change is written whole; a record that has gone may be under a key further on */
-        last = own;
-        const struct value_piece *value = value_under(records, key);
-        if (value && records_is_away(value))
-            continue; /* an entry before this one has written the same, and the disk alone has it now */
-        if (is_sealed(records, space) && !records->seal) {
-            *error_r = without_key;
+        return;
+    walk->error = NULL;
+    uint32_t next = walk->piece ? records_key(records, walk->piece)->chain : records->head->unsaved_first;
+    for (int keys = 0; next && keys < KEYS_MOST && records->texts.size < BYTES_MOST; keys++) {
+        const struct key_piece *key = records_key(records, next);
+        if (is_sealed(records, (int)(key->place >> 16)) && !records->seal) {
+            walk->error = without_key;
             break;
         }
-        place_of(records, space, records_key_text(key),
-                 (unsigned char *)builder_reserve(texts, RECORDS_PLACE_BYTES));
-        texts->size += RECORDS_PLACE_BYTES;
-        size_t start = texts->size;
-        records_saved_write(records, space, records_key_text(key), texts);
-        has_removed = has_removed || bytes_get_u64((const unsigned char *)texts->data + start) == UINT64_MAX;
-        records_commit(records); /* each by itself: the notes of one change are bounded */
+        collect_key(records, key);
+        walk->piece = next;
+        next = key->chain;
     }
-    uint64_t number = piece ? last : undo_long(head->save_number);
+    if (!walk->error)
+        note_reached(records, walk, next);
     records_leave(records);
-    return *error_r ? 0 : number;
 }
 
 static struct bytes seal(struct records *records, struct bytes place, struct bytes text)
@@ -123,16 +148,15 @@ static void note_key_saved(struct records *records, const struct key_piece *list
         records_set_state(records, value, VALUE_SAVED);
 }
 
-/* By whoever has written; more than once does no harm. */
-static void note_saved(struct records *records, uint64_t number)
+/* Some of the list; true: all up to the number.  Under the lock. */
+static bool note_some(struct records *records, uint64_t number)
 {
     struct records_head *head = records->head;
-    if (!records_enter(records))
-        return; /* they are written once more */
-    for (uint32_t piece = head->unsaved_first; piece; piece = head->unsaved_first) {
+    uint32_t piece = head->unsaved_first;
+    for (int keys = 0; piece && keys < KEYS_MOST; keys++, piece = head->unsaved_first) {
         struct key_piece *key = records_key(records, piece);
         if (undo_long(records_number_of(key)) > number)
-            break;
+            return true;
         undo_set(&records->memory, &head->unsaved_first, key->chain);
         undo_set_long(&records->memory, head->unsaved_bytes,
                       undo_long(head->unsaved_bytes) - pieces_size(&records->memory, piece));
@@ -140,9 +164,21 @@ static void note_saved(struct records *records, uint64_t number)
         records_give_later(records, piece);
         records_commit(records);
     }
-    if (atomic_load(&head->saved) < number)
-        atomic_store(&head->saved, number);
-    records_leave(records);
+    return !piece;
+}
+
+/* By whoever has written; more than once does no harm. */
+static void note_saved(struct records *records, uint64_t number)
+{
+    struct records_head *head = records->head;
+    for (bool is_over = false; !is_over;) {
+        if (!records_enter(records))
+            return; /* they are written once more */
+        is_over = note_some(records, number);
+        if (is_over && atomic_load(&head->saved) < number)
+            atomic_store(&head->saved, number);
+        records_leave(records);
+    }
 }
 
 /* As a process of its own: a child does not use its parent's handle.  NULL: reported; there may be no folder
@@ -160,24 +196,34 @@ static struct disk_table *own_disk(struct records *records)
     return records->disk;
 }
 
+/* Parts of the list until the change may end, as it does soon: those who change several keys wait for it, and
+ * the list, which it does not shorten, has an end (records_unsaved.c). */
+static void write_parts(struct records *records, struct disk_table *disk, struct save_walk *walk)
+{
+    while (!walk->error && !walk->may_end) {
+        collect(records, walk);
+        if (!walk->error)
+            walk->error = put_all(records, disk);
+        crash_at(CRASH_RECORDS_PART_WRITTEN);
+    }
+}
+
 /* One change of the disk. */
 static const char *write_all(struct records *records, struct disk_table *disk)
 {
-    const char *error = disk_table_begin(disk);
-    if (error)
-        return error;
-    uint64_t reached = collect(records, &records->texts, &error);
-    if (reached)
-        error = put_all(records, disk);
-    if (error) {
+    struct save_walk walk = {.error = disk_table_begin(disk)};
+    if (walk.error)
+        return walk.error;
+    write_parts(records, disk, &walk);
+    if (walk.error) {
         disk_table_abandon(disk);
-        return error;
+        return walk.error;
     }
     crash_at(CRASH_RECORDS_WRITTEN);
-    error = disk_table_commit(disk);
+    const char *error = disk_table_commit(disk);
     crash_at(CRASH_RECORDS_SYNCED);
     if (!error)
-        note_saved(records, reached);
+        note_saved(records, walk.reached);
     return error;
 }
 
@@ -327,10 +373,10 @@ static const char *load(struct records *records, struct disk_table *disk, const 
         error = records_rekey_some(rekey, disk, folder, &is_rekeyed);
     *is_over_r = !is_rekeyed;
     if (!error && is_rekeyed)
-        return disk_table_commit(disk);
+        return records_rekey_retry(rekey, disk_table_commit(disk));
     if (error || !records_enter(records)) {
         disk_table_abandon(disk);
-        return error ? error : "they are busy";
+        return records_rekey_retry(rekey, error ? error : "they are busy");
     }
     error = records_seal_read(&records->seal, folder, RECORDS_SEAL_PRESENT);
     if (!error && !records->head->is_loaded) {

@@ -1,13 +1,15 @@
 /* records_save: records that are kept on disk (edge/disk_table.h).
  *
  * The memory has all records, of some without their content (records_room.c); the disk has a copy of those
- * that are persisted.  A change of one is made in
- * the memory first, under the lock, and noted there: its keys in a list, under a number that grows with each
- * change.  Whoever needs it on disk calls records_save, which takes the right to write to the disk, reads
- * what the memory has *then* under all keys of the list, of whatever process, writes that as one change,
- * and takes them off the list.  So what the disk has last is what the memory has last; a number is saved
- * when all changes up to it are; one sync serves all who wait; and what a dead process has left unsaved is
- * saved by the next one.
+ * that are persisted.  A change of one is made in the memory first, under the lock, and noted there: its keys
+ * in a list, under a number that grows with each change.  Whoever needs it on disk calls records_save, which
+ * takes the right to write to the disk, reads what the memory has *then* under the keys of the list, of
+ * whatever process, writes that as one change, and takes them off the list.  So what the disk has last is
+ * what the memory has last; a number is saved when all changes up to it are; one sync serves all who wait;
+ * and what a dead process has left unsaved is saved by the next one.
+ *
+ * The list is read in parts, between which others have the lock.  A change of the disk ends after a part, but
+ * only where no change of several keys is further on: the disk has all keys of a RENAME, or none.
  *
  * A process that answers a command waits first.  Others may read a change a moment before it is on disk. */
 #ifndef STAMPD_RECORDS_RECORDS_SAVE_H

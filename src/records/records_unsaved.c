@@ -19,10 +19,21 @@ static uint64_t begin_number(struct records *records)
     return records->saving;
 }
 
+/* Has the change under way listed another key? */
+static bool is_further_key(const struct records *records, const struct key_piece *key)
+{
+    const struct records_head *head = records->head;
+    struct key_piece *last = records_key(records, head->unsaved_last);
+    return records->saving && head->unsaved_first && undo_long(records_number_of(last)) == records->saving &&
+           (last->place != key->place || !bytes_equal(records_key_text(last), records_key_text(key)));
+}
+
 static void append(struct records *records, uint32_t piece)
 {
     struct records_head *head = records->head;
     struct key_piece *key = records_key(records, piece);
+    if (is_further_key(records, key))
+        undo_set_long(&records->memory, head->joined, records->saving);
     undo_set(&records->memory, &key->chain, 0);
     undo_set_long(&records->memory, records_number_of(key), begin_number(records));
     undo_set(&records->memory,

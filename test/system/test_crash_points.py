@@ -45,6 +45,7 @@ MOVER = ['mover-begun', 'mover-written', 'mover-noted', 'mover-leaving', 'mover-
 CLEANER = ['cleaner-taken', 'cleaner-removed', 'cleaner-forgotten', 'cleaner-marked', 'cleaner-noted']  # tried in test_attachment_files.py
 RECORDS = ['records-noted', 'records-done',  # tried in test/unit/test_records_death.c
            'records-written', 'records-synced',  # tried in test/unit/test_records_disk.c
+           'records-part-written',  # tried in test/unit/test_records_parts.c
            'records-key-written', 'records-rekeyed', 'records-rekey-over', 'records-key-replaced']  # tried in test/unit/test_records_rekey.c
 DISK = ['disk-log-written', 'disk-log-synced', 'disk-log-filled', 'disk-table-emptied', 'disk-table-filled']  # tried in test/unit/test_disk_table_damage.c
 

@@ -517,9 +517,43 @@ static void a_full_table_is_said(void **state UNUSED)
     records_seal_free(former);
 }
 
+/* Parts that change most of the table have no room in it, smaller ones do. */
+static void parts_become_smaller_where_there_is_little_room(void **state UNUSED)
+{
+    enum { ROOM = 8 << 20, COUNT = 1200 };
+    static char text[3000];
+    char name[24];
+    memset(text, 'x', sizeof text);
+    records_rekey_part = ROOM;
+    records_close(records);
+    records = open_at(BYTES_SMALL * 8);
+    assert_true(bring(ROOM));
+    for (int i = 0; i < COUNT; i++) {
+        name_of(i, name);
+        assert_int_equal(RUN(.deed = RECORDS_SET, .key = bytes_of(name), .type = RECORDS_STRING,
+                             .is_persisted = true, .content = {text, sizeof text}),
+                         RECORDS_OK);
+        assert_true(i % 100 != 99 || records_save(records, found.saving));
+    }
+    struct records_seal *former = read_key(RECORDS_SEAL_PRESENT);
+    make_next();
+    records_close(records);
+    records = open_at(BYTES_SMALL * 8);
+    if (!bring(ROOM))
+        fail_msg("%s", problem);
+    check_replaced(former, COUNT, 0);
+    records_seal_free(former);
+}
+
+static int set_up_parts(void **state)
+{
+    records_rekey_part = 1 << 18; /* several parts of what the tests keep */
+    return set_up_sealed(state);
+}
+
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_sealed, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_parts, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(all_records_get_the_new_key),
         TEST(what_is_in_the_log_gets_it_too),
@@ -533,6 +567,7 @@ int main(void)
         TEST(a_start_without_the_former_site_key_is_refused),
         TEST(what_is_damaged_is_not_encrypted_again),
         TEST(a_full_table_is_said),
+        TEST(parts_become_smaller_where_there_is_little_room),
     };
     int failures = cmocka_run_group_tests(tests, NULL, NULL);
     site_key_forget();
