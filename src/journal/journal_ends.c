@@ -46,6 +46,13 @@ static void add_members(struct builder *out, const struct json *object, const ch
             add_member(out, member);
 }
 
+static void add_named(struct builder *out, const struct json *object, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (json_member(object, names[i]))
+            add_member(out, json_member(object, names[i]));
+}
+
 /* --- the requests --- */
 
 /* What is no number of seconds is refused by the server, with the end. */
@@ -74,9 +81,7 @@ static void add_following(struct builder *out, const struct json *param, const s
     add_members(out, take, "apart wait after");
     begin_member(out, BYTES("after"));
     builder_add_text(out, "{");
-    for (size_t i = 0; i < COUNT_OF(claim); i++)
-        if (json_member(param, claim[i]))
-            add_member(out, json_member(param, claim[i]));
+    add_named(out, param, claim, COUNT_OF(claim));
     builder_add_text(out, "}");
 }
 
@@ -114,12 +119,12 @@ int64_t journal_ends_wait_s(struct bytes answer)
 
 static void add_out(struct builder *out, const struct json *end, const struct json *later, int64_t pause_ms)
 {
-    bool has_tasks = json_member(later, "tasks");
+    static const char *const of_wait[] = {"tasks", "next", "pause"};
     begin_member(out, BYTES("out"));
     builder_add_text(out, "{");
     add_members(out, end, "tasks next pause wait");
-    if (has_tasks) {
-        add_members(out, later, "t");
+    if (json_member(later, "tasks")) {
+        add_named(out, later, of_wait, COUNT_OF(of_wait));
     } else {
         begin_member(out, BYTES("tasks"));
         builder_printf(out, "[],\"pause\":%" PRId64, pause_ms);
