@@ -64,8 +64,12 @@ def wait_for_end(stack, taskid):
 
 
 def waiting(stack):
-    """How many processes wait.  To ask may end the wait of the process that answers."""
+    """How many processes wait.  The one that answers this waits no longer."""
     return stack.metrics().get('stampd_external_waiting{ns="lab",queue="16"}', 0)
+
+
+def count_ends(stack, param):
+    return stack.psql('lab', 'select count(*) from task_history where taskid = %s', (param['id'],))[0][0]
 
 
 def begin(stack, client, function, more, identifier=1, take=WAIT):
@@ -212,12 +216,12 @@ def answered(client, function, param):
 @pytest.mark.parametrize('function, more', ENDS)
 def test_a_process_that_dies_in_the_wait_hides_no_end(stack, journal, function, more):
     client = Client(journal.socket)
-    begin_waiting(stack, client, function, more)
+    param = begin_waiting(stack, client, function, more)
     for pid in stack.worker_pids():
         stack.kill_worker(pid)
     out = out_of(client.answer())
     assert out['result'] == RESULTS[function] and out['tasks'] == [] and 0 <= out['pause'] <= 60000
-    assert stack.psql('lab', 'select count(*) from task_history') == [(1,)] and claimed(stack) == set()
+    assert count_ends(stack, param) == 1 and claimed(stack) == set()
     wait_until(lambda: waiting(stack) == 0, what='the end of the wait')
 
 
@@ -225,12 +229,12 @@ def test_a_process_that_dies_in_the_wait_hides_no_end(stack, journal, function, 
 def test_rights_that_are_gone_in_the_wait_hide_no_end(stack, journal, function, more):
     client = Client(journal.socket)
     try:
-        begin_waiting(stack, client, function, more)
+        param = begin_waiting(stack, client, function, more)
         declare(stack, NOWHERE)
         create(stack)
         out = out_of(client.answer())
         assert out['result'] == RESULTS[function] and out['tasks'] == []
-        assert stack.psql('lab', 'select count(*) from task_history') == [(1,)] and claimed(stack) == set()
+        assert count_ends(stack, param) == 1 and claimed(stack) == set()
     finally:
         declare(stack)
 
@@ -252,7 +256,7 @@ def test_ends_that_find_no_place_are_answered_without_a_wait(stack, journal):
     assert {out['result'] for out in outs} == {'done'}
     given = [task['id'] for out in outs for task in out['tasks']]
     assert len(given) == len(set(given)) and set(given) == claimed(stack), 'each has its own'
-    assert all(out['tasks'] or 0 <= out['pause'] <= 1000 for out in outs)
+    assert all(out['tasks'] or out['pause'] >= 0 for out in outs)
 
 
 def test_an_end_waits_though_others_do(stack, journal):
