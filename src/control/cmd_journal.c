@@ -350,6 +350,45 @@ DEED(lock, STAMPD_JOURNAL_LOCK, "KEY MS", 2, "Lock a record for some time.",
      "The lock is its connection's, which ends with the command: only time unlocks the record.\n", "create",
      "Also a key without a record.")
 
+/* The functions of external workers: their argument and their answer are JSON. */
+static int run_task(struct control *control, const struct command *command,
+                    enum stampd_journal_function function, int argc, char **argv)
+{
+    struct journal_shell shell = JOURNAL_SHELL(control);
+    struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
+    struct stampd_journal_answer answer;
+    struct stampd_journal_record record;
+    char **words;
+    int count, status;
+    if (!begin(&shell, command, NULL, 0, argc, argv, &words, &count, &status))
+        return status;
+    request.function = function;
+    request.type = STAMPD_JOURNAL_STRING;
+    request.value = journal_shell_text(words[0]);
+    status = journal_shell_run(&shell, command->name, &request, &answer);
+    if (status == CONTROL_DONE && stampd_journal_next_record(&answer, &record) == 0)
+        printf("%.*s\n", (int)record.value.size, (const char *)record.value.data);
+    journal_shell_close(&shell);
+    return status;
+}
+
+#define TASK(name, function, summary)                                                                        \
+    static int run_##name(struct control *control, int argc, char **argv)                                    \
+    {                                                                                                        \
+        static const struct command command = {                                                              \
+            "journal " #name,                                                                                \
+            "PARAM",                                                                                         \
+            1,                                                                                               \
+            1,                                                                                               \
+            summary,                                                                                         \
+            "PARAM is the param of the operation, JSON.  With a wait, give a --timeout well above it.\n"};   \
+        return run_task(control, &command, function, argc, argv);                                            \
+    }
+TASK(next, STAMPD_JOURNAL_NEXT, "Take tasks, as an external worker; print them.")
+TASK(keep, STAMPD_JOURNAL_KEEP, "Extend the claim of a task.")
+TASK(done, STAMPD_JOURNAL_DONE, "End a task; print what it has taken next.")
+TASK(fail, STAMPD_JOURNAL_FAIL, "End an attempt without success; print what it has taken next.")
+
 int control_journal(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
@@ -364,6 +403,10 @@ int control_journal(struct control *control, int argc, char **argv)
         {"truncate", "Cut a value.", run_truncate},
         {"rename", "Give a record another key.", run_rename},
         {"lock", "Lock a record for some time.", run_lock},
+        {"next", "Take tasks, as an external worker.", run_next},
+        {"keep", "Extend the claim of a task.", run_keep},
+        {"done", "End a task.", run_done},
+        {"fail", "End an attempt without success.", run_fail},
     };
     return options_choose("journal", "Test a stamp-journal without a program of yours.\n", choices,
                           COUNT_OF(choices), control, argc, argv);

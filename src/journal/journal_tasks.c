@@ -1,4 +1,5 @@
-/* journal_tasks: requests by libcurl, which is asked again and again while some are under way. */
+/* journal_tasks: requests by libcurl, which is asked again and again while some are under way.  An end that
+ * waits is up to three of them, one after the other, in one place. */
 #include "journal/journal_tasks.h"
 
 #include <inttypes.h>
@@ -12,19 +13,31 @@
 #include "base/log.h"
 #include "edge/http.h"
 #include "edge/json.h"
+#include "journal/journal_ends.h"
 
 /* An answer is noticed so much later: a request that has just begun is about to be answered, one that waits
  * for a task is not. */
 enum { SOON_MS = 1, LATER_MS = 20, SOON_FOR_MS = 100, SPARE_MS = 30000, CONNECT_MS = 5000, CODE_MOST = 32 };
 static const int64_t BUSY_MS = 1000; /* until it makes sense to come again, where nobody says it */
 
+enum pending_step {
+    STEP_WHOLE, /* the request is all that there is to do */
+    STEP_END,   /* the end of a task; then perhaps STEP_WAIT */
+    STEP_WAIT,  /* `take`, which waits */
+    STEP_LOOK   /* the same without a wait, when STEP_WAIT has failed: what it may have claimed */
+};
+
 struct journal_pending {
     struct journal_tasks *tasks; /* NULL: the place is free */
     journal_tasks_done *done;    /* NULL: nobody waits for it any more */
     void *context;
-    bool is_next; /* it may wait long */
+    enum pending_step step;
+    bool is_waiting; /* it may wait long */
     char digest[CRYPTO_SHA256_HEX + 1];
+    size_t url_size; /* without the operation */
     struct builder url, body, authorization;
+    struct builder following; /* STEP_END and later: the param of STEP_WAIT, journal_ends.h */
+    struct builder ended;     /* STEP_WAIT and later: the answer to STEP_END */
 };
 
 struct journal_tasks {
@@ -42,6 +55,8 @@ static void free_pending(struct journal_pending *pending)
     if (pending->authorization.data)
         explicit_bzero(pending->authorization.data, pending->authorization.size);
     builder_free(&pending->authorization);
+    builder_free(&pending->following);
+    builder_free(&pending->ended);
     *pending = (struct journal_pending){0};
 }
 
@@ -63,9 +78,72 @@ static void read_refusal(const struct http_result *result, char word[CODE_MOST])
     if (strcmp(word, "XBUSY") == 0)
         snprintf(word, CODE_MOST, "XBUSY %" PRId64,
                  result->retry_after_s > 0 ? result->retry_after_s * 1000 : BUSY_MS);
-    if (!result->status)
-        log_often(LOG_LEVEL_WARNING, "journal_tasks", "queue_url: %s", result->problem);
     arena_destroy(arena);
+}
+
+/* --- an end that waits --- */
+
+static bool may_wait(const struct journal_tasks *tasks, const char *digest)
+{
+    int all = 0, of_key = 0;
+    for (size_t i = 0; i < JOURNAL_TASKS_MOST; i++) {
+        const struct journal_pending *one = &tasks->pending[i];
+        all += one->is_waiting;
+        of_key += one->is_waiting && strcmp(one->digest, digest) == 0;
+    }
+    return all < JOURNAL_TASKS_NEXT && of_key < JOURNAL_TASKS_NEXT_OF_KEY;
+}
+
+static void send_step(struct journal_pending *pending, enum pending_step step, const char *operation,
+                      struct bytes param, int64_t wait_ms);
+
+/* Behind an end, which has happened, whatever comes of this. */
+static void send_following(struct journal_pending *pending, enum pending_step step, int64_t wait_s)
+{
+    struct builder param = {0};
+    builder_add_bytes(&param, builder_bytes(&pending->following));
+    journal_ends_add_wait(&param, wait_s);
+    pending->is_waiting = true;
+    send_step(pending, step, "take", builder_bytes(&param), wait_s * 1000);
+    builder_free(&param);
+}
+
+/* A busy server, which says when to come again, has done nothing. */
+static bool may_have_claimed(const struct http_result *result)
+{
+    return result->status == 0 || (result->status >= 500 && !result->retry_after_s);
+}
+
+/* The answer to an end that has waited, or could not: the tasks are in `later`; NO_BYTES: there are none. */
+static void end_joined(struct journal_pending *pending, struct bytes later, int64_t pause_ms)
+{
+    struct builder text = {0};
+    journal_tasks_done *done = pending->done;
+    void *context = pending->context;
+    journal_ends_join(&text, builder_bytes(&pending->ended), later, pause_ms);
+    free_pending(pending);
+    if (done)
+        done(context, "", builder_bytes(&text));
+    builder_free(&text);
+}
+
+/* Goes on with an end, or with the wait behind it.  False: this is no such request, or it was refused. */
+static bool go_on(struct journal_pending *pending, const struct http_result *result)
+{
+    bool is_end = pending->step == STEP_END, is_done = result->status == 200;
+    int64_t wait_s = is_end && is_done ? journal_ends_wait_s(result->body) : 0;
+    if (pending->step == STEP_WHOLE || (is_end && !wait_s))
+        return false;
+    if (is_end)
+        builder_add_bytes(&pending->ended, result->body);
+    if (is_end && pending->done && may_wait(pending->tasks, pending->digest))
+        send_following(pending, STEP_WAIT, wait_s);
+    else if (pending->step == STEP_WAIT && may_have_claimed(result))
+        send_following(pending, STEP_LOOK, 0);
+    else
+        end_joined(pending, !is_end && is_done ? result->body : NO_BYTES,
+                   result->retry_after_s > 0 ? result->retry_after_s * 1000 : BUSY_MS);
+    return true;
 }
 
 static void end_pending(struct journal_pending *pending, const struct http_result *result)
@@ -73,6 +151,8 @@ static void end_pending(struct journal_pending *pending, const struct http_resul
     char word[CODE_MOST] = "";
     journal_tasks_done *done = pending->done;
     void *context = pending->context;
+    if (go_on(pending, result))
+        return;
     free_pending(pending);
     if (result->status != 200)
         read_refusal(result, word);
@@ -91,8 +171,11 @@ static void on_time(void *context)
 {
     struct journal_tasks *tasks = context;
     struct http_result result;
-    while (http_receive(tasks->http, 0, &result))
+    while (http_receive(tasks->http, 0, &result)) {
+        if (!result.status)
+            log_often(LOG_LEVEL_WARNING, "journal_tasks", "queue_url: %s", result.problem);
         end_pending(result.owner, &result);
+    }
     start_timer(tasks);
 }
 
@@ -134,31 +217,12 @@ void journal_tasks_destroy(struct journal_tasks *tasks)
 
 static const struct json_limits param_limits = {.depth = 64, .tree_depth = 1, .nodes = 1000};
 
-/* What has the members of `take`: the param of NEXT, or the member of DONE and FAIL; NULL: nothing. */
-static const struct json *find_take(struct arena *arena, const struct json *param, bool is_next)
-{
-    const struct json *take = json_member(param, "take");
-    struct json_problem problem;
-    struct json *inner = NULL;
-    if (is_next)
-        return param;
-    return take && json_read(arena, take->text, &param_limits, &inner, &problem) == FAULT_NONE ? inner : NULL;
-}
-
 /* How many tasks the answer may have. */
 static int64_t count_wanted(const struct json *take)
 {
     const struct json *n = json_member(take, "n");
     int64_t count = 0;
     return n && json_is_i64(n, &count) ? count : 0;
-}
-
-/* Only NEXT waits: an end must find a place, and its answer, while others wait. */
-static bool is_waiting(const struct json *take)
-{
-    const struct json *wait = json_member(take, "wait");
-    int64_t seconds;
-    return wait && wait->kind != JSON_NULL && !(json_is_i64(wait, &seconds) && !seconds);
 }
 
 /* The word of a refusal; NULL: it may be sent.  Text that is no JSON object could change the body around it.
@@ -174,8 +238,8 @@ static const char *check_param(const struct journal_tasks *tasks, struct bytes t
     if (json_read(arena, text, &param_limits, &root, &problem) != FAULT_NONE || root->kind != JSON_OBJECT)
         word = "VALUE";
     else
-        take = find_take(arena, root, is_next);
-    if (take && (count_wanted(take) > (int64_t)(room.answer / room.task) || (!is_next && is_waiting(take))))
+        take = is_next ? root : journal_ends_take(arena, root);
+    if (take && count_wanted(take) > (int64_t)(room.answer / room.task))
         word = "OUT_OF_RANGE";
     arena_destroy(arena);
     return word;
@@ -185,21 +249,40 @@ static struct journal_pending *find_place(struct journal_tasks *tasks, const str
                                           bool is_next)
 {
     struct journal_pending *place = NULL;
-    int of_key = 0, next = 0, next_of_key = 0;
+    int of_key = 0;
     for (size_t i = 0; i < JOURNAL_TASKS_MOST; i++) {
         const struct journal_pending *one = &tasks->pending[i];
         if (!one->tasks) {
             place = &tasks->pending[i];
             continue;
         }
-        bool is_of_key = strcmp(one->digest, caller->digest) == 0;
-        of_key += is_of_key;
-        next += one->is_next;
-        next_of_key += one->is_next && is_of_key;
+        of_key += strcmp(one->digest, caller->digest) == 0;
     }
     bool has_room = of_key < JOURNAL_TASKS_OF_KEY && !http_is_full(tasks->http);
-    bool may_wait = next < JOURNAL_TASKS_NEXT && next_of_key < JOURNAL_TASKS_NEXT_OF_KEY;
-    return has_room && (may_wait || !is_next) ? place : NULL;
+    return has_room && (!is_next || may_wait(tasks, caller->digest)) ? place : NULL;
+}
+
+static void send_step(struct journal_pending *pending, enum pending_step step, const char *operation,
+                      struct bytes param, int64_t wait_ms)
+{
+    struct journal_tasks *tasks = pending->tasks;
+    pending->step = step;
+    pending->url.size = pending->url_size;
+    builder_printf(&pending->url, "%s", operation);
+    builder_clear(&pending->body, 0);
+    builder_add_text(&pending->body, "{\"param\":");
+    builder_add_bytes(&pending->body, param);
+    builder_add_text(&pending->body, "}");
+    const char *const headers[] = {pending->authorization.data, NULL};
+    const struct http_request request = {.method = "POST",
+                                         .url = pending->url.data,
+                                         .content_type = "application/json",
+                                         .body = builder_bytes(&pending->body),
+                                         .headers = headers,
+                                         .timeout_ms = wait_ms + SPARE_MS,
+                                         .owner = pending};
+    http_send(tasks->http, &request);
+    tasks->begun_ms = clock_monotonic_ms();
 }
 
 struct journal_pending *journal_tasks_send(struct journal_tasks *tasks, const struct journal_caller *caller,
@@ -213,26 +296,20 @@ struct journal_pending *journal_tasks_send(struct journal_tasks *tasks, const st
         *error_r = "XBUSY 1000";
     if (*error_r)
         return NULL;
-    *pending = (struct journal_pending){.tasks = tasks, .done = done, .context = context, .is_next = is_next};
+    *pending =
+        (struct journal_pending){.tasks = tasks, .done = done, .context = context, .is_waiting = is_next};
     memcpy(pending->digest, caller->digest, sizeof pending->digest);
-    builder_printf(&pending->url, "%s/%.*s/op/%s", tasks->settings->queue_url, (int)caller->ns.size,
-                   caller->ns.data, operation);
-    builder_add_text(&pending->body, "{\"param\":");
-    builder_add_bytes(&pending->body, param);
-    builder_add_text(&pending->body, "}");
+    builder_printf(&pending->url, "%s/%.*s/op/", tasks->settings->queue_url, (int)caller->ns.size,
+                   caller->ns.data);
+    pending->url_size = pending->url.size;
     builder_printf(&pending->authorization, "Authorization: Bearer %s", key);
     builder_add(&pending->url, "", 1);
     builder_add(&pending->authorization, "", 1);
-    const char *const headers[] = {pending->authorization.data, NULL};
-    const struct http_request request = {.method = "POST",
-                                         .url = pending->url.data,
-                                         .content_type = "application/json",
-                                         .body = builder_bytes(&pending->body),
-                                         .headers = headers,
-                                         .timeout_ms = tasks->settings->task_wait_s * 1000 + SPARE_MS,
-                                         .owner = pending};
-    http_send(tasks->http, &request);
-    tasks->begun_ms = clock_monotonic_ms();
+    struct builder end = {0};
+    bool is_split = !is_next && journal_ends_split(param, &end, &pending->following);
+    send_step(pending, is_split ? STEP_END : STEP_WHOLE, operation, is_split ? builder_bytes(&end) : param,
+              tasks->settings->task_wait_s * 1000);
+    builder_free(&end);
     start_timer(tasks);
     return pending;
 }
@@ -242,7 +319,7 @@ void journal_tasks_forget(struct journal_pending *pending)
     if (!pending)
         return;
     pending->done = NULL;
-    if (!pending->is_next)
+    if (!pending->is_waiting)
         return;
     http_cancel(pending->tasks->http, pending);
     free_pending(pending);

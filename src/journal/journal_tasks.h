@@ -2,8 +2,9 @@
  * workers (doc/reference/workers.md), which the server at queue_url runs.
  *
  * stamp-journal passes them on with the caller's own key and decides nothing: what a key may do is declared
- * in the namespace.  Requests are not waited for; their number is limited, of all and of one key.  NEXT,
- * which may wait for a task, leaves places to the functions that end one, and these do not wait. */
+ * in the namespace.  Requests are not waited for; their number is limited, of all and of one key.  What may
+ * wait for a task, a NEXT and a DONE or FAIL from its end on, leaves places to the functions that end one. An
+ * end for whose wait there is no place is answered without it (journal_ends.h). */
 #ifndef STAMPD_JOURNAL_JOURNAL_TASKS_H
 #define STAMPD_JOURNAL_JOURNAL_TASKS_H
 
@@ -15,8 +16,8 @@
 enum {
     JOURNAL_TASKS_MOST = 64,        /* under way */
     JOURNAL_TASKS_OF_KEY = 16,      /* of these, of one key */
-    JOURNAL_TASKS_NEXT = 48,        /* of all, that are NEXT */
-    JOURNAL_TASKS_NEXT_OF_KEY = 12, /* of one key, that are NEXT */
+    JOURNAL_TASKS_NEXT = 48,        /* of all, that may wait for a task */
+    JOURNAL_TASKS_NEXT_OF_KEY = 12, /* of one key, that may wait for a task */
     JOURNAL_TASKS_TAKEN = 100,      /* by one NEXT, or one DONE or FAIL with `take`, at most */
 };
 
@@ -42,7 +43,7 @@ struct journal_pending; /* a request that is under way */
 struct journal_pending *journal_tasks_send(struct journal_tasks *tasks, const struct journal_caller *caller,
                                            const char *key, const char *operation, struct bytes param,
                                            journal_tasks_done *done, void *context, const char **error_r);
-/* The server may run it all the same.  A NEXT is given up; what ends a task reaches the server. */
+/* The server may run it all the same.  A wait is given up; what ends a task reaches the server. */
 void journal_tasks_forget(struct journal_pending *pending); /* NULL is allowed */
 
 #endif

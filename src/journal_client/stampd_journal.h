@@ -34,7 +34,10 @@ enum stampd_journal_function {
     STAMPD_JOURNAL_RENAME,
     STAMPD_JOURNAL_PING = 64,
     STAMPD_JOURNAL_AUTH,
-    STAMPD_JOURNAL_NEXT, /* of tasks; `value` is the param of the operation take, a string */
+    /* Of tasks: `value` is the param of the operation take, keep, done or fail, a string.  With "wait", NEXT
+     * waits for tasks, and DONE and FAIL do for the next ones, after the end: `timeout_ms` of the connection
+     * must be well above it.  When the connection fails meanwhile, send DONE or FAIL again on another one. */
+    STAMPD_JOURNAL_NEXT,
     STAMPD_JOURNAL_KEEP,
     STAMPD_JOURNAL_DONE,
     STAMPD_JOURNAL_FAIL,

@@ -65,8 +65,11 @@ enum process_state processes_state(const struct segment *segment, int index)
 void processes_set(struct segment *segment, int index, enum process_state state, uint32_t pid)
 {
     struct process *entry = at(segment, index);
-    if (state != PROCESS_HELD) /* before any process may hold it again */
-        atomic_store(&metrics_pulse(segment, index)->task_claim, 0);
+    struct pulse *pulse = metrics_pulse(segment, index);
+    if (state != PROCESS_HELD) { /* before any process may hold it again */
+        atomic_store(&pulse->task_claim, 0);
+        metrics_note_wait(pulse, PULSE_WAITS_FOR_NOTHING, 0, 0, 0); /* another one may wait in its place */
+    }
     atomic_store(&entry->pid, pid);
     atomic_store(&entry->state, state);
 }

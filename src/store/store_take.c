@@ -94,8 +94,9 @@ enum fault store_take(struct store *store, int ns, struct arena *arena, const st
     if (!taken_r->count)
         store_run_forget_change(store);
     taken_r->has_overdue = pg_get_bool(verdict.results[1], 0, 0);
-    fault = store_take_open(store, ns, arena, taken_r);
-    return fault ? fault : read_next(store, ns, arena, take, now, taken_r);
+    if (store_take_open(store, ns, arena, taken_r)) /* the claims are made: another try would make others */
+        return FAULT_XUNKNOWN;
+    return read_next(store, ns, arena, take, now, taken_r);
 }
 
 /* --- what an end claims with it --- */

@@ -21,7 +21,7 @@ struct task_taken {
     int64_t next;     /* fewer than wanted: the stamp at which there may be more; 0: none is known */
     bool has_overdue; /* claims of the queue have ended */
 };
-/* Not durably, as store_tasks_claim does. */
+/* Not durably, as store_tasks_claim does.  FAULT_XUNKNOWN: tasks may have been claimed. */
 MUST_USE enum fault store_take(struct store *store, int ns, struct arena *arena, const struct task_take *take,
                                struct task_taken *taken_r);
 

@@ -4,13 +4,15 @@
  *
  * Besides not crashing: a message that is whole stays whole with more bytes behind it, and is partial with
  * fewer; each has the answers that it must have, and the C client can read them; what a connection listens
- * to is reported; the memory of the records fits together.  Nothing of one input remains for the next. */
+ * to is reported; the memory of the records fits together.  Of an end of a task that waits, both requests and
+ * the answer are JSON as the server and the client expect it.  Nothing of one input remains for the next. */
 #include "fuzz.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "journal/journal_ends.h"
 #include "journal/journal_run.h"
 #include "journal_client/journal_wire.h"
 #include "records/records_state.h"
@@ -121,6 +123,45 @@ static size_t count_answers(const struct builder *out, size_t start, bool is_not
     return count;
 }
 
+/* --- ends of tasks --- */
+
+static const struct json *read_object(struct arena *arena, const struct builder *text)
+{
+    static const struct json_limits limits = {.depth = 300, .tree_depth = 2};
+    struct json_problem problem;
+    struct json *root = NULL;
+    enum fault fault = json_read(arena, builder_bytes(text), &limits, &root, &problem);
+    assert(fault == FAULT_NONE && root->kind == JSON_OBJECT);
+    return root;
+}
+
+/* The value is the param of an end, and both answers of a server. */
+static void split(struct bytes value)
+{
+    struct arena *arena = arena_create("split");
+    struct builder end = {0}, following = {0}, answer = {0};
+    int64_t wait_s = 0;
+    if (journal_ends_split(value, &end, &following)) {
+        journal_ends_add_wait(&following, 7);
+        const struct json *take = json_member(read_object(arena, &end), "take");
+        const struct json *later = read_object(arena, &following), *wait = json_member(later, "wait");
+        const struct json *apart = json_member(take, "apart");
+        assert(apart && apart->kind == JSON_TRUE && json_member(take, "wait"));
+        assert(json_member(later, "after") && wait && json_is_i64(wait, &wait_s) && wait_s == 7);
+        bool is_split = journal_ends_split(builder_bytes(&end), &answer, &answer);
+        assert(!is_split && !answer.size);
+    }
+    wait_s = journal_ends_wait_s(value);
+    assert(wait_s >= 0);
+    journal_ends_join(&answer, value, value, 5);
+    const struct json *out = json_member(read_object(arena, &answer), "out");
+    assert(json_member(out, "tasks"));
+    builder_free(&end);
+    builder_free(&following);
+    builder_free(&answer);
+    arena_destroy(arena);
+}
+
 /* NOP has no answer; with an odd timestamp it moves the configurations instead, as another process does. */
 static enum journal_next run(struct world *world, struct journal_session *session,
                              const struct journal_request *request)
@@ -140,6 +181,7 @@ static enum journal_next run(struct world *world, struct journal_session *sessio
     }
     if (next == JOURNAL_PASS) {
         assert(world->out.size == start && journal_run_operation(request->function) && *session->key);
+        split(request->value);
         journal_run_answer(&world->out, request, request->flags & JOURNAL_DATA ? "SERVER" : "",
                            request->value);
     }

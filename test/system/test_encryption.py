@@ -112,6 +112,27 @@ def test_what_the_end_of_a_task_takes_is_decrypted(vault):
     vault.psql('vault', 'truncate taskqueue, task_history')
 
 
+def test_a_claim_that_cannot_be_decrypted_is_not_followed_by_others(vault):
+    """The keys cannot be read when a new one is needed; the claim has been made, and the request is not run again by the server."""
+    vault.op('z', 'ns', {'set': {'ns': 'vault', 'workers': [{'qn': 16, 'ops': ['resize']}]}}, admin=True)
+    for _ in range(4):
+        vault.op('vault', 'task', {'op': 'resize', 'param': {'text': PLANTED}}, admin=True)
+    sealed = vault.psql('vault', 'select taskid, param from taskqueue')
+    vault.psql('vault', "update taskqueue set param = '~2.' || substr(param, 4)")
+    vault.psql('vault', 'revoke select on data_key from stampd')
+    try:
+        answer = vault.request('POST', '/vault/op/take', json={'param': {'qn': 16}}, headers={'Authorization': f'Bearer {vault.key}'})
+        assert (answer.status_code, answer.json()['code']) == (500, 'XUNKNOWN') and 'phase' not in answer.json()
+        assert vault.psql('vault', 'select count(*) from taskqueue where starttime is not null') == [(1,)]
+    finally:
+        vault.psql('vault', 'grant select on data_key to stampd')
+    for taskid, param in sealed:
+        vault.psql('vault', 'update taskqueue set param = %s where taskid = %s', (param, taskid))
+    (task,) = vault.op('vault', 'take', {'qn': 16}, admin=True)['out']['tasks']
+    assert task['param'] == {'text': PLANTED} and vault.psql('vault', 'select count(*) from taskqueue where starttime is not null') == [(2,)]
+    vault.psql('vault', 'truncate taskqueue, task_history')
+
+
 @pytest.mark.parametrize('more', [{}, {'resource': 'r'}])
 def test_a_past_task_of_which_the_history_keeps_no_clear_argument_runs_again(vault, more):
     manager = Manager(vault, 'vault')

@@ -169,14 +169,18 @@ def test_answers_to_external_workers_are_what_it_says(world):
     for _ in range(4):
         world.op('lab', 'task', {'op': 'resize'}, admin=True)
     for name, more in (('take', {'qn': 16, 'n': 1, 'wait': 0, 'worker': 'one'}), ('keep', {'claim': 100}), ('done', {'take': {'qn': 16, 'n': 1, 'claim': 100, 'worker': 'one', 'wait': 1}}),
-                       ('fail', {'release': True, 'take': {'qn': 16, 'wait': 1}}), ('take', {'qn': 16}), ('done', {'docs': [{'c': 'Note', 'id': 'w', 'items': [MAIN]}], 'take': {'qn': 16}}), ('done', {})):
+                       ('fail', {'release': True, 'take': {'qn': 16, 'wait': 1}}), ('take', {'qn': 16}), ('done', {'docs': [{'c': 'Note', 'id': 'w', 'items': [MAIN]}], 'take': {'qn': 16}}), ('done', {'take': {'qn': 16, 'wait': 1, 'apart': True}}),
+                       ('take', {'qn': 16, 'after': None})):
         described = description['paths'][f'/op/{name}']['post']
-        request = {'param': {**({member: tasks[0][member] for member in ('id', 'starttime', 'retry')} if name != 'take' else {}), **more}}
+        claim = {member: tasks[0][member] for member in ('id', 'starttime', 'retry')} if tasks else {}
+        if 'after' in more:
+            more['after'] = ended
+        request = {'param': {**(claim if name != 'take' else {}), **more}}
         answer = world.request('POST', f'/lab/op/{name}', json=request, headers={'Authorization': f'Bearer {world.key}'})
         assert answer.status_code == 200, answer.text
         validate(description, described['requestBody']['content']['application/json']['schema'], request)
         validate_answer(description, described, answer)
-        tasks = answer.json()['out'].get('tasks', tasks)
+        tasks, ended = answer.json()['out'].get('tasks', tasks), claim
 
 
 def test_answers_about_accounts_are_what_it_says(world):

@@ -270,3 +270,61 @@ def test_a_wait_does_not_load_a_slow_database(stack):
         offering.join(PATIENCE_S)
         stack.psql('lab', before)
         stack.psql('lab', 'drop sequence stampd.looks')
+
+
+# --- a wait that is left to another request ---
+
+@pytest.mark.parametrize('name, more', ENDS)
+def test_a_wait_that_is_left_to_another_request(stack, name, more):
+    """`take` with `after` claims as the end would have: to repeat either gives what was claimed, and nothing else."""
+    ask(stack)
+    (task,) = take(stack)
+    apart = {**claim(task), **more, 'take': {**WAIT, 'apart': True}}
+    out = call(stack, name, **apart)
+    assert out['tasks'] == [] and out['wait'] == 60 and 'pause' not in out and 'next' not in out and out['result'] in ('done', 'failed')
+    assert call(stack, 'take', qn=16, after=claim(task))['tasks'] == []
+    first = ask(stack)
+    (following,) = call(stack, 'take', qn=16, wait=60, after=claim(task))['tasks']
+    ask(stack)
+    assert following['id'] == first and row(stack, first, 'follows') == (f'{task["id"]} {task["starttime"]} {task["retry"]}',)
+    again = call(stack, 'take', qn=16, after=claim(task))
+    assert again['tasks'] == [following] and again['pause'] == 0 and claimed(stack) == {first}
+    out = call(stack, name, **apart)
+    assert out['tasks'] == [following] and out['pause'] == 0 and 'wait' not in out and claimed(stack) == {first}
+
+
+def test_nothing_is_left_to_another_request_when_something_is_due(stack):
+    ask(stack), ask(stack)
+    (task,) = take(stack)
+    out = call(stack, 'done', **claim(task), take={**WAIT, 'apart': True})
+    assert len(out['tasks']) == 1 and out['pause'] == 0 and 'wait' not in out
+    assert call(stack, 'done', **claim(out['tasks'][0])) == {'result': 'done'}
+    assert call(stack, 'done', **claim(task), take={**WAIT, 'apart': True}) == {'result': 'done', 'tasks': [], 'pause': 0}, 'repeated, it does not wait'
+    ask(stack)
+    (task,) = take(stack)
+    assert call(stack, 'done', **claim(task), take={'qn': 16, 'apart': True}) == {'result': 'done', 'tasks': []}
+
+
+def test_only_an_attempt_that_a_worker_has_ended_is_followed(stack, declared):
+    ask(stack), ask(stack)
+    held, lost = take(stack, n=2)
+    stack.psql('lab', 'update taskqueue set expires = stamp_now() - 1 where taskid = %s', (lost['id'],))
+    ask(stack)
+    for wrong, code in ((claim(held), 'ACLAIM'), (claim(lost), 'ACLAIM'), ({**claim(held), 'retry': 7}, 'ACLAIM'), ({'id': held['id']}, 'AARG'), ({}, 'AARG'), ([], 'AARG'),
+                        ({**claim(held), 'more': 1}, 'AARG')):
+        with pytest.raises(Problem) as problem:
+            call(stack, 'take', qn=16, after=wrong)
+        assert problem.value.code == code, wrong
+    assert claimed(stack) == {held['id'], lost['id']}
+    assert call(stack, 'done', **claim(held)) == {'result': 'done'}
+    declared([{'qn': 17, 'ops': ['shout'], 'key': QUEUES[0]['key'], 'request': 'anybody'}])
+    try:
+        with pytest.raises(Problem) as problem:
+            call(stack, 'take', qn=17, after=claim(held))
+        assert problem.value.code == 'SCLOSED', 'the queue of the attempt is not the caller\'s'
+    finally:
+        declared(QUEUES)
+    for name, member in (('done', 'after'), ('take', 'apart')):
+        with pytest.raises(Problem) as problem:
+            call(stack, name, **({**claim(held), 'take': {'qn': 16, member: claim(held)}} if name == 'done' else {'qn': 16, member: True}))
+        assert problem.value.code == 'AARG'

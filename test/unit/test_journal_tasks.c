@@ -96,22 +96,6 @@ static void all_that_may_be_taken_fits(void **state)
     assert_string_equal(send_param(0, "take", "[100]"), "VALUE");
 }
 
-/* It would keep its place while it waits. */
-static void an_end_does_not_wait(void **state)
-{
-    (void)state;
-    assert_string_equal(send_param(0, "take", "{\"qn\":16,\"wait\":20}"), "");
-    for (int of = 0; of < 2; of++) {
-        const char *operation = of ? "fail" : "done";
-        assert_string_equal(send_param(of, operation, "{\"take\":{\"qn\":16,\"wait\":20}}"), "OUT_OF_RANGE");
-        assert_string_equal(send_param(of, operation, "{\"take\":{\"qn\":16,\"wait\":\"x\"}}"),
-                            "OUT_OF_RANGE");
-        assert_string_equal(send_param(of, operation, "{\"take\":{\"qn\":16,\"wait\":0}}"), "");
-        assert_string_equal(send_param(of, operation, "{\"take\":{\"qn\":16,\"wait\":null}}"), "");
-        assert_string_equal(send_param(of, operation, "{\"wait\":20,\"take\":{\"qn\":16}}"), "");
-    }
-}
-
 /* --- answers --- */
 
 struct server {
@@ -178,7 +162,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(waiting_leaves_places_to_the_rest, open_tasks, close_tasks),
         cmocka_unit_test_setup_teardown(all_that_may_be_taken_fits, open_tasks, close_tasks),
-        cmocka_unit_test_setup_teardown(an_end_does_not_wait, open_tasks, close_tasks),
         cmocka_unit_test_setup_teardown(a_busy_server_says_when_to_come_again, open_tasks, close_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,19 @@ static void no_more_processes_wait_than_may(void **state UNUSED)
     assert_true(may_wait(PULSE_WAITS_FOR_RECORDS, 3));
 }
 
+/* Nothing clears the pulse that it has left but its end. */
+static void the_dead_do_not_wait(void **state UNUSED)
+{
+    int index = segment_index(handles[1]);
+    note(1, PULSE_WAITS_FOR_TASK, DEMO, EVE);
+    assert_false(may_wait(PULSE_WAITS_FOR_TASK, 1));
+    processes_set(handles[0], index, PROCESS_DIRTY, 0);
+    assert_true(may_wait(PULSE_WAITS_FOR_TASK, 1));
+    note(1, PULSE_WAITS_FOR_TASK, DEMO, EVE);
+    processes_set(handles[0], index, PROCESS_HELD, (uint32_t)getpid());
+    assert_false(may_wait(PULSE_WAITS_FOR_TASK, 1));
+}
+
 static void a_namespace_has_half(void **state UNUSED)
 {
     note(1, PULSE_WAITS_FOR_RECORDS, LAB, EVE);
@@ -202,6 +215,7 @@ int main(void)
         TEST(a_fault_of_a_look_ends_the_wait),
         TEST(whoever_wants_no_wait_has_none),
         TEST(no_more_processes_wait_than_may),
+        TEST(the_dead_do_not_wait),
         TEST(a_namespace_has_half),
         TEST(a_client_has_half),
         TEST(a_wait_counts_for_its_queue),

@@ -15,20 +15,19 @@ enum fault claim_check_queue(struct attempt *attempt, int queue)
                        NULL);
 }
 
-enum fault claim_read(const struct reader *reader, struct task_fence *fence_r)
+enum fault claim_read(const struct reader *reader, const struct json *object, struct task_fence *fence_r)
 {
-    const struct json *param = reader->call->param;
     struct bytes id;
     *fence_r = (struct task_fence){0};
-    enum fault fault = reader_text(reader, param, "id", &id);
+    enum fault fault = reader_text(reader, object, "id", &id);
     if (!fault && (!id.data || !task_is_id(id)))
-        fault = reader_wrong(reader, param, "id", "The name of a task is expected.");
+        fault = reader_wrong(reader, object, "id", "The name of a task is expected.");
     if (!fault)
-        fault = reader_integer(reader, param, "starttime", STAMP_MIN, STAMP_MAX, 0, &fence_r->claim);
+        fault = reader_integer(reader, object, "starttime", STAMP_MIN, STAMP_MAX, 0, &fence_r->claim);
     if (!fault && !fence_r->claim)
-        fault = reader_wrong(reader, param, "starttime", "The stamp that the claim was given is expected.");
+        fault = reader_wrong(reader, object, "starttime", "The stamp that the claim was given is expected.");
     if (!fault)
-        fault = reader_integer(reader, param, "retry", 0, INT32_MAX, 0, &fence_r->attempt);
+        fault = reader_integer(reader, object, "retry", 0, INT32_MAX, 0, &fence_r->attempt);
     fence_r->id = id;
     return fault;
 }
@@ -49,18 +48,18 @@ enum fault claim_name(struct attempt *attempt, const struct reader *reader, stru
 {
     enum fault fault = check_any_queue(attempt);
     if (!fault)
-        fault = claim_read(reader, fence_r);
+        fault = claim_read(reader, reader->call->param, fence_r);
     fence_r->queues = task_external_queues(attempt->call);
     return fault;
 }
 
-enum fault claim_find(struct attempt *attempt, const struct reader *reader, struct task_fence *fence_r,
-                      struct task_hold *hold_r)
+enum fault claim_find(struct attempt *attempt, const struct reader *reader, const struct json *object,
+                      struct task_fence *fence_r, struct task_hold *hold_r)
 {
     struct store *store = documents_store(attempt->worker_context->documents);
     enum fault fault = check_any_queue(attempt);
     if (!fault)
-        fault = claim_read(reader, fence_r);
+        fault = claim_read(reader, object, fence_r);
     if (!fault)
         fault = store_tasks_hold(store, attempt->ns, attempt->call->arena, fence_r, hold_r);
     if (!fault && hold_r->queue >= 0)

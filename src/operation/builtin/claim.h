@@ -14,12 +14,14 @@
 /* FAULT_SCLOSED: the caller serves no queue at all, or not this one.  Recorded in the reply. */
 MUST_USE enum fault claim_check_queue(struct attempt *attempt, int queue);
 
-/* The members id, starttime, retry of the call's param. */
-MUST_USE enum fault claim_read(const struct reader *reader, struct task_fence *fence_r);
+/* The members id, starttime, retry of an object, the call's param as a rule. */
+MUST_USE enum fault claim_read(const struct reader *reader, const struct json *object,
+                               struct task_fence *fence_r);
 /* The same, and the task under that claim, or how its attempt has ended.  FAULT_SCLOSED: the caller does not
  * serve its queue.  Recorded in the reply. */
 MUST_USE enum fault claim_find(struct attempt *attempt, const struct reader *reader,
-                               struct task_fence *fence_r, struct task_hold *hold_r);
+                               const struct json *object, struct task_fence *fence_r,
+                               struct task_hold *hold_r);
 /* The members, for a commit that judges the claim by the queues that the caller serves. */
 MUST_USE enum fault claim_name(struct attempt *attempt, const struct reader *reader,
                                struct task_fence *fence_r);

@@ -57,7 +57,7 @@ static enum fault done_work(struct attempt *attempt)
     if (!fault && is_blind)
         fault = claim_name(attempt, &reader, fence);
     else if (!fault)
-        fault = claim_find(attempt, &reader, fence, &hold);
+        fault = claim_find(attempt, &reader, attempt->call->param, fence, &hold);
     if (!fault && !hold.is_held && !hold.is_done)
         fault = claim_refuse(attempt, fence->id);
     if (!fault)
@@ -144,7 +144,7 @@ static enum fault keep_work(struct attempt *attempt)
     if (!fault && progress.size > TASK_PROGRESS_MOST)
         fault = reader_wrong(&reader, param, "progress", "A text of at most 500 bytes is expected.");
     if (!fault)
-        fault = claim_find(attempt, &reader, &fence, &hold);
+        fault = claim_find(attempt, &reader, param, &fence, &hold);
     if (!fault && !hold.is_held)
         fault = claim_refuse(attempt, fence.id);
     if (!fault)
@@ -259,7 +259,7 @@ static enum fault fail_work(struct attempt *attempt)
     struct failure failure;
     enum fault fault = read_failure(&reader, &failure);
     if (!fault)
-        fault = claim_find(attempt, &reader, &failing->fence, &failing->hold);
+        fault = claim_find(attempt, &reader, attempt->call->param, &failing->fence, &failing->hold);
     if (!fault && !failing->hold.is_held && !has_failed(failing->hold.code))
         fault = claim_refuse(attempt, failing->fence.id);
     if (!fault)

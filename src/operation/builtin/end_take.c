@@ -1,6 +1,8 @@
 /* end_take: reads, claims, waits and answers. */
 #include "operation/builtin/end_take.h"
 
+#include <inttypes.h>
+
 #include "base/crash.h"
 #include "base/log.h"
 #include "operation/builtin/claim.h"
@@ -57,8 +59,10 @@ static enum fault find_new(struct attempt *attempt, const struct task_fence *fen
 {
     crash_at(CRASH_TASK_TAKEN);
     taking->taken = *fence->taken;
-    if (!taking->taken.count && taking->wait_ms)
-        return wait_for_tasks(attempt, fence, taking, pause);
+    if (taking->taken.count)
+        taking->is_apart = false;
+    else if (taking->wait_ms)
+        return taking->is_apart ? FAULT_NONE : wait_for_tasks(attempt, fence, taking, pause);
     taking_note(attempt, taking->take.queue, &taking->taken);
     /* as with `take`, since a worker that always gets a task calls none */
     enum fault fault = taking_put_back(attempt, taking);
@@ -71,13 +75,15 @@ static enum fault find_taken(struct attempt *attempt, bool is_new, struct task_t
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct task_fence *fence = ARENA_NEW(attempt->call->arena, struct task_fence);
-    enum fault fault = claim_read(&reader, fence);
+    enum fault fault = claim_read(&reader, attempt->call->param, fence);
     if (!fault)
         fault = taking_read(attempt, &reader, find_take(attempt), fence, taking);
     if (fault)
         return fault;
-    if (!is_new) /* the answer was lost */
+    if (!is_new) { /* the answer was lost */
+        taking->is_apart = false;
         return find_following(attempt, fence, taking);
+    }
     return find_new(attempt, transaction_fence_of(attempt->transaction), taking, pause);
 }
 
@@ -101,6 +107,7 @@ enum fault end_take_afterwork(struct attempt *attempt, bool is_new)
     if (fault) {
         log_often(LOG_LEVEL_WARNING, "", "no tasks can be given with the end of one: %s", fault_code(fault));
         taking.taken = (struct task_taken){0};
+        taking.is_apart = false;
         pause = FAULT_PAUSE_MS;
         *attempt->reply = before;
     }
@@ -108,7 +115,9 @@ enum fault end_take_afterwork(struct attempt *attempt, bool is_new)
     body->size--;                     /* its last brace */
     builder_add_text(body, ",");
     taking_write(attempt, &taking.taken);
-    if (taking.wait_ms)
+    if (taking.wait_ms && taking.is_apart)
+        builder_printf(body, ",\"wait\":%" PRId64, taking.wait_ms / 1000);
+    else if (taking.wait_ms)
         taking_wait_write(attempt, &taking, pause);
     builder_add_text(body, "}");
     return FAULT_NONE;

@@ -11,7 +11,8 @@ MUST_USE enum fault end_take_read(struct attempt *attempt, const struct reader *
                                   struct task_fence *fence);
 /* In afterwork, of an answer that is one object with members: adds "tasks", if they were requested, and waits
  * for some.  is_new false: the attempt had ended before, by the same request or another: what that has
- * claimed and what still lasts, nothing new, and no wait.  A failure hides no end: a fault is returned only
+ * claimed and what still lasts, nothing new, and no wait.  A wait that is left to another request is in the
+ * answer, as "wait".  A failure hides no end: a fault is returned only
  * when the caller may have lost the rights by which the rest of the answer would be judged. */
 MUST_USE enum fault end_take_afterwork(struct attempt *attempt, bool is_new);
 

@@ -39,7 +39,8 @@ enum fault taking_read(struct attempt *attempt, const struct reader *reader, con
     struct task_take *take = &taking_r->take;
     int64_t queue, until, wait_s, most_s = reader->settings->task_wait_s;
     *taking_r = (struct task_taking){.take = {.after = after}};
-    enum fault fault = reader_members(reader, param, "qn domain n claim worker wait");
+    enum fault fault = reader_members(
+        reader, param, after ? "qn domain n claim worker wait apart" : "qn domain n claim worker wait after");
     if (!fault)
         fault = reader_integer(reader, param, "qn", WORKER_QUEUES_FIRST, WORKER_QUEUES_END - 1, 0, &queue);
     if (!fault && !queue)
@@ -56,6 +57,8 @@ enum fault taking_read(struct attempt *attempt, const struct reader *reader, con
         fault = read_worker(reader, param, &take->holder);
     if (!fault)
         fault = reader_integer(reader, param, "wait", 0, WAIT_MOST_S, 0, &wait_s);
+    if (!fault && after)
+        fault = reader_boolean(reader, param, "apart", &taking_r->is_apart);
     if (fault)
         return fault;
     take->queue = (int)queue;

@@ -12,10 +12,11 @@ struct task_taking {
     struct task_taken taken;
     int64_t claim_ms;
     int64_t wait_ms; /* as long as the worker wants, at most as the settings allow; 0: not at all */
+    bool is_apart;   /* the wait is left to another request */
 };
 
-/* `param` has the members of `take`, and no others.  FAULT_SCLOSED: the caller does not serve the queue.
- * `after`: the attempt whose end claims, borrowed; NULL: none. */
+/* `param` has the members of `take`, or, with `after`, those of the member take of an end, and no others.
+ * FAULT_SCLOSED: the caller does not serve the queue.  `after`: the attempt whose end claims, borrowed. */
 MUST_USE enum fault taking_read(struct attempt *attempt, const struct reader *reader,
                                 const struct json *param, const struct task_fence *after,
                                 struct task_taking *taking_r);
