@@ -267,7 +267,7 @@ STATEMENT(
     TASK_TAKE_BESIDE, "task_take_beside", 8,
     "select taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn,"
     " priority, batch, created, null::text, account, credential, of_client, false, t.trace, t.starttime,"
-    " t.expires, (select exists (select from taskqueue o where o.expires is not null and o.qn = $1::int"
+    " t.expires, (select exists (select from taskqueue o where o.starttime is not null and o.qn = $1::int"
     " and o.expires <= $4))"
     " from task_take_beside($1::int, $2, $3::int, $4, $5, $6, $7, $8) t")
 
@@ -276,19 +276,19 @@ STATEMENT(
     TASK_FOLLOWING, "task_following", 3,
     "select taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn,"
     " priority, batch, created, null::text, account, credential, of_client, false, t.trace, t.starttime,"
-    " t.expires from taskqueue t where t.expires is not null and t.qn = $2::int and t.expires > $3"
+    " t.expires from taskqueue t where t.starttime is not null and t.qn = $2::int and t.expires > $3"
     " and t.follows = $1")
 
 /* Whether claims of the queue have ended; when it may have something to take again.  $1 queue, $2 now. */
 STATEMENT(
     TASK_LATE, "task_late", 2,
-    "select exists (select from taskqueue where expires is not null and qn = $1::int and expires <= $2)")
+    "select exists (select from taskqueue where starttime is not null and qn = $1::int and expires <= $2)")
 STATEMENT(TASK_UPCOMING, "task_upcoming", 2, "select task_upcoming($1::int, $2)")
 
 /* Claims of the queue that have ended, as TASK_RUNNING has them.  $1 queue, $2 now, $3 at most. */
 STATEMENT(TASK_OVERDUE, "task_overdue", 3,
           "select taskid, opname, qn, starttime, retry, holder, startat, expires from taskqueue"
-          " where expires is not null and qn = $1::int and expires <= $2 order by expires limit $3::int")
+          " where starttime is not null and qn = $1::int and expires <= $2 order by expires limit $3::int")
 
 /* A task that an external worker has claimed, and whether and how this attempt has ended; without the claim
  * the start that the task has now.  $1 taskid, $2 starttime, $3 retry. */
