@@ -91,28 +91,24 @@ create index taskqueue_due on stampd.taskqueue (qn, priority, startat, number)
 create index taskqueue_domain on stampd.taskqueue (domain, priority, startat, number)
   where starttime is null and domain is not null and startat < 991231235959999 and not strict;
 create index taskqueue_strict on stampd.taskqueue (domain, number) where strict;
-create index taskqueue_domain_due on stampd.taskqueue (startat, domain)
-  where starttime is null and domain is not null and startat < 991231235959999 and qn < 16;
--- Of external workers: by start, from domain to domain, and claims by their ends.
-create index taskqueue_taken_due on stampd.taskqueue (qn, startat, domain)
-  where starttime is null and domain is not null and startat < 991231235959999 and qn >= 16;
+-- By start: of each queue of external workers, of all others together.
+create index taskqueue_domain_due on stampd.taskqueue (greatest(qn, 15::smallint), startat, domain, qn)
+  where starttime is null and domain is not null and startat < 991231235959999;
+-- Of external workers: from domain to domain.
 create index taskqueue_taken_domain on stampd.taskqueue (qn, domain, startat)
   where starttime is null and domain is not null and startat < 991231235959999 and qn >= 16;
-create index taskqueue_expires on stampd.taskqueue (qn, expires) where expires is not null;
 -- Rules that the database itself keeps.
 create unique index taskqueue_resource on stampd.taskqueue (opname, resource)
   where starttime is null and resource is not null;
 create unique index taskqueue_turn on stampd.taskqueue (domain)
   where starttime is not null and domain is not null;
 create unique index taskqueue_cron on stampd.taskqueue (cron) where cron is not null;
--- Small ones: what runs, what has failed, what is to be reported, what a client has requested.  And what administrators search by.
-create index taskqueue_running on stampd.taskqueue (starttime) where starttime is not null;
-create index taskqueue_failing on stampd.taskqueue (retry, startat) where starttime is null and retry > 0;
-create index taskqueue_parked on stampd.taskqueue (parked)
+-- Small ones: what runs (and when claims of external workers end), what has failed and is to be reported, what a client has requested.
+-- And what administrators search by.
+create index taskqueue_running on stampd.taskqueue (qn, expires) where starttime is not null;
+create index taskqueue_failing on stampd.taskqueue (reported, retry, startat) where starttime is null and retry > 0;
+create index taskqueue_parked on stampd.taskqueue (reported, parked)
   where starttime is null and startat = 991231235959999 and parked is not null;
-create index taskqueue_unreported_parked on stampd.taskqueue (parked)
-  where starttime is null and startat = 991231235959999 and parked is not null and reported = 0;
-create index taskqueue_unreported on stampd.taskqueue (retry) where starttime is null and retry > 0 and reported = 0;
 create index taskqueue_requester on stampd.taskqueue (requester) where requester is not null;
 create index taskqueue_account on stampd.taskqueue (account) where account is not null;
 -- Entered only by those that say so (startat > 0 is true of all): its order would suit a claim too, past all that waits in other queues.
@@ -272,7 +268,7 @@ create function stampd.tasks_due_of_domains(most int, before bigint, since bigin
 declare
   first_due constant text[] := array(
     select t.domain from taskqueue t
-      where t.starttime is null and t.domain is not null and t.startat < 991231235959999 and t.qn < 16
+      where t.starttime is null and t.domain is not null and t.startat < 991231235959999 and greatest(t.qn, 15::smallint) = 15
         and t.startat <= before and t.startat >= since
       order by t.startat limit 1000);
   is_whole constant boolean := cardinality(first_due) < 1000;
@@ -389,7 +385,7 @@ comment on function stampd.tasks_due(int, bigint, bigint) is
 
 create function stampd.tasks_running() returns setof stampd.taskqueue
   language sql stable set search_path = stampd, pg_temp
-  set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
+  set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
   select t.* from taskqueue t where t.starttime is not null order by t.starttime
 $$;
 comment on function stampd.tasks_running() is 'Tasks under way, the oldest claims first.';
@@ -429,10 +425,12 @@ create function stampd.task_expire(older_than_stamp bigint, most int default 100
   language sql volatile set search_path = stampd, pg_temp as $$
   with gone as (
     delete from taskqueue where taskid = any (array(
-      select t.taskid from taskqueue t
-        where t.starttime is null and t.startat = 991231235959999 and t.parked is not null and t.parked < older_than_stamp
-          and t.exc is distinct from 'HELD' and t.cron is null
-        order by t.parked limit most for update skip locked))
+      select o.taskid from (values (0::smallint), (1::smallint)) r(reported) cross join lateral (
+        select t.taskid from taskqueue t
+          where t.starttime is null and t.startat = 991231235959999 and t.parked is not null and t.parked < older_than_stamp
+            and t.reported = r.reported and t.exc is distinct from 'HELD' and t.cron is null
+          order by t.parked limit most for update skip locked) o
+        limit most))
     returning *
   ), noted as (
     insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, exc, report, owner,

@@ -243,7 +243,7 @@ begin
       order by f.startat, f.number limit most;
   elsif task_list.retry > 0 then
     return query select f.* from (
-      select t.* from taskqueue t where t.starttime is null and t.retry > 0 and t.retry >= task_list.retry
+      select t.* from taskqueue t where t.starttime is null and t.retry > 0 and t.reported = any ('{0,1}') and t.retry >= task_list.retry
       union all
       select t.* from taskqueue t where t.starttime is not null and t.retry >= task_list.retry
       offset 0) f

@@ -9,8 +9,8 @@ create function stampd.task_take_heads(of_qn int, before bigint, paused text[]) 
 declare
   first_due constant text[] := array(
     select t.domain from taskqueue t
-      where t.starttime is null and t.domain is not null and t.startat < 991231235959999 and t.qn >= 16
-        and t.qn = of_qn and t.startat <= before
+      where t.starttime is null and t.domain is not null and t.startat < 991231235959999
+        and greatest(t.qn, 15::smallint) = of_qn and t.startat <= before
       order by t.startat limit 200);
   is_whole constant boolean := cardinality(first_due) < 200;
   domains  text[] := array(select distinct f.domain from unnest(first_due) f(domain));
@@ -127,10 +127,11 @@ declare
   level    smallint;
   given    int := 0;
   added    bigint;
+  setting  text;
 begin
   select of_domain is not null or exists (select from task_limit) or exists (
            select from taskqueue t
-             where t.starttime is null and t.domain is not null and t.startat < 991231235959999 and t.qn >= 16 and t.qn = of_qn
+             where t.starttime is null and t.domain is not null and t.startat < 991231235959999 and greatest(t.qn, 15::smallint) = of_qn
                and t.startat <= before),
          array(select p.what from task_paused p),
          (select t.priority from taskqueue t
@@ -143,6 +144,7 @@ begin
     return query select t.* from task_take_by_turns(of_qn, of_domain, most, before, claim, worker, claimed_until, ended) t;
     return;
   end if;
+  setting := set_config('stampd.unlimited', 'on', true); -- for the trigger task_begin
   while level is not null loop
     return query
       with free as materialized (
@@ -198,10 +200,10 @@ begin
              and t.startat > present
            order by t.startat limit 1) w),
       (select t.startat from taskqueue t
-         where t.starttime is null and t.domain is not null and t.startat < 991231235959999 and t.qn >= 16 and t.qn = of_qn
+         where t.starttime is null and t.domain is not null and t.startat < 991231235959999 and greatest(t.qn, 15::smallint) = of_qn
            and t.startat > present
          order by t.startat limit 1),
-      (select t.expires from taskqueue t where t.expires is not null and t.qn = of_qn and t.expires > present order by t.expires limit 1)));
+      (select t.expires from taskqueue t where t.starttime is not null and t.qn = of_qn and t.expires > present order by t.expires limit 1)));
 end $$;
 comment on function stampd.task_upcoming(int, bigint) is
   'The next stamp at which the queue may have more to take: a start, or the end of a claim; null: none is known.';

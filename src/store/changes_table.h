@@ -48,6 +48,7 @@ CHANGE(CRON_END, COMMIT)
 CHANGE(TASK_CLAIM, COMMIT)
 CHANGE(TASK_CLAIM_MANY, COMMIT)
 CHANGE(TASK_TAKE, COMMIT)
+CHANGE(TASK_TAKE_ONE, COMMIT)
 
 /* tasks, for administrators and those who have requested them: the result counts, or names, what was done */
 CHANGE(TASK_DO, ONCE)

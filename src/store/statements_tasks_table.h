@@ -262,12 +262,33 @@ STATEMENT(
     " t.expires, set_config('synchronous_commit', 'off', true)"
     " from task_take($1::int, $2, $3::int, $4, $5, $6, $7, $8) t")
 
-/* The same in the commit that ends the attempt $8, and whether claims of the queue have ended. */
+/* One task without a domain, where nothing but its place decides: no task of the queue with a domain is due,
+ * and nothing is paused or limited.  And whether claims of the queue have ended.  $1 queue, $2 latest start,
+ * $3 starttime, $4 holder, $5 end of the claim. */
+STATEMENT(
+    TASK_TAKE_ONE, "task_take_one", 5,
+    "update taskqueue t set starttime = $3, holder = $4, expires = $5, progress = null, exc = null,"
+    " report = null, follows = null where t.ctid = ("
+    "select case when set_config('stampd.unlimited', 'on', true) <> '' then f.ctid end from taskqueue f"
+    " where f.starttime is null and f.domain is null and f.startat < 991231235959999 and f.qn = $1::int"
+    " and f.priority = (select p.priority from taskqueue p where p.starttime is null and p.domain is null"
+    " and p.startat < 991231235959999 and p.qn = $1::int order by p.priority limit 1)"
+    " and f.startat <= $2 and not exists (select from task_limit) and not exists (select from task_paused)"
+    " and not exists (select from taskqueue d where d.starttime is null and d.domain is not null"
+    " and d.startat < 991231235959999 and greatest(d.qn, 15::smallint) = $1::int and d.startat <= $2)"
+    " order by f.startat, f.number limit 1 for update skip locked)"
+    " returning taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn,"
+    " priority, batch, created, null::text, account, credential, of_client, false, t.trace, t.starttime,"
+    " t.expires, (select exists (select from taskqueue o where o.starttime is not null and o.qn = $1::int"
+    " and o.expires <= $2)), set_config('synchronous_commit', 'off', true)")
+
+/* The same as TASK_TAKE in the commit that ends the attempt $8, and whether claims of the queue have ended.
+ */
 STATEMENT(
     TASK_TAKE_BESIDE, "task_take_beside", 8,
     "select taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn,"
     " priority, batch, created, null::text, account, credential, of_client, false, t.trace, t.starttime,"
-    " t.expires, (select exists (select from taskqueue o where o.expires is not null and o.qn = $1::int"
+    " t.expires, (select exists (select from taskqueue o where o.starttime is not null and o.qn = $1::int"
     " and o.expires <= $4))"
     " from task_take_beside($1::int, $2, $3::int, $4, $5, $6, $7, $8) t")
 
@@ -276,19 +297,19 @@ STATEMENT(
     TASK_FOLLOWING, "task_following", 3,
     "select taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn,"
     " priority, batch, created, null::text, account, credential, of_client, false, t.trace, t.starttime,"
-    " t.expires from taskqueue t where t.expires is not null and t.qn = $2::int and t.expires > $3"
+    " t.expires from taskqueue t where t.starttime is not null and t.qn = $2::int and t.expires > $3"
     " and t.follows = $1")
 
 /* Whether claims of the queue have ended; when it may have something to take again.  $1 queue, $2 now. */
 STATEMENT(
     TASK_LATE, "task_late", 2,
-    "select exists (select from taskqueue where expires is not null and qn = $1::int and expires <= $2)")
+    "select exists (select from taskqueue where starttime is not null and qn = $1::int and expires <= $2)")
 STATEMENT(TASK_UPCOMING, "task_upcoming", 2, "select task_upcoming($1::int, $2)")
 
 /* Claims of the queue that have ended, as TASK_RUNNING has them.  $1 queue, $2 now, $3 at most. */
 STATEMENT(TASK_OVERDUE, "task_overdue", 3,
           "select taskid, opname, qn, starttime, retry, holder, startat, expires from taskqueue"
-          " where expires is not null and qn = $1::int and expires <= $2 order by expires limit $3::int")
+          " where starttime is not null and qn = $1::int and expires <= $2 order by expires limit $3::int")
 
 /* A task that an external worker has claimed, and whether and how this attempt has ended; without the claim
  * the start that the task has now.  $1 taskid, $2 starttime, $3 retry. */

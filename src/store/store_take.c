@@ -5,6 +5,7 @@
 
 #include "edge/pg_pipeline.h"
 #include "model/task.h"
+#include "model/worker_queues.h"
 #include "store/commit_part.h"
 #include "store/statements.h"
 #include "store/store_claimed.h"
@@ -16,15 +17,20 @@ static struct bytes name_attempt(struct arena *arena, const struct task_fence *f
                                  fence->claim, fence->attempt));
 }
 
+static void add_claim(struct pg_params *params, const struct task_take *take)
+{
+    pg_params_add_i64(params, take->claim);
+    pg_params_add_text(params, take->holder);
+    pg_params_add_i64(params, take->until);
+}
+
 static void add_take_params(struct pg_params *params, const struct task_take *take, int64_t now)
 {
     pg_params_add_i32(params, take->queue);
     pg_params_add_text(params, take->domain);
     pg_params_add_i32(params, (int32_t)take->most);
     pg_params_add_i64(params, now);
-    pg_params_add_i64(params, take->claim);
-    pg_params_add_text(params, take->holder);
-    pg_params_add_i64(params, take->until);
+    add_claim(params, take);
     pg_params_add_text(params, take->after ? name_attempt(params->arena, take->after) : NO_BYTES);
 }
 
@@ -63,6 +69,13 @@ static void read_taken(const struct pg_result *rows, struct arena *arena, struct
     }
 }
 
+static void read_taken_and_late(const struct pg_result *rows, struct arena *arena, struct task_taken *taken_r)
+{
+    enum { IS_OVERDUE = STORE_CLAIMED_COLUMNS + 2 };
+    read_taken(rows, arena, taken_r);
+    taken_r->has_overdue = taken_r->count && pg_get_bool(rows, 0, IS_OVERDUE);
+}
+
 enum fault store_take_open(struct store *store, int ns, struct arena *arena, struct task_taken *taken)
 {
     enum fault fault = FAULT_NONE;
@@ -71,14 +84,56 @@ enum fault store_take_open(struct store *store, int ns, struct arena *arena, str
     return fault;
 }
 
+/* --- one, where nothing but its place in the queue decides --- */
+
+/* Takes of a queue, in any namespace, for which this process does not try: where one was for nothing, the
+ * next would be, too. */
+enum { TAKES_WITHOUT = 15 };
+static unsigned takes_without[WORKER_QUEUES_END];
+
+static bool is_worth_trying(const struct task_take *take)
+{
+    unsigned *without = &takes_without[take->queue];
+    if (take->most > 1 || take->domain.data)
+        return false;
+    if (!*without)
+        return true;
+    --*without;
+    return false;
+}
+
+static enum fault take_one(struct store *store, int ns, struct arena *arena, const struct task_take *take,
+                           int64_t now, struct task_taken *taken_r)
+{
+    struct pg *pg;
+    struct pg_verdict verdict;
+    struct pg_params params;
+    enum fault fault = store_run_begin(store, ns, arena, &pg);
+    if (fault)
+        return fault;
+    add_queue(&params, arena, take, now);
+    add_claim(&params, take);
+    pg_pipeline_add(pg, &statements[STATEMENT_TASK_TAKE_ONE], &params);
+    fault = store_run_end(store, ns, &verdict);
+    if (verdict.outcome != PG_COMMITTED)
+        return fault == FAULT_STALE ? FAULT_XDATABASE : fault;
+    read_taken_and_late(verdict.results[0], arena, taken_r);
+    if (taken_r->count)
+        return store_take_open(store, ns, arena, taken_r);
+    store_run_forget_change(store);
+    takes_without[take->queue] = TAKES_WITHOUT;
+    return FAULT_NONE;
+}
+
+/* --- any --- */
+
 /* What was taken, in one round trip; when there may be more, in a second one. */
-enum fault store_take(struct store *store, int ns, struct arena *arena, const struct task_take *take,
-                      struct task_taken *taken_r)
+static enum fault take_any(struct store *store, int ns, struct arena *arena, const struct task_take *take,
+                           int64_t now, struct task_taken *taken_r)
 {
     struct pg *pg;
     struct pg_verdict verdict;
     struct pg_params params, of_late;
-    const int64_t now = stamp_now(); /* of all three: what starts between two is found by one of them */
     enum fault fault = store_run_begin(store, ns, arena, &pg);
     if (fault)
         return fault;
@@ -97,6 +152,18 @@ enum fault store_take(struct store *store, int ns, struct arena *arena, const st
     if (store_take_open(store, ns, arena, taken_r)) /* the claims are made: another try would make others */
         return FAULT_XUNKNOWN;
     return read_next(store, ns, arena, take, now, taken_r);
+}
+
+enum fault store_take(struct store *store, int ns, struct arena *arena, const struct task_take *take,
+                      struct task_taken *taken_r)
+{
+    const int64_t now = stamp_now(); /* of all statements: what starts between two is found by one of them */
+    if (is_worth_trying(take)) {
+        enum fault fault = take_one(store, ns, arena, take, now, taken_r);
+        if (fault || taken_r->count)
+            return fault;
+    }
+    return take_any(store, ns, arena, take, now, taken_r);
 }
 
 /* --- what an end claims with it --- */
@@ -129,10 +196,7 @@ static enum fault plan_beside(struct commit_run *run)
 
 static void take_beside(struct commit_run *run, struct pg_result *const *results)
 {
-    enum { IS_OVERDUE = STORE_CLAIMED_COLUMNS + 2 };
-    struct task_taken *taken = run->commit->fences->taken;
-    read_taken(*results, run->arena, taken);
-    taken->has_overdue = taken->count && pg_get_bool(*results, 0, IS_OVERDUE);
+    read_taken_and_late(*results, run->arena, run->commit->fences->taken);
 }
 
 const struct commit_part commit_part_task_takes = {.plan = plan_beside, .take = take_beside};

@@ -59,7 +59,7 @@ PAGES = {
     'TASK_ADMIT': 40, 'TASK_EXPIRE': 60, 'TASK_REPORTED': 40, 'TASK_UNREPORTED': 60,
     # Of a queue with one task of a domain and one without; one of them is taken, kept, lost, taken again and done.
     'TASK_OWN': 20, 'TASK_CANCEL': 50,
-    'TASK_TAKE': 200, 'TASK_TAKE_BESIDE': 200, 'TASK_FOLLOWING': 15, 'TASK_LATE': 15, 'TASK_UPCOMING': 80, 'TASK_END_TAKEN': 60, 'TASK_MAKE_PLAIN': 60, 'TASK_OVERDUE': 15, 'TASK_HELD': 30, 'TASK_KEEP': 30,
+    'TASK_TAKE': 200, 'TASK_TAKE_ONE': 40, 'TASK_TAKE_BESIDE': 200, 'TASK_FOLLOWING': 15, 'TASK_LATE': 15, 'TASK_UPCOMING': 80, 'TASK_END_TAKEN': 60, 'TASK_MAKE_PLAIN': 60, 'TASK_OVERDUE': 15, 'TASK_HELD': 30, 'TASK_KEEP': 30,
     'TASK_OPERATIONS': 8,  # however many operations there are
     'CRON_SCAN': 60, 'CRON_PLAN': 60, 'CRON_END': 80,
     # Of two documents, and of a collection of 2,500 members, all of them changed since.
@@ -329,6 +329,11 @@ def exercise_tasks(stack):
         manager.post(task)
     assert len(manager.scan(unreported=5, failures=1)['running']) == 2
     manager.post(param={'reported': [{'id': 'nosuchtask', 'retry': 1}]})
+    # A worker that has found nothing tries TASK_TAKE_ONE again after 15 takes.
+    stack.psql('lab', "select task_create('External', qn => 16) from generate_series(1, 16)")
+    for _ in range(16):
+        assert stack.op('lab', 'take', {'qn': 16}, admin=True)['out']['tasks']
+    stack.psql('lab', 'delete from taskqueue where qn = 16')
     for domain in (None, 'external'):
         stack.psql('lab', "select task_create('External', qn => 16, domain => %s)", (domain,))
     for _ in range(2):
