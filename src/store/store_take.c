@@ -84,6 +84,18 @@ enum fault store_take_open(struct store *store, int ns, struct arena *arena, str
     return fault;
 }
 
+/* The claims are made: another try would make others. */
+static enum fault open_new(struct store *store, int ns, struct arena *arena, struct task_taken *taken)
+{
+    return store_take_open(store, ns, arena, taken) ? FAULT_XUNKNOWN : FAULT_NONE;
+}
+
+/* Why nothing was claimed: FAULT_STALE is a lock of the limits that others have. */
+static enum fault why_not(enum fault fault)
+{
+    return fault == FAULT_STALE ? FAULT_CONTENTION : fault;
+}
+
 /* --- one, where nothing but its place in the queue decides --- */
 
 /* Takes of a queue, in any namespace, for which this process does not try: where one was for nothing, the
@@ -94,7 +106,7 @@ static unsigned takes_without[WORKER_QUEUES_END];
 static bool is_worth_trying(const struct task_take *take)
 {
     unsigned *without = &takes_without[take->queue];
-    if (take->most > 1 || take->domain.data)
+    if (take->most > 1 || take->domain.data || take->after)
         return false;
     if (!*without)
         return true;
@@ -116,10 +128,10 @@ static enum fault take_one(struct store *store, int ns, struct arena *arena, con
     pg_pipeline_add(pg, &statements[STATEMENT_TASK_TAKE_ONE], &params);
     fault = store_run_end(store, ns, &verdict);
     if (verdict.outcome != PG_COMMITTED)
-        return fault == FAULT_STALE ? FAULT_XDATABASE : fault;
+        return why_not(fault);
     read_taken_and_late(verdict.results[0], arena, taken_r);
     if (taken_r->count)
-        return store_take_open(store, ns, arena, taken_r);
+        return open_new(store, ns, arena, taken_r);
     store_run_forget_change(store);
     takes_without[take->queue] = TAKES_WITHOUT;
     return FAULT_NONE;
@@ -144,14 +156,13 @@ static enum fault take_any(struct store *store, int ns, struct arena *arena, con
     pg_pipeline_add(pg, &statements[STATEMENT_TASK_LATE], &of_late);
     fault = store_run_end(store, ns, &verdict);
     if (verdict.outcome != PG_COMMITTED)
-        return fault == FAULT_STALE ? FAULT_CONTENTION : fault; /* a lock of the limits */
+        return why_not(fault);
     read_taken(verdict.results[0], arena, taken_r);
     if (!taken_r->count)
         store_run_forget_change(store);
     taken_r->has_overdue = pg_get_bool(verdict.results[1], 0, 0);
-    if (store_take_open(store, ns, arena, taken_r)) /* the claims are made: another try would make others */
-        return FAULT_XUNKNOWN;
-    return read_next(store, ns, arena, take, now, taken_r);
+    fault = open_new(store, ns, arena, taken_r);
+    return fault ? fault : read_next(store, ns, arena, take, now, taken_r);
 }
 
 enum fault store_take(struct store *store, int ns, struct arena *arena, const struct task_take *take,
