@@ -1,23 +1,21 @@
 """`take` of one task, which a statement of its own claims where nothing but the place of a task decides.
 
 A worker process that has found nothing so does not try for its next takes of the queue: each test begins with new processes."""
-import hashlib
-
 import psycopg2
 import pytest
 
+import external
+from external import ask, call, claim
 from manager import Manager
 from stack import Problem, wait_until
-from test_workers import KEY, ask, call, claim
 
-QUEUES = [{'qn': qn, 'ops': ops, 'key': hashlib.sha256(KEY.encode()).hexdigest(), 'request': 'anybody'} for qn, ops in ((16, ['resize', 'shout']), (17, ['blur']))]
+QUEUES = [external.queue(16, 'resize', 'shout', request='anybody'), external.queue(17, 'blur', request='anybody')]
 STACK = {'workers': 1}
 
 
 @pytest.fixture(scope='module', autouse=True)
 def declared(stack):
-    conf = next(item['j'] for item in stack.get('z', ('Namespace', 'lab'), admin=True)['items'] if item['c'] == 'Conf')
-    stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': {**conf, 'workers': QUEUES}}]}, admin=True)
+    external.declare(stack, QUEUES)
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import threading
 import pytest
 
 from door_client import Client
+from external import KEY, QUEUES, declare
 from kit import Kit
 from manager import Manager
 from stack import PATIENCE_S, refused
-from test_workers import KEY, QUEUES
 
 pytestmark = pytest.mark.plain
 
@@ -199,7 +199,7 @@ class stack_connections:
 
 
 def test_external_workers_obey(stack, manager):
-    stack.op('z', 'ns', {'set': {'ns': 'lab', 'workers': QUEUES}}, admin=True)
+    declare(stack, QUEUES)
     ask(stack, 4, 'resize')
     limit(stack, qn=16, running=3)
     def take():
@@ -211,7 +211,7 @@ def test_external_workers_obey(stack, manager):
 
 
 def test_external_workers_find_what_is_behind_a_full_key(stack, manager):
-    stack.op('z', 'ns', {'set': {'ns': 'lab', 'workers': QUEUES}}, admin=True)
+    declare(stack, QUEUES)
     ask(stack, 30, 'resize', key='a')
     others = ask(stack, 2, 'resize', key='b') + ask(stack, 1, 'resize', key='c', priority=30)
     limit(stack, op='resize', key=True, running=1)

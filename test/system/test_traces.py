@@ -4,8 +4,8 @@ import shutil
 import pytest
 
 from kit import Kit
+from external import QUEUES, ask, call, claim, declare, history, row, take
 from manager import Manager
-from test_workers import QUEUES, ask, call, claim, history, row, take
 
 TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 STATE = 'shop=t61rcWkgMzE,tenant@sys=a b'
@@ -22,7 +22,7 @@ def kit():
 
 @pytest.fixture(scope='module', autouse=True)
 def declared(kit, stack):
-    stack.op('z', 'ns', {'set': {'ns': 'lab', 'workers': QUEUES}}, admin=True)
+    declare(stack, QUEUES)
 
 
 @pytest.fixture

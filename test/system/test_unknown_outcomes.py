@@ -1,6 +1,5 @@
 """What a client is answered when PostgreSQL's session is lost at a statement that changes something outside of a commit of documents: each
 statement of src/store/changes_table.h, cut before the server gets it, and after it has committed it."""
-import hashlib
 import json
 import re
 import secrets
@@ -9,6 +8,7 @@ import shutil
 import pytest
 
 from cutter import AFTER, BEFORE, Cutter
+from external import KEY, call, declare, queue
 from kit import Kit
 from manager import PARKED, Manager
 from stack import SOURCE, Problem, wait_until
@@ -16,7 +16,7 @@ from test_workers import running
 
 pytestmark = pytest.mark.plain
 
-KEY, SESSION = secrets.token_hex(16), secrets.token_hex(16)
+SESSION = secrets.token_hex(16)
 STACK = {'workers': 1, 'settings': {'restart_young_ms': 0, 'task_history_param_bytes': 100, 'limit_definitions': 2}}
 TABLE = re.findall(r'^CHANGE\((\w+), (\w+)\)$', (SOURCE / 'src/store/changes_table.h').read_text(), re.MULTILINE)
 STATEMENTS = {}  # by word: name, text
@@ -40,9 +40,7 @@ def kit():
 
 @pytest.fixture(scope='module')
 def cutter(stack):
-    conf = next(item['j'] for item in stack.get('z', ('Namespace', 'lab'), admin=True)['items'] if item['c'] == 'Conf')
-    queue = {'qn': 16, 'ops': ['resize'], 'key': hashlib.sha256(KEY.encode()).hexdigest(), 'request': 'anybody'}
-    stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': {**conf, 'workers': [queue]}}]}, admin=True)
+    declare(stack, [queue(16, 'resize', request='anybody')])
     with Cutter(stack) as cutter:
         stack.restart_stampd()  # its sessions go through the cutter from here on
         yield cutter
@@ -58,13 +56,6 @@ def tasks(stack, **wish):
     return stack.op('lab', 'tasks', wish, admin=True)['out']
 
 
-def work(stack, name, **param):
-    answer = stack.request('POST', f'/lab/op/{name}', json={'param': param}, headers={'Authorization': f'Bearer {KEY}'})
-    if answer.status_code != 200:
-        raise Problem(answer)
-    return answer.json()['out']
-
-
 def ask(stack, op='put', param=None):
     return stack.op('lab', 'task', {'op': op, 'param': param or {'docs': []}, 'delay': 3600}, admin=True)['out']['id']
 
@@ -76,7 +67,7 @@ def start_of(stack, taskid):
 
 def taken(stack):
     taskid = stack.op('lab', 'task', {'op': 'resize', 'param': {}}, admin=True)['out']['id']
-    (task,) = work(stack, 'take', qn=16)['tasks']
+    (task,) = call(stack, 'take', qn=16)['tasks']
     assert task['id'] == taskid
     return {name: task[name] for name in ('id', 'starttime', 'retry')}
 
@@ -126,13 +117,13 @@ def cancel(stack, manager):
 
 def keep(stack, manager):
     claim = taken(stack)
-    return (lambda: work(stack, 'keep', **claim, progress='half'),
+    return (lambda: call(stack, 'keep', **claim, progress='half'),
             lambda: stack.psql('lab', 'select progress from taskqueue where taskid = %s', (claim['id'],)) == [('half',)])
 
 
 def take(stack, manager, most=1):
     taskid = stack.op('lab', 'task', {'op': 'resize', 'param': {}}, admin=True)['out']['id']
-    return (lambda: work(stack, 'take', qn=16, n=most),
+    return (lambda: call(stack, 'take', qn=16, n=most),
             lambda: stack.psql('lab', 'select starttime is not null from taskqueue where taskid = %s', (taskid,)) == [(True,)])
 
 
@@ -220,10 +211,10 @@ def test_an_end_of_an_external_worker_can_be_sent_again(stack, manager, cutter, 
     claim = taken(stack)
     ends = 'select count(*) from task_history'
     cutter.arm(statement, when)
-    unknown(lambda: work(stack, name, **claim, **more))
+    unknown(lambda: call(stack, name, **claim, **more))
     assert cutter.cuts == 1 and stack.psql('lab', ends) == [(int(when == AFTER),)]
     cutter.arm(None, None)
-    assert work(stack, name, **claim, **more)['result'] in ('done', 'failed')
+    assert call(stack, name, **claim, **more)['result'] in ('done', 'failed')
     assert stack.psql('lab', ends) == [(1,)]
 
 
@@ -262,10 +253,10 @@ def test_a_task_of_others_that_may_wait_again_is_none_of_a_take(stack, manager, 
         lost = taken(stack)
         stack.psql('lab', 'update taskqueue set expires = stamp_now() - 1')
         cutter.arm('task_back', when, times=times)
-        found = work(stack, 'take', qn=16)['tasks']
+        found = call(stack, 'take', qn=16)['tasks']
         assert cutter.cuts == times and [(task['id'], task['retry']) for task in found] == ([(lost['id'], 1)] if has_one else [])
         cutter.arm(None, None)
-        (task,) = found or work(stack, 'take', qn=16)['tasks']
+        (task,) = found or call(stack, 'take', qn=16)['tasks']
         assert task['retry'] == 1 and stack.psql('lab', 'select exc from task_history') == [('LOST',)]
         stack.psql('lab', 'truncate taskqueue, task_history')
 
@@ -287,7 +278,7 @@ def test_a_claim_after_an_end_that_may_have_been_made_is_given(stack, manager, c
     claim = taken(stack)
     taskid = stack.op('lab', 'task', {'op': 'resize', 'param': {}}, admin=True)['out']['id']
     cutter.arm('task_take', when)
-    out = work(stack, name, **claim, **more, take={'qn': 16, 'wait': 10})
+    out = call(stack, name, **claim, **more, take={'qn': 16, 'wait': 10})
     assert cutter.cuts == 1 and out['result'] in ('done', 'failed')
     assert [task['id'] for task in out['tasks']] == ([taskid] if when == AFTER else []) and (out['pause'] > 0) == (when == BEFORE)
     assert stack.psql('lab', 'select starttime is not null from taskqueue where taskid = %s', (taskid,)) == [(when == AFTER,)]
@@ -329,7 +320,7 @@ def test_what_is_refused_has_its_phase(stack, manager, cutter):
     """Nothing was changed, and that is known."""
     claim = taken(stack)
     stack.psql('lab', 'update taskqueue set retry = 7 where taskid = %s', (claim['id'],))
-    for act, code in ((lambda: work(stack, 'fail', **claim), 'ACLAIM'), (lambda: work(stack, 'keep', **claim), 'ACLAIM'),
+    for act, code in ((lambda: call(stack, 'fail', **claim), 'ACLAIM'), (lambda: call(stack, 'keep', **claim), 'ACLAIM'),
                       (lambda: subs(stack, {'drop': ['Note']}), 'NSUBSCRIPTION'),
                       (lambda: subs(stack, {'add': ['Note/3']}), 'ALIMIT')):
         if code == 'ALIMIT':

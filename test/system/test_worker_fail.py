@@ -1,48 +1,34 @@
 """`fail` with `take`, in the commit that puts a task back; and `fail` that is sent again."""
 import contextlib
-import hashlib
 import json
-import secrets
 import threading
 
 import psycopg2
 import pytest
 import requests
 
+import external
+from external import KEY, OTHER_KEY, QUEUES, ask, call, claim, claimed, names, note, overdue, row, take
 from manager import PARKED, Manager
 from stack import PATIENCE_S, Problem, refused, wait_until
-from test_workers import KEY, ask, call, claim, note, overdue, row, take
 
-OTHER_KEY = secrets.token_hex(16)
-QUEUES = [{'qn': 16, 'ops': ['resize', 'shout'], 'key': hashlib.sha256(KEY.encode()).hexdigest(), 'request': 'anybody'},
-          {'qn': 17, 'ops': ['secret'], 'key': hashlib.sha256(OTHER_KEY.encode()).hexdigest()}]
 STACK = {'workers': 3, 'settings': {'hosts': 'many'}}
 LIMITS_LOCK = "hashtextextended('stampd task limits', 0)"
 
 
 @pytest.fixture(scope='module', autouse=True)
 def declared(stack):
-    conf = next(item['j'] for item in stack.get('z', ('Namespace', 'lab'), admin=True)['items'] if item['c'] == 'Conf')
-    stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': {**conf, 'workers': QUEUES}}]}, admin=True)
+    external.declare(stack, QUEUES)
 
 
 @pytest.fixture
 def manager(stack):
-    stack.psql('lab', 'truncate taskqueue, task_history, task_limit, task_debt, task_paused')
-    stack.clear('lab', 'Note')
+    external.empty(stack)
     return Manager(stack, 'lab')
 
 
 def fail(stack, task, take=None, **more):
     return call(stack, 'fail', **claim(task), take={'qn': 16, **(take or {})}, **more)
-
-
-def names(tasks):
-    return [task['id'] for task in tasks]
-
-
-def claimed(stack):
-    return {taskid for taskid, in stack.psql('lab', 'select taskid from taskqueue where starttime is not null')}
 
 
 def history(stack, columns='taskid, retry, exc'):

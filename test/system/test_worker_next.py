@@ -1,5 +1,4 @@
 """`done` with `take`: the commit that ends a task of an external worker claims the next ones for it."""
-import hashlib
 import secrets
 import threading
 
@@ -7,44 +6,28 @@ import psycopg2
 import pytest
 import requests
 
+import external
+from external import KEY, QUEUES, ask, call, claim, claimed, names, note, take
 from manager import Manager
 from stack import PATIENCE_S, Problem, refused, wait_until
-from test_workers import KEY, ask, call, claim, take
 
-OTHER_KEY = secrets.token_hex(16)
-QUEUES = [{'qn': 16, 'ops': ['resize', 'shout'], 'key': hashlib.sha256(KEY.encode()).hexdigest(), 'request': 'anybody'},
-          {'qn': 17, 'ops': ['secret'], 'key': hashlib.sha256(OTHER_KEY.encode()).hexdigest()}]
 STACK = {'workers': 3}
 LIMITS_LOCK = "hashtextextended('stampd task limits', 0)"
 
 
 @pytest.fixture(scope='module', autouse=True)
 def declared(stack):
-    conf = next(item['j'] for item in stack.get('z', ('Namespace', 'lab'), admin=True)['items'] if item['c'] == 'Conf')
-    stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': {**conf, 'workers': QUEUES}}]}, admin=True)
+    external.declare(stack, QUEUES)
 
 
 @pytest.fixture
 def manager(stack):
-    stack.psql('lab', 'truncate taskqueue, task_history, task_limit, task_debt, task_paused')
-    stack.clear('lab', 'Note')
+    external.empty(stack)
     return Manager(stack, 'lab')
 
 
 def done(stack, task, take=None, **more):
     return call(stack, 'done', **claim(task), take={'qn': 16, **(take or {})}, **more)
-
-
-def names(tasks):
-    return [task['id'] for task in tasks]
-
-
-def claimed(stack):
-    return {taskid for taskid, in stack.psql('lab', 'select taskid from taskqueue where starttime is not null')}
-
-
-def note(text, **more):
-    return [{'c': 'Note', 'id': 'a', 'items': [{'c': 'Text', 'j': text}], **more}]
 
 
 def test_the_end_and_the_next_claim_are_one_commit(stack, manager):

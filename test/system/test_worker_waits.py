@@ -1,17 +1,18 @@
 """`done` and `fail` whose `take` waits: the end is committed before, and a wait that goes wrong takes nothing away from it."""
 import contextlib
-import hashlib
+import functools
 import threading
 
 import pytest
 import requests
 
+import external
 from door_client import Client
+from external import KEY, ask, call, claim, claimed, note, queue, row, take
 from manager import Manager
 from stack import PATIENCE_S, Problem, wait_until
-from test_workers import KEY, ask, call, claim, note, row, take
 
-QUEUES = [{'qn': 16, 'ops': ['resize'], 'key': hashlib.sha256(KEY.encode()).hexdigest(), 'request': 'anybody'}]
+QUEUES = [queue(16, 'resize', request='anybody')]
 STACK = {'workers': 4, 'settings': {'task_wait_s': 60, 'task_waiters': 2}}
 WAIT = {'qn': 16, 'wait': 60}
 ENDS = [('done', {}), ('done', {'docs': note('small')}), ('fail', {'final': True})]
@@ -19,19 +20,14 @@ ENDS = [('done', {}), ('done', {'docs': note('small')}), ('fail', {'final': True
 
 @pytest.fixture(scope='module', autouse=True)
 def declared(stack):
-    conf = next(item['j'] for item in stack.get('z', ('Namespace', 'lab'), admin=True)['items'] if item['c'] == 'Conf')
-
-    def declare(queues):
-        stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': {**conf, 'workers': queues}}]}, admin=True)
-    declare(QUEUES)
+    external.declare(stack, QUEUES)
     Manager(stack, 'lab').scan()  # the operation is declared in SQL, too
-    return declare
+    return functools.partial(external.declare, stack)
 
 
 @pytest.fixture(autouse=True)
 def empty(stack, declared):
-    stack.psql('lab', 'truncate taskqueue, task_history, task_paused')
-    stack.clear('lab', 'Note')
+    external.empty(stack)
 
 
 class Waiting(threading.Thread):
@@ -70,10 +66,6 @@ class Waiting(threading.Thread):
 
 def create(stack):
     return stack.psql('lab', "select task_create('resize')")[0][0]
-
-
-def claimed(stack):
-    return {taskid for taskid, in stack.psql('lab', 'select taskid from taskqueue where starttime is not null')}
 
 
 @pytest.mark.parametrize('name, more', ENDS)
@@ -317,7 +309,7 @@ def test_only_an_attempt_that_a_worker_has_ended_is_followed(stack, declared):
         assert problem.value.code == code, wrong
     assert claimed(stack) == {held['id'], lost['id']}
     assert call(stack, 'done', **claim(held)) == {'result': 'done'}
-    declared([{'qn': 17, 'ops': ['shout'], 'key': QUEUES[0]['key'], 'request': 'anybody'}])
+    declared([queue(17, 'shout', request='anybody')])
     try:
         with pytest.raises(Problem) as problem:
             call(stack, 'take', qn=17, after=claim(held))

@@ -1,9 +1,8 @@
 """External workers: they take tasks of queues from 16 on, under claims that end by themselves, and end them by requests."""
 import contextlib
-import hashlib
+import functools
 import json
 import os
-import secrets
 import signal
 import subprocess
 import threading
@@ -11,67 +10,26 @@ import threading
 import pytest
 import requests
 
+import external
 from door_client import Client
+from external import KEY, OTHER_KEY, ask, call, claim, history, note, overdue, queue, row, take
 from manager import PARKED, Manager
 from stack import PATIENCE_S, SOURCE, Problem, refused, wait_until
 
-KEY, OTHER_KEY = secrets.token_hex(16), secrets.token_hex(16)
-QUEUES = [{'qn': 16, 'ops': ['resize', 'shout'], 'key': hashlib.sha256(KEY.encode()).hexdigest(), 'roles': ['render'], 'request': 'anybody'},
-          {'qn': 17, 'ops': ['secret'], 'key': hashlib.sha256(OTHER_KEY.encode()).hexdigest(), 'retries': '1d,~10'}]
+QUEUES = [queue(16, 'resize', 'shout', roles=['render'], request='anybody'), queue(17, 'secret', key=OTHER_KEY, retries='1d,~10')]
 STACK = {'workers': 4, 'settings': {'task_retries': '1 10', 'task_waiters': 2}}
 
 
 @pytest.fixture(scope='module', autouse=True)
 def declared(stack):
-    conf = next(item['j'] for item in stack.get('z', ('Namespace', 'lab'), admin=True)['items'] if item['c'] == 'Conf')
-    def declare(queues):
-        stack.put('z', {'c': 'Namespace', 'id': 'lab', 'items': [{'c': 'Conf', 'j': {**conf, 'workers': queues}}]}, admin=True)
-    declare(QUEUES)
-    yield declare
+    external.declare(stack, QUEUES)
+    return functools.partial(external.declare, stack)
 
 
 @pytest.fixture
 def manager(stack):
-    stack.psql('lab', 'truncate taskqueue, task_history')
-    stack.clear('lab', 'Note')
+    external.empty(stack)
     return Manager(stack, 'lab')
-
-
-def call(stack, name, key=KEY, headers=None, **param):
-    answer = stack.request('POST', f'/lab/op/{name}', json={'param': param}, headers={'Authorization': f'Bearer {key}', **(headers or {})})
-    if answer.status_code != 200:
-        raise Problem(answer)
-    return answer.json()['out']
-
-
-def ask(stack, op='resize', param=None, **more):
-    return stack.op('lab', 'task', {'op': op, 'param': param or {}, **more})['out']['id']
-
-
-def take(stack, n=1, **more):
-    return call(stack, 'take', qn=16, n=n, **more)['tasks']
-
-
-def claim(task):
-    return {name: task[name] for name in ('id', 'starttime', 'retry')}
-
-
-def history(stack, columns='exc, result'):
-    return stack.psql('lab', f'select {columns} from task_history order by number')
-
-
-def row(stack, taskid, columns):
-    found = stack.psql('lab', f'select {columns} from taskqueue where taskid = %s', (taskid,))
-    return found[0] if found else None
-
-
-def overdue(stack):
-    """Every claim ends now."""
-    stack.psql('lab', 'update taskqueue set expires = stamp_now() - 1 where expires is not null')
-
-
-def note(text, ident='a'):
-    return [{'c': 'Note', 'id': ident, 'items': [{'c': 'Text', 'j': text}]}]
 
 
 # --- taking and ending ---
