@@ -1,4 +1,5 @@
 """Two object stores that a test can trouble, beside a namespace whose files are moved there and back."""
+import contextlib
 import os
 import signal
 import time
@@ -13,6 +14,14 @@ from test_attachment_http import checked, digest, fetch, send, sha, store
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open', 'shut': 'closed'},
          'settings': {'limit_blob_bytes': 64 << 20, 'keep_interval_s': 1, 'restart_young_ms': 0, 'limit_client_connections': 0}}
 PIECE = 8 << 20
+
+
+def age_files(paths):
+    """Files that have been leaving for three seconds may go."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):  # it has gone
+            if path.stat().st_mode & 0o1000 and path.stat().st_mtime < time.time() - 3:
+                os.utime(path, (time.time() - 100, time.time() - 100))
 
 
 class Places:
@@ -56,10 +65,7 @@ class Places:
 
     def age(self):
         """What has been leaving for three seconds may go: requests that found it before have ended."""
-        for content in self.contents.values():
-            path = self.local(content)
-            if path and path.stat().st_mode & 0o1000 and path.stat().st_mtime < time.time() - 3:
-                os.utime(path, (time.time() - 100, time.time() - 100))
+        age_files(path for path in map(self.local, self.contents.values()) if path)
         self.stack.psql('lab', f"update blob_left set since = {LONG_AGO} where since < stamp_of(now() - interval '3 seconds')")
 
     def is_settled(self, name):

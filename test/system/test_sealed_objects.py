@@ -1,13 +1,12 @@
 """Files of an encrypted namespace in an object store: the store gets what is on the disk, clients see no difference, and what the store alters,
 loses or delays is never served, and stops nothing else."""
 import hashlib
-import os
 import threading
-import time
 
 import pytest
 
 from door_client import Client
+from object_places import age_files
 from object_service import Service
 from stack import PATIENCE_S, children, give, name_of, wait_until
 from test_attachment_files import LONG_AGO
@@ -43,10 +42,8 @@ def places(stack):
 
 
 def age(stack):
-    """What is leaving since three seconds may go."""
-    for path in files(stack):
-        if path.stat().st_mode & 0o1000 and path.stat().st_mtime < time.time() - 3:
-            os.utime(path, (time.time() - 100, time.time() - 100))
+    """What has been leaving for three seconds may go."""
+    age_files(files(stack))
     stack.psql('vault', f"update blob_left set since = {LONG_AGO} where since < stamp_of(now() - interval '3 seconds')")
 
 
