@@ -200,6 +200,9 @@ def test_a_task_does_not_cancel_itself_but_the_one_behind_it(stack, manager):
     taskid = stack.op('lab', 'task', {'op': 'Plan', 'param': own, 'resource': 'r'}, admin=True)['out']['id']
     assert manager.run(taskid)['result'] == 'done'
     assert history(stack, 'taskid, exc') == [(taskid, None)] and counted(stack, 'by') == 1
+    steps = stack.op('lab', 'task', {'op': 'Plan', 'param': {**own, 'steps': True}, 'resource': 'r'}, admin=True)['out']['id']
+    assert manager.run(steps)['result'] == 'done'
+    assert history(stack, 'taskid, exc, step')[1:] == [(steps, None, 2)] and counted(stack, 'by') == 3, 'nor when it goes on after the commit'
     own['tasks'] = [{'op': 'Plan', 'param': {'tasks': []}, 'resource': 'r', 'delay': LATER}]
     taskid = stack.op('lab', 'task', {'op': 'Plan', 'param': own, 'resource': 'r'}, admin=True)['out']['id']
     assert manager.run(taskid)['result'] == 'done'

@@ -58,7 +58,8 @@ static void cancel(struct stampd_call *call, const char *name)
 }
 
 /* Asks for the tasks in `tasks`, cancels those in `cancel` before and those in `withdraw` behind, and counts
- * in Counter/<id> when there is an id; then fails if told. */
+ * in Counter/<id> when there is an id; then fails if told.  With `steps` it does all that twice, as a task.
+ */
 static enum stampd_outcome plan(struct stampd_call *call)
 {
     cancel(call, "cancel");
@@ -83,6 +84,8 @@ static enum stampd_outcome plan(struct stampd_call *call)
     cancel(call, "withdraw");
     if (id)
         count(call, id);
+    if (stampd_read_boolean_or(call, param, "steps", false) && !stampd_checkpoint(call))
+        stampd_set_checkpoint(call, stampd_write_object(call));
     return stampd_read_boolean_or(call, param, "fail", false) ? stampd_raise(call, "APLAN", "No.", NULL)
                                                               : STAMPD_DONE;
 }
