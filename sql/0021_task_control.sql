@@ -429,10 +429,40 @@ create function stampd.task_unique_purge(most int default 1000) returns bigint
 $$;
 comment on function stampd.task_unique_purge(int) is 'Deletes rows of task_unique whose period is over, at most `most`: for scans.';
 
+-- --- tasks that a commit cancels ---
+
+create function stampd.task_cancel_for(names text[], resources text[], own text[], waiting_too boolean) returns bigint
+  language plpgsql volatile set search_path = stampd, pg_temp
+  set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+  ended bigint := 0;
+  id    text;
+begin
+  for id in
+    select f.taskid from (
+      select w.taskid, w.opname, w.resource from (select distinct a.opname, a.resource from unnest(names, resources) a(opname, resource)) a
+        cross join lateral (select t.taskid, t.opname, t.resource from taskqueue t
+          where waiting_too and t.starttime is null and t.resource is not null and t.opname = a.opname and t.resource = a.resource limit 1) w
+      union all
+      select t.taskid, t.opname, t.resource from taskqueue t
+        where t.starttime is not null and (t.opname, t.resource) in (select a.opname, a.resource from unnest(names, resources) a(opname, resource))) f
+    where f.taskid <> all (own)
+    order by f.resource, f.opname, f.taskid -- as new tasks are created
+  loop
+    ended := ended + task_end_without(id, null, 'CANCELLED')::int;
+  end loop;
+  return ended;
+end $$;
+comment on function stampd.task_cancel_for(text[], text[], text[], boolean) is
+  'For workers, in the commit that cancels tasks: ends those that run, or also those that wait, of these operations for these resources, '
+  'but its own.  Returns how many.';
+
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.task_is_paused(text[], smallint, text, text), stampd.task_pause(int, text, text),
   stampd.task_resume(int, text),
   stampd.task_limits_of(smallint, text, text), stampd.task_running_of(stampd.task_limit, text, int),
   stampd.task_full(bigint), stampd.task_stopped(bigint), stampd.task_within_limits(stampd.task_due[], bigint), stampd.tasks_due_limited(int, bigint, bigint),
   stampd.task_free_at(smallint, text, text), stampd.task_limit_set(int, text, boolean, int, int, bigint, int), stampd.task_debt_purge(int),
-  stampd.task_unique(text[], text[], text[], bigint[], bigint[]), stampd.task_unique_purge(int) to stampd;
+  stampd.task_unique(text[], text[], text[], bigint[], bigint[]), stampd.task_unique_purge(int),
+  stampd.task_cancel_for(text[], text[], text[], boolean) to stampd;

@@ -35,11 +35,22 @@ struct stampd_task {
     /* With a resource: later requests delay the start at most so long after the first; 0: without limit. */
     int64_t longest_wait_s;
     const char *key; /* by which limits count it (tasks.md); NULL: none; since 1.11 */
-    const void *reserved[1];
+    /* With a resource: while a task of the operation for it waits or runs, none is created and nothing is
+     * changed; nor, if this request creates one, until so long after its creation, if later requests are
+     * unique too.  "30s", "10m", "2h", "1d", at most task_history_s; "0s": no longer than it waits or runs;
+     * NULL: it is not unique; since 1.15 */
+    const char *unique;
 };
 
 /* Schedules a task; at most limit_tasks in one operation.  Its texts must live as long as the request. */
 void stampd_schedule(struct stampd_call *call, const struct stampd_task *task);
+
+/* Since 1.15.  The commit cancels the tasks of the operation that wait, are parked or run for the resource,
+ * but the one that this call runs; what a running one does is not committed.  Tasks that the same commit
+ * creates are created afterwards, whichever call came first: cancel and schedule replace a task.  If there
+ * is none, or this operation fails, nothing is cancelled.  At most limit_tasks in one operation.  The texts
+ * must live as long as the request. */
+void stampd_cancel_task(struct stampd_call *call, const char *operation, const char *resource);
 
 /* Does this call run a task?  Then it has no key and no afterwork.  Otherwise these return 0 or NULL. */
 bool stampd_is_task(const struct stampd_call *call);

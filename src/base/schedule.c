@@ -32,8 +32,7 @@ static struct bytes next_retry(struct bytes *rest)
     return word;
 }
 
-/* "90s", "10m", "2h", "1d"; without a unit: minutes. */
-static bool read_delay(struct bytes word, int64_t *delay_ms_r)
+bool schedule_delay_ms(struct bytes word, int64_t *delay_ms_r)
 {
     static const struct {
         char letter;
@@ -72,7 +71,7 @@ static bool read_delays(struct bytes word, struct retry_word *read_r)
             read_r->count > SCHEDULE_RETRIES_MAX)
             return false;
     }
-    return read_delay(first, &read_r->first_ms) && read_delay(most, &read_r->most_ms) &&
+    return schedule_delay_ms(first, &read_r->first_ms) && schedule_delay_ms(most, &read_r->most_ms) &&
            read_r->first_ms <= read_r->most_ms;
 }
 

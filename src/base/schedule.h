@@ -13,6 +13,9 @@ enum {
     SCHEDULE_CONCURRENCY_MAX = 100
 };
 
+/* One delay of at most a year: "90s", "10m", "2h", "1d"; without a unit: minutes. */
+MUST_USE bool schedule_delay_ms(struct bytes delay, int64_t *delay_ms_r);
+
 /* A policy of retries: at most SCHEDULE_RETRIES_MAX delays of at most a year, separated by blanks or commas.
  * "1 10 60": minutes; "30s", "2h", "1d"; "10s..1hx20": twenty delays that double from ten seconds up to an
  * hour.  "~20": each is longer by a random part of up to 20 percent. */

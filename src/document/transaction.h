@@ -55,6 +55,10 @@ void transaction_spool(struct transaction *transaction, const struct spool_batch
 void transaction_schedule(struct transaction *transaction, const struct task *task);
 /* The scheduled tasks; after the validation, with the names and starts assigned to them. */
 const struct task *transaction_tasks(const struct transaction *transaction, size_t *count_r);
+/* The commit cancels the tasks of the operation that wait or run for the resource, but those of its fences,
+ * before it creates others, and happens even if nothing else changed. */
+void transaction_cancel_task(struct transaction *transaction, const struct task_cancel *cancel);
+size_t transaction_count_cancels(const struct transaction *transaction);
 /* The first of the tasks that the commit ends; NULL: it ends none. */
 const struct task_fence *transaction_fence_of(const struct transaction *transaction);
 /* The operations run these tasks: the commit ends them, or is refused with FAULT_FENCED. `fences` is

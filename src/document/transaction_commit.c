@@ -163,6 +163,8 @@ static void prepare_writing(struct transaction *transaction, const struct schema
         note_copies(transaction, schema, writing);
     writing->commit.tasks = transaction->tasks;
     writing->commit.task_count = transaction->task_count;
+    writing->commit.cancels = transaction->cancels;
+    writing->commit.cancel_count = transaction->cancel_count;
     writing->commit.fences = transaction->fences;
     writing->commit.fence_count = transaction->fence_count;
     writing->commit.checkpoint = transaction->checkpoint;
@@ -296,7 +298,7 @@ enum fault transaction_validate(struct transaction *transaction, int64_t *versio
     *version_r = 0;
     learn_turns(transaction);
     bool writes = transaction->idempotency || transaction->task_count || transaction->fence_count ||
-                  transaction->copies || transaction->spool;
+                  transaction->cancel_count || transaction->copies || transaction->spool;
     for (size_t i = 0; i < transaction->count; i++) {
         const struct transaction_entry *entry = &transaction->entries[i];
         if (entry->draft &&

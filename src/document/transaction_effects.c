@@ -53,6 +53,18 @@ const struct task *transaction_tasks(const struct transaction *transaction, size
     return transaction->tasks;
 }
 
+void transaction_cancel_task(struct transaction *transaction, const struct task_cancel *cancel)
+{
+    ARENA_GROW(transaction->arena, transaction->cancels, transaction->cancel_count,
+               transaction->cancel_capacity);
+    transaction->cancels[transaction->cancel_count++] = *cancel;
+}
+
+size_t transaction_count_cancels(const struct transaction *transaction)
+{
+    return transaction->cancel_count;
+}
+
 void transaction_fence(struct transaction *transaction, struct task_fence *fences, size_t count)
 {
     transaction->fences = fences;

@@ -31,6 +31,8 @@ struct transaction {
     struct writer_queue *writer_queue;     /* NULL: no turns are taken */
     struct task *tasks;                    /* to be created */
     size_t task_count, task_capacity;
+    struct task_cancel *cancels; /* to be cancelled */
+    size_t cancel_count, cancel_capacity;
     struct task_fence *fences; /* to be ended */
     size_t fence_count;
     struct bytes checkpoint;

@@ -52,6 +52,11 @@ struct task {
     int64_t latest;       /* no later request for its resource moves it past this; 0: no limit */
 };
 
+/* Tasks to be cancelled: those of the operation that wait or run for the resource. */
+struct task_cancel {
+    struct bytes operation, resource;
+};
+
 struct task_take;
 struct task_taken;
 

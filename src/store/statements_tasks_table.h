@@ -86,6 +86,11 @@ STATEMENT(
  * $2 most of it, $3 most of all, $4 account, $5 quotas, $6 how many are created. */
 STATEMENT(TASK_ADMIT, "task_admit", 6, "select task_admit($1, $2::int, $3::int, $4, $5::bigint[], $6::int)")
 
+/* Cancels the tasks that run for one of the resources, or also those that wait.  $1 opname[], $2 resource[],
+ * $3 taskid[] of the commit itself, which stay, $4 whether also those that wait (0, 1). */
+STATEMENT(TASK_CANCEL_FOR, "task_cancel_for", 4,
+          "select task_cancel_for($1::text[], $2::text[], $3::text[], $4::int <> 0)")
+
 /* Before the creation of unique tasks: those for whose resource there is one, with its id and start.  $1
  * taskid[], $2 opname[], $3 resource[], $4 startat[], $5 stamps until which no other is created[]. */
 STATEMENT(TASK_UNIQUE, "task_unique", 5,

@@ -74,6 +74,9 @@ struct commit {
     size_t fence_count;
     struct bytes checkpoint; /* NO_BYTES: the end */
     int64_t stop;            /* stamp of the end */
+    /* Tasks to cancel, before others are created; never those of the fences. */
+    const struct task_cancel *cancels;
+    size_t cancel_count;
     struct copy_notes notes; /* items whose copies are due by this commit */
     /* Copies to write, in a commit without documents; NULL: none.  Targets that are gone, or already have a
      * newer copy, stay as they are. */

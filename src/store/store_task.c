@@ -331,6 +331,49 @@ static void take_ends(struct commit_run *run, struct pg_result *const *results)
 
 const struct commit_part commit_part_task_ends = {.plan = plan_ends, .take = take_ends};
 
+/* --- cancelled ones --- */
+
+static void plan_cancels(struct commit_run *run, bool is_waiting_too)
+{
+    const struct commit *commit = run->commit;
+    if (!commit->cancel_count)
+        return;
+    struct bytes *operations = ARENA_ARRAY(run->arena, struct bytes, commit->cancel_count);
+    struct bytes *resources = ARENA_ARRAY(run->arena, struct bytes, commit->cancel_count);
+    struct bytes *own = ARENA_ARRAY(run->arena, struct bytes, commit->fence_count);
+    for (size_t i = 0; i < commit->cancel_count; i++) {
+        operations[i] = commit->cancels[i].operation;
+        resources[i] = commit->cancels[i].resource;
+    }
+    for (size_t i = 0; i < commit->fence_count; i++)
+        own[i] = commit->fences[i].id;
+    struct pg_params *params = commit_part_add(run, &statements[STATEMENT_TASK_CANCEL_FOR]);
+    pg_params_add_text_array(params, operations, commit->cancel_count);
+    pg_params_add_text_array(params, resources, commit->cancel_count);
+    pg_params_add_text_array(params, own, commit->fence_count);
+    pg_params_add_i32(params, is_waiting_too);
+}
+
+/* Before the documents, which the commit of a running task locks after its row. */
+static enum fault plan_running_cancels(struct commit_run *run)
+{
+    plan_cancels(run, false);
+    return FAULT_NONE;
+}
+
+/* After the documents, as commits that schedule lock the waiting tasks that they change.  Those that have
+ * been claimed since the first statement are among them. */
+static enum fault plan_waiting_cancels(struct commit_run *run)
+{
+    plan_cancels(run, true);
+    return FAULT_NONE;
+}
+
+const struct commit_part commit_part_running_cancels = {.plan = plan_running_cancels};
+const struct commit_part commit_part_waiting_cancels = {.plan = plan_waiting_cancels};
+
+/* --- new ones --- */
+
 /* Those of the caller; what the server adds for its documents has no requester. */
 static int32_t count_requested(const struct commit *commit)
 {

@@ -49,7 +49,7 @@ PAGES = {
     'THUMBNAIL_REASONS': 15, 'THUMBNAIL_REFUSE': 25, 'THUMBNAIL_NOTE': 40, 'THUMBNAIL_PAGE': 1000, 'THUMBNAIL_DUE': 40, 'THUMBNAIL_SWEEP': 5, 'THUMBNAIL_SWEPT': 15,
     'COPY_NOTE': 20, 'COPY_DUE': 30, 'COPY_FIND': 25, 'COPY_LOCK': 36, 'COPY_WRITE': 110, 'COPY_DONE': 15,
     # Those of functions with what PostgreSQL reads once of its catalogues; the table has thousands of pages.
-    'TASK_UNIQUE': 60, 'TASK_MAKE': 60, 'TASK_MAKE_ONE': 40, 'TASK_CLAIM': 40, 'TASK_CLAIM_MANY': 50, 'TASK_STATES': 15, 'TASK_END': 40, 'TASK_END_ONE': 40,
+    'TASK_UNIQUE': 60, 'TASK_CANCEL_FOR': 120, 'TASK_MAKE': 60, 'TASK_MAKE_ONE': 40, 'TASK_CLAIM': 40, 'TASK_CLAIM_MANY': 50, 'TASK_STATES': 15, 'TASK_END': 40, 'TASK_END_ONE': 40,
     'TASK_STEP': 15, 'TASK_BACK': 60, 'TASK_BACK_TAKEN': 60,
     'TASK_LIST': 40, 'TASK_SHOW': 15, 'TASK_ATTEMPTS': 30, 'TASK_MOVE': 60, 'TASK_HOLD': 50, 'TASK_DROP': 40,
     'TASK_DO': 120, 'TASK_REDRIVE': 80, 'TASK_PAUSE': 40, 'TASK_PAUSED': 5, 'TASK_LIMIT': 40, 'TASK_LIMITS': 5,
@@ -318,6 +318,8 @@ def exercise_tasks(stack):
     stack.op('lab', 'Plan', {'tasks': [{'op': 'put', 'param': {'docs': []}}, {'op': 'Fail', 'param': {'id': 'x'}},
                                        {'op': 'Cycles', 'param': {'id': 'x', 'cycles': 2}},
                                        {'op': 'put', 'param': {'docs': []}, 'domain': 'd'}]})
+    stack.op('lab', 'Plan', {'tasks': [{'op': 'Count', 'param': {'id': 'x'}, 'delay': 86400, 'resource': name} for name in 'ab']})
+    stack.op('lab', 'Plan', {'tasks': [], 'cancel': [{'op': 'Count', 'resource': name} for name in 'abc']})
     stack.op('lab', 'Plan', {'tasks': [{'op': 'Bulk', 'param': {'id': f'x{turn}'}} for turn in range(2)]})
     due = manager.due()
     assert len(due) == 7, 'those of the domains that are at work do not come'

@@ -36,6 +36,22 @@ static void each_failure_has_its_delay_and_after_the_last_there_is_none(void **s
     assert_false(schedule_retry_ms(BYTES(""), 1, 0, &after_ms));
 }
 
+static void one_delay_is_read(void **state UNUSED)
+{
+    static const struct {
+        const char *delay;
+        int64_t ms;
+    } good[] = {{"0", 0}, {"0s", 0}, {"90s", 90000}, {"10", 600000}, {"2h", 7200000}, {"365d", 31536000000}};
+    static const char *const wrong[] = {"", "s", "-1s", "366d", "1 2", "1s..2sx2", "1y"};
+    int64_t delay_ms;
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        assert_true(schedule_delay_ms(bytes_of(good[i].delay), &delay_ms));
+        assert_int_equal(delay_ms, good[i].ms);
+    }
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        assert_false(schedule_delay_ms(bytes_of(wrong[i]), &delay_ms));
+}
+
 static void delays_have_units_grow_and_are_spread(void **state UNUSED)
 {
     static const char *const good[] = {"30s 5m,2h 365d", "10s..1hx20 ~20", "0..1x32", "~0",
@@ -97,6 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(retries_are_minutes),
         cmocka_unit_test(each_failure_has_its_delay_and_after_the_last_there_is_none),
+        cmocka_unit_test(one_delay_is_read),
         cmocka_unit_test(delays_have_units_grow_and_are_spread),
         cmocka_unit_test(operations_have_their_own_delays),
         cmocka_unit_test(queues_are_names_with_numbers),

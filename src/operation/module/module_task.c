@@ -1,6 +1,7 @@
 /* module_task: tasks for modules (stampd.h): requesting them, running as one. */
 #include "operation/module/module_convert.h"
 #include "operation/module/module_try.h"
+#include "base/schedule.h"
 #include "model/cron.h"
 #include "operation/tasks/task_external.h"
 #include "operation/tasks/task_request.h"
@@ -14,6 +15,25 @@ static const int64_t delay_most_s = INT64_C(3155760000);
 static bool is_text(const char *text)
 {
     return !text || bytes_is_utf8(bytes_of(text));
+}
+
+/* The operation of which tasks exist; NULL: it is unknown, or the server's own. */
+static const struct operation *find_operation(const struct stampd_call *call, const char *name)
+{
+    const struct operation *operation = task_external_find(module_try_attempt(call)->call, bytes_of(name));
+    return operation && operation->task.is_internal ? NULL : operation;
+}
+
+static const char *wrong_unique(const struct stampd_task *task)
+{
+    int64_t period_ms;
+    if (!task->unique)
+        return NULL;
+    if (!task->resource)
+        return "Invalid task request: it is unique, but has no resource:";
+    return schedule_delay_ms(bytes_of(task->unique), &period_ms)
+               ? NULL
+               : "Invalid task request: unique is no period:";
 }
 
 /* An invalid request is a mistake of the application; NULL: it is well formed. */
@@ -37,10 +57,7 @@ static const char *wrong_with(const struct stampd_task *task, const struct opera
         return "Invalid task request: the order is unknown, or there is no domain:";
     if (task->longest_wait_s < 0 || task->longest_wait_s > delay_most_s)
         return "Invalid task request: the longest wait is out of range:";
-    for (size_t i = 0; i < COUNT_OF(task->reserved); i++)
-        if (task->reserved[i])
-            return "Invalid task request: a reserved member is set:";
-    return NULL;
+    return wrong_unique(task);
 }
 
 static int priority_of(const struct stampd_task *task)
@@ -59,21 +76,30 @@ static bool is_param(struct stampd_call *call, struct bytes param)
     return json && json->kind == JSON_OBJECT;
 }
 
+/* False: the call has failed. */
+static bool may_request(struct stampd_call *call, const char *wrong, const char *name)
+{
+    if (wrong || module_try_is_afterwork(call))
+        module_try_fail(call, FAULT_BMODULE,
+                        wrong ? wrong : "Invalid task request: it comes in afterwork:", name);
+    else if (module_try_operation(call)->is_read_only)
+        module_try_fail(call, FAULT_BREADONLY, NULL, NULL);
+    return !module_try_fault(call);
+}
+
 void stampd_schedule(struct stampd_call *call, const struct stampd_task *task)
 {
     struct task_excess excess;
     if (module_try_fault(call))
         return;
     const char *name = task->operation ? task->operation : "";
-    const struct operation *operation = task_external_find(module_try_attempt(call)->call, bytes_of(name));
-    if (operation && operation->task.is_internal)
-        operation = NULL;
-    const char *wrong = wrong_with(task, operation);
-    if (wrong || module_try_is_afterwork(call))
-        return module_try_fail(call, FAULT_BMODULE,
-                               wrong ? wrong : "Invalid task request: it comes in afterwork:", name);
-    if (module_try_operation(call)->is_read_only)
-        return module_try_fail(call, FAULT_BREADONLY, NULL, NULL);
+    const struct operation *operation = find_operation(call, name);
+    int64_t unique_ms = 0, unique_most_s = module_try_settings(call)->task_history_s;
+    if (!may_request(call, wrong_with(task, operation), name))
+        return;
+    if (task->unique && schedule_delay_ms(bytes_of(task->unique), &unique_ms) &&
+        unique_ms > unique_most_s * 1000)
+        return module_try_fail_limit(call, "task_history_s", unique_most_s, unique_ms / 1000);
     if (!is_param(call, bytes_from(task->param)))
         return module_try_fail(call, FAULT_BMODULE,
                                "Invalid task request: param is not a JSON object:", name);
@@ -86,9 +112,37 @@ void stampd_schedule(struct stampd_call *call, const struct stampd_task *task)
                                          .start = task->start,
                                          .delay_ms = task->delay_s * 1000,
                                          .longest_ms = task->longest_wait_s * 1000,
+                                         .is_unique = task->unique != NULL,
+                                         .unique_ms = unique_ms,
                                          .is_strict = task->order != NULL,
                                          .priority = priority_of(task)};
     if (task_request_add(module_try_attempt(call), &request, &excess))
+        module_try_fail_limit(call, excess.limit, excess.most, excess.value);
+}
+
+static const char *wrong_cancel(const struct operation *operation, const char *resource)
+{
+    if (!operation)
+        return "Invalid cancellation of tasks: unknown operation:";
+    if (!resource)
+        return "Invalid cancellation of tasks: there is no resource:";
+    if (!is_text(resource))
+        return "Invalid cancellation of tasks: the resource is not UTF-8:";
+    if (*resource == '~')
+        return "Invalid cancellation of tasks: the resource begins with ~, which is reserved for clients:";
+    return NULL;
+}
+
+void stampd_cancel_task(struct stampd_call *call, const char *operation, const char *resource)
+{
+    struct task_excess excess;
+    if (module_try_fault(call))
+        return;
+    const char *name = operation ? operation : "";
+    const struct operation *found = find_operation(call, name);
+    if (!may_request(call, wrong_cancel(found, resource), name))
+        return;
+    if (task_request_cancel(module_try_attempt(call), found, bytes_of(resource), &excess))
         module_try_fail_limit(call, excess.limit, excess.most, excess.value);
 }
 

@@ -20,6 +20,13 @@ static int64_t owner_bytes(struct bytes name)
     return end ? end + 1 - name.data : 0;
 }
 
+static enum fault check_name(const struct settings *settings, struct bytes name, struct task_excess *excess)
+{
+    if ((int64_t)name.size > settings->limit_name_bytes + owner_bytes(name))
+        return over(excess, "limit_name_bytes", settings->limit_name_bytes, name.size);
+    return FAULT_NONE;
+}
+
 static enum fault check_limits(const struct settings *settings, const struct attempt *attempt,
                                const struct task_request *request, struct task_excess *excess)
 {
@@ -30,10 +37,10 @@ static enum fault check_limits(const struct settings *settings, const struct att
         return over(excess, "limit_tasks", settings->limit_tasks, count + 1);
     if ((int64_t)request->param.size > settings->limit_task_param_bytes)
         return over(excess, "limit_task_param_bytes", settings->limit_task_param_bytes, request->param.size);
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if ((int64_t)words[i].size > settings->limit_name_bytes + owner_bytes(words[i]))
-            return over(excess, "limit_name_bytes", settings->limit_name_bytes, words[i].size);
-    return FAULT_NONE;
+    enum fault fault = FAULT_NONE;
+    for (size_t i = 0; i < COUNT_OF(words) && !fault; i++)
+        fault = check_name(settings, words[i], excess);
+    return fault;
 }
 
 enum fault task_request_add(struct attempt *attempt, const struct task_request *request,
@@ -72,6 +79,20 @@ enum fault task_request_add(struct attempt *attempt, const struct task_request *
     };
     transaction_schedule(attempt->transaction, &task);
     return FAULT_NONE;
+}
+
+enum fault task_request_cancel(struct attempt *attempt, const struct operation *operation,
+                               struct bytes resource, struct task_excess *excess_r)
+{
+    const struct settings *settings = attempt->worker_context->settings;
+    const struct task_cancel cancel = {bytes_of(operation->name), resource};
+    size_t count = transaction_count_cancels(attempt->transaction);
+    if ((int64_t)count >= settings->limit_tasks)
+        return over(excess_r, "limit_tasks", settings->limit_tasks, count + 1);
+    enum fault fault = check_name(settings, resource, excess_r);
+    if (!fault)
+        transaction_cancel_task(attempt->transaction, &cancel);
+    return fault;
 }
 
 enum fault task_request_commit(struct attempt *attempt,

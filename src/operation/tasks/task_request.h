@@ -41,4 +41,8 @@ MUST_USE enum fault task_request_own(struct worker_context *worker_context, stru
 MUST_USE enum fault task_request_add(struct attempt *attempt, const struct task_request *request,
                                      struct task_excess *excess_r);
 
+/* The attempt's commit cancels the tasks of the operation for the resource.  FAULT_ALIMIT as above. */
+MUST_USE enum fault task_request_cancel(struct attempt *attempt, const struct operation *operation,
+                                        struct bytes resource, struct task_excess *excess_r);
+
 #endif

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#ifndef ABI
+#define ABI STAMPD_ABI
+#endif
+
 static enum stampd_outcome schedule(struct stampd_call *call)
 {
     stampd_schedule(call, &(struct stampd_task){.operation = "Later"});
@@ -27,4 +31,4 @@ static const struct stampd_operation operations[] = {
 };
 
 const struct stampd_module stampd_module = {
-    .abi = STAMPD_ABI, .name = "later", .version = "1.0", .operations = operations};
+    .abi = ABI, .name = "later", .version = "1.0", .operations = operations};

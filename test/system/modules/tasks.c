@@ -45,9 +45,24 @@ static enum stampd_outcome chain(struct stampd_call *call)
     return STAMPD_DONE;
 }
 
-/* Asks for the tasks in `tasks`, and counts in Counter/<id> when there is an id; then fails if told. */
+/* Cancels the tasks of the member `name`: [{"op","resource"}…], or with {"op","odd":true} of a resource that
+ * is no text. */
+static void cancel(struct stampd_call *call, const char *name)
+{
+    const struct stampd_json *list = stampd_member(call, stampd_param(call), name);
+    for (const struct stampd_json *one = list ? stampd_first(call, list) : NULL; one; one = stampd_next(one))
+        stampd_cancel_task(call, stampd_read_text_or(call, one, "op", 0, WORD, NULL),
+                           stampd_read_boolean_or(call, one, "odd", false)
+                               ? "\xff"
+                               : stampd_read_text_or(call, one, "resource", 0, MANY, NULL));
+}
+
+/* Asks for the tasks in `tasks`, cancels those in `cancel` before and those in `withdraw` behind, and counts
+ * in Counter/<id> when there is an id; then fails if told.  With `steps` it does all that twice, as a task.
+ */
 static enum stampd_outcome plan(struct stampd_call *call)
 {
+    cancel(call, "cancel");
     const struct stampd_json *param = stampd_param(call);
     const char *id = stampd_read_text_or(call, param, "id", 0, WORD, NULL);
     const struct stampd_json *tasks = stampd_read_array(call, param, "tasks", 0, 10000);
@@ -63,10 +78,14 @@ static enum stampd_outcome plan(struct stampd_call *call)
                             .priority = (int)stampd_read_integer_or(call, one, "priority", -9, 999, 0),
                             .resource = stampd_read_text_or(call, one, "resource", 0, WORD, NULL),
                             .domain = stampd_read_text_or(call, one, "domain", 0, WORD, NULL),
+                            .unique = stampd_read_text_or(call, one, "unique", 0, WORD, NULL),
                         });
     }
+    cancel(call, "withdraw");
     if (id)
         count(call, id);
+    if (stampd_read_boolean_or(call, param, "steps", false) && !stampd_checkpoint(call))
+        stampd_set_checkpoint(call, stampd_write_object(call));
     return stampd_read_boolean_or(call, param, "fail", false) ? stampd_raise(call, "APLAN", "No.", NULL)
                                                               : STAMPD_DONE;
 }
@@ -193,6 +212,7 @@ static enum stampd_outcome tell(struct stampd_call *call)
 static enum stampd_outcome after(struct stampd_call *call)
 {
     stampd_log(STAMPD_INFO, "afterwork was run");
+    cancel(call, "cancel");
     return stampd_failed(call) ? STAMPD_FAULT : STAMPD_DONE;
 }
 
