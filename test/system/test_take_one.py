@@ -4,18 +4,18 @@ A worker process that has found nothing so does not try for its next takes of th
 import psycopg2
 import pytest
 
-import external
-from external import ask, call, claim
+import queue_worker
 from manager import Manager
+from queue_worker import ask, call, claim
 from stack import Problem, wait_until
 
-QUEUES = [external.queue(16, 'resize', 'shout', request='anybody'), external.queue(17, 'blur', request='anybody')]
+QUEUES = [queue_worker.queue(16, 'resize', 'shout', request='anybody'), queue_worker.queue(17, 'blur', request='anybody')]
 STACK = {'workers': 1}
 
 
 @pytest.fixture(scope='module', autouse=True)
 def declared(stack):
-    external.declare(stack, QUEUES)
+    queue_worker.declare(stack, QUEUES)
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from door_client import Client
-from external import KEY, QUEUES, declare
 from kit import Kit
 from manager import Manager
+from queue_worker import KEY, QUEUES, declare
 from stack import PATIENCE_S, refused
 
 pytestmark = pytest.mark.plain

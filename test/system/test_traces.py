@@ -4,8 +4,8 @@ import shutil
 import pytest
 
 from kit import Kit
-from external import QUEUES, ask, call, claim, declare, history, row, take
 from manager import Manager
+from queue_worker import QUEUES, ask, call, claim, declare, history, row, take
 
 TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 STATE = 'shop=t61rcWkgMzE,tenant@sys=a b'

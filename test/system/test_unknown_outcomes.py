@@ -8,9 +8,9 @@ import shutil
 import pytest
 
 from cutter import AFTER, BEFORE, Cutter
-from external import KEY, call, declare, queue
 from kit import Kit
 from manager import PARKED, Manager
+from queue_worker import KEY, call, declare, queue
 from stack import SOURCE, Problem, wait_until
 from test_workers import running
 

@@ -7,9 +7,9 @@ import psycopg2
 import pytest
 import requests
 
-import external
-from external import KEY, OTHER_KEY, QUEUES, ask, call, claim, claimed, names, note, overdue, row, take
+import queue_worker
 from manager import PARKED, Manager
+from queue_worker import KEY, OTHER_KEY, QUEUES, ask, call, claim, claimed, names, note, overdue, row, take
 from stack import PATIENCE_S, Problem, refused, wait_until
 
 STACK = {'workers': 3, 'settings': {'hosts': 'many'}}
@@ -18,12 +18,12 @@ LIMITS_LOCK = "hashtextextended('stampd task limits', 0)"
 
 @pytest.fixture(scope='module', autouse=True)
 def declared(stack):
-    external.declare(stack, QUEUES)
+    queue_worker.declare(stack, QUEUES)
 
 
 @pytest.fixture
 def manager(stack):
-    external.empty(stack)
+    queue_worker.empty(stack)
     return Manager(stack, 'lab')
 
 

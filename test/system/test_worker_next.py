@@ -6,9 +6,9 @@ import psycopg2
 import pytest
 import requests
 
-import external
-from external import KEY, QUEUES, ask, call, claim, claimed, names, note, take
+import queue_worker
 from manager import Manager
+from queue_worker import KEY, QUEUES, ask, call, claim, claimed, names, note, take
 from stack import PATIENCE_S, Problem, refused, wait_until
 
 STACK = {'workers': 3}
@@ -17,12 +17,12 @@ LIMITS_LOCK = "hashtextextended('stampd task limits', 0)"
 
 @pytest.fixture(scope='module', autouse=True)
 def declared(stack):
-    external.declare(stack, QUEUES)
+    queue_worker.declare(stack, QUEUES)
 
 
 @pytest.fixture
 def manager(stack):
-    external.empty(stack)
+    queue_worker.empty(stack)
     return Manager(stack, 'lab')
 
 

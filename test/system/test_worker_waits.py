@@ -6,10 +6,10 @@ import threading
 import pytest
 import requests
 
-import external
+import queue_worker
 from door_client import Client
-from external import KEY, ask, call, claim, claimed, note, queue, row, take
 from manager import Manager
+from queue_worker import KEY, ask, call, claim, claimed, note, queue, row, take
 from stack import PATIENCE_S, Problem, wait_until
 
 QUEUES = [queue(16, 'resize', request='anybody')]
@@ -20,14 +20,14 @@ ENDS = [('done', {}), ('done', {'docs': note('small')}), ('fail', {'final': True
 
 @pytest.fixture(scope='module', autouse=True)
 def declared(stack):
-    external.declare(stack, QUEUES)
+    queue_worker.declare(stack, QUEUES)
     Manager(stack, 'lab').scan()  # the operation is declared in SQL, too
-    return functools.partial(external.declare, stack)
+    return functools.partial(queue_worker.declare, stack)
 
 
 @pytest.fixture(autouse=True)
 def empty(stack, declared):
-    external.empty(stack)
+    queue_worker.empty(stack)
 
 
 class Waiting(threading.Thread):

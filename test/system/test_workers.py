@@ -10,10 +10,10 @@ import threading
 import pytest
 import requests
 
-import external
+import queue_worker
 from door_client import Client
-from external import KEY, OTHER_KEY, ask, call, claim, history, note, overdue, queue, row, take
 from manager import PARKED, Manager
+from queue_worker import KEY, OTHER_KEY, ask, call, claim, history, note, overdue, queue, row, take
 from stack import PATIENCE_S, SOURCE, Problem, refused, wait_until
 
 QUEUES = [queue(16, 'resize', 'shout', roles=['render'], request='anybody'), queue(17, 'secret', key=OTHER_KEY, retries='1d,~10')]
@@ -22,13 +22,13 @@ STACK = {'workers': 4, 'settings': {'task_retries': '1 10', 'task_waiters': 2}}
 
 @pytest.fixture(scope='module', autouse=True)
 def declared(stack):
-    external.declare(stack, QUEUES)
-    return functools.partial(external.declare, stack)
+    queue_worker.declare(stack, QUEUES)
+    return functools.partial(queue_worker.declare, stack)
 
 
 @pytest.fixture
 def manager(stack):
-    external.empty(stack)
+    queue_worker.empty(stack)
     return Manager(stack, 'lab')
 
 
