@@ -33,19 +33,12 @@ enum fault end_take_read(struct attempt *attempt, const struct reader *reader, s
     return FAULT_NONE;
 }
 
-static enum fault find_following(const struct attempt *attempt, const struct task_fence *fence,
-                                 struct task_taking *taking)
-{
-    return store_take_following(documents_store(attempt->worker_context->documents), attempt->ns,
-                                attempt->call->arena, taking->take.queue, fence, &taking->taken);
-}
-
 /* A claim of unknown outcome names the attempt: it is given if it was made. */
 static enum fault wait_for_tasks(struct attempt *attempt, const struct task_fence *fence,
                                  struct task_taking *taking, int64_t *pause)
 {
     enum fault fault = taking_wait(attempt, taking, pause);
-    if (fault != FAULT_XUNKNOWN || find_following(attempt, fence, taking))
+    if (fault != FAULT_XUNKNOWN || taking_find_following(attempt, fence, taking))
         return fault;
     taking_note(attempt, taking->take.queue, &taking->taken);
     *pause = taking->taken.count ? 0 : FAULT_PAUSE_MS;
@@ -82,7 +75,7 @@ static enum fault find_taken(struct attempt *attempt, bool is_new, struct task_t
         return fault;
     if (!is_new) { /* the answer was lost */
         taking->is_apart = false;
-        return find_following(attempt, fence, taking);
+        return taking_find_following(attempt, fence, taking);
     }
     return find_new(attempt, transaction_fence_of(attempt->transaction), taking, pause);
 }

@@ -32,8 +32,7 @@ static enum fault take_after(struct attempt *attempt, struct task_taking *taking
                              const struct task_fence *fence, int64_t *pause)
 {
     *pause = 0;
-    enum fault fault = store_take_following(documents_store(attempt->worker_context->documents), attempt->ns,
-                                            attempt->call->arena, taking->take.queue, fence, &taking->taken);
+    enum fault fault = taking_find_following(attempt, fence, taking);
     if (fault || taking->taken.count)
         return fault;
     taking->take.after = fence;

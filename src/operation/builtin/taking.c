@@ -159,3 +159,10 @@ void taking_note(const struct attempt *attempt, int queue, const struct task_tak
     }
     claim_count(attempt, queue, EXTERNAL_COUNT_TAKEN, taken->count);
 }
+
+enum fault taking_find_following(const struct attempt *attempt, const struct task_fence *fence,
+                                 struct task_taking *taking)
+{
+    return store_take_following(documents_store(attempt->worker_context->documents), attempt->ns,
+                                attempt->call->arena, taking->take.queue, fence, &taking->taken);
+}

@@ -31,4 +31,8 @@ MUST_USE enum fault taking_put_back(const struct attempt *attempt, const struct 
 /* Counts what was claimed just now for the metrics of the queue. */
 void taking_note(const struct attempt *attempt, int queue, const struct task_taken *taken);
 
+/* What the end of this attempt, or a take after it, has claimed and what still lasts. */
+MUST_USE enum fault taking_find_following(const struct attempt *attempt, const struct task_fence *fence,
+                                          struct task_taking *taking);
+
 #endif
