@@ -41,7 +41,7 @@ endif
 bashcompletiondir = $(datarootdir)/bash-completion/completions
 dist_bashcompletion_DATA = scripts/completions/stampctl
 
-# The table of source files in doc/reference/architecture.md; check-docs fails while it is stale.
-.PHONY: update-map
-update-map:
-	$(srcdir)/scripts/source-map --write $(srcdir)
+# The map of the sources, for newcomers.
+.PHONY: map
+map:
+	@$(srcdir)/scripts/source-map $(srcdir)
