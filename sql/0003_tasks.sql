@@ -1,4 +1,4 @@
--- Tasks: operations to be run later, and what became of them.  doc/tasks.md describes the model and who does what.
+-- Tasks: operations to be run later, and what became of them.  doc/reference/tasks.md describes the model and who does what.
 --
 -- A task waits (starttime null) or runs (starttime set).  One that waits until the end of the century is parked: only an
 -- administrator starts it.  Claiming is an update by primary key; queries for due tasks read indexes whose predicates leave out

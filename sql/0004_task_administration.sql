@@ -1,5 +1,5 @@
 -- Tasks for administrators: to create, move, hold and drop them; pages of what waits, runs and has ended, by filters; numbers that are
--- cheap however many wait.  doc/tasks.md, "Administration".
+-- cheap however many wait.  doc/reference/tasks.md, "Administration".
 --
 -- Every query follows an index whatever the statistics are, as those of 0003 do.
 

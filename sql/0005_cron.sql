@@ -1,4 +1,4 @@
--- Periodic tasks: operations that are run again and again.  doc/tasks.md has the rules.
+-- Periodic tasks: operations that are run again and again.  doc/reference/tasks.md has the rules.
 --
 -- A row of `cron` is a rule.  It has at most one task, a row of `taskqueue` that bears its name: the commit that ends one
 -- run of the rule makes that same row wait for the next.  Scans make what is missing and follow rules that have changed.

@@ -1,4 +1,4 @@
--- Collections: the documents of a class that share the value of a property.  doc/collections.md describes the model.  What is declared
+-- Collections: the documents of a class that share the value of a property.  doc/reference/collections.md describes the model.  What is declared
 -- is in the schema; this keeps the rows right, for workers and administrators alike.
 
 -- --- what is declared ---

@@ -1,4 +1,4 @@
--- Values that are unique in all namespaces.  doc/collections.md explains how two databases agree without a common transaction.
+-- Values that are unique in all namespaces.  doc/reference/collections.md explains how two databases agree without a common transaction.
 --
 -- Which documents have which values is recorded by the database of each namespace alone, in unique_value.  The database of z records
 -- which namespace may have a value: a commit reserves there what it takes, before it ends.  A reservation without a commit is found

@@ -1,4 +1,4 @@
--- Deferred copies: items that are replicated to the documents that hold them.  doc/copies.md describes the model.
+-- Deferred copies: items that are replicated to the documents that hold them.  doc/reference/copies.md describes the model.
 
 create table stampd.copy_due (
   class  text collate "C" not null,

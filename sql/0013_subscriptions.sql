@@ -1,4 +1,4 @@
--- Subscriptions: what sessions want to be sent, found by what a commit has written.  doc/subscriptions.md describes the model.
+-- Subscriptions: what sessions want to be sent, found by what a commit has written.  doc/reference/subscriptions.md describes the model.
 
 create table stampd.subscription (
   session    text collate "C" primary key check (session ~ '^[A-Za-z0-9_-]{16,64}$'),

@@ -1,5 +1,5 @@
 /* sync: the synchronisation that follows an operation: the changes, since the client's copies, of the
- * documents that it names (protocol.md, "Keeping copies"). */
+ * documents that it names (protocol.md, "Keeping copies: synchronisation"). */
 #ifndef STAMPD_OPERATION_SYNC_H
 #define STAMPD_OPERATION_SYNC_H
 

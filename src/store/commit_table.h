@@ -1,6 +1,6 @@
 /* The parts of a commit: PART(NAME, "statements").  Their order is the order of the pipeline, and so the
- * order of locks; change it only together with every other writer (doc/commit.md, whose table lists the same
- * parts in the same order: scripts/check-docs compares the two).
+ * order of locks; change it only together with every other writer (doc/explanation/commit.md, whose table
+ * lists the same parts in the same order: scripts/check-docs compares the two).
  *
  * The statements are those of statements_table.h that the part may send; x_…: side tables, whose statements
  * depend on the schema. */

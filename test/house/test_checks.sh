@@ -413,6 +413,12 @@ plant 'setting that is none' check-docs '.limit_none. is no setting' \
     'printf "\nSee \`limit_none\`.\n" >>README.md'
 plant 'page that is none' check-docs '^src/base/low.c:2: there is no page design.md' \
     'insert src/base/low.c 1 "/* design.md 6 says why. */"'
+plant 'folder of a page that is another' check-docs '^sql/0001_things.sql:1: there is no file doc/protocol.md in the project' \
+    '{ echo "-- doc/protocol.md says why."; cat sql/0001_things.sql; } >x && mv x sql/0001_things.sql'
+plant 'test that a comment names and that is none' check-docs '^src/base/low.c:2: there is no file test/unit/test_low.c in the project' \
+    'insert src/base/low.c 1 "/* tried in test/unit/test_low.c */"'
+plant 'heading that a comment names and that is none' check-docs '^src/base/low.c:2: the page protocol.md has no heading "Faultz"' \
+    'insert src/base/low.c 1 "/* protocol.md, \"Faultz\" says why. */"'
 plant 'test that is none' check-docs '^README.md:5: .test_none.py::test_none. is no test' \
     'printf "\nShown by \`test_none.py::test_none\`.\n" >>README.md'
 plant 'claim without a test' check-docs '^SECURITY.md:3: the claim names no test' \
