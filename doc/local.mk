@@ -12,21 +12,80 @@ report-bugs:
 	done
 
 # Installed as they stand here, so that their links lead somewhere: README.md, and doc/ with a folder for each kind.
-nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md doc/README.md \
-	doc/explanation/arguments.md doc/explanation/commit.md doc/explanation/costs.md doc/explanation/freshness.md \
-	doc/explanation/not-for-you-if.md doc/explanation/performance.md doc/explanation/reliability.md doc/explanation/shared-segment.md \
-	doc/explanation/unique-in-all-namespaces.md doc/explanation/why-nothing-is-missed.md \
-	doc/explanation/why-tasks-happen-once.md doc/how-to/administer-tasks.md doc/how-to/back-up-and-restore.md doc/how-to/build-a-web-application.md doc/how-to/control-access.md doc/how-to/follow-changes-in-a-browser.md doc/how-to/hand-over-requests-durably.md doc/how-to/keep-a-collection.md \
-	doc/how-to/model-data.md doc/how-to/move-a-namespace.md doc/how-to/move-your-data-in.md doc/how-to/operating.md doc/how-to/release.md doc/how-to/sign-in-by-passkey.md doc/how-to/task-does-not-run.md \
-	doc/how-to/validate-contents.md doc/how-to/wake-closed-browsers.md doc/how-to/write-a-client.md doc/how-to/write-a-module.md \
-	doc/reference/accounts.md doc/reference/archives.md doc/reference/architecture.md doc/reference/collections.md doc/reference/copies.md doc/reference/faults.md \
-	doc/reference/glossary.md doc/reference/import-couchdb.md doc/reference/import-csv.md doc/reference/import-firestore.md doc/reference/live.md doc/reference/log-messages.md doc/reference/modules.md doc/reference/object-stores.md \
+nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
+	doc/README.md \
+	doc/bench/latency.svg \
+	doc/bench/ratios.svg \
+	doc/explanation/arguments.md \
+	doc/explanation/commit.md \
+	doc/explanation/costs.md \
+	doc/explanation/encryption.md \
+	doc/explanation/freshness.md \
+	doc/explanation/not-for-you-if.md \
+	doc/explanation/performance.md \
+	doc/explanation/reliability.md \
+	doc/explanation/security.md \
+	doc/explanation/shared-segment.md \
+	doc/explanation/sight.md \
+	doc/explanation/unique-in-all-namespaces.md \
+	doc/explanation/why-nothing-is-missed.md \
+	doc/explanation/why-tasks-happen-once.md \
+	doc/how-to/administer-in-a-browser.md \
+	doc/how-to/administer-tasks.md \
+	doc/how-to/back-up-and-restore.md \
+	doc/how-to/build-a-web-application.md \
+	doc/how-to/control-access.md \
+	doc/how-to/follow-changes-in-a-browser.md \
+	doc/how-to/hand-over-requests-durably.md \
+	doc/how-to/keep-a-collection.md \
+	doc/how-to/keep-short-lived-values.md \
+	doc/how-to/model-data.md \
+	doc/how-to/move-a-namespace.md \
+	doc/how-to/move-your-data-in.md \
+	doc/how-to/operating.md \
+	doc/how-to/release.md \
+	doc/how-to/sign-in-by-passkey.md \
+	doc/how-to/task-does-not-run.md \
+	doc/how-to/validate-contents.md \
+	doc/how-to/wake-closed-browsers.md \
+	doc/how-to/write-a-client.md \
+	doc/how-to/write-a-module.md \
+	doc/images/console-namespaces.png \
+	doc/images/console-server.png \
+	doc/reference/accounts.md \
+	doc/reference/architecture.md \
+	doc/reference/archives.md \
+	doc/reference/attachments.md \
+	doc/reference/collections.md \
+	doc/reference/copies.md \
+	doc/reference/faults.md \
+	doc/reference/glossary.md \
+	doc/reference/import-couchdb.md \
+	doc/reference/import-csv.md \
+	doc/reference/import-firestore.md \
+	doc/reference/journal-protocol.md \
+	doc/reference/live.md \
+	doc/reference/log-messages.md \
+	doc/reference/modules.md \
+	doc/reference/object-stores.md \
 	doc/reference/passkeys.md \
-	doc/reference/protocol.md doc/reference/push.md doc/reference/quotas.md doc/reference/records.md doc/reference/journal-protocol.md doc/reference/resources.md doc/reference/schema.md \
-	doc/reference/rules.md doc/reference/spool.md doc/reference/subscriptions.md \
-	doc/explanation/encryption.md doc/explanation/sight.md doc/how-to/administer-in-a-browser.md doc/reference/attachments.md \
-	doc/reference/tasks.md doc/reference/validation.md doc/reference/workers.md doc/tutorial/list.py doc/tutorial/queue.md doc/tutorial/shopping-list.md doc/tutorial/todo.md \
-	doc/bench/ratios.svg doc/bench/latency.svg doc/images/console-namespaces.png doc/images/console-server.png
+	doc/reference/protocol.md \
+	doc/reference/push.md \
+	doc/reference/quotas.md \
+	doc/reference/records.md \
+	doc/reference/resources.md \
+	doc/reference/rules.md \
+	doc/reference/schema.md \
+	doc/reference/spool.md \
+	doc/reference/subscriptions.md \
+	doc/reference/tasks.md \
+	doc/reference/validation.md \
+	doc/reference/workers.md \
+	doc/tutorial/list.py \
+	doc/tutorial/queue.md \
+	doc/tutorial/shopping-list.md \
+	doc/tutorial/todo.md \
+	doc/tutorial/worker.md
 EXTRA_DIST += HACKING.md src/document/README.md src/live/README.md src/operation/README.md \
 	src/segment/README.md src/store/README.md test/unit/README.md
 

@@ -421,8 +421,10 @@ plant 'heading that a comment names and that is none' check-docs '^src/base/low.
     'insert src/base/low.c 1 "/* protocol.md, \"Faultz\" says why. */"'
 plant 'test that is none' check-docs '^README.md:5: .test_none.py::test_none. is no test' \
     'printf "\nShown by \`test_none.py::test_none\`.\n" >>README.md'
-plant 'claim without a test' check-docs '^SECURITY.md:3: the claim names no test' \
-    'printf "# Security\n\n- Nobody can read anything.\n" >SECURITY.md'
+plant 'claim without a test' check-docs '^doc/explanation/security.md:3: the claim names no test' \
+    'mkdir doc/explanation && printf "# Security\n\n- Nobody can read anything.\n" >doc/explanation/security.md'
+plant 'page that is not installed' check-docs '^doc/reference/protocol.md:1: the page is not installed' \
+    'echo "doc_DATA = doc/reference/architecture.md doc/reference/faults.md" >doc/local.mk'
 plant 'word explained twice' check-docs 'glossary.md:2: ..slot.. is explained a second time' \
     'printf "| **slot** | a |\n| **slot** | b |\n" >doc/reference/glossary.md'
 plant 'private path' check-docs "a path of somebody's machine" \

@@ -1,4 +1,4 @@
-"""What answers to strangers disclose of the server: no version, no build, no data; and what they do disclose, which SECURITY.md lists."""
+"""What answers to strangers disclose of the server: no version, no build, no data; and what they do disclose, which doc/explanation/security.md lists."""
 import re
 import stat
 import subprocess
