@@ -28,7 +28,7 @@ int cmd_ns_quotas(struct control *control, int argc, char **argv)
         "Set the quotas of callers; without QUOTAS, print them.",
         "QUOTAS is a JSON object, as "
         "{\"address\":{\"requests\":\"600/min\",\"live_open\":10},\"namespace\":{\"writes\":\"50/s\"}}.\n"
-        "A namespace without quotas has those of z.\n"};
+        "A namespace without quotas has those of z.  Those of an address do not hold for exempt_clients.\n"};
     bool is_none = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
