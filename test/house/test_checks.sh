@@ -231,7 +231,7 @@ plant()
 }
 
 make_good_tree
-for check in check-layers check-names check-settings check-style check-docs check-refusals check-web; do
+for check in check-layers check-names check-settings check-style check-docs check-refusals check-web check-claims; do
     expect_good "$check"
 done
 
@@ -504,6 +504,22 @@ plant 'blank at the end in a module' check-web '^src/web/client/stamp.js:2: a bl
     'echo "export const x = 1 " >>src/web/client/stamp.js'
 plant 'long module' check-web '^src/web/client/stamp.js:401: more than 400 lines' \
     'for i in $(seq 400); do echo; done >>src/web/client/stamp.js'
+
+# --- check-claims ---
+plant 'default that is another' check-claims '^README.md:5: the default of .limit_name_bytes. is 255, not 256' \
+    'printf "\nNames are short (\`limit_name_bytes\`, 256 by\ndefault).\n" >>README.md'
+plant 'lines of a file' check-claims '^README.md:5: low.c has [0-9]* lines, not 90' \
+    'printf "\nAll is in \`src/base/low.c\`, 90 lines.\n" >>README.md'
+plant 'mutations that are fewer' check-claims '^README.md:5: there are 1 mutations in test/mutants, not more than 1,000' \
+    'mkdir test/mutants; echo "= one" >test/mutants/x.mutants; printf "\nIt has more than 1,000 small mutations.\n" >>README.md'
+plant 'setting of the next start' check-claims '^doc/stampd.8:1: the settings that take effect at the next start differ .*: user' \
+    'printf "/* master: x. */\n    keep_text(\"user\", 1);\n" >src/serve/master.c; mkdir doc/how-to
+echo "take effect at the next start: \`user\`." >doc/how-to/operating.md; echo "take effect at the next start" >doc/stampd.8'
+plant 'package that a page lacks' check-claims '^README.md:1: the list of packages lacks libx-dev' \
+    'mkdir scripts/lib doc/how-to; echo libx-dev | tee scripts/lib/packages.run HACKING.md >doc/how-to/operating.md'
+plant 'claim without a date' check-claims '^doc/explanation/not-for-you-if.md:1: release.md has no date of review for "magic"' \
+    'mkdir doc/how-to doc/explanation; echo "| x | y | 2026-11-29 |" >doc/how-to/release.md
+echo "| **magic** and more | no |" >doc/explanation/not-for-you-if.md'
 
 # --- check-dist ---
 if git --version >/dev/null 2>&1; then
