@@ -183,6 +183,22 @@ END
 # Architecture
 
 `src/base/low.c:low_add` adds.
+
+## Where is…?
+
+| question | answer | function | test |
+| --- | --- | --- | --- |
+| What is added? | two numbers | `src/base/low.c:low_add` | `test/unit/test_low.c` |
+END
+    put test/unit/test_low.c <<'END'
+/* test_low: low_add adds. */
+END
+    put test/mutants/base.mutants <<'END'
+= nothing is added
+by unit low
+in src/base/low.c
+- return a + b;
++     return a;
 END
     (cd "$good" && scripts/check-settings --write-sample && scripts/check-settings --write-faults)
 }
@@ -415,8 +431,8 @@ plant 'page that is none' check-docs '^src/base/low.c:2: there is no page design
     'insert src/base/low.c 1 "/* design.md 6 says why. */"'
 plant 'folder of a page that is another' check-docs '^sql/0001_things.sql:1: there is no file doc/protocol.md in the project' \
     '{ echo "-- doc/protocol.md says why."; cat sql/0001_things.sql; } >x && mv x sql/0001_things.sql'
-plant 'test that a comment names and that is none' check-docs '^src/base/low.c:2: there is no file test/unit/test_low.c in the project' \
-    'insert src/base/low.c 1 "/* tried in test/unit/test_low.c */"'
+plant 'test that a comment names and that is none' check-docs '^src/base/low.c:2: there is no file test/unit/test_none.c in the project' \
+    'insert src/base/low.c 1 "/* tried in test/unit/test_none.c */"'
 plant 'heading that a comment names and that is none' check-docs '^src/base/low.c:2: the page protocol.md has no heading "Faultz"' \
     'insert src/base/low.c 1 "/* protocol.md, \"Faultz\" says why. */"'
 plant 'test that is none' check-docs '^README.md:5: .test_none.py::test_none. is no test' \
@@ -511,12 +527,23 @@ plant 'default that is another' check-claims '^README.md:5: the default of .limi
 plant 'lines of a file' check-claims '^README.md:5: low.c has [0-9]* lines, not 90' \
     'printf "\nAll is in \`src/base/low.c\`, 90 lines.\n" >>README.md'
 plant 'mutations that are fewer' check-claims '^README.md:5: there are 1 mutations in test/mutants, not more than 1,000' \
-    'mkdir test/mutants; echo "= one" >test/mutants/x.mutants; printf "\nIt has more than 1,000 small mutations.\n" >>README.md'
+    'printf "\nIt has more than 1,000 small mutations.\n" >>README.md'
+plant 'name that is nowhere' check-claims '^README.md:5: .low_fail. is no word of the sources' \
+    'printf "\nIt fails through \`low_fail\`.\n" >>README.md'
 plant 'setting of the next start' check-claims '^doc/stampd.8:1: the settings that take effect at the next start differ .*: user' \
     'printf "/* master: x. */\n    keep_text(\"user\", 1);\n" >src/serve/master.c; mkdir doc/how-to
 echo "take effect at the next start: \`user\`." >doc/how-to/operating.md; echo "take effect at the next start" >doc/stampd.8'
 plant 'package that a page lacks' check-claims '^README.md:1: the list of packages lacks libx-dev' \
     'mkdir scripts/lib doc/how-to; echo libx-dev | tee scripts/lib/packages.run HACKING.md >doc/how-to/operating.md'
+plant 'function that its test does not mention' check-claims 'architecture.md:9: no test of this row mentions low_add' \
+    'replace test/unit/test_low.c low_add "it"'
+plant 'function that no mutation changes' check-claims \
+    'architecture.md:9: no mutation in test/mutants changes src/base/low.c:low_add and names a test of this row' \
+    'replace test/mutants/base.mutants "return a + b" "int low_add"'
+plant 'function whose mutation another test notices' check-claims 'architecture.md:9: no mutation' \
+    'replace test/mutants/base.mutants "unit low" "unit high"'
+plant 'row without a function' check-claims 'architecture.md:9: this row names no function' \
+    'replace doc/reference/architecture.md "src/base/low.c:low_add. | " "src/base/low.c. | "'
 plant 'claim without a date' check-claims '^doc/explanation/not-for-you-if.md:1: release.md has no date of review for "magic"' \
     'mkdir doc/how-to doc/explanation; echo "| x | y | 2026-11-29 |" >doc/how-to/release.md
 echo "| **magic** and more | no |" >doc/explanation/not-for-you-if.md'

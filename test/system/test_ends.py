@@ -85,6 +85,7 @@ def test_tasks_of_a_change_by_psql_are_of_the_queue_of_push(lab, service):
 
 # --- ends ---
 
+# ends_run deletes what expires, and with that the end is told.
 def test_an_end_is_told_once_to_everybody(lab, service):
     definitions = ['Note/short', 'Note/team@red', 'Note/locked', 'Note/longer', 'Note/never', 'Note']
     minute = CLOCK.present() + 10

@@ -321,6 +321,7 @@ def hurry(minutes):
     CLOCK.set(CLOCK.added + minutes)
 
 
+# issuer_keys_are_due decides when.
 def test_keys_rotate(team):
     old, new = PROVIDER.keys[0], Key('RS256', 'next')
     before = PROVIDER.token()

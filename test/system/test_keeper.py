@@ -74,6 +74,7 @@ def logged(stack):
     return sums
 
 
+# keep_kind deletes each kind in batches.
 def test_what_is_too_old_goes_and_nothing_else(lab):
     for ns, count in (('lab', 450), ('demo', 3)):
         fill(lab, ns, count)

@@ -101,6 +101,7 @@ def test_definitions_of_one_client_leave_memory_for_others(stack, client):
     assert client.ask('demo', '198.51.100.50', large) is None
 
 
+# check_room refuses the connection.
 def test_what_is_for_all_names_its_limit(stack, client):
     outcomes = [client.ask(ns, f'198.51.100.{number}') for ns in ('lab', 'demo') for number in range(NAMESPACE)]
     assert outcomes == [None] * 2 * NAMESPACE

@@ -149,6 +149,7 @@ def test_what_is_known_is_not_sent_again(note):
     assert note.ask('GET', 200, none_match=tag(first)).headers['ETag'] == tag(second)
 
 
+# resource_is_at compares the versions.
 def test_if_match_guards_against_lost_updates(note):
     first = note.ask('PUT', 201, [item('Head', None, 1)]).json()['v']
     second = note.ask('PUT', 200, [item('Head', None, 2)], match=f'"other", {tag(first)}').json()['v']

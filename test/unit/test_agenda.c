@@ -364,6 +364,7 @@ static void what_is_done_is_not_begun_by_old_news(void **state UNUSED)
     agenda_destroy(agenda);
 }
 
+/* The order is that of goes_first. */
 static void of_what_is_due_the_smaller_priority_then_the_earlier_then_the_first_told_goes(void **state UNUSED)
 {
     struct agenda *agenda = agenda_create(plenty, 100);

@@ -45,6 +45,7 @@ static void assert_json(const struct document *source, struct client_copy held, 
     builder_free(&builder);
 }
 
+/* Each case of compute, as the client gets it. */
 static void json_says_each_case(void **state UNUSED)
 {
     struct document *source = source_create();

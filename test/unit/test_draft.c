@@ -208,6 +208,7 @@ static void changes_become_rows_and_a_snapshot(void **state)
     document_release(same);
 }
 
+/* seal_purges finds what the commit deletes. */
 static void tombstones_are_purged_up_to_the_horizon(void **state)
 {
     struct bench *bench = *state;

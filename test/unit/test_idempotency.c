@@ -226,6 +226,7 @@ static const char *key_made_at(int64_t seconds, char version, char variant)
                         (long long)(ms & 0xffff), version, variant);
 }
 
+/* idempotency_check_age compares the time of the key. */
 static void keys_may_carry_their_time(void **state UNUSED)
 {
     assert_int_equal(put("a", "1", key_made_at(-101, '7', '8')), FAULT_AKEYOLD);

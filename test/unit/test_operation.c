@@ -189,7 +189,8 @@ static void configure_z(const char *conf)
     slots_move_all(segment);
 }
 
-/* The higher of the two states applies, with its message. */
+/* The higher of the two states applies, with its message: access_check and access_enter refuse what it
+ * forbids. */
 static void states_of_z_apply_to_all(void **state UNUSED)
 {
     static const char get[] = "{\"param\":{\"docs\":[]}}", put[] = "{\"param\":{\"docs\":[]}}",

@@ -260,6 +260,7 @@ static void the_loopback_is_for_tests_only(void **state UNUSED)
     child_expect(child_start(send_into_ourselves, NULL)); /* with a client of its own */
 }
 
+/* open_within_reach refuses to connect. */
 static void nothing_goes_where_only_we_can_reach(void **state UNUSED)
 {
     static const char *const closed[] = {"https://10.0.0.1/x", "https://169.254.169.254/latest",

@@ -249,6 +249,7 @@ static void a_tolerance_allows_an_old_copy(void **state UNUSED)
 
 /* What lies between two versions, as a document that refers to another: nobody who has seen the older one may
  * see a newer document with a lower number. */
+/* choose_version looks at all documents of the transaction. */
 static void a_version_is_above_those_that_are_merely_read(void **state UNUSED)
 {
     int64_t version, future = stamp_add_ms(stamp_now(), 3600 * 1000);
