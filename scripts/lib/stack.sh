@@ -3,7 +3,7 @@
 #   STACK          the folder            STACK_BUILD        folder of the build: src/stampd, src/stampctl, src/stamp-queue
 #   STACK_PORT     nginx, TLS            STACK_PROBE_PORT   nginx, probes, plain; both on 127.0.0.1 only
 #   STACK_WORKERS  worker processes      STACK_POSTGRES     more lines for postgresql.conf
-#   STACK_CLUSTER  an empty cluster that is copied in place of making one
+#   STACK_CLUSTER  a cluster made by postgres_seed, which is copied in place of making one
 #   STACK_DATA     folder of the cluster's files, which pg leads to (pg itself)
 #   STACK_SETTINGS more lines for stampd.conf
 #   STACK_RELOAD   yes: nginx is reloaded by stampctl when namespaces come and go
@@ -163,6 +163,37 @@ postgres_create() {
             stack_why "$STACK/log/initdb.log" "PostgreSQL's cluster could not be made"
     fi
     mv "$STACK/pg.new" "$STACK/pg"
+}
+
+# postgres_seed: a cluster for stacks to copy, with the databases of the usual namespaces: each has the schema and is otherwise as
+# "stampctl ns create" finds it after an interruption.  Making them takes longer than all else of a stack's start.
+SEEDED='z demo lab'
+postgres_seed() {
+    [ ! -e "$STACK/seeded" ] || return 0
+    local file name code
+    postgres_create
+    postgres_start
+    stack_psql postgres -q -c 'create role stampd login' \
+        -c "create database stampd_seed template template0 encoding 'UTF8' locale 'C.UTF-8'"
+    for file in "$SOURCE"/sql/[0-9]*_*.sql; do
+        name=${file##*/}
+        stack_psql stampd_seed -q -1 -f "$file" \
+            -c "insert into stampd.migration (number, name, applied) values (${name%%_*}, '$name', now())"
+    done >/dev/null
+    for code in $SEEDED; do
+        stack_psql postgres -q -c "create database stampd_$code template stampd_seed strategy file_copy"
+    done
+    stack_psql postgres -q -c 'drop database stampd_seed'
+    postgres_stop
+    : >"$STACK/seeded"
+}
+
+# postgres_renew: gives the databases of a copied cluster what is drawn at random in each database that ns create makes.
+postgres_renew() {
+    local code
+    for code in $SEEDED; do
+        printf '\\connect stampd_%s\nupdate stampd.namespace set epoch = default, secret = default, restored = default;\n' "$code"
+    done | stack_psql postgres -q >/dev/null || fail "the copied databases could not be renewed"
 }
 
 postgres_configure() {
@@ -474,10 +505,12 @@ schema_stop() { process_stop "$STACK/run/schema.pid" stampctl TERM:10; }
 
 # stack_start KEY_FILE [CODE=ACCESS...]: starts what does not run yet; the namespaces are made when missing.
 stack_start() {
-    local key=$1 namespace
+    local key=$1 namespace is_copy=no
     shift
+    if [ -n "${STACK_CLUSTER:-}" ] && [ ! -e "$STACK/pg" ]; then is_copy=yes; fi
     postgres_create
     postgres_start
+    if [ "$is_copy" = yes ]; then postgres_renew; fi
     stampd_configure "$key" # stampctl reads it too
     for namespace in "$@"; do
         namespace_create "${namespace%=*}" "${namespace#*=}"

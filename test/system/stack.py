@@ -103,8 +103,9 @@ def refused(code, action, *arguments, status=None, **more):
 
 
 def ports():
-    """Loopback ports below those that the kernel gives to clients, none twice; tests that run side by side have their own."""
-    beside = int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:]) % 8
+    """Loopback ports below those that the kernel gives to clients, none twice; tests that run side by side have their own, and so has a
+    suite beside another one (STAMPD_TEST_PLACE)."""
+    beside = (int(os.environ.get('STAMPD_TEST_PLACE', 0)) + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:])) % 8
     first = random.randrange(1500)
     return itertools.cycle(20000 + beside * 1500 + (first + number) % 1500 for number in range(1500))
 
@@ -225,15 +226,15 @@ def cluster_folder(name):
     return Path(room) / name if room and not is_full else ''
 
 
-def empty_cluster():
-    """A cluster of PostgreSQL for all stacks of a run to copy: making one takes longer than all else of their start."""
+def seed_cluster():
+    """A cluster of PostgreSQL for all stacks of a run to copy: making one, and the databases in it, takes longer than all else of their start."""
     room = os.environ.get(CLUSTER_ROOM)
     if not room:
         return ''
     with open(Path(room) / 'lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (Path(room) / 'pg').exists():
-            subprocess.run([SOURCE / 'scripts/stack', 'postgres', 'create'], env={**os.environ, 'STACK': room, 'STACK_BUILD': str(BUILD)},
+        if not (Path(room) / 'seeded').exists():
+            subprocess.run([SOURCE / 'scripts/stack', 'postgres', 'seed'], env={**os.environ, 'STACK': room, 'STACK_BUILD': str(BUILD)},
                            stdin=subprocess.DEVNULL, check=True, timeout=300)
     return f'{room}/pg'
 
@@ -344,7 +345,7 @@ class Stack:
     def step(self, *words):
         environment = dict(
             os.environ, STACK=str(self.path), STACK_BUILD=str(self.build), STACK_PORT=str(self.port),
-            STACK_PROBE_PORT=str(self.probe_port), STACK_WORKERS=str(self.workers), STACK_CLUSTER=empty_cluster(), STACK_DATA=str(self.data),
+            STACK_PROBE_PORT=str(self.probe_port), STACK_WORKERS=str(self.workers), STACK_CLUSTER=seed_cluster(), STACK_DATA=str(self.data),
             STACK_SETTINGS='\n'.join(f'{name} = {value}' for name, value in self.settings.items()),
             STACK_POSTGRES='\n'.join(f'{name} = {value}' for name, value in self.postgres.items()))
         if self.beside:
