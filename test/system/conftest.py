@@ -3,22 +3,27 @@ arguments of stack.Stack.  The folder is removed at the end, unless a test faile
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-sys.dont_write_bytecode = True
+sys.dont_write_bytecode = not sys.pycache_prefix  # scripts/check has a folder for it
 sys.path.insert(0, os.path.dirname(__file__))
 
-from stack import BUILD, CLUSTER_ROOM, ROOM, Stack, StackError, make_cluster_room  # noqa: E402
+from stack import (BUILD, CLUSTER_ROOM, ROOM, SERVER_USER, SOURCE, Stack, StackError, children, command_line, make_cluster_room,  # noqa: E402
+                   process_state)
 
 LOG_LINES = 40
 # The files that take longest begin first: --dist=loadfile hands them out in this order, and no runner is left with one at the end.
 LONGEST = ['object_places', 'plans', 'demo', 'backup_objects', 'states', 'move', 'explain', 'access', 'hostile', 'altered', 'encryption', 'rules_paths', 'quotas',
            'task_death', 'crash_points', 'bare', 'tutorials', 'tasks', 'once', 'protocol', 'export', 'attachment_files', 'import_couchdb', 'console',
            'sample', 'operate', 'restore', 'ends', 'dump', 'modules', 'stampctl', 'death', 'push', 'live', 'long_values', 'processes', 'task_losses']
+
+# Files of `scripts/check quick`: what is used most, each in some seconds.
+QUICK = ['documents', 'mutations', 'collections', 'resources', 'http', 'access', 'rules', 'tasks', 'live', 'records', 'stampctl', 'restore']
 
 
 def interrupt(*_):
@@ -27,9 +32,14 @@ def interrupt(*_):
 
 def pytest_configure(config):
     config.addinivalue_line('markers', 'plain: run with the plain build, not with the sanitizers: its time goes into processes, commands and waits')
+    config.addinivalue_line('markers', 'quick: of those files that scripts/check quick runs')
     signal.signal(signal.SIGTERM, interrupt)  # else what the fixtures have started would be left running
     if not (BUILD / 'src/stampd').exists():
         pytest.exit(f'there is no {BUILD}/src/stampd: set STAMPD_BUILD to the folder of a build', returncode=2)
+    for path in (BUILD / 'src/stampd', SOURCE / 'sql/README.md') if SERVER_USER else ():
+        if subprocess.run(['test', '-r', path], cwd='/', **SERVER_USER).returncode != 0:
+            pytest.exit(f'the user {SERVER_USER["user"]}, as whom the servers run, may not read {path}: take a checkout and a build '
+                        'that all may read, or scripts/check, which makes a copy', returncode=2)
     if CLUSTER_ROOM not in os.environ:  # the runners inherit it
         os.environ[CLUSTER_ROOM] = config.cluster_room = make_cluster_room()
 
@@ -40,7 +50,11 @@ def pytest_unconfigure(config):
         del os.environ[CLUSTER_ROOM]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.stem.removeprefix('test_') in QUICK:
+            item.add_marker(pytest.mark.quick)
     places = {f'test_{name}': place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
@@ -58,6 +72,21 @@ def ends_of_logs(stack):
             yield f'end of the log of {part}', '\n'.join(lines)
 
 
+def where_processes_are(stack):
+    """What each process of the stack waits for in the kernel: one that hangs is found by it."""
+    for part in ('stampd', 'queue', 'nginx'):
+        try:
+            master = stack.pid(part)
+        except StackError:
+            continue
+        for pid in (master, *children(master)):
+            try:
+                place = ' < '.join(line.split()[-1].partition('+')[0] for line in Path(f'/proc/{pid}/stack').read_text().splitlines()[:4])
+            except OSError:  # only root may read it
+                place = ''
+            yield f'{pid} {"".join(process_state(pid)[:1])} {command_line(pid)[:80]}  {place}'
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield
@@ -66,7 +95,7 @@ def pytest_runtest_makereport(item, call):
         item.getparent(pytest.Module).has_failed = True
         stack = getattr(item, 'funcargs', {}).get('stack')
         if stack:
-            report.sections += ends_of_logs(stack)
+            report.sections += [*ends_of_logs(stack), ('processes', '\n'.join(where_processes_are(stack)))]
 
 
 @pytest.fixture(scope='module')
