@@ -41,10 +41,12 @@ static void begin_upstream(struct builder *builder, const char *name, int64_t ho
                    (long long)home, name, (long long)home);
 }
 
+/* nginx keeps the connections as for all workers together: see the upstream `stampd` of nginx.conf.in. */
 static void end_upstream(struct builder *builder)
 {
-    builder_add_text(builder, "    keepalive 8;\n    keepalive_requests 10000;\n    keepalive_timeout 10s;\n"
-                              "    keepalive_time 30s;\n}\n");
+    builder_add_text(builder,
+                     "    keepalive 256;\n    keepalive_requests 10000;\n    keepalive_timeout 10s;\n"
+                     "    keepalive_time 30s;\n}\n");
 }
 
 /* A home whose workers are preferred, and one with those workers only. */

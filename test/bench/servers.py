@@ -113,7 +113,7 @@ class Prefork(Anchor):
 
     def reconfigure(self):
         text = (self.path / 'etc/nginx.conf').read_text()
-        text = re.sub(r'(?m)^ *keepalive 32;\n|^ *fastcgi_keep_conn on;\n', '', text)
+        text = re.sub(r'(?m)^ *keepalive 256;\n|^ *fastcgi_keep_conn on;\n', '', text)
         self.rewrite(re.sub(r'(?m)^ *keepalive_(requests|timeout|time) (10000|10s|30s);\n', '', text))
 
 
