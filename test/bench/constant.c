@@ -17,6 +17,7 @@
 #include "operation/reply.h"
 #include "serve/route.h"
 #include "serve/request.h"
+#include "serve/request_id.h"
 
 enum fault __wrap_request_read(const struct settings *settings, struct arena *arena,
                                const struct request_source *source, struct builder *body,
@@ -46,11 +47,11 @@ enum fault __wrap_request_read(const struct settings *settings, struct arena *ar
                                const struct request_source *source, struct builder *body,
                                struct request *request_r, struct reply *reply UNUSED)
 {
-    struct bytes id = source->parameter(source->context, "STAMPD_TOKEN");
+    struct bytes token = source->parameter(source->context, "STAMPD_TOKEN");
     int64_t size = 0;
     request_r->form = (struct response_form){
-        .request_id = id.data ? id.data : NULL,
-        .build = *settings->build ? settings->build : PACKAGE_VERSION,
+        .request_id = token.size ? request_id_make(arena, token) : NULL,
+        .build = settings->build,
     };
     request_r->call = (struct call){
         .arena = arena,

@@ -53,7 +53,9 @@ class Anchor(stack.Stack):
     processes = 1     # that share a socket
 
     def __init__(self, server, program):
-        super().__init__(program, workers=self.sockets or server.workers, settings=server.settings, beside=server)
+        # With the server's segment it belongs to the same installation: its workers, too, may use the databases.
+        super().__init__(program, workers=self.sockets or server.workers, beside=server,
+                         settings={**server.settings, 'segment': server.path / 'run/stampd/segment'})
         self.program = program
         self.build = self.path / 'build'
 
