@@ -7,7 +7,7 @@ import time
 import urllib.parse
 
 import stack
-from figures import Row, started
+from figures import Row, sized, started
 from generators import rounds, wrk
 from reads import CONNECTIONS, held, put_documents
 from servers import to_json
@@ -61,42 +61,43 @@ def make_external(server):
                       'groups': ['staff', 'all'], 'iat': now - 5, 'exp': now + 36000})
 
 
-def use_counters(server):
+def use_counters(server, count):
     """Each address owes something for a day.  A line of the table that has no more room forgets one, now and then."""
     with Connection(server.path / 'run/stampd/worker-0.sock') as connection:
-        for number in range(COUNTERS):
+        for number in range(count):
             answer = connection.ask('/rated/op/put', method='POST', body=b'{"param":{"docs":[]}}', CONTENT_TYPE='application/json',
                                     STAMPD_NS='rated', STAMPD_DATABASE='stampd_rated', STAMPD_CLIENT=f'10.1.{number // 250}.{number % 250}')
             assert answer.status == 200, answer.body
-    assert server.metrics()['stampd_rate_counters'] >= COUNTERS * 99 // 100
+    assert server.metrics()['stampd_rate_counters'] >= count * 99 // 100
 
 
 def get(ns, class_, id_):
     return f'/{ns}/op/get?param=' + urllib.parse.quote(to_json({'docs': [{'c': class_, 'id': id_}]}).decode(), safe='')
 
 
-def fill_searched(server, ns):
+def fill_searched(server, ns, count):
     Schemas(server, tempfile.mkdtemp()).apply(ns, CLASSES)
-    for start in range(0, DOCUMENTS, 32):
+    for start in range(0, count, 32):
         server.put(ns, *({'c': 'Doc', 'id': str(n), 'items': [{'c': 'Main', 'j': {
-            'number': n // SHARE, 'owner': ACCOUNT if n % 2 else 'another', 'text': 'x' * 200}}]} for n in range(start, min(start + 32, DOCUMENTS))), admin=True)
+            'number': n // SHARE, 'owner': ACCOUNT if n % 2 else 'another', 'text': 'x' * 200}}]} for n in range(start, min(start + 32, count))), admin=True)
 
 
 def access(options):
     settings = {'exempt_clients': '192.0.2.1', 'limit_client_requests': 0, 'limit_client_connections': 0, 'limit_client_reads': 100, 'limit_namespace_reads': 100}
     with started(namespaces={OPEN: 'open', 'rated': 'open', 'team': 'closed'}, **settings) as (server,):
         fill(server)
-        use_counters(server)
+        counters = sized(options, COUNTERS, 300)
+        use_counters(server, counters)
         external = make_external(server)
 
         def side(path, **more):
             return lambda: wrk(server, path, options.seconds, CONNECTIONS, **more)
 
         yield Row('cached read of 2 KB', rounds(options.pairs, {
-            BASE: side(get(OPEN, 'Bench', '2 KB')), f'quotas, {COUNTERS:,} counters': side(get('rated', 'Bench', '2 KB')),
+            BASE: side(get(OPEN, 'Bench', '2 KB')), f'quotas, {counters:,} counters': side(get('rated', 'Bench', '2 KB')),
             'session, rules': side(get('team', 'Bench', '2 KB'), bearer=TOKEN),
             'token of a provider, rules': side(get('team', 'Bench', '2 KB'), bearer=external)}, options.calm),
-            {f'quotas, {COUNTERS:,} counters': 0.97, 'session, rules': 0.90, 'token of a provider, rules': 0.80}, base=BASE)
+            {f'quotas, {counters:,} counters': 0.97, 'session, rules': 0.90, 'token of a provider, rules': 0.80}, base=BASE)
         yield Row('the same of a document with members', rounds(options.pairs, {
             BASE: side(get(OPEN, 'Team', 't')), 'session, rule of members': side(get('team', 'Team', 't'), bearer=TOKEN)}, options.calm),
             {'session, rule of members': 0.85}, base=BASE)
@@ -105,10 +106,11 @@ def access(options):
         yield Row('synchronisation of 100 unchanged', rounds(options.pairs, {
             BASE: side(f'/{OPEN}/op/sync', body=copies[OPEN]), 'session, rules': side('/team/op/sync', body=copies['team'], bearer=TOKEN)}, options.calm),
             {'session, rules': 0.85}, base=BASE)
+        documents = sized(options, DOCUMENTS, 10 * SHARE)
         for ns in (OPEN, 'team'):
-            fill_searched(server, ns)
+            fill_searched(server, ns, documents)
         template = json.dumps({'param': {'c': 'Doc', 'i': 'Main', 'where': [{'f': 'number', 't': 'eq', 'v1': 0}], 'limit': SHARE // 2}}).replace('"v1": 0', '"v1": @')
-        most = DOCUMENTS // SHARE - 1
+        most = documents // SHARE - 1
         yield Row(f'find of {SHARE // 2} documents', rounds(options.pairs, {
             BASE: side(f'/{OPEN}/op/find', kind='find', template=template, count=most),
             'session, a rule that admits half': side('/team/op/find', kind='find', template=template, count=most, bearer=TOKEN)}, options.calm),

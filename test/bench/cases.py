@@ -7,8 +7,8 @@ from accesses import access
 from collects import collect
 from copies import copies
 from finds import find
-from figures import Row, started
-from generators import POSTGRES_BIN, BenchError, pgbench, private_bytes, role_settings, rounds, statement, timed, wrk
+from figures import Row, sized, started
+from generators import MOMENT, POSTGRES_BIN, BenchError, pgbench, private_bytes, role_settings, rounds, statement, timed, wrk
 from growths import documents, namespaces
 from reads import READS
 from seals import seal
@@ -19,7 +19,7 @@ from validates import validate
 
 def miss(options):
     """Documents of 5 items; the cache holds one in twenty at most."""
-    count = 20000
+    count = sized(options, 20000, 1000)
     with started(cache_mb=1, shared_cache_mb=0, namespaces={'lab': 'open', 'anchor': 'closed'}) as (server,):
         for ns in ('lab', 'anchor'):
             server.fill_lines(ns, count)
@@ -98,7 +98,7 @@ def read_all(server, count):
 
 
 def commit(options):
-    count = 10000
+    count = sized(options, 10000, 1000)
     with started(namespaces={'lab': 'open', 'anchor': 'closed'}) as (server,):
         for ns in ('lab', 'anchor'):
             server.fill_lines(ns, count)
@@ -153,9 +153,9 @@ def contend(options):
 CATALOGUE = 20000
 
 
-def write_catalogue(path):
+def write_catalogue(path, limit):
     known = subprocess.run(['apt-cache', 'dumpavail'], stdout=subprocess.PIPE, check=True).stdout
-    converter = ['/usr/bin/python3', str(stack.SOURCE / 'scripts/lib/catalogue.py'), '--limit', str(CATALOGUE)]
+    converter = ['/usr/bin/python3', str(stack.SOURCE / 'scripts/lib/catalogue.py'), '--limit', str(limit)]
     with open(path, 'wb') as file:
         subprocess.run(converter, input=known, stdout=file, check=True)
     with open(path, 'rb') as file:
@@ -167,10 +167,9 @@ def load(options):
     fresh = {f'{side}{i}': 'open' for side in 'ab' for i in range(options.pairs + 1)}
     with started(namespaces=fresh) as (server,):
         file = server.path / 'catalogue.json'
-        count = write_catalogue(file)
+        count = write_catalogue(file, sized(options, CATALOGUE, 200))
         if not count:
             raise BenchError('apt knows no packages here: apt-get update')
-            return
         turn = {'a': 0, 'b': 0}
 
         def ours():
@@ -215,9 +214,11 @@ def memory(options):
         with started(workers=1, cache_mb=budget) as (server,):
             ask(server, '/lab/ping', None)
             fresh = {pid: private_bytes(pid) for pid in stack.children(server.pid())}
-            volume = fill_mixed(server)
+            documents = sized(options, MEMORY_DOCUMENTS, 100)
+            volume = fill_mixed(server, documents)
             for _ in range(3):
-                wrk(server, '/lab/op/get', 4 if options.quick else max(10, 3 * options.seconds), 4, 'read', **{'class': 'Doc', 'count': MEMORY_DOCUMENTS})
+                wrk(server, '/lab/op/get', sized(options, 4 if options.quick else max(10, 3 * options.seconds), MOMENT), 4, 'read',
+                    **{'class': 'Doc', 'count': documents})
             full = {pid: private_bytes(pid) for pid in fresh}
             worker = max(full, key=full.get)
             over = full[worker] - (budget << 20)
@@ -227,11 +228,11 @@ def memory(options):
                 yield Row('private memory of a fresh worker', value=megabytes(fresh[worker]))
 
 
-def fill_mixed(server):
+def fill_mixed(server, documents):
     server.fill('lab', f"""
         insert into doc (class, id, version, ctime, dtime, v1, v2)
           select 'Doc', n, {VERSION}, {VERSION}, {VERSION}, exp(ln(200) + random() * ln(500))::bigint, 0
-          from generate_series(1, {MEMORY_DOCUMENTS}) n;
+          from generate_series(1, {documents}) n;
         insert into item (class, id, iclass, key, version, vop, content)
           select 'Doc', id, 'Line', k, {VERSION}, {VERSION},
                  '"' || left(repeat(md5(id || '.' || k), (v1 / 320)::int + 1), (v1 / 10)::int) || '"'
@@ -247,13 +248,14 @@ def idle(options):
             processes = [server.pid(), *stack.children(server.pid())]
             return len(server.backends()), sum(private_bytes(pid) for pid in processes)
 
-        time.sleep(3)  # the relay connects after the worker that has opened the namespace
+        rest_s = sized(options, 3, 0.1)
+        time.sleep(rest_s)  # the relay connects after the worker that has opened the namespace
         before = look()
-        for i in range(10):
+        for i in range(sized(options, 10, 1)):
             subprocess.run([stack.BUILD / 'src/stampctl', 'ns', 'create', f'idle{i}', '--config', server.path / 'etc/stampd.conf',
                             '--admin-conninfo', server.conninfo()], check=True, stdout=subprocess.DEVNULL,
                            env={'STAMPD_SQL': str(stack.SOURCE / 'sql')})
-        time.sleep(3)
+        time.sleep(rest_s)
         after = look()
         yield Row('ten namespaces that nobody uses: connections more', target='0', value=str(after[0] - before[0]),
                   met=after[0] <= before[0])

@@ -5,7 +5,7 @@ import sys
 import tempfile
 
 import stack
-from figures import Row, started
+from figures import Row, sized, started
 from generators import POSTGRES_BIN, BenchError, role_settings, rounds, statement, timed, wrk
 from servers import VERSION, to_json
 
@@ -13,6 +13,7 @@ sys.path.insert(0, str(stack.SOURCE / 'test/system'))
 from schema import Schemas  # noqa: E402
 
 SIZES = {'a collection of 1,000': 1000, 'a collection of 100,000': 100_000}
+FEW = {'a collection of 100': 100, 'a collection of 1,000': 1000}  # for a moment
 CHANGED = 10
 PAGES_MOST = 30  # that the statement touches for them
 CLASSES = {'Doc': {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}}
@@ -77,21 +78,22 @@ def copy(server, team, count, settings):
 
 
 def collect(options):
+    sizes = sized(options, SIZES, FEW)
     with started() as (server,), tempfile.TemporaryDirectory() as folder:
         Schemas(server, folder).apply('lab', CLASSES)
         bodies, told = {}, 0
-        for number, (side, count) in enumerate(SIZES.items()):
+        for number, (side, count) in enumerate(sizes.items()):
             fill(server, 'lab', f't{number}x', count)
         server.psql('lab', 'vacuum analyze')
-        for number, side in enumerate(SIZES):
+        for number, side in enumerate(sizes):
             bodies[side], told = hold(server, f't{number}x')
         sides = {side: lambda body=body: wrk(server, '/lab/op/collection', options.seconds, 8, body=body) for side, body in bodies.items()}
-        large = list(SIZES)[-1]
+        large = list(sizes)[-1]
         yield Row(f'synchronisation of {CHANGED} changes, 8 clients, of', rounds(options.pairs, sides, options.calm), {large: 0.9},
-                  base=next(iter(SIZES)))
-        touched = pages(server, f't{len(SIZES) - 1}x', told)
+                  base=next(iter(sizes)))
+        touched = pages(server, f't{len(sizes) - 1}x', told)
         yield Row(f'the same: pages that the statement touches, of {large}', value=str(touched), target=str(PAGES_MOST), met=touched <= PAGES_MOST)
-        team, count = f't{len(SIZES) - 1}x', SIZES[large]
+        team, count = f't{len(sizes) - 1}x', sizes[large]
         anchor = 'COPY … TO of the same rows'
         yield Row(f'first load of {count:,} documents of 450 bytes, streamed', rounds(options.pairs, {
             'stampd': lambda: stream(server, team, count),

@@ -45,6 +45,11 @@ class Row:
                 'target': target, 'met': None if target is None else median >= target}
 
 
+def sized(options, usual, moment):
+    """A size: another one when all is run for a moment only."""
+    return moment if options.moment else usual
+
+
 @contextlib.contextmanager
 def started(*anchors, **settings):
     """A server, and the anchors of these names."""

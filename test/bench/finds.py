@@ -5,7 +5,7 @@ import sys
 import tempfile
 
 import stack
-from figures import Row, started
+from figures import Row, sized, started
 from generators import pgbench, rounds, wrk
 from servers import VERSION
 
@@ -23,7 +23,7 @@ FORMS = {
 
 
 def documents_of(options):
-    return int(os.environ.get('STAMPD_BENCH_DOCUMENTS', 100_000 if options.quick else 1_000_000))
+    return int(os.environ.get('STAMPD_BENCH_DOCUMENTS', sized(options, 100_000 if options.quick else 1_000_000, 3000)))
 
 
 def fill(server, documents):

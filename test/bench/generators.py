@@ -2,6 +2,7 @@
 import os
 import re
 import resource
+import signal
 import subprocess
 import tempfile
 import time
@@ -15,6 +16,8 @@ POSTGRES_BIN = Path(os.environ.get('POSTGRES_BIN', '/usr/lib/postgresql/15/bin')
 BUSY_PERCENT = 15  # of the machine, by others
 CALM_S = 15        # how long to wait for less
 IMPATIENT_S = 2    # the same after a wait that was in vain
+MOMENT = 0         # in place of seconds: until ENOUGH answers have come
+ENOUGH = 20
 
 
 class BenchError(Exception):
@@ -66,10 +69,18 @@ class Calm:
         self.patience_s = CALM_S
 
 
+class Hurry:
+    """In place of Calm, when figures do not matter: nothing is waited for."""
+    waits = disturbed = repeated = 0
+
+    def wait(self):
+        pass
+
+
 def rounds(count, sides, calm):
     """Runs A B C A B C ...; the first of each is a warm-up and forgotten.  Lists of runs by the name of the side."""
     runs = {name: [] for name in sides}
-    for run in sides.values():
+    for run in () if isinstance(calm, Hurry) else sides.values():
         twice_at_most(run, calm)
     for _ in range(count):
         calm.wait()
@@ -167,18 +178,33 @@ def wrk(server, path, seconds, clients, kind='fixed', body=None, may_refuse=Fals
             file.flush()
             environment['BENCH_BODY'] = file.name
         meter = Meter(server, own)
-        done = subprocess.run(['wrk', '-t1', f'-c{clients}', f'-d{seconds}s', '--timeout', '10s',
-                               '-s', HERE / 'load.lua', server.url + path],
-                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=seconds + 60)
-    figures = re.search(r'^FIGURES (.*)$', done.stdout, re.MULTILINE)
-    if done.returncode or not figures:
-        raise BenchError(f'wrk {path}: {done.stdout.strip()}')
+        status, text = run_wrk(server.url + path, seconds, clients, environment)
+    figures = re.search(r'^FIGURES (.*)$', text, re.MULTILINE)
+    if status or not figures:
+        raise BenchError(f'wrk {path}: {text.strip()}')
     requests, duration, p50, p99, p999, refused, broken = map(int, figures.group(1).split())
     if not requests or broken or (refused > requests / 1000 and not may_refuse):
         raise BenchError(f'wrk {path}: of {requests} requests {refused} were not answered 200, {broken} broke')
     return Run((requests - refused) / duration * 1e6, p50 / 1000, p99 / 1000, p999 / 1000, **meter.costs(requests),
                memory=meter.memory() if own == 'stampd' else None, refused=refused / requests if may_refuse else None)
+
+
+def run_wrk(url, seconds, clients, environment):
+    """Its exit status, and what it printed."""
+    longest = 60
+    command = ['wrk', '-t1', f'-c{clients}', f'-d{seconds or longest}s', '--timeout', '10s', '-s', HERE / 'load.lua', url]
+    if seconds == MOMENT:
+        environment['BENCH_ENOUGH'] = str(ENOUGH)
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        text = ''
+        if seconds == MOMENT:
+            for line in process.stdout:
+                text += line
+                if line == 'ENOUGH\n':
+                    process.send_signal(signal.SIGINT)
+                    break
+        text += process.communicate(timeout=seconds + longest)[0]
+    return process.returncode, text
 
 
 # --- PostgreSQL ---
@@ -212,7 +238,7 @@ def pgbench(server, ns, script, seconds, clients, mode):
         path = Path(folder) / 'script.sql'
         path.write_text(script)
         meter = Meter(server, 'postgres')
-        done = subprocess.run([POSTGRES_BIN / 'pgbench', '-n', '-M', mode, '-f', path, f'-c{clients}', '-j1', f'-T{seconds}',
+        done = subprocess.run([POSTGRES_BIN / 'pgbench', '-n', '-M', mode, '-f', path, f'-c{clients}', '-j1', *([f'-T{seconds}'] if seconds else ['-t', str(ENOUGH)]),
                                '-D', 'is_new=1', '--log', f'--log-prefix={folder}/log'],
                               env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               timeout=seconds + 60)

@@ -1,7 +1,7 @@
 """How the central figures change when a namespace, or the number of namespaces, grows.  The same requests go to all
 sizes in turn; what they name is as much everywhere, and lies scattered over all there is."""
-from figures import Row, started
-from generators import rounds, wrk
+from figures import Row, sized, started
+from generators import MOMENT, rounds, wrk
 from servers import VERSION, to_json
 
 HOT = 1000        # documents that the requests name, of 5 items of 200 bytes
@@ -46,21 +46,22 @@ def cheap_bodies(step):
 
 
 def documents(options):
-    spaces = {side: f'grow{i}' for i, side in enumerate(SIZES)}
-    steps = {side: count // HOT for side, count in SIZES.items()}
-    base = next(iter(SIZES))
-    target = {list(SIZES)[-1]: FLAT}
+    sizes = sized(options, SIZES, dict(list(SIZES.items())[:1]))
+    spaces = {side: f'grow{i}' for i, side in enumerate(sizes)}
+    steps = {side: count // HOT for side, count in sizes.items()}
+    base = next(iter(sizes))
+    target = {list(sizes)[-1]: FLAT}
 
     def grown(figure, make, targets=target):
-        sides = {side: make(f'/{spaces[side]}/', side) for side in SIZES}
+        sides = {side: make(f'/{spaces[side]}/', side) for side in sizes}
         return Row(f'{figure}, in a namespace of', rounds(options.pairs, sides, options.calm), targets, base=base)
 
     def chosen(server, kind, operation, clients, count=HOT, step=None):
         return lambda path, side: lambda: wrk(server, path + operation, options.seconds, clients, kind, **{
-            'class': 'Doc', 'count': count or SIZES[side], 'step': step or steps[side]})
+            'class': 'Doc', 'count': count or sizes[side], 'step': step or steps[side]})
 
     with started(namespaces={name: 'open' for name in spaces.values()}) as (server,):
-        for side, count in SIZES.items():
+        for side, count in sizes.items():
             fill(server, spaces[side], count)
         for figure in cheap_bodies(1):
             yield grown(figure, lambda path, side, figure=figure: lambda: ask_same(server, options.seconds, path, cheap_bodies(steps[side])[figure]))
@@ -77,13 +78,14 @@ def ask_same(server, seconds, path, question, **more):
 
 def namespaces(options):
     """Each request goes to one of them, chosen at random."""
-    count = max(NAMESPACES.values())
-    base = next(iter(NAMESPACES))
-    target = {list(NAMESPACES)[-1]: FLAT}
+    numbers = sized(options, NAMESPACES, {'1 namespace': 1, '2 namespaces': 2})
+    count = max(numbers.values())
+    base = next(iter(numbers))
+    target = {list(numbers)[-1]: FLAT}
 
     def spread(figure, make, targets=target):
-        sides = {side: make(number) for side, number in NAMESPACES.items()}
-        make(count, WARMING_S)()
+        sides = {side: make(number) for side, number in numbers.items()}
+        make(count, sized(options, WARMING_S, MOMENT))()
         return Row(f'{figure}, spread over', rounds(options.pairs, sides, options.calm), targets, base=base)
 
     # The benchmark itself has a session in each database.
@@ -98,6 +100,6 @@ def namespaces(options):
         for figure, question in cheap_bodies(1).items():
             yield spread(figure, lambda number, seconds=options.seconds, question=question: lambda: ask_same(
                 server, seconds, '/many~/', question, namespaces=number))
-        yield spread('commit, 8 clients', commits, {list(NAMESPACES)[-1]: SPREAD})
+        yield spread('commit, 8 clients', commits, {list(numbers)[-1]: SPREAD})
         held = server.psql(None, "select count(*) from pg_stat_activity where usename = 'stampd'")[0][0]
-        yield Row('sessions of PostgreSQL held by stampd, 30 namespaces written at once', target='100', value=str(held), met=held <= 100)
+        yield Row(f'sessions of PostgreSQL held by stampd, {count} namespaces written at once', target='100', value=str(held), met=held <= 100)

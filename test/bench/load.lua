@@ -9,6 +9,7 @@
 --   commit8 the same of eight documents, as far from each other as they can be
 -- With BENCH_STEP ids are multiples of it; with BENCH_NAMESPACES each request goes to one of so many namespaces, chosen
 -- at random: a ~ in the path is its number.
+-- With BENCH_ENOUGH it writes a line when so many answers have come.
 -- At the end one line: requests, microseconds, p50, p99 and p99.9 in microseconds, answers that were not 200, broken.
 local kind = os.getenv("BENCH_KIND")
 local class = os.getenv("BENCH_CLASS")
@@ -114,6 +115,17 @@ end
 -- Without this function wrk sends one request made at the start, at no cost.
 if kind ~= "fixed" or namespaces > 0 then
     request = ({fixed = spread, read = read, find = find, commit = commit, commit8 = commit8, entry = entry})[kind]
+end
+
+if os.getenv("BENCH_ENOUGH") then
+    local missing = tonumber(os.getenv("BENCH_ENOUGH"))
+    function response()
+        missing = missing - 1
+        if missing == 0 then
+            io.write("ENOUGH\n")
+            io.flush()
+        end
+    end
 end
 
 function done(summary, latency)

@@ -23,18 +23,20 @@ class Question:
 
 
 def measure(options, questions, more=()):
-    """All sides in turn, round by round: the best responder, libfcgi's loop, and `more` when there is time."""
+    """All sides in turn, round by round: the best responder, libfcgi's loop, and `more` when there is time; for a moment, the first
+    question only goes to the anchors, which are started again for each."""
     anchors = (BEST, PREFORK, *(() if options.quick else more))
     with started(*anchors) as (server, *others):
-        for question in questions(server):
-            answer = imitate(server, others, question)
+        for number, question in enumerate(questions(server)):
+            beside = dict(zip(anchors, others)) if not (options.moment and number) else {}
+            answer = imitate(server, beside.values(), question)
             sides = {'stampd': side(options, server, question)}
-            sides.update((name, side(options, other, question)) for name, other in zip(anchors, others))
-            if not question.body:
-                sides[FILE] = file_side(options, others[0])
+            sides.update((name, side(options, other, question)) for name, other in beside.items())
+            if BEST in beside and not question.body:
+                sides[FILE] = file_side(options, beside[BEST])
             asked = f'{len(question.body):,} B asked, ' if len(question.body or b'') > 500 else ''
             yield Row(f'{question.figure} ({asked}{len(answer):,} B answered)', rounds(options.pairs, sides, options.calm),
-                      question.targets)
+                      {name: least for name, least in question.targets.items() if name in sides})
 
 
 def file_side(options, lean):
