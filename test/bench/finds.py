@@ -14,6 +14,7 @@ from schema import Schemas  # noqa: E402
 
 SHARE, MANY = 10, 1000  # documents that have the same number; that are of the same group
 CLASSES = {'Doc': {'items': {'Main': {'singleton': True, 'fields': {'number': 'int', 'part': 'int', 'tags': 'string[]'}}}}}
+APPLY_MOST_S = 3600  # to export the fields of a million documents
 # What is sought, as stampd is asked (@: a number), as PostgreSQL is, and by its JSON operators; how many have it.
 FORMS = {
     'equal number': ('{"f":"number","t":"eq","v1":@}', ':n', "jsonb_build_object('number', :n::int)", SHARE),
@@ -35,7 +36,7 @@ def fill(server, documents):
             'tags', json_build_array('t' || n / {SHARE}, 'u' || n % 10), 'text', repeat(md5(n::text), 4))
           from generate_series(1, {documents}) n""")
     with tempfile.TemporaryDirectory() as folder:
-        Schemas(server, folder).apply('lab', CLASSES, '--batch', 2000)
+        Schemas(server, folder).apply('lab', CLASSES, '--batch', 2000, timeout=APPLY_MOST_S)
     for rest in ("create table lookup as select id, content::jsonb from item where class = 'Doc'", 'create index on lookup using gin (content jsonb_path_ops)',
                  'grant select on lookup to stampd', 'vacuum analyze'):
         server.psql('lab', rest)

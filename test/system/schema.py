@@ -96,13 +96,13 @@ class Schemas:
     def command(self, *words):
         return self.stack.admin_words('schema', *words)
 
-    def run(self, *words, status=0, text=None):
-        done = self.stack.admin('schema', *words, status=status, text=text)
+    def run(self, *words, status=0, text=None, **more):
+        done = self.stack.admin('schema', *words, status=status, text=text, **more)
         return done.out if status == 0 else done.error
 
     def set(self, ns, classes, status=0):
         return self.run('set', ns, '-', text=json.dumps({'classes': classes}), status=status)
 
-    def apply(self, ns, classes, *words):
+    def apply(self, ns, classes, *words, **more):
         self.set(ns, classes)
-        return self.run('apply', ns, *words)
+        return self.run('apply', ns, *words, **more)
