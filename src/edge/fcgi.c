@@ -50,11 +50,19 @@ static inline uint16_t tag_of(struct bytes name)
     return (uint16_t)(name.size << 8 | (name.size ? (unsigned char)name.data[name.size - 1] : 0));
 }
 
+/* One of 64 bits.  Most parameters that are looked for are absent, and most of those have a bit that no
+ * parameter of the request has. */
+static inline uint64_t bit_of(uint16_t tag)
+{
+    return UINT64_C(1) << ((tag ^ tag >> 8) & 63);
+}
+
 /* A connection and its current request. */
 struct fcgi_request {
     FCGX_Request fcgx;
     struct parameter parameters[PARAMETERS];
     uint16_t tags[PARAMETERS]; /* of their names */
+    uint64_t bits;             /* of their tags */
     int parameter_count;
     int fd;
     enum input input;
@@ -245,11 +253,13 @@ void fcgi_close(struct fcgi *fcgi)
 static void list_parameters(struct fcgi_request *request)
 {
     int count = 0;
+    request->bits = 0;
     for (char **text = request->fcgx.envp; *text && count < PARAMETERS; text++) {
         const char *equals = strchr(*text, '=');
         assert(equals); /* libfcgi joined name and value */
         struct bytes name = {*text, (size_t)(equals - *text)};
         request->tags[count] = tag_of(name);
+        request->bits |= bit_of(request->tags[count]);
         request->parameters[count++] = (struct parameter){.name = name, .value = bytes_of(equals + 1)};
     }
     request->parameter_count = count;
@@ -322,7 +332,7 @@ struct bytes fcgi_parameter(const struct fcgi_request *request, const char *name
 {
     struct bytes wanted = bytes_of(name);
     uint16_t tag = tag_of(wanted);
-    for (int i = 0; i < request->parameter_count; i++)
+    for (int i = 0; request->bits & bit_of(tag) && i < request->parameter_count; i++)
         if (request->tags[i] == tag && bytes_equal(request->parameters[i].name, wanted))
             return request->parameters[i].value;
     return request->parameter_count < PARAMETERS ? NO_BYTES
