@@ -1,5 +1,8 @@
 # Manual pages, documents, the sample of the settings and the systemd unit.
-dist_man_MANS = doc/stampctl.1 doc/stampd.conf.5 doc/stampd.8 doc/stamp-queue.8 doc/stamp-journal.8 doc/stamp-forward.8 doc/stamp-thumbnail.8 doc/stamp-spool.1 doc/stampd_spool.3 doc/stampd_journal.3
+dist_man_MANS = doc/stampctl.1 doc/stampd.conf.5 doc/stampd.8 doc/stamp-queue.8 doc/stamp-journal.8 doc/stamp-forward.8 doc/stamp-spool.1 doc/stampd_spool.3 doc/stampd_journal.3
+if THUMBNAILS
+dist_man_MANS += doc/stamp-thumbnail.8
+endif
 
 # The installed pages name the address of bug reports when the build has one (configure --with-bug-address).
 install-data-hook: report-bugs

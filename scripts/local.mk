@@ -31,10 +31,17 @@ uninstall-local:
 clean-local:
 	rm -rf web web.log
 
+# The house checks ask which programs this build has.
+if THUMBNAILS
+AM_TESTS_ENVIRONMENT = STAMPD_THUMBNAILS=yes; export STAMPD_THUMBNAILS;
+else
+AM_TESTS_ENVIRONMENT = STAMPD_THUMBNAILS=no; export STAMPD_THUMBNAILS;
+endif
+
 # test_hardening asks what configure has chosen; a build with the sanitizers is not hardened.
 if HARDENED
 HOUSE_CHECKS += test/house/test_hardening.sh
-AM_TESTS_ENVIRONMENT = HARDENED=yes; HARDEN_CFLAGS='$(HARDEN_CFLAGS)'; export HARDENED HARDEN_CFLAGS;
+AM_TESTS_ENVIRONMENT += HARDENED=yes; HARDEN_CFLAGS='$(HARDEN_CFLAGS)'; export HARDENED HARDEN_CFLAGS;
 endif
 
 # Where bash-completion looks for the completion of a program, by its name.

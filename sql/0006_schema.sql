@@ -39,13 +39,17 @@ grant select on stampd.schema_fill to stampd;
 -- --- values of exported fields, out of a member of a content ---
 -- What is not of the type is null, as if it were not there.
 
-create function stampd.field_text(value text) returns text language sql immutable parallel safe as $$
-  select case when octet_length(value) <= 1024 then value
-    else convert_from(substring(o.octets for 1024 -
+create function stampd.field_text_long(value text) returns text language sql immutable parallel safe as $$
+  select convert_from(substring(o.octets for 1024 -
         case when get_byte(o.octets, 1024) & 192 <> 128 then 0 when get_byte(o.octets, 1023) & 192 <> 128 then 1
              when get_byte(o.octets, 1022) & 192 <> 128 then 2 else 3 end), 'UTF8')
-      || U&'\+10FFFF' || encode(sha256(o.octets), 'hex') end
+      || U&'\+10FFFF' || encode(sha256(o.octets), 'hex')
     from (select convert_to(value, 'UTF8') as octets) o
+$$;
+comment on function stampd.field_text_long(text) is 'field_text() of a string of more than 1,024 bytes.';
+-- An expression, which PostgreSQL puts in place of a call: a list has a thousand elements.
+create function stampd.field_text(value text) returns text language sql immutable parallel safe as $$
+  select case when octet_length(value) <= 1024 then value else stampd.field_text_long(value) end
 $$;
 comment on function stampd.field_text(text) is
   'What stands for a string in a column of a side table: itself, or, of more than 1,024 bytes, its first characters of up to 1,024 '
@@ -82,8 +86,9 @@ create function stampd.export_is_list(value json) returns boolean language sql i
   select case when json_typeof(value) = 'array' then json_array_length(value) <= 1000 else false end
 $$;
 create function stampd.export_strings(value json) returns text[] language sql immutable parallel safe as $$
-  select case when stampd.export_is_list(value) then array(
-    select v from (select stampd.export_string(e) as v from stampd.export_elements(value) e) o where v is not null) end
+  select case when stampd.export_is_list(value) then array( -- "offset 0": each element is read once
+    select stampd.field_text(o.v) from (
+      select e #>> '{}' as v from stampd.export_elements(value) e where json_typeof(e) = 'string' offset 0) o) end
 $$;
 create function stampd.export_longs(value json) returns bigint[] language sql immutable parallel safe as $$
   select case when stampd.export_is_list(value) then array(
@@ -227,7 +232,7 @@ create trigger empty_sides after truncate on stampd.item
   for each statement execute function stampd.empty_sides();
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.field_text(text), stampd.export_string(json), stampd.export_long(json),
+grant execute on function stampd.field_text(text), stampd.field_text_long(text), stampd.export_string(json), stampd.export_long(json),
   stampd.export_int(json), stampd.export_any_double(text), stampd.export_double(json), stampd.export_elements(json),
   stampd.export_is_list(json), stampd.export_strings(json), stampd.export_longs(json), stampd.export_ints(json),
   stampd.export_doubles(json), stampd.export_object(text) to stampd;

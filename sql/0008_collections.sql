@@ -125,11 +125,16 @@ create trigger notify_collection after insert or delete or update of is_ready on
 
 -- --- values ---
 
+create function stampd.property_text_long(value text) returns text language sql immutable parallel safe as $$
+  select rpad(octet_length(value) || ' bytes, sha256 ' || encode(sha256(convert_to(value, 'UTF8')), 'hex'), 256)
+$$;
+comment on function stampd.property_text_long(text) is 'property_text() of a value of more than 255 bytes.';
+-- An expression, which PostgreSQL puts in place of a call: a list has thousands of elements.
 create function stampd.property_text(value json) returns text language sql immutable parallel safe as $$
   select case
     when json_typeof(value) not in ('string', 'number', 'boolean') then null
     when octet_length(value #>> '{}') <= 255 then value #>> '{}'
-    else rpad(octet_length(value #>> '{}') || ' bytes, sha256 ' || encode(sha256(convert_to(value #>> '{}', 'UTF8')), 'hex'), 256)
+    else stampd.property_text_long(value #>> '{}')
   end
 $$;
 comment on function stampd.property_text(json) is
@@ -142,29 +147,32 @@ create function stampd.property_texts(value json) returns text[] language sql im
 $$;
 comment on function stampd.property_texts(json) is 'The same of the elements of a list that is exported; those that have none are left out.';
 
+-- Called for each document and each property: a function that sets a parameter would cost as much as all that this does.
 create function stampd.property_json(class text, id text, property text, is_compared boolean default false) returns json
-  language plpgsql stable set search_path = stampd, pg_temp as $$
+  language plpgsql stable as $$
 #variable_conflict use_column
 declare
   content text;
 begin
-  select i.content into content from item i
+  select i.content into content from stampd.item i
     where i.class = property_json.class and i.id = property_json.id
       and i.iclass = split_part(property_json.property, '.', 1) and i.key = '' and i.content is not null and not i.raw;
-  return export_object(content) -> ((case when is_compared and starts_with(content, '~') then '~' else '' end)
+  return stampd.export_object(content) -> ((case when is_compared and starts_with(content, '~') then '~' else '' end)
                                     || substr(property, strpos(property, '.') + 1));
 end $$;
 comment on function stampd.property_json(text, text, text, boolean) is
   'The member Item.member of a document; null: there is none.  In an encrypted namespace, of a value that is only compared, its hash.';
 
 create function stampd.property_joined(class text, id text, keys text[]) returns text
-  language plpgsql stable set search_path = stampd, pg_temp as $$
+  language plpgsql stable as $$
 declare
+  member json;
   value  text;
   joined text := '';
 begin
   for nth in 1 .. cardinality(keys) loop
-    value := property_text(property_json(class, id, keys[nth], true));
+    member := stampd.property_json(class, id, keys[nth], true);
+    value := stampd.property_text(member);
     if value is null then
       return null;
     end if;
@@ -300,6 +308,6 @@ create trigger renew_epoch after truncate on stampd.doc
   for each statement execute function stampd.renew_epoch();
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.property_text(json), stampd.property_texts(json), stampd.property_json(text, text, text, boolean),
+grant execute on function stampd.property_text(json), stampd.property_text_long(text), stampd.property_texts(json), stampd.property_json(text, text, text, boolean),
   stampd.property_joined(text, text, text[]), stampd.member_values(text, text[]), stampd.member_write(text, text[], bigint)
   to stampd;

@@ -1,5 +1,6 @@
-# packages.sh: what must be installed.  The lists are beside this file: packages.run (to build and run),
-# packages.test (to test as well), packages.bench (to measure as well), packages.web (to build pages); one Debian package a line.
+# packages.sh: what must be installed.  The lists are beside this file: packages.build, packages.run,
+# packages.demo (for the demonstration as well), packages.test (to test as well), packages.bench (to measure as well), packages.web (to build
+# pages); one Debian package a line.
 
 PACKAGE_LISTS=$(dirname "${BASH_SOURCE[0]}")
 SUDO=(sudo -n)

@@ -9,7 +9,8 @@
 #   STACK_RELOAD   yes: nginx is reloaded by stampctl when namespaces come and go
 #   STACK_ACCESS_LOG  nginx's (off)
 #   STACK_DATABASE folder of PostgreSQL's socket (its own)
-#   STACK_COPIES   yes: stampd runs from a copy in the stack, which its user can start again when it cannot enter the build
+#   STACK_COPIES   yes: stampd runs from a copy in the stack, which its user can start again when it cannot enter the build, and
+#                  so does what it runs itself
 #
 # In it: etc (settings, certificate), pg (the cluster), run (sockets and pids), log; www (pages at /) and console, where they are.
 # Started by root, each part has the user of its own that it would have in production; else all run as the caller.
@@ -351,11 +352,20 @@ stampd_start() {
 
 # stampd_program: prints the path of what is started, and is to be found there by a SIGUSR2.
 stampd_program() {
-    local copy=$STACK/bin/stampd
     if [ "${STACK_COPIES:-no}" != yes ]; then echo "$STACK_BUILD/src/stampd"; return; fi
-    mkdir -p "$STACK/bin" && cp "$STACK_BUILD/src/stampd" "$copy.new" && mv "$copy.new" "$copy" ||
-        fail "$copy cannot be written"
-    echo "$copy"
+    mkdir -p "$STACK/bin"
+    if [ -x "$STACK_BUILD/src/stamp-thumbnail" ]; then
+        stack_copy stamp-thumbnail
+    else
+        rm -f "$STACK/bin/stamp-thumbnail"
+    fi
+    stack_copy stampd
+    echo "$STACK/bin/stampd"
+}
+
+stack_copy() {
+    local copy=$STACK/bin/$1
+    cp "$STACK_BUILD/src/$1" "$copy.new" && mv "$copy.new" "$copy" || fail "$copy cannot be written"
 }
 
 # stampd_replace: the program as it is now, with the settings of now, takes over the sockets of the running one; no request

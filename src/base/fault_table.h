@@ -65,6 +65,7 @@ FAULT(OENCRYPTED, "Not available in an encrypted namespace.", 503, 503, false, "
 FAULT(OMAIL, "Mails are not set up on this server.", 503, 503, false, "")
 FAULT(OPUSH, "Push is not set up on this server.", 503, 503, false, "")
 FAULT(ORECORDS, "Records are not set up on this server.", 503, 503, false, "")
+FAULT(OTHUMBNAILS, "This server makes no thumbnails: it was built without libvips, or thumbnail_program is none.", 503, 503, false, "")
 FAULT(SKEY, "The key is wrong.", 403, 403, false, "the argument")
 FAULT(SORIGIN, "A page of this origin may not change anything here.", 403, 403, false, "the origin")
 FAULT(SACCOUNT, "The account on whose behalf the task was requested is no longer served.", 403, 403, false, "")

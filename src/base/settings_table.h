@@ -176,7 +176,7 @@ TEXT(task_retries_of, "", "Delays before retries of operations, as `Name=delays`
 NUMBER(task_wait_s, 20, 0, 60, "s", "A request of an external worker waits at most this long for a task.")
 NUMBER(task_waiters, 2, 0, 1000, "processes", "Processes of the server that may wait for tasks of external workers at once; the others answer at once.")
 NUMBER(task_wakeup_s, 60, 1, 3600, "s", "The queue manager is woken for tasks that start within this time, which is also the time between its scans.")
-TEXT(thumbnail_program, "", "Program that decodes images; empty: stamp-thumbnail in the folder of the program that runs.")
+TEXT(thumbnail_program, "", "Program that decodes images; empty: stamp-thumbnail in the folder of the program that runs; none: no thumbnails are made.")
 NUMBER(tombstone_s, 691200, 0, 315360000, "s", "Removed items are remembered at least this long, so that clients are brought up to date cheaply (8 days).")
 TEXT(trusted_proxies, "", "Addresses and networks of proxies in front of nginx whose header with the client's address is used, separated by blanks.")
 TEXT(user, "", "User to run as when started as root; root without it is refused.")

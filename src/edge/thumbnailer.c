@@ -1,6 +1,8 @@
 /* thumbnailer: fork, two pipes that never block, and a deadline. */
 #include "edge/thumbnailer.h"
 
+#include "config.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,6 +37,16 @@ struct thumbnailer {
 };
 
 /* --- start ----------------------------------------------------------------------------------------- */
+
+bool thumbnailer_is_there(const char *program)
+{
+#ifdef HAVE_THUMBNAILS
+    const bool is_built = true;
+#else
+    const bool is_built = false;
+#endif
+    return *program ? strcmp(program, "none") != 0 : is_built;
+}
 
 static const char *find_program(struct arena *arena, const char *program)
 {

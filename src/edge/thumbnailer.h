@@ -16,7 +16,7 @@ struct thumbnailer_box {
 };
 
 struct thumbnailer_job {
-    const char *program; /* "": stamp-thumbnail, beside the program that runs */
+    const char *program; /* not "none"; "": stamp-thumbnail, beside the program that runs */
     int64_t bytes_most, pixels_most, memory_mb, cpu_s;
     int64_t wall_ms; /* then it is killed */
     struct thumbnailer_box boxes[THUMBNAILER_BOXES_MOST];
@@ -29,6 +29,10 @@ enum thumbnailer_end {
     THUMBNAILER_KILLED,  /* by something else than its limits, or it was late: another try may succeed */
     THUMBNAILER_FAILED,  /* the program cannot be run */
 };
+
+/* Are thumbnails made, with this thumbnail_program?  Not with "none"; with "" only by a build with libvips.
+ */
+bool thumbnailer_is_there(const char *program);
 
 struct thumbnailer;
 /* NULL: it cannot be started, which is logged. */

@@ -20,7 +20,9 @@ has() {
     grep -Eq -- "$pattern" <<<"$("$@" "$file" 2>/dev/null)" || wrong "$file: $what"
 }
 
-for program in src/stampd src/stamp-queue src/stamp-forward src/stamp-thumbnail src/stampctl; do
+programs='src/stampd src/stamp-queue src/stamp-forward src/stampctl'
+[ "${STAMPD_THUMBNAILS:-yes}" != yes ] || programs+=' src/stamp-thumbnail'
+for program in $programs; do
     has 'is no position-independent program' "$program" 'Type: +DYN' readelf -hW
     has 'says not that it is one' "$program" 'FLAGS_1.*PIE' readelf -dW
     has 'addresses are bound late (-z now)' "$program" 'BIND_NOW|FLAGS_1.*NOW' readelf -dW

@@ -95,7 +95,8 @@ while read -r title; do
     complain "doc/stampctl.1:1: \"$title\" is no command"
 done <"$area/unknown"
 
-for program in "$stampd" "$queue" "$journal" "$thumbnail"; do
+[ "${STAMPD_THUMBNAILS:-yes}" = yes ] || thumbnail= # a build without it
+for program in "$stampd" "$queue" "$journal" ${thumbnail:+"$thumbnail"}; do
     page=doc/${program##*/}.8
     "$program" --help </dev/null | options | sort >"$area/help"
     section "$source/$page" .SH OPTIONS | described | sort >"$area/page"

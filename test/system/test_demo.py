@@ -16,6 +16,7 @@ import pytest
 import requests
 import urllib3
 
+from images import png, webp_size
 from stack import BUILD, PATIENCE_S, ROOM, SOURCE, children, free_port, is_alive, wait_until
 
 pytestmark = pytest.mark.plain  # it is about scripts: nothing new with another build
@@ -207,6 +208,37 @@ def test_stampctl_and_a_module_there(running):
         (running.home / 'settings').unlink()
     running.good('restart')
     assert running.get('lab', 'FoundAsso', param={}, admin=admin)[1]['code'] == 'NOPERATION'
+
+
+@pytest.mark.skipif(not (BUILD / 'src/stamp-thumbnail').exists(), reason='this build has no libvips')
+def test_thumbnails_of_a_build_in_a_closed_folder(running):
+    """The servers' users may enter neither the folder of the build nor that of the demonstration."""
+    closed = Path(tempfile.mkdtemp(prefix='stampd-closed-', dir=ROOM))
+    (closed / 'src').mkdir()
+    for program in ('stampd', 'stampctl', 'stamp-queue', 'stamp-thumbnail'):
+        shutil.copy(BUILD / 'src' / program, closed / 'src')
+    declared = closed / 'schema.json'
+    declared.write_text(json.dumps({'classes': {'Photo': {'items': {'Main': {'singleton': True}}, 'thumbnails': {'small': {'width': 64, 'height': 64}}}}}))
+    try:
+        running.good('restart', STAMPD_BUILD=str(closed))
+        for words in (('set', 'lab', declared), ('apply', 'lab')):
+            subprocess.run([running.home / 'stampctl', 'schema', *words], check=True, stdout=subprocess.DEVNULL)
+        address = f'https://localhost:{running.port}/lab/doc/Photo/p'
+        assert running.get('lab', 'put', param={'docs': [{'c': 'Photo', 'id': 'p', 'items': [{'c': 'Main', 'j': {}}]}]})[0] == 200
+        put = requests.put(f'{address}/file/one', png(300, 200), headers={'Content-Type': 'image/png'}, verify=False, timeout=PATIENCE_S)
+        assert put.ok, put.text
+
+        def small():
+            answer = requests.get(f'{address}/file/one~small', verify=False, timeout=PATIENCE_S)
+            return answer.ok and answer.content
+        assert webp_size(wait_until(small, what='the thumbnail')) == (64, 43)
+        said = running.good('start', STAMPD_BUILD=str(closed))
+        assert 'libvips-dev' not in said
+        (closed / 'src/stamp-thumbnail').unlink()
+        assert 'libvips-dev' in running.good('start', STAMPD_BUILD=str(closed))
+    finally:
+        running.good('restart')
+        shutil.rmtree(closed)
 
 
 def test_a_newer_build_takes_over_and_no_request_fails(running, tmp_path_factory):

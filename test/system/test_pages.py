@@ -31,7 +31,8 @@ def commands(page):
 
 def test_every_package_is_named():
     named = {word for words in commands(PAGE) if words[:2] == ['apt', 'install'] for word in words[2:]}
-    wanted = {line.split('#')[0].strip() for line in (SOURCE / 'scripts/lib/packages.run').read_text().splitlines()} - {''}
+    lists = '\n'.join((SOURCE / f'scripts/lib/packages.{name}').read_text() for name in ('build', 'run'))
+    wanted = {line.split('#')[0].strip() for line in lists.splitlines()} - {''}
     wanted = {re.sub(r'^(postgresql)(-client)?-15$', r'\1', one) for one in wanted}
     assert wanted - IMPLIED <= named, wanted - IMPLIED - named
 

@@ -358,6 +358,26 @@ def test_a_missing_program_is_no_fault_of_an_image(stack, photo, own_program):
     assert attempt(stack, taskid)['result'] == 'done'
 
 
+def test_a_server_without_thumbnails_says_so(stack, declared, photo, own_program, tmp_path):
+    """As a build without libvips: tasks wait for a server that makes them, and none are declared there; all else works."""
+    stack.set(thumbnail_program='none')
+    content = png(15, 16)
+    attach(stack, photo, 'one', content)
+    taskid, = tasks(stack)
+    assert attempt(stack, taskid)['code'] == 'OTHUMBNAILS' and reason(stack, content) is None and set(items(stack, photo)) == {'one'}
+    classes = {'classes': {'Photo': PHOTO}}
+    assert 'libvips' in refused('OTHUMBNAILS', stack.op, 'z', 'schema', {'set': {'ns': 'lab', 'schema': classes}}, admin=True).body['title']
+    stack.op('z', 'schema', {'check': classes}, admin=True)
+    (tmp_path / 'photo.json').write_text(json.dumps(classes))
+    for words in (('set', 'lab', tmp_path / 'photo.json'), ('plan', 'lab'), ('apply', 'lab')):
+        assert 'thumbnails are declared' in stack.admin('schema', *words, status=1).error, words
+    stack.op('z', 'schema', {'set': {'ns': 'lab', 'schema': {'classes': {'Photo': {'items': PHOTO['items']}}}}}, admin=True)
+    declared.apply('lab', {'Photo': {'items': PHOTO['items']}, 'Plain': {'items': PHOTO['items']}})
+    stack.set(thumbnail_program='')
+    declared.apply('lab', {'Photo': PHOTO, 'Plain': {'items': PHOTO['items']}})
+    assert attempt(stack, taskid)['result'] == 'done' and 'one~small' in items(stack, photo)
+
+
 # --- the program ---
 
 def decode(content, *words, **more):

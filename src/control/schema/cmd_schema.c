@@ -12,6 +12,7 @@
 #include "control/schema/schema_contents.h"
 #include "control/schema/schema_plan.h"
 #include "control/schema/schema_watch.h"
+#include "edge/thumbnailer.h"
 #include "model/stamp.h"
 
 /* --- declarations -------------------------------------------------------------------------------- */
@@ -95,6 +96,15 @@ static int schema_check(struct control *control, int argc, char **argv)
     return check_rules(control, rules, schema) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
+/* Are the thumbnails that it declares, if any, made by this build, as it is set up? */
+static bool makes_thumbnails(const struct control *control, const char *code, const struct schema *schema)
+{
+    if (!schema->has_thumbnails || thumbnailer_is_there(control->settings.thumbnail_program))
+        return true;
+    message_print("%s: thumbnails are declared: %s", code, fault_words(FAULT_OTHUMBNAILS));
+    return false;
+}
+
 enum { ANY_VERSION = -1 };
 
 /* `expected`: refuses another version of the declaration; 0: that there is one. */
@@ -157,7 +167,8 @@ static int schema_set(struct control *control, int argc, char **argv)
     struct pg_result *row;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!read_file(control, words[1], &text, &schema) || !ns_registry_connect(control, words[0], &target))
+    if (!read_file(control, words[1], &text, &schema) || !makes_thumbnails(control, words[0], schema) ||
+        !ns_registry_connect(control, words[0], &target))
         return CONTROL_FAILED;
     pg_params_start(&params, control->arena);
     pg_params_add_text(&params, bytes_of(words[0]));
@@ -362,6 +373,7 @@ static bool open_plan(struct control *control, const char *code, int64_t version
                                          " reset lock_timeout")) &&
            read_declared(control, target, version, &text, &schema) &&
            schema_plan_join_modules(control, code, schema, &joined) &&
+           makes_thumbnails(control, code, joined) &&
            (!needs_contents(joined) ||
             ns_keys_refuse(
                 control, target->pg,

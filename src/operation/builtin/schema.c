@@ -12,6 +12,7 @@
  * to create tables. */
 #include "operation/builtin/builtin.h"
 
+#include "edge/thumbnailer.h"
 #include "model/schema.h"
 #include "operation/builtin/change.h"
 #include "operation/builtin/of_z.h"
@@ -158,6 +159,9 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
     const bool is_removal = declared && declared->kind == JSON_NULL;
     if (!fault && !is_removal)
         fault = read_declaration(reader, wish, "schema", &schema);
+    if (schema && schema->has_thumbnails &&
+        !thumbnailer_is_there(attempt->worker_context->settings->thumbnail_program))
+        fault = reply_fault(attempt->call, attempt->reply, FAULT_OTHUMBNAILS, NULL, NULL);
     if (!fault)
         fault = find_namespace(attempt, reader, code, &of_namespace);
     if (!fault)

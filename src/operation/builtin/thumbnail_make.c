@@ -6,6 +6,7 @@
 #include "edge/thumbnailer.h"
 #include "operation/builtin/attachment_bytes.h"
 #include "operation/builtin/attachment_upload.h"
+#include "operation/reply.h"
 #include "store/store_thumbnails.h"
 
 _Static_assert((int)THUMBNAILER_BOXES_MOST == (int)SCHEMA_THUMBNAILS_MOST, "all of a class are made at once");
@@ -70,6 +71,8 @@ enum fault thumbnail_make(struct attempt *attempt, const struct thumbnails_file 
     struct bytes images[THUMBNAILER_BOXES_MOST];
     const char *reason;
     *kept = (struct thumbnail_kept){.image = file->attachment.digest};
+    if (!thumbnailer_is_there(job.program))
+        return reply_fault(attempt->call, attempt->reply, FAULT_OTHUMBNAILS, NULL, NULL);
     if (file->attachment.size > job.bytes_most)
         return refuse(attempt, file, "too many bytes", kept);
     struct thumbnailer *thumbnailer = thumbnailer_start(attempt->call->arena, &job);

@@ -21,8 +21,9 @@ struct thumbnail_kept {
 };
 
 /* Makes these thumbnails of the image.  FAULT_XSTORE, XFULL, BCONTENT: the file cannot be read, or the
- * thumbnails not stored; FAULT_XTIME: the decoder was killed: another attempt may succeed; FAULT_BINTERNAL:
- * it cannot be run.  What is the fault of the image is noted. */
+ * thumbnails not stored; FAULT_XTIME: the decoder was killed: another attempt may succeed; FAULT_OTHUMBNAILS:
+ * this server makes none; FAULT_BINTERNAL: the decoder cannot be run.  What is the fault of the image is
+ * noted. */
 MUST_USE enum fault thumbnail_make(struct attempt *attempt, const struct thumbnails_file *file,
                                    const struct schema_thumbnail *const *wanted, size_t count,
                                    struct thumbnail_kept *kept);
