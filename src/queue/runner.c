@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "model/stamp.h"
 #include "edge/json.h"
@@ -25,7 +26,6 @@ enum {
     STATUS_GONE = 410,
     STATUS_UNAVAILABLE = 503,
 };
-static const enum fault stops[] = {FAULT_OREADONLY, FAULT_OOFF, FAULT_OGONE};
 
 /* A request in progress. */
 struct queue_request {
@@ -344,10 +344,9 @@ static struct bytes find_stop(struct manager *manager, const struct http_result 
     if (result->status != STATUS_UNAVAILABLE && result->status != STATUS_GONE)
         return NO_BYTES;
     struct bytes code = text_of(read_answer(manager, result->body), "code");
-    for (size_t i = 0; i < COUNT_OF(stops); i++)
-        if (bytes_equal(code, bytes_of(fault_code(stops[i]))))
-            return code;
-    return NO_BYTES;
+    enum fault_remedy remedy =
+        fault_remedy_of_code(arena_copy(manager->arena, code.data ? code.data : "", code.size));
+    return remedy == REMEDY_HELD || remedy == REMEDY_OVER ? code : NO_BYTES;
 }
 
 /* May a task of the domain wait that the manager does not know, and no answer names?  Not after an attempt,
