@@ -124,7 +124,7 @@ examplerxdbdir = $(docdir)/doc/examples/rxdb
 dist_examplerxdb_DATA = doc/examples/rxdb/README.md doc/examples/rxdb/package.json doc/examples/rxdb/package-lock.json \
 	doc/examples/rxdb/replication.js
 
-dist_pkgdata_DATA = doc/stampd.conf.sample
+dist_pkgdata_DATA = doc/stampd.conf.sample scripts/look.sql
 dist_pkgdata_SCRIPTS = scripts/run-due-tasks
 
 if INSTALL_UNIT

@@ -260,9 +260,41 @@ end $$;
 comment on function stampd.task_next(text, bigint, text[]) is
   'The task of a domain whose turn it is: of those that may start at `before`, the first by priority, start, creation; of those '
   'with strict order only the first created can be it, and none that is paused (`stopped`; null: task_stopped is called).';
+create function stampd.task_later(of_domain text, present bigint, until bigint, stopped text[] default null) returns text
+  language plpgsql stable set search_path = stampd, pg_temp
+  set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
+declare
+  level smallint := -1;
+  first taskqueue;
+  other taskqueue;
+  paused constant text[] := coalesce(stopped, task_stopped(until));
+begin
+  select * into first from taskqueue t where t.domain = of_domain and t.strict order by t.number limit 1;
+  if first.starttime is not null or first.startat <= present or first.startat > until
+      or task_is_paused(paused, first.qn, first.opname, first.key) then
+    first := null;
+  end if;
+  loop
+    select t.priority into level from taskqueue t
+      where t.starttime is null and t.domain = of_domain and t.startat < 991231235959999 and not t.strict and t.priority > level
+      order by t.priority limit 1;
+    exit when not found;
+    select * into other from taskqueue t
+      where t.starttime is null and t.domain = of_domain and t.startat < 991231235959999 and not t.strict
+        and t.priority = level and t.startat > present and t.startat <= until and not task_is_paused(paused, t.qn, t.opname, t.key)
+      order by t.startat, t.number limit 1;
+    if found and (first.taskid is null or other.startat < first.startat) then
+      first := other;
+    end if;
+  end loop;
+  return first.taskid;
+end $$;
+comment on function stampd.task_later(text, bigint, bigint, text[]) is
+  'The task of a domain that may start first after `present`, not after `until`; null: there is none.  Of those with strict order only '
+  'the first created can be it, and none that is paused.  As long as task_next has none, it is the one to wait for.';
 create type stampd.task_due as (
   taskid text, opname text, qn smallint, priority smallint, startat bigint, retry int, batch smallint, domain text, key text);
-create function stampd.tasks_due_of_domains(most int, before bigint, since bigint, paused text[]) returns setof stampd.task_due
+create function stampd.tasks_due_of_domains(most int, before bigint, since bigint, paused text[], present bigint) returns setof stampd.task_due
   language plpgsql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
 declare
@@ -295,7 +327,8 @@ begin
     exit when name is null;
     continue when exists (select from taskqueue t where t.starttime is not null and t.domain = name);
     select t.taskid, t.opname, t.qn, t.priority, t.startat, t.retry, 1::smallint, t.domain, t.key into chosen
-      from taskqueue t where t.taskid = task_next(name, before, paused) and t.qn < 16;
+      from taskqueue t where t.qn < 16
+        and t.taskid = coalesce(task_next(name, least(before, present), paused), task_later(name, present, before, paused));
     if found then
       given := given + 1;
       return next chosen;
@@ -322,7 +355,7 @@ comment on function stampd.task_levels(bigint) is
   'The queues and priorities in which tasks without a domain wait, with starts from `since` on, by one step along the index for each.  '
   'PostgreSQL makes it a part of the query that calls it, whose settings of the planner hold.';
 
-create function stampd.tasks_due_unlimited(most int, before bigint, since bigint, paused text[])
+create function stampd.tasks_due_unlimited(most int, before bigint, since bigint, paused text[], present bigint)
   returns setof stampd.task_due
   language plpgsql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
@@ -343,7 +376,7 @@ begin
       with due as (
         select e.* from unnest(early) e where e.domain is null and e.qn < 16 and not task_is_paused(paused, e.qn, e.opname, e.key)
         union all
-        select o.* from tasks_due_of_domains(most, until, since, paused) o
+        select o.* from tasks_due_of_domains(most, until, since, paused, present) o
       ), ranked as (
         select d.*, row_number() over (partition by d.qn order by d.priority, d.startat) as rank from due d
       )
@@ -362,26 +395,28 @@ begin
           and not task_is_paused(paused, t.qn, t.opname, t.key)
         order by t.startat, t.number limit most) d
     union all
-    select o.* from tasks_due_of_domains(most, until, since, paused) o
+    select o.* from tasks_due_of_domains(most, until, since, paused, present) o
   ), ranked as (
     select d.*, row_number() over (partition by d.qn order by d.priority, d.startat) as rank from due d
   )
   select r.taskid, r.opname, r.qn, r.priority, r.startat, r.retry, r.batch, r.domain, r.key from ranked r
     where r.rank <= most order by r.qn, r.priority, r.startat;
 end $$;
-create function stampd.tasks_due(most int default 1000, before bigint default null, since bigint default 0)
+create function stampd.tasks_due(most int default 1000, before bigint default null, since bigint default 0, present bigint default null)
   returns setof stampd.task_due
   language plpgsql stable set search_path = stampd, pg_temp as $$
+declare
+  now_is constant bigint := coalesce(present, stamp_now());
 begin
   if exists (select from task_limit) then
-    return query select d.* from tasks_due_limited(most, coalesce(before, stamp_now()), since) d;
+    return query select d.* from tasks_due_limited(most, coalesce(before, now_is), since, now_is) d;
   else
-    return query select d.* from tasks_due_unlimited(most, before, since, task_stopped()) d;
+    return query select d.* from tasks_due_unlimited(most, coalesce(before, now_is), since, task_stopped(), now_is) d;
   end if;
 end $$;
-comment on function stampd.tasks_due(int, bigint, bigint) is
+comment on function stampd.tasks_due(int, bigint, bigint, bigint) is
   'Tasks that may start at the stamp `before` (null: now), in the order queue, priority, start: at most `most` a queue, of each '
-  'domain the one whose turn it is; those with starts before `since` are left out, what is paused, what limits (task_limit) let start later, and the queues of external workers.  Locks nothing.';
+  'domain the one whose turn it is now (`present`; null: by the clock of the database), else the one that may start first; those with starts before `since` are left out, what is paused, what limits (task_limit) let start later, and the queues of external workers.  Locks nothing.';
 
 create function stampd.tasks_running() returns setof stampd.taskqueue
   language sql stable set search_path = stampd, pg_temp
@@ -558,8 +593,9 @@ end $$;
 comment on function stampd.task_operations(text[], int[], int[], int, int[]) is 'For workers: what they declare, for task_create.';
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.task_next(text, bigint, text[]), stampd.tasks_due_of_domains(int, bigint, bigint, text[]),
-  stampd.task_levels(bigint), stampd.tasks_due_unlimited(int, bigint, bigint, text[]), stampd.tasks_due(int, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_unreported(int, int),
+grant execute on function stampd.task_next(text, bigint, text[]), stampd.task_later(text, bigint, bigint, text[]),
+  stampd.tasks_due_of_domains(int, bigint, bigint, text[], bigint), stampd.task_levels(bigint),
+  stampd.tasks_due_unlimited(int, bigint, bigint, text[], bigint), stampd.tasks_due(int, bigint, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_unreported(int, int),
   stampd.task_reported(text, int), stampd.task_expire(bigint, int),
   stampd.task_put_back(text, bigint, int, bigint, boolean, text, text, bigint), stampd.task_admit(bigint, int, int, text, bigint[], int),
   stampd.task_operations(text[], int[], int[], int, int[]), stampd.task_kept(text, text) to stampd;

@@ -265,7 +265,7 @@ comment on function stampd.task_within_limits(stampd.task_due[], bigint) is
   'Of tasks that are due, by their places in the list: the start that rates give each; what limits it to none until then, as in '
   'task_debt.bucket (null: it may begin).';
 
-create function stampd.tasks_due_limited(most int, before bigint, since bigint) returns setof stampd.task_due
+create function stampd.tasks_due_limited(most int, before bigint, since bigint, present bigint) returns setof stampd.task_due
   language plpgsql stable set search_path = stampd, pg_temp set jit = off as $$
 declare
   stopped text[] := task_stopped(before);
@@ -277,7 +277,7 @@ begin
   -- Many that must wait: what is behind them is listed, too.
   for round in 1 .. 4 loop
     listed := listed || array(
-      select d from tasks_due_unlimited(most, before, since, stopped) d
+      select d from tasks_due_unlimited(most, before, since, stopped, present) d
         where not exists (select from unnest(listed) k where k.taskid = d.taskid)
           and not exists (select from unnest(listed) k where k.domain = d.domain));
     count := cardinality(listed);
@@ -293,7 +293,7 @@ begin
     from unnest(listed, begins_at) with ordinality k(taskid, opname, qn, priority, startat, retry, batch, domain, key, begins, place)
     order by k.qn, k.priority, k.begins, k.place;
 end $$;
-comment on function stampd.tasks_due_limited(int, bigint, bigint) is 'For tasks_due, where there are limits.';
+comment on function stampd.tasks_due_limited(int, bigint, bigint, bigint) is 'For tasks_due, where there are limits.';
 
 create function stampd.task_free_at(of_qn smallint, of_opname text, of_key text) returns bigint
   language plpgsql stable set search_path = stampd, pg_temp as $$
@@ -462,7 +462,7 @@ revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.task_is_paused(text[], smallint, text, text), stampd.task_pause(int, text, text),
   stampd.task_resume(int, text),
   stampd.task_limits_of(smallint, text, text), stampd.task_running_of(stampd.task_limit, text, int),
-  stampd.task_full(bigint), stampd.task_stopped(bigint), stampd.task_within_limits(stampd.task_due[], bigint), stampd.tasks_due_limited(int, bigint, bigint),
+  stampd.task_full(bigint), stampd.task_stopped(bigint), stampd.task_within_limits(stampd.task_due[], bigint), stampd.tasks_due_limited(int, bigint, bigint, bigint),
   stampd.task_free_at(smallint, text, text), stampd.task_limit_set(int, text, boolean, int, int, bigint, int), stampd.task_debt_purge(int),
   stampd.task_unique(text[], text[], text[], bigint[], bigint[]), stampd.task_unique_purge(int),
   stampd.task_cancel_for(text[], text[], text[], boolean) to stampd;

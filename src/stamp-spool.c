@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "line_input.h"
 #include "spool/stampd_spool.h"
+#include "spool_print.h"
 
 #define FOLDER_DEFAULT "/var/spool/stampd"
 #define STAMP_MOST     INT64_C(991231235959999)
@@ -28,6 +30,9 @@ enum {
 struct wish {
     const char *folder;
     bool is_written, is_dead, has_lines;
+    bool is_many; /* of retry: those that the code and the time choose */
+    const char *code;
+    int64_t since_ms;
     struct stampd_spool_limits limits;
     struct stampd_spool_request request;
     int64_t most;
@@ -58,6 +63,7 @@ static void print_help(void)
          "       stamp-spool show [options] NUMBER\n"
          "       stamp-spool drop [options] NUMBER\n"
          "       stamp-spool retry [options] NUMBER\n"
+         "       stamp-spool retry [options] --all | --code CODE | --since TIME\n"
          "Hands requests over to a durable spool, from which stamp-forward sends them to stampd.\n"
          "\n"
          "  -s, --spool FOLDER     The spool (default: $STAMPD_SPOOL, else " FOLDER_DEFAULT ").\n"
@@ -78,73 +84,16 @@ static void print_help(void)
          "      --traceparent TEXT, --tracestate TEXT  Headers of the W3C's Trace Context, for the task.\n"
          "      --written          Return when the kernel has it: a failure of power may lose it.\n"
          "\n"
+         "Of retry, which prints the new numbers of the records that it puts again:\n"
+         "      --all              All that were refused for good.\n"
+         "      --code CODE        Those whose reason begins with this code.\n"
+         "      --since TIME       Those that were put since: yyyy-mm-dd[Thh:mm[:ss]], UTC.\n"
+         "\n"
          "Of create:\n"
          "      --segment-bytes NUMBER, --limit-bytes NUMBER  Of a file; of all (default: 4 MiB, 1 GiB).\n"
          "\n"
          "      --version          Show the version and exit.\n"
          "  -h, --help             Show this and exit." BUG_LINE);
-}
-
-/* --- output --- */
-
-static void print_text(const char *text)
-{
-    putchar('"');
-    for (const unsigned char *byte = (const unsigned char *)text; *byte; byte++)
-        if (*byte == '"' || *byte == '\\')
-            printf("\\%c", *byte);
-        else if (*byte < ' ' || *byte == 127)
-            printf("\\u%04x", *byte);
-        else
-            putchar(*byte);
-    putchar('"');
-}
-
-static void print_member(const char *name, const char *text)
-{
-    if (!text)
-        return;
-    printf(",\"%s\":", name);
-    print_text(text);
-}
-
-static void print_series(const unsigned char *series)
-{
-    for (int i = 0; i < STAMPD_SPOOL_ID_BYTES; i++)
-        printf("%02x", series[i]);
-}
-
-static void print_record(const struct stampd_spool_record *record, const char *reason, bool has_param)
-{
-    const struct stampd_spool_request *request = &record->request;
-    printf("{\"number\":%" PRIu64 ",\"series\":\"", record->sequence);
-    print_series(record->series);
-    printf("\",\"put\":%" PRId64, record->time_ms);
-    print_member("ns", request->ns);
-    print_member("op", request->operation);
-    print_member("resource", request->resource);
-    print_member("domain", request->domain);
-    print_member("info", request->info);
-    printf(",\"priority\":%d", request->priority);
-    if (request->start)
-        printf(",\"start\":%" PRId64, request->start);
-    if (request->is_strict)
-        printf(",\"order\":\"strict\"");
-    print_member("traceparent", request->traceparent);
-    print_member("tracestate", request->tracestate);
-    print_member("reason", reason);
-    printf(",\"bytes\":%zu", record->body_size);
-    if (has_param)
-        printf(",\"param\":%.*s", request->param ? (int)request->param_size : 2,
-               request->param ? request->param : "{}");
-    puts("}");
-}
-
-static void print_damage(const struct stampd_spool_record *record, const char *reason)
-{
-    printf("{\"number\":%" PRIu64 ",\"damaged\":true,\"from\":%" PRIu64, record->sequence, record->first);
-    print_member("reason", reason && *reason ? reason : NULL);
-    printf(",\"bytes\":%zu}\n", record->body_size);
 }
 
 /* --- commands --- */
@@ -167,7 +116,7 @@ static int list(struct stampd_spool *spool, const struct wish *wish)
     if (error)
         return complain(wish->folder, error);
     printf("{\"id\":\"");
-    print_series(state.id);
+    spool_print_series(state.id);
     printf("\",\"waiting\":%" PRIu64 ",\"dead\":%" PRIu64 ",\"oldest_ms\":%" PRId64 ",\"last\":%" PRIu64
            ",\"bytes\":%" PRIu64 ",\"limit_bytes\":%" PRIu64 ",\"forwarder\":%s}\n",
            state.waiting, state.dead, state.oldest_ms, state.last, state.bytes, state.limit_bytes,
@@ -177,11 +126,11 @@ static int list(struct stampd_spool *spool, const struct wish *wish)
         if (error == EAGAIN)
             break;
         if (error == EBADMSG)
-            print_damage(&record, reason);
+            spool_print_damage(&record, reason);
         else if (error)
             return complain(wish->folder, error);
         else
-            print_record(&record, reason, false);
+            spool_print_record(&record, reason, false);
         after = record.sequence;
     }
     return STATUS_DONE;
@@ -224,9 +173,9 @@ static int show(struct stampd_spool *spool, const struct wish *wish)
     if (error && error != EBADMSG)
         return refuse_number(wish, error);
     if (error)
-        print_damage(&record, reason);
+        spool_print_damage(&record, reason);
     else
-        print_record(&record, reason, true);
+        spool_print_record(&record, reason, true);
     return STATUS_DONE;
 }
 
@@ -256,23 +205,57 @@ static int complain_of_put(const char *what, int error)
 }
 
 /* Put first: after a death between the two it is there twice, never not at all. */
+static int put_again(struct stampd_spool *spool, const struct stampd_spool_record *record)
+{
+    char name[24];
+    uint64_t sequence, number = record->sequence;
+    snprintf(name, sizeof name, "%" PRIu64, number);
+    int error = stampd_spool_put(spool, &record->request, &sequence);
+    if (error)
+        return complain_of_put(name, error);
+    error = stampd_spool_drop_dead(spool, number);
+    if (error)
+        return complain(name, error);
+    printf("%" PRIu64 "\n", sequence);
+    return STATUS_DONE;
+}
+
+static bool is_wished(const struct wish *wish, const struct stampd_spool_record *record, const char *reason)
+{
+    size_t size = wish->code ? strlen(wish->code) : 0;
+    bool has_code = !wish->code || (strncmp(reason, wish->code, size) == 0 && reason[size] == ':');
+    return has_code && record->time_ms >= wish->since_ms;
+}
+
+/* In their order, without those that a forwarder makes meanwhile of what is put again. */
+static int retry_many(struct stampd_spool *spool, const struct wish *wish)
+{
+    struct stampd_spool_state state;
+    struct stampd_spool_record record;
+    const char *reason;
+    int error = stampd_spool_read_state(spool, &state), status = STATUS_DONE;
+    for (uint64_t after = 0; !error && status == STATUS_DONE; after = record.sequence) {
+        error = stampd_spool_next_dead(spool, after, &record, &reason);
+        if (record.sequence > state.last)
+            break;
+        if (error == EBADMSG) {
+            fprintf(stderr, "stamp-spool: retry: %" PRIu64 " is damaged and stays\n", record.sequence);
+            error = 0;
+        } else if (!error && is_wished(wish, &record, reason)) {
+            status = put_again(spool, &record);
+        }
+    }
+    return error && error != EAGAIN ? complain(wish->folder, error) : status;
+}
+
 static int retry(struct stampd_spool *spool, const struct wish *wish)
 {
     struct stampd_spool_record record;
     const char *reason;
-    uint64_t sequence, number;
+    if (!wish->count)
+        return retry_many(spool, wish);
     int error = find(spool, wish, true, &record, &reason);
-    if (error)
-        return refuse_number(wish, error);
-    number = record.sequence;
-    error = stampd_spool_put(spool, &record.request, &sequence);
-    if (error)
-        return complain_of_put(wish->words[0], error);
-    error = stampd_spool_drop_dead(spool, number);
-    if (error)
-        return complain(wish->words[0], error);
-    printf("%" PRIu64 "\n", sequence);
-    return STATUS_DONE;
+    return error ? refuse_number(wish, error) : put_again(spool, &record);
 }
 
 /* Of one that stampd_spool_put has refused: EINVAL, or EMSGSIZE for what is too long. */
@@ -405,6 +388,9 @@ enum {
     OPTION_WRITTEN,
     OPTION_SEGMENT,
     OPTION_LIMIT,
+    OPTION_ALL,
+    OPTION_CODE,
+    OPTION_SINCE,
     OPTION_VERSION
 };
 static const struct option known[] = {
@@ -423,6 +409,9 @@ static const struct option known[] = {
     {"written", no_argument, NULL, OPTION_WRITTEN},
     {"segment-bytes", required_argument, NULL, OPTION_SEGMENT},
     {"limit-bytes", required_argument, NULL, OPTION_LIMIT},
+    {"all", no_argument, NULL, OPTION_ALL},
+    {"code", required_argument, NULL, OPTION_CODE},
+    {"since", required_argument, NULL, OPTION_SINCE},
     {"version", no_argument, NULL, OPTION_VERSION},
     {"help", no_argument, NULL, 'h'},
     {0},
@@ -437,6 +426,21 @@ static bool set_number(const char *name, const char *text, int64_t least, int64_
         return true;
     fprintf(stderr, "stamp-spool: --%s: a number from %" PRId64 " to %" PRId64 " is expected\n", name, least,
             most);
+    return false;
+}
+
+static bool set_time(struct wish *wish, const char *text)
+{
+    static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct tm time = {0};
+        const char *end = strptime(text, forms[i], &time);
+        if (!end || *end)
+            continue;
+        wish->since_ms = (int64_t)timegm(&time) * 1000;
+        return true;
+    }
+    fputs("stamp-spool: --since: yyyy-mm-dd, yyyy-mm-ddThh:mm or yyyy-mm-ddThh:mm:ss is expected\n", stderr);
     return false;
 }
 
@@ -460,6 +464,16 @@ static bool set_option(struct wish *wish, int option, const char *value)
                (wish->limits.limit_bytes = (uint64_t)number);
     case 'n':
         return set_number("limit", value, 0, INT64_MAX, &wish->most);
+    case OPTION_ALL:
+        wish->is_many = true;
+        return true;
+    case OPTION_CODE:
+        wish->is_many = true;
+        wish->code = value;
+        return true;
+    case OPTION_SINCE:
+        wish->is_many = true;
+        return set_time(wish, value);
     case OPTION_RESOURCE:
         wish->request.resource = value;
         return true;
@@ -518,11 +532,14 @@ static int choose(const char *name, struct wish *wish)
         int least, most;
         int (*run)(struct stampd_spool *, const struct wish *);
     } commands[] = {{"put", 2, 3, put},   {"list", 0, 0, list},   {"show", 1, 1, show},
-                    {"drop", 1, 1, drop}, {"retry", 1, 1, retry}, {"create", 0, 0, NULL}};
+                    {"drop", 1, 1, drop}, {"retry", 0, 1, retry}, {"create", 0, 0, NULL}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(name, commands[i].name) != 0)
             continue;
         if (wish->count < commands[i].least || wish->count > commands[i].most - wish->has_lines)
+            break;
+        if (wish->is_many ? commands[i].run != retry || wish->count
+                          : commands[i].run == retry && !wish->count)
             break;
         if (commands[i].run)
             return run(wish, commands[i].run);

@@ -1,22 +1,29 @@
 /* fault: names, words, classes and statuses, all from one table. */
 #include "base/fault.h"
 
+#include <string.h>
+
 struct row {
     const char *code, *words;
     int status, resource_status;
     bool is_retried;
+    enum fault_remedy remedy;
 };
 
 static const struct row rows[] = {
-    [FAULT_NONE] = {"NONE", "No fault.", 200, 200, false},
-#define FAULT(name, words, status, resource, again, arguments)                                               \
-    [FAULT_##name] = {#name, words, status, resource, again},
+    [FAULT_NONE] = {"NONE", "No fault.", 200, 200, false, REMEDY_AGAIN},
+#define FAULT(name, words, status, resource, again, remedy, arguments)                                       \
+    [FAULT_##name] = {#name, words, status, resource, again, REMEDY_##remedy},
+#define CLASS(letter, remedy)
 #include "base/fault_table.h"
+#undef CLASS
 #undef FAULT
-    [FAULT_STALE] = {"CONTENTION", "Other operations kept changing the same documents.", 409, 409, true},
-    [FAULT_RAISED] = {"XRAISED", "The application raised an exception.", 500, 500, false},
-    [FAULT_ELSEWHERE] = {"XELSEWHERE", "Another worker serves the namespace.", 500, 500, false},
-    [FAULT_FENCED] = {"XFENCED", "The task has been given to another attempt.", 500, 500, false},
+    [FAULT_STALE] = {"CONTENTION", "Other operations kept changing the same documents.", 409, 409, true,
+                     REMEDY_AGAIN},
+    [FAULT_RAISED] = {"XRAISED", "The application raised an exception.", 500, 500, false, REMEDY_AGAIN},
+    [FAULT_ELSEWHERE] = {"XELSEWHERE", "Another worker serves the namespace.", 500, 500, false, REMEDY_AGAIN},
+    [FAULT_FENCED] = {"XFENCED", "The task has been given to another attempt.", 500, 500, false,
+                      REMEDY_AGAIN},
 };
 
 static_assert(COUNT_OF(rows) == FAULT_COUNT, "every fault has a row");
@@ -61,6 +68,21 @@ int fault_major_of_code(const char *code)
     default:
         return 3;
     }
+}
+
+enum fault_remedy fault_remedy_of_code(const char *code)
+{
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (strcmp(rows[i].code, code) == 0)
+            return rows[i].remedy;
+#define CLASS(letter, remedy)                                                                                \
+    if (code[0] == #letter[0])                                                                               \
+        return REMEDY_##remedy;
+#define FAULT(name, words, status, resource, again, remedy, arguments)
+#include "base/fault_table.h"
+#undef CLASS
+#undef FAULT
+    return REMEDY_FINAL;
 }
 
 bool fault_is_retried(enum fault fault)

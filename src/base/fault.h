@@ -7,8 +7,10 @@
 
 enum fault {
     FAULT_NONE,
-#define FAULT(name, words, status, resource, again, arguments) FAULT_##name,
+#define FAULT(name, words, status, resource, again, remedy, arguments) FAULT_##name,
+#define CLASS(letter, remedy)
 #include "base/fault_table.h"
+#undef CLASS
 #undef FAULT
     FAULT_STALE,     /* inside the server only: verification failed, the operation must run again */
     FAULT_RAISED,    /* raised by a module: the reply has the code */
@@ -17,6 +19,9 @@ enum fault {
     FAULT_FENCED,    /* inside the server only: the task no longer belongs to this attempt */
     FAULT_COUNT
 };
+
+/* What a client does with a request that was refused (fault_table.h). */
+enum fault_remedy { REMEDY_FINAL, REMEDY_AGAIN, REMEDY_HELD, REMEDY_SETUP, REMEDY_SIGN, REMEDY_OVER };
 
 /* "AVERSION". */
 const char *fault_code(enum fault fault);
@@ -29,6 +34,8 @@ int fault_major_of_code(const char *code);
  * fix: not XUNKNOWN (the commit may have happened; but see operation/idempotency.h), XTIME, XAWAY, XFULL,
  * BREADONLY. */
 bool fault_is_retried(enum fault fault);
+/* By the row of the code, else by its class, of which the first letter decides; another letter: final. */
+enum fault_remedy fault_remedy_of_code(const char *code);
 /* The HTTP status, 200 for FAULT_NONE.  Documents as resources use more of the statuses than operations
  * do. */
 int fault_status(enum fault fault, bool is_resource);

@@ -1,6 +1,7 @@
 /* answer: turns an HTTP status and a problem document into one decision. */
 #include "control/answer.h"
 
+#include "base/fault.h"
 #include "edge/json.h"
 
 static const char *text_of(struct arena *arena, const struct json *object, const char *name)
@@ -35,21 +36,10 @@ static enum answer_kind kind_of_status(int status)
     return status == 413 ? ANSWER_REFUSED : ANSWER_HOPELESS;
 }
 
-/* The class of the exception: its first letter. */
 static enum answer_kind kind_of_code(const char *code)
 {
-    switch (code[0]) {
-    case 'X':
-    case 'C':
-        return ANSWER_AGAIN;
-    case 'O':
-        return strcmp(code, "OSTOPPING") == 0 ? ANSWER_AGAIN : ANSWER_HOPELESS;
-    case 'A':
-    case 'B':
-        return ANSWER_REFUSED;
-    default:
-        return ANSWER_HOPELESS;
-    }
+    enum fault_remedy remedy = fault_remedy_of_code(code);
+    return remedy == REMEDY_FINAL ? ANSWER_REFUSED : remedy == REMEDY_AGAIN ? ANSWER_AGAIN : ANSWER_HOPELESS;
 }
 
 enum answer_kind answer_read(struct arena *arena, const struct http_result *result,

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "edge/crypto.h"
 #include "edge/json.h"
@@ -281,17 +282,46 @@ static uint64_t number_in(const struct json *one)
     return number && bytes_to_i64(number->text, &sequence) && sequence > 0 ? (uint64_t)sequence : 0;
 }
 
+/* Have as many records in a row been refused as may be?  Then the server, or the caller, is the reason rather
+ * than these records: they wait for people. */
+static bool is_at_fault(struct lane *lane, const struct forward_settings *settings)
+{
+    if (lane->dead < settings->dead_in_a_row)
+        return false;
+    log_often(LOG_LEVEL_ERROR, lane->url,
+              "stops namespace=%s: %" PRId64
+              " records in a row were refused for good; the others wait until one is stored",
+              lane->ns, lane->dead);
+    return true;
+}
+
+static size_t place_of(const struct lane *lane, uint64_t sequence)
+{
+    size_t place = 0;
+    while (place < lane->sent && lane->waiting[place] != sequence)
+        place++;
+    return place;
+}
+
 /* The records that the server has refused for good.  After an error, from `left_r` on they are no dead
- * letters. */
+ * letters; ECANCELED: there are too many in a row. */
 static int bury_refused(struct lane *lane, struct stampd_spool *spool, struct arena *arena,
-                        const struct json *refused, const struct json **left_r)
+                        const struct json *refused, const struct forward_settings *settings,
+                        const struct json **left_r)
 {
     int error = 0;
+    size_t behind = 0; /* the place behind the last dead letter: what lies between two was stored */
     for (const struct json *one = refused->first; one && !error; one = one->next) {
         uint64_t sequence = number_in(one);
+        size_t place = place_of(lane, sequence);
         *left_r = one;
         if (!sequence)
             continue;
+        if (place > behind)
+            lane->dead = 0;
+        behind = place + 1;
+        if (is_at_fault(lane, settings))
+            return ECANCELED;
         const char *code = text_of(arena, one, "code");
         error =
             bury_number(spool, sequence, arena_printf(arena, "%s: %s", code, text_of(arena, one, "message")));
@@ -301,7 +331,10 @@ static int bury_refused(struct lane *lane, struct stampd_spool *spool, struct ar
                       lane->ns);
             error = stampd_spool_renew(spool);
         }
+        lane->dead += !error;
     }
+    if (!error && behind < lane->sent)
+        lane->dead = 0;
     return error;
 }
 
@@ -312,8 +345,9 @@ static bool is_among(const struct json *list, uint64_t sequence)
     return list != NULL;
 }
 
-/* What was sent is stored, but for `refused` and what follows it, which waits again, behind all others. */
-static void add_stored(struct lane *lane, const struct json *refused)
+/* What was sent is stored, but for `refused` and what follows it, which waits again; `is_last`: behind all
+ * others, else at its place. */
+static void add_stored(struct lane *lane, const struct json *refused, bool is_last)
 {
     size_t waits = 0;
     size_t needed = lane->stored_count + lane->sent;
@@ -332,7 +366,7 @@ static void add_stored(struct lane *lane, const struct json *refused)
     }
     take_off(lane, waits, lane->sent - waits);
     lane->sent = 0;
-    while (waits--)
+    while (is_last && waits--)
         put_last(lane, 0);
 }
 
@@ -360,8 +394,8 @@ static bool settle_done(struct lane *lane, struct stampd_spool *spool, struct ar
     if (!refused || refused->kind != JSON_ARRAY || !json_member(out, "stored"))
         return false;
     const struct json *left = NULL;
-    int error = bury_refused(lane, spool, arena, refused, &left);
-    add_stored(lane, error ? left : NULL);
+    int error = bury_refused(lane, spool, arena, refused, settings, &left);
+    add_stored(lane, error ? left : NULL, error != ECANCELED);
     if (error) { /* a full disk gets room when what is stored is removed */
         lane->ready = 0;
         plan_again(lane, settings, 0);
@@ -382,8 +416,14 @@ static void settle_refused(struct lane *lane, struct stampd_spool *spool,
         take_back(lane);
         return;
     }
+    if (is_at_fault(lane, settings)) {
+        take_back(lane);
+        plan_again(lane, settings, 0);
+        return;
+    }
     int error = bury_number(spool, lane->waiting[0], reason);
     take_back(lane);
+    lane->dead += !error;
     if (error) {
         put_last(lane, 0);
         plan_again(lane, settings, 0);
@@ -408,14 +448,16 @@ void lane_settle(struct lane *lane, struct stampd_spool *spool, const struct for
         result->status == 200 && settle_done(lane, spool, arena, json_member(root, "out"), settings);
     if (is_done && has_waited)
         log_info("is served again namespace=%s", lane->ns);
-    bool is_refused = !is_done && result->status && (*code == 'A' || *code == 'B' || result->status == 413);
+    bool is_refused = !is_done && result->status &&
+                      (result->status == 413 || (*code && fault_remedy_of_code(code) == REMEDY_FINAL));
     if (is_refused) {
         settle_refused(lane, spool, settings,
                        arena_printf(arena, "%s: %s", *code ? code : "HTTP 413", words));
     } else if (!is_done) {
-        log_often(LOG_LEVEL_WARNING, lane->ns, "waits namespace=%s status=%d code=%s: %s", lane->ns,
-                  result->status, code, result->status ? words : result->problem);
-        if (strcmp(code, "XBUSY") == 0 && lane->sent > 1)
+        log_often(LOG_LEVEL_WARNING, lane->ns, "waits namespace=%s number=%" PRIu64 " status=%d code=%s: %s",
+                  lane->ns, lane->waiting[0], result->status, code, result->status ? words : result->problem);
+        bool may_be_one = strcmp(code, "XBUSY") == 0 || *code == 'B'; /* those before it need not wait */
+        if (may_be_one && lane->sent > 1)
             lane->most = lane->sent / 2;
         take_back(lane);
         plan_again(lane, settings, result->retry_after_s);

@@ -23,6 +23,7 @@ struct lane {
     size_t stored_count, stored_capacity;
     bool is_unnoted; /* it could not be acknowledged: nothing is sent until it can */
     int failures;    /* in a row */
+    int64_t dead;    /* dead letters since a record was last stored: from dead_in_a_row on none is made */
     int64_t due_ms;  /* monotonic: not before */
 };
 

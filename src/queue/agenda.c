@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 
-enum { NAMESPACES = 256, BUCKETS_LEAST = 1024 };
+enum { NAMESPACES = 256, BUCKETS_LEAST = 1024, OVERLOOKED_MS = 5000 };
 
 struct agenda_queue {
     struct heap due[NAMESPACES];
@@ -248,12 +248,26 @@ void agenda_pass(struct agenda *agenda, int64_t now_ms)
     }
 }
 
-static bool is_domain_busy(const struct agenda *agenda, const struct agenda_task *task)
+/* The running task of a domain; NULL: none runs, or `domain` is empty. */
+static struct agenda_task *find_running(const struct agenda *agenda, int ns, struct bytes domain)
 {
-    for (int i = 0; *task->domain && i < agenda->running_count; i++)
-        if (agenda->running[i]->ns == task->ns && strcmp(agenda->running[i]->domain, task->domain) == 0)
-            return true;
-    return false;
+    for (int i = 0; domain.size && i < agenda->running_count; i++)
+        if (agenda->running[i]->ns == ns && bytes_equal(bytes_of(agenda->running[i]->domain), domain))
+            return agenda->running[i];
+    return NULL;
+}
+
+void agenda_doubt(struct agenda *agenda, int ns)
+{
+    for (int i = 0; i < agenda->running_count; i++)
+        agenda->running[i]->has_followers |= agenda->running[i]->ns == ns;
+}
+
+bool agenda_is_overlooked(const struct agenda *agenda, const struct agenda_entry *entry, int64_t now_ms)
+{
+    const struct agenda_queue *queue = &agenda->queues[choose_queue(agenda, entry->queue)];
+    return entry->start_ms <= now_ms - OVERLOOKED_MS && queue->running < queue->concurrency &&
+           !find(agenda, entry->ns, entry->id) && !find_running(agenda, entry->ns, entry->domain);
 }
 
 static void start(struct agenda *agenda, struct agenda_task *task)
@@ -261,6 +275,7 @@ static void start(struct agenda *agenda, struct agenda_task *task)
     stop_waiting(agenda, task);
     task->is_running = true;
     task->is_received_again = false;
+    task->has_followers = false;
 }
 
 /* Is the last free slot withheld for other namespaces? */
@@ -298,8 +313,10 @@ struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
             struct agenda_task *task = first_of_next_ns(agenda, queue);
             if (!task)
                 break;
-            if (is_domain_busy(agenda, task)) {
-                forget(agenda, task); /* the next is requested when the domain's task ends */
+            struct agenda_task *before = find_running(agenda, task->ns, bytes_of(task->domain));
+            if (before) {
+                before->has_followers = true;
+                forget(agenda, task);
                 continue;
             }
             queue->running++;

@@ -32,6 +32,7 @@ struct agenda_task {
     int64_t start_ms;
     bool is_running, is_due; /* is_due: it waits in the heap of its queue */
     bool is_received_again;  /* received again while it ran: it waits again, from `again_ms` on */
+    bool has_followers;      /* while it ran, tasks of its domain were dropped, or may have been made */
     int64_t again_ms;
     int again_retry;
     uint64_t sequence;        /* its sequence number: the order of equal starts */
@@ -53,11 +54,20 @@ void agenda_destroy(struct agenda *agenda);
 void agenda_judge(struct agenda *agenda, bool (*is_quick)(void *context, const struct agenda_task *task),
                   void *context);
 
+/* Tasks of the namespace were made that only a scan can find.  It will leave out the domains whose tasks run,
+ * so these have followers: their commits may have looked for the next before. */
+void agenda_doubt(struct agenda *agenda, int ns);
+/* A row of a scan: has nobody started the task, although it was due long ago, its queue has a free place, and
+ * no other task of its domain runs?  Then neither a wake-up nor an answer has brought it. */
+bool agenda_is_overlooked(const struct agenda *agenda, const struct agenda_entry *entry, int64_t now_ms);
 /* Adds or updates a task; false: there is no room, a scan will find it later. */
 bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry);
 /* Moves tasks that are due by now to their queues; agenda_take does so too. */
 void agenda_pass(struct agenda *agenda, int64_t now_ms);
-/* The next task to run, marked as running; NULL: no task is due, or none that is due has a free place. */
+/* The next task to run, marked as running; NULL: no task is due, or none that is due has a free place.  A due
+ * task whose domain runs another one is dropped, however many there are, since only the server knows which of
+ * them is next: it says so with the end of the running task, which has_followers.  If it does not, a scan
+ * must find the next, or the domain stands still. */
 struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms);
 /* The number of due tasks of the task's queue and namespace for each place of the queue, at least one. */
 size_t agenda_share(const struct agenda *agenda, const struct agenda_task *task);

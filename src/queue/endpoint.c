@@ -93,6 +93,7 @@ bool endpoint_take_wakeup(struct manager *manager, const struct json *wakeup)
     if (manager->namespaces[ns].failures)
         return true; /* it is scanned when it answers again */
     if (!json_member(wakeup, "id")) {
+        agenda_doubt(manager->agenda, ns);
         manager_namespaces_want_scan(manager, ns);
         return true;
     }

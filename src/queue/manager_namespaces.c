@@ -65,6 +65,7 @@ void manager_namespaces_set(struct manager *manager, const char *const *codes, s
         log_info("namespace=%s", ns->code);
         ns->is_ours = true;
         ns->failures = 0;
+        ns->is_known = false;
         ns->scan_at_ms = ns->rests_until_ms = 0;
     }
 }
@@ -146,7 +147,7 @@ void manager_namespaces_wait(struct manager *manager, int number, struct bytes c
     int64_t period_ms = manager->settings->task_wakeup_s * 1000, longest_ms = pause_ms(PAUSE_LONGEST);
     agenda_drop_ns(manager->agenda, number);
     ns->failures = 0;
-    ns->was_cut = false;
+    ns->was_cut = ns->is_known = false;
     ns->scan_at_ms = clock_monotonic_ms() + (period_ms < longest_ms ? period_ms : longest_ms);
     if (!ns->is_stopped)
         log_info("namespace=%s runs no tasks code=%.*s: they wait", ns->code, (int)code.size, code.data);
@@ -163,7 +164,7 @@ void manager_namespaces_rest(struct manager *manager, int number, const char *wh
         return; /* several requests have failed for the same reason */
     ns->failures++;
     manager->failed_requests++;
-    ns->was_cut = false;
+    ns->was_cut = ns->is_known = false;
     ns->scan_at_ms = ns->rests_until_ms = now_ms + pause_ms(ns->failures);
     log_warning("%s failed namespace=%s status=%d failures=%d again_ms=%lld%s%s", what, ns->code,
                 result->status, ns->failures, (long long)(ns->scan_at_ms - now_ms),

@@ -21,6 +21,7 @@ struct queue_namespace {
     bool is_ours;     /* false: it was once */
     bool is_scanning; /* a scan is in progress */
     bool was_cut;     /* the last scan returned as many tasks as it may: there are more */
+    bool is_known;    /* the last scan returned all that starts soon, and nothing was dropped since */
     bool is_wanted;   /* a scan was requested while one was in progress */
     bool is_stopped;  /* by its administrator: its tasks wait, and are scanned for now and then */
     int failures;     /* consecutive requests that no worker answered: nothing is started meanwhile */
@@ -46,6 +47,7 @@ struct manager {
     struct queue_request *pending_requests; /* all requests in progress */
     bool is_suspended;
     uint64_t failed_requests; /* scans and runs that no worker answered */
+    uint64_t overlooked;      /* tasks that only a scan has found, long after their start */
     int slots;                /* of all queues */
     enum stop stopping;
 };

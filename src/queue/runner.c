@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "model/stamp.h"
 #include "edge/json.h"
@@ -25,7 +26,6 @@ enum {
     STATUS_GONE = 410,
     STATUS_UNAVAILABLE = 503,
 };
-static const enum fault stops[] = {FAULT_OREADONLY, FAULT_OOFF, FAULT_OGONE};
 
 /* A request in progress. */
 struct queue_request {
@@ -344,10 +344,23 @@ static struct bytes find_stop(struct manager *manager, const struct http_result 
     if (result->status != STATUS_UNAVAILABLE && result->status != STATUS_GONE)
         return NO_BYTES;
     struct bytes code = text_of(read_answer(manager, result->body), "code");
-    for (size_t i = 0; i < COUNT_OF(stops); i++)
-        if (bytes_equal(code, bytes_of(fault_code(stops[i]))))
-            return code;
-    return NO_BYTES;
+    enum fault_remedy remedy =
+        fault_remedy_of_code(arena_copy(manager->arena, code.data ? code.data : "", code.size));
+    return remedy == REMEDY_HELD || remedy == REMEDY_OVER ? code : NO_BYTES;
+}
+
+/* May a task of the domain wait that the manager does not know, and no answer names?  Not after an attempt,
+ * which looks for the next in its commit, unless tasks were dropped meanwhile: one of them may have been
+ * created after that look.  After any other answer another task may go first, or nothing of the domain run.
+ */
+static bool has_unknown_follower(const struct agenda_task *task, const struct json *member)
+{
+    struct bytes result = text_of(member, "result");
+    const struct json *next = json_member(member, "next");
+    int64_t next_ms = stamp_to_epoch_ms(number_of(next, "startat", STAMP_MAX));
+    bool is_attempt = bytes_equal(result, BYTES("done")) || bytes_equal(result, BYTES("more")) ||
+                      (bytes_equal(result, BYTES("failed")) && json_member(member, "startat"));
+    return *task->domain && (!is_attempt || (task->has_followers && next_ms > clock_wall_ms()));
 }
 
 static void end_run(struct manager *manager, struct queue_request *pending, const struct http_result *result)
@@ -362,6 +375,8 @@ static void end_run(struct manager *manager, struct queue_request *pending, cons
         struct agenda_task *task = pending->tasks[i];
         const struct json *member = next_member(tasks, expected, task->id);
         bool is_over = member && judge(manager, task, member, answer);
+        if (member && has_unknown_follower(task, member))
+            manager_namespaces_want_scan(manager, pending->ns);
         if (member)
             expected = member->next;
         agenda_end(manager->agenda, task, i == 0, is_over);
@@ -416,16 +431,32 @@ static void report_failures(struct manager *manager, int ns, const struct json *
     }
 }
 
+/* Counts what wake-ups and answers should have brought since the scan before. */
+static void count_overlooked(struct manager *manager, int ns, const struct json *due)
+{
+    struct agenda_entry entry;
+    int64_t now_ms = clock_wall_ms();
+    for (const struct json *row = due->first; row; row = row->next)
+        if (runner_read_row(ns, row, &entry) && agenda_is_overlooked(manager->agenda, &entry, now_ms)) {
+            log_info("overlooked namespace=%s task=%.*s", manager->namespaces[ns].code, (int)entry.id.size,
+                     entry.id.data);
+            manager->overlooked++;
+        }
+}
+
 static void take_due(struct manager *manager, int number, const struct json *due, int64_t before_ms)
 {
     struct queue_namespace *ns = &manager->namespaces[number];
     int received[AGENDA_QUEUES] = {0};
+    if (ns->is_known && !ns->was_cut)
+        count_overlooked(manager, number, due);
     ns->was_cut = false;
     for (const struct json *row = due->first; row; row = row->next)
         if (note(manager, number, row) &&
             ++received[small(number_of(row, "qn", 0), AGENDA_QUEUES - 1)] >= SCAN_LIMIT)
             ns->was_cut = true;
-    if (!ns->was_cut)
+    ns->is_known = !ns->was_cut;
+    if (ns->is_known)
         agenda_end_scan(manager->agenda, number, before_ms);
 }
 

@@ -12,7 +12,7 @@ EXTRA_DIST += src/spool/stampd-spool.pc.in src/spool/spool.symbols
 CLEANFILES += src/spool/stampd-spool.pc $(SPOOL_SHARED)
 
 bin_PROGRAMS += src/stamp-spool
-src_stamp_spool_SOURCES = src/stamp-spool.c src/line_input.c src/line_input.h
+src_stamp_spool_SOURCES = src/stamp-spool.c src/line_input.c src/line_input.h src/spool_print.c src/spool_print.h
 src_stamp_spool_LDADD = libstampd-spool.a
 
 SPOOL_SHARED = libstampd-spool.so.0

@@ -162,10 +162,11 @@ STATEMENT(
     " values ($1, $2, $3, $4, $5, $6::int, $7::int, $8::int, $9, $10, $11::int <> 0, nullif($12::bigint, 0),"
     " $13, $14, $15::int <> 0, $16, $17)")
 
-/* Columns of a task that is due, as tasks_due has them.  $1 domain, $2 latest start. */
+/* Columns of a task that is due, as tasks_due has them: of the task of a domain that may start at a stamp, or
+ * else first after it.  $1 domain, $2 the stamp. */
 STATEMENT(TASK_NEXT, "task_next", 2,
           "select taskid, opname, qn, priority, startat, retry, batch, domain from taskqueue"
-          " where taskid = task_next($1, $2)")
+          " where taskid = coalesce(task_next($1, $2), task_later($1, $2, 991231235959998))")
 
 /* A claim need not be durable.  $1 taskid, $2 starttime, $3 latest start, $4 holder. */
 STATEMENT(
@@ -227,10 +228,10 @@ STATEMENT(
     "select (select step from taskqueue where taskid = $1 and starttime = $2 and retry = $3),"
     " exists (select from task_history where taskid = $1 and starttime = $2 and retry = $3 and exc is null)")
 
-/* $1 at most, $2 latest start, $3 earliest, if $4 is still the mark of early starts. */
-STATEMENT(TASK_DUE, "task_due", 4,
+/* $1 at most, $2 latest start, $3 earliest, if $4 is still the mark of early starts, $5 the present. */
+STATEMENT(TASK_DUE, "task_due", 5,
           "select taskid, opname, qn, priority, startat, retry, batch, domain from tasks_due($1::int, $2,"
-          " coalesce((select $3::bigint from task_early where mark = $4), 0))")
+          " coalesce((select $3::bigint from task_early where mark = $4), 0), $5)")
 
 /* What bounds the next scan (backlog.h). $1 earliest start, if $2 is still the mark of early starts.  now()
  * is earlier than the snapshot, and the transaction that is begun here later than it. */

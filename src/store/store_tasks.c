@@ -306,6 +306,7 @@ enum fault store_tasks_due(struct store *store, int ns, struct arena *arena, int
     pg_params_add_i64(&params, before);
     pg_params_add_i64(&params, scan->since);
     pg_params_add_i64(&params, scan->mark);
+    pg_params_add_i64(&params, stamp_now());
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_DUE, &params, &rows);
     if (fault)
         return fault;

@@ -175,7 +175,9 @@ static bool is_known(struct bytes code)
 #define FAULT(name, ...)                                                                                     \
     if (bytes_equal(code, BYTES(#name)))                                                                     \
         return true;
+#define CLASS(letter, remedy)
 #include "base/fault_table.h"
+#undef CLASS
 #undef FAULT
     return false;
 }

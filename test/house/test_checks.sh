@@ -59,8 +59,8 @@ CHOICE(log_to, "stderr", "stderr syslog", "Where to log.")
 END
     put src/base/fault_table.h <<'END'
 /* Every fault. */
-FAULT(AARG, "An argument is wrong.", 400, 400, false, "its name")
-FAULT(AUTF8, "The text is not UTF-8.", 400, 400, false, "")
+FAULT(AARG, "An argument is wrong.", 400, 400, false, FINAL, "its name")
+FAULT(AUTF8, "The text is not UTF-8.", 400, 400, false, FINAL, "")
 END
     echo '/* stamp.js: stamps. */' | put src/web/client/stamp.js
     printf '/* fault.js: faults. */\nimport { stamp } from "./stamp.js"\n' | put src/web/client/fault.js
@@ -347,11 +347,15 @@ plant 'stale sample' check-settings 'stampd.conf.sample:[0-9]*: this is not what
 plant 'no sample' check-settings 'stampd.conf.sample:1: this is not what' \
     'rm doc/stampd.conf.sample'
 plant 'fault not documented' check-settings 'faults.md:[0-9]*: this is not what .* says' \
-    'insert src/base/fault_table.h 3 "FAULT(AZ, \"Z.\", 400, 400, false, \"\")"'
+    'insert src/base/fault_table.h 3 "FAULT(AZ, \"Z.\", 400, 400, false, FINAL, \"\")"'
 plant 'fault with other words' check-settings 'faults.md:[0-9]*: this is not what .* says' \
     'replace doc/reference/faults.md "argument is wrong" "argument is right"'
 plant 'fault of no class' check-settings 'fault_table.h:3: ZA: a code is of capitals' \
     'replace src/base/fault_table.h AUTF8 ZA'
+plant 'fault without remedy' check-settings 'fault_table.h:3: AUTF8: the remedy is one of' \
+    'replace src/base/fault_table.h "false, FINAL, \"\"" "false, NONE, \"\""'
+plant 'remedies of another table' check-settings '^src/web/client/remedies.js:1: this is not what' \
+    'replace src/web/client/remedies.js final again'
 plant 'fault named twice' check-settings 'fault_table.h:3: AARG stands in line 2 already' \
     'replace src/base/fault_table.h AUTF8 AARG'
 plant 'fault without columns' check-settings 'fault_table.h:4: a row is FAULT.name, words' \

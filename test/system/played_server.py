@@ -56,7 +56,7 @@ class Server(ThreadingHTTPServer):
                 return {'id': id, 'result': 'running'}
             if task['startat'] > stamp(1):
                 return {'id': id, 'result': 'waiting', 'startat': task['startat']}
-            if any(self.tasks[other].get('domain') == task.get('domain') is not None for other in self.running):
+            if task.get('domain') and task not in self.due(ns, stamp(1)):
                 return {'id': id, 'result': 'turn'}
             self.running.add((ns, id))
             self.runs.append(id)

@@ -1,6 +1,7 @@
 """Periodic tasks: declared by modules and by administrators, planned by scans, planned again by the commit of each turn."""
 import concurrent.futures
 import datetime
+import re
 import shutil
 import subprocess
 import threading
@@ -11,7 +12,7 @@ import pytest
 
 from kit import Kit
 from manager import PARKED, Manager
-from stack import PATIENCE_S, SOURCE, Stack, wait_until
+from stack import BUILD, PATIENCE_S, SOURCE, Stack, wait_until
 
 pytestmark = pytest.mark.plain
 
@@ -492,6 +493,24 @@ def test_cron_and_curl_run_them(stack, manager):
     assert counted(stack, 'plain', 'demo') == 12 and only(stack, 'startat') > now(stack)
     done = run_due_tasks(stack, 'lab', 'demo')
     assert (done.returncode, done.stderr) == (0, '') and counted(stack) == 1
+
+
+def test_the_line_for_cron_works_after_the_installation(stack, manager, tmp_path):
+    """As cron runs it; only folders, address and port are those of the test, and the authority that vouches for the certificate."""
+    page, installing = (SOURCE / 'doc/how-to' / name for name in ('administer-tasks.md', 'operating.md'))
+    (line,) = re.findall(r'^\* \* \* \* \*  stampd  (.*)$', page.read_text(), re.M)
+    assert '../configure --sysconfdir=/etc && make' in installing.read_text(), 'it goes to /usr/local'
+    subprocess.run(['make', '-C', BUILD, '-s', 'install-dist_pkgdataSCRIPTS', f'DESTDIR={tmp_path}', 'prefix=/usr/local'], check=True,
+                   stdout=subprocess.PIPE, timeout=PATIENCE_S)
+    for there, here in (('/usr/local/', f'{tmp_path}/usr/local/'), ('/etc/stampd/queue.key', stack.path / 'etc/queue.key'),
+                        ('https://www.example.org', stack.url), ('/run/stampd/', f'{tmp_path}/')):
+        assert there in line and there.rstrip('/') in installing.read_text() + '/usr/local'
+        line = line.replace(there, str(here))
+    add(stack)
+    stack.psql('lab', "update cron set since = 260101000000000")
+    done = subprocess.run(['/bin/sh', '-c', line], env={'PATH': '/usr/bin:/bin', 'CURL_CA_BUNDLE': stack.path / 'etc/certificate.pem'},
+                          capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (done.returncode, done.stdout, done.stderr) == (0, '', '') and counted(stack) == 1
 
 
 def test_a_slow_task_and_a_bad_namespace_hold_up_nobody(stack, manager, kit):

@@ -147,6 +147,94 @@ def test_tasks_of_a_domain_follow_each_other(server, start):
     assert server.most_running == 1 and len(server.scans) == 1
 
 
+def hold(server, task, change=lambda member: member):
+    """The server runs the task when the second event is set, after the first has told that the request is there."""
+    run, is_there, may_run = server.run, threading.Event(), threading.Event()
+
+    def run_later(ns, id):
+        if id != task['id']:
+            return run(ns, id)
+        is_there.set()
+        may_run.wait(PATIENCE_S)
+        return change(run(ns, id))
+    server.run = run_later
+    return is_there, may_run
+
+
+def test_a_task_that_a_scan_finds_while_a_later_one_of_its_domain_asks_for_its_turn_is_run(server, start):
+    """The order in which a domain stood still until the next scan: the news of the last task, a scan, the answer `turn`."""
+    manager = start()
+    wait(lambda: server.scans, 'the first scan')
+    for number in range(5):
+        server.add(number, domain='one')
+    last = server.add(5, domain='one')
+    is_there, may_run = hold(server, last)
+    manager.wakeup(last)
+    assert is_there.wait(PATIENCE_S)
+    manager.wakeup(None)
+    wait(lambda: len(server.scans) == 2 and manager.out('list')['due'] == 0, 'the scan')
+    may_run.set()
+    wait(lambda: not server.tasks, 'the end of all')
+    assert server.runs == [f'task{number:06}' for number in range(6)] and server.most_running == 1
+
+
+@pytest.mark.parametrize('member', [{'result': 'done'}, {'result': 'late'}, {'result': 'gone'}, {'result': 'running'}])
+def test_a_task_that_was_passed_over_is_looked_for_when_the_answer_names_none(server, start, member):
+    """The commit of the first has looked for the next before the second one was committed."""
+    first = server.add(1, domain='one')
+    is_there, may_run = hold(server, first, lambda answer: {'id': answer['id'], **member})
+    manager = start()
+    assert is_there.wait(PATIENCE_S)
+    second = server.add(2, domain='one')
+    manager.wakeup(second)
+    wait(lambda: manager.out('list')['due'] == 0, 'the news of the second')
+    may_run.set()
+    wait(lambda: not server.tasks, 'the end of both')
+    assert server.runs == [first['id'], second['id']]
+
+
+def test_a_scan_that_leaves_a_domain_out_since_its_task_runs_is_made_again_after_its_end(server, start):
+    """Others of the domain were made, and the manager was told to look, after the commit of the first had looked for the next."""
+    gate, run = threading.Event(), server.run
+    server.works['Hang'] = lambda task: gate.wait(PATIENCE_S) and {'result': 'done'}
+    first = server.add(1, op='Hang', domain='one')
+    server.run = lambda ns, id: {name: value for name, value in run(ns, id).items() if name != 'next' or id != first['id']}
+    manager = start()
+    wait(lambda: server.running, 'the first')
+    second = server.add(2, domain='one')
+    manager.wakeup(None)
+    wait(lambda: len(server.scans) == 2, 'the scan')
+    gate.set()
+    wait(lambda: not server.tasks, 'the end of both')
+    assert server.runs == [first['id'], second['id']]
+
+
+@pytest.mark.parametrize('result', ['turn', 'gone', 'running', 'late', 'waiting', 'external', 'paused', 'limited'])
+def test_after_an_answer_that_is_no_attempt_the_domain_is_looked_for(server, start, result):
+    """Nothing else has told the manager of the task that goes first."""
+    manager = start()
+    wait(lambda: server.scans, 'the first scan')
+    first, second = server.add(1, domain='one'), server.add(2, domain='one')
+    run, asked = server.run, []
+
+    def run_second_later(ns, id):
+        asked.append(id)
+        return {'id': id, 'result': result, 'startat': stamp(3600)} if asked == [second['id']] else run(ns, id)
+    server.run = run_second_later
+    manager.wakeup(second)
+    wait(lambda: first['id'] in server.runs, 'the first')
+
+
+def test_a_domain_whose_answers_name_the_next_needs_no_scan(server, start):
+    manager = start()
+    wait(lambda: server.scans, 'the first scan')
+    tasks = [server.add(number, domain='one') for number in range(20)]
+    for task in tasks:
+        manager.wakeup(task)
+    wait(lambda: not server.tasks, 'the end of all')
+    assert len(server.scans) == 1
+
+
 def test_a_batch_is_one_request(server, start):
     for number in range(95):
         server.add(number, op='Count', batch=20)
@@ -282,6 +370,31 @@ def test_metrics_tell_what_the_manager_is_at(server, start):
     wait(lambda: metrics(manager)['stampd_queue_slots_used{qm="qm",queue="0"}'] == '0' and not server.tasks, 'the end')
     assert all(line.split()[-1] in ('gauge', 'counter') for line in manager.ask(
         'list', STAMPD_ENDPOINT='probe', method='GET', body=b'').body.decode().splitlines() if line.startswith('# TYPE'))
+
+
+def test_what_only_a_scan_finds_long_after_its_start_is_counted(server, start):
+    manager, gate = start(queue_concurrency='2'), threading.Event()
+    server.works['Hang'] = lambda task: gate.wait(PATIENCE_S) and {'result': 'done'}
+    wait(lambda: server.scans, 'the first scan')
+
+    def overlooked():
+        before = len(server.scans)
+        manager.wakeup(None)
+        wait(lambda: len(server.scans) > before, 'a scan')
+        wait(lambda: server.tasks.keys() == server.running, 'the start of all')
+        return int(metrics(manager)['stampd_queue_tasks_overlooked_total{qm="qm"}'])
+    assert overlooked() == 0
+    server.add(1, delay_s=-3600, op='Hang', domain='one')
+    assert overlooked() == 1
+    server.add(2, op='Hang')
+    assert overlooked() == 1, 'it has just become due'
+    server.add(3, delay_s=-3600, op='Hang')
+    manager.wakeup(None)
+    wait(lambda: manager.out('list')['due'] == 1, 'the third to wait')
+    assert int(metrics(manager)['stampd_queue_tasks_overlooked_total{qm="qm"}']) == 1, 'there was no place for it'
+    gate.set()
+    wait(lambda: not server.tasks, 'the end of all')
+    assert 'overlooked namespace=lab task=task000001' in manager.log
 
 
 def test_the_door_wants_the_key_in_a_post(server, start):

@@ -89,6 +89,28 @@ def test_domains_are_found_behind_others_however_many_tasks_wait_there(stack, st
     assert len(due(stack, most=1)) == 1
 
 
+def test_of_a_domain_in_which_nothing_may_start_now_what_may_start_first_comes(stack):
+    now, later, last = (stack.psql('lab', 'select stamp_of(now() + make_interval(secs => %s))', (seconds,))[0][0] for seconds in (0, 300, 600))
+    strict = create(stack, domain='d', priority=30, startat=later, strict=True)
+    behind = create(stack, domain='d', priority=1, startat=EARLY, strict=True)
+    loose = create(stack, domain='d', priority=9, startat=later + 1)
+    urgent = create(stack, domain='d', priority=5, startat=last)
+    assert due(stack) == [] and due(stack, before=later - 1) == []
+    assert due(stack, before=LATE) == [strict]
+    assert stack.psql('lab', 'select taskid from tasks_due(1000, %s, 0, %s)', (LATE, last)) == [(urgent,)], 'whose turn it is then'
+    stack.psql('lab', 'select task_hold(%s)', (strict,))
+    assert due(stack, before=LATE) == [loose], 'and those behind one that is parked wait'
+    stack.psql('lab', "select task_pause(opname => 'Op')")
+    assert due(stack, before=LATE) == []
+    stack.psql('lab', "select task_resume(opname => 'Op')")
+    claim(stack, loose)
+    assert due(stack, before=LATE) == []
+    stack.psql('lab', 'select task_drop(%s)', (strict,))
+    put_back(stack, loose, again=last, is_failure=False)
+    assert due(stack, before=LATE) == [behind]
+    assert stack.psql('lab', "select task_later('d', %s, %s), task_later('d', %s, %s)", (now, LATE, last, LATE)) == [(urgent, None)]
+
+
 # --- rules ---
 
 def test_a_resource_has_one_waiting_task_with_the_later_start_the_smaller_priority_and_the_newest_param(stack):

@@ -592,7 +592,22 @@ def test_tasks_of_a_domain_run_one_at_a_time_in_their_order(stack, manager, sign
     assert manager.run(third)['result'] == 'turn'
     assert manager.run(second)['next']['id'] == failing
     assert manager.run(failing, status=500)['next']['id'] == third, 'a failure does not hold the others back'
-    assert 'next' not in manager.run(third)
+    again = manager.run(third)['next']
+    assert (again['id'], again['startat']) == (failing, row(stack, failing, 'startat')[0]), 'nothing may start now: the first that may later'
+    stack.psql('demo', 'select task_drop(%s)', (failing,))
+    assert 'next' not in manager.run(ask(stack, 'Count', {'id': 'a'}, domain='d'))
+
+
+def test_a_domain_is_told_of_by_what_may_start_now_else_by_what_may_first(stack, manager):
+    """A manager asks for what starts soon: one that goes first then does not hide one that may start before."""
+    soon = ask(stack, 'Count', {'id': 'x'}, domain='d', priority=1, delay=50)
+    sooner = ask(stack, 'Count', {'id': 'x'}, domain='d', priority=9, delay=40)
+    assert manager.due() == [] and manager.due(before=991231235959998) == [sooner]
+    at_once = ask(stack, 'Count', {'id': 'x'}, domain='d')
+    assert manager.due(before=991231235959998) == [at_once]
+    assert manager.run(at_once)['next']['id'] == sooner
+    stack.psql('demo', 'select task_move(taskid, stamp_now()) from taskqueue')
+    assert manager.due() == [soon]
 
 
 # --- batches ---

@@ -254,12 +254,48 @@ static void of_a_domain_one_runs(void **state UNUSED)
     put_entry(agenda, "b1", (struct agenda_entry){.domain = BYTES("b"), .start_ms = 3});
     put_entry(agenda, "other", (struct agenda_entry){.ns = 1, .domain = BYTES("a"), .start_ms = 4});
     struct agenda_task *first = expect(agenda, 9, "a1");
-    expect(agenda, 9, "other"); /* of another namespace, whose turn it is */
-    expect(agenda, 9, "b1");
+    assert_false(first->has_followers);
+    struct agenda_task *other = expect(agenda, 9, "other"); /* of another namespace, whose turn it is */
+    struct agenda_task *beside = expect(agenda, 9, "b1");
     assert_null(agenda_take(agenda, 9));
+    assert_true(first->has_followers); /* a2 was dropped */
+    assert_false(other->has_followers || beside->has_followers);
+    agenda_doubt(agenda, 0);
+    assert_true(beside->has_followers);
+    assert_false(other->has_followers);
     agenda_end(agenda, first, true, false);
     put_entry(agenda, "a2", (struct agenda_entry){.domain = BYTES("a")}); /* told with the end of the first */
-    expect(agenda, 9, "a2");
+    assert_false(expect(agenda, 9, "a2")->has_followers);
+    agenda_destroy(agenda);
+}
+
+static bool is_overlooked(const struct agenda *agenda, const char *id, struct agenda_entry entry)
+{
+    entry.id = bytes_of(id);
+    return agenda_is_overlooked(agenda, &entry, 10000);
+}
+
+static void what_is_due_for_long_and_nobody_starts_is_overlooked(void **state UNUSED)
+{
+    static const int places[AGENDA_QUEUES] = {3, 1, 0};
+    struct agenda *agenda = agenda_create(places, 100);
+    const struct agenda_entry of_domain = {.domain = BYTES("a"), .start_ms = 1};
+    assert_true(is_overlooked(agenda, "x", (struct agenda_entry){.start_ms = 5000}));
+    assert_false(is_overlooked(agenda, "x", (struct agenda_entry){.start_ms = 5001}));
+    put(agenda, "waits", 1);
+    assert_false(is_overlooked(agenda, "waits", (struct agenda_entry){.start_ms = 1}));
+    expect(agenda, 9, "waits");
+    assert_false(is_overlooked(agenda, "waits", (struct agenda_entry){.start_ms = 1})); /* it runs */
+    assert_true(is_overlooked(agenda, "a2", of_domain));
+    put_entry(agenda, "a1", of_domain);
+    struct agenda_task *first = expect(agenda, 9, "a1");
+    assert_false(is_overlooked(agenda, "a2", of_domain)); /* it is the turn of a1 */
+    assert_true(is_overlooked(agenda, "a2", (struct agenda_entry){.ns = 1, .domain = BYTES("a")}));
+    agenda_end(agenda, first, true, true);
+    put_entry(agenda, "slow", (struct agenda_entry){.queue = 2});
+    expect(agenda, 9, "slow"); /* in the place of queue 1 */
+    assert_false(is_overlooked(agenda, "x", (struct agenda_entry){.queue = 2}));
+    assert_true(is_overlooked(agenda, "x", (struct agenda_entry){.queue = 0}));
     agenda_destroy(agenda);
 }
 
@@ -500,6 +536,7 @@ int main(void)
         cmocka_unit_test(equal_names_in_two_namespaces_are_two_tasks),
         cmocka_unit_test(each_queue_has_its_places),
         cmocka_unit_test(of_a_domain_one_runs),
+        cmocka_unit_test(what_is_due_for_long_and_nobody_starts_is_overlooked),
         cmocka_unit_test(a_batch_is_of_one_kind),
         cmocka_unit_test(who_has_failed_goes_alone),
         cmocka_unit_test(who_has_failed_leaves_the_batch),

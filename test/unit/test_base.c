@@ -431,6 +431,25 @@ static void clocks_go_forward(void **state UNUSED)
     assert_in_range(clock_wall_ms(), INT64_C(1600000000000), INT64_C(4102444800000));
 }
 
+static void faults_know_what_a_client_does(void **state UNUSED)
+{
+    static const struct {
+        const char *code;
+        enum fault_remedy remedy;
+    } cases[] = {{"AARG", REMEDY_FINAL},       {"NDOCUMENT", REMEDY_FINAL},
+                 {"NNAMESPACE", REMEDY_SETUP}, {"BINTERNAL", REMEDY_AGAIN},
+                 {"BREADONLY", REMEDY_AGAIN},  {"XUNKNOWN", REMEDY_AGAIN},
+                 {"CONTENTION", REMEDY_AGAIN}, {"OSTOPPING", REMEDY_AGAIN},
+                 {"OOFF", REMEDY_HELD},        {"OENCRYPTED", REMEDY_SETUP},
+                 {"OGONE", REMEDY_OVER},       {"DBUILD", REMEDY_OVER},
+                 {"SRULE", REMEDY_SIGN},       {"AOF_A_MODULE", REMEDY_FINAL},
+                 {"B7", REMEDY_AGAIN},         {"OTHER", REMEDY_AGAIN},
+                 {"DX", REMEDY_FINAL},         {"SX", REMEDY_SIGN},
+                 {"", REMEDY_FINAL},           {"?", REMEDY_FINAL}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_int_equal(fault_remedy_of_code(cases[i].code), cases[i].remedy);
+}
+
 static void faults_know_their_class(void **state UNUSED)
 {
     assert_string_equal(fault_code(FAULT_AVERSION), "AVERSION");
@@ -467,6 +486,7 @@ int main(void)
         cmocka_unit_test(wrong_settings_are_named),
         cmocka_unit_test(the_sample_is_the_table),
         cmocka_unit_test(faults_know_their_class),
+        cmocka_unit_test(faults_know_what_a_client_does),
         cmocka_unit_test(clocks_go_forward),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

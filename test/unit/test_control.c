@@ -268,6 +268,10 @@ static void answers(void **state UNUSED)
         {400, "{\"code\":\"AARG\"}", ANSWER_REFUSED, "AARG"},
         {400, "{\"code\":\"SKEY\"}", ANSWER_HOPELESS, "SKEY"},
         {400, "{\"code\":\"OOFF\"}", ANSWER_HOPELESS, "OOFF"},
+        {503, "{\"code\":\"OSTOPPING\"}", ANSWER_AGAIN, "OSTOPPING"},
+        {500, "{\"code\":\"BINTERNAL\"}", ANSWER_AGAIN, "BINTERNAL"},
+        {404, "{\"code\":\"NDOCUMENT\"}", ANSWER_REFUSED, "NDOCUMENT"},
+        {400, "{\"code\":\"AFAIL\"}", ANSWER_REFUSED, "AFAIL"},
         {404, "{\"code\":\"NNAMESPACE\"}", ANSWER_HOPELESS, "NNAMESPACE"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -6,6 +6,7 @@
  * is stored.  For administrators, and for service keys, whose tasks are those of their accounts. */
 #include "operation/builtin/builtin.h"
 
+#include "base/fault.h"
 #include "base/hex.h"
 #include "document/transaction.h"
 #include "model/trace.h"
@@ -101,10 +102,11 @@ static const char *describe(struct arena *arena, const struct reply *reply)
     return words;
 }
 
-/* Would the same record be refused later, too? */
+/* Would the same record be refused later, too, as long as nobody changes the server or the caller? */
 static bool is_final(enum fault fault)
 {
-    return strchr("ANSB", fault_code(fault)[0]) != NULL;
+    enum fault_remedy remedy = fault_remedy_of_code(fault_code(fault));
+    return remedy == REMEDY_FINAL || remedy == REMEDY_SETUP || remedy == REMEDY_SIGN;
 }
 
 /* --- the tasks --- */

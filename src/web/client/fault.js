@@ -1,7 +1,7 @@
 /* fault.js: refusals, and what a client does after each. */
 
-const FOREVER = new Set(['OGONE', 'DBUILD'])
-const REFUSED_OF_O = new Set(['OENCRYPTED', 'OPUSH'])
+import { OF_CLASS, OF_CODE } from './remedies.js'
+
 const CRASHES = new Set(['XCRASH', 'XINTERNAL'])
 
 /** A request that failed: by an answer of the server, or (code NETWORK) without one. */
@@ -24,11 +24,10 @@ export class Fault extends Error {
   /** again: send the same later; sign: the caller must sign in; over: this client cannot go on; refused: give it up.
    * @returns {'again' | 'sign' | 'over' | 'refused'} */
   get kind() {
-    if (FOREVER.has(this.code)) return 'over'
+    const remedy = OF_CODE[this.code] ?? OF_CLASS[this.code[0]]
+    if (remedy === 'over') return 'over'
     if (this.status === 401) return 'sign'
-    if (this.code === 'NETWORK' || 'CX'.includes(this.code[0])) return 'again'
-    if (this.code[0] === 'O') return REFUSED_OF_O.has(this.code) ? 'refused' : 'again'
-    return this.code[0] === 'B' ? 'again' : 'refused'
+    return this.code === 'NETWORK' || remedy === 'again' || remedy === 'held' ? 'again' : 'refused'
   }
 
   /** Perhaps the request itself is the cause: it is not repeated without end. */

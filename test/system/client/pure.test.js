@@ -139,6 +139,8 @@ test('a value that is not JSON is refused where it is written, and what is writt
 test('each fault has its consequence', () => {
   const kind = (code, status = 400) => new Fault({ code, status }).kind
   assert.deepEqual(['XAWAY', 'CONTENTION', 'OREADONLY', 'NETWORK', 'BSTATE'].map(code => kind(code, 503)), Array(5).fill('again'))
+  assert.deepEqual(['BINTERNAL', 'OSTOPPING', 'OOFF', 'OBUILDING'].map(code => kind(code, 503)), Array(4).fill('again'))
+  assert.deepEqual(['AOTHER', 'NPATH', 'NOPERATION', 'ORECORDS', 'OMAIL', 'SORIGIN', 'DOTHER', '?'].map(code => kind(code)), Array(8).fill('refused'))
   assert.deepEqual([kind('SKEY', 401), kind('SCLOSED', 401), kind('SRULE', 403)], ['sign', 'sign', 'refused'])
   assert.deepEqual([kind('OGONE', 410), kind('DBUILD'), kind('AVERSION', 409), kind('OENCRYPTED')], ['over', 'over', 'refused', 'refused'])
 })
