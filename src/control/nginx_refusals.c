@@ -26,7 +26,7 @@ static const struct refusal refusals[] = {
     {408, "408", FAULT_ABODY, "The request came too slowly.", "", false},
     {413, "413", FAULT_ALIMIT, "The body of the request is too large.", "", false},
     {414, "414", FAULT_ALIMIT, "The address of the request is too long.", "", false},
-    {429, "429", FAULT_XBUSY, NULL, "$stampd_refused", false},
+    {429, "429 =", FAULT_XBUSY, NULL, "$stampd_refused", false},
     {431, "431 494 =431", FAULT_ALIMIT, "The header of the request is too large.", "", false},
     {500, "500", FAULT_XINTERNAL, NULL, "", false},
     {502, "502 =", FAULT_XUNKNOWN, "The server ended before it answered.", "", true},
@@ -73,6 +73,15 @@ static void add_unreached(struct builder *builder)
     builder_add_text(builder, "            }\n");
 }
 
+/* Clients of tus send a part again after 423, and give up after 429; response.c says the same. */
+static void add_locked(struct builder *builder, const char *by, const char *args)
+{
+    const struct refusal locked = {423, "", FAULT_XBUSY, NULL, args, false};
+    builder_printf(builder, "            if ($stampd_part_waits = %s) {\n                ", by);
+    add_return(builder, &locked);
+    builder_add_text(builder, "            }\n");
+}
+
 /* The worker's judgement of a large body, when it is another fault than SCLOSED.  auth_request knows 401 and
  * 403 only. */
 static void add_judged(struct builder *builder, const struct settings *settings)
@@ -94,6 +103,7 @@ static void add_judged(struct builder *builder, const struct settings *settings)
         {503, "", FAULT_XAWAY, NULL, "", false},
         {503, "", FAULT_OSTOPPING, "The server cannot take the request at present.", "", false},
     };
+    add_locked(builder, "worker", "");
     for (size_t i = 0; i < COUNT_OF(judged); i++) {
         if (i + 1 < COUNT_OF(judged))
             builder_printf(builder, "            if ($stampd_judged = \"%s\") {\n",
@@ -121,6 +131,8 @@ static void add_refusal(struct builder *builder, const struct refusal *refusal,
                    refusal->status, hsts, header_of(refusal));
     if (refusal->status == 403)
         add_judged(builder, settings);
+    if (refusal->status == 429)
+        add_locked(builder, "nginx", refusal->args);
     if (refusal->status == 502)
         add_unreached(builder);
     builder_add_text(builder, "            ");

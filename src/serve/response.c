@@ -6,7 +6,11 @@
 #include "edge/json.h"
 #include "operation/reply.h"
 
-enum { RETRY_AFTER_S = 5, PREFLIGHT_S = 600 };
+enum {
+    RETRY_AFTER_S = 5,
+    PREFLIGHT_S = 600,
+    STATUS_LOCKED = 423 /* for an upload in parts that must wait: clients of tus take 429 for the end */
+};
 
 static const char *status_words(int status)
 {
@@ -45,6 +49,8 @@ int response_status(const struct response_form *form, const struct reply *reply)
 {
     if (!reply->fault)
         return reply->status ? reply->status : 200;
+    if (form->is_upload && reply->fault == FAULT_XBUSY)
+        return STATUS_LOCKED;
     if (reply->fault_status)
         return reply->fault_status;
     if (reply->fault == FAULT_ALIMIT && reply->argument_count &&
@@ -284,7 +290,7 @@ static void add_advice(const struct response_form *form, const struct reply *rep
         add_header(head, "Location", form->location);
     if (status == 401)
         add_header(head, "WWW-Authenticate", "Bearer realm=\"stampd\"");
-    if (status == 503 || status == 429)
+    if (status == 503 || status == 429 || status == STATUS_LOCKED)
         add_number_header(head, "Retry-After", reply->retry_after_s ? reply->retry_after_s : RETRY_AFTER_S);
     if (reply->etag && !reply->fault && !reply->attachment) {
         builder_add_text(head, "ETag: \"");

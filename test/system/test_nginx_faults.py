@@ -26,6 +26,10 @@ ADDED = '''
             limit_req zone=stampd_requests burst=1 nodelay;
             fastcgi_pass stampd;
         }
+        location = /lab/upload/rationed {
+            limit_req zone=stampd_requests burst=1 nodelay;
+            fastcgi_pass $stampd_workers;
+        }
         location = /impatient {
             fastcgi_read_timeout 1s;
             fastcgi_pass stampd;
@@ -63,7 +67,7 @@ def judge(answer, status, code, args=()):
     assert problem['message'] == ' '.join(filter(None, (problem['title'], problem.get('detail'))))
     assert re.fullmatch('[0-9a-f]{32}|mine', answer.headers['x-request-id'])
     assert answer.headers['cache-control'] == 'no-store' and answer.headers['x-content-type-options'] == 'nosniff'
-    assert ('retry-after' in answer.headers) == (status in (429, 503))
+    assert ('retry-after' in answer.headers) == (status in (423, 429, 503))
     assert b'nginx' not in answer.body and b'<' not in answer.body
     return problem
 
@@ -116,6 +120,14 @@ def test_429_when_an_address_asks_too_much(entry):
     answers = [ask(entry, path='/rationed') for _ in range(4)]
     assert [answer.status for answer in answers] == [404, 404, 429, 429]
     judge(answers[-1], 429, 'XBUSY', ('limit_client_requests', '200'))
+
+
+def test_an_upload_in_parts_waits_instead(entry):
+    """A client of tus gives up after 429."""
+    lines = ['Tus-Resumable: 1.0.0']
+    statuses = [ask(entry, *lines, method='DELETE', path='/lab/upload/rationed').status for _ in range(4)]
+    assert statuses[-1] == 423 and set(statuses) <= {404, 423}
+    judge(ask(entry, *lines, method='DELETE', path='/lab/upload/rationed'), 423, 'XBUSY', ('limit_client_requests', '200'))
 
 
 def counts(stack):
