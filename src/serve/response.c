@@ -301,6 +301,18 @@ static void add_advice(const struct response_form *form, const struct reply *rep
     }
 }
 
+static bool is_open(const struct reply *reply)
+{
+    return reply->outlet && reply->outlet->is_open;
+}
+
+/* What is read while it comes: a proxy that compresses holds it back.  For the same answers nginx.conf.in
+ * says to proxies that they shall not collect them (X-Accel-Buffering). */
+static bool is_stream(const struct reply *reply)
+{
+    return is_open(reply) || (reply->mime && strcmp(reply->mime, MIME_EVENTS) == 0);
+}
+
 /* Most answers have one content type; the length of an answer sent in pieces is not known yet. */
 static void add_content(const struct reply *reply, const char *mime, struct builder *head)
 {
@@ -308,7 +320,7 @@ static void add_content(const struct reply *reply, const char *mime, struct buil
         builder_add_text(head, "Content-Type: " MIME_JSON "\r\n");
     else
         add_header(head, "Content-Type", mime);
-    if (reply->outlet && reply->outlet->is_open)
+    if (is_open(reply))
         return;
     builder_add_text(head, "Content-Length: ");
     builder_add_i64(head, (int64_t)reply->body->size);
@@ -438,6 +450,9 @@ void response_compose(const struct response_form *form, struct reply *reply, str
         add_file(reply->file, head);
     else if (reply->attachment)
         add_attachment(reply->attachment, head);
+    else if (is_stream(reply))
+        add_headers(head,
+                    "Cache-Control: private, no-cache, no-transform\r\nX-Content-Type-Options: nosniff");
     else
         add_headers(head, "Cache-Control: private, no-cache\r\nX-Content-Type-Options: nosniff");
     if (reply->is_replayed && !reply->fault)

@@ -64,6 +64,11 @@ static void success_is_sent_as_it_is(void **state UNUSED)
     compose(&form, &reply);
     assert_true(has_line("Idempotency-Replayed: true"));
 
+    assert_true(has_line("Cache-Control: private, no-cache"));
+    reply.mime = MIME_EVENTS;
+    compose(&form, &reply);
+    assert_true(has_line("Cache-Control: private, no-cache, no-transform"));
+
     form.is_head = true;
     reply.mime = NULL;
     compose(&form, &reply);
