@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 
-#include "base/builder.h"
 #include "base/fault.h"
 
 struct refusal {
@@ -26,6 +25,7 @@ static const struct refusal refusals[] = {
     {408, "408", FAULT_ABODY, "The request came too slowly.", "", false},
     {413, "413", FAULT_ALIMIT, "The body of the request is too large.", "", false},
     {414, "414", FAULT_ALIMIT, "The address of the request is too long.", "", false},
+    {416, "416", FAULT_AARG, "The file has no bytes in this range.", "\"Range\"", false},
     {429, "429 =", FAULT_XBUSY, NULL, "$stampd_refused", false},
     {431, "431 494 =431", FAULT_ALIMIT, "The header of the request is too large.", "", false},
     {500, "500", FAULT_XINTERNAL, NULL, "", false},
@@ -116,6 +116,24 @@ static void add_judged(struct builder *builder, const struct settings *settings)
     }
 }
 
+void nginx_refusals_add_range(struct builder *builder)
+{
+    for (size_t i = 0; i < COUNT_OF(refusals); i++)
+        if (refusals[i].status == 416)
+            add_return(builder, &refusals[i]);
+}
+
+/* An answer whose range is refused has those of the file already. */
+static void add_common_headers(struct builder *builder, const struct refusal *refusal, const char *hsts)
+{
+    if (refusal->status != 416)
+        builder_printf(builder,
+                       "            add_header X-Content-Type-Options nosniff always;\n"
+                       "            add_header X-Request-Id $stampd_request_id always;\n"
+                       "%s",
+                       hsts);
+}
+
 static void add_refusal(struct builder *builder, const struct refusal *refusal,
                         const struct settings *settings, const char *hsts)
 {
@@ -123,12 +141,10 @@ static void add_refusal(struct builder *builder, const struct refusal *refusal,
                    "        location = /.stampd/%d {\n"
                    "            internal;\n"
                    "            client_max_body_size 0;\n"
-                   "            add_header Cache-Control no-store always;\n"
-                   "            add_header X-Content-Type-Options nosniff always;\n"
-                   "            add_header X-Request-Id $stampd_request_id always;\n"
-                   "%s%s"
-                   "            default_type application/problem+json;\n",
-                   refusal->status, hsts, header_of(refusal));
+                   "            add_header Cache-Control no-store always;\n",
+                   refusal->status);
+    add_common_headers(builder, refusal, hsts);
+    builder_printf(builder, "%s            default_type application/problem+json;\n", header_of(refusal));
     if (refusal->status == 403)
         add_judged(builder, settings);
     if (refusal->status == 429)

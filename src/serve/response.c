@@ -240,15 +240,15 @@ static void add_origin(const struct response_form *form, const struct reply *rep
         add_header(head, "Access-Control-Allow-Methods", methods_of(form, reply));
         add_header(head, "Access-Control-Allow-Headers",
                    "Authorization, Content-Digest, Content-Type, Idempotency-Key, If-Match, If-None-Match, "
-                   "Last-Event-ID, "
-                   "Repr-Digest, Traceparent, Tus-Resumable, Upload-Length, Upload-Metadata, Upload-Offset, "
-                   "X-Request-Id, X-Stampd-Build");
+                   "If-Range, Last-Event-ID, Range, Repr-Digest, Traceparent, Tracestate, Tus-Resumable, "
+                   "Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id, X-Stampd-Build");
         add_number_header(head, "Access-Control-Max-Age", PREFLIGHT_S);
         return;
     }
     add_header(head, "Access-Control-Expose-Headers",
-               "ETag, Content-Digest, Content-Disposition, Idempotency-Replayed, Location, Repr-Digest, "
-               "Retry-After, Server-Timing, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, "
+               "Accept-Ranges, Content-Digest, Content-Disposition, Content-Encoding, Content-Range, "
+               "ETag, Idempotency-Replayed, Location, Repr-Digest, Retry-After, Server-Timing, "
+               "Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, "
                "Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id, X-Stampd-Build");
     if (reply->timing)
         add_header(head, "Timing-Allow-Origin", form->origin);

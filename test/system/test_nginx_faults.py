@@ -74,6 +74,14 @@ def judge(answer, status, code, args=()):
 
 # --- nginx's own refusals ---
 
+def ask_beyond(entry):
+    """A range behind the end of a file."""
+    path, key = '/lab/doc/Note/ranged', ('Content-Length: 12', 'Content-Type: application/json')
+    assert ask(entry, *key, method='PUT', path=path, body=b'{"items":[]}').status in (200, 201)
+    assert ask(entry, 'Content-Length: 5', 'Content-Type: text/plain', method='PUT', path=f'{path}/file/f', body=b'short').status in (200, 201)
+    return ask(entry, 'Range: bytes=5-', path=f'{path}/file/f')
+
+
 REFUSALS = {
     400: ('AARG', lambda entry: ask(entry, 'Host: other')),
     401: ('SCLOSED', lambda entry: ask(entry, 'Content-Length: 9999999', method='POST', path='/demo/op/put')),
@@ -82,6 +90,7 @@ REFUSALS = {
     405: ('AMETHOD', lambda entry: ask(entry, method='TRACE')),
     413: ('ALIMIT', lambda entry: ask(entry, 'Content-Length: 999999999', method='POST', path='/lab/op/put')),
     414: ('ALIMIT', lambda entry: ask(entry, path='/ping?' + 'x' * 17000)),
+    416: ('AARG', lambda entry: ask_beyond(entry), 'Range'),
     431: ('ALIMIT', lambda entry: ask(entry, 'X-Long: ' + 'x' * 17000)),
     500: ('XINTERNAL', lambda entry: ask(entry, path='/broken')),
     503: ('OSTOPPING', lambda entry: ask(entry, path='/closed')),
