@@ -25,6 +25,7 @@ static const struct refusal refusals[] = {
     {408, "408", FAULT_ABODY, "The request came too slowly.", "", false},
     {413, "413", FAULT_ALIMIT, "The body of the request is too large.", "", false},
     {414, "414", FAULT_ALIMIT, "The address of the request is too long.", "", false},
+    {415, "415", FAULT_ATYPE, "The body must not be encoded.", "\"body\"", false},
     {416, "416", FAULT_AARG, "The file has no bytes in this range.", "\"Range\"", false},
     {429, "429 =", FAULT_XBUSY, NULL, "$stampd_refused", false},
     {431, "431 494 =431", FAULT_ALIMIT, "The header of the request is too large.", "", false},
@@ -57,6 +58,8 @@ static const char *header_of(const struct refusal *refusal)
     if (refusal->status == 403)
         return "            add_header Retry-After $stampd_judged_retry always;\n"
                "            add_header Allow $stampd_judged_methods always;\n";
+    if (refusal->status == 415)
+        return "            add_header Accept-Encoding identity always;\n";
     if (refusal->status == 502)
         return "            add_header Retry-After $stampd_unreached always;\n";
     return refusal->status == 429 || refusal->status == 503 ? "            add_header Retry-After 5 always;\n"
