@@ -225,6 +225,12 @@ def test_every_refusal_of_the_configuration_is_provoked(stack):
     assert pages == 2 * len({*REFUSALS, 408, 429, 502, 504}), 'both entries have them all'
 
 
+def test_an_answer_never_ends_with_its_connection(stack):
+    """With fastcgi_keep_conn off, nginx takes what a dead worker had sent for the whole answer."""
+    text = (stack.path / 'etc/nginx.conf').read_text()
+    assert re.findall(r'fastcgi_keep_conn (\w+);', text) == ['on']
+
+
 # --- lines that come twice ---
 
 def note(stack, id_, value):
