@@ -62,7 +62,7 @@ FAULT(XUNKNOWN, "It is unknown whether the request was done.", 500, 500, false, 
 FAULT(XCRASH, "The process that ran the request crashed or was killed.", 502, 502, false, AGAIN, "`application` if code of a module was running, else `server`")
 FAULT(XFULL, "The server is out of space.", 507, 507, false, AGAIN, "")
 FAULT(XSTORE, "The store of attachments cannot be used.", 503, 503, false, AGAIN, "")
-FAULT(XBUSY, "Too many requests from this address or for this namespace.", 429, 429, false, AGAIN, "the limit, its value, or `issuers`: the keys of a provider are not known yet; `Retry-After` has the seconds to wait; also from nginx")
+FAULT(XBUSY, "Too many requests from this address or for this namespace.", 429, 429, false, AGAIN, "the limit, its value, or `issuers`: the keys of a provider are not known yet; `Retry-After` has the seconds to wait; also from nginx. 423 for uploads in parts, whose clients give up after 429")
 FAULT(XLOCKED, "Another request continues the upload.", 423, 423, false, AGAIN, "its name")
 FAULT(XCROWDED, "There is no room for another listener.", 503, 503, false, AGAIN, "the limit, its value")
 FAULT(XINTERNAL, "Internal error in the proxy.", 500, 500, false, AGAIN, "from nginx")

@@ -7,6 +7,7 @@
 #include "base/builder.h"
 #include "base/fault.h"
 #include "control/message.h"
+#include "control/nginx_refusals.h"
 #include "edge/object_stores.h"
 
 /* Headers of the worker's answer: nginx forgets it when it asks the store. */
@@ -184,11 +185,18 @@ static void add_range_answer(struct builder *builder, const char *hsts)
                    "        location @stampd_object_range {\n"
                    "            internal;\n"
                    "            default_type application/problem+json;\n"
+                   "            add_header Cache-Control no-store always;\n"
                    "            add_header Content-Range \"bytes */$stampd_object_size\" always;\n"
-                   "            add_header X-Request-Id $stampd_request_id always;\n"
-                   "%s            return 416;\n"
-                   "        }\n",
+                   "            add_header X-Content-Type-Options nosniff always;\n"
+                   "%s",
                    hsts);
+    for (size_t i = 0; i < COUNT_OF(kept); i++)
+        if (strcmp(kept[i][1], "ETag") != 0) /* that of the fault would be meant */
+            builder_printf(builder, "            add_header %s $stampd_object_%s always;\n", kept[i][1],
+                           kept[i][0]);
+    builder_add_text(builder, "            ");
+    nginx_refusals_add_range(builder);
+    builder_add_text(builder, "        }\n");
 }
 
 /* Also of a store that nginx does not know yet: without it the request would come back to a worker. */

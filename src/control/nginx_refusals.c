@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 
-#include "base/builder.h"
 #include "base/fault.h"
 
 struct refusal {
@@ -26,7 +25,9 @@ static const struct refusal refusals[] = {
     {408, "408", FAULT_ABODY, "The request came too slowly.", "", false},
     {413, "413", FAULT_ALIMIT, "The body of the request is too large.", "", false},
     {414, "414", FAULT_ALIMIT, "The address of the request is too long.", "", false},
-    {429, "429", FAULT_XBUSY, NULL, "$stampd_refused", false},
+    {415, "415", FAULT_ATYPE, "The body must not be encoded.", "\"body\"", false},
+    {416, "416", FAULT_AARG, "The file has no bytes in this range.", "\"Range\"", false},
+    {429, "429 =", FAULT_XBUSY, NULL, "$stampd_refused", false},
     {431, "431 494 =431", FAULT_ALIMIT, "The header of the request is too large.", "", false},
     {500, "500", FAULT_XINTERNAL, NULL, "", false},
     {502, "502 =", FAULT_XUNKNOWN, "The server ended before it answered.", "", true},
@@ -57,6 +58,8 @@ static const char *header_of(const struct refusal *refusal)
     if (refusal->status == 403)
         return "            add_header Retry-After $stampd_judged_retry always;\n"
                "            add_header Allow $stampd_judged_methods always;\n";
+    if (refusal->status == 415)
+        return "            add_header Accept-Encoding identity always;\n";
     if (refusal->status == 502)
         return "            add_header Retry-After $stampd_unreached always;\n";
     return refusal->status == 429 || refusal->status == 503 ? "            add_header Retry-After 5 always;\n"
@@ -70,6 +73,15 @@ static void add_unreached(struct builder *builder)
         503, "", FAULT_OSTOPPING, "No process of the server can be reached.", "", false};
     builder_add_text(builder, "            if ($stampd_unreached) {\n                ");
     add_return(builder, &unreached);
+    builder_add_text(builder, "            }\n");
+}
+
+/* Clients of tus send a part again after 423, and give up after 429; response.c says the same. */
+static void add_locked(struct builder *builder, const char *by, const char *args)
+{
+    const struct refusal locked = {423, "", FAULT_XBUSY, NULL, args, false};
+    builder_printf(builder, "            if ($stampd_part_waits = %s) {\n                ", by);
+    add_return(builder, &locked);
     builder_add_text(builder, "            }\n");
 }
 
@@ -94,6 +106,7 @@ static void add_judged(struct builder *builder, const struct settings *settings)
         {503, "", FAULT_XAWAY, NULL, "", false},
         {503, "", FAULT_OSTOPPING, "The server cannot take the request at present.", "", false},
     };
+    add_locked(builder, "worker", "");
     for (size_t i = 0; i < COUNT_OF(judged); i++) {
         if (i + 1 < COUNT_OF(judged))
             builder_printf(builder, "            if ($stampd_judged = \"%s\") {\n",
@@ -106,6 +119,24 @@ static void add_judged(struct builder *builder, const struct settings *settings)
     }
 }
 
+void nginx_refusals_add_range(struct builder *builder)
+{
+    for (size_t i = 0; i < COUNT_OF(refusals); i++)
+        if (refusals[i].status == 416)
+            add_return(builder, &refusals[i]);
+}
+
+/* An answer whose range is refused has those of the file already. */
+static void add_common_headers(struct builder *builder, const struct refusal *refusal, const char *hsts)
+{
+    if (refusal->status != 416)
+        builder_printf(builder,
+                       "            add_header X-Content-Type-Options nosniff always;\n"
+                       "            add_header X-Request-Id $stampd_request_id always;\n"
+                       "%s",
+                       hsts);
+}
+
 static void add_refusal(struct builder *builder, const struct refusal *refusal,
                         const struct settings *settings, const char *hsts)
 {
@@ -113,14 +144,14 @@ static void add_refusal(struct builder *builder, const struct refusal *refusal,
                    "        location = /.stampd/%d {\n"
                    "            internal;\n"
                    "            client_max_body_size 0;\n"
-                   "            add_header Cache-Control no-store always;\n"
-                   "            add_header X-Content-Type-Options nosniff always;\n"
-                   "            add_header X-Request-Id $stampd_request_id always;\n"
-                   "%s%s"
-                   "            default_type application/problem+json;\n",
-                   refusal->status, hsts, header_of(refusal));
+                   "            add_header Cache-Control no-store always;\n",
+                   refusal->status);
+    add_common_headers(builder, refusal, hsts);
+    builder_printf(builder, "%s            default_type application/problem+json;\n", header_of(refusal));
     if (refusal->status == 403)
         add_judged(builder, settings);
+    if (refusal->status == 429)
+        add_locked(builder, "nginx", refusal->args);
     if (refusal->status == 502)
         add_unreached(builder);
     builder_add_text(builder, "            ");

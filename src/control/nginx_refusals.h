@@ -4,8 +4,12 @@
 #define STAMPD_CONTROL_NGINX_REFUSALS_H
 
 #include "base/arena.h"
+#include "base/builder.h"
 #include "base/settings.h"
 #include "control/site.h"
+
+/* Of a range outside of a file: `return` with the fault. */
+void nginx_refusals_add_range(struct builder *builder);
 
 const char *nginx_refusals(struct arena *arena, const struct settings *settings, const struct site *site);
 

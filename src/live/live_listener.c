@@ -127,7 +127,7 @@ static void answer_later(struct reply *reply)
 {
     enum fault fault = reply->fault;
     reply->fault = FAULT_NONE;
-    reply->mime = "text/event-stream";
+    reply->mime = MIME_EVENTS;
     int64_t retry_ms = choose_retry() * (is_later(fault) ? RETRY_LATER : 1);
     if (retry_ms < reply->retry_after_s * 1000)
         retry_ms = reply->retry_after_s * 1000;
@@ -401,7 +401,7 @@ void live_listener_open(struct live_listener *listener, const struct live_horizo
     const struct live_horizon last = opening->last;
     bool is_resumed = last.horizon && !is_reset;
     struct builder head = {0}, none = {0};
-    struct reply reply = {.body = &none, .mime = "text/event-stream"};
+    struct reply reply = {.body = &none, .mime = MIME_EVENTS};
     find_origin(listener);
     response_compose(&opening->form, &reply, &head);
     exchange_begin(listener->exchange, builder_bytes(&head), false);

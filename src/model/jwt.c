@@ -1,11 +1,15 @@
 /* jwt: three parts in base64url, two of them JSON objects. */
 #include "model/jwt.h"
 
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/base64.h"
 
-enum { VALUES_MOST = 1000, DIGITS_MOST = 12 };
+enum { VALUES_MOST = 1000, NUMBER_MOST = 40 /* bytes */ };
+static const double seconds_most = 1e12;
 
 /* --- parts --- */
 
@@ -80,10 +84,19 @@ static const char *read_header(const struct json *header, struct jwt *jwt)
 
 /* --- claims --- */
 
+/* NumericDate (RFC 7519, section 2): any JSON number, which is rounded down; some issuers write fractions. */
 static bool is_number_of_seconds(const struct json *value, int64_t *number_r)
 {
-    return value && value->kind == JSON_NUMBER && value->text.size <= DIGITS_MOST &&
-           json_is_i64(value, number_r);
+    char text[NUMBER_MOST + 1];
+    if (!value || value->kind != JSON_NUMBER || value->text.size > NUMBER_MOST)
+        return false;
+    memcpy(text, value->text.data, value->text.size);
+    text[value->text.size] = '\0';
+    double number = floor(strtod(text, NULL));
+    if (!(fabs(number) < seconds_most))
+        return false;
+    *number_r = (int64_t)number;
+    return true;
 }
 
 static const char *read_claims(struct jwt *jwt)
@@ -94,8 +107,10 @@ static const char *read_claims(struct jwt *jwt)
     if (!subject || subject->kind != JSON_STRING || !subject->value.size ||
         subject->value.size > ISSUER_SUBJECT_MOST)
         return "it names no subject of 1 to 255 bytes";
-    if (!is_number_of_seconds(json_member(jwt->claims, "exp"), &jwt->expires_s))
+    if (!json_member(jwt->claims, "exp"))
         return "it has no time at which it expires";
+    if (!is_number_of_seconds(json_member(jwt->claims, "exp"), &jwt->expires_s))
+        return "the time at which it expires is no number of seconds";
     jwt->issuer = issuer->value;
     jwt->subject = subject->value;
     return NULL;

@@ -85,7 +85,7 @@ static bool are_known(const struct json *object)
 {
     for (const struct json *member = object->first; member; member = member->next)
         if (!bytes_equal(member->name, BYTES("rp")) && !bytes_equal(member->name, BYTES("name")) &&
-            !bytes_equal(member->name, BYTES("origins")))
+            !bytes_equal(member->name, BYTES("origins")) && !bytes_equal(member->name, BYTES("strict")))
             return false;
     return true;
 }
@@ -99,14 +99,16 @@ struct relying_party *relying_party_read(struct arena *arena, const struct json 
         !are_known(object))
         return NULL;
     const struct json *id = json_member(object, "rp"), *name = json_member(object, "name");
-    const struct json *origins = json_member(object, "origins");
+    const struct json *origins = json_member(object, "origins"), *strict = json_member(object, "strict");
     if (!id || id->kind != JSON_STRING || !is_domain(id->value) || (name && !is_name(name)) ||
-        (origins && !are_origins(origins, id->value)))
+        (origins && !are_origins(origins, id->value)) ||
+        (strict && strict->kind != JSON_TRUE && strict->kind != JSON_FALSE))
         return NULL;
     struct relying_party *party = ARENA_NEW(arena, struct relying_party);
     party->id = arena_copy(arena, id->value.data, id->value.size);
     party->name = name ? name->value : id->value;
     party->origins = origins;
+    party->is_strict = strict && strict->kind == JSON_TRUE;
     return party;
 }
 

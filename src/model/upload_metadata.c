@@ -4,10 +4,13 @@
 #include "base/base64.h"
 #include "model/attachment.h"
 
-/* The alphabet with + and /, with its padding. */
+/* The alphabet with + and /, with its padding; an absent value is an empty one. */
 static bool read_value(struct arena *arena, struct bytes text, struct bytes *value_r)
 {
     size_t padding = 0;
+    *value_r = BYTES("");
+    if (!text.size)
+        return true;
     while (padding < 2 && padding < text.size && text.data[text.size - 1 - padding] == '=')
         padding++;
     if (text.size % 4)
@@ -61,7 +64,7 @@ bool upload_metadata_read(struct arena *arena, struct bytes text, struct upload_
                 return false;
         }
     }
-    if (!metadata_r->key.data)
+    if (!metadata_r->key.size)
         metadata_r->key = file_name;
     return is_text(metadata_r->class) && is_text(metadata_r->id) && is_text(metadata_r->key) &&
            (!metadata_r->mime.size || attachment_is_mime(metadata_r->mime));

@@ -13,8 +13,10 @@ struct upload_metadata {
     struct bytes mime; /* empty: not named */
 };
 
-/* Names that it does not know are ignored; `filename` is the key when there is no `key`.  False: it is
- * malformed, a name stands twice, or class, id or key is missing, empty, or not UTF-8 without NUL. */
+/* Names that it does not know are ignored; a known one with an empty value, or none, counts as absent, since
+ * clients send "filetype" empty for files of unknown type; `filename` is the key when there is no `key`.
+ * False: it is malformed, a name stands twice, or class, id or key is missing, empty, or not UTF-8 without
+ * NUL. */
 MUST_USE bool upload_metadata_read(struct arena *arena, struct bytes text,
                                    struct upload_metadata *metadata_r);
 

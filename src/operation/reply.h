@@ -103,6 +103,7 @@ enum fault reply_wrong_argument(struct call *call, struct reply *reply, const ch
 bool reply_is_mime(struct bytes mime);
 #define MIME_JSON    "application/json"
 #define MIME_METRICS "text/plain; version=0.0.4; charset=utf-8"
+#define MIME_EVENTS  "text/event-stream"
 #define MIME_LINES   "application/x-ndjson" /* one JSON text per line */
 
 /* Records an exception of the application under its own code, which is copied; returns FAULT_RAISED. */

@@ -54,7 +54,7 @@ const char *refusals_read(const struct segment *segment, int counter, uint64_t *
 }
 
 /* As in nginx/nginx.conf.in. */
-static const int statuses[] = {400, 401, 403, 404, 405, 408, 413, 414, 429, 431, 500, 503};
+static const int statuses[] = {400, 401, 403, 404, 405, 408, 413, 414, 415, 423, 429, 431, 500, 503};
 _Static_assert(COUNT_OF(statuses) <= REFUSALS_STATUSES, "each status has its counter");
 
 void refusals_count_nginx(struct segment *segment, int64_t status)

@@ -22,7 +22,9 @@ void cors_decide(struct worker_context *worker_context, struct call *call, struc
                  struct response_form *form)
 {
     struct ns_conf conf;
-    if (!origin.size || !call->database.size)
+    /* A cache keeps files: one that was fetched without an origin, as an image is, may be used for a page
+     * that has one. */
+    if (!call->database.size || (!origin.size && !form->is_attachment))
         return;
     documents_begin_request(worker_context->documents, call->deadline_ms);
     if (access_configuration(worker_context, call, &conf) != FAULT_NONE || !conf.origins)

@@ -9,7 +9,7 @@
 #include "serve/response.h"
 
 /* Looks up the origin of the request and records the headers to send in the form.  Does nothing without an
- * origin or a namespace, or when the configuration cannot be read. */
+ * origin (except for files) or a namespace, or when the configuration cannot be read. */
 void cors_decide(struct worker_context *worker_context, struct call *call, struct bytes origin,
                  struct response_form *form);
 

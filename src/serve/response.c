@@ -6,7 +6,11 @@
 #include "edge/json.h"
 #include "operation/reply.h"
 
-enum { RETRY_AFTER_S = 5, PREFLIGHT_S = 600 };
+enum {
+    RETRY_AFTER_S = 5,
+    PREFLIGHT_S = 600,
+    STATUS_LOCKED = 423 /* for an upload in parts that must wait: clients of tus take 429 for the end */
+};
 
 static const char *status_words(int status)
 {
@@ -45,6 +49,8 @@ int response_status(const struct response_form *form, const struct reply *reply)
 {
     if (!reply->fault)
         return reply->status ? reply->status : 200;
+    if (form->is_upload && reply->fault == FAULT_XBUSY)
+        return STATUS_LOCKED;
     if (reply->fault_status)
         return reply->fault_status;
     if (reply->fault == FAULT_ALIMIT && reply->argument_count &&
@@ -234,15 +240,15 @@ static void add_origin(const struct response_form *form, const struct reply *rep
         add_header(head, "Access-Control-Allow-Methods", methods_of(form, reply));
         add_header(head, "Access-Control-Allow-Headers",
                    "Authorization, Content-Digest, Content-Type, Idempotency-Key, If-Match, If-None-Match, "
-                   "Last-Event-ID, "
-                   "Repr-Digest, Traceparent, Tus-Resumable, Upload-Length, Upload-Metadata, Upload-Offset, "
-                   "X-Request-Id, X-Stampd-Build");
+                   "If-Range, Last-Event-ID, Range, Repr-Digest, Traceparent, Tracestate, Tus-Resumable, "
+                   "Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id, X-Stampd-Build");
         add_number_header(head, "Access-Control-Max-Age", PREFLIGHT_S);
         return;
     }
     add_header(head, "Access-Control-Expose-Headers",
-               "ETag, Content-Digest, Content-Disposition, Idempotency-Replayed, Location, Repr-Digest, "
-               "Retry-After, Server-Timing, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, "
+               "Accept-Ranges, Content-Digest, Content-Disposition, Content-Encoding, Content-Range, "
+               "ETag, Idempotency-Replayed, Location, Repr-Digest, Retry-After, Server-Timing, "
+               "Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, "
                "Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id, X-Stampd-Build");
     if (reply->timing)
         add_header(head, "Timing-Allow-Origin", form->origin);
@@ -284,7 +290,7 @@ static void add_advice(const struct response_form *form, const struct reply *rep
         add_header(head, "Location", form->location);
     if (status == 401)
         add_header(head, "WWW-Authenticate", "Bearer realm=\"stampd\"");
-    if (status == 503 || status == 429)
+    if (status == 503 || status == 429 || status == STATUS_LOCKED)
         add_number_header(head, "Retry-After", reply->retry_after_s ? reply->retry_after_s : RETRY_AFTER_S);
     if (reply->etag && !reply->fault && !reply->attachment) {
         builder_add_text(head, "ETag: \"");
@@ -295,6 +301,18 @@ static void add_advice(const struct response_form *form, const struct reply *rep
     }
 }
 
+static bool is_open(const struct reply *reply)
+{
+    return reply->outlet && reply->outlet->is_open;
+}
+
+/* What is read while it comes: a proxy that compresses holds it back.  For the same answers nginx.conf.in
+ * says to proxies that they shall not collect them (X-Accel-Buffering). */
+static bool is_stream(const struct reply *reply)
+{
+    return is_open(reply) || (reply->mime && strcmp(reply->mime, MIME_EVENTS) == 0);
+}
+
 /* Most answers have one content type; the length of an answer sent in pieces is not known yet. */
 static void add_content(const struct reply *reply, const char *mime, struct builder *head)
 {
@@ -302,7 +320,7 @@ static void add_content(const struct reply *reply, const char *mime, struct buil
         builder_add_text(head, "Content-Type: " MIME_JSON "\r\n");
     else
         add_header(head, "Content-Type", mime);
-    if (reply->outlet && reply->outlet->is_open)
+    if (is_open(reply))
         return;
     builder_add_text(head, "Content-Length: ");
     builder_add_i64(head, (int64_t)reply->body->size);
@@ -432,6 +450,9 @@ void response_compose(const struct response_form *form, struct reply *reply, str
         add_file(reply->file, head);
     else if (reply->attachment)
         add_attachment(reply->attachment, head);
+    else if (is_stream(reply))
+        add_headers(head,
+                    "Cache-Control: private, no-cache, no-transform\r\nX-Content-Type-Options: nosniff");
     else
         add_headers(head, "Cache-Control: private, no-cache\r\nX-Content-Type-Options: nosniff");
     if (reply->is_replayed && !reply->fault)

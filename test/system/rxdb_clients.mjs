@@ -1,39 +1,8 @@
 /* rxdb_clients.mjs: two clients with the example's adapter; the test beside this file starts it in a folder with the packages. */
 import assert from 'node:assert'
-import { createRxDatabase } from 'rxdb'
-import { getRxStorageMemory } from 'rxdb/plugins/storage-memory'
-import { replicateStampd } from './replication.js'
-
-const url = process.env.STAMPD_URL
-const schema = {
-  version: 0, primaryKey: 'id', type: 'object',
-  properties: { id: { type: 'string', maxLength: 100 }, list: { type: 'string' }, text: { type: 'string' }, done: { type: 'boolean' } }
-}
-
-async function client(name, more = {}) {
-  const database = await createRxDatabase({ name, storage: getRxStorageMemory(), multiInstance: false })
-  const { todos } = await database.addCollections({ todos: { schema, ...more } })
-  const network = { isOn: true }
-  const fetchOr = (address, init) => network.isOn ? fetch(address, init) : Promise.reject(new TypeError('offline'))
-  const replication = replicateStampd(todos, { url, ns: 'lab', c: 'Todo', name: 'list', value: 'home', fetch: fetchOr })
-  return { database, todos, network, replication }
-}
-
-async function until(what, look) {
-  const end = Date.now() + 120_000
-  for (;;) {
-    const value = await look()
-    if (value) return value
-    if (Date.now() > end) throw new Error(`${what}: not in time`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}
+import { client, server, until } from './rxdb_kit.mjs'
 
 const texts = async ({ todos }) => (await todos.find().exec()).map(({ id, text }) => `${id}: ${text}`).sort().join(', ')
-const server = async (operation, param) => {
-  const response = await fetch(`${url}/lab/op/${operation}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ param }) })
-  return (await response.json()).out
-}
 
 const one = await client('one'), other = await client('other')
 await one.replication.awaitInitialReplication()

@@ -233,6 +233,31 @@ def test_files_are_for_the_server_and_nginx_alone(stack, doc):
         assert folder.stat().st_mode & 0o007 == 0
 
 
+def test_pages_of_other_origins_read_files_in_ranges(stack, doc):
+    """What a viewer of documents, or a player, needs: it may ask, and it sees what it got."""
+    page = 'https://app.example'
+    store(stack, f'{doc}/a', b'0123456789', 'text/plain')
+    assert 'Vary' not in fetch(stack, f'{doc}/a').headers
+    stack.admin('ns', 'origins', 'lab', page)
+    try:
+        wait_until(lambda: fetch(stack, f'{doc}/a', Origin=page).headers.get('Access-Control-Allow-Origin') == page, what='the origin')
+        allowed = send(stack, 'OPTIONS', f'{doc}/a', Origin=page, Access_Control_Request_Method='GET').headers['Access-Control-Allow-Headers'].split(', ')
+        assert {'Range', 'If-Range'} <= set(allowed)
+        part = fetch(stack, f'{doc}/a', Origin=page, Range='bytes=2-4', If_Range=f'"{sha(b"0123456789")}"')
+        beyond = send(stack, 'GET', f'{doc}/a', Origin=page, Range='bytes=10-')
+        assert (part.status_code, part.content, part.headers['Content-Range']) == (206, b'234', 'bytes 2-4/10')
+        assert beyond.status_code == 416 and beyond.headers['Content-Range'] == 'bytes */10'
+        assert beyond.headers['Content-Type'] == 'application/problem+json' and (beyond.json()['code'], beyond.json()['status']) == ('AARG', 416)
+        assert 'no-store' in beyond.headers['Cache-Control'] and ',' not in beyond.headers['X-Request-Id']
+        for answer in (part, beyond):
+            assert answer.headers['Access-Control-Allow-Origin'] == page and 'Origin' in answer.headers['Vary']
+            assert {'Accept-Ranges', 'Content-Range'} <= set(answer.headers['Access-Control-Expose-Headers'].split(', '))
+        # What a cache has from an image in a page may be used for another page.
+        assert 'Origin' in fetch(stack, f'{doc}/a').headers['Vary'] and 'Access-Control-Allow-Origin' not in fetch(stack, f'{doc}/a').headers
+    finally:
+        stack.admin('ns', 'origins', 'lab', '--none')
+
+
 # --- sizes ---
 
 def memory_kb(pid):

@@ -10,7 +10,7 @@ from collected import Collected
 from holder import Copy
 from schema import Schemas
 from signed_texts import read_signed, sign
-from stack import Problem, wait_until
+from stack import Problem, refused, wait_until
 
 STACK = {'workers': 3, 'postgres': {'wal_writer_delay': '10s'}}
 
@@ -449,6 +449,18 @@ def test_tokens_and_cursors_belong_to_their_question(lab):
         with pytest.raises(Problem) as refused:
             ask(lab, collection, value, **place)
         assert refused.value.code == 'AARG'
+
+
+@pytest.mark.parametrize('want', ['docs', 'ids'])
+def test_a_cursor_and_a_token_together_are_refused(lab, want):
+    """A client that lays a new position over an old one would get the end of its first load again and again."""
+    for number in range(4):
+        put(lab, f'both{number}', {'team': 'both'})
+    cursor = ask(lab, 'team', 'both', limit=2, want=want)['cursor']
+    token = ask(lab, 'team', 'both', want=want)['token']
+    problem = refused('AARG', ask, lab, 'team', 'both', want=want, limit=2, cursor=cursor, token=token)
+    assert 'without a token' in str(problem)
+    assert len(ask(lab, 'team', 'both', want=want, cursor=cursor)[want]) == 2 and not ask(lab, 'team', 'both', want=want, token=token)[want]
 
 
 def test_forged_tokens_and_cursors_are_refused_or_harm_nobody(lab):

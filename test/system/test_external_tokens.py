@@ -173,8 +173,8 @@ def texts_of_headers(key):
 
 def claims_of():
     now = int(time.time())
-    yield from ({'exp': value} for value in (None, now - 61, now - 3600, 0, -1, -9223372036854775808, str(now + 600), now + 600.5, True, [now + 600], {'a': now}, 9999999999999))
-    yield from ({'nbf': value} for value in (now + 120, now + 10 ** 6, str(now), now + 0.5, True))
+    yield from ({'exp': value} for value in (None, now - 61, now - 3600, 0, -1, -9223372036854775808, str(now + 600), now - 61.5, True, [now + 600], {'a': now}, 9999999999999))
+    yield from ({'nbf': value} for value in (now + 120, now + 10 ** 6, str(now), now + 120.5, True))
     yield from ({'iat': value} for value in (now + 120, 'now', [now]))
     yield from ({'aud': value} for value in (None, '', 'App', 'app ', 'other', [], ['other'], [['app']], {'app': 'app'}, ['app', 7], 7, True, 'app,api', ['app api']))
     yield from ({'iss': value} for value in (None, '', OTHER.url, PROVIDER.url + '/', PROVIDER.url.upper(), ' ' + PROVIDER.url, [PROVIDER.url], PROVIDER.url + '\\u0000', PROVIDER.url + '?', 7))
@@ -184,7 +184,7 @@ def claims_of():
 def texts_of_claims():
     sound = json.dumps(PROVIDER.claims())
     yield from (sound.replace('"exp": ', '"exp": 1e'), sound.replace('"exp": ', '"exp": -'), sound[:-1].replace('"exp"', '"x"') + ',"exp":1e400}',
-                sound[:-1].replace('"exp"', '"x"') + ',"exp":4e9}', sound[:-1] + ',"sub":"admin"}', sound[:-1] + ',"aud":"app"}', sound[:-1] + ',"s\\u0075b":"admin"}',
+                sound[:-1].replace('"exp"', '"x"') + ',"exp":4e99}', sound[:-1] + ',"sub":"admin"}', sound[:-1] + ',"aud":"app"}', sound[:-1] + ',"s\\u0075b":"admin"}',
                 sound + sound, f'[{sound}]', '', '{}', '{"a":' * 3000 + '1' + '}' * 3000, sound[:-1].encode() + b',"x":"\xed\xa0\x80"}', sound[:-1].encode() + b',"x":"\xff"}', sound[:-1] + ',"x":"\\ud800"}', sound[:-1] + ',"x":"\\u0000"}')
 
 
@@ -249,6 +249,15 @@ def test_hostile_tokens_are_refused(team):
     assert count >= 150 and not taken, (count, taken[:3])
     assert ask(team, PROVIDER.token()).status_code == 200
     assert OTHER.seen == []
+
+
+def test_times_may_have_fractions(team):
+    """Some providers write them; RFC 7519 allows them (NumericDate)."""
+    now = int(time.time())
+    for more in ({'exp': now + 600.5}, {'exp': now + 600.336421, 'iat': now - 0.25, 'nbf': now - 0.75}):
+        assert ask(team, PROVIDER.token(**more)).status_code == 200
+    text = json.dumps(PROVIDER.claims())
+    assert ask(team, PROVIDER.keys[2].token(text[:-1].replace('"exp"', '"x"') + ',"exp":4e9}')).status_code == 200
 
 
 def test_a_token_that_is_too_large_is_refused_by_the_limit(team):

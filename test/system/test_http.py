@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from holder import items_of
-from stack import PATIENCE_S, wait_until
+from stack import PATIENCE_S, SOURCE, wait_until
 
 STACK = {'workers': 2, 'settings': {'server_timing': 'on'}}
 
@@ -194,6 +194,20 @@ def test_a_preflight_needs_no_right(stack):
         assert origin_of(stack, '/z/op/get', 'null', 'OPTIONS')[0] == '*'
     finally:
         set_origins(stack, 'z', '--none')
+
+
+def test_the_page_lists_the_headers_that_are_sent(stack):
+    """protocol.md, "Pages of other origins"."""
+    text = (SOURCE / 'doc/reference/protocol.md').read_text().partition('## Pages of other origins')[2].partition('\n## ')[0]
+    rows = {row.split(' | ')[0].strip('| '): re.findall('`([^`]+)`', row) for row in text.splitlines() if row.startswith('| of ')}
+    set_origins(stack, 'demo', 'https://app.example')
+    try:
+        wait_until(lambda: origin_of(stack, '/demo/ping', 'https://app.example')[0], what='the origin')
+        exposed = origin_of(stack, '/demo/ping', 'https://app.example')[1].headers['Access-Control-Expose-Headers'].split(', ')
+        allowed = origin_of(stack, '/demo/ping', 'https://app.example', 'OPTIONS')[1].headers['Access-Control-Allow-Headers'].split(', ')
+    finally:
+        set_origins(stack, 'demo', '--none')
+    assert rows == {'of answers': exposed, 'of requests': allowed} and sorted(exposed) == exposed and sorted(allowed) == allowed
 
 
 # --- timings ---

@@ -26,6 +26,10 @@ ADDED = '''
             limit_req zone=stampd_requests burst=1 nodelay;
             fastcgi_pass stampd;
         }
+        location = /lab/upload/rationed {
+            limit_req zone=stampd_requests burst=1 nodelay;
+            fastcgi_pass $stampd_workers;
+        }
         location = /impatient {
             fastcgi_read_timeout 1s;
             fastcgi_pass stampd;
@@ -63,12 +67,20 @@ def judge(answer, status, code, args=()):
     assert problem['message'] == ' '.join(filter(None, (problem['title'], problem.get('detail'))))
     assert re.fullmatch('[0-9a-f]{32}|mine', answer.headers['x-request-id'])
     assert answer.headers['cache-control'] == 'no-store' and answer.headers['x-content-type-options'] == 'nosniff'
-    assert ('retry-after' in answer.headers) == (status in (429, 503))
+    assert ('retry-after' in answer.headers) == (status in (423, 429, 503))
     assert b'nginx' not in answer.body and b'<' not in answer.body
     return problem
 
 
 # --- nginx's own refusals ---
+
+def ask_beyond(entry):
+    """A range behind the end of a file."""
+    path, key = '/lab/doc/Note/ranged', ('Content-Length: 12', 'Content-Type: application/json')
+    assert ask(entry, *key, method='PUT', path=path, body=b'{"items":[]}').status in (200, 201)
+    assert ask(entry, 'Content-Length: 5', 'Content-Type: text/plain', method='PUT', path=f'{path}/file/f', body=b'short').status in (200, 201)
+    return ask(entry, 'Range: bytes=5-', path=f'{path}/file/f')
+
 
 REFUSALS = {
     400: ('AARG', lambda entry: ask(entry, 'Host: other')),
@@ -78,6 +90,8 @@ REFUSALS = {
     405: ('AMETHOD', lambda entry: ask(entry, method='TRACE')),
     413: ('ALIMIT', lambda entry: ask(entry, 'Content-Length: 999999999', method='POST', path='/lab/op/put')),
     414: ('ALIMIT', lambda entry: ask(entry, path='/ping?' + 'x' * 17000)),
+    415: ('ATYPE', lambda entry: ask(entry, 'Content-Encoding: gzip', 'Content-Length: 2', method='POST', path='/lab/op/put', body=b'{}'), 'body'),
+    416: ('AARG', lambda entry: ask_beyond(entry), 'Range'),
     431: ('ALIMIT', lambda entry: ask(entry, 'X-Long: ' + 'x' * 17000)),
     500: ('XINTERNAL', lambda entry: ask(entry, path='/broken')),
     503: ('OSTOPPING', lambda entry: ask(entry, path='/closed')),
@@ -88,6 +102,17 @@ REFUSALS = {
 def test_nginx_speaks_as_the_server_does(entry, status):
     code, provoke, *args = REFUSALS[status]
     judge(provoke(entry), status, code, args)
+
+
+@pytest.mark.parametrize('method, path', [('POST', '/lab/op/put'), ('PUT', '/lab/doc/Note/e'), ('PATCH', '/lab/doc/Note/e'), ('PUT', '/lab/doc/Note/e/file/f'),
+                                          ('POST', '/lab/upload'), ('PATCH', '/lab/upload/x'), ('POST', '/lab/live'), ('POST', '/lab/od'), ('POST', '/qm/op')])
+def test_no_body_is_encoded(entry, method, path):
+    for encoding in ('gzip', 'br', 'GZIP', 'identity, gzip', 'aws-chunked'):
+        answer = ask(entry, f'Content-Encoding: {encoding}', 'Content-Length: 4', method=method, path=path, body=b'\x1f\x8b\x08\x00')
+        judge(answer, 415, 'ATYPE', ['body'])
+        assert answer.headers['accept-encoding'] == 'identity'
+    assert ask(entry, 'Content-Encoding: Identity', 'Content-Length: 2', 'Content-Type: application/json', method=method, path=path, body=b'{}').status not in (0, 415) \
+        or path.startswith('/lab/upload')
 
 
 @pytest.mark.parametrize('path, methods', [
@@ -116,6 +141,14 @@ def test_429_when_an_address_asks_too_much(entry):
     answers = [ask(entry, path='/rationed') for _ in range(4)]
     assert [answer.status for answer in answers] == [404, 404, 429, 429]
     judge(answers[-1], 429, 'XBUSY', ('limit_client_requests', '200'))
+
+
+def test_an_upload_in_parts_waits_instead(entry):
+    """A client of tus gives up after 429."""
+    lines = ['Tus-Resumable: 1.0.0']
+    statuses = [ask(entry, *lines, method='DELETE', path='/lab/upload/rationed').status for _ in range(4)]
+    assert statuses[-1] == 423 and set(statuses) <= {404, 423}
+    judge(ask(entry, *lines, method='DELETE', path='/lab/upload/rationed'), 423, 'XBUSY', ('limit_client_requests', '200'))
 
 
 def counts(stack):
@@ -190,6 +223,12 @@ def test_every_refusal_of_the_configuration_is_provoked(stack):
     assert {int(status) for status in re.findall(r'/\.stampd/(\d+);', text)} == {*REFUSALS, 408, 429, 502, 504}
     pages = len(re.findall(r'location = /\.stampd/\d+ \{', text))  # others, as large and sealed, refuse nothing by themselves
     assert pages == 2 * len({*REFUSALS, 408, 429, 502, 504}), 'both entries have them all'
+
+
+def test_an_answer_never_ends_with_its_connection(stack):
+    """With fastcgi_keep_conn off, nginx takes what a dead worker had sent for the whole answer."""
+    text = (stack.path / 'etc/nginx.conf').read_text()
+    assert re.findall(r'fastcgi_keep_conn (\w+);', text) == ['on']
 
 
 # --- lines that come twice ---

@@ -3,6 +3,7 @@ that a hostile browser, page or authenticator may send instead."""
 import contextlib
 import json
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -368,7 +369,39 @@ def test_a_key_on_several_devices(team):
     holder = Holder(team, flags=BOTH | MAY_BACKUP | BACKED_UP, counts=False)
     assert holder.login(flags=BOTH | MAY_BACKUP)['account'] == holder.id
     assert passkey(team, holder.token, list=True)['passkeys'][0]['synced'] is True
-    refused('SKEY', holder.login, flags=BOTH, status=401)  # it cannot stop being one
+
+
+@pytest.mark.parametrize('made, later', [(BOTH, BOTH | MAY_BACKUP), (BOTH | MAY_BACKUP, BOTH), (BOTH, BOTH | MAY_BACKUP | BACKED_UP)])
+def test_a_key_that_begins_or_ends_to_be_one_of_several_devices(team, made, later):
+    """Password managers change the flag with an update, or from device to device: nobody is locked out by it, and it is seen."""
+    holder = Holder(team, flags=made)
+    log = len(team.log('stampd'))
+    for flags in (later, made, later):
+        assert holder.login(flags=flags)['account'] == holder.id
+        assert passkey(team, holder.token, list=True)['passkeys'][0].get('synced', False) is bool(flags & MAY_BACKUP)
+    wait_until(lambda: len(re.findall(f'flag "backup eligible" of a passkey has changed ns=team account={holder.id}', team.log('stampd')[log:])) >= 3, what='the log')
+
+
+def test_a_strict_namespace_refuses_a_changed_flag(team):
+    holder, other = Holder(team, ns='club'), Holder(team, ns='club', flags=BOTH | MAY_BACKUP)
+    configure(team, 'club', accounts={**OPEN, 'passkeys': {**PASSKEYS, 'strict': True}})
+    try:
+        def problem():
+            try:
+                holder.login(flags=BOTH | MAY_BACKUP)
+            except Problem as refusal:
+                return refusal
+        wait_until(problem, what='the configuration')
+        configured = Holder(team, ns='club')
+        said = refused('SKEY', configured.login, flags=BOTH | MAY_BACKUP, status=401)
+        assert 'may be backed up has changed' in said.body['detail']
+        refused('SKEY', other.login, flags=BOTH, status=401)
+        assert configured.login()['account'] == configured.id and other.login(flags=BOTH | MAY_BACKUP)['account'] == other.id
+        refused('SKEY', other.login, flags=BOTH | MAY_BACKUP, key=Key(), status=401)
+        wait_until(lambda: 'a passkey was refused: its flag "backup eligible" has changed ns=club' in team.log('stampd'), what='the log')
+        refused('AARG', configure, team, 'club', accounts={**OPEN, 'passkeys': {**PASSKEYS, 'strict': 1}})
+    finally:
+        configure(team, 'club', accounts={**OPEN, 'passkeys': PASSKEYS})
 
 
 # --- challenges ---
@@ -505,7 +538,7 @@ def login_cases(holder, other, wanted):
     for name, text in (('no object', b'[]'), ('empty', b' '), ('cut', whole[:-1]), ('more behind', whole + b'x'), ('twice', whole[:-1] + b',"type":"webauthn.get"}'), ('no UTF-8', whole[:-1] + b',"x":"\xff"}'),
                        ('a mark before', b'\xef\xbb\xbf' + whole), ('deep', whole[:-1] + b',"x":' + b'[' * 100 + b']' * 100 + b'}'), ('many members', whole[:-1] + b''.join(b',"%d":0' % n for n in range(100)) + b'}')):
         yield f'client data: {name}', get(client=text)
-    for name, flags in (('not present', VERIFIED), ('not verified', PRESENT), ('neither', 0), ('backed up, though it may not be', BOTH | BACKED_UP), ('may be backed up, now', BOTH | MAY_BACKUP),
+    for name, flags in (('not present', VERIFIED), ('not verified', PRESENT), ('neither', 0), ('backed up, though it may not be', BOTH | BACKED_UP),
                         ('a credential that is not there', BOTH | 0x40), ('extensions that are not there', BOTH | 0x80)):
         yield name, get(flags=flags)
     for rp in ('evil.net', 'org', 'www.example.org', 'Example.org', ''):

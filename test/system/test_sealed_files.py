@@ -128,6 +128,7 @@ def test_ranges_that_are_none(vault):
     sha = store(vault, 'none', body)
     beyond = call(vault, 'GET', url('none'), Range=f'bytes={CHUNK}-')
     assert beyond.status_code == 416 and beyond.headers['Content-Range'] == f'bytes */{CHUNK}'
+    assert beyond.headers['Content-Type'] == 'application/problem+json' and (beyond.json()['code'], beyond.json()['args']) == ('AARG', ['Range'])
     assert call(vault, 'GET', url('none'), Range='bytes=0-1', If_Range='"other"').content == body
     assert call(vault, 'GET', url('none'), Range='bytes=0-1', If_Range=f'"{sha}"').content == body[:2]
     assert call(vault, 'GET', url('none'), Range='bytes=0-1,5-6').content == body

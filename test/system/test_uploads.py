@@ -233,14 +233,14 @@ def test_incomplete_uploads_are_limited(stack):
     stack.set(limit_client_partial_uploads=3, limit_client_partial_bytes=5000, limit_partial_uploads=4, limit_partial_bytes=100000)
     try:
         made = [create(stack, doc, 100, f'k{number}', ns='few').headers['Location'] for number in range(3)]
-        assert refused('XBUSY', create, stack, doc, 1, 'more', ns='few', status=429).body['args'] == ['limit_client_partial_uploads', '3']
+        assert refused('XBUSY', create, stack, doc, 1, 'more', ns='few', status=423).body['args'] == ['limit_client_partial_uploads', '3']
         checked(patch(stack, made[0], 0, b'x' * 100), 204)  # complete: it does not count
-        assert refused('XBUSY', create, stack, doc, 4801, 'more', ns='few', status=429).body['args'] == ['limit_client_partial_bytes', '5000']
+        assert refused('XBUSY', create, stack, doc, 4801, 'more', ns='few', status=423).body['args'] == ['limit_client_partial_bytes', '5000']
         create(stack, doc, 4800, 'more', ns='few')
         create(stack, doc, 100, 'administrator', ns='few', as_=stack.key)
-        assert refused('XBUSY', create, stack, doc, 1, 'more', ns='few', as_=stack.key, status=429).body['args'] == ['limit_partial_uploads', '4']
+        assert refused('XBUSY', create, stack, doc, 1, 'more', ns='few', as_=stack.key, status=423).body['args'] == ['limit_partial_uploads', '4']
         checked(send(stack, 'DELETE', made[1]), 204)
-        assert refused('XBUSY', create, stack, doc, 100000, 'more', ns='few', as_=stack.key, status=429).body['args'] == ['limit_partial_bytes', '100000']
+        assert refused('XBUSY', create, stack, doc, 100000, 'more', ns='few', as_=stack.key, status=423).body['args'] == ['limit_partial_bytes', '100000']
     finally:
         stack.set(limit_client_partial_uploads=20, limit_client_partial_bytes=17179869184, limit_partial_uploads=1000, limit_partial_bytes=68719476736)
 

@@ -237,6 +237,8 @@ static void metadata(void **state UNUSED)
         "class Tm90ZQ==,id bjE=,key YQ",            /* no padding */
         "class Tm90ZQ==,id bjE=,key YR==",          /* another text has the same bytes */
         "class Tm90ZQ==,id bjE=,key YQ==,key YQ==", /* twice */
+        "class Tm90ZQ==,id bjE=,key ,key YQ==",     /* once empty */
+        "class ,id bjE=,key YQ==",                  /* no class */
         "class Tm90ZQ==,id bjE=,key AA==",          /* NUL */
         "class Tm90ZQ==,id bjE=,key /w==",          /* not UTF-8 */
         "class Tm90ZQ==,id bjE=,key _w==",          /* another alphabet */
@@ -249,6 +251,15 @@ static void metadata(void **state UNUSED)
                 bytes_equal(read.key, BYTES("a")) && bytes_equal(read.mime, BYTES("a/b")));
     assert_true(upload_metadata_read(arena, BYTES("class Tm90ZQ==,id bjE=,filename YQ==,key Yg=="), &read));
     assert_true(bytes_equal(read.key, BYTES("b")) && !read.mime.size);
+    static const char *const empty[] = {
+        "class Tm90ZQ==,id bjE=,key YQ==,filetype",       "class Tm90ZQ==,id bjE=,key YQ==,filetype ",
+        "class Tm90ZQ==,filetype ,id bjE=,key YQ==,note", "class Tm90ZQ==,id bjE=,key ,filename YQ==",
+        "class Tm90ZQ==,id bjE=,filename YQ==,key",
+    };
+    for (size_t i = 0; i < COUNT_OF(empty); i++) {
+        assert_true(upload_metadata_read(arena, bytes_of(empty[i]), &read));
+        assert_true(bytes_equal(read.key, BYTES("a")) && !read.mime.size);
+    }
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
         assert_false(upload_metadata_read(arena, bytes_of(wrong[i]), &read));
 }

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base64.h"
@@ -103,7 +104,10 @@ static void test_hostile_tokens(void **state UNUSED)
                                           "{\"alg\":\"EdDSA\",\"typ\":\"JWE\"}",
                                           "{\"alg\":\"EdDSA\",\"kid\":\"\"}",
                                           "{\"alg\":\"EdDSA\",\"alg\":\"EdDSA\"}"};
-    static const char *const claims[] = {"{}", "{\"iss\":\"https://a\",\"sub\":\"s\",\"exp\":1e9}",
+    static const char *const claims[] = {"{}",
+                                         "{\"iss\":\"https://a\",\"sub\":\"s\",\"exp\":1e12}",
+                                         "{\"iss\":\"https://a\",\"sub\":\"s\",\"exp\":1e400}",
+                                         "{\"iss\":\"https://a\",\"sub\":\"s\",\"exp\":null}",
                                          "{\"iss\":\"https://a\",\"sub\":\"s\",\"exp\":\"9\"}",
                                          "{\"iss\":\"https://a\",\"sub\":\"\",\"exp\":9}",
                                          "{\"iss\":7,\"sub\":\"s\",\"exp\":9}"};
@@ -115,6 +119,35 @@ static void test_hostile_tokens(void **state UNUSED)
     struct bytes token = token_of(HEADER, CLAIMS);
     for (size_t size = 0; size < token.size - 12; size++) /* until the signature begins */
         assert_non_null(jwt_read(arena, (struct bytes){token.data, size}, &jwt));
+}
+
+/* NumericDate may have a fraction (RFC 7519, section 2). */
+static void test_times_with_a_fraction(void **state UNUSED)
+{
+    static const struct {
+        const char *exp;
+        int64_t seconds;
+    } right[] = {{"1698742245.336421", 1698742245},
+                 {"1.7e9", 1700000000},
+                 {"1700000000.0", 1700000000},
+                 {"1000.999999", 1000},
+                 {"0.5", 0},
+                 {"-0.5", -1}};
+    char claims[256];
+    struct jwt jwt;
+    for (size_t i = 0; i < COUNT_OF(right); i++) {
+        snprintf(claims, sizeof claims, "{\"iss\":\"https://a\",\"sub\":\"s\",\"exp\":%s}", right[i].exp);
+        assert_null(jwt_read(arena, token_of(HEADER, claims), &jwt));
+        assert_int_equal(jwt.expires_s, right[i].seconds);
+    }
+    /* Leeway is 60: at 600 it has come for what is at most 660. */
+    static const char *const times[] = {"\"nbf\":660.9", "\"iat\":660.9", "\"nbf\":661.0", "\"iat\":6.61e2"};
+    for (size_t i = 0; i < COUNT_OF(times); i++) {
+        snprintf(claims, sizeof claims,
+                 "{\"iss\":\"https://a\",\"sub\":\"s\",\"aud\":\"app\",\"exp\":1000.5,%s}", times[i]);
+        assert_null(jwt_read(arena, token_of(HEADER, claims), &jwt));
+        assert_int_equal(jwt_refuse(&jwt, issuer_of(ISSUERS), 600) == NULL, i < 2);
+    }
 }
 
 static void test_another_audience(void **state UNUSED)
@@ -194,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_sound_token, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_hostile_tokens, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_times_with_a_fraction, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_another_audience, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sets_of_keys, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_signature, set_up, tear_down),

@@ -64,6 +64,11 @@ static void success_is_sent_as_it_is(void **state UNUSED)
     compose(&form, &reply);
     assert_true(has_line("Idempotency-Replayed: true"));
 
+    assert_true(has_line("Cache-Control: private, no-cache"));
+    reply.mime = MIME_EVENTS;
+    compose(&form, &reply);
+    assert_true(has_line("Cache-Control: private, no-cache, no-transform"));
+
     form.is_head = true;
     reply.mime = NULL;
     compose(&form, &reply);
@@ -258,7 +263,7 @@ static void origins_are_told_when_they_are_allowed(void **state UNUSED)
     reply.fault = FAULT_AARG;
     compose(&form, &reply);
     assert_true(has_line("Access-Control-Allow-Origin: https://app.example"));
-    assert_non_null(strstr(head.data, "Access-Control-Expose-Headers: ETag, "));
+    assert_non_null(strstr(head.data, "Access-Control-Expose-Headers: Accept-Ranges, "));
     assert_false(has_header("Access-Control-Allow-Credentials") ||
                  has_header("Access-Control-Allow-Methods"));
     builder_clear(&body, 0);
@@ -267,6 +272,7 @@ static void origins_are_told_when_they_are_allowed(void **state UNUSED)
     assert_true(has_line("Access-Control-Allow-Methods: GET, HEAD, POST, OPTIONS"));
     assert_true(has_line("Access-Control-Max-Age: 600"));
     assert_non_null(strstr(head.data, "If-Match"));
+    assert_non_null(strstr(head.data, "If-Range, Last-Event-ID, Range"));
 }
 
 static void timings_are_told_when_they_were_taken(void **state UNUSED)

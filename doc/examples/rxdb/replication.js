@@ -7,6 +7,7 @@ import { Subject } from 'rxjs'
 
 const LIMIT = 200
 const RETRY_MS = 2000
+const SILENCE_MS = 60_000
 
 class Refusal extends Error {
   constructor({ code, detail }, status) {
@@ -34,25 +35,38 @@ export function replicateStampd(collection, { url, ns, c, name, value, property 
   const toRx = ({ id, items }) => ({ ...items.find((item) => item.c === 'Main')?.j, [primary]: id, _deleted: false })
   const removed = (id) => ({ [primary]: id, [property]: value, _deleted: true })
 
-  /** A page.  The checkpoint is the token or cursor of the answer, and of a complete answer the ids so far. */
+  /**
+   * What RxDB does not have yet.  It takes fewer than LIMIT documents for the end, and stores no checkpoint that comes without documents; the
+   * server ends a page where it likes.  So pages are put together.  RxDB lays checkpoints over each other member by member: this one has
+   * a single member, with a cursor or a token, and the ids of the complete answer whose pages have begun.
+   */
   async function pull(checkpoint) {
-    const { ids, ...from } = checkpoint ?? {}
-    let out
-    try {
-      out = await call('collection', { c, collection: name, value, limit: LIMIT, ...from })
-    } catch (refusal) {
-      if (refusal.code !== 'AARG' || !checkpoint) throw refusal
-      return pull(undefined) // the token is of another time
+    let { ids = [], ...from } = checkpoint?.at ?? {}
+    const documents = []
+    while (documents.length < LIMIT) {
+      const out = await page(from)
+      if (!out) return pull(undefined) // the place is of another time
+      documents.push(...out.docs.map(toRx), ...out.left.map(([id]) => removed(id)))
+      if (out.complete) ids = [...(out.first ? [] : ids), ...out.docs.map(({ id }) => id)]
+      if (out.complete && !out.cursor) documents.push(...await gone(new Set(ids)))
+      const isEnd = out.token && (documents.length || from.token)
+      from = out.cursor ? { cursor: out.cursor, ids } : { token: out.token }
+      if (isEnd) break
     }
-    const documents = [...out.docs.map(toRx), ...out.left.map(([id]) => removed(id))]
-    const seen = out.complete ? [...(out.first ? [] : ids ?? []), ...out.docs.map(({ id }) => id)] : undefined
-    if (out.cursor) return { documents, checkpoint: { cursor: out.cursor, ...(seen ? { ids: seen } : {}) } }
-    if (seen) { // what is not in a complete answer is gone
-      const held = await collection.find().exec()
-      for (const one of held) if (!seen.includes(one.primary)) documents.push(removed(one.primary))
-    }
-    return { documents, checkpoint: { token: out.token } }
+    return { documents, checkpoint: { at: from } }
   }
+
+  /** Undefined: the server does not know the place. */
+  async function page({ ids, ...place }) {
+    try {
+      return await call('collection', { c, collection: name, value, limit: LIMIT, ...place })
+    } catch (refusal) {
+      if (refusal.code !== 'AARG' || !(place.cursor || place.token)) throw refusal
+    }
+  }
+
+  /** What is held here and not in a complete answer.  RxDB keeps those that it has not sent yet. */
+  const gone = async (ids) => (await collection.find().exec()).filter((one) => !ids.has(one.primary)).map((one) => removed(one.primary))
 
   // --- what has changed here ---
 
@@ -86,19 +100,38 @@ export function replicateStampd(collection, { url, ns, c, name, value, property 
   const changes = new Subject()
   const ends = new AbortController()
 
+  /** Until the stream ends, or is silent for longer than the server's `live_keepalive_s`. */
   async function listen() {
-    const definition = `${c}/${name}@${encodeURIComponent(value)}`
-    const response = await fetch(`${url}/${ns}/live?def=${encodeURIComponent(definition)}`, { headers: headers(), signal: ends.signal })
-    if (!response.ok) throw new Refusal(await response.json(), response.status)
-    for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
-      if (/^event: (change|ready|reset)/m.test(piece)) changes.next('RESYNC')
+    const request = new AbortController()
+    const end = () => request.abort()
+    ends.signal.addEventListener('abort', end, { once: true })
+    let timer = setTimeout(end, SILENCE_MS)
+    try {
+      const definition = `${c}/${name}@${encodeURIComponent(value)}`
+      const response = await fetch(`${url}/${ns}/live?def=${encodeURIComponent(definition)}`, { headers: headers(), signal: request.signal })
+      if (!response.ok) throw new Refusal(await response.json(), response.status)
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+      for (let rest = ''; ;) { // a piece of the network may end in the middle of a line
+        const { done, value: piece } = await reader.read()
+        if (done) return
+        clearTimeout(timer)
+        timer = setTimeout(end, SILENCE_MS)
+        const lines = (rest + piece).split('\n')
+        rest = lines.pop()
+        if (lines.some((line) => /^event: (change|ready|reset)$/.test(line))) changes.next('RESYNC')
+      }
+    } finally {
+      clearTimeout(timer)
+      ends.signal.removeEventListener('abort', end)
     }
   }
 
   async function follow() {
     while (!ends.signal.aborted) {
       await listen().catch(() => {})
-      if (!ends.signal.aborted) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      if (ends.signal.aborted) return
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      changes.next('RESYNC') // behind a proxy that holds streams back this is all that comes
     }
   }
 
@@ -110,7 +143,7 @@ export function replicateStampd(collection, { url, ns, c, name, value, property 
     pull: { handler: pull, batchSize: LIMIT, stream$: changes.asObservable() },
     push: { handler: async (rows) => (await Promise.all(rows.map(push))).filter(Boolean), batchSize: 10 }
   })
-  collection.onClose.push(() => ends.abort())
+  replication.canceled$.subscribe((isCanceled) => isCanceled && ends.abort()) // also when the collection is closed
   void follow()
   return replication
 }

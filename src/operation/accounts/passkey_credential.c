@@ -218,6 +218,26 @@ static bool has_counted(struct attempt *attempt, const struct passkey *passkey, 
     return is_higher;
 }
 
+/* WebAuthn lets a site compare the flag "backup eligible" with that of the passkey's creation.  Password
+ * managers change it with an update, or between devices, and whoever has no other way to sign in would be
+ * locked out: a right signature counts, unless the namespace is strict. */
+static enum fault take_backup(struct attempt *attempt, struct passkey *passkey, struct bytes id,
+                              bool may_backup)
+{
+    const struct bytes ns = attempt->call->ns;
+    if (may_backup == passkey->credential.may_backup)
+        return FAULT_NONE;
+    if (attempt->call->accounts.passkeys->is_strict) {
+        log_warning("a passkey was refused: its flag \"backup eligible\" has changed ns=%.*s account=%.*s",
+                    (int)ns.size, ns.data, (int)id.size, id.data);
+        return refuse(attempt, "Whether the passkey may be backed up has changed; here that is refused.");
+    }
+    log_info("the flag \"backup eligible\" of a passkey has changed ns=%.*s account=%.*s now=%d",
+             (int)ns.size, ns.data, (int)id.size, id.data, may_backup);
+    passkey->credential.may_backup = may_backup;
+    return FAULT_NONE;
+}
+
 enum fault passkey_credential_use(struct attempt *attempt, enum passkey_purpose purpose, struct bytes id,
                                   struct draft *account, const struct passkey_credential *credential)
 {
@@ -236,12 +256,15 @@ enum fault passkey_credential_use(struct attempt *attempt, enum passkey_purpose 
     bool is_there = find_passkey(attempt, account, key, &passkey);
     bool is_signed = webauthn_verify(call->accounts.passkeys->id, &passkey.credential.key, &assertion, &count,
                                      &may_backup);
-    if (!is_there || !is_signed || may_backup != passkey.credential.may_backup)
+    if (!is_there || !is_signed)
         return passkey_credential_refuse(attempt);
     if (!passkey_challenge_use(attempt, account, &challenge))
         return passkey_credential_refuse_challenge(attempt);
     if (!has_counted(attempt, &passkey, draft_base(account)->header.id, count))
         return passkey_credential_refuse(attempt);
+    fault = take_backup(attempt, &passkey, draft_base(account)->header.id, may_backup);
+    if (fault)
+        return fault;
     passkey.credential.count = count;
     passkey.used = stamp_now();
     write_key(attempt, account, key, &passkey);

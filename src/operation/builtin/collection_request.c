@@ -127,11 +127,16 @@ static bool take_padded(struct bytes *id)
 static enum fault read_cursor(const struct reader *reader, const struct json *param,
                               struct collection_request *request)
 {
-    struct bytes cursor, payload, digest = request->sight.digest;
+    struct bytes token, cursor, payload, digest = request->sight.digest;
     int64_t numbers[7];
-    enum fault fault = reader_text(reader, param, "cursor", &cursor);
+    enum fault fault = reader_text(reader, param, "token", &token);
+    if (!fault)
+        fault = reader_text(reader, param, "cursor", &cursor);
     if (fault || !cursor.data)
         return fault;
+    if (token.data)
+        return reader_wrong(reader, param, "cursor",
+                            "A cursor is sent without a token: it continues the answer that it came from.");
     if (!signed_text_read(reader->call->arena, request->secret, request->cursor_question, cursor, &payload) ||
         !take_numbers(payload, numbers, COUNT_OF(numbers), &payload) ||
         (request->is_judged && (!take_digest(&payload, &digest) || !take_padded(&payload))))
