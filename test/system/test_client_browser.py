@@ -24,6 +24,27 @@ if (ahead) window.Date = class extends present {
   constructor(...words) { super(...words.length ? words : [now() + ahead]) }
   static now() { return now() + ahead }
 }
+const [open, transaction, put] = [IDBFactory.prototype.open, IDBDatabase.prototype.transaction, IDBObjectStore.prototype.put]
+window.opened = []
+IDBFactory.prototype.open = function (...words) {
+  const opening = open.apply(this, words)
+  opening.addEventListener('success', () => opened.push(opening.result))
+  return opening
+}
+// what the database refuses: 'connection', once, as when the browser has ended it; 'always'; 'second': the second row of each batch
+let puts = 0
+IDBDatabase.prototype.transaction = function (...words) {
+  puts = 0
+  const what = window.refuses
+  if (what === 'connection') window.refuses = ''
+  if (what === 'connection') throw new DOMException('lost', 'UnknownError')
+  if (what === 'always') throw new DOMException('full', 'QuotaExceededError')
+  return transaction.apply(this, words)
+}
+IDBObjectStore.prototype.put = function (...words) {
+  if (window.refuses === 'second' && ++puts === 2) throw new DOMException('full', 'QuotaExceededError')
+  return put.apply(this, words)
+}
 const never = () => { window.reached = step; return new Promise(() => {}) }
 window.client = client
 window.start = async (more = {}) => {
@@ -210,6 +231,94 @@ def test_without_room_and_without_a_database_the_page_goes_on(desk):
     write(tab, '2', 'milk', wait='')
     assert desk.lines() == {'1': 'bread', '2': 'milk'}
     assert tab.run('db.status.get().lasting') is False
+    tab.close()
+
+
+def away(tab):
+    tab.run('void (db.transport.fetch = () => Promise.reject(new TypeError("away")))')
+
+
+def stored(tab):
+    """The changes that the database has, as a new visit would read them."""
+    return tab.run("""(async () => {
+      const store = await client.idbStore(new URLSearchParams(location.search).get('name'))
+      const { outbox } = await store.load()
+      await store.close()
+      return outbox.map(entry => Object.keys(entry.edits[0].items)).flat().sort()
+    })()""")
+
+
+@pytest.mark.parametrize('how', ['void opened[0].close()', 'void (window.refuses = "connection")'])
+def test_a_connection_to_the_database_that_the_browser_has_ended_is_opened_again(desk, how):
+    tab = desk.open()
+    write(tab, '1', 'bread', wait='')
+    away(tab)
+    tab.run(how)
+    write(tab, '2', 'milk')
+    assert tab.run('db.status.get().lasting') is True
+    tab.close()
+    tab = desk.open()
+    desk.wait_for({'1': 'bread', '2': 'milk'})
+    tab.close()
+
+
+def test_a_database_that_the_browser_has_emptied_has_all_again(desk):
+    tab = desk.open()
+    write(tab, '1', 'bread', wait='')
+    away(tab)
+    write(tab, '2', 'milk')
+    tab.call('Storage.clearDataForOrigin', origin=desk.pages.origin, storageTypes='indexeddb')
+    write(tab, '3', 'salt')
+    assert stored(tab) == ['Line.2', 'Line.3']
+    tab.close()
+    tab = desk.open('before it is sent')
+    assert shown(tab) == {'1': 'bread', '2': 'milk', '3': 'salt'}
+    tab.close()
+    tab = desk.open()
+    desk.wait_for({'1': 'bread', '2': 'milk', '3': 'salt'})
+    tab.close()
+
+
+def test_a_batch_of_which_the_database_takes_a_part_is_refused_as_a_whole(desk):
+    tab = desk.open()
+    write(tab, '1', 'bread', wait='')
+    away(tab)
+    tab.run('void (window.refuses = "second")')
+    change = '{ c: "Note", id, items: { [id]: { c: id, j: 1 } }, base: { v: 0, ct: 0 }, was: { [id]: { v: 0, item: null } } }'
+    refused = f'db.tabs.save({{ outbox: ["x", "y"].map(id => [id, {{ id, op: "put", at: 0, edits: [{change}] }}]) }}).catch(error => error.name)'
+    assert tab.run(refused) == 'QuotaExceededError'
+    assert tab.run('db.status.get().lasting') is False and stored(tab) == []
+    tab.run('void (window.refuses = "")')
+    tab.until('db.status.get().lasting')
+    assert stored(tab) == ['x', 'y']
+    tab.close()
+
+
+def test_what_a_tab_cannot_store_the_leading_tab_stores(desk):
+    first, second = desk.open(), desk.open()
+    for tab in (first, second):
+        away(tab)
+    second.run('void (window.refuses = "always")')
+    write(second, '1', 'of the second')
+    write(second, '2', 'of the second')
+    assert stored(first) == ['Line.1', 'Line.2']
+    first.run('void (window.refuses = "always")')
+    assert second.run('note.change(note => note.set("Line", "3", "of the second")).saved.catch(error => error.name)') == 'QuotaExceededError'
+    second.until('db.status.get().lasting === false')
+    first.run('void (window.refuses = "")')
+    second.until('db.status.get().lasting')
+    assert stored(first) == ['Line.1', 'Line.2', 'Line.3']
+    # what the leading tab could not store until it was closed, the next one has and stores
+    first.run('void (window.refuses = "always")')
+    second.run('note.change(note => note.set("Line", "4", "of the second")).saved.catch(error => error.name)')
+    second.until('db.status.get().lasting === false')
+    second.run('void (window.refuses = "")')
+    first.close()
+    second.until('db.status.get().leader && db.status.get().lasting')
+    assert stored(second) == ['Line.1', 'Line.2', 'Line.3', 'Line.4']
+    second.close()
+    tab = desk.open()
+    desk.wait_for({key: 'of the second' for key in '1234'})
     tab.close()
 
 

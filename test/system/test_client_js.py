@@ -1,10 +1,17 @@
-"""The client library for JavaScript (src/web/client): its tests, run by Node against a real server."""
+"""The client library for JavaScript (src/web/client): its tests, run by Node against a real server.
+
+They are run by each Node that there is: the one in PATH (where `scripts/check` has installed it: Debian's, version 18 in Debian 12),
+and those that STAMPD_TEST_NODES names, paths of programs with a colon between them."""
+import contextlib
+import functools
 import gzip
 import json
 import os
+import queue
 import re
 import shutil
 import subprocess
+import threading
 
 import pytest
 
@@ -19,6 +26,25 @@ STACK = {'workers': 3, 'settings': {'records_mb': 4, 'live_records': 6}}
 CLIENT = SOURCE / 'src/web/client'
 TESTS = SOURCE / 'test/system/client'
 PERSON = {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}
+SILENCE_S = 180  # between the ends of two tests; the longest takes 20 s, and more on a busy machine
+
+
+@functools.cache
+def nodes():
+    """The programs by their version."""
+    paths = [shutil.which('node'), *os.environ.get('STAMPD_TEST_NODES', '').split(':')]
+    return {subprocess.run([path, '--version'], capture_output=True, text=True, check=True).stdout.strip(): path for path in paths if path}
+
+
+def pytest_generate_tests(metafunc):
+    if 'node' in metafunc.fixturenames:
+        metafunc.parametrize('node', nodes().values(), ids=list(nodes()))
+
+
+@pytest.fixture(scope='module', autouse=True)
+def nodes_are_named(request):
+    with request.config.pluginmanager.getplugin('capturemanager').global_and_fixture_disabled():
+        print('\nNode:', *(f'{path} ({version})' for version, path in nodes().items()))
 
 
 @pytest.fixture(scope='module')
@@ -34,46 +60,82 @@ def run(*words, **more):
     return done.stdout
 
 
-def run_in_node(server, name):
-    report = run('node', '--test', '--test-reporter=tap', TESTS / f'{name}.test.js', env=server)
+def lines_of(process):
+    """As they come; None: nothing came for SILENCE_S."""
+    lines = queue.Queue()
+
+    def read():
+        for line in process.stdout:
+            lines.put(line)
+        lines.put('')
+    threading.Thread(target=read, daemon=True).start()
+    with contextlib.suppress(queue.Empty):
+        while line := lines.get(timeout=SILENCE_S):
+            yield line
+        return
+    yield None
+
+
+def run_in_node(server, node, name):
+    """A test that hangs is named, and ended.  Not by --test, which prints a file's results when it has ended (Node 18)."""
+    path = TESTS / f'{name}.test.js'
+    process = subprocess.Popen([node, '--test-reporter=tap', path], env=server, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT)
+    report = ''
+    for line in lines_of(process):
+        if line is None:
+            process.kill()
+            process.wait()
+            ended = re.findall(r'^(?:not )?ok \d+ - (.*?)(?: # .*)?$', report, re.M)
+            pytest.fail(f'{node} {path}: no test has ended for {SILENCE_S} s; {len(ended)} have, the last one is {ended[-1:]}; the next one hangs.\n{report[-8000:]}')
+        report += line
+    assert process.wait() == 0, report[-8000:]
     assert '\n# fail 0\n' in report and '# SKIP' not in report and '\n# pass 0\n' not in report, report[-4000:]
 
 
-def test_pure(server):
-    run_in_node(server, 'pure')
+def test_pure(server, node):
+    run_in_node(server, node, 'pure')
 
 
-def test_session(server):
-    run_in_node(server, 'session')
+def test_session(server, node):
+    run_in_node(server, node, 'session')
 
 
-def test_old(server):
-    run_in_node(server, 'old')
+def test_old(server, node):
+    run_in_node(server, node, 'old')
 
 
-def test_storm(server):
-    run_in_node(server, 'storm')
+def test_storm(server, node):
+    run_in_node(server, node, 'storm')
 
 
-def test_files(server):
-    run_in_node(server, 'files')
+def test_files(server, node):
+    run_in_node(server, node, 'files')
 
 
-def test_records(server):
-    run_in_node(server, 'records')
+def test_records(server, node):
+    run_in_node(server, node, 'records')
+
+
+def test_store(server, node):
+    run_in_node(server, node, 'store')
+
+
+def test_network(server, node):
+    run_in_node(server, node, 'network')
 
 
 def test_each_file_is_run():
-    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('files', 'old', 'pure', 'records', 'session', 'storm')}
+    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('files', 'network', 'old', 'pure', 'records', 'session', 'store', 'storm')}
 
 
-def test_the_example_of_the_readme_runs(server, tmp_path):
+def test_the_example_of_the_readme_runs(server, node, tmp_path):
     example = re.search(r'```js\n(.*?)```', (CLIENT / 'README.md').read_text(), re.S)[1]
     assert 'https://localhost:8443' in example and "'stampd-client'" in example
     program = tmp_path / 'example.mjs'
     program.write_text(example.replace("'stampd-client'", f"'{CLIENT}/node.js'").replace('https://localhost:8443', server['STAMPD_URL'])
                        .replace("list.change(", 'await list.change(') + 'await session.close()\n')
-    assert run('node', program, env=server).split('\n')[-2:] == ['milk: Milk', '']
+    assert run(node, program, env=server).split('\n')[-2:] == ['milk: Milk', '']
 
 
 def test_one_file_for_browsers_is_built_and_small(tmp_path):

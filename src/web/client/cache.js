@@ -1,6 +1,7 @@
 /* cache.js: the volatile cache: copies, collections and waiting changes, over a store that may last, and their subscribers. */
 import { keyOf } from './copy.js'
 import { isEqual, show } from './edit.js'
+import { Log } from './log.js'
 import { Snapshot } from './snapshot.js'
 
 /** @typedef {import('./types.js').Batch} Batch @typedef {import('./types.js').Copy} Copy @typedef {import('./types.js').Entry} Entry
@@ -10,6 +11,7 @@ export class Cache {
   /** @param {import('./types.js').Store} store */
   constructor(store) {
     this.store = store
+    this.log = new Log(store, () => this.whole())
     /** @type {Map<string, Copy>} */ this.copies = new Map()
     /** @type {Map<string, Kept>} */ this.collections = new Map()
     /** @type {Map<string, Entry>} in the order of their ids */ this.outbox = new Map()
@@ -18,26 +20,50 @@ export class Cache {
     /** @type {Map<string, Snapshot>} */ this.snapshots = new Map()
     /** Keys whose snapshot may be old. @type {Set<string>} */ this.stale = new Set()
     /** @type {Map<string, Set<() => void>>} */ this.listeners = new Map()
-    /** Is called when the store has refused a batch. */
-    this.failed = (/** @type {unknown} */ _error) => {}
     this.lastId = ''
     /** What was applied since a load began. @type {Batch[] | null} */
     this.meanwhile = null
-    this.saving = Promise.resolve()
   }
 
-  /** Takes what the store has, in place of all that is here. */
+  /** Kept when all that was committed was stored, or refused. */
+  get saving() {
+    return this.log.saving
+  }
+
+  /** Takes what the store has, and what it lacks, in place of all that is here. */
   async load() {
     const meanwhile = this.meanwhile = /** @type {Batch[]} */ ([]) // from here on: what comes behind `saving` may not be read
     await this.saving
     const kept = await this.store.load().catch(error => { this.meanwhile = null; throw error })
     this.meanwhile = null
+    if (!kept) return this.keep()
     this.copies = new Map(kept.copies.map(copy => [keyOf(copy.c, copy.id), copy]))
     this.collections = new Map(kept.collections.map(collection => [collection.def, collection]))
     this.outbox = new Map(kept.outbox.sort((one, other) => one.id < other.id ? -1 : 1).map(entry => [entry.id, entry]))
-    for (const batch of meanwhile) this.apply(batch)
+    this.log.changes = new Set(this.outbox.keys())
+    for (const batch of [this.log.batch, ...meanwhile]) this.apply(batch)
+    this.check()
     for (const key of this.snapshots.keys()) this.stale.add(key)
     this.notify(this.listeners.keys())
+  }
+
+  /** What is here is more than what the store has: it is stored anew. */
+  keep() {
+    this.check()
+    this.log.add(this.whole()).catch(() => {})
+  }
+
+  /** A collection with members whose copies were never stored is read anew, as a whole: its token stands for all of them. */
+  check() {
+    for (const [def, { token, cursor, incoming, ...kept }] of this.collections) {
+      const isWhole = [...kept.members, ...incoming ?? []].every(id => this.copies.has(keyOf(kept.c, id)))
+      if (!isWhole) this.collections.set(def, kept)
+    }
+  }
+
+  /** @returns {Batch} */
+  whole() {
+    return { copies: [...this.copies], collections: [...this.collections], outbox: [...this.outbox] }
   }
 
   /** An id that is behind all others, also those of other tabs as far as the clock goes. */
@@ -51,14 +77,14 @@ export class Cache {
     return this.lastId
   }
 
-  /** Visible at once; the promise is kept when the store has it, or has refused it. @param {Batch} batch */
+  /** Visible at once; the promise is kept when the store has it, and broken when the store has refused it and will be asked again.
+   * @param {Batch} batch */
   commit(batch) {
     this.apply(batch)
-    this.saving = this.saving.then(() => this.store.commit(batch)).catch(error => this.failed(error))
-    return this.saving
+    return this.log.add(batch)
   }
 
-  /** The same for a batch that another tab has stored. @param {Batch} batch */
+  /** Visible at once; another tab stores it. @param {Batch} batch */
   apply(batch) {
     this.meanwhile?.push(batch)
     const touched = /** @type {Set<string>} */ (new Set())

@@ -3,17 +3,19 @@ import { Fault } from './fault.js'
 import { delayOf, Loop } from './loop.js'
 import { isOfRecords } from './records.js'
 
-/** The events of a stream, one by one, until it ends or nothing came for so many milliseconds.
- * @param {ReadableStream<Uint8Array>} body @param {number} patience */
-export async function* eventsOf(body, patience) {
+/** The events of a stream, one by one, until it ends, nothing came for so many milliseconds, or the signal ends.
+ * @param {ReadableStream<Uint8Array>} body @param {number} patience @param {AbortSignal} [signal] */
+export async function* eventsOf(body, patience, signal) {
   const reader = body.getReader()
+  const end = () => { reader.cancel().catch(() => {}) } // of its own: `fetch` of Node 18 may have forgotten the signal
+  signal?.addEventListener('abort', end)
   const decoder = new TextDecoder()
   let rest = ''
   /** @type {{event: string, data: string, id?: string, retry?: number}} */
   let event = { event: '', data: '' }
   try {
     for (;;) {
-      const timer = setTimeout(() => { reader.cancel().catch(() => {}) }, patience)
+      const timer = setTimeout(end, patience)
       const { value, done } = await reader.read().finally(() => clearTimeout(timer))
       if (done) return
       rest += decoder.decode(value, { stream: true })
@@ -31,7 +33,8 @@ export async function* eventsOf(body, patience) {
       }
     }
   } finally {
-    reader.cancel().catch(() => {})
+    signal?.removeEventListener('abort', end)
+    end()
   }
 }
 
@@ -84,7 +87,7 @@ export class Live {
       const headers = { 'Content-Type': 'application/json', Accept: 'text/event-stream' }
       const response = await this.transport.request('/live', { method: 'POST', headers, body, signal: connection.signal, cache: 'no-store' })
       if (!response.body) throw new Fault({ code: 'NETWORK' })
-      for await (const event of eventsOf(response.body, this.transport.patience)) this.take(event)
+      for await (const event of eventsOf(response.body, this.transport.patience, connection.signal)) this.take(event)
     } catch (error) {
       if (connection.signal.aborted) return true
       throw error

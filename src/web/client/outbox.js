@@ -5,12 +5,13 @@
 import { headerOf, keyOf } from './copy.js'
 import { follow, isDone, putOf, rebase } from './edit.js'
 import { Fault } from './fault.js'
-import { keyOfTime, stampOf } from './stamp.js'
+import { keyOfTime, stampOf, timeOfKey } from './stamp.js'
 
 /** @typedef {import('./types.js').Entry} Entry @typedef {import('./types.js').Edit} Edit */
 
 const DHOPS_MOST = 2               // refused stamps of one change: by this clock, by the server's
 const TRIES_MOST = 8               // of what may be the cause of the crash that is its answer
+const OWN_KEY_MS = 12 * 3600_000
 const OF_CLOCKS = new Set(['ADHOP', 'AKEYAHEAD', 'AKEYOLD']) // their last argument is the server's time
 
 /** Of `write`: its argument is made of its edits; that of `send` is the caller's. @param {Entry} entry */
@@ -27,6 +28,8 @@ export class Outbox {
     this.commit = commit
     this.settled = settled
     this.conflict = conflict
+    /** Was the change made by this page? Then nothing was done under its key before. */
+    this.isOfThisVisit = (/** @type {string} */ _id) => false
     /** @type {Map<string, number>} how often the server has refused the stamp of the user's action, by entry */
     this.undated = new Map()
     /** @type {string | undefined} the last key that was made, until it was sent: nothing was done under it */
@@ -44,6 +47,7 @@ export class Outbox {
     if (!entry) return
     try {
       const ready = entry.sent ? entry : await this.prepare(entry)
+      if (ready && ready.sent?.key !== entry.key && this.cache.log.isBehind(entry.id)) throw new Fault({ code: 'CSTORE', message: 'The key of a change cannot be stored: it is not sent.' })
       if (ready) await this.send(ready)
       else await this.end(entry, null, 0)
     } catch (error) {
@@ -58,15 +62,24 @@ export class Outbox {
     let param = entry.param
     let edits = entry.edits
     if (isWrite(entry)) {
-      const unknown = edits.map(edit => keyOf(edit.c, edit.id)).filter(key => !this.cache.copies.has(key))
-      await this.syncer.readDocuments(unknown)
+      // older than what the edit was made of: the copy was not stored, the change was
+      const unknown = edits.filter(edit => edit.base.v > (this.cache.copies.get(keyOf(edit.c, edit.id))?.v ?? -1))
+      await this.syncer.readDocuments(unknown.map(edit => keyOf(edit.c, edit.id)))
       const rebased = []
       for (const edit of edits) rebased.push(await rebase(edit, this.copyOf(edit), this.conflict))
       edits = /** @type {Edit[]} */ (rebased.filter(Boolean))
       if (!edits.length) return null
       param = JSON.stringify({ docs: edits.map(edit => putOf(edit, this.copyOf(edit).v)) })
     }
-    return this.store({ ...entry, edits, sent: { key: this.newKey(), param: param ?? '{}', tries: 0 } })
+    return this.store({ ...entry, edits, sent: { key: this.keyFor(entry), param: param ?? '{}', tries: 0 } })
+  }
+
+  /** The key that the entry was made with: under it, it may be sent although the store refuses to note that, since the next visit sends it
+   * under the same, even if with other bytes.  After half a day, the server may know it no more. @param {Entry} entry */
+  keyFor({ id, key }) {
+    if (!key || this.transport.now() - timeOfKey(key) > OWN_KEY_MS) return this.newKey()
+    if (this.isOfThisVisit(id)) this.freshKey = key
+    return key
   }
 
   newKey() {
@@ -164,7 +177,13 @@ export class Outbox {
       await this.store(unsent)
       return true
     }
-    const isOfWrongClock = fault.code === 'AKEYAHEAD' || (fault.code === 'AKEYOLD' && sent?.key === this.freshKey)
+    const isOwn = sent !== undefined && sent.key === entry.key
+    if (isOwn && fault.code === 'AKEYREUSED') { // done, though the store does not know it
+      await this.syncer.readDocuments(this.keysOf(entry))
+      await this.end(entry, null, Math.max(0, ...entry.edits.map(edit => this.copyOf(edit).v)))
+      return true
+    }
+    const isOfWrongClock = fault.code === 'AKEYAHEAD' || (fault.code === 'AKEYOLD' && (sent?.key === this.freshKey || (isOwn && !isWrite(entry))))
     if (sent && isOfWrongClock) return this.renewKey(entry, sent)
     if (sent && isWrite(entry) && fault.code === 'AKEYOLD') {
       await this.syncer.readDocuments(this.keysOf(entry))

@@ -4,12 +4,14 @@ import { Draft } from './edit.js'
 import { Fault } from './fault.js'
 import { Files } from './files.js'
 import { CollectionStore, DocumentStore, RecordsStore, StatusStore } from './handles.js'
-import { channel, lead } from './leader.js'
+import { lead } from './leader.js'
 import { Live } from './live.js'
 import { delayOf, Loop } from './loop.js'
 import { Outbox } from './outbox.js'
 import { definitionOfRecords, isOfRecords, Recorder } from './records.js'
+import { keyOfTime } from './stamp.js'
 import { partsOf, Syncer } from './sync.js'
+import { Tabs } from './tabs.js'
 import { Transport } from './transport.js'
 
 /** @typedef {import('./types.js').Batch} Batch @typedef {import('./types.js').Entry} Entry @typedef {import('./types.js').Kept} Kept
@@ -29,7 +31,8 @@ export class Session {
     this.options = options
     this.backoff = options.backoff ?? { least: 500, most: 60_000 }
     this.cache = new Cache(store)
-    this.cache.failed = () => this.status.set({ lasting: false })
+    this.cache.log.backoff = this.backoff
+    this.cache.log.told = () => this.stored()
     this.transport = new Transport(options)
     this.files = new Files(this.transport, this.backoff)
     this.status = new StatusStore(this.cache)
@@ -38,6 +41,7 @@ export class Session {
     this.syncer.isFollowed = key => this.followed().has(key)
     this.recorder = new Recorder(this.transport, (key, value) => this.tellRecords(key, value))
     this.outbox = new Outbox(this.cache, this.transport, this.syncer, commit, (id, fault, out) => this.settle(id, fault, out), options.conflict)
+    this.outbox.isOfThisVisit = id => this.promises.has(id)
     this.loop = new Loop(() => this.work(), error => this.failed(error))
     this.live = new Live(this.transport, this.backoff, {
       definitions: () => [...this.followed()].filter(key => !this.recorder.dropped.has(key)).map(definitionOf),
@@ -46,16 +50,14 @@ export class Session {
       heard: fault => this.hear(fault),
       drop: (fault, definitions) => this.recorder.drop(fault, definitions)
     })
-    this.tab = Math.random().toString(36).slice(2)
     /** How often the application follows each key. @type {Map<string, number>} */ this.follows = new Map()
-    /** What other tabs follow. @type {Map<string, string[]>} */ this.others = new Map()
     /** @type {Map<string, {resolve: (out: any) => void, reject: (fault: Fault) => void}>} */ this.promises = new Map()
     /** @type {{resolve: (nothing?: any) => void, reject: (fault: unknown) => void}[]} */ this.waiting = []
     /** Of `waiting`, those that came before the attempt that is under way. @type {Session['waiting']} */ this.current = []
     this.failures = 0
     this.isClosed = false
     this.isRenewing = false
-    this.wire = channel(store.isShared ? options.name : undefined, message => this.receive(message))
+    this.tabs = new Tabs(this, store.isShared ? options.name : undefined)
     this.wake = () => { this.loop.wake(); this.live.loop.wake() }
     this.resign = () => {}
   }
@@ -63,13 +65,17 @@ export class Session {
   /** Begins to work, as soon as no other tab does. */
   begin() {
     globalThis.addEventListener?.('online', this.wake)
-    this.wire.post({ what: 'wants', tab: this.tab, keys: [] })
+    this.tabs.postWants([])
     const begins = async () => {
+      this.tabs.takeBack()
       // without it, what was read when the session was opened and what other tabs have sent is there
-      if (this.cache.store.isShared && this.status.get().lasting) await this.cache.load().catch(this.cache.failed)
+      if (this.cache.store.isShared && this.tabs.isLasting) await this.cache.load().catch(() => {})
+      else if (!this.tabs.isLasting) this.cache.keep()
       if (this.isClosed) return
+      this.tabs.isLasting = true
       this.status.set({ leader: true })
-      this.wire.post({ what: 'who' })
+      this.stored()
+      this.tabs.post({ what: 'who' })
       this.markAll()
       this.loop.start()
       if (this.options.live !== false) this.live.start()
@@ -127,7 +133,7 @@ export class Session {
   sync() {
     const done = new Promise((resolve, reject) => { this.waiting.push({ resolve, reject }) })
     if (this.status.get().leader) this.syncNow()
-    else this.wire.post({ what: 'sync' })
+    else this.tabs.post({ what: 'sync' })
     return /** @type {Promise<void>} */ (done)
   }
 
@@ -141,26 +147,26 @@ export class Session {
     this.live.renew()
   }
 
-  /** Forgets all copies and all changes that wait, here and in the store. */
+  /** Forgets all copies and all changes that wait, here and in the store; broken when the store refuses. */
   async forget() {
     const { copies, collections, outbox } = this.cache
     /** @template T @param {Map<string, T>} rows @returns {[string, null][]} */
     const none = rows => [...rows.keys()].map(key => [key, null])
-    await this.commit({ copies: none(copies), collections: none(collections), outbox: none(outbox) })
+    await this.tabs.save({ copies: none(copies), collections: none(collections), outbox: none(outbox) })
   }
 
   /** What waits stays in the store. */
   async close() {
     this.isClosed = true
     globalThis.removeEventListener?.('online', this.wake)
-    this.wire.post({ what: 'wants', tab: this.tab, keys: [] })
+    this.tabs.postWants([])
     this.transport.close()
     await Promise.all([this.loop.stop(), this.live.stop()])
-    await this.cache.saving
+    await this.cache.log.close()
     this.current.push(...this.waiting.splice(0))
     this.finish(new Fault({ code: 'CLOSED', message: 'The session is closed.' }))
     this.resign()
-    this.wire.close()
+    this.tabs.close()
     await this.cache.store.close()
   }
 
@@ -172,25 +178,34 @@ export class Session {
     build(draft)
     const edits = [...draft.edits.values()]
     /** @type {Entry} */
-    const entry = { id: this.cache.nextId(), op, at: Date.now(), edits }
+    const entry = { id: this.cache.nextId(), op, at: Date.now(), key: keyOfTime(this.transport.now()), edits }
     if (param !== undefined) entry.param = param
     /** @type {Promise<any> & {saved?: Promise<void>}} */
     const done = new Promise((resolve, reject) => { this.promises.set(entry.id, { resolve, reject }) })
     done.catch(() => {}) // whoever is interested has it; `refused` is called in any case
-    const saved = this.commit({ outbox: [[entry.id, entry]] })
+    const saved = this.tabs.save({ outbox: [[entry.id, entry]] })
+    saved.catch(() => {})
     this.loop.wake()
     return Object.assign(done, { saved })
   }
 
-  /** @param {Batch} batch */
-  async commit(batch) {
-    await this.cache.commit(batch)
-    this.wire.post({ what: 'batch', batch })
+  /** What the store refuses is tried again, and the status says so. @param {Batch} batch */
+  commit(batch) {
+    return this.tabs.save(batch).catch(() => {})
+  }
+
+  /** The store has refused something, or has everything again, here or in the tab that leads. */
+  stored() {
+    const before = this.status.get()
+    this.status.set({ lasting: this.cache.store.isLasting && this.cache.log.refusal === null && this.tabs.isLasting })
+    if (this.status.get() === before || !before.leader) return
+    this.tabs.postStatus()
+    this.loop.wake()
   }
 
   followed() {
     const keys = new Set(this.follows.keys())
-    for (const other of this.others.values()) for (const key of other) keys.add(key)
+    for (const other of this.tabs.others.values()) for (const key of other) keys.add(key)
     return keys
   }
 
@@ -219,7 +234,7 @@ export class Session {
   followsChanged(added) {
     for (const key of added) this.mark(key)
     this.recorder.keep(this.followed())
-    this.wire.post({ what: 'wants', tab: this.tab, keys: [...this.follows.keys()] })
+    this.tabs.postWants([...this.follows.keys()])
     if (!this.status.get().leader || this.isRenewing) return
     this.isRenewing = true
     queueMicrotask(() => {
@@ -273,7 +288,7 @@ export class Session {
   rest() {
     this.status.set({ progress: null })
     this.finish(null)
-    this.wire.post({ what: 'synced' })
+    this.tabs.postSynced(null)
     return false
   }
 
@@ -289,7 +304,7 @@ export class Session {
     if (fault.code === 'SKEY') this.transport.forgetToken()
     this.hear(fault)
     this.finish(fault)
-    this.wire.post({ what: 'synced', fault: factsOf(fault) })
+    this.tabs.postSynced(fault)
     return fault.kind === 'over' ? null : delayOf(this.backoff, this.failures++, Math.min(fault.retryAfter, this.backoff.most))
   }
 
@@ -303,17 +318,12 @@ export class Session {
   setFault(fault) {
     const before = this.status.get()
     this.status.set({ online: fault?.code !== 'NETWORK', fault })
-    if (this.status.get() !== before) this.postStatus()
-  }
-
-  postStatus() {
-    const { online, fault } = this.status.get()
-    this.wire.post({ what: 'status', online, fault: fault && factsOf(fault) })
+    if (this.status.get() !== before) this.tabs.postStatus()
   }
 
   /** What was read, to this tab and the others. @param {string} key @param {import('./types.js').Records} value */
   tellRecords(key, value) {
-    this.wire.post({ what: 'records', key, value: { ...value, fault: value.fault && factsOf(value.fault) } })
+    this.tabs.postRecords(key, value)
     this.cache.notify([key])
   }
 
@@ -340,38 +350,8 @@ export class Session {
     if (fault) promise?.reject(fault)
     else promise?.resolve(out)
     if (this.status.get().leader) {
-      this.wire.post({ what: 'settled', id, fault: fault && factsOf(fault), out })
+      this.tabs.postSettled(id, fault, out)
       if (fault) this.options.refused?.(fault, id)
     }
   }
-
-  /** From another tab. @param {any} message */
-  receive({ what, ...more }) {
-    const isLeader = this.status.get().leader
-    if (what === 'batch') {
-      this.cache.apply(more.batch)
-      if (isLeader) this.loop.wake()
-    } else if (what === 'settled') this.settle(more.id, more.fault && new Fault(more.fault), more.out)
-    else if (what === 'wants') {
-      this.others.set(more.tab, more.keys)
-      if (isLeader) {
-        for (const key of more.keys) this.mark(key)
-        this.followsChanged([])
-        this.postStatus()
-      }
-    } else if (what === 'who') this.wire.post({ what: 'wants', tab: this.tab, keys: [...this.follows.keys()] })
-    else if (what === 'sync' && isLeader) this.syncNow()
-    else if (what === 'records' && !isLeader && this.follows.has(more.key)) {
-      this.recorder.values.set(more.key, { ...more.value, fault: more.value.fault && new Fault(more.value.fault) })
-      this.cache.notify([more.key])
-    } else if (what === 'synced' && !isLeader) {
-      this.current.push(...this.waiting.splice(0))
-      this.finish(more.fault ? new Fault(more.fault) : null)
-    } else if (what === 'status' && !isLeader) this.status.set({ online: more.online, fault: more.fault && new Fault(more.fault) })
-  }
-}
-
-/** A fault for another tab. @param {Fault} fault */
-function factsOf({ code, message, status, phase, args, at, detail, retryAfter }) {
-  return { code, message, status, phase, args, at, detail, retryAfter }
 }

@@ -22,3 +22,9 @@ export function keyOfTime(ms) {
   const variant = '89ab'[parseInt(random[3], 16) % 4]
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(8, 20)}`
 }
+
+/** The time of such a key, in milliseconds since 1970.
+ * @param {string} key @returns {number} */
+export function timeOfKey(key) {
+  return parseInt(key.replace('-', '').slice(0, 12), 16)
+}

@@ -32,6 +32,8 @@ export async function fileStore(path) {
   await fresh.close()
   await rename(`${path}.new`, path)
   const file = await open(path, 'a')
+  let { size } = await file.stat()
+  let isTorn = false // behind `size` there may be a part of a batch: what follows it would not be read
   return {
     isShared: false,
     isLasting: true,
@@ -39,8 +41,13 @@ export async function fileStore(path) {
       return { copies: [...tables.copies.values()], collections: [...tables.collections.values()], outbox: [...tables.outbox.values()] }
     },
     async commit(batch) {
-      await file.appendFile(JSON.stringify(batch) + '\n')
+      if (isTorn) await file.truncate(size)
+      isTorn = true
+      const bytes = Buffer.from(JSON.stringify(batch) + '\n')
+      await file.appendFile(bytes)
       await file.datasync()
+      isTorn = false
+      size += bytes.length
       keep(batch)
     },
     async close() { await file.close() }

@@ -181,7 +181,7 @@ export class Syncer {
     if (!left.size) return []
     const used = new Set()
     for (const other of this.cache.collections.values()) {
-      if (other.def !== kept.def && other.c === kept.c) for (const id of other.members) used.add(id)
+      if (other.def !== kept.def && other.c === kept.c) for (const id of [...other.members, ...other.incoming ?? []]) used.add(id)
     }
     return [...left].filter(id => !used.has(id)).map(id => keyOf(kept.c, id))
       .filter(key => this.cache.copies.has(key) && !this.isFollowed(key) && !this.cache.waiting(key).length)

@@ -14,6 +14,17 @@ export async function faultOf(response) {
 /** @param {unknown} cause */
 const lost = cause => new Fault({ code: 'NETWORK', message: `No answer: ${cause instanceof Error ? cause.message : cause}` })
 
+/** What the promise gives; broken as soon as the signal ends.  `fetch` of Node 18 forgets its signal when garbage is collected.
+ * @template T @param {AbortSignal | null | undefined} signal @param {Promise<T>} promise @returns {Promise<T>} */
+function unless(signal, promise) {
+  return signal ? new Promise((resolve, reject) => {
+    const end = () => reject(lost('it was given up'))
+    if (signal.aborted) end()
+    signal.addEventListener('abort', end)
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
+  }) : promise
+}
+
 export class Transport {
   /** @param {import('./types.js').Options} options */
   constructor(options) {
@@ -56,9 +67,13 @@ export class Transport {
       const authorization = await this.authorize(renew)
       /** @type {Record<string, string>} */ const headers = { ...init.headers, ...authorization }
       if (this.build) headers['X-Stampd-Build'] = this.build
-      const response = await this.fetch(this.root + path, { credentials: this.credentials, ...init, headers }).catch(error => { throw lost(error) })
+      const answering = this.fetch(this.root + path, { credentials: this.credentials, ...init, headers }).catch(error => { throw lost(error) })
+      const response = await unless(init.signal, answering).catch(error => {
+        answering.then(late => late.body?.cancel()).catch(() => {})
+        throw error
+      })
       if (response.ok) return response
-      const fault = await faultOf(response)
+      const fault = await unless(init.signal, faultOf(response))
       const mayRenew = fault.code === 'SKEY' && typeof this.token === 'function' && !renew
       if (!mayRenew) throw fault
     }
@@ -76,7 +91,7 @@ export class Transport {
       const response = await this.request(`/op/${op}`, { method: 'POST', body, headers, signal: patience.signal })
       const isJson = response.headers.get('content-type')?.startsWith('application/json')
       if (!isJson) return { out: response }
-      return await response.json().catch(error => { throw lost(error) })
+      return await unless(patience.signal, response.json().catch(error => { throw lost(error) }))
     } finally {
       clearTimeout(timer)
       this.closing.signal.removeEventListener('abort', end)

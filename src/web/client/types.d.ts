@@ -23,9 +23,9 @@ export interface Edit {
   was: Record<string, { v: number, item: unknown }>
 }
 
-/** An operation that waits for the server.  `sent`: it may have been done; it is repeated exactly so. */
+/** An operation that waits for the server.  `key`: made with it.  `sent`: it may have been done; it is repeated exactly so. */
 export interface Entry {
-  id: string, op: string, at: number, edits: Edit[], param?: string
+  id: string, op: string, at: number, key?: string, edits: Edit[], param?: string
   sent?: { key: string, param: string, tries: number }
 }
 
@@ -46,8 +46,11 @@ export interface Batch {
 export interface Store {
   isShared: boolean
   isLasting: boolean
-  load(): Promise<{ copies: Copy[], collections: Kept[], outbox: Entry[] }>
-  commit(batch: Batch): Promise<void>
+  /** null: it has lost all that it had, and is given it again by `commit`. */
+  load(): Promise<{ copies: Copy[], collections: Kept[], outbox: Entry[] } | null>
+  /** In one step.  Rejected: nothing of it is stored; it comes again, together with what follows it.  `whole`: everything, in place of
+   * the batch, for a store that has lost what it had. */
+  commit(batch: Batch, whole?: () => Batch): Promise<void>
   close(): Promise<void>
 }
 

@@ -121,7 +121,7 @@ test('of several tabs one reads, and the others have what it has read', async te
   const wires = []
   const tab = () => {
     const session = new Session({ url: url || 'https://localhost', ns: 'lab', live: false }, memoryStore())
-    session.wire = { post: message => { for (const other of wires) if (other !== session) other.receive(structuredClone(message)) }, close() {} }
+    session.tabs.wire = { post: message => { for (const other of wires) if (other !== session) other.tabs.receive(structuredClone(message)) }, close() {} }
     wires.push(session)
     return session
   }

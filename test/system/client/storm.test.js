@@ -3,34 +3,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { contents, fresh, get, op, opened, put, shown, skip } from './server.js'
+import { lastingStore } from './lasting.js'
 import { dice, sabotaged } from './saboteur.js'
 
 const SESSIONS = 3
 const STEPS = 60
 const DOCUMENTS = 3
-
-/** A store in memory that outlives its session: what was committed when the session was killed is there for the next one. */
-function lastingStore(kept = { copies: new Map(), collections: new Map(), outbox: new Map() }) {
-  let isDead = false
-  return {
-    isShared: false,
-    isLasting: true,
-    async load() { return structuredClone(Object.fromEntries(Object.entries(kept).map(([table, rows]) => [table, [...rows.values()]]))) },
-    async commit(batch) {
-      await null
-      if (isDead) return
-      for (const [table, rows] of Object.entries(structuredClone(batch))) {
-        for (const [key, value] of rows) value ? kept[table].set(key, value) : kept[table].delete(key)
-      }
-    },
-    async close() {},
-    /** Nothing is stored any more: the same as a process that is killed now. */
-    kill() {
-      isDead = true
-      return lastingStore(kept)
-    }
-  }
-}
 
 /** Counters are merged, so that each accepted step counts; marks are set by one session each. */
 const merge = ({ item, base, mine, theirs }) => item === 'Count' ? (theirs ?? 0) + (mine - (base ?? 0)) : mine
