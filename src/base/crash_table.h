@@ -87,6 +87,7 @@ POINT(SESSION_CONNECTED, "session-connected", "session_open: connected, nothing 
 POINT(SESSION_ENDED_OTHERS, "session-ended-others", "session_open: the sessions in the way were told to end")
 POINT(SESSION_LOCKED, "session-locked", "session_open: the lock is held")
 POINT(SESSION_CLEAN, "session-clean", "session_open: former generations are said to be gone")
+POINT(SESSION_PROVEN, "session-proven", "session_open: all that is visible is replicated, nothing was read")
 POINT(SESSION_OPENED, "session-opened", "session_open: all statements are prepared")
 /* recovery process(number) */
 POINT(RECOVERY_BEGUN, "recovery-begun", "session_recover: nothing")

@@ -25,12 +25,26 @@ struct pg {
     } states[PG_USES];
 };
 
+/* PostgreSQL acknowledges a commit whose wait for the standby was cancelled, and only warns that the standby
+ * may not have it.  The words depend on lc_messages, and there is no SQLSTATE: the function is named. */
+static bool is_unreplicated(const PGresult *notice)
+{
+    const char *function = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
+    return function && strcmp(function, "SyncRepWaitForLSN") == 0;
+}
+
 /* Handles unsolicited messages of the server, such as the last one when it ends an idle session. */
 static void on_notice(void *context, const PGresult *notice)
 {
     struct pg *pg = context;
     const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
     const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+    if (is_unreplicated(notice)) { /* whoever reads its answer finds the connection broken */
+        log_warning("postgresql did not wait for the standby database=%s: %s", PQdb(pg->connection),
+                    text ? text : "");
+        pg->is_broken = true;
+        return;
+    }
     log_debug("postgresql notice severity=%s: %s", severity ? severity : "", text ? text : "");
     if (severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
         pg->is_broken = true;

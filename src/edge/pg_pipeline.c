@@ -73,7 +73,7 @@ static enum fault read_answers(struct pg *pg, int count, int64_t deadline_ms, PG
         switch (PQresultStatus(result)) {
         case PGRES_PIPELINE_SYNC:
             PQclear(result);
-            return FAULT_NONE;
+            return pg_is_broken(pg) ? FAULT_XAWAY : FAULT_NONE; /* committed, and perhaps not replicated */
         case PGRES_TUPLES_OK:
         case PGRES_COMMAND_OK:
             if (results && place < count && !results[place])

@@ -13,8 +13,8 @@
 #include "segment/segment.h"
 
 /* Opens a session on the database of `ns` for the process of the handle `segment`: connects, ends sessions
- * of former generations at first use, takes the lock (ends any other holder).  Statements are prepared on
- * first use.  One attempt, of at most about three times connect_timeout_s; backoff is up to the caller.
+ * of former generations at first use, takes the lock (ends any other holder, unless it waits for a standby),
+ * and proves what is visible (proof.h).  Statements are prepared on first use.  One attempt, of at most about three times connect_timeout_s; backoff is up to the caller.
  * FAULT_XAWAY (also: a former session does not end), FAULT_ODATABASE (missing, or its schema is not the
  * expected one), FAULT_OTWIN (another installation serves the database and hosts = one). */
 MUST_USE enum fault session_open(const struct settings *settings, struct segment *segment, int ns,

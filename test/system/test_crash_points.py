@@ -27,7 +27,7 @@ POINTS = re.findall(r'^POINT\(\w+, "([a-z-]+)",', (SOURCE / 'src/base/crash_tabl
 COMMIT = ['turn-taken', 'commit-connected', 'commit-begun', 'commit-mark', 'commit-mark:2', 'commit-marked', 'commit-queued', 'pipeline-sent',
           'commit-answered', 'publish', 'publish:2', 'commit-published', 'shared-cache-locked', 'shared-cache-written', 'commit-kept', 'unmark',
           'unmark:2', 'commit-unmarked', 'commit-ended', 'reply-composed', 'reply-sent']
-SESSION = ['session-connected', 'session-locked', 'session-clean', 'session-opened']
+SESSION = ['session-connected', 'session-locked', 'session-clean', 'session-proven', 'session-opened']
 RECOVERY = ['recovery-begun', 'recovery-locked', 'recovery-moved', 'recovery-unmarked', 'recovery-swept', 'recovery-ended']
 UNKNOWN = ['unknown-begun', 'unknown-connected', 'unknown-settled']
 START = ['segment-numbered', 'segment-made', 'instance-numbered', 'instance-entry', 'master-forked']

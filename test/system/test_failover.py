@@ -1,0 +1,165 @@
+"""A standby takes over: under synchronous replication nothing that was answered is lost, and nothing is shown that may be."""
+import contextlib
+import itertools
+import threading
+import uuid
+
+import pytest
+
+from replica import Replica
+from stack import Stack, wait_until
+from standby import waiting
+from test_once import Sender, doc, is_replayed, send
+
+pytestmark = pytest.mark.plain
+
+SHORT = {'statement_timeout_ms': 1000, 'lock_timeout_ms': 1000}  # a commit that hangs is given up soon
+WORKERS = 3
+NAME, OTHER = ('Failover', 'a'), ('Failover', 'b')
+numbers = itertools.count()
+
+
+def all_have_sessions(stack):
+    """Each worker has one: what waits for the replica from now on is a commit, and not the proof of a session."""
+    def some():
+        threads = [Sender(stack, None, doc(('Session', f's{next(numbers)}'), 0)) for _ in range(2 * WORKERS)]
+        for thread in threads:
+            assert thread.wait().ok
+        found = stack.psql(None, "select count(*) from pg_stat_activity where application_name = 'stampd' and datname = 'stampd_lab'")
+        return found == [(WORKERS,)]
+    wait_until(some, what='sessions of all workers')
+
+
+@contextlib.contextmanager
+def followed(waits, **settings):
+    """A stack, and a replica of its database, which commits wait for or not."""
+    with Stack('failover', workers=WORKERS, settings={'connect_timeout_s': 2, 'restart_young_ms': 0, **settings}, namespaces={'z': 'closed', 'lab': 'open'}) as stack, Replica(stack) as replica:
+        if waits:
+            replica.is_waited_for()
+        stack.put('lab', doc(NAME, 0))
+        all_have_sessions(stack)
+        replica.catch_up()
+        yield stack, replica
+
+
+def synchronous(**settings):
+    return followed(True, **settings)
+
+
+def content(stack, name=NAME):
+    """None: there is no answer but a fault."""
+    answer = send(stack, None, {'c': name[0], 'id': name[1]}, operation='get')
+    return answer.json()['out']['docs'][0]['items'][0]['j'] if answer.ok else None
+
+
+def stored(replica, name=NAME):
+    return replica.psql('lab', 'select content from item where class = %s and id = %s', name)[0][0]
+
+
+def read_until(stack, expected):
+    wait_until(lambda: content(stack) == expected, what=f'{expected} to be read')
+
+
+def hanging(stack, key=None, name=NAME):
+    """A request whose commit waits for the replica."""
+    sender = Sender(stack, key, doc(name, 1))
+    return sender, wait_until(lambda: waiting(stack), what='a commit that waits')[0]
+
+
+def is_refused(answer):
+    """Not done, or not known to be done."""
+    return answer.status_code in (500, 503) and answer.json()['code'] in ('XUNKNOWN', 'XAWAY', 'XTIME')
+
+
+def test_a_commit_that_no_standby_has_is_not_answered():
+    key = str(uuid.uuid4())
+    with synchronous(**SHORT) as (stack, replica):
+        replica.cut_off()
+        sender, pid = hanging(stack, key)
+        assert is_refused(sender.wait())
+        for _ in range(3):
+            assert is_refused(send(stack, key, doc(NAME, 1)))
+            assert content(stack) in (0, None)
+        assert pid in waiting(stack), 'its session was ended'
+        replica.take_over()
+        read_until(stack, 0)
+        answer = wait_until(lambda: (lambda answer: answer.ok and answer)(send(stack, key, doc(NAME, 1))), what='an answer')
+        assert not is_replayed(answer)
+        assert stored(replica) == '1' and content(stack) == 1
+
+
+def test_a_commit_whose_wait_was_cancelled_is_not_acknowledged():
+    with synchronous() as (stack, replica):
+        replica.cut_off()
+        sender, pid = hanging(stack)
+        stack.psql(None, 'select pg_cancel_backend(%s)', (pid,))
+        assert is_refused(sender.wait())
+
+
+@pytest.mark.parametrize('end', ['pg_cancel_backend', 'pg_terminate_backend'])
+def test_a_stored_answer_is_given_when_a_standby_has_it(end):
+    key = str(uuid.uuid4())
+    with synchronous() as (stack, replica):
+        replica.cut_off()
+        sender, pid = hanging(stack, key, OTHER)
+        twins = [Sender(stack, key, doc(OTHER, 1)) for _ in range(WORKERS)]  # one waits for the first one's lock, in a session that was there before
+        wait_until(lambda: stack.psql(None, "select 1 from pg_stat_activity where usename = 'stampd' and wait_event_type = 'Lock'"), what='a twin')
+        stack.psql(None, f'select {end}(%s)', (pid,))
+        assert all(is_refused(one.wait()) for one in (sender, *twins))
+        for _ in range(3):
+            assert is_refused(send(stack, key, doc(OTHER, 1)))
+        replica.come_back()
+        answer = wait_until(lambda: (lambda answer: answer.ok and answer)(send(stack, key, doc(OTHER, 1))), what='an answer')
+        assert is_replayed(answer)
+        assert stored(replica, OTHER) == '1'
+
+
+def test_what_a_restarted_primary_shows_is_not_served_before_a_standby_has_it():
+    with synchronous() as (stack, replica):
+        replica.cut_off()
+        sender, _ = hanging(stack)
+        stack.postgres['synchronous_standby_names'] = f"'{replica.name}'"  # which the restart would drop
+        stack.restart_postgres('kill')
+        assert stack.psql('lab', 'select content from item where class = %s', (NAME[0],)) == [('1',)]
+        sender.join()
+        for _ in range(2 * WORKERS):
+            assert content(stack) in (0, None)
+        replica.take_over()
+        read_until(stack, 0)
+
+
+def test_a_worker_that_dies_leaves_its_commit_waiting():
+    key = str(uuid.uuid4())
+    with synchronous() as (stack, replica):
+        replica.cut_off()
+        sender, pid = hanging(stack, key)
+        for worker in stack.worker_pids():
+            stack.kill_worker(worker)
+        sender.join()
+        assert is_refused(send(stack, key, doc(NAME, 1)))
+        assert pid in waiting(stack), 'its session was ended'
+        replica.come_back()
+        answer = wait_until(lambda: (lambda answer: answer.ok and answer)(send(stack, key, doc(NAME, 1))), what='an answer')
+        assert is_replayed(answer) and stored(replica) == '1'
+
+
+def test_a_spool_that_arrives_again_is_stored_when_a_standby_has_it():
+    records = {'series': '0' * 32, 'records': [{'n': 1, 'd': 'a' * 64, 'task': {'op': 'put', 'param': {'docs': []}}}]}
+    with synchronous() as (stack, replica):
+        def forward():
+            return stack.request('POST', '/lab/op/spool', json={'param': records}, admin=True)
+
+        replica.cut_off()
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(forward()))
+        thread.start()
+        pid = wait_until(lambda: waiting(stack), what='a commit that waits')[0]
+        stack.psql(None, 'select pg_cancel_backend(%s)', (pid,))
+        thread.join()
+        assert is_refused(answers[0]), answers[0].text
+        for _ in range(3):
+            answer = forward()
+            assert is_refused(answer), answer.text
+        replica.come_back()
+        answer = wait_until(lambda: (lambda answer: answer.ok and answer)(forward()), what='an answer')
+        assert answer.json()['out'] == {'refused': [], 'stored': 0, 'known': 1}
