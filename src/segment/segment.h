@@ -15,6 +15,7 @@ struct backlog;
 struct feed_board;
 struct hashers_board;
 struct limiter_board;
+struct lineage;
 struct losses;
 struct namespace_record;
 struct process;
@@ -41,6 +42,7 @@ struct segment {
     _Atomic uint32_t *writer_queue;
     struct process *processes;
     struct namespace_record *namespaces;
+    struct lineage *lineage;
     struct pulse *metrics;
     struct backlog *backlogs;
     struct losses *losses;

@@ -30,7 +30,7 @@ enum fault keeper_databases_open(const struct settings *settings, const char *da
     if (fault)
         return fault;
     struct arena *arena = arena_create("proof");
-    fault = proof_begin(*pg_r, arena, settings->connect_timeout_s * 1000);
+    fault = proof_begin(*pg_r, arena, settings->connect_timeout_s * 1000, NULL);
     arena_destroy(arena);
     if (fault)
         pg_close(*pg_r);

@@ -10,11 +10,15 @@
 #include "base/arena.h"
 #include "base/fault.h"
 #include "edge/pg.h"
+#include "segment/lineage.h"
 
-/* The first of a connection.  Waits for the standby up to `limit_ms`.  FAULT_XAWAY: not
+/* The first of a connection.  Waits for the standby up to `limit_ms`.  `met_r` may be NULL.  FAULT_XAWAY: not
  * proven, and the connection is unusable. */
-MUST_USE enum fault proof_begin(struct pg *pg, struct arena *arena, int64_t limit_ms);
+MUST_USE enum fault proof_begin(struct pg *pg, struct arena *arena, int64_t limit_ms,
+                                struct lineage_met *met_r);
 /* A further one: of what has become visible since. */
 MUST_USE enum fault proof_run(struct pg *pg, struct arena *arena, int64_t limit_ms);
+/* Without a commit: which history the server has, for a connection whose reads prove nothing. */
+MUST_USE enum fault proof_look(struct pg *pg, struct arena *arena, struct lineage_met *met_r);
 
 #endif

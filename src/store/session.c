@@ -64,7 +64,8 @@ static const struct pg_statement session_statements[SESSION_STATEMENTS] = {
                 "select (select count(*) from " OTHERS " where installation <> $1::int),"
                 " coalesce((select max(number) from migration), 0),"
                 " coalesce(nullif(current_setting('stampd.restored', true), '') <>"
-                " (select restored from namespace where one), false)",
+                " (select restored from namespace where one), false),"
+                " (select epoch from namespace where one)",
                 1},
 };
 
@@ -77,6 +78,7 @@ struct entering {
     int32_t installation, generation, key;
     struct arena *arena;
     struct pg *pg;
+    struct lineage_met met;
 };
 
 static struct entering start_entering(const struct settings *settings, struct segment *segment, int ns,
@@ -209,6 +211,27 @@ static enum fault take_lock(struct entering *entering)
     }
 }
 
+enum fault session_meet(struct segment *segment, int ns, const struct lineage_met *met)
+{
+    const char *database = namespaces_database(segment, ns);
+    switch (lineage_meet(segment, ns, met)) {
+    case LINEAGE_FORMER:
+        log_often(LOG_LEVEL_WARNING, "former primary",
+                  "database=%s: a former primary: its timeline is %u, and %u has begun: it is not used",
+                  database, met->timeline, lineage_timeline(segment));
+        return FAULT_XAWAY;
+    case LINEAGE_NEW:
+        log_warning(
+            "database=%s: another server is the primary: timeline %u has begun, all copies are dropped",
+            database, met->timeline);
+        crash_at(CRASH_SESSION_MET);
+        return FAULT_NONE;
+    case LINEAGE_SAME:
+    default:
+        return FAULT_NONE;
+    }
+}
+
 /* Connects, takes the lock and proves what is visible; `statements` of session_statements are prepared. */
 static enum fault enter(struct entering *entering, size_t statement_count)
 {
@@ -224,11 +247,14 @@ static enum fault enter(struct entering *entering, size_t statement_count)
     }
     if (!fault)
         fault = take_lock(entering);
+    entering->met.mark = lineage_mark(entering->segment, entering->ns);
     if (!fault) /* under the lock: what the former session has committed is proven, too */
-        fault = proof_begin(entering->pg, entering->arena, entering->settings->connect_timeout_s * 1000);
-    if (!fault)
-        crash_at(CRASH_SESSION_PROVEN);
-    return fault;
+        fault = proof_begin(entering->pg, entering->arena, entering->settings->connect_timeout_s * 1000,
+                            &entering->met);
+    if (fault)
+        return fault;
+    crash_at(CRASH_SESSION_PROVEN);
+    return session_meet(entering->segment, entering->ns, &entering->met);
 }
 
 /* Under the lock: another installation that started at the same moment saw no lock either, so check again. */
@@ -241,6 +267,13 @@ static enum fault verify(struct entering *entering)
     if (pg_get_i64(seen, 0, 0) && entering->alone)
         return refuse_twin(entering);
     int64_t number = pg_get_i64(seen, 0, 1);
+    if (number == SCHEMA_NUMBER &&
+        lineage_has_lost(entering->segment, entering->ns, pg_get_i64(seen, 0, 3))) {
+        log_error("database=%s has lost commits that were acknowledged, or cannot prove the contrary: run "
+                  "`stampctl ns restored`",
+                  entering->database);
+        return FAULT_ODATABASE;
+    }
     if (number == SCHEMA_NUMBER && !pg_get_bool(seen, 0, 2))
         return FAULT_NONE;
     if (number ==
@@ -254,12 +287,14 @@ static enum fault verify(struct entering *entering)
     return FAULT_ODATABASE;
 }
 
-enum fault session_open(const struct settings *settings, struct segment *segment, int ns, struct pg **pg_r)
+enum fault session_open(const struct settings *settings, struct segment *segment, int ns, struct pg **pg_r,
+                        uint32_t *timeline_r)
 {
     struct entering entering = start_entering(settings, segment, ns, settings->hosts == HOSTS_ONE);
     enum fault fault = enter(&entering, SESSION_STATEMENTS);
     if (!fault)
         fault = verify(&entering);
+    *timeline_r = entering.met.timeline;
     if (!fault) {
         pg_prepare_on_use(entering.pg, statements, STATEMENT_COUNT);
         crash_at(CRASH_SESSION_OPENED);

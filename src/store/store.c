@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "segment/lineage.h"
 #include "segment/namespaces.h"
 #include "store/session.h"
 #include "store/store_cache.h"
@@ -184,7 +185,7 @@ static enum fault open_session(struct store *store, int ns)
 {
     struct store_session *session = &store->sessions[ns];
     make_room(store);
-    enum fault fault = session_open(store->settings, store->segment, ns, &session->pg);
+    enum fault fault = session_open(store->settings, store->segment, ns, &session->pg, &session->timeline);
     if (!fault)
         fault = open_caches(session);
     namespaces_set_health(store->segment, ns, !fault);
@@ -214,11 +215,23 @@ static enum fault open_when_due(struct store *store, int ns)
     return open_session(store, ns);
 }
 
+uint32_t store_timeline(const struct store *store, int ns)
+{
+    return store->sessions[ns].timeline;
+}
+
+bool store_is_former(const struct store *store, int ns)
+{
+    return store->sessions[ns].timeline < lineage_timeline(store->segment);
+}
+
 enum fault store_use(struct store *store, int ns, struct pg **pg_r)
 {
     assert(ns >= 0 && ns < NAMESPACES_MOST);
     struct store_session *session = &store->sessions[ns];
     *pg_r = NULL;
+    if (session->pg && !session->in_snapshot && !session->is_held && store_is_former(store, ns))
+        store_close(store, ns);
     if (!session->pg) {
         enum fault fault = open_when_due(store, ns);
         if (fault)

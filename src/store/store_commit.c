@@ -97,6 +97,8 @@ enum commit_outcome store_commit(struct store *store, int ns, struct arena *aren
     pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
     if (has_reservations)
         store_reservations_end(store, ns, arena, &verdict, commit);
+    if (verdict.outcome == PG_COMMITTED && store_is_former(store, ns))
+        verdict.outcome = PG_UNKNOWN; /* acknowledged by a server that is no primary any more */
     switch (verdict.outcome) {
     case PG_COMMITTED:
         take_parts(&run, planned, first, verdict.results);

@@ -18,6 +18,9 @@ struct pg *store_pg(const struct store *store, int ns);
 /* Makes the session the one used most recently. */
 void store_renew(struct store *store, int ns);
 void store_close(struct store *store, int ns);
+/* Of the session's server; whether that is no primary any more, so that what it acknowledges may be lost. */
+uint32_t store_timeline(const struct store *store, int ns);
+bool store_is_former(const struct store *store, int ns);
 
 /* Between store_snapshot_begin and _end: statements are not repeated, and the session is not closed for
  * another. */

@@ -34,6 +34,7 @@ START = ['segment-numbered', 'segment-made', 'instance-numbered', 'instance-entr
 MASTER = ['master-reaped', 'master-dirty', 'master-recovery-gone']
 CLAIM = ['master-claimed', 'master-released']
 ALONE = ['commit-refused', 'session-ended-others', 'relay-listens', 'relay-received']
+LINEAGE = ['session-met', 'lineage-written']  # tried in test_failover.py
 CLAIMS = ['reservations-collected', 'reservations-taken', 'reservations-committed']  # tried in test_global_values.py
 TAKEN = ['task-taken']  # tried in test_workers.py
 TASKS = ['task-shown', 'task-claimed', 'task-failed', 'task-put-back', 'task-lost']  # tried in test_task_death.py
@@ -54,7 +55,7 @@ UNSURE = (502, 503, 504)
 
 
 def test_every_point_is_in_a_test():
-    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, RECOVERY, UNKNOWN, START, MASTER, CLAIM, ALONE, CLAIMS, TASKS, TAKEN, MAILS, BLOBS, RESEALING, PARTS, CLEANER, MOVER, RECORDS, DISK) for point in group}
+    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, RECOVERY, UNKNOWN, START, MASTER, CLAIM, ALONE, LINEAGE, CLAIMS, TASKS, TAKEN, MAILS, BLOBS, RESEALING, PARTS, CLEANER, MOVER, RECORDS, DISK) for point in group}
     assert tried == set(POINTS)
 
 

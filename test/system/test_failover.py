@@ -46,6 +46,10 @@ def synchronous(**settings):
     return followed(True, **settings)
 
 
+def asynchronous(**settings):
+    return followed(False, **settings)
+
+
 def content(stack, name=NAME):
     """None: there is no answer but a fault."""
     answer = send(stack, None, {'c': name[0], 'id': name[1]}, operation='get')
@@ -57,7 +61,7 @@ def stored(replica, name=NAME):
 
 
 def read_until(stack, expected):
-    wait_until(lambda: content(stack) == expected, what=f'{expected} to be read')
+    wait_until(lambda: content(stack) == expected, what=f'{expected} to be read, and not {content(stack)}')
 
 
 def hanging(stack, key=None, name=NAME):
@@ -163,3 +167,121 @@ def test_a_spool_that_arrives_again_is_stored_when_a_standby_has_it():
         replica.come_back()
         answer = wait_until(lambda: (lambda answer: answer.ok and answer)(forward()), what='an answer')
         assert answer.json()['out'] == {'refused': [], 'stored': 0, 'known': 1}
+
+
+# --- a database that has lost commits ---
+
+def lost(stack):
+    """What the metrics say, by namespace; None: no worker has answered."""
+    return {code: stack.metrics().get(f'stampd_history_lost{{database="stampd_{code}"}}') for code in ('z', 'lab')}
+
+
+def read_by_all(stack, expected):
+    for _ in range(4 * WORKERS):
+        assert content(stack) == expected
+
+
+def lose_a_commit(stack, replica):
+    """It was acknowledged, and read by all; then another server is the primary, which does not have it."""
+    replica.cut_off()
+    stack.put('lab', doc(NAME, 'LOST'))
+    read_by_all(stack, 'LOST')
+
+
+def is_refused_for_good(stack):
+    answer = send(stack, None, {'c': NAME[0], 'id': NAME[1]}, operation='get')
+    return not answer.ok and answer.json()['code'] == 'ODATABASE'
+
+
+def restored(stack):
+    stack.admin('ns', 'restored', 'lab')
+    wait_until(lambda: content(stack) is not None, what='the namespace')
+
+
+@pytest.mark.parametrize('again', [False, True], ids=['running', 'restarted'])
+def test_a_namespace_that_has_lost_commits_is_refused_until_restored(again):
+    with asynchronous() as (stack, replica):
+        lose_a_commit(stack, replica)
+        if again:  # what it knows is in a file
+            wait_until((stack.path / 'run/stampd/lineage').exists, what='the file')
+            stack.step('stampd', 'stop', 'now')
+        replica.take_over()
+        if again:
+            stack.step('stampd', 'start')
+        wait_until(lambda: is_refused_for_good(stack), what='the refusal')
+        for _ in range(2 * WORKERS):
+            assert is_refused_for_good(stack) and not send(stack, None, doc(NAME, 'new')).ok
+        assert lost(stack) == {'z': 0, 'lab': 1}
+        assert 'database=stampd_lab has lost commits that were acknowledged' in stack.log()
+        restored(stack)
+        read_by_all(stack, 0)
+        assert lost(stack) == {'z': 0, 'lab': 0}
+        stack.put('lab', doc(NAME, 'new'))
+        read_by_all(stack, 'new')
+        stack.restart_stampd()
+        read_by_all(stack, 'new')
+
+
+@pytest.mark.parametrize('point', ['session-met', 'lineage-written'])
+def test_a_death_hides_no_loss(point):
+    with asynchronous(debug_die_at=point) as (stack, replica):
+        lose_a_commit(stack, replica)
+        replica.take_over()
+        wait_until(lambda: f'died at {point},' in stack.log(), what='a death')
+        wait_until(lambda: is_refused_for_good(stack), what='the refusal')
+        restored(stack)
+        read_by_all(stack, 0)
+
+
+def test_a_failover_without_a_loss_is_none_of_the_administrators_business():
+    with asynchronous() as (stack, replica):
+        stack.put('lab', doc(NAME, 'kept'))
+        read_by_all(stack, 'kept')
+        replica.catch_up()
+        replica.take_over()
+        read_until(stack, 'kept')
+        read_by_all(stack, 'kept')
+        assert lost(stack) == {'z': 0, 'lab': 0} and 'has lost commits' not in stack.log()
+        assert 'timeline 2 has begun' in stack.log()
+        version = stack.put('lab', doc(NAME, 'next'))
+        assert stored(replica) == '"next"' and stack.get('lab', NAME)['v'] == version
+
+
+def test_no_copy_mixes_two_histories():
+    """Those of before are dropped, and not completed by what is newer, though no commit is known to be lost."""
+    with asynchronous() as (stack, replica):
+        lose_a_commit(stack, replica)
+        (stack.path / 'run/stampd/lineage').unlink(missing_ok=True)
+        replica.take_over()
+        wait_until(lambda: is_refused_for_good(stack), what='the refusal')
+        replica.psql('lab', "select put_item(%s, %s, 'M', '', '2')", NAME)  # a version above that of the lost one
+        restored(stack)
+        for _ in range(4 * WORKERS):
+            items = stack.get('lab', NAME)['items']
+            assert {item['c']: item['j'] for item in items} == {'N': 0, 'M': 2}
+
+
+def test_sessions_of_a_former_primary_are_used_no_more():
+    with asynchronous() as (stack, replica):
+        replica.catch_up()
+        replica.take_over(stops=False)
+        assert stack.put('lab', doc(NAME, 'former'))  # nobody has met the new one
+        stack.kill_worker()
+        wait_until(lambda: 'timeline 2 has begun' in stack.log() or send(stack, None, doc(OTHER, 0)) is None, what='the new primary')
+        wait_until(lambda: is_refused_for_good(stack), what='the refusal')
+        restored(stack)
+        for number in range(4 * WORKERS):
+            stack.put('lab', doc(NAME, number))
+            assert stored(replica) == str(number) and content(stack) == number
+
+
+def test_notify_all_drops_copies():
+    with Stack('failover', workers=WORKERS, namespaces={'z': 'closed', 'lab': 'open'}) as stack:
+        stack.put('lab', doc(NAME, 'before'))
+        wait_until(lambda: 'relay listens database=stampd_lab' in stack.log(), what='the relay')
+        read_by_all(stack, 'before')
+        stack.psql('lab', """set session_replication_role = replica; update item set content = '"after"' where class = 'Failover';
+                   update doc set version = version + 1 where class = 'Failover'; set session_replication_role = origin""")
+        stack.psql('lab', "notify stampd, 'all'")
+        read_until(stack, 'after')
+        read_by_all(stack, 'after')
