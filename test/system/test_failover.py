@@ -1,12 +1,14 @@
 """A standby takes over: under synchronous replication nothing that was answered is lost, and nothing is shown that may be."""
 import contextlib
 import itertools
+import socket
+import struct
 import threading
 import uuid
 
 import pytest
 
-from replica import Replica
+from replica import SOCKET, Replica
 from stack import Stack, wait_until
 from standby import waiting
 from test_once import Sender, doc, is_replayed, send
@@ -285,3 +287,60 @@ def test_notify_all_drops_copies():
         stack.psql('lab', "notify stampd, 'all'")
         read_until(stack, 'after')
         read_by_all(stack, 'after')
+
+
+# --- poolers ---
+
+class Pooler(threading.Thread):
+    """Between stampd and PostgreSQL, under the name of that; ignores the settings of sessions, as PgBouncer with
+    ignore_startup_parameters = options does."""
+
+    def __init__(self, stack):
+        super().__init__(daemon=True)
+        name = stack.path / 'run/postgres' / SOCKET
+        self.server = name.with_name('server')
+        name.rename(self.server)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(name))
+        name.chmod(0o777)
+        self.listener.listen(64)
+        self.start()
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                server = socket.socket(socket.AF_UNIX)
+                server.connect(str(self.server))
+                threading.Thread(target=self.begin, args=(client, server), daemon=True).start()
+                threading.Thread(target=self.carry, args=(server, client), daemon=True).start()
+
+    def begin(self, client, server):
+        """The first message is the one that has the settings."""
+        message = client.recv(65536)
+        size, = struct.unpack('!i', message[:4])
+        words = message[8:size].split(b'\0')
+        pairs = [pair for pair in zip(words[::2], words[1::2]) if pair[0] and pair[0] != b'options']
+        start = b''.join(name + b'\0' + value + b'\0' for name, value in pairs) + b'\0'
+        server.sendall(struct.pack('!i', len(start) + 8) + message[4:8] + start + message[size:])
+        self.carry(client, server)
+
+    @staticmethod
+    def carry(source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_pooler_that_drops_our_settings_is_refused():
+    with Stack('failover', workers=1, namespaces={'z': 'closed', 'lab': 'open'}) as stack:
+        stack.put('lab', doc(NAME, 0))
+        stack.step('stampd', 'stop', 'now')
+        pooler = Pooler(stack)
+        stack.step('stampd', 'start')
+        wait_until(lambda: send(stack, None, doc(NAME, 1)).json()['code'] == 'XDATABASE', what='the refusal')
+        reason = 'a pooler between this program and PostgreSQL drops the settings of sessions'
+        assert reason in stack.log()
+        assert reason in stack.admin('ns', 'list', status=None).text
+        pooler.listener.close()
