@@ -10,6 +10,7 @@
 #include "segment/lineage.h"
 #include "segment/metrics.h"
 #include "segment/slots.h"
+#include "segment/waits.h"
 #include "segment/writer_queue.h"
 #include "store/store_schema.h"
 
@@ -230,6 +231,8 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     transaction_end_snapshot(transaction); /* no longer needed: the commit verifies what was read in it */
     const struct schema *schema = NULL;
     enum fault fault = store_connect(documents->store, transaction->ns); /* not after the marks */
+    if (waits_were_crowded(segment, documents->now_ms))
+        return FAULT_XAWAY;
     if (!fault && lineage_drops(segment) != transaction->drops)
         return FAULT_STALE;             /* read in a former history, which may have the same versions */
     if (!fault && transaction->fetched) /* the schema under which the database judges the commit */

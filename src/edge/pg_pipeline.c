@@ -291,6 +291,14 @@ static const char *copy_field(struct arena *arena, const PGresult *result, int f
     return text ? arena_copy(arena, text, strlen(text)) : NULL;
 }
 
+void pg_pipeline_run_patiently(struct pg *pg, int64_t timeout_ms, bool (*gives_up)(void *context),
+                               void *context, struct pg_verdict *verdict_r)
+{
+    pg_set_gives_up(pg, gives_up, context);
+    pg_pipeline_run(pg, timeout_ms, verdict_r);
+    pg_set_gives_up(pg, NULL, NULL);
+}
+
 void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdict_r)
 {
     struct pipeline *pipeline = pipeline_of(pg);

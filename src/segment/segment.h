@@ -30,6 +30,7 @@ struct stored;
 struct streams_board;
 struct task_counts_board;
 struct uploads_board;
+struct waits;
 struct warnings_board;
 
 /* The handle of a process.  Each tenant owns the fields named after it; they are declared here because the
@@ -43,6 +44,7 @@ struct segment {
     struct process *processes;
     struct namespace_record *namespaces;
     struct lineage *lineage;
+    struct waits *waits;
     struct pulse *metrics;
     struct backlog *backlogs;
     struct losses *losses;

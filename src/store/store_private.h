@@ -11,6 +11,9 @@ struct segment *store_segment(const struct store *store);
 /* Time limit of a whole pipeline: each of its statements has statement_timeout, lock waits included. */
 int64_t store_pipeline_ms(const struct store *store);
 
+/* Whether this process, which waits for a commit of the store `whose`, is to be free for others. */
+bool store_gives_up(void *whose);
+
 /* The session for a read, opened if there is none. */
 MUST_USE enum fault store_use(struct store *store, int ns, struct pg **pg_r);
 /* The connection of the session; NULL: closed. */

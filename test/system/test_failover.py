@@ -7,6 +7,7 @@ import threading
 import uuid
 
 import pytest
+import requests
 
 from replica import SOCKET, Replica
 from stack import Stack, wait_until
@@ -287,6 +288,31 @@ def test_notify_all_drops_copies():
         stack.psql('lab', "notify stampd, 'all'")
         read_until(stack, 'after')
         read_by_all(stack, 'after')
+
+
+# --- the share of workers that stays free ---
+
+def soon(stack, operation, document):
+    """The answer of a worker that is free, in a tuple; None: the request waits behind a commit that hangs."""
+    try:
+        return stack.request('POST', f'/lab/op/{operation}', json={'param': {'docs': [document]}}, timeout=3),
+    except requests.exceptions.ReadTimeout:
+        return None
+
+
+def test_cached_documents_are_served_while_commits_hang():
+    with synchronous(commit_timeout_ms=120000) as (stack, replica):
+        read_by_all(stack, 0)
+        replica.cut_off()
+        senders = [Sender(stack, None, doc(('Crowd', f'c{number}'), 1)) for number in range(WORKERS)]
+        wait_until(lambda: len(waiting(stack)) == WORKERS, what='a commit of each worker')
+        read, = wait_until(lambda: soon(stack, 'get', {'c': NAME[0], 'id': NAME[1]}), what='a cached document')
+        assert read.ok and read.json()['out']['docs'][0]['items'][0]['j'] == 0
+        for _ in range(5):
+            written, = wait_until(lambda: soon(stack, 'put', doc(NAME, 2)), what='a refusal')
+            assert is_refused(written), written.text
+        replica.come_back()
+        assert [sender.wait().ok for sender in senders].count(True) == WORKERS - 1
 
 
 # --- poolers ---
