@@ -87,6 +87,8 @@ POINT(SESSION_CONNECTED, "session-connected", "session_open: connected, nothing 
 POINT(SESSION_ENDED_OTHERS, "session-ended-others", "session_open: the sessions in the way were told to end")
 POINT(SESSION_LOCKED, "session-locked", "session_open: the lock is held")
 POINT(SESSION_CLEAN, "session-clean", "session_open: former generations are said to be gone")
+POINT(SESSION_PROVEN, "session-proven", "session_open: all that is visible is replicated, nothing was read")
+POINT(SESSION_MET, "session-met", "session_open: the first of a new history: copies are dropped, nothing was read")
 POINT(SESSION_OPENED, "session-opened", "session_open: all statements are prepared")
 /* recovery process(number) */
 POINT(RECOVERY_BEGUN, "recovery-begun", "session_recover: nothing")
@@ -97,6 +99,7 @@ POINT(RECOVERY_SWEPT, "recovery-swept", "slots_sweep: all slots are, the entry s
 POINT(RECOVERY_ENDED, "recovery-ended", "slots_sweep: the entry names nothing, the recovery process has not ended")
 /* the relay */
 POINT(RELAY_LISTENS, "relay-listens", "the relay listens, no stamp has moved")
+POINT(LINEAGE_WRITTEN, "lineage-written", "lineage_file: the new file is durable, and does not have its name")
 POINT(RELAY_RECEIVED, "relay-received", "the relay was told of a change, no stamp has moved")
 /* the master */
 POINT(SEGMENT_NUMBERED, "segment-numbered", "mapping_open: the next generation is written, the segment is empty")

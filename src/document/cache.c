@@ -45,8 +45,7 @@ void cache_destroy(struct cache *cache)
 {
     if (!cache)
         return;
-    while (cache->oldest)
-        cache_drop(cache, &cache->oldest->entry);
+    cache_clear(cache);
     free(cache->buckets);
     free(cache);
 }
@@ -159,6 +158,12 @@ void cache_drop(struct cache *cache, struct cache_entry *entry)
     cache->count--;
     document_release(node->entry.document);
     free(node);
+}
+
+void cache_clear(struct cache *cache)
+{
+    while (cache->oldest)
+        cache_drop(cache, &cache->oldest->entry);
 }
 
 void cache_trim(struct cache *cache, int64_t now_ms)

@@ -31,6 +31,7 @@ struct cache_entry *cache_find(struct cache *cache, uint64_t hash, int ns, struc
 struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot, int ns,
                               struct document *document);
 void cache_drop(struct cache *cache, struct cache_entry *entry);
+void cache_clear(struct cache *cache);
 /* Evicts entries that are too old; called periodically. */
 void cache_trim(struct cache *cache, int64_t now_ms);
 

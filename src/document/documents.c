@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "document/documents_private.h"
+#include "segment/lineage.h"
 #include "segment/metrics.h"
 #include "segment/namespaces.h"
 #include "segment/notification.h"
@@ -24,6 +25,7 @@ struct documents *documents_create(const struct settings *settings, struct segme
     documents->settings = settings;
     documents->segment = segment;
     documents->store = store_create(settings, segment);
+    documents->drops = lineage_drops(segment);
     documents->cache = cache_create((size_t)settings->cache_mb << 20, settings->cache_age_s * 1000);
     documents->publisher = feed_publisher_create(segment);
     documents->pulse = metrics_pulse(segment, segment_index(segment));
@@ -53,6 +55,15 @@ void documents_begin_request(struct documents *documents, int64_t deadline_ms)
 {
     documents_rest(documents);
     documents->deadline_ms = deadline_ms;
+}
+
+void documents_heed_lineage(struct documents *documents)
+{
+    uint64_t drops = lineage_drops(documents->segment);
+    if (documents->drops == drops)
+        return;
+    documents->drops = drops;
+    cache_clear(documents->cache);
 }
 
 bool documents_must_exit(const struct documents *documents)
@@ -304,6 +315,7 @@ static enum fault find_stored(struct documents *documents, int ns, struct arena 
 {
     struct wanted wanted = {0};
     struct kept *kept = keep_up_to(arena, count);
+    documents_heed_lineage(documents);
     for (size_t i = 0; i < count; i++) {
         struct observation observation;
         struct found *found = &found_r[i];
@@ -350,6 +362,7 @@ static enum fault find_tolerated(struct documents *documents, int ns, struct are
 {
     struct observation observation;
     *found_r = (struct found){0};
+    documents_heed_lineage(documents);
     struct cache_entry *entry = look_up(documents, ns, name, found_r, &observation);
     bool is_young =
         entry && documents->now_ms - entry->fresh_ms <= tolerance_ms && !has_ended(entry->document);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "document/transaction_private.h"
+#include "segment/lineage.h"
 #include "segment/slots.h"
 #include "segment/writer_queue.h"
 #include "store/store_load.h"
@@ -19,6 +20,7 @@ enum fault transaction_begin(struct documents *documents, int ns, struct arena *
     transaction->documents = documents;
     transaction->arena = arena;
     transaction->ns = ns;
+    transaction->drops = lineage_drops(documents->segment);
     if (in_snapshot) {
         enum fault fault = store_snapshot_begin(documents->store, ns);
         if (fault)

@@ -7,8 +7,10 @@
 #include "base/log.h"
 #include "document/commit_slots.h"
 #include "model/stamp.h"
+#include "segment/lineage.h"
 #include "segment/metrics.h"
 #include "segment/slots.h"
+#include "segment/waits.h"
 #include "segment/writer_queue.h"
 #include "store/store_schema.h"
 
@@ -229,6 +231,10 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     transaction_end_snapshot(transaction); /* no longer needed: the commit verifies what was read in it */
     const struct schema *schema = NULL;
     enum fault fault = store_connect(documents->store, transaction->ns); /* not after the marks */
+    if (waits_were_crowded(segment, documents->now_ms))
+        return FAULT_XAWAY;
+    if (!fault && lineage_drops(segment) != transaction->drops)
+        return FAULT_STALE;             /* read in a former history, which may have the same versions */
     if (!fault && transaction->fetched) /* the schema under which the database judges the commit */
         fault = store_schema(documents->store, transaction->ns, transaction->arena, &schema);
     if (fault)
@@ -296,6 +302,8 @@ static void learn_turns(struct transaction *transaction)
 enum fault transaction_validate(struct transaction *transaction, int64_t *version_r)
 {
     *version_r = 0;
+    if (lineage_drops(transaction->documents->segment) != transaction->drops)
+        return FAULT_STALE;
     learn_turns(transaction);
     bool writes = transaction->idempotency || transaction->task_count || transaction->fence_count ||
                   transaction->cancel_count || transaction->copies || transaction->spool;

@@ -19,6 +19,7 @@ struct transaction {
     struct documents *documents;
     struct arena *arena;
     int ns;
+    uint64_t drops; /* lineage_drops at its begin: what was read is of one history */
     bool in_snapshot;
     bool is_as_database; /* transaction_require_database */
     struct transaction_entry *entries;

@@ -15,6 +15,8 @@ struct pg {
     PGconn *connection;
     int64_t answer_timeout_ms;
     bool is_broken, is_busy;
+    bool (*gives_up)(void *context);
+    void *context;
     char sqlstate[6];
     char message[400];
     char detail[8192]; /* of the last error raised by one of our functions (ST…) */
@@ -25,12 +27,26 @@ struct pg {
     } states[PG_USES];
 };
 
+/* PostgreSQL acknowledges a commit whose wait for the standby was cancelled, and only warns that the standby
+ * may not have it.  The words depend on lc_messages, and there is no SQLSTATE: the function is named. */
+static bool is_unreplicated(const PGresult *notice)
+{
+    const char *function = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
+    return function && strcmp(function, "SyncRepWaitForLSN") == 0;
+}
+
 /* Handles unsolicited messages of the server, such as the last one when it ends an idle session. */
 static void on_notice(void *context, const PGresult *notice)
 {
     struct pg *pg = context;
     const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
     const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+    if (is_unreplicated(notice)) { /* whoever reads its answer finds the connection broken */
+        log_warning("postgresql did not wait for the standby database=%s: %s", PQdb(pg->connection),
+                    text ? text : "");
+        pg->is_broken = true;
+        return;
+    }
     log_debug("postgresql notice severity=%s: %s", severity ? severity : "", text ? text : "");
     if (severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
         pg->is_broken = true;
@@ -225,6 +241,14 @@ int64_t pg_position(const struct pg *pg)
 
 /* --- waiting --- */
 
+enum { GIVE_UP_SLICE_MS = 250 };
+
+void pg_set_gives_up(struct pg *pg, bool (*gives_up)(void *context), void *context)
+{
+    pg->gives_up = gives_up;
+    pg->context = context;
+}
+
 enum fault pg_await_result(struct pg *pg, int64_t deadline_ms, const char *what)
 {
     while (PQisBusy(pg->connection)) {
@@ -234,8 +258,9 @@ enum fault pg_await_result(struct pg *pg, int64_t deadline_ms, const char *what)
         int64_t left_ms = deadline_ms - clock_monotonic_ms();
         struct pollfd socket = {.fd = PQsocket(pg->connection),
                                 .events = (short)(unsent ? POLLIN | POLLOUT : POLLIN)};
-        int ready = poll(&socket, 1, left_ms < 0 ? 0 : left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
-        if (ready == 0 && left_ms <= 0)
+        int most_ms = pg->gives_up ? GIVE_UP_SLICE_MS : INT32_MAX;
+        int ready = poll(&socket, 1, left_ms < 0 ? 0 : left_ms < most_ms ? (int)left_ms : most_ms);
+        if (ready == 0 && (left_ms <= 0 || (pg->gives_up && pg->gives_up(pg->context))))
             return pg_note_silence(pg, what);
         if (ready < 0 && errno != EINTR)
             return pg_note_loss(pg, what);

@@ -34,7 +34,7 @@ struct pg_options {
 };
 
 /* Connects to a primary only.  FAULT_XAWAY: not reached; FAULT_ODATABASE: no such database (3D000), or its
- * encoding is not UTF-8.  Logged once. */
+ * encoding is not UTF-8; FAULT_XDATABASE: a pooler drops the settings of sessions.  Logged once. */
 MUST_USE enum fault pg_open(const struct pg_options *options, struct pg **pg_r);
 /* Prepares the statements of this table, which outlives the connection, on their first use: within a
  * pipeline, or in a round trip of their own elsewhere.  A connection has one such table. */

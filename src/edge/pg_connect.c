@@ -5,14 +5,20 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/log.h"
+#include "edge/crypto.h"
 
-PGconn *pg_connect_begin(const struct pg_options *options, bool waits)
+/* A number that only this connection has: that it arrives shows that the settings do. */
+enum { NONCE_BYTES = 8, NONCE_DIGITS = 2 * NONCE_BYTES };
+
+static PGconn *begin(const struct pg_options *options, bool waits, const char *nonce)
 {
     char timeout[16], settings[1024];
     snprintf(timeout, sizeof timeout, "%d", options->connect_timeout_s);
-    int size = snprintf(settings, sizeof settings, "-c statement_timeout=%lld -c lock_timeout=%lld %s",
-                        (long long)options->statement_timeout_ms, (long long)options->lock_timeout_ms,
+    int size = snprintf(settings, sizeof settings,
+                        "-c statement_timeout=%lld -c lock_timeout=%lld -c stampd.session=%s %s",
+                        (long long)options->statement_timeout_ms, (long long)options->lock_timeout_ms, nonce,
                         options->role_settings);
     assert(size > 0 && (size_t)size < sizeof settings);
     /* Only the first dbname is expanded as a connection string; keywords after it override it. */
@@ -36,6 +42,11 @@ PGconn *pg_connect_begin(const struct pg_options *options, bool waits)
         values[i] = words[i][1];
     }
     return waits ? PQconnectdbParams(keywords, values, 1) : PQconnectStartParams(keywords, values, 1);
+}
+
+PGconn *pg_connect_begin(const struct pg_options *options, bool waits)
+{
+    return begin(options, waits, "");
 }
 
 /* libpq includes the SQLSTATE of a refused connection only in a verbose message. */
@@ -86,11 +97,35 @@ enum fault pg_connect_judge(struct pg *pg, const struct pg_options *options)
     return FAULT_NONE;
 }
 
+/* A pooler that ignores our settings, or shares a session among connections, loses locks, limits and what
+ * tells our commits from those of others. */
+static enum fault check_settings(struct pg *pg, const struct pg_options *options, const char *nonce)
+{
+    PGresult *found;
+    if (!PQsendQuery(pg_connection(pg), "select current_setting('stampd.session', true)"))
+        return pg_note_loss(pg, "settings");
+    enum fault fault = pg_collect(pg, PGRES_COMMAND_OK, "settings", &found);
+    if (!fault && (!found || PQntuples(found) != 1 || strcmp(PQgetvalue(found, 0, 0), nonce) != 0)) {
+        pg_note_refusal(pg, "", "a pooler has dropped the settings of the session");
+        log_error(
+            "database=%s: a pooler between this program and PostgreSQL drops the settings of sessions, or "
+            "shares sessions: connect without it",
+            options->database);
+        fault = FAULT_XDATABASE;
+    }
+    PQclear(found);
+    return fault;
+}
+
 enum fault pg_open(const struct pg_options *options, struct pg **pg_r)
 {
     *pg_r = NULL;
     int64_t start_ms = clock_monotonic_ms();
-    PGconn *connection = pg_connect_begin(options, true);
+    unsigned char random[NONCE_BYTES];
+    char nonce[NONCE_DIGITS + 1] = "";
+    crypto_random(random, sizeof random);
+    hex_write(random, sizeof random, nonce);
+    PGconn *connection = begin(options, true, nonce);
     if (!connection)
         log_fatal("out of memory postgresql connection");
     /* A server that does not respond is not tried again; one that refuses is, for its reason. */
@@ -100,6 +135,8 @@ enum fault pg_open(const struct pg_options *options, struct pg **pg_r)
 
     struct pg *pg = pg_create(connection, options->statement_timeout_ms);
     enum fault fault = pg_connect_judge(pg, options);
+    if (!fault)
+        fault = check_settings(pg, options, nonce);
     if (fault) {
         pg_close(pg);
         return fault;

@@ -73,7 +73,7 @@ static enum fault read_answers(struct pg *pg, int count, int64_t deadline_ms, PG
         switch (PQresultStatus(result)) {
         case PGRES_PIPELINE_SYNC:
             PQclear(result);
-            return FAULT_NONE;
+            return pg_is_broken(pg) ? FAULT_XAWAY : FAULT_NONE; /* committed, and perhaps not replicated */
         case PGRES_TUPLES_OK:
         case PGRES_COMMAND_OK:
             if (results && place < count && !results[place])
@@ -289,6 +289,14 @@ static const char *copy_field(struct arena *arena, const PGresult *result, int f
 {
     const char *text = PQresultErrorField(result, field);
     return text ? arena_copy(arena, text, strlen(text)) : NULL;
+}
+
+void pg_pipeline_run_patiently(struct pg *pg, int64_t timeout_ms, bool (*gives_up)(void *context),
+                               void *context, struct pg_verdict *verdict_r)
+{
+    pg_set_gives_up(pg, gives_up, context);
+    pg_pipeline_run(pg, timeout_ms, verdict_r);
+    pg_set_gives_up(pg, NULL, NULL);
 }
 
 void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdict_r)

@@ -27,5 +27,8 @@ int pg_pipeline_count(struct pg *pg);
  * transaction begun by pg_execute the sync commits nothing; PG_COMMITTED then means that no statement
  * failed. */
 void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdict_r);
+/* The same; in a long wait `gives_up` is asked now and then whether it is over, as by the timeout. */
+void pg_pipeline_run_patiently(struct pg *pg, int64_t timeout_ms, bool (*gives_up)(void *context),
+                               void *context, struct pg_verdict *verdict_r);
 
 #endif

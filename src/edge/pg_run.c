@@ -14,6 +14,8 @@ enum fault pg_collect(struct pg *pg, ExecStatusType copy, const char *what, PGre
         if (lost)
             return fault ? fault : lost;
         PGresult *result = PQgetResult(pg_connection(pg));
+        if (!result && !fault && pg_is_broken(pg)) /* committed, and perhaps not replicated */
+            return FAULT_XAWAY;
         if (!result)
             return fault || copy == PGRES_COMMAND_OK ? fault : pg_note_loss(pg, what);
         switch (PQresultStatus(result)) {

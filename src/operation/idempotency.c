@@ -287,6 +287,10 @@ enum fault idempotency_settle(struct attempt *attempt, const struct idempotency 
         *again_r = false;
         return looked;
     }
+    if (looked && !is_unknown) { /* it is stored, and perhaps not replicated */
+        *again_r = false;
+        return looked;
+    }
     if (looked || !is_unknown)
         return fault;
     log_info("commit did not happen, no answer was stored");

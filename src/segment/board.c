@@ -5,6 +5,7 @@
 #include "segment/feed.h"
 #include "segment/hashers.h"
 #include "segment/limiter.h"
+#include "segment/lineage.h"
 #include "segment/losses.h"
 #include "segment/metrics.h"
 #include "segment/namespaces.h"
@@ -18,6 +19,7 @@
 #include "segment/streams.h"
 #include "segment/task_counts.h"
 #include "segment/uploads.h"
+#include "segment/waits.h"
 #include "segment/warnings.h"
 #include "segment/writer_queue.h"
 
@@ -27,7 +29,9 @@ static const struct tenant {
     void (*recover)(struct segment *segment, int index); /* NULL: a dead process leaves nothing */
 } TENANTS[] = {
     {namespaces_size, namespaces_init, NULL},
+    {lineage_size, lineage_init, NULL},
     {processes_size, processes_init, NULL}, /* a commit in flight: serve/instance.h */
+    {waits_size, waits_init, waits_recover},
     {metrics_size, metrics_init, NULL},
     {backlog_size, backlog_init, NULL},
     {losses_size, losses_init, NULL},

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "model/item.h"
+#include "segment/lineage.h"
 #include "segment/namespaces.h"
 #include "segment/slots.h"
 
@@ -23,8 +24,8 @@ bool notification_publish(struct segment *segment, int ns, struct bytes payload,
     struct bytes id = dot ? (struct bytes){dot + 1, payload.size - class.size - 1} : NO_BYTES;
     *class_r = *id_r = NO_BYTES;
     if (!dot || !id.size || !item_is_class_name(class)) {
-        log_info("database=%s: all stamps moved on request", namespaces_database(segment, ns));
-        slots_move_all(segment);
+        log_info("database=%s: all copies dropped on request", namespaces_database(segment, ns));
+        lineage_drop(segment);
         return false;
     }
     notification_move(segment, ns, class, id);

@@ -15,6 +15,7 @@ struct backlog;
 struct feed_board;
 struct hashers_board;
 struct limiter_board;
+struct lineage;
 struct losses;
 struct namespace_record;
 struct process;
@@ -29,6 +30,7 @@ struct stored;
 struct streams_board;
 struct task_counts_board;
 struct uploads_board;
+struct waits;
 struct warnings_board;
 
 /* The handle of a process.  Each tenant owns the fields named after it; they are declared here because the
@@ -41,6 +43,8 @@ struct segment {
     _Atomic uint32_t *writer_queue;
     struct process *processes;
     struct namespace_record *namespaces;
+    struct lineage *lineage;
+    struct waits *waits;
     struct pulse *metrics;
     struct backlog *backlogs;
     struct losses *losses;

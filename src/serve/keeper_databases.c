@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "model/namespace.h"
+#include "store/proof.h"
 
 enum { OLD_MS = 1000 };
 
@@ -25,7 +26,15 @@ enum fault keeper_databases_open(const struct settings *settings, const char *da
         .statement_timeout_ms = settings->statement_timeout_ms,
         .lock_timeout_ms = settings->lock_timeout_ms,
     };
-    return pg_open(&options, pg_r);
+    enum fault fault = pg_open(&options, pg_r);
+    if (fault)
+        return fault;
+    struct arena *arena = arena_create("proof");
+    fault = proof_begin(*pg_r, arena, settings->connect_timeout_s * 1000, NULL);
+    arena_destroy(arena);
+    if (fault)
+        pg_close(*pg_r);
+    return fault;
 }
 
 /* NULL: the configuration is invalid, or what clients see of the namespace must not change. */

@@ -6,7 +6,8 @@
 #include "base/settings.h"
 #include "edge/pg.h"
 
-/* Opens a session of the keeper's own; its changes count as made outside the workers. */
+/* Opens a session of the keeper's own; its changes count as made outside the workers.  What it sees is proven
+ * (store/proof.h): files are removed for it, which no failover would bring back. */
 MUST_USE enum fault keeper_databases_open(const struct settings *settings, const char *database,
                                           struct pg **pg_r);
 

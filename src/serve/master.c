@@ -32,6 +32,7 @@
 #include "base/identity.h"
 #include "serve/handover.h"
 #include "serve/instance.h"
+#include "serve/lineage_file.h"
 #include "serve/nginx_counts.h"
 #include "serve/task_metrics.h"
 
@@ -155,6 +156,7 @@ static bool open_segment(struct master *master, char *problem)
                       (size_t)settings->shared_cache_mb << 20, problem, PROBLEM_BYTES))
         return false;
     warnings_start(master->segment);
+    lineage_file_read(settings, master->segment);
     return instance_start(settings, master->segment, path, &master->instance, problem, PROBLEM_BYTES);
 }
 

@@ -8,6 +8,7 @@
 #include "segment/feed.h"
 #include "segment/hashers.h"
 #include "segment/limiter.h"
+#include "segment/lineage.h"
 #include "segment/metrics.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
@@ -130,6 +131,20 @@ static void add_refusals(struct builder *out, const struct segment *segment)
         if (limit)
             builder_printf(out, "stampd_refused_total{limit=\"%s\"} %llu\n", limit,
                            (unsigned long long)count);
+    }
+}
+
+static void add_lost(struct builder *out, const struct segment *segment)
+{
+    builder_add_text(out,
+                     "# HELP stampd_history_lost Whether the database has lost acknowledged commits at a "
+                     "failover: its namespace is refused until `stampctl ns restored`.\n"
+                     "# TYPE stampd_history_lost gauge\n");
+    for (int ns = 0; ns < namespaces_count(segment); ns++) {
+        const char *database = namespaces_database(segment, ns);
+        if (database)
+            builder_printf(out, "stampd_history_lost{database=\"%s\"} %u\n", database,
+                           atomic_load(&segment->lineage->records[ns].has_lost));
     }
 }
 
@@ -257,6 +272,7 @@ void probe_write_metrics(const struct worker_context *worker_context, struct bui
     latency_write(segment, instance, out);
     add_live(out, segment);
     add_kept(out, segment);
+    add_lost(out, segment);
     add_metric(out, "gauge", "namespaces", "Databases known to the segment.",
                (uint64_t)namespaces_count(segment));
     add_metric(out, "gauge", "generation", "Generation of the segment; incremented when it is created again.",

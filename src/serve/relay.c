@@ -14,15 +14,18 @@
 #include "records/records_save.h"
 #include "records/records_state.h"
 #include "segment/backlog.h"
+#include "segment/lineage.h"
 #include "segment/namespaces.h"
 #include "segment/purge_counts.h"
 #include "segment/notification.h"
 #include "segment/slots.h"
+#include "store/proof.h"
 #include "store/session.h"
 #include "store/stored_id.h"
 #include "edge/pg.h"
 #include "operation/tasks/task_wakeup.h"
 #include "serve/acknowledgement.h"
+#include "serve/lineage_file.h"
 #include "serve/nginx_counts.h"
 #include "serve/record_states.h"
 #include "serve/remote_wakeups.h"
@@ -141,6 +144,16 @@ static bool read_keys(struct relay *relay, struct relay_session *session)
     return is_read;
 }
 
+/* The first connection after a failover is often that of the relay. */
+static bool is_of_primary(struct relay *relay, int ns)
+{
+    struct lineage_met met = {.mark = lineage_mark(relay->segment, ns)};
+    bool is_it =
+        !proof_look(relay->sessions[ns].pg, relay->arena, &met) && !session_meet(relay->segment, ns, &met);
+    arena_reset(relay->arena);
+    return is_it;
+}
+
 /* LISTEN first, then advance all stamps: a process that loads from now on gets earlier changes, and later
  * ones are received. */
 static void connect(struct relay *relay, int ns)
@@ -159,7 +172,7 @@ static void connect(struct relay *relay, int ns)
     if (fault ||
         pg_execute(session->pg, "set application_name = 'stampd relay'; listen stampd; listen stampd_task;"
                                 " listen " ACKNOWLEDGEMENT_CHANNEL) ||
-        !read_keys(relay, session)) {
+        !read_keys(relay, session) || !is_of_primary(relay, ns)) {
         put_off(relay, ns);
         if (fault == FAULT_ODATABASE)
             session->not_before_ms = clock_monotonic_ms() + ABSENT_MS;
@@ -259,6 +272,7 @@ void relay_run(const struct settings *settings, struct segment *segment)
         int count = namespaces_count(segment);
         int wait_ms = connect_due(&relay, count, &turn);
         report_health(&relay, count);
+        lineage_file_keep(settings, segment, false);
         read_states(&relay);
         if (segment->records)
             records_save_rest(segment->records);
@@ -277,6 +291,7 @@ void relay_run(const struct settings *settings, struct segment *segment)
             if (first[i].revents)
                 drain(&relay, i);
     }
+    lineage_file_keep(settings, segment, true);
     leave_all(&relay);
     if (segment->records)
         records_save_rest(segment->records);

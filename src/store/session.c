@@ -17,6 +17,7 @@
 #include "segment/namespaces.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
+#include "store/proof.h"
 #include "store/statements.h"
 #include "edge/crypto.h"
 
@@ -36,6 +37,9 @@ enum {
     " and database = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())" \
     " and pid <> pg_catalog.pg_backend_pid()) as others"
 
+/* The wait for a standby is not ended: the commit would be shown to all, and be lost at a failover. */
+#define WAITS "(select wait_event from pg_catalog.pg_stat_get_activity(pid)) is not distinct from 'SyncRep'"
+
 /* $1 installation, $2 generation, $3 key, $4 former generations matter, $5 other installations matter. */
 enum session_statement { ENTER, END_FORMER, VERIFY, SESSION_STATEMENTS };
 static const struct pg_statement session_statements[SESSION_STATEMENTS] = {
@@ -44,21 +48,24 @@ static const struct pg_statement session_statements[SESSION_STATEMENTS] = {
         {"session_enter",
          "with seen as materialized (select count(*) filter (where installation <> $1::int) as strangers,"
          " count(*) filter (where installation = $1 and generation <> $2::int) as former,"
-         " count(*) filter (where installation = $1 and key = $3::int) as rivals from " OTHERS ")"
-         " select strangers, former, rivals, case when (strangers = 0 or $5::int = 0)"
+         " count(*) filter (where installation = $1 and key = $3::int) as rivals,"
+         " count(*) filter (where installation = $1 and key = $3::int and " WAITS ") as waiting from " OTHERS
+         ")"
+         " select strangers, former, rivals, waiting, case when (strangers = 0 or $5::int = 0)"
          " and (former = 0 or $4::int = 0) and rivals = 0 then pg_try_advisory_lock($1, $3) else false end"
          " from seen",
          5},
     /* Sessions are found by their lock, so a reused pid is never terminated. */
     [END_FORMER] = {"session_end_former",
                     "select count(pg_terminate_backend(pid)) from " OTHERS " where installation = $1::int"
-                    " and (key = $3::int or (generation <> $2::int and $4::int <> 0))",
+                    " and (key = $3::int or (generation <> $2::int and $4::int <> 0)) and not " WAITS,
                     4},
     [VERIFY] = {"session_verify",
                 "select (select count(*) from " OTHERS " where installation <> $1::int),"
                 " coalesce((select max(number) from migration), 0),"
                 " coalesce(nullif(current_setting('stampd.restored', true), '') <>"
-                " (select restored from namespace where one), false)",
+                " (select restored from namespace where one), false),"
+                " (select epoch from namespace where one)",
                 1},
 };
 
@@ -71,6 +78,7 @@ struct entering {
     int32_t installation, generation, key;
     struct arena *arena;
     struct pg *pg;
+    struct lineage_met met;
 };
 
 static struct entering start_entering(const struct settings *settings, struct segment *segment, int ns,
@@ -171,15 +179,22 @@ static enum fault take_lock(struct entering *entering)
         if (fault)
             return fault;
         int64_t strangers = pg_get_i64(seen, 0, 0), former = pg_get_i64(seen, 0, 1),
-                rivals = pg_get_i64(seen, 0, 2);
+                rivals = pg_get_i64(seen, 0, 2), waiting = pg_get_i64(seen, 0, 3);
         if (strangers && entering->alone)
             return refuse_twin(entering);
-        if (pg_get_bool(seen, 0, 3)) {
+        if (pg_get_bool(seen, 0, 4)) {
             crash_at(CRASH_SESSION_LOCKED);
             if (!clean)
                 namespaces_set_clean(entering->segment, entering->ns);
             crash_at(CRASH_SESSION_CLEAN);
             return FAULT_NONE;
+        }
+        if (waiting) { /* that may last: the caller has other things to do */
+            log_often(
+                LOG_LEVEL_WARNING, "former session",
+                "database=%s: a former session waits for a standby: its commit is neither lost nor known",
+                entering->database);
+            return FAULT_XAWAY;
         }
         if (clock_monotonic_ms() >= deadline_ms) {
             log_warning(
@@ -196,7 +211,28 @@ static enum fault take_lock(struct entering *entering)
     }
 }
 
-/* Connects and takes the lock; `statements` of session_statements are prepared. */
+enum fault session_meet(struct segment *segment, int ns, const struct lineage_met *met)
+{
+    const char *database = namespaces_database(segment, ns);
+    switch (lineage_meet(segment, ns, met)) {
+    case LINEAGE_FORMER:
+        log_often(LOG_LEVEL_WARNING, "former primary",
+                  "database=%s: a former primary: its timeline is %u, and %u has begun: it is not used",
+                  database, met->timeline, lineage_timeline(segment));
+        return FAULT_XAWAY;
+    case LINEAGE_NEW:
+        log_warning(
+            "database=%s: another server is the primary: timeline %u has begun, all copies are dropped",
+            database, met->timeline);
+        crash_at(CRASH_SESSION_MET);
+        return FAULT_NONE;
+    case LINEAGE_SAME:
+    default:
+        return FAULT_NONE;
+    }
+}
+
+/* Connects, takes the lock and proves what is visible; `statements` of session_statements are prepared. */
 static enum fault enter(struct entering *entering, size_t statement_count)
 {
     enum fault fault = connect(entering);
@@ -209,7 +245,16 @@ static enum fault enter(struct entering *entering, size_t statement_count)
         log_error("database=%s has no tables of stampd: run `stampctl ns migrate`", entering->database);
         return FAULT_ODATABASE;
     }
-    return fault ? fault : take_lock(entering);
+    if (!fault)
+        fault = take_lock(entering);
+    entering->met.mark = lineage_mark(entering->segment, entering->ns);
+    if (!fault) /* under the lock: what the former session has committed is proven, too */
+        fault = proof_begin(entering->pg, entering->arena, entering->settings->connect_timeout_s * 1000,
+                            &entering->met);
+    if (fault)
+        return fault;
+    crash_at(CRASH_SESSION_PROVEN);
+    return session_meet(entering->segment, entering->ns, &entering->met);
 }
 
 /* Under the lock: another installation that started at the same moment saw no lock either, so check again. */
@@ -222,6 +267,13 @@ static enum fault verify(struct entering *entering)
     if (pg_get_i64(seen, 0, 0) && entering->alone)
         return refuse_twin(entering);
     int64_t number = pg_get_i64(seen, 0, 1);
+    if (number == SCHEMA_NUMBER &&
+        lineage_has_lost(entering->segment, entering->ns, pg_get_i64(seen, 0, 3))) {
+        log_error("database=%s has lost commits that were acknowledged, or cannot prove the contrary: run "
+                  "`stampctl ns restored`",
+                  entering->database);
+        return FAULT_ODATABASE;
+    }
     if (number == SCHEMA_NUMBER && !pg_get_bool(seen, 0, 2))
         return FAULT_NONE;
     if (number ==
@@ -235,12 +287,14 @@ static enum fault verify(struct entering *entering)
     return FAULT_ODATABASE;
 }
 
-enum fault session_open(const struct settings *settings, struct segment *segment, int ns, struct pg **pg_r)
+enum fault session_open(const struct settings *settings, struct segment *segment, int ns, struct pg **pg_r,
+                        uint32_t *timeline_r)
 {
     struct entering entering = start_entering(settings, segment, ns, settings->hosts == HOSTS_ONE);
     enum fault fault = enter(&entering, SESSION_STATEMENTS);
     if (!fault)
         fault = verify(&entering);
+    *timeline_r = entering.met.timeline;
     if (!fault) {
         pg_prepare_on_use(entering.pg, statements, STATEMENT_COUNT);
         crash_at(CRASH_SESSION_OPENED);

@@ -10,15 +10,19 @@
 #include "base/fault.h"
 #include "base/settings.h"
 #include "edge/pg.h"
+#include "segment/lineage.h"
 #include "segment/segment.h"
 
 /* Opens a session on the database of `ns` for the process of the handle `segment`: connects, ends sessions
- * of former generations at first use, takes the lock (ends any other holder).  Statements are prepared on
- * first use.  One attempt, of at most about three times connect_timeout_s; backoff is up to the caller.
- * FAULT_XAWAY (also: a former session does not end), FAULT_ODATABASE (missing, or its schema is not the
- * expected one), FAULT_OTWIN (another installation serves the database and hosts = one). */
+ * of former generations at first use, takes the lock (ends any other holder, unless it waits for a standby),
+ * and proves what is visible (proof.h).  Statements are prepared on first use.  One attempt, of at most about
+ * three times connect_timeout_s; backoff is up to the caller. FAULT_XAWAY (also: a former session does not
+ * end), FAULT_ODATABASE (missing, or its schema is not the expected one, or it has lost commits), FAULT_OTWIN
+ * (another installation serves the database and hosts = one). */
 MUST_USE enum fault session_open(const struct settings *settings, struct segment *segment, int ns,
-                                 struct pg **pg_r);
+                                 struct pg **pg_r, uint32_t *timeline_r);
+/* Compares what a connection has met with what this host knows; logs.  FAULT_XAWAY: a former primary. */
+MUST_USE enum fault session_meet(struct segment *segment, int ns, const struct lineage_met *met);
 
 /* The recovery process of an index: if the entry of our index names a database, opens a session there
  * (retried with growing delay; a missing database will do too), moves the stamps of the slots with our bit

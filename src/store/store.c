@@ -5,7 +5,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "segment/lineage.h"
 #include "segment/namespaces.h"
+#include "segment/waits.h"
 #include "store/session.h"
 #include "store/store_cache.h"
 #include "store/store_private.h"
@@ -90,6 +92,12 @@ struct segment *store_segment(const struct store *store)
 int64_t store_pipeline_ms(const struct store *store)
 {
     return 2 * store->settings->statement_timeout_ms;
+}
+
+bool store_gives_up(void *whose)
+{
+    struct store *store = whose;
+    return waits_gives_up(store->segment, store->settings->workers, clock_monotonic_ms());
 }
 
 struct store_reading *store_reading(const struct store *store)
@@ -184,7 +192,9 @@ static enum fault open_session(struct store *store, int ns)
 {
     struct store_session *session = &store->sessions[ns];
     make_room(store);
-    enum fault fault = session_open(store->settings, store->segment, ns, &session->pg);
+    waits_begin(store->segment, clock_monotonic_ms());
+    enum fault fault = session_open(store->settings, store->segment, ns, &session->pg, &session->timeline);
+    waits_end(store->segment);
     if (!fault)
         fault = open_caches(session);
     namespaces_set_health(store->segment, ns, !fault);
@@ -209,9 +219,21 @@ static enum fault open_when_due(struct store *store, int ns)
     const struct store_session *session = &store->sessions[ns];
     if (session->failures && clock_monotonic_ms() < session->retry_ms)
         return session->reason;
+    if (waits_are_crowded(store->segment, store->settings->workers, clock_monotonic_ms()))
+        return FAULT_XAWAY;
     if (ns == store->visitor && is_crowded(store))
         return FAULT_ELSEWHERE;
     return open_session(store, ns);
+}
+
+uint32_t store_timeline(const struct store *store, int ns)
+{
+    return store->sessions[ns].timeline;
+}
+
+bool store_is_former(const struct store *store, int ns)
+{
+    return store->sessions[ns].timeline < lineage_timeline(store->segment);
 }
 
 enum fault store_use(struct store *store, int ns, struct pg **pg_r)
@@ -219,6 +241,8 @@ enum fault store_use(struct store *store, int ns, struct pg **pg_r)
     assert(ns >= 0 && ns < NAMESPACES_MOST);
     struct store_session *session = &store->sessions[ns];
     *pg_r = NULL;
+    if (session->pg && !session->in_snapshot && !session->is_held && store_is_former(store, ns))
+        store_close(store, ns);
     if (!session->pg) {
         enum fault fault = open_when_due(store, ns);
         if (fault)
@@ -251,7 +275,7 @@ enum fault store_reconnect(struct store *store, int ns, int64_t limit_ms)
         if (!fault)
             return FAULT_NONE;
         int64_t now_ms = clock_monotonic_ms(), pause_ms = store->sessions[ns].retry_ms - now_ms;
-        if (now_ms >= deadline_ms)
+        if (now_ms >= deadline_ms || waits_are_crowded(store->segment, store->settings->workers, now_ms))
             return fault;
         if (pause_ms > deadline_ms - now_ms)
             pause_ms = deadline_ms - now_ms;

@@ -2,7 +2,9 @@
  * (commit_table.h, commit.md section 3). */
 #include "store/store_commit.h"
 
+#include "base/clock.h"
 #include "base/crash.h"
+#include "segment/waits.h"
 #include "store/commit_part.h"
 #include "store/commit_verdict.h"
 #include "store/schema_cache.h"
@@ -94,9 +96,13 @@ enum commit_outcome store_commit(struct store *store, int ns, struct arena *aren
     send_parts(pg, planned, first);
     crash_at(CRASH_COMMIT_QUEUED);
     struct pg_verdict verdict;
-    pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
+    waits_begin(store_segment(store), clock_monotonic_ms());
+    pg_pipeline_run_patiently(pg, store_settings(store)->commit_timeout_ms, store_gives_up, store, &verdict);
+    waits_end(store_segment(store));
     if (has_reservations)
         store_reservations_end(store, ns, arena, &verdict, commit);
+    if (verdict.outcome == PG_COMMITTED && store_is_former(store, ns))
+        verdict.outcome = PG_UNKNOWN; /* acknowledged by a server that is no primary any more */
     switch (verdict.outcome) {
     case PG_COMMITTED:
         take_parts(&run, planned, first, verdict.results);

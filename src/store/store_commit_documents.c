@@ -1,6 +1,8 @@
 /* store_commit_documents: the parts of a commit that lock, verify and write its documents; and their
  * verification alone. */
 #include "store/commit_part.h"
+
+#include "segment/lineage.h"
 #include "store/store_run.h"
 #include "store/store_sealing.h"
 #include "store/store_shown.h"
@@ -188,7 +190,15 @@ static enum fault plan_core(struct commit_run *run)
     return FAULT_NONE;
 }
 
-const struct commit_part commit_part_core = {.plan = plan_core};
+static void take_core(struct commit_run *run, struct pg_result *const *results)
+{
+    int column = read_documents(run)->is_lone ? 1 : 0;
+    if (pg_rows(results[0]))
+        lineage_note(store_segment(run->store), run->ns, store_timeline(run->store, run->ns),
+                     (uint64_t)pg_get_i64(results[0], 0, column));
+}
+
+const struct commit_part commit_part_core = {.plan = plan_core, .take = take_core};
 
 /* --- births -------------------------------------------------------------------------------------- */
 

@@ -49,6 +49,8 @@ enum fault store_idempotency_find(struct store *store, int ns, struct arena *are
     pg_params_add_text(&params, idempotency->key);
     pg_params_add_i64(&params, oldest(store, idempotency->now));
     enum fault fault = store_run_statement(store, ns, STATEMENT_IDEMPOTENCY_FIND, &params, &row);
+    if (!fault && pg_rows(row))
+        fault = store_run_proof(store, ns, arena);
     if (fault || !pg_rows(row))
         return fault;
     idempotency->digest = pg_get_text(row, 0, DIGEST);

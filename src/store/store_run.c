@@ -3,6 +3,7 @@
 
 #include "segment/metrics.h"
 #include "store/changes.h"
+#include "store/proof.h"
 #include "store/store_sealing.h"
 
 bool store_run_again(struct store *store, int ns, enum fault fault, int attempt)
@@ -114,4 +115,18 @@ enum fault store_run_end(struct store *store, int ns, struct pg_verdict *verdict
     if (!pg_is_usable(pg))
         store_close(store, ns);
     return verdict_r->outcome == PG_UNKNOWN ? FAULT_XUNKNOWN : verdict_r->fault;
+}
+
+enum fault store_run_proof(struct store *store, int ns, struct arena *arena)
+{
+    struct pg *pg;
+    enum fault fault = store_use(store, ns, &pg);
+    if (fault)
+        return fault;
+    if (store_in_snapshot(store, ns)) /* which shows what was there when it began */
+        return FAULT_STALE;
+    fault = proof_run(pg, arena, store_settings(store)->connect_timeout_s * 1000);
+    if (!pg_is_usable(pg))
+        store_close(store, ns);
+    return fault;
 }

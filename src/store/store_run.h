@@ -41,6 +41,10 @@ MUST_USE enum fault store_run_begin(struct store *store, int ns, struct arena *a
  * store_run_change, but FAULT_STALE is left to the caller. */
 MUST_USE enum fault store_run_end(struct store *store, int ns, struct pg_verdict *verdict_r);
 
+/* Proves what has become visible since the session was opened (proof.h): before an answer says that something
+ * is stored already.  FAULT_XAWAY: not proven. */
+MUST_USE enum fault store_run_proof(struct store *store, int ns, struct arena *arena);
+
 /* A statement to be run, and where its result goes: the context of store_run_statement and its long twin. */
 struct statement_run {
     enum statement statement;

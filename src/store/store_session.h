@@ -12,6 +12,7 @@ struct store_session {
     uint64_t used;              /* sequence number of its last use: the lowest is the LRU */
     int64_t used_ms;            /* monotonic: its last use */
     bool in_snapshot, is_held;
+    uint32_t timeline; /* of the server: a session of a former primary is not used again */
     int failures;      /* failed openings since it was last open */
     int64_t retry_ms;  /* monotonic: not tried again before */
     enum fault reason; /* of the last failure to open */

@@ -27,7 +27,8 @@ enum fault store_spool_find(struct store *store, int ns, struct arena *arena, co
         for (size_t i = 0; i < batch->count; i++)
             if (!pg_is_null(rows, row, SEQUENCE) && pg_get_i64(rows, row, SEQUENCE) == batch->sequences[i])
                 known_r[i] = (struct spool_known){true, pg_get_text(rows, row, DIGEST)};
-    return FAULT_NONE;
+    bool has_known = pg_rows(rows) && !pg_is_null(rows, 0, SEQUENCE);
+    return has_known ? store_run_proof(store, ns, arena) : FAULT_NONE;
 }
 
 /* --- parts of a commit --------------------------------------------------------------------------- */

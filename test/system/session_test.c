@@ -35,6 +35,7 @@ enum { PATIENCE_MS = 15000, SLOTS = 1024 };
 static char database[40], workers_conninfo[1000], run_directory[100], queue_off[] = "off", no_remotes[] = "",
                                                                       no_group[] = "";
 static struct settings settings;
+static uint32_t timeline; /* of the last session */
 static struct segment *segment;
 static int ns;
 static struct pg *admin; /* in the namespace's database */
@@ -80,7 +81,7 @@ static struct pg *open_as(struct segment *handle, int index)
 {
     struct pg *pg;
     segment_join(handle, index);
-    enum fault fault = session_open(&settings, handle, ns, &pg);
+    enum fault fault = session_open(&settings, handle, ns, &pg, &timeline);
     if (fault)
         fail_msg("session_open: %s", fault_code(fault));
     assert_true(pg_is_usable(pg));
@@ -102,7 +103,7 @@ static enum fault fault_of_open(struct segment *handle, int index, int where)
 {
     struct pg *pg;
     segment_join(handle, index);
-    enum fault fault = session_open(&settings, handle, where, &pg);
+    enum fault fault = session_open(&settings, handle, where, &pg, &timeline);
     if (!fault)
         pg_close(pg);
     else
@@ -248,7 +249,7 @@ static void serve_in_turn(void *argument)
     segment_join(own, 5);
     for (int64_t end_ms = clock_monotonic_ms() + 2000; clock_monotonic_ms() < end_ms;) {
         struct pg *pg;
-        enum fault fault = session_open(&settings, own, where, &pg);
+        enum fault fault = session_open(&settings, own, where, &pg, &timeline);
         DEMAND(fault == FAULT_NONE || fault == FAULT_OTWIN);
         if (!fault) {
             atomic_fetch_add(&race->opened[side], 1);
@@ -307,7 +308,7 @@ static void commit_to_nobody(void *argument)
     struct pg *pg = NULL;
     uint64_t stamp[2];
     segment_join(own, 6);
-    DEMAND(session_open(&settings, own, ns, &pg) == FAULT_NONE);
+    DEMAND(session_open(&settings, own, ns, &pg, &timeline) == FAULT_NONE);
     atomic_store(shared, pg_backend_pid(pg));
     slots_begin(own, ns);
     slots_mark(own, slots, 2, stamp);

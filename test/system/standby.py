@@ -8,8 +8,9 @@ from stack import wait_until
 
 
 def waiting(stack, user='stampd'):
-    """The backends that wait for the standby."""
-    return [pid for pid, in stack.psql(None, "select pid from pg_stat_activity where wait_event = 'SyncRep' and usename = %s", (user,))]
+    """The backends that wait for the standby, without the proofs of new sessions (src/store/proof.h)."""
+    return [pid for pid, in stack.psql(None, "select pid from pg_stat_activity where wait_event = 'SyncRep' and usename = %s"
+                                       " and query not like '%%pg_logical_emit_message(true, ''stampd''%%'", (user,))]
 
 
 def probe(stack):

@@ -27,13 +27,14 @@ POINTS = re.findall(r'^POINT\(\w+, "([a-z-]+)",', (SOURCE / 'src/base/crash_tabl
 COMMIT = ['turn-taken', 'commit-connected', 'commit-begun', 'commit-mark', 'commit-mark:2', 'commit-marked', 'commit-queued', 'pipeline-sent',
           'commit-answered', 'publish', 'publish:2', 'commit-published', 'shared-cache-locked', 'shared-cache-written', 'commit-kept', 'unmark',
           'unmark:2', 'commit-unmarked', 'commit-ended', 'reply-composed', 'reply-sent']
-SESSION = ['session-connected', 'session-locked', 'session-clean', 'session-opened']
+SESSION = ['session-connected', 'session-locked', 'session-clean', 'session-proven', 'session-opened']
 RECOVERY = ['recovery-begun', 'recovery-locked', 'recovery-moved', 'recovery-unmarked', 'recovery-swept', 'recovery-ended']
 UNKNOWN = ['unknown-begun', 'unknown-connected', 'unknown-settled']
 START = ['segment-numbered', 'segment-made', 'instance-numbered', 'instance-entry', 'master-forked']
 MASTER = ['master-reaped', 'master-dirty', 'master-recovery-gone']
 CLAIM = ['master-claimed', 'master-released']
 ALONE = ['commit-refused', 'session-ended-others', 'relay-listens', 'relay-received']
+LINEAGE = ['session-met', 'lineage-written']  # tried in test_failover.py
 CLAIMS = ['reservations-collected', 'reservations-taken', 'reservations-committed']  # tried in test_global_values.py
 TAKEN = ['task-taken']  # tried in test_workers.py
 TASKS = ['task-shown', 'task-claimed', 'task-failed', 'task-put-back', 'task-lost']  # tried in test_task_death.py
@@ -54,7 +55,7 @@ UNSURE = (502, 503, 504)
 
 
 def test_every_point_is_in_a_test():
-    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, RECOVERY, UNKNOWN, START, MASTER, CLAIM, ALONE, CLAIMS, TASKS, TAKEN, MAILS, BLOBS, RESEALING, PARTS, CLEANER, MOVER, RECORDS, DISK) for point in group}
+    tried = {point.partition(':')[0] for group in (COMMIT, SESSION, RECOVERY, UNKNOWN, START, MASTER, CLAIM, ALONE, LINEAGE, CLAIMS, TASKS, TAKEN, MAILS, BLOBS, RESEALING, PARTS, CLEANER, MOVER, RECORDS, DISK) for point in group}
     assert tried == set(POINTS)
 
 

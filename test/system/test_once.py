@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from stack import PATIENCE_S, SOURCE, Problem, children, wait_until
+from standby import waiting
 
 pytestmark = pytest.mark.plain
 
@@ -291,40 +292,56 @@ def test_a_lost_commit_that_did_not_happen(stack, slow):
 
 @pytest.fixture
 def commits_without_answer(stack):
-    """Commits are done and durable, but wait for a standby that never comes before they say so."""
+    """Commits are done, but wait for a standby that is not there; yields what ends their wait."""
+    def release():
+        stack.psql('lab', 'alter system reset synchronous_standby_names')
+        stack.psql('lab', 'select pg_reload_conf()')
+
     stack.psql('lab', 'set synchronous_commit = local')
     stack.psql('lab', "alter system set synchronous_standby_names = 'nobody'")
     stack.psql('lab', 'select pg_reload_conf()')
-    yield
-    stack.psql('lab', 'alter system reset synchronous_standby_names')
-    stack.psql('lab', 'select pg_reload_conf()')
+    yield release
+    release()
     number = itertools.count()
-    wait_until(lambda: stack.put('lab', doc(('Once', 'unstuck'), next(number))), what='the old rule')
+    wait_until(lambda: send(stack, None, doc(('Once', 'unstuck'), next(number))).ok, what='the old rule')
 
 
 def send_until_stuck(stack, key_of):
-    """A request whose commit hangs: the first ones may still be answered, for the server takes the rule over by and by."""
+    """A request whose commit hangs: the first ones may still be answered, for the server takes the rule over by and by; those of
+    a worker that has no session are refused."""
     for turn in itertools.count():
         name, key = ('Stuck', f's{next(numbers)}'), key_of()
         sender = Sender(stack, key, doc(name, 1))
         while sender.is_alive():
-            if stack.psql('lab', "select 1 from pg_stat_activity where usename = 'stampd' and wait_event = 'SyncRep'"):
+            if waiting(stack):
                 return name, key, sender
-        assert turn < 1000 and sender.wait().status_code == 200
+        assert turn < 1000 and sender.wait().status_code in (200, 503)
+
+
+def send_until_known(stack, name, key):
+    return wait_until(lambda: (lambda answer: answer if answer.ok else None)(send(stack, key, doc(name, 1))), what='an answer')
 
 
 def test_a_lost_commit_that_did_happen(stack, commits_without_answer):
-    name, _, sender = send_until_stuck(stack, lambda: None)
-    end_waiting(stack, 'SyncRep')
-    assert code_of(sender.wait()) == 'XUNKNOWN'
-    assert stack.get('lab', name)['v'] > 0
     name, key, sender = send_until_stuck(stack, new_key)
     end_waiting(stack, 'SyncRep')
-    version = version_of(sender.wait())
-    assert [version] == [row[0] for row in kept(stack, key)]
-    assert stack.get('lab', name)['v'] == version
-    again = send(stack, key, doc(name, 1))
-    assert is_replayed(again) and version_of(again) == version
+    assert code_of(sender.wait()) == 'XUNKNOWN'
+    assert code_of(send(stack, key, doc(name, 1))) in ('XAWAY', 'XUNKNOWN')  # visible, and on no standby
+    commits_without_answer()
+    again = send_until_known(stack, name, key)
+    assert is_replayed(again) and [version_of(again)] == [row[0] for row in kept(stack, key)]
+    assert stack.get('lab', name)['v'] == version_of(again)
+
+
+def test_a_lost_commit_that_did_happen_is_answered_once_it_is_safe(stack, commits_without_answer):
+    name, key, sender = send_until_stuck(stack, new_key)
+    commits_without_answer()  # its wait ends, or is ended: an instant later, all is safe
+    stack.psql('lab', "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'stampd' and wait_event = 'SyncRep'")
+    answer = sender.wait()
+    if not answer.ok:  # the worker had not got its session in time
+        assert code_of(answer) == 'XUNKNOWN'
+        answer = send_until_known(stack, name, key)
+    assert [version_of(answer)] == [row[0] for row in kept(stack, key)] == [stack.get('lab', name)['v']]
 
 
 def test_a_worker_dies_after_its_commit(stack, commits_without_answer):
@@ -335,7 +352,8 @@ def test_a_worker_dies_after_its_commit(stack, commits_without_answer):
         assert sender.wait().status_code in (502, 504)
     except requests.exceptions.RequestException:
         pass
-    again = wait_until(lambda: (lambda answer: answer if answer.ok else None)(send(stack, key, doc(name, 1))), what='an answer')
+    commits_without_answer()
+    again = send_until_known(stack, name, key)
     assert is_replayed(again)
     assert version_of(again) == stack.get('lab', name)['v'] == kept(stack, key)[0][0]
 

@@ -86,25 +86,28 @@ static bool alter(const struct ns_target *source, const char *how)
     return is_done;
 }
 
+/* One that waits for a standby is ended when it has been answered: else its commit would be shown, and could
+ * be lost at a failover. */
 bool move_site_end_sessions(struct control *control, const struct ns_target *source)
 {
     struct pg_params params;
     struct pg_result *row;
     pg_params_start(&params, control->arena);
     pg_params_add_text(&params, bytes_of(control_worker_role(control)));
-    if (!control_query(control, source->pg, "ending sessions of servers",
-                       "select coalesce(array_agg(pid || ' ' || backend_start), '{}')::text,"
-                       " bool_and(pg_terminate_backend(pid)) from pg_stat_activity"
-                       " where datname = current_database() and usename = $1::text",
-                       &params, &row))
+    if (!control_query(
+            control, source->pg, "ending sessions of servers",
+            "select coalesce(array_agg(pid || ' ' || backend_start), '{}')::text from pg_stat_activity"
+            " where datname = current_database() and usename = $1::text",
+            &params, &row))
         return false;
     pg_params_start(&params, control->arena);
     pg_params_add_text(&params, pg_get_text(row, 0, 0));
     for (int64_t since_ms = clock_monotonic_ms(); clock_monotonic_ms() - since_ms < WAIT_MOST_MS;
          clock_sleep_ms(WAIT_PAUSE_MS)) {
         if (!control_query(control, source->pg, "waiting for sessions of servers",
-                           "select exists (select from pg_stat_activity"
-                           " where pid || ' ' || backend_start = any (($1::text)::text[]))",
+                           "select count(*) > 0, count(case when wait_event is distinct from 'SyncRep' then"
+                           " pg_terminate_backend(pid) end) from pg_stat_activity"
+                           " where pid || ' ' || backend_start = any (($1::text)::text[])",
                            &params, &row))
             return false;
         if (!pg_get_bool(row, 0, 0))

@@ -1,0 +1,75 @@
+/* proof: a message in the log, which nobody reads. */
+#include "store/proof.h"
+
+#include "base/log.h"
+#include "edge/pg_pipeline.h"
+
+/* The log was replayed to where the timeline of a server begins that was a standby and has taken over. */
+#define HISTORY                                                                                              \
+    "(select system_identifier from pg_catalog.pg_control_system()),"                                        \
+    " ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint,"                      \
+    " coalesce(pg_last_wal_replay_lsn() - '0/0', 0)::bigint,"                                                \
+    " (pg_current_wal_insert_lsn() - '0/0')::bigint"
+
+/* A transaction that writes no log is not waited for, hence the message.  An administrator may have lowered
+ * synchronous_commit: for the commits of the server, but not for this one. */
+static const struct pg_statement prove = {
+    "proof",
+    "select " HISTORY ", pg_logical_emit_message(true, 'stampd', ''),"
+    " case when current_setting('synchronous_commit') in ('off', 'local', 'remote_write')"
+    " then set_config('synchronous_commit', 'on', true) end",
+    0};
+static const struct pg_statement look = {"lineage", "select " HISTORY, 0};
+
+static void take_met(const struct pg_result *row, struct lineage_met *met_r)
+{
+    met_r->system = (uint64_t)pg_get_i64(row, 0, 0);
+    met_r->timeline = (uint32_t)pg_get_i64(row, 0, 1);
+    met_r->start = (uint64_t)pg_get_i64(row, 0, 2);
+    met_r->position = (uint64_t)pg_get_i64(row, 0, 3);
+}
+
+static enum fault run(struct pg *pg, struct arena *arena, int64_t limit_ms, struct lineage_met *met_r)
+{
+    struct pg_params none;
+    struct pg_verdict verdict;
+    pg_params_start(&none, arena);
+    enum fault fault = pg_pipeline_begin(pg, arena);
+    if (fault)
+        return fault;
+    pg_pipeline_add(pg, &prove, &none);
+    pg_pipeline_run(pg, limit_ms, &verdict);
+    if (verdict.outcome == PG_COMMITTED) {
+        if (met_r)
+            take_met(verdict.results[0], met_r);
+        return FAULT_NONE;
+    }
+    if (verdict.fault == FAULT_XTIME)
+        log_often(LOG_LEVEL_WARNING, "proof",
+                  "postgresql commits nothing in time: does it wait for a standby that is away?");
+    return verdict.outcome == PG_UNKNOWN ? FAULT_XAWAY : verdict.fault;
+}
+
+enum fault proof_run(struct pg *pg, struct arena *arena, int64_t limit_ms)
+{
+    return run(pg, arena, limit_ms, NULL);
+}
+
+enum fault proof_begin(struct pg *pg, struct arena *arena, int64_t limit_ms, struct lineage_met *met_r)
+{
+    enum fault fault = pg_prepare(pg, &prove, 1);
+    return fault ? fault : run(pg, arena, limit_ms, met_r);
+}
+
+enum fault proof_look(struct pg *pg, struct arena *arena, struct lineage_met *met_r)
+{
+    struct pg_params none;
+    struct pg_result *row;
+    pg_params_start(&none, arena);
+    enum fault fault = pg_prepare(pg, &look, 1);
+    if (!fault)
+        fault = pg_run(pg, &look, &none, &row);
+    if (!fault)
+        take_met(row, met_r);
+    return fault;
+}
