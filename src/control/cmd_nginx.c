@@ -34,12 +34,24 @@ struct nginx_options {
     int64_t workers;
 };
 
-static const char *compose_servers(struct control *control)
+static void add_servers(struct builder *builder, const struct settings *settings, int64_t first, int64_t end,
+                        const char *words)
+{
+    for (int64_t i = first; i < end; i++)
+        builder_printf(builder, "%s        server unix:%s/worker-%lld.sock max_fails=0%s;",
+                       builder->size ? "\n" : "", settings->run_directory, (long long)i, words);
+}
+
+/* The half of the workers for large bodies; or the other half, each for one request at a time, and the first
+ * one for when all of them are busy. */
+static const char *compose_servers(struct control *control, bool is_for_large)
 {
     struct builder builder = {0};
-    for (int i = 0; i < control->settings.workers; i++)
-        builder_printf(&builder, "%s        server unix:%s/worker-%d.sock max_fails=0;", i ? "\n" : "",
-                       control->settings.run_directory, i);
+    const struct settings *settings = &control->settings;
+    int64_t workers = settings->workers, large = homes_large(workers);
+    if (!is_for_large && large)
+        add_servers(&builder, settings, 0, large, " max_conns=1");
+    add_servers(&builder, settings, large, workers, is_for_large || !large ? "" : " backup");
     const char *text = arena_copy(control->arena, builder.data, builder.size);
     builder_free(&builder);
     return text;
@@ -231,6 +243,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"FOLDER", options->folder},
         {"HOMES", homes_path(arena, options->map.path)},
         {"KEY", options->key},
+        {"LARGE_SERVERS", compose_servers(control, true)},
         {"LARGE_DIGITS",
          arena_printf(arena, "%d", snprintf(NULL, 0, "%lld", (long long)settings_anonymous_body(settings)))},
         {"LIMIT_CONNECTIONS", arena_printf(arena, "%lld", (long long)settings->limit_client_connections)},
@@ -253,7 +266,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
          arena_printf(arena, "%lld", (long long)settings->limit_operation_s + READ_TIMEOUT_ABOVE_S)},
         {"RESOURCE_CACHE_MB", arena_printf(arena, "%lld", (long long)settings->resource_cache_mb)},
         {"RUN_DIRECTORY", settings->run_directory},
-        {"SERVERS", compose_servers(control)},
+        {"SERVERS", compose_servers(control, false)},
         {"SERVER_NAME", site_names(arena, &options->site)},
         {"TASK_REQUESTS", compose_rate(arena, settings, "tasks", TASK_REQUESTS)},
         {"TASK_TIMEOUT",
