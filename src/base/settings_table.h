@@ -135,7 +135,7 @@ TEXT(push_services, "fcm.googleapis.com updates.push.services.mozilla.com *.push
 NUMBER(push_ttl_s, 86400, 0, 2419200, "s", "A push service keeps a message this long for a browser that cannot be reached.")
 TEXT(queue_ca_file, "", "Certificate authorities for the server at queue_url, PEM; empty: the system's.")
 TEXT(queue_code, "qm", "Code of the queue manager: the first part of its path, and what namespaces are assigned to.")
-TEXT(queue_concurrency, "4 2 0 1", "How many tasks of queue 0, of queue 1 and so on run at once; 0: its tasks go to the queue before it.")
+TEXT(queue_concurrency, "4 2 1 1", "How many tasks of queue 0, of queue 1 and so on run at once; 0: its tasks go to the queue before it.")
 TEXT(queue_key_file, "", "File with the key of queue managers, on its first line; for stamp-queue.")
 TEXT(queue_key_sha256, "", "SHA-256 of the key of queue managers, 64 hexadecimal digits; empty: no manager may start tasks.")
 TEXT(queue_namespaces, "", "Namespaces whose tasks the manager starts, separated by blanks; empty: those assigned to its code, and for qm those assigned to none.")
