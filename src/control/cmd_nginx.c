@@ -88,12 +88,16 @@ static const char *compose_zones(struct arena *arena, const struct settings *set
     long long rate = settings->limit_client_requests;
     if (settings->limit_client_connections)
         connections = "\n    limit_conn_zone $stampd_ration zone=stampd_connections:10m;";
+    const char *of_client =
+        settings->limit_client_bodies ? "\n    limit_conn_zone $stampd_ration zone=stampd_bodies:10m;" : "";
+    const char *of_namespace =
+        settings->limit_namespace_bodies ? "\n    limit_conn_zone $stampd_crowd zone=stampd_crowds:1m;" : "";
     if (rate)
         requests = arena_printf(arena,
                                 "\n    limit_req_zone $stampd_ration zone=stampd_requests:10m rate=%lldr/s;"
                                 "\n    limit_req_zone $stampd_ration zone=stampd_tasks:10m rate=%lldr/s;",
                                 rate, rate * TASK_REQUESTS);
-    return arena_printf(arena, "%s%s", connections, requests);
+    return arena_printf(arena, "%s%s%s%s", connections, of_client, of_namespace, requests);
 }
 
 static const char *compose_rate(struct arena *arena, const struct settings *settings, const char *zone,
@@ -112,6 +116,23 @@ static const char *compose_connections(struct arena *arena, const struct setting
         return "";
     return arena_printf(arena, "\n        limit_conn stampd_connections %lld;",
                         (long long)settings->limit_client_connections);
+}
+
+/* Of a location for large bodies, which has none of the server's. */
+static const char *compose_bodies(struct arena *arena, const struct settings *settings)
+{
+    const struct {
+        const char *zone;
+        int64_t most;
+    } limits[] = {{"stampd_connections", settings->limit_client_connections},
+                  {"stampd_bodies", settings->limit_client_bodies},
+                  {"stampd_crowds", settings->limit_namespace_bodies}};
+    const char *text = "";
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        if (limits[i].most)
+            text = arena_printf(arena, "%s\n            limit_conn %s %lld;", text, limits[i].zone,
+                                (long long)limits[i].most);
+    return text;
 }
 
 /* Is it valid unquoted in nginx's file?  Reports it when not. */
@@ -228,8 +249,8 @@ static bool fill(struct control *control, const struct nginx_options *options, s
                            : arena_printf(arena, "    access_log %s stampd;\n", options->access_log)},
         {"ANONYMOUS_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_anonymous_body(settings))},
         {"ANSWER_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_answer_bytes)},
-        {"BLOB_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_blob_bytes)},
         {"BLOB_DIRECTORY", settings->blob_directory},
+        {"BODIES", compose_bodies(arena, settings)},
         {"BODY_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_body_bytes)},
         {"CERTIFICATE", options->certificate},
         {"CLIENT_CONNECTIONS", compose_connections(arena, settings)},
@@ -246,6 +267,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"LARGE_SERVERS", compose_servers(control, true)},
         {"LARGE_DIGITS",
          arena_printf(arena, "%d", snprintf(NULL, 0, "%lld", (long long)settings_anonymous_body(settings)))},
+        {"LIMIT_BODIES", arena_printf(arena, "%lld", (long long)settings->limit_client_bodies)},
         {"LIMIT_CONNECTIONS", arena_printf(arena, "%lld", (long long)settings->limit_client_connections)},
         {"LIMIT_REQUESTS", arena_printf(arena, "%lld", (long long)settings->limit_client_requests)},
         {"HSTS", site_hsts(arena, &options->site, "        ")},
@@ -271,6 +293,10 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"TASK_REQUESTS", compose_rate(arena, settings, "tasks", TASK_REQUESTS)},
         {"TASK_TIMEOUT",
          arena_printf(arena, "%lld", (long long)settings->limit_task_s + READ_TIMEOUT_ABOVE_S)},
+        {"UPLOAD_BYTES", arena_printf(arena, "%lld",
+                                      (long long)(settings->limit_upload_bytes < settings->limit_blob_bytes
+                                                      ? settings->limit_upload_bytes
+                                                      : settings->limit_blob_bytes))},
         {"USER_LINE", options->user ? arena_printf(arena, "user %s;", options->user) : ""},
         {"WORKERS", options->workers ? arena_printf(arena, "%lld", (long long)options->workers) : "auto"},
     };

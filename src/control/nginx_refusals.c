@@ -106,6 +106,17 @@ static void add_judged(struct builder *builder, const struct settings *settings)
     }
 }
 
+static void add_upload(struct builder *builder, const struct settings *settings)
+{
+    char limit[64];
+    snprintf(limit, sizeof limit, "\"limit_upload_bytes\",\"%lld\",\"$content_length\"",
+             (long long)settings->limit_upload_bytes);
+    const struct refusal upload = {413, "", FAULT_ALIMIT, "Send the file in parts.", limit, false};
+    builder_add_text(builder, "            if ($stampd_large = file) {\n                ");
+    add_return(builder, &upload);
+    builder_add_text(builder, "            }\n");
+}
+
 static void add_refusal(struct builder *builder, const struct refusal *refusal,
                         const struct settings *settings, const char *hsts)
 {
@@ -121,6 +132,8 @@ static void add_refusal(struct builder *builder, const struct refusal *refusal,
                    refusal->status, hsts, header_of(refusal));
     if (refusal->status == 403)
         add_judged(builder, settings);
+    if (refusal->status == 413)
+        add_upload(builder, settings);
     if (refusal->status == 502)
         add_unreached(builder);
     builder_add_text(builder, "            ");
