@@ -34,12 +34,24 @@ struct nginx_options {
     int64_t workers;
 };
 
-static const char *compose_servers(struct control *control)
+static void add_servers(struct builder *builder, const struct settings *settings, int64_t first, int64_t end,
+                        const char *words)
+{
+    for (int64_t i = first; i < end; i++)
+        builder_printf(builder, "%s        server unix:%s/worker-%lld.sock max_fails=0%s;",
+                       builder->size ? "\n" : "", settings->run_directory, (long long)i, words);
+}
+
+/* The half of the workers for large bodies; or the other half, each for one request at a time, and the first
+ * one for when all of them are busy. */
+static const char *compose_servers(struct control *control, bool is_for_large)
 {
     struct builder builder = {0};
-    for (int i = 0; i < control->settings.workers; i++)
-        builder_printf(&builder, "%s        server unix:%s/worker-%d.sock max_fails=0;", i ? "\n" : "",
-                       control->settings.run_directory, i);
+    const struct settings *settings = &control->settings;
+    int64_t workers = settings->workers, large = homes_large(workers);
+    if (!is_for_large && large)
+        add_servers(&builder, settings, 0, large, " max_conns=1");
+    add_servers(&builder, settings, large, workers, is_for_large || !large ? "" : " backup");
     const char *text = arena_copy(control->arena, builder.data, builder.size);
     builder_free(&builder);
     return text;
@@ -76,12 +88,16 @@ static const char *compose_zones(struct arena *arena, const struct settings *set
     long long rate = settings->limit_client_requests;
     if (settings->limit_client_connections)
         connections = "\n    limit_conn_zone $stampd_ration zone=stampd_connections:10m;";
+    const char *of_client =
+        settings->limit_client_bodies ? "\n    limit_conn_zone $stampd_ration zone=stampd_bodies:10m;" : "";
+    const char *of_namespace =
+        settings->limit_namespace_bodies ? "\n    limit_conn_zone $stampd_crowd zone=stampd_crowds:1m;" : "";
     if (rate)
         requests = arena_printf(arena,
                                 "\n    limit_req_zone $stampd_ration zone=stampd_requests:10m rate=%lldr/s;"
                                 "\n    limit_req_zone $stampd_ration zone=stampd_tasks:10m rate=%lldr/s;",
                                 rate, rate * TASK_REQUESTS);
-    return arena_printf(arena, "%s%s", connections, requests);
+    return arena_printf(arena, "%s%s%s%s", connections, of_client, of_namespace, requests);
 }
 
 static const char *compose_rate(struct arena *arena, const struct settings *settings, const char *zone,
@@ -100,6 +116,23 @@ static const char *compose_connections(struct arena *arena, const struct setting
         return "";
     return arena_printf(arena, "\n        limit_conn stampd_connections %lld;",
                         (long long)settings->limit_client_connections);
+}
+
+/* Of a location for large bodies, which has none of the server's. */
+static const char *compose_bodies(struct arena *arena, const struct settings *settings)
+{
+    const struct {
+        const char *zone;
+        int64_t most;
+    } limits[] = {{"stampd_connections", settings->limit_client_connections},
+                  {"stampd_bodies", settings->limit_client_bodies},
+                  {"stampd_crowds", settings->limit_namespace_bodies}};
+    const char *text = "";
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        if (limits[i].most)
+            text = arena_printf(arena, "%s\n            limit_conn %s %lld;", text, limits[i].zone,
+                                (long long)limits[i].most);
+    return text;
 }
 
 /* Is it valid unquoted in nginx's file?  Reports it when not. */
@@ -216,8 +249,8 @@ static bool fill(struct control *control, const struct nginx_options *options, s
                            : arena_printf(arena, "    access_log %s stampd;\n", options->access_log)},
         {"ANONYMOUS_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_anonymous_body(settings))},
         {"ANSWER_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_answer_bytes)},
-        {"BLOB_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_blob_bytes)},
         {"BLOB_DIRECTORY", settings->blob_directory},
+        {"BODIES", compose_bodies(arena, settings)},
         {"BODY_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_body_bytes)},
         {"CERTIFICATE", options->certificate},
         {"CLIENT_CONNECTIONS", compose_connections(arena, settings)},
@@ -231,8 +264,10 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"FOLDER", options->folder},
         {"HOMES", homes_path(arena, options->map.path)},
         {"KEY", options->key},
+        {"LARGE_SERVERS", compose_servers(control, true)},
         {"LARGE_DIGITS",
          arena_printf(arena, "%d", snprintf(NULL, 0, "%lld", (long long)settings_anonymous_body(settings)))},
+        {"LIMIT_BODIES", arena_printf(arena, "%lld", (long long)settings->limit_client_bodies)},
         {"LIMIT_CONNECTIONS", arena_printf(arena, "%lld", (long long)settings->limit_client_connections)},
         {"LIMIT_REQUESTS", arena_printf(arena, "%lld", (long long)settings->limit_client_requests)},
         {"HSTS", site_hsts(arena, &options->site, "        ")},
@@ -253,11 +288,15 @@ static bool fill(struct control *control, const struct nginx_options *options, s
          arena_printf(arena, "%lld", (long long)settings->limit_operation_s + READ_TIMEOUT_ABOVE_S)},
         {"RESOURCE_CACHE_MB", arena_printf(arena, "%lld", (long long)settings->resource_cache_mb)},
         {"RUN_DIRECTORY", settings->run_directory},
-        {"SERVERS", compose_servers(control)},
+        {"SERVERS", compose_servers(control, false)},
         {"SERVER_NAME", site_names(arena, &options->site)},
         {"TASK_REQUESTS", compose_rate(arena, settings, "tasks", TASK_REQUESTS)},
         {"TASK_TIMEOUT",
          arena_printf(arena, "%lld", (long long)settings->limit_task_s + READ_TIMEOUT_ABOVE_S)},
+        {"UPLOAD_BYTES", arena_printf(arena, "%lld",
+                                      (long long)(settings->limit_upload_bytes < settings->limit_blob_bytes
+                                                      ? settings->limit_upload_bytes
+                                                      : settings->limit_blob_bytes))},
         {"USER_LINE", options->user ? arena_printf(arena, "user %s;", options->user) : ""},
         {"WORKERS", options->workers ? arena_printf(arena, "%lld", (long long)options->workers) : "auto"},
     };

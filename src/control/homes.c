@@ -28,6 +28,11 @@ int64_t homes_width(const struct settings *settings, size_t count)
     return width < settings->workers ? width : settings->workers;
 }
 
+int64_t homes_large(int64_t workers)
+{
+    return workers - (workers > 1 ? workers / 2 : 1);
+}
+
 static void add_server(struct builder *builder, const struct settings *settings, int64_t position,
                        const char *words)
 {
@@ -49,7 +54,7 @@ static void end_upstream(struct builder *builder)
                      "    keepalive_time 30s;\n}\n");
 }
 
-/* A home whose workers are preferred, and one with those workers only. */
+/* A home whose workers are preferred, one with those workers only, and one with those for large bodies. */
 static void add_upstreams(struct builder *builder, const struct settings *settings, int64_t home,
                           int64_t width)
 {
@@ -63,15 +68,29 @@ static void add_upstreams(struct builder *builder, const struct settings *settin
     for (int64_t i = 0; i < width; i++)
         add_server(builder, settings, home + i, "");
     end_upstream(builder);
+    begin_upstream(builder, "stampd_large", home);
+    for (int64_t i = homes_large(width); i < width; i++)
+        add_server(builder, settings, home + i, "");
+    end_upstream(builder);
 }
 
-static void add_map(struct builder *builder, const char *variable, const char *name, int64_t homes,
-                    int64_t width)
+static void add_homes(struct builder *builder, const char *before, const char *name, int64_t homes,
+                      int64_t width)
 {
-    builder_printf(builder, "map $stampd_home %s {\n", variable);
     for (int64_t home = 0; home < homes; home++)
-        builder_printf(builder, "    %lld/%lld %s_%lld;\n", (long long)home, (long long)width, name,
+        builder_printf(builder, "    %s%lld/%lld %s_%lld;\n", before, (long long)home, (long long)width, name,
                        (long long)home);
+}
+
+/* $stampd_body is `large` or empty. */
+static void add_maps(struct builder *builder, int64_t homes, int64_t width)
+{
+    builder_add_text(builder, "map $stampd_body$stampd_home $stampd_workers {\n");
+    add_homes(builder, "", "stampd_home", homes, width);
+    add_homes(builder, "large", "stampd_large", homes, width);
+    builder_add_text(builder, "    large stampd_large;\n    default stampd;\n}\n"
+                              "map $stampd_home $stampd_workers_only {\n");
+    add_homes(builder, "", "stampd_only", homes, width);
     builder_add_text(builder, "    default stampd;\n}\n");
 }
 
@@ -92,8 +111,7 @@ struct bytes homes_compose(struct arena *arena, const struct settings *settings,
                        (long long)(next++ % homes), (long long)width);
     }
     builder_add_text(&builder, "    default \"\";\n}\n");
-    add_map(&builder, "$stampd_workers", "stampd_home", homes, width);
-    add_map(&builder, "$stampd_workers_only", "stampd_only", homes, width);
+    add_maps(&builder, homes, width);
     for (int64_t home = 0; home < homes; home++)
         add_upstreams(&builder, settings, home, width);
     struct bytes text = {arena_copy(arena, builder.data, builder.size), builder.size};

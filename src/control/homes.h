@@ -10,6 +10,10 @@
  * of its namespaces; all workers when there are few namespaces. */
 int64_t homes_width(const struct settings *settings, size_t count);
 
+/* Of so many workers, the first that takes requests with large bodies: those from it on do, half of them, and
+ * at least one.  0: all do. */
+int64_t homes_large(int64_t workers);
+
 /* The text of the list: maps and upstreams that nginx's configuration includes.  Leaves out the code `but`
  * (NULL: leaves out none). */
 struct bytes homes_compose(struct arena *arena, const struct settings *settings,

@@ -137,6 +137,17 @@ static void add_common_headers(struct builder *builder, const struct refusal *re
                        hsts);
 }
 
+static void add_upload(struct builder *builder, const struct settings *settings)
+{
+    char limit[64];
+    snprintf(limit, sizeof limit, "\"limit_upload_bytes\",\"%lld\",\"$content_length\"",
+             (long long)settings->limit_upload_bytes);
+    const struct refusal upload = {413, "", FAULT_ALIMIT, "Send the file in parts.", limit, false};
+    builder_add_text(builder, "            if ($stampd_large = file) {\n                ");
+    add_return(builder, &upload);
+    builder_add_text(builder, "            }\n");
+}
+
 static void add_refusal(struct builder *builder, const struct refusal *refusal,
                         const struct settings *settings, const char *hsts)
 {
@@ -152,6 +163,8 @@ static void add_refusal(struct builder *builder, const struct refusal *refusal,
         add_judged(builder, settings);
     if (refusal->status == 429)
         add_locked(builder, "nginx", refusal->args);
+    if (refusal->status == 413)
+        add_upload(builder, settings);
     if (refusal->status == 502)
         add_unreached(builder);
     builder_add_text(builder, "            ");

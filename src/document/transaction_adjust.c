@@ -49,10 +49,11 @@ static void follow_images(struct transaction *transaction, const struct schema *
         const struct schema_class *class = schema_find_class(schema, header->class);
         if (!class || !class->thumbnail_count || !thumbnails_follow(transaction->arena, class, entry->draft))
             continue;
-        const struct task task = task_of_document(
-            transaction->arena, settings, BYTES(THUMBNAILS_OPERATION), header->class, header->id,
-            store_sealing_id(transaction->documents->store, transaction->ns, transaction->arena,
-                             header->class, header->id));
+        const struct task task =
+            task_of_document(transaction->arena, settings, BYTES(THUMBNAILS_OPERATION), THUMBNAILS_QUEUE,
+                             header->class, header->id,
+                             store_sealing_id(transaction->documents->store, transaction->ns,
+                                              transaction->arena, header->class, header->id));
         transaction_schedule(transaction, &task); /* a task that already waits for the document is enough */
     }
 }

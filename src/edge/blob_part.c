@@ -21,15 +21,15 @@
 
 enum { RECORD_MODE = 0600 };
 
-static const char MAGIC[8] = {'s', 't', 'a', 'm', 'p', 'p', '0', '3'};
+static const char MAGIC[8] = {'s', 't', 'a', 'm', 'p', 'p', '0', '4'};
 
 struct part_record {
     char magic[sizeof MAGIC];
     int64_t size, offset, created_s;
     int64_t stored; /* bytes of the file up to the offset: more than that when they are encrypted */
     uint32_t note_size;
-    uint8_t has_owner, has_digest, is_complete, unused;
-    char owner[BLOB_PART_OWNER];
+    uint8_t has_owner, has_digest, is_complete, has_address;
+    char owner[BLOB_PART_OWNER], address[BLOB_PART_OWNER];
     struct blob_digest digest; /* the name of the file */
 };
 
@@ -94,6 +94,8 @@ static bool read_state(int fd, const struct part_record *record, struct arena *a
         .created_s = record->created_s,
         .changed_s = (int64_t)status.st_mtime,
         .owner = record->has_owner ? bytes_of(arena_copy(arena, record->owner, BLOB_PART_OWNER)) : NO_BYTES,
+        .address =
+            record->has_address ? bytes_of(arena_copy(arena, record->address, BLOB_PART_OWNER)) : NO_BYTES,
         .note = {note, record->note_size},
     };
     return true;
@@ -110,10 +112,22 @@ static enum fault write_record(struct blob_part *part)
 
 struct census {
     const struct blob_part_state *state;
-    int64_t count, bytes, owner_count, owner_bytes, complete;
+    int64_t count, bytes, complete;
+    struct share {
+        int64_t count, bytes;
+    } owner, address;
     char oldest[BLOB_PART_ID + 1]; /* of those that are complete */
     time_t oldest_s;
 };
+
+static void count_share(struct share *share, struct bytes wanted, const char *name,
+                        const struct part_record *record)
+{
+    if (!wanted.data || memcmp(name, wanted.data, BLOB_PART_OWNER) != 0)
+        return;
+    share->count++;
+    share->bytes += record->size;
+}
 
 static enum fault count_one(int folder, const char *name, void *context)
 {
@@ -137,11 +151,9 @@ static enum fault count_one(int folder, const char *name, void *context)
     }
     census->count++;
     census->bytes += record.size;
-    if (census->state->owner.data && record.has_owner &&
-        memcmp(record.owner, census->state->owner.data, BLOB_PART_OWNER) == 0) {
-        census->owner_count++;
-        census->owner_bytes += record.size;
-    }
+    count_share(&census->owner, record.has_owner ? census->state->owner : NO_BYTES, record.owner, &record);
+    count_share(&census->address, record.has_address ? census->state->address : NO_BYTES, record.address,
+                &record);
     return FAULT_NONE;
 }
 
@@ -149,11 +161,19 @@ static bool fits(const struct census *census, const struct blob_part_limits *lim
                  enum blob_part_limit *limit_r)
 {
     int64_t size = census->state->size;
-    if (census->state->owner.data && census->owner_count >= limits->owner_most)
+    const struct share *shares[] = {census->state->owner.data ? &census->owner : NULL,
+                                    census->state->address.data ? &census->address : NULL};
+    for (size_t i = 0; i < COUNT_OF(shares); i++) {
+        if (!shares[i])
+            continue;
         *limit_r = BLOB_PART_OWNER_MOST;
-    else if (census->state->owner.data && size > limits->owner_most_bytes - census->owner_bytes)
+        if (shares[i]->count >= limits->owner_most)
+            return false;
         *limit_r = BLOB_PART_OWNER_BYTES;
-    else if (census->count >= limits->most)
+        if (size > limits->owner_most_bytes - shares[i]->bytes)
+            return false;
+    }
+    if (census->count >= limits->most)
         *limit_r = BLOB_PART_MOST;
     else if (size > limits->most_bytes - census->bytes)
         *limit_r = BLOB_PART_BYTES;
@@ -203,6 +223,9 @@ static enum fault write_new(const char *path, const struct blob_part_state *stat
     record.has_owner = state->owner.data != NULL;
     if (record.has_owner)
         memcpy(record.owner, state->owner.data, BLOB_PART_OWNER);
+    record.has_address = state->address.data != NULL;
+    if (record.has_address)
+        memcpy(record.address, state->address.data, BLOB_PART_OWNER);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, RECORD_MODE);
     bool is_done = fd >= 0 && bytes_write(fd, (struct bytes){(const char *)&record, sizeof record}) &&
                    bytes_write(fd, state->note) && fsync(fd) == 0;
@@ -227,7 +250,8 @@ enum fault blob_part_create(struct blob_store *store, struct bytes database, con
     int folder;
     struct census census = {.state = state};
     assert(state->note.size <= BLOB_PART_NOTE &&
-           (!state->owner.data || state->owner.size == BLOB_PART_OWNER));
+           (!state->owner.data || state->owner.size == BLOB_PART_OWNER) &&
+           (!state->address.data || state->address.size == BLOB_PART_OWNER));
     enum fault fault = name_record(store, database, bytes_of(id), path);
     if (!fault)
         fault = lock_folder(store, path, &folder);
@@ -440,8 +464,13 @@ static bool is_over(int fd, int64_t age_s)
     struct stat status;
     if (fstat(fd, &status) != 0)
         return false;
-    return blob_store_age(&status) >= age_s ||
-           (read_record(fd, &record) && (int64_t)time(NULL) - record.created_s >= BLOB_PART_AGES * age_s);
+    if (blob_store_age(&status) >= age_s)
+        return true;
+    if (!read_record(fd, &record))
+        return false;
+    bool is_empty = !record.offset && !record.is_complete;
+    return (is_empty && blob_store_age(&status) >= BLOB_PART_EMPTY_S) ||
+           (int64_t)time(NULL) - record.created_s >= BLOB_PART_AGES * age_s;
 }
 
 static enum fault clear_one(int folder, const char *name, void *context)

@@ -16,12 +16,15 @@
 enum { BLOB_PART_ID = 32, BLOB_PART_OWNER = 64, BLOB_PART_NOTE = 8192 };
 /* An upload may take so many times as long as it may lie between two parts. */
 enum { BLOB_PART_AGES = 7 };
+/* An upload without a byte ends after this. */
+enum { BLOB_PART_EMPTY_S = 900 };
 
 struct blob_part_state {
     int64_t size, offset;
     int64_t created_s, changed_s; /* Unix time */
-    struct bytes owner;           /* BLOB_PART_OWNER bytes; NO_BYTES: no limit per owner applies */
-    struct bytes note;            /* the caller's, at most BLOB_PART_NOTE bytes */
+    /* The account and the address whose limits count, BLOB_PART_OWNER bytes each; NO_BYTES: none. */
+    struct bytes owner, address;
+    struct bytes note; /* the caller's, at most BLOB_PART_NOTE bytes */
 };
 
 /* Of incomplete uploads of a database: how many, and the sum of their sizes. */
@@ -61,8 +64,8 @@ MUST_USE enum fault blob_part_remove(struct blob_part *part);
 /* NULL: does nothing. */
 void blob_part_close(struct blob_part *part);
 
-/* Removes uploads that last changed `age_s` ago or earlier, or were created BLOB_PART_AGES times as long ago,
- * except those that a request holds. */
+/* Removes uploads that last changed `age_s` ago or earlier (BLOB_PART_EMPTY_S without a byte), or were
+ * created BLOB_PART_AGES times as long ago, except those that a request holds. */
 MUST_USE enum fault blob_part_clear(struct blob_store *store, struct bytes database, int64_t age_s,
                                     int64_t *removed_r);
 

@@ -96,7 +96,7 @@ void copies_note(struct copy_notes *notes, struct arena *arena, const struct sch
 
 struct task copies_task(struct arena *arena, const struct copy_note *note, const struct settings *settings)
 {
-    return task_of_document(arena, settings, BYTES(COPIES_OPERATION), note->class, note->id,
+    return task_of_document(arena, settings, BYTES(COPIES_OPERATION), 0, note->class, note->id,
                             note->id); /* there are no copies where ids are encrypted */
 }
 

@@ -54,7 +54,7 @@ void task_join(struct task *waiting, const struct task *newer)
 }
 
 struct task task_of_document(struct arena *arena, const struct settings *settings, struct bytes operation,
-                             struct bytes class, struct bytes id, struct bytes stored_id)
+                             int queue, struct bytes class, struct bytes id, struct bytes stored_id)
 {
     struct builder param = {0}, name = {0};
     builder_add_text(&param, "{\"c\":");
@@ -71,7 +71,7 @@ struct task task_of_document(struct arena *arena, const struct settings *setting
         .param = {arena_copy(arena, param.data, param.size), param.size},
         .info = {arena_copy(arena, name.data, name.size), name.size},
         .start = stamp_now(),
-        .queue = schedule_queue(settings->task_queues, operation, 0),
+        .queue = schedule_queue(settings->task_queues, operation, queue),
         .priority = TASK_PRIORITY,
         .batch = 1,
     };

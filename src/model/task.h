@@ -88,9 +88,10 @@ bool task_is_id(struct bytes id);
 int64_t task_claim_stamp(void);
 
 /* The server's own task for a document, `c` and `id` of its argument; class and `stored_id`, the id as the
- * database has it, are its info and its resource, so at most one of the operation waits for it. */
+ * database has it, are its info and its resource, so at most one of the operation waits for it.
+ * `queue`: that of the operation, unless task_queues sets another. */
 struct task task_of_document(struct arena *arena, const struct settings *settings, struct bytes operation,
-                             struct bytes class, struct bytes id, struct bytes stored_id);
+                             int queue, struct bytes class, struct bytes id, struct bytes stored_id);
 
 /* Merges two requests for the same resource before either is committed: `waiting` takes the values of `newer`
  * that the rule requires: param and account together. */

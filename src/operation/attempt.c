@@ -7,6 +7,7 @@
 #include "edge/crypto.h"
 #include "store/store.h"
 #include "store/store_commit.h"
+#include "store/store_long.h"
 #include "operation/configuration_check.h"
 #include "operation/judge.h"
 #include "operation/matches.h"
@@ -213,12 +214,22 @@ static enum fault try_once(struct attempt_commit *commit, bool in_snapshot)
 
 /* --- several --- */
 
+/* May a try that was in conflict be repeated?  One that keeps conflicting is long: it needs a place. */
+static enum fault enter_again(const struct attempt *first, enum fault fault)
+{
+    struct store *store = documents_store(first->worker_context->documents);
+    return fault == FAULT_STALE ? store_long_enter_late(store, first->ns) : FAULT_NONE;
+}
+
 /* What the tries leave in the arena goes with the request. */
 enum fault attempt_run(struct attempt_commit *commit)
 {
     enum fault fault = FAULT_NONE;
     for (int try = 0; try < ATTEMPT_TRIES;) {
         pause_before(try);
+        enum fault refusal = enter_again(commit->attempts[0], fault);
+        if (refusal)
+            return refusal;
         /* Validation in memory cannot succeed while others keep writing: the last try reads in one snapshot.
          */
         bool in_snapshot = commit->may_read_snapshot && try == ATTEMPT_TRIES - 1 && fault == FAULT_STALE;

@@ -14,7 +14,11 @@
 #include "operation/sync.h"
 #include "operation/tasks/task_wakeup.h"
 #include "store/store_idempotency.h"
+#include "store/store_long.h"
 #include "operation/reply.h"
+
+/* A request with a larger body is long.  nginx (nginx.conf.in) has the same number. */
+enum { BODY_SHORT = 65536 };
 
 /* --- the tries --- */
 
@@ -133,7 +137,7 @@ static const struct operation *find_operation(const struct call *call)
     return operation && operation->task.is_internal ? NULL : operation;
 }
 
-/* Names the limit that refused a long read, whatever fault the operation has recorded. */
+/* Names the limit that refused a long request, whatever fault the operation has recorded. */
 static void explain_reading(struct worker_context *worker_context, struct call *call, struct reply *reply,
                             enum fault fault)
 {
@@ -155,6 +159,23 @@ static enum fault count_wrong(struct worker_context *worker_context, struct call
     if (refusal)
         reply->fault_status = 0;
     return refusal ? refusal : fault;
+}
+
+/* Administrators have no share, and no time of their own. */
+static enum fault enter(struct attempt *attempt)
+{
+    const struct call *call = attempt->call;
+    struct store *store = documents_store(attempt->worker_context->documents);
+    const struct store_requester requester = {
+        .client = call->client,
+        .account = call->caller.account,
+        .since_ms = call->deadline_ms - attempt->worker_context->settings->limit_operation_s * 1000,
+    };
+    limit_time(attempt->worker_context, attempt->call, attempt->operation);
+    if (call->level >= LEVEL_EVERYTHING)
+        return FAULT_NONE;
+    store_set_requester(store, &requester);
+    return call->body_size > BODY_SHORT ? store_long_enter(store, attempt->ns) : FAULT_NONE;
 }
 
 enum fault execute_call(struct worker_context *worker_context, struct call *call, struct reply *reply)
@@ -192,16 +213,15 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
                               .ns = ns,
                               .changes_before = attempt_count_changes(worker_context)};
     reply->is_secret = operation->is_secret;
-    limit_time(worker_context, call, operation);
     if (call->is_visitor)
         store_set_visitor(documents_store(worker_context->documents), attempt.ns);
-    if (call->level < LEVEL_EVERYTHING)
-        store_set_reader(documents_store(worker_context->documents), call->client);
-    fault = run_cycle(&attempt, operation);
+    fault = enter(&attempt);
+    if (!fault)
+        fault = run_cycle(&attempt, operation);
     if (fault)
         attempt_note_fault(&attempt);
     explain_reading(worker_context, call, reply, fault);
-    store_clear_reader(documents_store(worker_context->documents));
+    store_clear_requester(documents_store(worker_context->documents));
     return fault;
 }
 

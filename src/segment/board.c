@@ -11,7 +11,7 @@
 #include "segment/namespaces.h"
 #include "segment/processes.h"
 #include "segment/purge_counts.h"
-#include "segment/reads.h"
+#include "segment/long_requests.h"
 #include "segment/refusals.h"
 #include "segment/shared_cache.h"
 #include "segment/slots.h"
@@ -38,7 +38,7 @@ static const struct tenant {
     {feed_size, feed_init, NULL},
     {purge_counts_size, purge_counts_init, NULL},
     {task_counts_size, task_counts_init, NULL},
-    {reads_size, reads_init, NULL},
+    {long_requests_size, long_requests_init, NULL},
     {hashers_size, hashers_init, NULL},
     {streams_size, streams_init, NULL},
     {uploads_size, uploads_init, NULL},

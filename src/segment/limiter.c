@@ -209,6 +209,22 @@ int64_t limiter_look(struct segment *segment, uint64_t key, const struct limiter
     return wait_of(&event, place < LIMITER_CELLS ? debt_of(cell, event.now) : 0);
 }
 
+void limiter_give_back(struct segment *segment, uint64_t key, const struct limiter_rate *rate, int64_t now_ms)
+{
+    struct limiter_line *line = line_of(segment, key);
+    const struct event event = event_of(key, rate, 1, now_ms);
+    uint64_t cell, debt;
+    int place;
+    do {
+        settle(line, event.now);
+        place = find(line, event.tag, &cell);
+        debt = place < LIMITER_CELLS ? debt_of(cell, event.now) : 0;
+        debt -= least(debt, event.charge);
+    } while (place < LIMITER_CELLS && !atomic_compare_exchange_strong(
+                                          &line->cells[place], &cell,
+                                          debt ? make_cell(event.tag, event.now + debt) : make_cell(0, 0)));
+}
+
 void limiter_forget(struct segment *segment, uint64_t key, int64_t now_ms)
 {
     struct limiter_line *line = line_of(segment, key);

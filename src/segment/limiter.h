@@ -52,6 +52,9 @@ MUST_USE int64_t limiter_take(struct segment *segment, uint64_t key, const struc
 /* The same without counting. */
 MUST_USE int64_t limiter_look(struct segment *segment, uint64_t key, const struct limiter_rate *rate,
                               int64_t cost, int64_t now_ms);
+/* An event that limiter_take has counted, at this rate, did not happen after all. */
+void limiter_give_back(struct segment *segment, uint64_t key, const struct limiter_rate *rate,
+                       int64_t now_ms);
 /* The subject owes nothing any more. */
 void limiter_forget(struct segment *segment, uint64_t key, int64_t now_ms);
 

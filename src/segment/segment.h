@@ -21,7 +21,7 @@ struct namespace_record;
 struct process;
 struct pulse;
 struct purge_counts;
-struct reads_board;
+struct long_requests_board;
 struct records;
 struct refusals_board;
 struct shared_cache;
@@ -51,7 +51,7 @@ struct segment {
     struct feed_board *feed;
     struct purge_counts *kept;
     struct task_counts_board *task_counts;
-    struct reads_board *reads;
+    struct long_requests_board *long_requests;
     struct hashers_board *hashers;
     struct streams_board *streams;
     struct uploads_board *uploads;

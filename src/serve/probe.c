@@ -13,7 +13,7 @@
 #include "segment/namespaces.h"
 #include "segment/processes.h"
 #include "segment/purge_counts.h"
-#include "segment/reads.h"
+#include "segment/long_requests.h"
 #include "segment/refusals.h"
 #include "segment/stored.h"
 #include "segment/streams.h"
@@ -255,9 +255,8 @@ void probe_write_metrics(const struct worker_context *worker_context, struct bui
                    "# HELP stampd_request_oldest_seconds Age of the oldest in-flight request.\n"
                    "# TYPE stampd_request_oldest_seconds gauge\nstampd_request_oldest_seconds %lld.%03lld\n",
                    (long long)sums.oldest_ms / 1000, (long long)sums.oldest_ms % 1000);
-    add_metric(out, "gauge", "long_reads",
-               "Workers at searches, lists and collections without the administrator's key.",
-               (uint64_t)reads_count(segment));
+    add_metric(out, "gauge", "long_requests", "Workers at long requests without the administrator's key.",
+               (uint64_t)long_requests_count(segment));
     add_metric(out, "gauge", "password_digests", "Workers at the digest of a password.",
                (uint64_t)hashers_count(segment));
     add_metric(out, "gauge", "streams_open", "Streamed collections that count for a quota.",

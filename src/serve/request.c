@@ -423,6 +423,7 @@ static enum fault read_body(const struct settings *settings, const struct reques
     if (call->attachment)
         return FAULT_NONE; /* the operation reads it */
     enum fault fault = source->read_body(source->context, (size_t)call->body_most, body, &size);
+    call->body_size = body->size;
     if (fault == FAULT_ALIMIT)
         return refuse_body(settings, call, size, reply);
     return fault ? reply_fault(call, reply, fault, NULL, NULL) : FAULT_NONE;

@@ -181,7 +181,7 @@ STATEMENT(
     " exists (select from task_limit) and exists (select from task_limit l where l.most is not null and "
     "l.what in"
     " ('queue ' || t.qn, 'op ' || t.opname, case when t.key is not null then 'key ' || t.opname end)), "
-    "t.trace,"
+    "t.trace, t.requester,"
     " set_config('synchronous_commit', 'off', true)")
 
 /* Several, without waiting for locks: a task missing in the result is locked at this moment, or another
@@ -203,7 +203,7 @@ STATEMENT(
     " exists (select from task_limit) and exists (select from task_limit l where l.most is not null and "
     "l.what in"
     " ('queue ' || t.qn, 'op ' || t.opname, case when t.key is not null then 'key ' || t.opname end)), "
-    "t.trace,"
+    "t.trace, t.requester,"
     " (select set_config('synchronous_commit', 'off', true))")
 
 /* After a claim: why the others could not be claimed. $1 taskid[]. */

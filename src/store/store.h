@@ -25,12 +25,19 @@ MUST_USE enum fault store_connect(struct store *store, int ns);
 void store_set_visitor(struct store *store, int ns);
 /* Also for a request that has changed something outside the database. */
 void store_clear_visitor(struct store *store);
-/* For the present request, whose caller is not an administrator: all its searches, lists and pages of
- * collections together take at most limit_read_ms, and no more workers run them than its namespace and its
- * client (0: any) may use.  Until store_clear_reader. */
-void store_set_reader(struct store *store, uint64_t client);
-void store_clear_reader(struct store *store);
-/* The limit that caused this fault of a long read, and its value; NULL: none. */
+/* Whom the present request is from, who is not an administrator. */
+struct store_requester {
+    uint64_t client;      /* 0: the share of a client does not apply */
+    struct bytes account; /* borrowed; NO_BYTES: none */
+    int64_t since_ms;     /* when the request began, monotonic */
+    bool has_time;        /* its reads and its commit may take as long as they need */
+};
+/* For the present request, until store_clear_requester: no more workers are at long requests than its
+ * namespace, its client and its account may use; all its searches, lists and pages of collections together
+ * take at most limit_read_ms, and a long commit limit_commit_ms. */
+void store_set_requester(struct store *store, const struct store_requester *requester);
+void store_clear_requester(struct store *store);
+/* The limit that caused this fault of a long request, and its value; NULL: none. */
 const char *store_reading_refused(const struct store *store, enum fault fault, int64_t *value_r);
 /* Closes the session of the namespace and opens another: returns FAULT_NONE only when the old backend is
  * gone.  Tries for `limit_ms`. */

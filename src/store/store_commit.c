@@ -9,6 +9,7 @@
 #include "store/commit_verdict.h"
 #include "store/schema_cache.h"
 #include "store/store_private.h"
+#include "store/store_long.h"
 #include "store/store_reservations.h"
 
 static const struct commit_part *const parts[] = {
@@ -50,10 +51,16 @@ static enum fault plan_parts(struct commit_run *run, struct planned *planned[PAR
     return FAULT_NONE;
 }
 
-/* `first_r`: the index in the pipeline of the first statement of each part. */
-static void send_parts(struct pg *pg, struct planned *const planned[PARTS], int first_r[PARTS])
+/* `first_r`: the index in the pipeline of the first statement of each part.  limit_ms 0: none of its own. */
+static void send_parts(const struct commit_run *run, int64_t limit_ms, struct planned *const planned[PARTS],
+                       int first_r[PARTS])
 {
+    struct pg *pg = store_pg(run->store, run->ns);
+    if (limit_ms)
+        store_long_add_limit_of_all(pg, run->arena, limit_ms);
     for (size_t i = 0; i < PARTS; i++) {
+        if (limit_ms && planned[i])
+            store_long_add_left(pg, run->arena);
         first_r[i] = pg_pipeline_count(pg);
         for (const struct planned *one = planned[i]; one; one = one->next)
             pg_pipeline_add(pg, one->statement, &one->params);
@@ -66,6 +73,22 @@ static void take_parts(struct commit_run *run, struct planned *const planned[PAR
     for (size_t i = 0; i < PARTS; i++)
         if (planned[i] && parts[i]->take)
             parts[i]->take(run, results + first[i]);
+}
+
+/* Items that the database writes or removes, and their bytes. */
+static void measure(const struct commit *commit, size_t *items_r, size_t *bytes_r)
+{
+    *items_r = *bytes_r = 0;
+    for (size_t i = 0; i < commit->count; i++) {
+        const struct commit_document *document = &commit->documents[i];
+        if (document->act == DRAFT_READ)
+            continue;
+        *items_r += document->rows.item_count + document->rows.purge_count;
+        if (document->act == DRAFT_DELETE || document->act == DRAFT_RENEW)
+            *items_r += document->base->item_count;
+        for (size_t k = 0; k < document->rows.item_count; k++)
+            *bytes_r += document->rows.items[k]->content.size;
+    }
 }
 
 /* --- the whole ---------------------------------------------------------------------------------- */
@@ -81,7 +104,12 @@ enum commit_outcome store_commit(struct store *store, int ns, struct arena *aren
     struct commit_run run = {.store = store, .ns = ns, .arena = arena, .commit = commit};
     struct planned *planned[PARTS];
     int first[PARTS];
-    *fault_r = plan_parts(&run, planned);
+    size_t items, bytes;
+    int64_t limit_ms;
+    measure(commit, &items, &bytes);
+    *fault_r = store_long_begin_commit(store, ns, items, bytes, &limit_ms);
+    if (!*fault_r)
+        *fault_r = plan_parts(&run, planned);
     bool has_reservations = !*fault_r && run.schema && store_reservations_has(run.schema, commit);
     if (has_reservations)
         *fault_r = store_reservations_begin(store, ns);
@@ -93,7 +121,7 @@ enum commit_outcome store_commit(struct store *store, int ns, struct arena *aren
         return COMMIT_REFUSED; /* nothing was sent */
     }
     store_renew(store, ns);
-    send_parts(pg, planned, first);
+    send_parts(&run, limit_ms, planned, first);
     crash_at(CRASH_COMMIT_QUEUED);
     struct pg_verdict verdict;
     waits_begin(store_segment(store), clock_monotonic_ms());
@@ -109,6 +137,8 @@ enum commit_outcome store_commit(struct store *store, int ns, struct arena *aren
         return COMMIT_DONE;
     case PG_REFUSED:
         *fault_r = commit_verdict_judge(store, ns, &verdict, arena, commit);
+        if (limit_ms && *fault_r == FAULT_XTIME)
+            store_long_note_slow_commit(store, limit_ms);
         if (pg && !pg_is_usable(pg))
             store_close(store, ns);
         return COMMIT_REFUSED;

@@ -1,12 +1,13 @@
-/* store_long: the allowance of a request, its place among the workers, and its time limits: that of a
- * statement is sent with it, in the same round trip. */
+/* store_long: the place of a request among the workers, and its time limits: that of a statement is sent with
+ * it, in the same round trip. */
 #include "store/store_long.h"
 
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "segment/reads.h"
+#include "segment/long_requests.h"
 #include "segment/segment.h"
+#include "segment/slots.h"
 #include "store/statements.h"
 #include "store/store_reading.h"
 #include "edge/pg_pipeline.h"
@@ -17,24 +18,32 @@ enum { TRIAL_PART = 8 };
 /* A request that loads more documents than this reads long. */
 enum { LOADS_SHORT = 64 };
 
+enum {
+    WORK_SHORT_MS = 100,
+    /* A commit of so many items takes less than that: an item costs PostgreSQL some 30 microseconds. */
+    COMMIT_SHORT_ITEMS = 2000,
+    COMMIT_SHORT_BYTES = 1048576,
+};
+
 static int64_t share_of(int64_t setting, int64_t workers, int64_t part)
 {
     return setting ? setting : workers / part ? workers / part : 1;
 }
 
-void store_set_reader(struct store *store, uint64_t client)
+void store_set_requester(struct store *store, const struct store_requester *requester)
 {
+    const struct settings *settings = store_settings(store);
     *store_reading(store) =
         (struct store_reading){.is_limited = true,
-                               .client = client,
-                               .left_ms = store_settings(store)->limit_read_ms,
-                               .trial_ms = store_settings(store)->limit_read_ms / TRIAL_PART};
+                               .requester = *requester,
+                               .left_ms = requester->has_time ? INT64_MAX : settings->limit_read_ms,
+                               .trial_ms = settings->limit_read_ms / TRIAL_PART};
 }
 
-void store_clear_reader(struct store *store)
+void store_clear_requester(struct store *store)
 {
     if (store_reading(store)->state != READING_NOT)
-        reads_leave(store_segment(store));
+        long_requests_leave(store_segment(store));
     *store_reading(store) = (struct store_reading){0};
 }
 
@@ -54,48 +63,92 @@ static enum fault refuse(struct store *store, enum fault fault, const char *limi
 
 /* --- shares --- */
 
-static struct read_shares shares_of(const struct store *store, int ns)
+static uint64_t account_hash(const struct store *store, int ns, struct bytes account)
+{
+    return slots_hash(store_segment(store), ns, BYTES("Account"), account) | 1;
+}
+
+static struct long_shares shares_of(const struct store *store, int ns)
 {
     const struct settings *settings = store_settings(store);
-    return (struct read_shares){
+    const struct store_requester *requester = &store_reading(store)->requester;
+    return (struct long_shares){
         .ns = ns,
-        .client = store_reading(store)->client,
-        .ns_most = share_of(settings->limit_namespace_reads, settings->workers, 2),
-        .client_most = share_of(settings->limit_client_reads, settings->workers, 4),
+        .client = requester->client & INT64_MAX, /* as tasks keep it */
+        .account = requester->account.size ? account_hash(store, ns, requester->account) : 0,
+        .ns_most = share_of(settings->limit_namespace_long, settings->workers, 2),
+        .client_most = share_of(settings->limit_client_long, settings->workers, 4),
     };
 }
 
-static enum fault take_entry(struct store *store, const struct read_shares *shares, enum reads_entry entry)
+static enum fault take_entry(struct store *store, const struct long_shares *shares,
+                             enum long_requests_entry entry)
 {
     switch (entry) {
-    case READS_ENTERED:
+    case LONG_REQUESTS_ENTERED:
         store_reading(store)->state = READING_FULLY;
         return FAULT_NONE;
-    case READS_ON_TRIAL:
+    case LONG_REQUESTS_ON_TRIAL:
         store_reading(store)->state = READING_ON_TRIAL;
         return FAULT_NONE;
-    case READS_NAMESPACE_FULL:
+    case LONG_REQUESTS_NAMESPACE_FULL:
         store_reading(store)->state = READING_NOT;
-        return refuse(store, FAULT_XBUSY, "limit_namespace_reads", shares->ns_most);
-    case READS_CLIENT_FULL:
+        return refuse(store, FAULT_XBUSY, "limit_namespace_long", shares->ns_most);
+    case LONG_REQUESTS_CLIENT_FULL:
     default:
         store_reading(store)->state = READING_NOT;
-        return refuse(store, FAULT_XBUSY, "limit_client_reads", shares->client_most);
+        return refuse(store, FAULT_XBUSY, "limit_client_long", shares->client_most);
     }
 }
 
 static enum fault enter(struct store *store, int ns)
 {
-    const struct read_shares shares = shares_of(store, ns);
+    const struct long_shares shares = shares_of(store, ns);
     if (store_reading(store)->state != READING_NOT || segment_index(store_segment(store)) == SEGMENT_NO_INDEX)
         return FAULT_NONE;
-    return take_entry(store, &shares, reads_enter(store_segment(store), &shares));
+    return take_entry(store, &shares, long_requests_enter(store_segment(store), &shares));
 }
 
 static enum fault extend(struct store *store, int ns, bool is_slow)
 {
-    const struct read_shares shares = shares_of(store, ns);
-    return take_entry(store, &shares, reads_extend(store_segment(store), &shares, is_slow));
+    const struct long_shares shares = shares_of(store, ns);
+    return take_entry(store, &shares, long_requests_extend(store_segment(store), &shares, is_slow));
+}
+
+enum fault store_long_enter(struct store *store, int ns)
+{
+    struct store_reading *reading = store_reading(store);
+    enum fault fault = reading->is_limited ? enter(store, ns) : FAULT_NONE;
+    return !fault && reading->state == READING_ON_TRIAL ? extend(store, ns, false) : fault;
+}
+
+enum fault store_long_enter_late(struct store *store, int ns)
+{
+    const struct store_reading *reading = store_reading(store);
+    bool is_late = reading->is_limited && reading->state != READING_FULLY &&
+                   clock_monotonic_ms() - reading->requester.since_ms > WORK_SHORT_MS;
+    return is_late ? store_long_enter(store, ns) : FAULT_NONE;
+}
+
+/* --- commits --- */
+
+enum fault store_long_begin_commit(struct store *store, int ns, size_t items, size_t bytes,
+                                   int64_t *limit_ms_r)
+{
+    const struct store_reading *reading = store_reading(store);
+    const struct settings *settings = store_settings(store);
+    bool is_large = items > COMMIT_SHORT_ITEMS || bytes > COMMIT_SHORT_BYTES;
+    *limit_ms_r = 0;
+    if (!reading->is_limited || (!is_large && reading->state != READING_FULLY))
+        return FAULT_NONE;
+    if (!reading->requester.has_time && settings->limit_commit_ms < settings->statement_timeout_ms)
+        *limit_ms_r = settings->limit_commit_ms;
+    return store_long_enter(store, ns);
+}
+
+void store_long_note_slow_commit(struct store *store, int64_t limit_ms)
+{
+    (void)refuse(store, FAULT_XTIME, "limit_commit_ms", limit_ms);
 }
 
 /* --- time --- */
@@ -116,7 +169,8 @@ enum fault store_long_begin(struct store *store, int ns, int64_t most_ms, struct
     int64_t left_ms = reading->state == READING_ON_TRIAL && reading->trial_ms < reading->left_ms
                           ? reading->trial_ms
                           : reading->left_ms;
-    read_r->is_ours = !most_ms || left_ms < most_ms;
+    bool is_bounded = !reading->requester.has_time || reading->state == READING_ON_TRIAL;
+    read_r->is_ours = is_bounded && (!most_ms || left_ms < most_ms);
     read_r->limit_ms = read_r->is_ours ? left_ms : most_ms;
     read_r->since_ms = clock_monotonic_ms();
     return fault;

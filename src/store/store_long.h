@@ -1,5 +1,5 @@
-/* store_long: long reads of callers other than administrators: the time that they may take together, and the
- * workers that may run them (reads.h). */
+/* store_long: long requests of callers other than administrators: the workers that may serve them
+ * (long_requests.h), and the time that their reads may take together, and their commit. */
 #ifndef STAMPD_STORE_STORE_LONG_H
 #define STAMPD_STORE_STORE_LONG_H
 
@@ -13,7 +13,20 @@ MUST_USE enum fault store_long_run(struct store *store, int ns, int64_t most_ms,
 MUST_USE enum fault store_long_run_statement(struct store *store, int ns, enum statement statement,
                                              const struct pg_params *params, struct pg_result **result_r);
 
-/* Called before each attempt of a long read: takes a place (reads.h) and sets the time limit of the
+/* The request is long, whatever it does: takes a place.  FAULT_XBUSY: there is none (store_reading_refused).
+ * Nothing happens if the request has a place. */
+MUST_USE enum fault store_long_enter(struct store *store, int ns);
+/* The same if the request has worked for 100 ms. */
+MUST_USE enum fault store_long_enter_late(struct store *store, int ns);
+/* Called before a commit is sent that changes so many items, and bytes of their contents: the same if they
+ * are many.  A request that has a place already is long.  limit_ms_r: the time that the commit may take; 0:
+ * the general limit. */
+MUST_USE enum fault store_long_begin_commit(struct store *store, int ns, size_t items, size_t bytes,
+                                            int64_t *limit_ms_r);
+/* The commit took longer than limit_ms_r. */
+void store_long_note_slow_commit(struct store *store, int64_t limit_ms);
+
+/* Called before each attempt of a long read: takes a place (long_requests.h) and sets the time limit of the
  * statement: at most `most_ms` (0: no limit of its own); limit_ms 0: the general limit.  Refused:
  * FAULT_XBUSY, FAULT_XTIME, and the result of store_reading_refused. */
 struct long_read {

@@ -1,4 +1,4 @@
-/* store_reading: the remaining allowance of the present request for long reads; for store_long.c. */
+/* store_reading: whom the present request is from, and what is left of its time; for store_long.c. */
 #ifndef STAMPD_STORE_STORE_READING_H
 #define STAMPD_STORE_STORE_READING_H
 
@@ -7,8 +7,8 @@
 /* All zero: no limit. */
 struct store_reading {
     bool is_limited;
-    enum { READING_NOT, READING_ON_TRIAL, READING_FULLY } state; /* of this worker in reads.h */
-    uint64_t client;
+    enum { READING_NOT, READING_ON_TRIAL, READING_FULLY } state; /* of this worker in long_requests.h */
+    struct store_requester requester;
     int64_t left_ms, trial_ms;
     size_t loads;        /* documents loaded for it */
     const char *refused; /* the limit that has refused it, with this fault; NULL: none */

@@ -92,6 +92,7 @@ static enum fault claim_free(struct store *store, int ns, struct arena *arena, s
         struct task_claim *place = find_claim(claims, count, pg_get_text(claimed, row, 0));
         place->result = CLAIM_DONE;
         place->task = store_claimed_read(claimed, row, claim);
+        place->task.requester = pg_get_i64(claimed, row, STORE_CLAIMED_COLUMNS);
         fault = store_claimed_open(store, ns, arena, &place->task);
         if (fault)
             return fault;

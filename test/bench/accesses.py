@@ -83,7 +83,7 @@ def fill_searched(server, ns, count):
 
 
 def access(options):
-    settings = {'exempt_clients': '192.0.2.1', 'limit_client_requests': 0, 'limit_client_connections': 0, 'limit_client_reads': 100, 'limit_namespace_reads': 100}
+    settings = {'exempt_clients': '192.0.2.1', 'limit_client_requests': 0, 'limit_client_connections': 0, 'limit_client_long': 100, 'limit_namespace_long': 100}
     with started(namespaces={OPEN: 'open', 'rated': 'open', 'team': 'closed'}, **settings) as (server,):
         fill(server)
         counters = sized(options, COUNTERS, 300)

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +13,7 @@ import requests
 
 from clock import Clock
 from door_client import Client
+from fastcgi import Connection
 from stack import Problem, comparable, process_state, refused, wait_until
 
 CLOCK = Clock()
@@ -782,6 +784,59 @@ def test_accounts_in_a_namespace_that_is_read_only(club):
         refused('OREADONLY', account, club, 'logout', ns='club', token=made['token'])
     finally:
         configure(club, 'club', state=0)
+
+
+def test_a_refusal_for_lack_of_a_place_is_no_attempt(team, clients):
+    """Whoever obeyed Retry-After was locked out after 20 s of guesses of others.  From here on the server begins again."""
+    name = register(team)[0]
+    team.set(argon2_share=1)  # one worker of three
+
+    def guess(client):
+        answers = []
+        while ('XBUSY', ['limit_name_attempts', '5']) not in answers:
+            answers.append(log_in(client, name, 'not the password'))
+        return answers
+    with ThreadPoolExecutor(6) as pool:
+        answers = [answer for some in pool.map(guess, [Client(team, '127.0.0.40') for _ in range(6)]) for answer in some]
+    assert answers.count(('SKEY', None)) == 5, 'those that were compared, and no others, were attempts'
+    assert ('XBUSY', ['argon2_share', '1']) in answers
+
+
+def test_the_right_password_gets_in_while_others_guess(team, clients):
+    """21 of 25 were refused for lack of a place."""
+    name, is_over, places = register(team)[0], threading.Event(), [[] for _ in range(6)]
+    team.set(argon2_share=1)
+
+    def guess(number):
+        with Client(team, f'127.0.0.{50 + number // 2}') as client:
+            while not is_over.is_set():
+                answer = log_in(client, f'nobody-{number}-{len(places[number])}', 'not the password')
+                places[number].append(answer)
+                if answer[1] and answer[1][0] == 'limit_client_attempts':
+                    return
+
+    def have_all_failed():
+        return all(('SKEY', None) in places[number] + places[number + 1] for number in (0, 2, 4)) and all(len(some) > 2 for some in places)
+    with ThreadPoolExecutor(6) as pool:
+        for number in range(6):
+            pool.submit(guess, number)
+        try:
+            wait_until(have_all_failed, what='a failure of each address, and the end of what began before it')
+            answers = [log_in(clients(60 + number), name) for number in range(10)]
+        finally:
+            is_over.set()
+    assert answers == [(200, None)] * 10
+    assert ('XBUSY', ['argon2_share', '1']) in sum(places, []), 'places were scarce'
+
+
+def test_a_site_has_not_as_many_attempts_as_it_has_addresses(team):
+    """A /48 has 65,536 networks of a customer."""
+    def register_from(number):
+        with Connection(team.path / 'run/stampd/worker-0.sock') as connection:
+            return connection.ask('/team/op/register', body=b'{}', method='POST', CONTENT_TYPE='application/json', STAMPD_NS='team', STAMPD_DATABASE='stampd_team',
+                                  STAMPD_CLIENT=f'2001:db8:7:{number:x}::1').status
+    answers = [register_from(number) for number in range(165)]
+    assert answers[:160] == [200] * 160 and 429 in answers[160:]
 
 
 def test_digests_are_computed_by_a_share_of_the_workers(team):

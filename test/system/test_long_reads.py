@@ -1,7 +1,8 @@
-"""Long reads without the administrator's key: the time that they may take, and the workers that may be at them.  Tables are locked so
-that what reads them waits for as long as a test wants: nothing depends on how fast the machine is."""
+"""Long requests without the administrator's key: the time that they may take, and the workers that may be at them.  Tables are locked so
+that what reads or writes them waits for as long as a test wants: nothing depends on how fast the machine is."""
 import contextlib
 import itertools
+import json
 import re
 import shutil
 import threading
@@ -12,15 +13,16 @@ import pytest
 from attacker import ATTACKER, attack, beside
 from door_client import Client
 from kit import Kit
+from manager import Manager
 from schema import Schemas
 from stack import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.plain
 
-SETTINGS = {'limit_client_requests': 0, 'lock_timeout_ms': 60000, 'limit_read_ms': 1000}
+SETTINGS = {'limit_client_requests': 0, 'lock_timeout_ms': 60000, 'limit_read_ms': 1000, 'limit_commit_ms': 1000}
 STACK = {'workers': 4, 'settings': SETTINGS, 'namespaces': {'z': 'closed', 'demo': 'read', 'lab': 'open', 'app': 'open'}}
 CLASSES = {'Word': {'items': {'Main': {'singleton': True, 'fields': {'name': 'string'}}}, 'collections': {'all': {'key': ['Main.of'], 'mutable': True}}}}
-TIMED_OUT, OF_CLIENT, OF_NAMESPACE = ('XTIME', 'limit_read_ms', '1000'), ('XBUSY', 'limit_client_reads', '1'), ('XBUSY', 'limit_namespace_reads', '2')
+TIMED_OUT, OF_CLIENT, OF_NAMESPACE = ('XTIME', 'limit_read_ms', '1000'), ('XBUSY', 'limit_client_long', '1'), ('XBUSY', 'limit_namespace_long', '2')
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -49,11 +51,11 @@ def trusted(words):
 
 
 @contextlib.contextmanager
-def locked(stack, table, ns='lab'):
-    """Nobody reads the table."""
+def locked(stack, table, ns='lab', mode='access exclusive'):
+    """Nobody reads the table, or, in mode `share`, writes it."""
     connection = psycopg2.connect(stack.conninfo(ns), options='-c search_path=stampd')
     try:
-        connection.cursor().execute(f'lock table "{table}" in access exclusive mode')
+        connection.cursor().execute(f'lock table "{table}" in {mode} mode')
         yield
     finally:
         connection.close()
@@ -129,12 +131,12 @@ def test_the_administrator_has_no_such_limits(trusted):
 
 def test_one_client_has_a_share_of_the_workers(trusted):
     """16 connections of a search without a condition took all workers; the ordinary client had an answer in 0.2 s."""
-    before = trusted.refusals('limit_client_reads')
+    before = trusted.refusals('limit_client_long')
     with beside(trusted, least=20), locked(trusted, 'x_Word_Main'):
         results = attack(trusted, lambda client, _: find(client), 60, clients=12)
     assert set(results) == {TIMED_OUT, OF_CLIENT}
     assert results.count(OF_CLIENT) > results.count(TIMED_OUT)
-    assert trusted.refusals('limit_client_reads') == before + results.count(OF_CLIENT)
+    assert trusted.refusals('limit_client_long') == before + results.count(OF_CLIENT)
 
 
 def test_documents_that_must_be_loaded_are_a_long_read(trusted):
@@ -243,7 +245,7 @@ def test_a_dead_worker_leaves_its_place(trusted):
             find(client)
 
     def reading():
-        return trusted.metrics().get('stampd_long_reads')
+        return trusted.metrics().get('stampd_long_requests')
 
     trusted.set(limit_read_ms=600000)
     try:
@@ -260,3 +262,162 @@ def test_a_dead_worker_leaves_its_place(trusted):
     with locked(trusted, 'x_Word_Main'), Client(trusted, ATTACKER) as client:
         assert find(client) == TIMED_OUT, 'the place is free'
 
+
+
+# --- writes ---
+
+SLOW_COMMIT, LARGE = ('XTIME', 'limit_commit_ms', '1000'), 70000
+
+
+def put(client, body=LARGE, ns='lab', **more):
+    """Writes a document of its own; `body` bytes."""
+    content = {'c': 'Large', 'id': f'l{next(FRESH)}', 'items': [{'c': 'Line', 'j': 'x' * body}]}
+    return outcome(client.op(ns, 'put', {'docs': [content]}, **more))
+
+
+def test_writes_with_a_large_body_have_a_share_of_the_workers(trusted):
+    """Four puts of 4.7 MB held all of four workers for 15 s: readers of another namespace waited for as long."""
+    before = trusted.refusals('limit_client_long')
+    with beside(trusted, ns='app', least=20), locked(trusted, 'item', mode='share'):
+        results = attack(trusted, lambda client, _: put(client), 60, clients=12)
+    assert set(results) == {SLOW_COMMIT, OF_CLIENT}
+    assert results.count(OF_CLIENT) > results.count(SLOW_COMMIT)
+    assert trusted.refusals('limit_client_long') == before + results.count(OF_CLIENT)
+    with Client(trusted, ATTACKER) as client:
+        assert put(client) == 'ok', 'the place is free, and the session has its own limit again'
+
+
+def test_reads_and_writes_share_the_workers(trusted):
+    with beside(trusted, ns='app', least=20), locked(trusted, 'item', mode='share'), locked(trusted, 'x_Word_Main'):
+        results = attack(trusted, lambda client, number: put(client) if number % 2 else find(client), 60, clients=12)
+    assert set(results) == {SLOW_COMMIT, TIMED_OUT, OF_CLIENT}
+    assert results.count(OF_CLIENT) > results.count(SLOW_COMMIT) + results.count(TIMED_OUT)
+
+
+@pytest.fixture(scope='module')
+def many(words):
+    """Documents of many items: the body of their removal is empty, and PostgreSQL removes a row for each item."""
+    for number in range(12):
+        items = [{'c': 'Line', 'k': str(k), 'j': k} for k in range(3000)]
+        words.op('lab', 'put', {'docs': [{'c': 'Many', 'id': f'm{number}', 'items': items}]}, admin=True)
+    return itertools.cycle(range(12))
+
+
+def remove(client, many):
+    return outcome(client.ask('DELETE', f'/lab/doc/Many/m{next(many)}'))
+
+
+def test_a_small_body_that_changes_many_items_is_long(many, trusted):
+    with beside(trusted, ns='app', least=20), locked(trusted, 'item', mode='share'):
+        results = attack(trusted, lambda client, _: remove(client, many), 36, clients=12)
+    assert set(results) == {SLOW_COMMIT, OF_CLIENT}
+    assert results.count(OF_CLIENT) > results.count(SLOW_COMMIT)
+
+
+def test_one_namespace_has_a_share_of_the_workers_for_writes(many, trusted):
+    results, lock = [], threading.Lock()
+
+    def ask(number):
+        with Client(trusted, f'127.0.0.{10 + number}') as client:
+            for _ in range(3):
+                result = remove(client, many)
+                with lock:
+                    results.append(result)
+
+    with beside(trusted, ns='app', least=20), locked(trusted, 'item', mode='share'):
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE_S)
+    assert set(results) == {SLOW_COMMIT, OF_NAMESPACE} and len(results) == 36
+    assert results.count(OF_NAMESPACE) > results.count(SLOW_COMMIT)
+
+
+def test_a_conflict_that_runs_again_is_long(trusted):
+    """Each try may wait for a lock: small requests for one document held all workers."""
+    trusted.op('lab', 'put', {'docs': [{'c': 'Row', 'id': 'r', 'items': [{'c': 'Line', 'j': 0}]}]}, admin=True)
+    trusted.set(lock_timeout_ms=200)
+    connection = psycopg2.connect(trusted.conninfo('lab'), options='-c search_path=stampd')
+    try:
+        connection.cursor().execute("select from doc where class = 'Row' for update")
+        results = attack(trusted, lambda client, number: outcome(client.op('lab', 'put', {'docs': [{'c': 'Row', 'id': 'r', 'items': [{'c': 'Line', 'j': number}]}]})), 12, clients=6)
+    finally:
+        connection.close()
+        trusted.set(lock_timeout_ms=60000)
+    assert OF_CLIENT in results and set(results) <= {OF_CLIENT, ('CONTENTION',), 'ok'}
+
+
+def test_the_administrator_writes_as_long_as_it_takes(many, trusted):
+    answers = []
+
+    def write():
+        with Client(trusted, ATTACKER) as client:
+            answers.append(put(client, body=100, admin=trusted.key))
+
+    threads = [threading.Thread(target=write) for _ in range(3)]
+    with locked(trusted, 'item', mode='share'):
+        for thread in threads:
+            thread.start()
+        with Client(trusted, ATTACKER) as client:
+            assert remove(client, many) == SLOW_COMMIT, 'who waits with the key is not counted'
+        assert answers == []
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert answers == ['ok'] * 3
+
+
+def test_small_writes_are_never_refused(trusted):
+    results = attack(trusted, lambda client, _: put(client, body=100), 200, clients=12)
+    assert set(results) == {'ok'}
+
+
+def test_readers_of_other_namespaces_are_served_by_free_workers(many, trusted):
+    """A tie sent a reader behind a write of 15 s, where it waited although another worker was free."""
+    def write(address):
+        with Client(trusted, address) as client:
+            put(client)
+
+    trusted.put('demo', {'c': 'Cached', 'id': 'c', 'items': [{'c': 'Line', 'j': 1}]}, admin=True)
+    trusted.set(limit_commit_ms=60000, statement_timeout_ms=70000)
+    writers = [threading.Thread(target=write, args=(f'127.0.0.{20 + number}',), daemon=True) for number in range(2)]
+    try:
+        with locked(trusted, 'item', mode='share'):
+            for writer in writers:
+                writer.start()
+            wait_until(lambda: trusted.metrics()['stampd_long_requests'] == 2, what='the namespace uses its share')
+            refused = attack(trusted, lambda client, _: remove(client, many), 20, clients=1)
+            with Client(trusted, '127.0.0.30') as client:
+                served = [client.get('demo', 'Cached', 'c').status for _ in range(100)]
+            assert all(writer.is_alive() for writer in writers), 'they were at it all the time'
+            assert set(refused) == {OF_NAMESPACE} and served == [200] * 100
+        for writer in writers:
+            writer.join(PATIENCE_S)
+    finally:
+        trusted.set(limit_commit_ms=1000, statement_timeout_ms=30000)
+
+
+
+def test_tasks_of_clients_have_the_share_of_their_client(trusted):
+    """Four tasks with a `put` held four workers for as long as the database took."""
+    items = [{'c': 'L', 'k': str(number), 'j': 1} for number in range(2010)]
+    manager = Manager(trusted, 'lab')
+    trusted.psql('lab', 'truncate taskqueue, task_history')
+    with Client(trusted, ATTACKER) as client:
+        docs = [[{'c': 'Task', 'id': f't{number}', 'items': items}] for number in range(2)]
+        bodies = [json.dumps({'param': {'op': 'put', 'param': {'docs': one}}}, separators=(',', ':')).encode() for one in docs]
+        asked = [client.ask('POST', '/lab/op/task', body, Content_Type='application/json') for body in bodies]
+        assert [reply.status for reply in asked] == [200, 200], asked
+        first, second = (reply.json['out']['id'] for reply in asked)
+        outcomes = []
+        runner = threading.Thread(target=lambda: outcomes.append(manager.run(first)), daemon=True)
+        with locked(trusted, 'item', mode='share'):
+            runner.start()
+            wait_until(lambda: trusted.metrics()['stampd_long_requests'] == 1, what='a task writes')
+            assert manager.run(second)['result'] == 'more', 'it waits, and has not failed'
+            assert put(client) == OF_CLIENT
+        runner.join(PATIENCE_S)
+    assert outcomes[0]['result'] == 'done'
+    assert trusted.psql('lab', 'select retry, startat > 0 from taskqueue where taskid = %s', (second,)) == [(0, True)]
+    manager.hurry()
+    assert manager.run(second)['result'] == 'done'

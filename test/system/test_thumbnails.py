@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import subprocess
+import threading
 
 import pytest
 
@@ -346,6 +347,29 @@ def test_a_decoder_that_does_not_end_is_killed(stack, photo, own_program):
     wait_until(lambda: not os.path.exists(f'/proc/{int(mark.read_text())}'), what='the decoder is gone')
     stack.set(limit_thumbnail_s=10, thumbnail_program='')
     assert attempt(stack, taskid)['result'] == 'done'
+
+
+def test_images_hold_a_share_of_the_workers(stack, own_program):
+    """Three images of 0.8 MB held all workers for as long as their decoders took, and readers of other namespaces waited."""
+    gate, mark = stack.path / 'etc/gate', stack.path / 'etc/begun'
+    own_program(f'touch {mark}; while [ ! -e {gate} ]; do sleep 0.1; done; kill -KILL $$')
+    give(mark.parent)
+    stack.psql('lab', 'delete from taskqueue')
+    for number in range(2):
+        stack.put('lab', {'c': 'Photo', 'id': f'share{number}', 'items': [{'c': 'Main', 'j': {}}]})
+        attach(stack, f'share{number}', 'one', png(20, 21 + number))
+    first, second = tasks(stack)
+    runner = threading.Thread(target=attempt, args=(stack, first), daemon=True)
+    runner.start()
+    wait_until(mark.exists, what='a decoder')
+    assert stack.metrics()['stampd_long_requests'] == 1
+    assert [attempt(stack, second)['result'] for _ in range(3)] == ['more'] * 3, 'it waits for a place, and has not failed'
+    assert stack.psql('lab', "select qn, retry from taskqueue where opname = 'thumbnail' and starttime is null") == [(2, 0)]
+    gate.touch()
+    runner.join(PATIENCE_S)
+    gate.unlink()
+    stack.set(thumbnail_program='')
+    assert attempt(stack, second)['result'] == 'done'
 
 
 def test_a_missing_program_is_no_fault_of_an_image(stack, photo, own_program):

@@ -245,6 +245,34 @@ def test_incomplete_uploads_are_limited(stack):
         stack.set(limit_client_partial_uploads=20, limit_client_partial_bytes=17179869184, limit_partial_uploads=1000, limit_partial_bytes=68719476736)
 
 
+def test_an_account_does_not_multiply_the_share_of_its_address(stack, team):
+    """Five anonymous accounts of one address reserved all that a namespace had, in 85 requests."""
+    stack.set(limit_client_partial_uploads=3)
+    try:
+        answers = []
+        for number in range(5):
+            made = stack.op('team', 'register', {})['out']
+            stack.put('team', {'c': 'Note', 'id': f'share{number}', 'items': [{'c': 'Main', 'j': {'owner': made['account']}}]}, admin=True)
+            answers.append(send(stack, 'POST', 'upload', ns='team', as_=made['token'], Upload_Length=10,
+                                Upload_Metadata=metadata(**{'class': 'Note', 'id': f'share{number}', 'key': 'k'})))
+        assert [answer.status_code for answer in answers] == [201] * 3 + [429] * 2
+        assert answers[3].json()['args'] == ['limit_client_partial_uploads', '3']
+    finally:
+        stack.set(limit_client_partial_uploads=20)
+
+
+def test_an_upload_without_a_byte_ends_soon(stack, doc):
+    empty, begun_one = create(stack, doc, 6).headers['Location'], create(stack, doc, 6, content=b'abc').headers['Location']
+    until = email.utils.parsedate_to_datetime(checked(send(stack, 'HEAD', empty), 200).headers['Upload-Expires']).timestamp()
+    assert until - time.time() <= 900
+    folder, earlier = stack.path / 'files/stampd_lab/part', time.time() - 1000
+    for path in (empty, begun_one):
+        os.utime(folder / path.rpartition('/')[2], (earlier, earlier))
+    wait_until(lambda: send(stack, 'HEAD', empty).status_code == 404, what='the end of the upload')
+    assert offset(stack, begun_one) == 3
+    checked(send(stack, 'DELETE', begun_one), 204)
+
+
 def test_uploads_expire(stack, doc):
     old, young = (create(stack, doc, 6, content=b'abc').headers['Location'] for _ in range(2))
     folder = stack.path / 'files/stampd_lab/part'

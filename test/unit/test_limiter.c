@@ -91,6 +91,20 @@ static void a_look_counts_nothing(void **state UNUSED)
     limiter_forget(segment, key_of(LAB, REQUESTS, "nobody"), NOW);
 }
 
+static void what_is_given_back_was_not_taken(void **state UNUSED)
+{
+    uint64_t ann = key_of(LAB, REQUESTS, "ann"), bob = key_of(LAB, REQUESTS, "bob");
+    assert_int_equal(take_many(segment, ann, &TEN, 10, NOW), 10);
+    limiter_give_back(segment, ann, &TEN, NOW);
+    assert_int_equal(take_many(segment, ann, &TEN, 20, NOW), 1);
+    assert_int_equal(take_many(segment, bob, &TEN, 1, NOW), 1);
+    for (int i = 0; i < 3; i++)
+        limiter_give_back(segment, bob, &TEN, NOW); /* never more than there was */
+    assert_int_equal(take_many(segment, bob, &TEN, 20, NOW), 10);
+    limiter_give_back(segment, key_of(LAB, REQUESTS, "nobody"), &TEN, NOW);
+    assert_int_equal(limiter_use(segment, NOW).used, 2);
+}
+
 static void each_subject_has_its_own(void **state UNUSED)
 {
     const uint64_t keys[] = {key_of(LAB, REQUESTS, "ann"), key_of(LAB, REQUESTS, "bob"),
@@ -341,6 +355,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_TWO(the_burst_is_admitted_then_the_rate),
         WITH_TWO(a_look_counts_nothing),
+        WITH_TWO(what_is_given_back_was_not_taken),
         WITH_TWO(each_subject_has_its_own),
         WITH_TWO(extreme_rates),
         WITH_TWO(time_wraps_around),

@@ -1,12 +1,23 @@
 /* account_gate: see the header. */
 #include "operation/accounts/account_gate.h"
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "operation/configurations.h"
 #include "segment/limiter.h"
 
 enum { MINUTE_MS = 60000, HOUR_MS = 60 * MINUTE_MS };
-enum { KIND_CLIENT = LIMITER_ATTEMPTS, KIND_NAME, KIND_MAILER, KIND_MAILED, KIND_MAILS };
+enum {
+    KIND_CLIENT = LIMITER_ATTEMPTS,
+    KIND_NAME,
+    KIND_MAILER,
+    KIND_MAILED,
+    KIND_MAILS,
+    KIND_SITE,
+    KIND_FAILED
+};
+/* A site may make as many attempts as so many of its addresses. */
+enum { SITE_ADDRESSES = 4 };
 
 struct account_kept *account_gate_kept(struct attempt *attempt)
 {
@@ -93,11 +104,30 @@ static uint64_t key_of(struct attempt *attempt, int kind, struct bytes name)
     return limiter_key(attempt->worker_context->segment, attempt->ns, kind, subject_of(attempt, name));
 }
 
+/* The key of the client's site. */
+static uint64_t site_key(struct attempt *attempt, int kind)
+{
+    const char *site =
+        arena_printf(attempt->call->arena, "%llx", (unsigned long long)address_site(attempt->call->client));
+    return limiter_key(attempt->worker_context->segment, attempt->ns, kind, bytes_of(site));
+}
+
+/* Is the client one of many that a customer may have? */
+static bool is_site(const struct attempt *attempt)
+{
+    return address_site(attempt->call->client) != attempt->call->client;
+}
+
+static struct limiter_rate rate_of(int64_t most, int64_t period_ms)
+{
+    return (struct limiter_rate){.count = most, .period_ms = period_ms, .burst = most};
+}
+
 static enum fault count(struct attempt *attempt, uint64_t key, const char *limit, int64_t most,
                         int64_t period_ms)
 {
     const struct reader reader = account_gate_reader(attempt);
-    const struct limiter_rate rate = {.count = most, .period_ms = period_ms, .burst = most};
+    const struct limiter_rate rate = rate_of(most, period_ms);
     int64_t wait_ms = limiter_take(attempt->worker_context->segment, key, &rate, 1, clock_monotonic_ms());
     if (!wait_ms)
         return FAULT_NONE;
@@ -111,13 +141,54 @@ enum fault account_gate_count(struct attempt *attempt, struct bytes name)
     struct account_kept *kept = account_gate_kept(attempt);
     if (kept->is_counted || !attempt->call->client || attempt->call->level == LEVEL_EVERYTHING)
         return FAULT_NONE;
-    kept->is_counted = true;
     enum fault fault = count(attempt, key_of(attempt, KIND_CLIENT, BYTES("")), "limit_client_attempts",
                              settings->limit_client_attempts, HOUR_MS);
+    if (!fault && is_site(attempt))
+        fault = count(attempt, site_key(attempt, KIND_SITE), "limit_client_attempts",
+                      settings->limit_client_attempts * SITE_ADDRESSES, HOUR_MS);
     if (!fault && name.data)
         fault = count(attempt, key_of(attempt, KIND_NAME, name), "limit_name_attempts",
                       settings->limit_name_attempts, HOUR_MS);
+    kept->is_counted = !fault;
+    kept->counted_name = name;
     return fault;
+}
+
+void account_gate_give_back(struct attempt *attempt)
+{
+    const struct settings *settings = attempt->worker_context->settings;
+    struct segment *segment = attempt->worker_context->segment;
+    struct account_kept *kept = account_gate_kept(attempt);
+    const struct limiter_rate of_client = rate_of(settings->limit_client_attempts, HOUR_MS);
+    const struct limiter_rate of_site = rate_of(settings->limit_client_attempts * SITE_ADDRESSES, HOUR_MS);
+    const struct limiter_rate of_name = rate_of(settings->limit_name_attempts, HOUR_MS);
+    int64_t now_ms = clock_monotonic_ms();
+    if (!kept->is_counted)
+        return;
+    kept->is_counted = false;
+    limiter_give_back(segment, key_of(attempt, KIND_CLIENT, BYTES("")), &of_client, now_ms);
+    if (is_site(attempt))
+        limiter_give_back(segment, site_key(attempt, KIND_SITE), &of_site, now_ms);
+    if (kept->counted_name.data)
+        limiter_give_back(segment, key_of(attempt, KIND_NAME, kept->counted_name), &of_name, now_ms);
+}
+
+void account_gate_note_failure(struct attempt *attempt)
+{
+    const struct limiter_rate rate = rate_of(1, MINUTE_MS);
+    int64_t ignored = attempt->call->client
+                          ? limiter_take(attempt->worker_context->segment, site_key(attempt, KIND_FAILED),
+                                         &rate, 1, clock_monotonic_ms())
+                          : 0;
+    (void)ignored; /* it is noted already */
+}
+
+bool account_gate_has_failed(struct attempt *attempt)
+{
+    const struct limiter_rate rate = rate_of(1, MINUTE_MS);
+    return attempt->call->client &&
+           limiter_look(attempt->worker_context->segment, site_key(attempt, KIND_FAILED), &rate, 1,
+                        clock_monotonic_ms());
 }
 
 enum fault account_gate_count_mail(struct attempt *attempt, const char *kind, struct bytes subject)

@@ -9,7 +9,8 @@
 /* What the tries of a call keep: attempts are counted once, and digests computed once. */
 struct account_kept {
     bool is_counted, is_mail_counted;
-    const char *compared; /* the digest with which the password was compared; NULL: none */
+    struct bytes counted_name; /* NO_BYTES: none */
+    const char *compared;      /* the digest with which the password was compared; NULL: none */
     bool is_right;
     const char *made; /* the digest of the new password; NULL: none */
 };
@@ -31,8 +32,14 @@ bool account_gate_is_external(const struct attempt *attempt);
 MUST_USE enum fault account_gate_read_external(struct attempt *attempt, const struct draft *draft,
                                                struct account *account_r);
 /* Counts an attempt of the client, and one at `name` (NO_BYTES: none); FAULT_XBUSY: too many, by
- * limit_client_attempts or limit_name_attempts.  An address cannot use up the attempts of another. */
+ * limit_client_attempts or limit_name_attempts.  An address cannot use up the attempts of another, but a site
+ * of many (address.h) has not more than SITE_ADDRESSES addresses. */
 MUST_USE enum fault account_gate_count(struct attempt *attempt, struct bytes name);
+/* What was counted was no attempt, since no place was free to make it. */
+void account_gate_give_back(struct attempt *attempt);
+/* An attempt has failed: for a minute, the client comes after those without a failure. */
+void account_gate_note_failure(struct attempt *attempt);
+bool account_gate_has_failed(struct attempt *attempt);
 /* Counts a mail of this kind that the client requests for the subject, an address or a name in lower case;
  * FAULT_XBUSY: too many, by limit_client_mails, limit_address_mails or limit_namespace_mails.  Each kind has
  * its own count for a subject, so that mails of one kind never use up those of another, and none of them

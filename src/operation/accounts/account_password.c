@@ -5,6 +5,18 @@
 #include "operation/caller.h"
 #include "segment/hashers.h"
 
+/* A worker that waits for a place serves nobody. */
+enum { WAITING_PART = 4, WAIT_MS = 5000 };
+
+/* A quarter of the workers, at least one, but one worker must be left for others. */
+static int64_t waiting_most(int64_t workers, int64_t computing)
+{
+    int64_t most = workers / WAITING_PART, left = workers - computing - 1;
+    if (most < 1)
+        most = 1;
+    return most < left ? most : left > 0 ? left : 0;
+}
+
 enum fault account_password_read(const struct reader *reader, const struct json *object, const char *member,
                                  bool is_needed, struct bytes *password_r)
 {
@@ -19,9 +31,12 @@ static enum fault enter(struct attempt *attempt)
 {
     const struct settings *settings = attempt->worker_context->settings;
     const struct reader reader = account_gate_reader(attempt);
-    int64_t most = settings->workers * settings->argon2_share / 100;
-    if (hashers_enter(attempt->worker_context->segment, most > 0 ? most : 1))
+    int64_t share = settings->workers * settings->argon2_share / 100, most = share > 0 ? share : 1;
+    const struct hashers_room room = {
+        .most = most, .waiting_most = waiting_most(settings->workers, most), .wait_ms = WAIT_MS};
+    if (hashers_enter(attempt->worker_context->segment, &room, !account_gate_has_failed(attempt)))
         return FAULT_NONE;
+    account_gate_give_back(attempt);
     return reader_busy(&reader, "argon2_share", settings->argon2_share);
 }
 
@@ -63,5 +78,6 @@ enum fault account_password_compare(struct attempt *attempt, const struct draft 
 
 enum fault account_password_refuse(struct attempt *attempt, const char *detail)
 {
+    account_gate_note_failure(attempt);
     return caller_refuse(attempt->worker_context, attempt->call, attempt->reply, "password", detail);
 }

@@ -9,12 +9,14 @@
 
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "document/transaction.h"
 #include "model/thumbnails.h"
 #include "operation/builtin/thumbnail_make.h"
 #include "operation/classes.h"
 #include "operation/reader.h"
 #include "operation/stored_caller.h"
+#include "store/store_long.h"
 #include "store/store_thumbnails.h"
 
 enum { ITEM_BYTES = 300 /* of the content of an item P, with its mark; its key comes to that */ };
@@ -121,6 +123,16 @@ static enum fault note(struct attempt *attempt, const struct document *document,
 
 /* --- one image ------------------------------------------------------------------------------------- */
 
+/* Images of one namespace hold no more workers than its other long requests may. */
+static enum fault take_place(const struct attempt *attempt)
+{
+    struct store *store = documents_store(attempt->worker_context->documents);
+    const struct store_requester requester = {.since_ms = clock_monotonic_ms(), .has_time = true};
+    store_clear_requester(store); /* of an earlier cycle */
+    store_set_requester(store, &requester);
+    return store_long_enter(store, attempt->ns);
+}
+
 /* An earlier try of this cycle may have made them. */
 static enum fault make(struct attempt *attempt, const struct thumbnail_plan *plan)
 {
@@ -135,7 +147,9 @@ static enum fault make(struct attempt *attempt, const struct thumbnail_plan *pla
         return FAULT_NONE;
     kept = ARENA_NEW(attempt->call->arena, struct thumbnail_kept);
     attempt->kept = NULL;
-    enum fault fault = thumbnail_make(attempt, plan->due, plan->missing, plan->missing_count, kept);
+    enum fault fault = take_place(attempt);
+    if (!fault)
+        fault = thumbnail_make(attempt, plan->due, plan->missing, plan->missing_count, kept);
     if (!fault)
         attempt->kept = kept;
     return fault;
@@ -260,4 +274,4 @@ static enum fault thumbnail_work(struct attempt *attempt)
 const struct operation builtin_thumbnail = {.name = THUMBNAILS_OPERATION,
                                             .right = RIGHT_ADMIN,
                                             .work = thumbnail_work,
-                                            .task = {.is_internal = true}};
+                                            .task = {.queue = THUMBNAILS_QUEUE, .is_internal = true}};

@@ -125,8 +125,8 @@ static enum fault visit(struct attempt *attempt, const struct schema *schema, st
         if (!page.are_due[i])
             continue;
         struct task task = task_of_document(
-            arena, attempt->worker_context->settings, BYTES(THUMBNAILS_OPERATION), class->name, page.ids[i],
-            store_sealing_id(store, attempt->ns, arena, class->name, page.ids[i]));
+            arena, attempt->worker_context->settings, BYTES(THUMBNAILS_OPERATION), THUMBNAILS_QUEUE,
+            class->name, page.ids[i], store_sealing_id(store, attempt->ns, arena, class->name, page.ids[i]));
         task.priority = TASK_PRIORITY_MOST; /* those of new images go first */
         transaction_schedule(attempt->transaction, &task);
         sweep->found++;

@@ -74,18 +74,24 @@ static enum fault read_note(struct attempt *attempt, struct bytes text, struct u
     return FAULT_NONE;
 }
 
-/* Whose limits count: the account, else the address. */
-static struct bytes owner_of(const struct call *call)
+static struct bytes digest_of(struct arena *arena, const char *text)
 {
-    char *digest = ARENA_ROOM(call->arena, char, CRYPTO_SHA256_HEX + 1);
-    const char *text = call->caller.account.size
-                           ? arena_printf(call->arena, "account %.*s", (int)call->caller.account.size,
-                                          call->caller.account.data)
-                           : arena_printf(call->arena, "address %" PRIu64, call->client);
-    if (access_is_administrator(call) || (!call->caller.account.size && !call->client))
-        return NO_BYTES;
+    char *digest = ARENA_ROOM(arena, char, CRYPTO_SHA256_HEX + 1);
     crypto_sha256_hex(bytes_of(text), digest);
     return (struct bytes){digest, BLOB_PART_OWNER};
+}
+
+/* Whose limits count: those of the account, and of the address, since accounts cost nothing. */
+static void find_owners(const struct call *call, struct blob_part_state *state)
+{
+    const struct bytes account = call->caller.account;
+    if (access_is_administrator(call))
+        return;
+    if (account.size)
+        state->owner = digest_of(call->arena,
+                                 arena_printf(call->arena, "account %.*s", (int)account.size, account.data));
+    if (call->client)
+        state->address = digest_of(call->arena, arena_printf(call->arena, "address %" PRIu64, call->client));
 }
 
 /* --- answers --- */
@@ -120,7 +126,8 @@ static void add_expiry(const struct attempt *attempt, struct reply_upload *head,
                        int64_t changed_s)
 {
     int64_t age_s = attempt->worker_context->settings->blob_unused_hours * SECONDS_OF_HOUR;
-    int64_t idle_s = changed_s + age_s, most_s = created_s + BLOB_PART_AGES * age_s;
+    int64_t idle_s = changed_s + (!head->offset && age_s > BLOB_PART_EMPTY_S ? BLOB_PART_EMPTY_S : age_s),
+            most_s = created_s + BLOB_PART_AGES * age_s;
     head->expires = date_of(attempt->call->arena, idle_s < most_s ? idle_s : most_s);
 }
 
@@ -259,7 +266,7 @@ static enum fault create(struct attempt *attempt, char id_r[BLOB_PART_ID + 1])
 {
     const struct settings *settings = attempt->worker_context->settings;
     struct call *call = attempt->call;
-    struct blob_part_state state = {.size = call->attachment->upload->length, .owner = owner_of(call)};
+    struct blob_part_state state = {.size = call->attachment->upload->length};
     const struct blob_part_limits limits = {
         .most = settings->limit_partial_uploads,
         .most_bytes = settings->limit_partial_bytes,
@@ -267,6 +274,7 @@ static enum fault create(struct attempt *attempt, char id_r[BLOB_PART_ID + 1])
         .owner_most_bytes = settings->limit_client_partial_bytes,
     };
     enum blob_part_limit limit;
+    find_owners(call, &state);
     blob_part_draw_id(id_r);
     enum fault fault = write_note(attempt, id_r, &state.note);
     if (fault)

@@ -43,6 +43,10 @@ void task_attempt_set_next(const struct task_run *run, struct task_attempt *work
 /* It has failed: the task is put back, or parked if it must not be repeated. */
 void task_attempt_fail(const struct task_run *run, struct task_attempt *work, enum fault fault);
 
+/* It is a long request, and the workers that may serve those of its client or namespace are busy: it starts
+ * again a little later, and no failure is counted. */
+void task_attempt_wait(const struct task_run *run, struct task_attempt *work);
+
 /* Time or memory ran out between two cycles, or before the first.  A task that was not begun, or has a
  * domain, keeps its place in the queue; any other starts again from now. */
 void task_attempt_interrupt(const struct task_run *run, struct task_attempt *work);

@@ -7,6 +7,7 @@
 #include "segment/backlog.h"
 #include "segment/metrics.h"
 #include "segment/task_counts.h"
+#include "store/store_long.h"
 #include "store/store_tasks.h"
 #include "operation/access.h"
 #include "operation/registry.h"
@@ -52,6 +53,28 @@ static void begin_try(const struct task_run *run, const struct task_attempt *wor
 static void wake_managers(const struct task_run *run, const struct transaction *transaction)
 {
     task_wakeup_commit(run->worker_context, run->ns, run->call->ns, transaction);
+}
+
+/* A task of a client counts among its long requests, and has the time of a task. */
+static void begin_share(const struct task_run *run, const struct task *task)
+{
+    const struct store_requester requester = {.client = (uint64_t)task->requester,
+                                              .account = task->account,
+                                              .since_ms = clock_monotonic_ms(),
+                                              .has_time = true};
+    if (task->is_of_client)
+        store_set_requester(task_attempt_store(run), &requester);
+}
+
+static void end_share(const struct task_run *run)
+{
+    store_clear_requester(task_attempt_store(run));
+}
+
+static bool is_without_place(const struct task_run *run, enum fault fault)
+{
+    int64_t value;
+    return fault == FAULT_XBUSY && store_reading_refused(task_attempt_store(run), fault, &value);
 }
 
 static enum fault enter(struct attempt_commit *commit UNUSED, struct attempt *attempt)
@@ -138,6 +161,8 @@ static enum cycle run_cycle(struct task_run *run, struct task_attempt *work)
         return work->cycle;
     if (fault == FAULT_XTIME && work->cycles)
         task_attempt_interrupt(run, work); /* earlier cycles have used up its time */
+    else if (is_without_place(run, fault))
+        task_attempt_wait(run, work);
     else
         task_attempt_fail(run, work, fault);
     return CYCLE_OVER;
@@ -168,6 +193,7 @@ static void run_alone(struct task_run *run, struct task_attempt *work)
     task_owner_work(run->worker_context->segment, work->task->id);
     log_set_trace(work->task->trace.data);
     int64_t begin_us = clock_monotonic_us();
+    begin_share(run, work->task);
     while (!work->is_over) {
         if (!has_time(work) || (work->cycles && (!has_room(run) || !is_served(run)))) {
             task_attempt_interrupt(run, work);
@@ -181,6 +207,7 @@ static void run_alone(struct task_run *run, struct task_attempt *work)
             work->longest_ms = lasted_ms;
         work->cycles++;
     }
+    end_share(run);
     work->spent_us += clock_monotonic_us() - begin_us;
     log_set_trace(NULL);
 }
@@ -264,7 +291,9 @@ static void run_together(struct task_run *run, struct attempt **attempts, size_t
     if (count < 2 || is_late(task_attempt_of(attempts[0])) || is_cut_off(run))
         return;
     begin_try(run, task_attempt_of(attempts[0]));
+    begin_share(run, task_attempt_of(attempts[0])->task);
     (void)attempt_run(&commit);
+    end_share(run);
     log_set_trace(NULL);
 }
 
