@@ -8,6 +8,7 @@
 #include "model/expiry.h"
 #include "fake_tasks.h"
 #include "segment/segment.h"
+#include "store/store_long.h"
 #include "store/store_stream.h"
 #include "store/store_commit.h"
 #include "store/store_copies.h"
@@ -477,14 +478,26 @@ enum fault store_search_select(struct store *store, int ns, struct arena *arena,
     return fake.select_fault;
 }
 
-void store_set_reader(struct store *store, uint64_t client)
+void store_set_requester(struct store *store, const struct store_requester *requester)
 {
-    (void)store, (void)client;
+    (void)store, (void)requester;
 }
 
-void store_clear_reader(struct store *store)
+void store_clear_requester(struct store *store)
 {
     (void)store;
+}
+
+enum fault store_long_enter(struct store *store, int ns)
+{
+    (void)store, (void)ns;
+    return FAULT_NONE;
+}
+
+enum fault store_long_enter_late(struct store *store, int ns)
+{
+    (void)store, (void)ns;
+    return FAULT_NONE;
 }
 
 const char *store_reading_refused(const struct store *store, enum fault fault, int64_t *value_r)
