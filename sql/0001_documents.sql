@@ -64,6 +64,13 @@ comment on column stampd.doc.v2 is 'Bytes of its attachments.';
 create index doc_zombie on stampd.doc (class, id) where ctime = 0;
 grant select, insert, update, delete on stampd.doc to stampd;
 
+create function stampd.docs_of(of_class text, ids text[]) returns setof stampd.doc language sql stable rows 10 as $$
+  select d.* from unnest(ids) u(id)
+    cross join lateral (select o.* from stampd.doc o where o.class = of_class and o.id = u.id offset 0) d
+$$;
+comment on function stampd.docs_of(text, text[]) is
+  'The rows of these documents, each of which is looked up by itself: a plan made while the table is empty would read all of the class.';
+
 create table stampd.item (
   class   text collate "C" not null,
   id      text collate "C" not null,
@@ -390,7 +397,7 @@ comment on function stampd.purge_zombies(bigint, int) is
   'copies may stay away.';
 
 revoke execute on all functions in schema stampd from public;
-grant execute on function stampd.fail(text, text), stampd.stamp_of(timestamptz), stampd.stamp_now(), stampd.present_minute(),
+grant execute on function stampd.fail(text, text), stampd.docs_of(text, text[]), stampd.stamp_of(timestamptz), stampd.stamp_now(), stampd.present_minute(),
   stampd.stamp_is_valid(bigint), stampd.version_above(bigint) to stampd;
 
 -- --- the workers' role ---

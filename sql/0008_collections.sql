@@ -43,8 +43,9 @@ comment on column stampd.member.xid is 'The transaction that wrote the row.';
 comment on column stampd.member.has_left is 'The document is here no more, or is no more; kept so that clients with a copy get it.';
 comment on column stampd.member.until is 'The end of the document; null: it has none.';
 comment on column stampd.member.was_here is 'It was a member before the transaction that wrote the row.';
--- Synchronisation: what one collection has seen since a transaction.
-create index member_changed on stampd.member (collection, value, xid, id);
+-- Synchronisation: what one collection has seen since a transaction.  The condition is always true, and follows from each comparison of
+-- a value: it keeps the index from look-ups by document, for which plans made while the table is empty would choose it and read all of it.
+create index member_changed on stampd.member (collection, value, xid, id) where value is not null;
 -- Those that have ended since a synchronisation.
 create index member_expiry on stampd.member (collection, value, until, id) where until is not null and not has_left;
 -- Purging, the oldest first.
@@ -188,8 +189,7 @@ comment on function stampd.property_joined(text, text, text[]) is
 create function stampd.member_values(of_class text, ids text[]) returns table (collection bigint, id text, value text, version bigint)
   language sql stable rows 10 as $$
   select c.number, d.id, v.value, d.version
-    from unnest(ids) u(id) join stampd.doc d on d.class = of_class and d.id = u.id and d.ctime <> 0
-    join stampd.collection c on c.class = of_class
+    from stampd.docs_of(of_class, ids) d join stampd.collection c on c.class = of_class and d.ctime <> 0
     cross join lateral (
       select stampd.property_joined(of_class, d.id, c.keys) as value where not c.is_list
       union
@@ -217,22 +217,30 @@ begin
   ), stays as (
     insert into member (collection, id, value, version, xid, has_left, until)
       select p.collection, p.id, p.value, p.version, pg_current_xact_id(), false, e.until
-        from present p left join expiry e on ends_here and e.class = of_class and e.id = p.id
+        from present p
+        left join lateral (select e.until from expiry e where ends_here and e.class = of_class and e.id = p.id offset 0) e on true
         where not exists (select from too_long)
       on conflict (collection, id, value) do update
         set version = excluded.version, xid = excluded.xid, has_left = false, until = excluded.until,
             was_here = case when member.xid = excluded.xid then member.was_here else not member.has_left end
   ), gone as (
-    update member m set has_left = true, version = d.version, xid = pg_current_xact_id(), until = null,
+    update member m set has_left = true, xid = pg_current_xact_id(), until = null,
+                        version = (select d.version from doc d where d.class = of_class and d.id = m.id),
                         was_here = m.xid <> pg_current_xact_id() or m.was_here
-      from collection c, doc d
-      where c.class = of_class and m.collection = c.number and m.id = any (ids) and not m.has_left
-        and d.class = of_class and d.id = m.id
-        and (m.collection, m.id, m.value) not in (select p.collection, p.id, p.value from present p)
-      -- It goes on: neither deleted nor born by this commit.
-      returning not c.is_mutable and d.ctime <> 0 and d.ctime < d.version as is_fixed, c.name, m.id, m.value
+      where m.ctid = any (array(
+        select l.place
+          from collection c cross join docs_of(of_class, ids) d
+          cross join lateral (select e.ctid as place, e.value from member e
+                               where e.collection = c.number and e.id = d.id and not e.has_left offset 0) l
+          where c.class = of_class and (c.number, d.id, l.value) not in (select p.collection, p.id, p.value from present p)))
+      returning m.collection, m.id, m.value
+  ), fixed as (
+    -- It goes on: neither deleted nor born by this commit.
+    select c.name, g.id, g.value from gone g
+      cross join lateral (select c.name from collection c where c.number = g.collection and not c.is_mutable offset 0) c
+      cross join lateral (select from doc d where d.class = of_class and d.id = g.id and d.ctime <> 0 and d.ctime < d.version offset 0) d
   ) select (select json_build_array('limit_collection_values', most::text, max(l.number)::text) from too_long l having count(*) > 0),
-           (select json_build_array(g.name, of_class, g.id, g.value) from gone g where g.is_fixed order by g.name, g.id limit 1)
+           (select json_build_array(g.name, of_class, g.id, g.value) from fixed g order by g.name, g.id limit 1)
       into too_many, fixed;
   if too_many is not null then
     perform fail('ST025', too_many::text);

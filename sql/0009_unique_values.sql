@@ -6,7 +6,8 @@ create table stampd.unique_value (
   id       text collate "C" not null,
   primary key (property, value)
 );
-create index unique_value_id on stampd.unique_value (property, id);
+-- Its condition is always true: it keeps the index from look-ups by value (see member_changed).
+create index unique_value_id on stampd.unique_value (property, id) where id is not null;
 comment on table stampd.unique_value is 'Values that are taken, and by which document.';
 grant select, insert, update, delete on stampd.unique_value to stampd;
 
@@ -17,9 +18,9 @@ declare
   ended text[];
 begin
   select array_agg(l.id) into ended from (
-    select e.id from unique_property u join doc d on d.class = of_class and d.id = any (ids) and d.ctime <> 0
-      cross join lateral (select property_joined(of_class, d.id, u.keys) as value) t
-      join unique_value v on v.property = u.number and v.value = t.value and v.id <> d.id
+    select e.id from unique_property u join docs_of(of_class, ids) d on d.ctime <> 0
+      cross join lateral (select property_joined(of_class, d.id, u.keys) as value offset 0) t
+      cross join lateral (select v.id from unique_value v where v.property = u.number and v.value = t.value and v.id <> d.id offset 0) v
       join expiry e on e.class = of_class and e.id = v.id and e.until <= minute
       where u.class = of_class order by e.id for update of e) l;
   if ended is not null then
@@ -52,7 +53,7 @@ begin
       insert into unique_value (property, value, id)
         select t.number, t.value, t.id from (
           select u.number, d.id, property_joined(of_class, d.id, u.keys) as value
-            from unique_property u join doc d on d.class = of_class and d.id = any (ids) and is_alive(d, minute)
+            from unique_property u join docs_of(of_class, ids) d on is_alive(d, minute)
             where u.class = of_class
         ) t where t.value is not null order by t.number, t.value, t.id
         on conflict (property, value) do nothing returning property, value
@@ -60,9 +61,9 @@ begin
         from fresh f join unique_property u on u.number = f.property and u.is_global;
     -- A later transaction has waited for the first; this statement sees what that one left.
     select json_build_array(u.name, of_class, t.id, rtrim(t.value), v.id) into twice from unique_property u
-      join doc d on d.class = of_class and d.id = any (ids) and is_alive(d, minute)
-      cross join lateral (select d.id, property_joined(of_class, d.id, u.keys) as value) t
-      join unique_value v on v.property = u.number and v.value = t.value and v.id <> t.id
+      join docs_of(of_class, ids) d on is_alive(d, minute)
+      cross join lateral (select d.id, property_joined(of_class, d.id, u.keys) as value offset 0) t
+      cross join lateral (select v.id from unique_value v where v.property = u.number and v.value = t.value and v.id <> t.id offset 0) v
       where u.class = of_class limit 1;
     exit when not found;
     if not ends_here then

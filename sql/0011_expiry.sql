@@ -19,7 +19,8 @@ create table stampd.expiry (
 );
 comment on table stampd.expiry is 'Documents that will expire, or have expired and are not deleted yet.';
 comment on column stampd.expiry.until is 'Minutes since 1970, UTC: from this one on the document is as if it were deleted.';
-create index expiry_due on stampd.expiry (class, until, id);
+-- Its condition is there for the same reason as that of member_changed.
+create index expiry_due on stampd.expiry (class, until, id) where until is not null;
 grant select, insert, update, delete on stampd.expiry to stampd;
 
 create function stampd.is_alive(document stampd.doc, minute bigint) returns boolean
@@ -43,8 +44,7 @@ begin
   end if;
   -- A transaction that takes a value of one that has expired holds its row here, so that it does not come back at that moment.
   with present as materialized (
-    select d.id, export_long(property_json(of_class, d.id, of_property)) as until from doc d
-      where d.class = of_class and d.id = any (ids) and d.ctime <> 0
+    select d.id, export_long(property_json(of_class, d.id, of_property)) as until from docs_of(of_class, ids) d where d.ctime <> 0
   ), gone as (
     delete from expiry e where e.class = of_class and e.id = any (ids)
       and not exists (select from present p where p.id = e.id and p.until is not null)

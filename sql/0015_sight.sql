@@ -54,8 +54,9 @@ comment on column stampd.sight.version is 'Version of the document when the prin
 comment on column stampd.sight.xid is 'The transaction of that.';
 comment on column stampd.sight.gained is 'Version of the document when it was last gained; null: at birth, or longer ago than rows are kept.';
 comment on column stampd.sight.lost is 'The transaction that last took it away; it stays when the principal is gained again.';
--- What a caller has lost since a transaction, and whether its memberships have changed.
-create index sight_changed on stampd.sight (class, principal, xid, id);
+-- What a caller has lost since a transaction, and whether its memberships have changed.  Its condition is
+-- there for the same reason as that of member_changed.
+create index sight_changed on stampd.sight (class, principal, xid, id) where principal is not null;
 -- Purging, the oldest first.
 create index sight_version on stampd.sight (class, version);
 grant select on stampd.sight_rules, stampd.sight_place to stampd;
@@ -229,9 +230,8 @@ comment on function stampd.sight_written(text, text[], text[], bigint, text[], t
 create function stampd.sight_since(of_class text, ids text[], account text, principals text[]) returns table (id text, version bigint)
   language sql stable rows 10 as $$
   select d.id, min(coalesce(s.gained, d.ctime))
-    from unnest(ids) u(id)
-    join stampd.doc d on d.class = of_class and d.id = u.id and d.ctime <> 0
-    join stampd.sight_place p on p.class = of_class
+    from stampd.docs_of(of_class, ids) d
+    join stampd.sight_place p on p.class = of_class and d.ctime <> 0
     cross join lateral (
       select i.* from stampd.item i where i.class = of_class and i.id = d.id and i.iclass = p.iclass
         and i.key = case p.kind when 'members' then account else '' end and i.content is not null offset 0) i

@@ -56,9 +56,13 @@ static void homes_of_namespaces(void **state UNUSED)
     assert_int_equal(count_words(many, "upstream stampd_home_"), 4);
     assert_int_equal(count_words(many, " max_conns="), 8);
     assert_int_equal(count_words(many, " backup;"), 8);
+    const char *large = strstr(many, "upstream stampd_large_3 {");
+    assert_non_null(large);
+    assert_int_equal(count_words(large, "server "), 1);
+    assert_non_null(strstr(large, "server unix:/run/stampd/worker-0.sock max_fails=0;"));
     const char *last = strstr(many, "upstream stampd_only_3 {");
     assert_non_null(last);
-    assert_int_equal(count_words(last, "server "), 2);
+    assert_int_equal(count_words(last, "server ") - count_words(large, "server "), 2);
     assert_non_null(strstr(last, "server unix:/run/stampd/worker-3.sock max_fails=0;"));
     assert_non_null(strstr(last, "server unix:/run/stampd/worker-0.sock max_fails=0;"));
 }
