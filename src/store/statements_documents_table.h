@@ -51,13 +51,12 @@ STATEMENT(
     " from unnest($1::text[], $2::text[], $3::bigint[], $4::int[]) a(class, id, seen, act)"
     " where a.seen = 0 group by 1 order by 1) o")
 
-/* In the log, at or before the record of the commit (segment/lineage.h): it costs nothing here. */
-#define COMMIT_POSITION "(pg_current_wal_insert_lsn() - '0/0')::bigint"
-
-/* Locks, verifies, writes.  ST001: some moved; DETAIL is a JSON list of [class, id, version now] of all of
- * them. $1 version; documents: $2 class[], $3 id[], $4 seen[], $5 act[] (enum draft_act), $6 ctime[], $7
- * dtime[], $8 v1[], $9 v2[]; items: $10 n[] (place of the document, from 1), $11 iclass[], $12 key[], $13
- * vop[], $14 content[] (null: tombstone), $15 raw[].  ST004: the schema has another number than $16. */
+/* Locks, verifies, writes.  Returns a position in the log at or before the record of the commit
+ * (segment/lineage.h), which costs nothing here.  ST001: some moved; DETAIL is a JSON list of [class, id,
+ * version now] of all of them. $1 version; documents: $2 class[], $3 id[], $4 seen[], $5 act[] (enum
+ * draft_act), $6 ctime[], $7 dtime[], $8 v1[], $9 v2[]; items: $10 n[] (place of the document, from 1), $11
+ * iclass[], $12 key[], $13 vop[], $14 content[] (null: tombstone), $15 raw[].  ST004: the schema has another
+ * number than $16. */
 STATEMENT(
     CORE, "core", 16,
     "with locked as materialized ("
@@ -84,7 +83,7 @@ STATEMENT(
     " i(n, iclass, key, vop, content, raw)"
     " on conflict (class, id, iclass, key) do update"
     " set version = excluded.version, vop = excluded.vop, content = excluded.content, raw = excluded.raw"
-    ") select " COMMIT_POSITION " from verdict where bad is null")
+    ") select (pg_current_wal_insert_lsn() - '0/0')::bigint from verdict where bad is null")
 
 /* CORE for a commit of one document that has a row, the most common case, at seven tenths of the cost: the
  * update locks and verifies in one step, because after a wait for the lock it rechecks the version of the
@@ -103,7 +102,8 @@ STATEMENT(
     " on conflict (class, id, iclass, key) do update"
     " set version = excluded.version, vop = excluded.vop, content = excluded.content, raw = excluded.raw"
     ") select case when (select number from schema where one) <> $14 then fail('ST004', 'schema')"
-    " when count(*) = 0 then fail('ST001', '[]') end, " COMMIT_POSITION " from written")
+    " when count(*) = 0 then fail('ST001', '[]') end, (pg_current_wal_insert_lsn() - '0/0')::bigint"
+    " from written")
 
 /* Creates documents without a row.  ST001: the version is not above the floor. $1 version, $2 class[], $3
  * id[], $4 seen[], $5 act[], $6 ctime[], $7 dtime[], $8 v1[], $9 v2[]. */
