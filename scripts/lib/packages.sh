@@ -105,12 +105,6 @@ packages_install() {
     packages_unlock
 }
 
-# packages_install_web: Node and npm, from Debian unless there are others; ends with 1 when they cannot be installed.
-packages_install_web() {
-    if command -v node >/dev/null && command -v npm >/dev/null; then return 0; fi
-    (packages_install web)
-}
-
 # services_disable PACKAGES...: those just installed do not start with the machine either.
 services_disable() {
     local package
