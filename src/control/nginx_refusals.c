@@ -140,9 +140,13 @@ static void add_common_headers(struct builder *builder, const struct refusal *re
 static void add_upload(struct builder *builder, const struct settings *settings)
 {
     char limit[64];
-    snprintf(limit, sizeof limit, "\"limit_upload_bytes\",\"%lld\",\"$content_length\"",
-             (long long)settings->limit_upload_bytes);
-    const struct refusal upload = {413, "", FAULT_ALIMIT, "Send the file in parts.", limit, false};
+    bool may_be_parts = settings->limit_upload_bytes < settings->limit_blob_bytes;
+    snprintf(limit, sizeof limit, "\"%s\",\"%lld\",\"$content_length\"",
+             may_be_parts ? "limit_upload_bytes" : "limit_blob_bytes",
+             (long long)(may_be_parts ? settings->limit_upload_bytes : settings->limit_blob_bytes));
+    const struct refusal upload = {
+        413,   "",   FAULT_ALIMIT, may_be_parts ? "Send the file in parts." : "The file is too large.",
+        limit, false};
     builder_add_text(builder, "            if ($stampd_large = file) {\n                ");
     add_return(builder, &upload);
     builder_add_text(builder, "            }\n");

@@ -283,14 +283,32 @@ static enum fault verify_cached(struct documents *documents, int ns, struct aren
     return FAULT_NONE;
 }
 
+/* Have copies been dropped since those of the loads were taken from the cache?  What was loaded may complete
+ * a copy of a history that is over: it is forgotten, and nothing is completed any more. */
+static bool is_of_former(struct documents *documents, const struct wanted *wanted)
+{
+    if (documents->drops == lineage_drops(documents->segment))
+        return false;
+    documents_heed_lineage(documents);
+    for (size_t i = 0; i < wanted->count; i++) {
+        if (wanted->loads[i].document)
+            document_release(wanted->loads[i].document);
+        wanted->loads[i].document = wanted->loads[i].copy = NULL;
+    }
+    return true;
+}
+
 static enum fault load_wanted(struct documents *documents, int ns, struct arena *arena, struct wanted *wanted,
                               size_t bytes_most)
 {
-    if (clock_monotonic_ms() > documents->deadline_ms)
-        return FAULT_XTIME;
-    enum fault fault = wanted->count == 1 ? store_load(documents->store, ns, arena, wanted->loads)
-                                          : store_load_part(documents->store, ns, arena, wanted->loads,
-                                                            wanted->count, bytes_most);
+    enum fault fault;
+    do {
+        if (clock_monotonic_ms() > documents->deadline_ms)
+            return FAULT_XTIME;
+        fault = wanted->count == 1
+                    ? store_load(documents->store, ns, arena, wanted->loads)
+                    : store_load_part(documents->store, ns, arena, wanted->loads, wanted->count, bytes_most);
+    } while (!fault && is_of_former(documents, wanted));
     if (fault)
         return fault;
     for (size_t i = 0; i < wanted->count && wanted->loads[i].document; i++) {

@@ -231,7 +231,7 @@ static enum fault commit(struct transaction *transaction, int64_t *version_r)
     transaction_end_snapshot(transaction); /* no longer needed: the commit verifies what was read in it */
     const struct schema *schema = NULL;
     enum fault fault = store_connect(documents->store, transaction->ns); /* not after the marks */
-    if (waits_were_crowded(segment, documents->now_ms))
+    if (!fault && waits_are_crowded(segment, documents->settings->workers, documents->now_ms))
         return FAULT_XAWAY;
     if (!fault && lineage_drops(segment) != transaction->drops)
         return FAULT_STALE;             /* read in a former history, which may have the same versions */

@@ -338,6 +338,16 @@ static int bury_refused(struct lane *lane, struct stampd_spool *spool, struct ar
     return error;
 }
 
+/* Has the server stored a record of the batch, wherever it stands?  Then it is not the server that is at
+ * fault. */
+static bool is_any_stored(const struct lane *lane, const struct json *refused)
+{
+    size_t count = 0;
+    for (const struct json *one = refused->first; one; one = one->next)
+        count += place_of(lane, number_in(one)) < lane->sent;
+    return count < lane->sent;
+}
+
 static bool is_among(const struct json *list, uint64_t sequence)
 {
     while (list && number_in(list) != sequence)
@@ -395,6 +405,8 @@ static bool settle_done(struct lane *lane, struct stampd_spool *spool, struct ar
         return false;
     const struct json *left = NULL;
     int error = bury_refused(lane, spool, arena, refused, settings, &left);
+    if (error == ECANCELED && is_any_stored(lane, refused))
+        lane->dead = 0; /* those that wait are judged again */
     add_stored(lane, error ? left : NULL, error != ECANCELED);
     if (error) { /* a full disk gets room when what is stored is removed */
         lane->ready = 0;

@@ -29,8 +29,8 @@ static const struct tenant {
     void (*recover)(struct segment *segment, int index); /* NULL: a dead process leaves nothing */
 } TENANTS[] = {
     {namespaces_size, namespaces_init, NULL},
-    {lineage_size, lineage_init, NULL},
     {processes_size, processes_init, NULL}, /* a commit in flight: serve/instance.h */
+    {lineage_size, lineage_init, NULL},
     {waits_size, waits_init, waits_recover},
     {metrics_size, metrics_init, NULL},
     {backlog_size, backlog_init, NULL},

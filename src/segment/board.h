@@ -14,7 +14,7 @@
 
 #include "segment/segment.h"
 
-enum { BOARD_LAYOUT = 32 }; /* raised when any tenant changes */
+enum { BOARD_LAYOUT = 33 }; /* raised when any tenant changes */
 
 /* Bytes of the whole segment. */
 size_t board_size(const struct board_sizes *sizes);

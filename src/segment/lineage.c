@@ -12,6 +12,13 @@ static uint64_t mark_of(uint32_t timeline, uint64_t position)
            ((position >> POSITION_SHIFT) & ((UINT64_C(1) << POSITION_BITS) - 1));
 }
 
+static void raise_timeline(_Atomic uint32_t *highest, uint32_t timeline)
+{
+    uint32_t present = atomic_load(highest);
+    while (present < timeline && !atomic_compare_exchange_weak(highest, &present, timeline))
+        ;
+}
+
 static void raise_mark(struct lineage_record *record, uint64_t mark)
 {
     uint64_t present = atomic_load(&record->mark);
@@ -51,8 +58,8 @@ enum lineage_verdict lineage_meet(struct segment *segment, int ns, const struct 
     uint64_t system = 0;
     atomic_compare_exchange_strong(&lineage->system, &system, met->system);
     bool is_other = system && system != met->system;
-    uint32_t known = atomic_load(&lineage->timeline);
-    if (!is_other && known > met->timeline)
+    uint32_t known = atomic_load(&lineage->settled);
+    if (!is_other && atomic_load(&lineage->timeline) > met->timeline)
         return LINEAGE_FORMER;
     if (!is_other && known == met->timeline) {
         if (met->mark >= mark_of(known, 0)) /* unless it has gone back by itself, nothing is lost */
@@ -66,11 +73,15 @@ enum lineage_verdict lineage_meet(struct segment *segment, int ns, const struct 
         if (is_other || mark < mark_of(met->timeline, 0)) /* else of a commit after the failover */
             judge(&lineage->records[each], mark, end);
     }
+    if (is_other) { /* it may have a lower one */
+        atomic_store(&lineage->settled, 0);
+        atomic_store(&lineage->timeline, met->timeline);
+    }
+    raise_timeline(&lineage->timeline, met->timeline); /* first: who drops copies has no old session */
+    lineage_drop(segment);
+    raise_timeline(&lineage->settled, met->timeline);
     if (is_other)
         atomic_store(&lineage->system, met->system);
-    atomic_store(&lineage->timeline,
-                 met->timeline); /* before the copies: who drops them has no old session */
-    lineage_drop(segment);
     return known ? LINEAGE_NEW : LINEAGE_SAME;
 }
 

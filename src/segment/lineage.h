@@ -16,7 +16,8 @@
 /* All zeros: nothing is known. */
 struct lineage {
     _Alignas(64) _Atomic uint64_t system; /* identifier of the cluster */
-    _Atomic uint32_t timeline;
+    _Atomic uint32_t timeline;            /* sessions of another one are not used */
+    _Atomic uint32_t settled;             /* the one that all has been done for: judged, and copies dropped */
     _Atomic uint64_t drops;
     struct lineage_record {
         _Alignas(64) _Atomic uint64_t mark; /* timeline and position of the highest acknowledged commit */
@@ -39,7 +40,7 @@ enum lineage_verdict {
     LINEAGE_NEW,    /* all copies are dropped */
     LINEAGE_FORMER, /* a server that is no primary any more */
 };
-/* Each process that meets the new history first does all of it: it may die in between. */
+/* Each process that meets the new history before one has done all of it does all of it: that one may die. */
 MUST_USE enum lineage_verdict lineage_meet(struct segment *segment, int ns, const struct lineage_met *met);
 uint64_t lineage_mark(const struct segment *segment, int ns);
 /* Whether the namespace, which has this epoch, has lost acknowledged commits. */
@@ -49,7 +50,7 @@ void lineage_note(struct segment *segment, int ns, uint32_t timeline, uint64_t p
 /* Drops all copies: of a history that is over, or on request. */
 void lineage_drop(struct segment *segment);
 
-/* Sessions of a lower timeline are not to be used. */
+/* Sessions of another timeline are not to be used. */
 static inline uint32_t lineage_timeline(const struct segment *segment)
 {
     return atomic_load(&segment->lineage->timeline);

@@ -1,4 +1,5 @@
-/* waits: a word for each process; one that is dead is cleared by its recovery. */
+/* waits: a word for each process.  That of a dead one is cleared by its recovery, and does not count when its
+ * entry is free. */
 #include "segment/waits.h"
 
 /* Of the workers, at least one waits and one stays; of a single one none stays. */
@@ -8,14 +9,22 @@ static int64_t most_of(int64_t workers)
     return workers > 1 ? workers - share : INT64_MAX;
 }
 
-void waits_begin(struct segment *segment, int64_t now_ms)
+void waits_begin(struct segment *segment, int64_t since_ms)
 {
-    atomic_store(&segment->waits->slots[segment_index(segment)].since_ms, now_ms);
+    atomic_store(&segment->waits->slots[segment_index(segment)].since_ms, since_ms);
 }
 
 void waits_end(struct segment *segment)
 {
     atomic_store(&segment->waits->slots[segment_index(segment)].since_ms, 0);
+}
+
+static bool waits_long(const struct segment *segment, int index, int64_t now_ms)
+{
+    int64_t since_ms = atomic_load(&segment->waits->slots[index].since_ms);
+    return since_ms && now_ms - since_ms >= WAITS_LONG_MS &&
+           processes_state(segment, index) != PROCESS_FREE && /* a dead process may have left its word */
+           processes_instance(segment, index) == processes_instance(segment, segment_index(segment));
 }
 
 /* Those that wait so long, without the process itself; `before_r`: of them those with a lower index. */
@@ -24,30 +33,23 @@ static int64_t count_others(const struct segment *segment, int64_t now_ms, int64
     int64_t count = 0;
     *before_r = 0;
     for (int i = 0; i < processes_count(segment); i++) {
-        int64_t since_ms = atomic_load(&segment->waits->slots[i].since_ms);
-        bool is_one = i != segment_index(segment) && since_ms && now_ms - since_ms >= WAITS_LONG_MS;
+        bool is_one = i != segment_index(segment) && waits_long(segment, i, now_ms);
         count += is_one;
         *before_r += is_one && i < segment_index(segment);
     }
     return count;
 }
 
-bool waits_are_crowded(struct segment *segment, int64_t workers, int64_t now_ms)
+bool waits_are_crowded(const struct segment *segment, int64_t workers, int64_t now_ms)
 {
     int64_t before;
-    bool are = count_others(segment, now_ms, &before) >= most_of(workers);
-    if (are)
-        atomic_store(&segment->waits->crowded_ms, now_ms);
-    return are;
+    return count_others(segment, now_ms, &before) >= most_of(workers);
 }
 
-bool waits_gives_up(struct segment *segment, int64_t workers, int64_t now_ms)
+bool waits_gives_up(const struct segment *segment, int64_t workers, int64_t now_ms)
 {
     int64_t before, since_ms = atomic_load(&segment->waits->slots[segment_index(segment)].since_ms);
     int64_t others = count_others(segment, now_ms, &before);
-    if (others + 1 < most_of(workers))
-        return false;
-    atomic_store(&segment->waits->crowded_ms, now_ms);
     return since_ms && now_ms - since_ms >= WAITS_GIVE_UP_MS && others >= most_of(workers) &&
            before < others + 1 - most_of(workers);
 }

@@ -15,28 +15,22 @@
 enum {
     WAITS_LONG_MS = 2000,    /* a wait that counts */
     WAITS_GIVE_UP_MS = 3000, /* the least that a commit gets */
-    WAITS_CROWDED_MS = 1000, /* a report counts so long: those that wait repeat it */
     WAITS_SHARE = 8,         /* one worker in so many stays free, and one at least */
 };
 
 struct waits {
-    _Alignas(64) _Atomic int64_t crowded_ms; /* monotonic: when too many waited last */
     struct waits_slot {
         _Alignas(64) _Atomic int64_t since_ms; /* monotonic; 0: it does not wait */
     } slots[PROCESSES_MOST];
 };
 
-void waits_begin(struct segment *segment, int64_t now_ms);
+/* `since_ms`, monotonic: in the future for a commit that may take until then. */
+void waits_begin(struct segment *segment, int64_t since_ms);
 void waits_end(struct segment *segment);
-/* Whether so many of the workers wait that one that does not must not begin to. */
-MUST_USE bool waits_are_crowded(struct segment *segment, int64_t workers, int64_t now_ms);
-/* The same as those that wait have found it: one access. */
-static inline bool waits_were_crowded(const struct segment *segment, int64_t now_ms)
-{
-    return now_ms - atomic_load(&segment->waits->crowded_ms) < WAITS_CROWDED_MS;
-}
+/* Whether so many of the workers of this instance wait that one that does not must not begin to. */
+MUST_USE bool waits_are_crowded(const struct segment *segment, int64_t workers, int64_t now_ms);
 /* Whether the process, which waits, is one of the share that gives up. */
-MUST_USE bool waits_gives_up(struct segment *segment, int64_t workers, int64_t now_ms);
+MUST_USE bool waits_gives_up(const struct segment *segment, int64_t workers, int64_t now_ms);
 
 /* For board.c. */
 size_t waits_size(const struct board_sizes *sizes);

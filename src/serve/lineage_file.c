@@ -116,6 +116,7 @@ void lineage_file_read(const struct settings *settings, struct segment *segment)
         while (fgets(line, sizeof line, file))
             take_line(segment, line);
         atomic_store(&segment->lineage->system, system);
+        atomic_store(&segment->lineage->settled, timeline);
         atomic_store(&segment->lineage->timeline, timeline);
     } else {
         log_warning("%s is damaged: lost commits of before this start will not be noticed", path);

@@ -41,8 +41,9 @@ enum {
 
 /* The connection to one namespace's database. */
 struct relay_session {
-    struct pg *pg; /* NULL: not connected */
-    int failures;  /* consecutive */
+    struct pg *pg;     /* NULL: not connected */
+    int failures;      /* consecutive */
+    uint32_t timeline; /* of its server */
     struct data_keys keys;
     bool is_absent;   /* the database does not exist: it was dropped, or never was */
     bool is_prepared; /* for record_states_read */
@@ -150,8 +151,21 @@ static bool is_of_primary(struct relay *relay, int ns)
     struct lineage_met met = {.mark = lineage_mark(relay->segment, ns)};
     bool is_it =
         !proof_look(relay->sessions[ns].pg, relay->arena, &met) && !session_meet(relay->segment, ns, &met);
+    relay->sessions[ns].timeline = met.timeline;
     arena_reset(relay->arena);
     return is_it;
+}
+
+/* A former primary that goes on says nothing of the changes that others make in the new one. */
+static void leave_former(struct relay *relay, int count)
+{
+    for (int ns = 0; ns < count; ns++) {
+        const struct relay_session *session = &relay->sessions[ns];
+        if (!session->pg || session->timeline == lineage_timeline(relay->segment))
+            continue;
+        log_warning("relay leaves a former primary database=%s", namespaces_database(relay->segment, ns));
+        put_off(relay, ns);
+    }
 }
 
 /* LISTEN first, then advance all stamps: a process that loads from now on gets earlier changes, and later
@@ -270,6 +284,7 @@ void relay_run(const struct settings *settings, struct segment *segment)
     sockets[COUNTS] = (struct pollfd){.fd = nginx_counts_descriptor(relay.nginx_counts), .events = POLLIN};
     for (int turn = 0; stop_requested() == STOP_NOT;) {
         int count = namespaces_count(segment);
+        leave_former(&relay, count);
         int wait_ms = connect_due(&relay, count, &turn);
         report_health(&relay, count);
         lineage_file_keep(settings, segment, false);

@@ -233,7 +233,7 @@ uint32_t store_timeline(const struct store *store, int ns)
 
 bool store_is_former(const struct store *store, int ns)
 {
-    return store->sessions[ns].timeline < lineage_timeline(store->segment);
+    return store->sessions[ns].timeline != lineage_timeline(store->segment);
 }
 
 enum fault store_use(struct store *store, int ns, struct pg **pg_r)
@@ -241,8 +241,11 @@ enum fault store_use(struct store *store, int ns, struct pg **pg_r)
     assert(ns >= 0 && ns < NAMESPACES_MOST);
     struct store_session *session = &store->sessions[ns];
     *pg_r = NULL;
-    if (session->pg && !session->in_snapshot && !session->is_held && store_is_former(store, ns))
+    if (session->pg && store_is_former(store, ns)) {
+        if (session->in_snapshot || session->is_held) /* what it shows is over */
+            return FAULT_XAWAY;
         store_close(store, ns);
+    }
     if (!session->pg) {
         enum fault fault = open_when_due(store, ns);
         if (fault)

@@ -124,7 +124,8 @@ enum commit_outcome store_commit(struct store *store, int ns, struct arena *aren
     send_parts(&run, limit_ms, planned, first);
     crash_at(CRASH_COMMIT_QUEUED);
     struct pg_verdict verdict;
-    waits_begin(store_segment(store), clock_monotonic_ms());
+    /* A long commit waits for nobody until its limit. */
+    waits_begin(store_segment(store), clock_monotonic_ms() + limit_ms);
     pg_pipeline_run_patiently(pg, store_settings(store)->commit_timeout_ms, store_gives_up, store, &verdict);
     waits_end(store_segment(store));
     if (has_reservations)

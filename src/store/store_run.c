@@ -1,7 +1,9 @@
 /* store_run: runs work of a session, again if the session was found dead and that does no harm. */
 #include "store/store_run.h"
 
+#include "base/clock.h"
 #include "segment/metrics.h"
+#include "segment/waits.h"
 #include "store/changes.h"
 #include "store/proof.h"
 #include "store/store_sealing.h"
@@ -125,7 +127,9 @@ enum fault store_run_proof(struct store *store, int ns, struct arena *arena)
         return fault;
     if (store_in_snapshot(store, ns)) /* which shows what was there when it began */
         return FAULT_STALE;
+    waits_begin(store_segment(store), clock_monotonic_ms());
     fault = proof_run(pg, arena, store_settings(store)->connect_timeout_s * 1000);
+    waits_end(store_segment(store));
     if (!pg_is_usable(pg))
         store_close(store, ns);
     return fault;

@@ -300,7 +300,8 @@ def test_a_file_above_the_limit_is_refused_before_it_is_sent(stack, doc):
     size = (64 << 20) + 1
     head = f'PUT /lab/doc/{doc}/a HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n'.encode()
     answer = raw_request(stack, head)
-    assert b' 413 ' in answer.split(b'\r\n')[0] and b'ALIMIT' in answer, answer
+    assert b' 413 ' in answer.split(b'\r\n')[0] and b'"ALIMIT"' in answer, answer
+    assert f'"args":["limit_blob_bytes","{64 << 20}","{size}"]'.encode() in answer, answer
     head = f'PUT /demo/doc/Note/a/file/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\nConnection: close\r\n\r\n'.encode()
     assert b' 401 ' in raw_request(stack, head).split(b'\r\n')[0]
 

@@ -59,6 +59,12 @@ def test_every_point_is_in_a_test():
     assert tried == set(POINTS)
 
 
+def test_entries_are_read_where_the_server_has_them(stack):
+    segment = Segment(stack.path / 'run/stampd/segment')
+    pids = {segment.entry(index)[2] for index in range(2 * STACK['workers'] + 8)}
+    assert len(pids & set(stack.worker_pids())) == STACK['workers']
+
+
 class Segment:
     """The shared memory, as board.c lays it out: namespaces, then processes; slots, writer queue and shared cache at its end."""
 

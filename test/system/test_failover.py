@@ -4,8 +4,10 @@ import itertools
 import socket
 import struct
 import threading
+import time
 import uuid
 
+import psycopg2
 import pytest
 import requests
 
@@ -242,10 +244,10 @@ def test_a_failover_without_a_loss_is_none_of_the_administrators_business():
         read_by_all(stack, 'kept')
         replica.catch_up()
         replica.take_over()
+        wait_until(lambda: 'timeline 2 has begun' in stack.log(), what='the new primary')
         read_until(stack, 'kept')
         read_by_all(stack, 'kept')
         assert lost(stack) == {'z': 0, 'lab': 0} and 'has lost commits' not in stack.log()
-        assert 'timeline 2 has begun' in stack.log()
         version = stack.put('lab', doc(NAME, 'next'))
         assert stored(replica) == '"next"' and stack.get('lab', NAME)['v'] == version
 
@@ -276,6 +278,9 @@ def test_sessions_of_a_former_primary_are_used_no_more():
         for number in range(4 * WORKERS):
             stack.put('lab', doc(NAME, number))
             assert stored(replica) == str(number) and content(stack) == number
+        replica.psql('lab', "select put_item(%s, %s, 'N', '', '\"psql\"')", NAME)  # the relay, too, has left the former one
+        read_until(stack, 'psql')
+        read_by_all(stack, 'psql')
 
 
 def test_notify_all_drops_copies():
@@ -313,6 +318,24 @@ def test_cached_documents_are_served_while_commits_hang():
             assert is_refused(written), written.text
         replica.come_back()
         assert [sender.wait().ok for sender in senders].count(True) == WORKERS - 1
+
+
+def test_a_commit_that_waits_a_moment_hinders_no_other():
+    """A wait counts after two seconds."""
+    with Stack('failover', workers=2, namespaces={'z': 'closed', 'lab': 'open'}) as stack, psycopg2.connect(stack.conninfo('lab')) as session:
+        stack.put('lab', doc(NAME, 0), doc(OTHER, 0))
+        for _ in range(8):  # each worker has a session
+            threads = [Sender(stack, None, doc(('Session', f's{next(numbers)}'), 0)) for _ in range(4)]
+            assert all(thread.wait().ok for thread in threads)
+        session.cursor().execute('select from stampd.doc where class = %s and id = %s for update', NAME)
+        begun, refused = time.monotonic(), []
+        sender = Sender(stack, None, doc(NAME, 1))
+        while time.monotonic() < begun + 1.5:
+            answer = send(stack, None, doc(OTHER, next(numbers)))
+            if not answer.ok and time.monotonic() < begun + 2:
+                refused.append(answer.text)
+        session.rollback()
+        assert sender.wait().ok and not refused, refused
 
 
 # --- poolers ---

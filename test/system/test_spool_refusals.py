@@ -104,6 +104,13 @@ def test_dead_letters_between_records_that_are_stored_do_not_stop_the_others(sta
     assert stored(stack) == list(range(4)) and state(spool)['dead'] == 4
 
 
+def test_records_that_wait_are_judged_again_when_one_behind_them_is_stored(stack, spool):
+    put_many(spool, [100] * 3, op='Nonsense')
+    put_many(spool, [4])
+    forward(stack, spool, dead_in_a_row=2)
+    assert stored(stack) == [4] and (state(spool)['dead'], state(spool)['waiting']) == (3, 0)
+
+
 def test_dead_letters_are_put_again_by_code_and_time(stack, spool):
     put_many(spool, [1, 2], op='Nonsense')
     run_spool(spool, 'put', 'lab', 'put', '{"docs": nonsense}')
