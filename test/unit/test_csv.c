@@ -1,4 +1,4 @@
-/* csv_record: where records end, what is wrong with them, and what they cost. */
+/* csv_record: where records end, what separates their fields, what is wrong with them, and what they cost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,8 @@
 
 static const char closed[] = "a quoted field is not closed";
 static const char stray[] = "a quote inside a field that does not begin with one";
+static const char line_break[] =
+    "a line break outside of quotes: expected the same line ends in the whole file";
 static const char behind[] = "expected a separator after the quote that ends a field";
 
 static void a_record_goes_on_only_while_a_quoted_field_is_open(void **state UNUSED)
@@ -42,6 +44,10 @@ static void a_record_goes_on_only_while_a_quoted_field_is_open(void **state UNUS
         {"end\"x,\"more", NULL, true, false},
         {"\"", NULL, true, false},
         {"\",\"", NULL, true, true},
+        {"\"\r\",\"\r\n\"", NULL, false, false},
+        {"a\r1", line_break, false, false},
+        {"a,b\r", line_break, false, false},
+        {"\n1,2", line_break, false, false},
     };
     struct csv_record record;
     const char *problem;
@@ -55,6 +61,47 @@ static void a_record_goes_on_only_while_a_quoted_field_is_open(void **state UNUS
         assert_int_equal(is_good, !cases[i].problem);
         if (!is_good)
             assert_string_equal(problem, cases[i].problem);
+    }
+}
+
+static void a_header_decides_which_separator_a_file_has(void **state UNUSED)
+{
+    static const struct {
+        const char *line;
+        char named, separator; /* 0: refused */
+        const char *words;     /* of the refusal */
+    } cases[] = {
+        {"sku,name", 0, ',', NULL},
+        {"sku;name", 0, ';', NULL},
+        {"sku\tname", 0, '\t', NULL},
+        {"sku", 0, ',', NULL},
+        {"full name", 0, ',', NULL},
+        {"", 0, ',', NULL},
+        {"price;in EUR,name", 0, ',', NULL},
+        {"\"name, first\";id", 0, ';', NULL},
+        {"\"a;b\"", 0, ',', NULL},
+        {"\"a\"\";b\"\tc", 0, '\t', NULL},
+        {"sku|name", 0, 0, "vertical bars"},
+        {"a;b\tc", 0, 0, "semicolons and tabs"},
+        {"a;b|c", 0, 0, "semicolons and vertical bars"},
+        {"sku|name", '|', '|', NULL},
+        {"a;b|c,d", '|', '|', NULL},
+        {"a b", ' ', ' ', NULL},
+        {"sku", ';', ';', NULL},
+        {"sku:name", ';', ';', NULL},
+        {"sku;name", ',', 0, "semicolons"},
+        {"sku,name", ';', 0, "commas"},
+        {"\"a|b\";c", '|', 0, "semicolons"},
+        {"sku\tname", ' ', 0, "tabs"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const char *problem = NULL;
+        char separator = csv_record_separator(arena, bytes_of(cases[i].line), cases[i].named, &problem);
+        if (separator != cases[i].separator)
+            fail_msg("%s: separator \"%c\"", cases[i].line, separator ? separator : '0');
+        assert_int_equal(!separator, problem != NULL);
+        if (problem && !strstr(problem, cases[i].words))
+            fail_msg("%s: %s", cases[i].line, problem);
     }
 }
 
@@ -95,6 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ARENA_TEST(a_record_goes_on_only_while_a_quoted_field_is_open),
+        ARENA_TEST(a_header_decides_which_separator_a_file_has),
         ARENA_TEST(doubled_quotes_cost_what_their_field_costs),
         ARENA_TEST(a_record_of_separators_is_refused_before_it_is_large),
     };
