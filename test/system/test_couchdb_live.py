@@ -4,13 +4,13 @@ import subprocess
 
 import pytest
 
-from couch_service import LOGIN, Couch, broken, busy, cut, half
+from couch_service import LOGIN, Couch, away, broken, busy, cut, half
 from stack import wait_until
 from test_import_couchdb import stored
 
 pytestmark = pytest.mark.plain
 
-SPARE = [f'empty{number}' for number in range(14)]
+SPARE = [f'empty{number}' for number in range(17)]
 STACK = {'workers': 2, 'settings': {'limit_content_bytes': 4096}, 'namespaces': {'z': 'closed', 'lab': 'open', **dict.fromkeys(SPARE, 'open')}}
 
 
@@ -140,6 +140,16 @@ def test_wrong_documents(stack, empty, couch):
     assert 'the document "b"' in done.error and set(stored(stack, empty)) == {'Row/a'}
     done = run(stack, empty, couch, '--skip-wrong', status=1)
     assert '3 wrong left out' in done.text and set(stored(stack, empty)) == {'Row/a', 'Row/d'}
+
+
+def test_a_document_that_comes_in_one_page_twice(stack, empty, couch):
+    """The last change counts."""
+    couch.put('x', n=0)
+    run(stack, empty, couch)
+    rows = [{'seq': couch.sequence(1), 'id': 'x', 'changes': [{'rev': '2-a'}], 'doc': {'_id': 'x', '_rev': '2-a', 'n': number}} for number in range(1, 40)]
+    couch.troubles = [away, lambda handler: handler.answer(200, {'results': rows, 'last_seq': couch.sequence(1), 'pending': 0})]
+    run(stack, empty, couch)
+    assert here(stack, empty) == {'Row/x': {'n': 39}}
 
 
 def test_what_is_refused(stack, empty, tmp_path):

@@ -258,6 +258,11 @@ static const char *add_items(const struct csv_mapping *mapping, struct arena *ar
     return problem ? problem : foreign_mapping_over(arena, mapping->settings, &size);
 }
 
+struct bytes csv_mapping_id(const struct csv_mapping *mapping, const struct csv_record *record)
+{
+    return record->fields[mapping->id_index];
+}
+
 bool csv_mapping_write(const struct csv_mapping *mapping, struct arena *arena,
                        const struct csv_record *record, int64_t number, struct builder *lines,
                        const char **problem_r)
@@ -268,7 +273,7 @@ bool csv_mapping_write(const struct csv_mapping *mapping, struct arena *arena,
                                   record->count);
         return false;
     }
-    const struct archive_header header = {mapping->class, record->fields[mapping->id_index], number, number,
+    const struct archive_header header = {mapping->class, csv_mapping_id(mapping, record), number, number,
                                           number};
     *problem_r = foreign_mapping_wrong_id(arena, mapping->settings, header.id);
     if (*problem_r)

@@ -76,6 +76,7 @@ static enum foreign_event next_row(struct foreign_source *source, struct importe
         return event == CSV_WRONG ? FOREIGN_WRONG : FOREIGN_FAILED;
     if (!csv_mapping_write(csv->mapping, csv->reader.arena, &record, number, lines, problem_r))
         return FOREIGN_WRONG;
+    source->id = csv_mapping_id(csv->mapping, &record);
     return FOREIGN_DOCUMENT;
 }
 
