@@ -283,6 +283,8 @@ enum foreign_event couch_mapping_write(const struct couch_mapping *mapping, stru
     writer.is_change = json_member(root, "changes") != NULL;
     if (writer.is_change && is_true(json_member(root, "deleted")))
         *problem_r = write_deletion(&writer, id->value);
+    else if (!writer.is_change && is_true(json_member(document, "_deleted")))
+        return FOREIGN_LEFT_OUT;
     else if (document && document->kind == JSON_OBJECT)
         *problem_r = write_document(&writer, document, id->value);
     else

@@ -1,6 +1,9 @@
 /* couch_source: rows of the reader, written by the mapping. */
 #include "control/foreign/couch_source.h"
 
+#include <string.h>
+
+#include "control/foreign/couch_text.h"
 #include "control/message.h"
 
 static struct couch_source *of(struct foreign_source *source)
@@ -24,6 +27,18 @@ static bool open_couch(struct foreign_source *source, struct control *control, s
     return true;
 }
 
+/* Lines that pouchdb-dump and couchbackup write beside documents: {"version":…,"db_info":…}, {"seq":…},
+ * {"name":"@cloudant/couchbackup",…}. */
+static bool is_remark(struct bytes object)
+{
+    bool has_one_member = !memchr(object.data, ',', object.size);
+    return !couch_text_member(object, BYTES("id")).size &&
+           ((has_one_member && couch_text_member(object, BYTES("seq")).size) ||
+            (couch_text_member(object, BYTES("db_info")).size &&
+             couch_text_member(object, BYTES("version")).size) ||
+            bytes_equal(couch_text_member(object, BYTES("name")), BYTES("\"@cloudant/couchbackup\"")));
+}
+
 static enum foreign_event next_row(struct foreign_source *source, struct importer_files *files,
                                    int64_t number, struct builder *lines, const char **problem_r)
 {
@@ -38,11 +53,23 @@ static enum foreign_event next_row(struct foreign_source *source, struct importe
     if (event != COUCH_ROW)
         return event == COUCH_END ? FOREIGN_END : FOREIGN_FAILED;
     *problem_r = NULL;
+    if (!couch->reader.is_answer) {
+        struct bytes id = couch_text_member(row, BYTES("_id"));
+        if (!id.size && is_remark(row))
+            return FOREIGN_LEFT_OUT;
+        if (id.size) {
+            couch_text_wrap(&couch->row, id, row, false);
+            row = builder_bytes(&couch->row);
+        }
+    }
+    source->id = couch_text_member(row, BYTES("id"));
     return couch_mapping_write(couch->mapping, couch->arena, row, number, files, lines, problem_r);
 }
 
 static void close_couch(struct foreign_source *source)
 {
+    builder_free(&of(source)->row);
+    of(source)->row = (struct builder){0};
     couch_reader_close(&of(source)->reader);
     arena_destroy(of(source)->arena);
 }
