@@ -142,6 +142,23 @@ def test_dumps_that_are_wrong(stack, empty, tmp_path):
     assert stored(stack, empty)['Row/a'] == {'Main': '{"n":1199}'}
 
 
+def test_attachments_that_are_stubs(stack, empty, tmp_path):
+    """Kept out with a report, or on request stored without attachments: those that are here stay."""
+    def dump(*stubs, n):
+        return answer([row('a', n=n, _attachments={'f': {'content_type': 'image/png', 'digest': 'md5-x', 'length': 3, 'stub': True} if 'a' in stubs else attachment(b'old')}), row('b', n=n)])
+    stack.admin('import-couchdb', empty, *couch(tmp_path, dump(n=1)))
+    done = stack.admin('import-couchdb', empty, *couch(tmp_path, dump('a', n=2)), status=1)
+    assert 'all.json:1: attachments without their bytes: save it with attachments=true, or import it --without-attachments' in done.error
+    assert stored(stack, empty)['Row/b'] == {'Main': '{"n":1}'}
+    done = stack.admin('import-couchdb', empty, *couch(tmp_path, dump('a', n=2)), '--skip-wrong', status=1)
+    assert 'all.json:1: attachments without' in done.error and '1 wrong documents left out' in done.text and stored(stack, empty)['Row/b'] == {'Main': '{"n":2}'}
+    for stubs, n in ((('a',), 3), ((), 4)):
+        done = stack.admin('import-couchdb', empty, *couch(tmp_path, dump(*stubs, n=n)), '--without-attachments')
+        assert '2 documents written' in done.text and '1 attachments are left out' in done.error and stored(stack, empty)['Row/a']['Main'] == f'{{"n":{n}}}'
+        assert stack.http.get(f'{stack.url}/{empty}/doc/Row/a/file/f').content == b'old'
+    stack.admin('verify', '--ns', empty)
+
+
 WRONG = [({'id': 'x', 'key': 'x', 'value': {'rev': '1-a'}}, 'include_docs=true'), ({'key': 'x', 'error': 'not_found'}, 'expected a row'), ('{"id":1}', 'expected a row'),
          ('{"id":"x",}', 'at byte'), (row('i' * 256), 'expected as the id'), (row(''), 'expected as the id'), (row('x', deep=[[[[[[[[1]]]]]]]]), 'nest'),
          (row('x', long='y' * 4100), 'limit_content_bytes'), (row('x', _attachments={'a': {'stub': True, 'length': 3}}), 'attachments=true'),

@@ -22,6 +22,8 @@ static bool open_couch(struct foreign_source *source, struct control *control, s
         message_print("%s: %s", source->mapping_path ? source->mapping_path : "import-couchdb", problem);
     if (!couch->mapping || !couch_reader_open(&couch->reader, source->path))
         return false;
+    if (couch->leaves_attachments)
+        couch_mapping_leave_attachments(couch->mapping);
     source->size = couch->reader.size;
     couch->arena = arena_create("couch");
     return true;
@@ -66,6 +68,13 @@ static enum foreign_event next_row(struct foreign_source *source, struct importe
     return couch_mapping_write(couch->mapping, couch->arena, row, number, files, lines, problem_r);
 }
 
+static void sum_up(struct foreign_source *source)
+{
+    int64_t count = couch_mapping_left_out(of(source)->mapping);
+    if (count)
+        message_print("%s: %lld attachments are left out", source->path, (long long)count);
+}
+
 static void close_couch(struct foreign_source *source)
 {
     builder_free(&of(source)->row);
@@ -74,15 +83,18 @@ static void close_couch(struct foreign_source *source)
     arena_destroy(of(source)->arena);
 }
 
-void couch_source_init(struct couch_source *couch, struct arena *arena, const char *class)
+void couch_source_init(struct couch_source *couch, struct arena *arena, const char *class,
+                       bool leaves_attachments)
 {
-    static const struct foreign_calls calls = {.kind = "couchdb",
-                                               .unit = "documents",
-                                               .attaches = true,
-                                               .open = open_couch,
-                                               .next = next_row,
-                                               .close = close_couch};
-    *couch = (struct couch_source){.class = class};
-    couch->source.calls = &calls;
-    couch->source.options = arena_printf(arena, "%s\n", class ? class : "");
+    *couch = (struct couch_source){.class = class, .leaves_attachments = leaves_attachments};
+    couch->calls = (struct foreign_calls){.kind = "couchdb",
+                                          .unit = "documents",
+                                          .attaches = !leaves_attachments,
+                                          .open = open_couch,
+                                          .next = next_row,
+                                          .sum_up = sum_up,
+                                          .close = close_couch};
+    couch->source.calls = &couch->calls;
+    couch->source.options =
+        arena_printf(arena, "%s\n%s", class ? class : "", leaves_attachments ? "without attachments\n" : "");
 }
