@@ -13,7 +13,7 @@ enum { READ_SIZE = 256 << 10, LINE_MAX_BYTES = 1 << 30 };
 bool input_open(struct input *input, const char *path, int stop_fd)
 {
     struct stat status;
-    *input = (struct input){.stop_fd = stop_fd, .line_most = LINE_MAX_BYTES};
+    *input = (struct input){.stop_fd = stop_fd, .line_end = '\n', .line_most = LINE_MAX_BYTES};
     input->fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     if (input->fd < 0 || fstat(input->fd, &status) != 0)
         return false;
@@ -76,7 +76,7 @@ enum input_result input_next(struct input *input, bool may_wait, struct bytes *t
     for (;;) {
         const char *data = input->buffer.data;
         size_t left = input->buffer.size - input->searched;
-        const char *end = left ? memchr(data + input->searched, '\n', left) : NULL;
+        const char *end = left ? memchr(data + input->searched, input->line_end, left) : NULL;
         input->searched = end ? (size_t)(end - data) : input->buffer.size;
         bool is_last = !end && input->is_ended && input->buffer.size > input->start;
         if (input->searched - input->start > input->line_most) {

@@ -8,6 +8,7 @@ struct input {
     int fd;
     int stop_fd;      /* readable: stop reading; -1: none */
     bool is_ended;    /* fd is read to its end */
+    char line_end;    /* a newline, unless the caller sets another character */
     size_t line_most; /* bytes of a line; less than those of input_open by the caller */
     int64_t size;     /* of a file, else 0 */
     int64_t line;     /* number of the last line returned, from 1 */

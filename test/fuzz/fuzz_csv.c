@@ -74,8 +74,8 @@ static void check(struct arena *arena, struct bytes rest)
         assert(why && *why);
         return;
     }
-    char separator = csv_mapping_separator(mapping);
-    if (csv_record_read(arena, header_text, separator, &header, &why) &&
+    char separator = csv_record_separator(arena, header_text, csv_mapping_separator(mapping), &why);
+    if (separator && csv_record_read(arena, header_text, separator, &header, &why) &&
         csv_mapping_bind(mapping, &header, &why) && csv_record_read(arena, rest, separator, &record, &why) &&
         csv_mapping_write(mapping, arena, &record, 1, &lines, &why))
         check_line(arena, builder_bytes(&lines));

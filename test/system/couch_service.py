@@ -11,13 +11,14 @@ LOGIN = 'reader:open sesame+/='
 
 class Couch(ThreadingHTTPServer):
     """`troubles`: functions of the handler, each for one request; true: it has answered.  `page_most`: rows of a page, whatever is asked
-    for.  `before`: called before each page, with its number."""
+    for.  `before`: called before each page, with its number.  `stubs`: "lists" have attachments without their bytes, or "all" answers."""
     daemon_threads = True
 
     def __init__(self, login=None):
         super().__init__(('127.0.0.1', 0), Handler)
         self.documents, self.changes, self.login, self.made = {}, [], login, '1700000000'
         self.requests, self.troubles, self.page_most, self.before, self.lock = [], [], 1 << 30, None, threading.Lock()
+        self.stubs = None
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -43,6 +44,14 @@ class Couch(ThreadingHTTPServer):
     def note(self, id_, is_deleted):
         number = self.changes[-1][0] + 1 if self.changes else 1
         self.changes = [change for change in self.changes if change[1] != id_] + [(number, id_, is_deleted)]
+
+    def document(self, id_, is_in_list):
+        document = self.documents[id_]
+        files = document.get('_attachments')
+        if not files or self.stubs not in ('all', 'lists' if is_in_list else 'all'):
+            return document
+        files = {name: {'content_type': one['content_type'], 'revpos': 1, 'digest': one['digest'], 'length': 1, 'stub': True} for name, one in files.items()}
+        return {**document, '_attachments': files}
 
     def sequence(self, number):
         """Opaque, with characters that a query must escape."""
@@ -91,18 +100,23 @@ class Handler(BaseHTTPRequestHandler):
         limit = min(int(asked.get('limit', 0)), couch.page_most)
         if path == '/people':
             return {'db_name': 'people', 'update_seq': couch.sequence(last), 'doc_count': len(couch.documents), 'instance_start_time': couch.made}
-        if asked.get('include_docs') != 'true' or asked.get('attachments') != 'true':
+        if asked.get('attachments') != 'true':
+            return None
+        if path not in ('/people/_all_docs', '/people/_changes'):
+            id_ = urllib.parse.unquote(path.removeprefix('/people/'), errors='strict')
+            return couch.document(id_, False) if '/' not in path.removeprefix('/people/') and id_ in couch.documents else None
+        if asked.get('include_docs') != 'true':
             return None
         if path == '/people/_all_docs':
             start = json.loads(asked.get('startkey', '""'))
             found = sorted(id_ for id_ in couch.documents if id_ >= start)[:limit]
             return {'total_rows': len(couch.documents), 'offset': 0,
-                    'rows': [{'id': id_, 'key': id_, 'value': {'rev': '1-a'}, 'doc': couch.documents[id_]} for id_ in found]}
+                    'rows': [{'id': id_, 'key': id_, 'value': {'rev': '1-a'}, 'doc': couch.document(id_, True)} for id_ in found]}
         since = int(asked['since'].split('-')[0])
         assert asked['since'] == couch.sequence(since)
         found = [change for change in couch.changes if change[0] > since]
         rows = [{'seq': couch.sequence(number), 'id': id_, 'changes': [{'rev': '1-a'}], **({'deleted': True} if is_deleted else {}),
-                 'doc': {'_id': id_, '_rev': '2-b', '_deleted': True} if is_deleted else couch.documents[id_]} for number, id_, is_deleted in found[:limit]]
+                 'doc': {'_id': id_, '_rev': '2-b', '_deleted': True} if is_deleted else couch.document(id_, True)} for number, id_, is_deleted in found[:limit]]
         return {'results': rows, 'last_seq': couch.sequence(found[:limit][-1][0] if rows else since), 'pending': len(found) - len(rows)}
 
 

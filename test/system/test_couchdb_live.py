@@ -4,13 +4,13 @@ import subprocess
 
 import pytest
 
-from couch_service import LOGIN, Couch, broken, busy, cut, half
+from couch_service import LOGIN, Couch, away, broken, busy, cut, half
 from stack import wait_until
 from test_import_couchdb import stored
 
 pytestmark = pytest.mark.plain
 
-SPARE = [f'empty{number}' for number in range(14)]
+SPARE = [f'empty{number}' for number in range(17)]
 STACK = {'workers': 2, 'settings': {'limit_content_bytes': 4096}, 'namespaces': {'z': 'closed', 'lab': 'open', **dict.fromkeys(SPARE, 'open')}}
 
 
@@ -142,6 +142,59 @@ def test_wrong_documents(stack, empty, couch):
     assert '3 wrong left out' in done.text and set(stored(stack, empty)) == {'Row/a', 'Row/d'}
 
 
+def test_attachments_that_lists_have_as_stubs(stack, empty, couch, tmp_path):
+    """As Cloudant, Sync Gateway and old releases send them: such a document is fetched alone, and no other one."""
+    (tmp_path / 'mapping').write_text(json.dumps({'type': 'type', 'classes': {'a': 'One', 'b': 'Two'}, 'class': 'Rest'}))
+    words = ('import-couchdb', empty, couch.url, '--mapping', tmp_path / 'mapping')
+    couch.stubs = 'lists'
+    couch.put('plain', type='a')
+    couch.put('a/b "+&? é', type='a', files={'f': bytes(range(256)), 'g': b''})
+    done = stack.admin(*words, '--dry-run')
+    assert '2 documents are right, 0 wrong' in done.text and stored(stack, empty) == {}
+
+    def fetched():
+        return sum('/_' not in one and '?' in one for one in couch.requests)
+    before = fetched()
+    couch.troubles = [lambda handler: False, lambda handler: False, busy, half, cut]  # the head, the page, and the document
+    stack.admin(*words)
+    assert set(stored(stack, empty)) == {'One/plain', 'One/a/b "+&? é'} and fetched() - before == 4
+    place = f'{stack.url}/{empty}/doc/One/a%2Fb%20%22%2B%26%3F%20%C3%A9/file/f'
+    assert stack.http.get(place).content == bytes(range(256))
+    couch.put('a/b "+&? é', type='b', files={'f': b'new'})
+    couch.put('plain', type='b')
+    before = fetched()
+    stack.admin(*words)
+    assert set(stored(stack, empty)) == {'Two/plain', 'Two/a/b "+&? é'} and fetched() - before == 1
+    assert stack.http.get(place.replace('/One/', '/Two/')).content == b'new'
+    stack.admin('verify', '--ns', empty)
+
+
+def test_stubs_that_cannot_be_fetched(stack, empty, couch):
+    couch.stubs = 'all'
+    couch.put('a', n=1)
+    couch.put('b', n=2, files={'f': b'x'})
+    couch.put('c', n=3)
+    done = run(stack, empty, couch, status=1)
+    assert 'the document "b": the server sends its attachments without their bytes' in done.error and set(stored(stack, empty)) == {'Row/a'}
+    couch.stubs = 'lists'
+    couch.troubles = [away, away, lambda handler: handler.answer(404, {'error': 'not_found', 'reason': 'deleted'})]
+    done = run(stack, empty, couch, status=1)
+    assert 'status 404: deleted' in done.error and 'the document "b": its attachments could not be fetched; run the command again' in done.error
+    couch.stubs = 'all'
+    done = run(stack, empty, couch, '--skip-wrong', status=1)
+    assert '1 wrong left out' in done.text and set(stored(stack, empty)) == {'Row/a', 'Row/c'}
+
+
+def test_a_document_that_comes_in_one_page_twice(stack, empty, couch):
+    """The last change counts."""
+    couch.put('x', n=0)
+    run(stack, empty, couch)
+    rows = [{'seq': couch.sequence(1), 'id': 'x', 'changes': [{'rev': '2-a'}], 'doc': {'_id': 'x', '_rev': '2-a', 'n': number}} for number in range(1, 40)]
+    couch.troubles = [away, lambda handler: handler.answer(200, {'results': rows, 'last_seq': couch.sequence(1), 'pending': 0})]
+    run(stack, empty, couch)
+    assert here(stack, empty) == {'Row/x': {'n': 39}}
+
+
 def test_what_is_refused(stack, empty, tmp_path):
     couch = Couch(LOGIN)
     try:
@@ -165,5 +218,5 @@ def test_what_is_refused(stack, empty, tmp_path):
     finally:
         couch.stop()
     for words, told in (((couch.url.replace('//', '//a:b@'),), '--login'), (('http://couch.example.org/people', '--login', login), 'in clear'),
-                        (('https://couch.example.org',), 'address of a database'), ((tmp_path / 'file', '--anew'), 'address of a database')):
+                        (('https://couch.example.org',), 'address of a database'), ((tmp_path / 'file', '--anew'), 'address of a database'), ((couch.url, '--without-attachments'), 'goes with a file')):
         assert told in stack.admin('import-couchdb', empty, *words, '--class', 'Row', status=2).error

@@ -10,7 +10,7 @@ import archives
 
 pytestmark = pytest.mark.plain
 
-SPARE = [f'empty{number}' for number in range(12)]
+SPARE = [f'empty{number}' for number in range(21)]
 STACK = {'workers': 2, 'settings': {'limit_depth': 8, 'limit_content_bytes': 4096, 'limit_blob_bytes': 1 << 20},
          'namespaces': {'z': 'closed', 'lab': 'open', **dict.fromkeys(SPARE, 'open')}}
 NOTHING = (set(), set())
@@ -104,6 +104,59 @@ def test_classes_of_a_mapping(stack, empty, tmp_path):
     stack.admin('import-couchdb', empty, *couch(tmp_path, answer(rows), **mapping), '--class', 'Rest')
     assert {name: list(items) for name, items in stored(stack, empty).items()} == {
         name: ['Body/all'] for name in ('Person/1', 'Pair/2', 'Rest/3', 'Rest/4')}
+
+
+DOCUMENTS = [{'_id': '_design/v', 'views': {}}, {'_id': 'own', '_rev': '1-a', 'id': 'other', 'doc': {'x': 1}, 'key': 'k'},
+             {'_id': 'files', '_rev': '1-a', '_attachments': {'f': attachment(bytes(range(256)), 'image/png')}, 'n': 1, '_revisions': {'start': 1, 'ids': ['a']}},
+             {'_id': 'gone', '_rev': '2-b', '_deleted': True}, {'_id': 'lists', 'rows': [{'id': 'x'}], 'docs': [{'_id': 'y'}]}, {'seq': 1, 'db_info': {'rows': []}, '_id': 'late'}]
+
+
+def lines_of(values):
+    return '\n'.join(json.dumps(one, ensure_ascii=False) for one in values) + '\n'
+
+
+@pytest.mark.parametrize('text', [
+    '{"new_edits":false,"docs":[\n' + ',\n'.join(map(json.dumps, DOCUMENTS)) + '\n]}\n', lines_of(DOCUMENTS), json.dumps(DOCUMENTS, indent=2),
+    lines_of([{'id': one['_id'], 'key': one['_id'], 'value': {'rev': '1-a'}, 'doc': one} for one in DOCUMENTS]),
+    lines_of([{'name': '@cloudant/couchbackup', 'version': '2.11.0', 'mode': 'full'}, DOCUMENTS[:2], [], DOCUMENTS[2:]]),
+    lines_of([{'version': '1.2.6', 'db_type': 'leveldb', 'start_time': '2026-01-01', 'db_info': {'doc_count': 5, 'docs': []}}, {'docs': DOCUMENTS[:3]}, {'seq': 3}, {'docs': DOCUMENTS[3:]}, {'seq': 6}])],
+    ids=['couchdb-dump', 'lines', 'array', 'rows', 'couchbackup', 'pouchdb-dump'])
+def test_dumps(stack, empty, tmp_path, text):
+    done = stack.admin('import-couchdb', empty, *couch(tmp_path, text))
+    assert '4 documents: 4 documents written, 0 unchanged; 0 wrong' in done.text
+    assert {name: json.loads(items['Main']) for name, items in stored(stack, empty).items()} == {
+        'Row/own': {'id': 'other', 'doc': {'x': 1}, 'key': 'k'}, 'Row/files': {'n': 1}, 'Row/lists': {'rows': [{'id': 'x'}], 'docs': [{'_id': 'y'}]}, 'Row/late': {'seq': 1, 'db_info': {'rows': []}}}
+    assert stack.http.get(f'{stack.url}/{empty}/doc/Row/files/file/f').content == bytes(range(256))
+    assert '0 documents written, 4 unchanged' in stack.admin('import-couchdb', empty, *couch(tmp_path, text)).text
+
+
+def test_dumps_that_are_wrong(stack, empty, tmp_path):
+    for text, what in (('[{"_id":"a"}\n[{"_id":"b"}]\n', 'expected a row or a document'), ('{"docs":[{"_id":"a"}]', 'expected nothing but }'), ('{"docs":[{"_id":"a"}', 'truncated'),
+                       ('{"_id":"a"}\n{"_id":"b"', 'truncated'), ('{"_id":"a"}\n1\n', 'expected an answer'), ('[[{"_id":"a"}]]', 'expected a row or a document'), ('[]\n[]\n', 'expected an answer'),
+                       ('{"_id":"a"}\n{"n":1}\n', 'all.json:2: expected a row'), ('{"_id":"a"}\n{"rows":[{"id":"b","doc":{"_id":"b"}}]}\n', 'all.json:2: expected a row'),
+                       ('{"_id":1}\n', 'expected a row'), ('{"seq":1,"n":2}\n', 'all.json:1: expected a row'), ('{"db_info":{}}\n', 'expected a row'), ('{"_id":"a","deep":' + '[' * 8 + ']' * 8 + '}', 'nest')):
+        assert what in stack.admin('import-couchdb', empty, *couch(tmp_path, text), status=1).error, text
+    assert archives.rows(stack, empty) == NOTHING
+    done = stack.admin('import-couchdb', empty, *couch(tmp_path, lines_of([{'_id': 'a', 'n': number % 2 and number} for number in range(1200)] + [{'_id': 'b'}])))
+    assert '1201 documents: 2 documents written, 0 unchanged; 1199 replaced by later ones' in done.text and '1199 documents have the id of a later one' in done.error
+    assert stored(stack, empty)['Row/a'] == {'Main': '{"n":1199}'}
+
+
+def test_attachments_that_are_stubs(stack, empty, tmp_path):
+    """Kept out with a report, or on request stored without attachments: those that are here stay."""
+    def dump(*stubs, n):
+        return answer([row('a', n=n, _attachments={'f': {'content_type': 'image/png', 'digest': 'md5-x', 'length': 3, 'stub': True} if 'a' in stubs else attachment(b'old')}), row('b', n=n)])
+    stack.admin('import-couchdb', empty, *couch(tmp_path, dump(n=1)))
+    done = stack.admin('import-couchdb', empty, *couch(tmp_path, dump('a', n=2)), status=1)
+    assert 'all.json:1: attachments without their bytes: save it with attachments=true, or import it --without-attachments' in done.error
+    assert stored(stack, empty)['Row/b'] == {'Main': '{"n":1}'}
+    done = stack.admin('import-couchdb', empty, *couch(tmp_path, dump('a', n=2)), '--skip-wrong', status=1)
+    assert 'all.json:1: attachments without' in done.error and '1 wrong documents left out' in done.text and stored(stack, empty)['Row/b'] == {'Main': '{"n":2}'}
+    for stubs, n in ((('a',), 3), ((), 4)):
+        done = stack.admin('import-couchdb', empty, *couch(tmp_path, dump(*stubs, n=n)), '--without-attachments')
+        assert '2 documents written' in done.text and '1 attachments are left out' in done.error and stored(stack, empty)['Row/a']['Main'] == f'{{"n":{n}}}'
+        assert stack.http.get(f'{stack.url}/{empty}/doc/Row/a/file/f').content == b'old'
+    stack.admin('verify', '--ns', empty)
 
 
 WRONG = [({'id': 'x', 'key': 'x', 'value': {'rev': '1-a'}}, 'include_docs=true'), ({'key': 'x', 'error': 'not_found'}, 'expected a row'), ('{"id":1}', 'expected a row'),

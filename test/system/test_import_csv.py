@@ -9,7 +9,7 @@ import pytest
 import archives
 from stack import SOURCE, run_program, wait_until
 
-SPARE = [f'empty{number}' for number in range(12)]
+SPARE = [f'empty{number}' for number in range(17)]
 STACK = {'workers': 2, 'settings': {'limit_depth': 8, 'limit_content_bytes': 4096, 'limit_items': 100, 'limit_document_bytes': 65536}, 'namespaces': {'z': 'closed', 'lab': 'open', **dict.fromkeys(SPARE, 'open')}}
 PAGE = SOURCE / 'doc/how-to/move-your-data-in.md'
 NOTHING = (set(), set())
@@ -63,6 +63,56 @@ def test_types_and_items_of_a_mapping(stack, empty, tmp_path):
     assert stored(stack, empty) == {'one': {'Line/a': '{"n":1.50e3,"s":null}', 'Flags': '{"is":true,"j":{"a": [1,\n2]}}'},
                                     'two': {'Line/a': '{"n":null,"s":""}', 'Flags': '{"is":false,"j":null}'},
                                     'three': {'Line/a': '{"n":null,"s":""}', 'Flags': '{"is":null,"j": 3 }'}}
+
+
+FOUND = [('sku;name', ';'), ('sku\tname', '\t'), ('sku,name', ','), ('sku;"name"', ';'), ('"sku";name', ';'), ('sep=;\nsku;name', ';'), ('sep=,\nsku,name', ','),
+         ('SEP=|\r\nsku|name', '|'), ('\ufeffsep=\t\nsku\tname', '\t'), ('sep=:\n\nsku:name', ':')]
+NOT_SURE = [('sku|name', {}, 'one column with vertical bars: name the "separator"'), ('sku;name\tx', {}, 'semicolons and tabs'), ('sku;name', {'separator': ','}, 'one column with semicolons'),
+            ('sku,name', {'separator': ';'}, 'one column with commas'), ('sep=;\nsku,name', {}, 'one column with commas'), ('sep=;\nsku;name', {'separator': ','}, 'sep= names another separator'),
+            ('sep=x\nskuxname', {}, 'expected behind sep='), ('sep=\nsku;name', {}, 'expected behind sep='), ('sep=;;\nsku;name', {}, 'expected behind sep='),
+            ('"sep=;"\nsku;name', {}, 'expected behind sep=')]
+
+
+def test_the_separator_of_the_file_is_found(stack, empty, tmp_path):
+    for number, (header, separator) in enumerate(FOUND):
+        done = stack.admin('import-csv', empty, *csv(tmp_path, f'{header}\na{separator}{number}\n"b"{separator}"x,;|y"\n'))
+        assert '2 rows: ' in done.text, header
+        assert {id_: json.loads(items['Main']) for id_, items in stored(stack, empty).items()} == {'a': {'name': f'{number}'}, 'b': {'name': 'x,;|y'}}, header
+
+
+def test_a_separator_that_is_not_sure_is_refused(stack, empty, tmp_path):
+    for header, mapping, what in NOT_SURE:
+        done = stack.admin('import-csv', empty, *csv(tmp_path, header + '\na;1\nb,2\n', **mapping), status=1)
+        assert what in done.error, header
+    assert 'expected a header' in stack.admin('import-csv', empty, *csv(tmp_path, 'sep=;\n'), status=1).error
+    assert archives.rows(stack, empty) == NOTHING
+
+
+def test_a_separator_that_a_mapping_names(stack, empty, tmp_path):
+    words = csv(tmp_path, 'sku|a;b\nx|1\n', separator='|')
+    assert '1 documents written' in stack.admin('import-csv', empty, *words).text and stored(stack, empty) == {'x': {'Main': '{"a;b":"1"}'}}
+    words = csv(tmp_path, 'sep=;\nsku;b\nx;1\n', separator=';')
+    assert '1 documents written' in stack.admin('import-csv', empty, *words).text and stored(stack, empty) == {'x': {'Main': '{"b":"1"}'}}
+
+
+def test_lines_that_end_with_cr(stack, empty, tmp_path):
+    """Of old spreadsheets.  Line breaks in quotes stay what they are; the numbers of lines count them."""
+    words = csv(tmp_path, b'id,note\r1,"x\ry\nz"\r\r2,b\r"3",')
+    assert '3 rows: 3 documents written' in stack.admin('import-csv', empty, *words).text
+    assert {id_: json.loads(items['Main'])['note'] for id_, items in stored(stack, empty).items()} == {'1': 'x\ry\nz', '2': 'b', '3': ''}
+    assert 'rows.csv:3: expected 2 fields' in stack.admin('import-csv', empty, *csv(tmp_path, b'id;note\r1;a\r2\r'), status=1).error
+    assert '1 rows: 1 documents' in stack.admin('import-csv', empty, *csv(tmp_path, b'"i\rd"\r4\r')).text
+    before = archives.rows(stack, empty)
+    for text, line in ((b'id,note\n5,a\r6,b\n', 2), (b'id,note\r5,a\n6,b\r', 2), (b'id,note\r\n5,a\r6,b\r\n', 2), (b'id,note\r5,a\r\n6,b\r\n', 3)):
+        done = stack.admin('import-csv', empty, *csv(tmp_path, text), status=1)
+        assert f'rows.csv:{line}: a line break outside of quotes' in done.error and archives.rows(stack, empty) == before
+
+
+def test_a_file_without_rows_says_so(stack, empty, tmp_path):
+    for text in ('id,n', 'id,n\n', 'sep=;\r\nid;n\r\n\r\n', 'id\r'):
+        done = stack.admin('import-csv', empty, *csv(tmp_path, text))
+        assert '0 rows: 0 documents written' in done.text and 'the file ends after its header, on line ' in done.error
+    assert 'no rows: a quoted field makes all lines one header' in stack.admin('import-csv', empty, *csv(tmp_path, '"id,n\n1,2\n3,4"\n'), status=1).error
 
 
 ROWS = [('1,2,3', 'expected 2 fields, as in the header, not 3'), ('x', 'expected 2 fields'), (',1', 'expected as the id'), ('i' * 256 + ',1', 'expected as the id'),
@@ -131,7 +181,7 @@ def test_long_lines_are_refused(stack, tmp_path):
 
 @pytest.mark.parametrize('mapping, what', [
     ({'class': 'row'}, 'expected as the class'), ({'class': 1}, 'expected texts'), ({'colums': {}}, 'did you mean'), ({'separator': '"'}, 'separator'),
-    ({'id': 'none'}, 'not in the header'), ({'columns': []}, 'expected an object'), ({'columns': {'none': {}}}, 'not in the header'),
+    ({'id': 'none'}, 'not in the header'), ({'separator': ''}, 'separator'), ({'columns': []}, 'expected an object'), ({'columns': {'none': {}}}, 'not in the header'),
     ({'columns': {'a': 1}}, 'expected an object'), ({'columns': {'a': {'typ': 'number'}}}, 'did you mean'), ({'columns': {'a': {'type': 'int'}}}, 'string, number'),
     ({'columns': {'a': {'item': 'P'}}}, 'a class of items'), ({'columns': {'a': {'item': 'no'}}}, 'a class of items'), ({'columns': {'a': {'field': 1}}}, 'expected texts'),
     ({'columns': {'a': {}, 'b': {'field': 'a'}}}, 'another column')])
@@ -153,9 +203,16 @@ def test_wrong_files_and_words(stack, tmp_path):
 
 
 def test_the_last_row_of_an_id_is_stored(stack, tmp_path):
+    """Documents are counted, not rows, also where the rows of one are far apart; rows that another one replaces are never stored."""
     words = csv(tmp_path, 'id,a\n' + ''.join(f'one,{number}\nother{number},x\n' for number in range(700)))
-    stack.admin('import-csv', 'lab', *words)
-    assert stored(stack, 'lab')['one'] == {'Main': '{"a":"699"}'}
+    done = stack.admin('import-csv', 'lab', *words, '--dry-run')
+    assert '1400 rows are right' in done.text and '699 rows have the id of a later one' in done.error
+    done = stack.admin('import-csv', 'lab', *words)
+    assert '1400 rows: 701 documents written, 0 unchanged; 699 replaced by later ones; 0 wrong' in done.text
+    assert stored(stack, 'lab')['one'] == {'Main': '{"a":"699"}'} and len(stored(stack, 'lab')) == 701
+    assert '0 documents written, 701 unchanged; 699 replaced' in stack.admin('import-csv', 'lab', *words).text
+    done = stack.admin('import-csv', 'lab', *csv(tmp_path, 'country,city\nfr,Paris\nit,Roma\nfr,Lyon\nit,Bari\n'))
+    assert '4 rows: 2 documents written, 0 unchanged; 2 replaced by later ones' in done.text and stored(stack, 'lab')['fr'] == {'Main': '{"city":"Lyon"}'}
 
 
 def test_attachments_stay(stack, tmp_path):

@@ -13,6 +13,7 @@ struct couch_words {
     struct couch_follow_options follow;
     const char *login; /* a file */
     int64_t retry_s;
+    bool leaves_attachments;
 };
 
 static bool is_url(const char *path)
@@ -22,10 +23,12 @@ static bool is_url(const char *path)
 
 static bool are_right(const struct couch_words *words, const char *path)
 {
-    if (is_url(path))
+    if (is_url(path) && !words->leaves_attachments)
         return couch_server_check(path, words->login);
-    if (words->login || words->follow.server.ca_file || words->follow.begins_anew ||
-        words->retry_s != RETRY_S)
+    if (is_url(path))
+        message_print("import-couchdb: --without-attachments goes with a file");
+    else if (words->login || words->follow.server.ca_file || words->follow.begins_anew ||
+             words->retry_s != RETRY_S)
         message_print("import-couchdb: --login, --ca, --anew and --retry go with the address of a database");
     else
         return true;
@@ -66,7 +69,7 @@ static bool run(struct control *control, const struct foreign_import_options *op
         words->follow.server.patience_s = words->retry_s;
         return read_login(control, words) && couch_follow_run(control, &words->follow);
     }
-    couch_source_init(&couch, control->arena, options->class);
+    couch_source_init(&couch, control->arena, options->class, words->leaves_attachments);
     return foreign_import_run(control, options, &couch.source);
 }
 
@@ -79,14 +82,17 @@ int control_import_couchdb(struct control *control, int argc, char **argv)
         2,
         "Store the documents of a CouchDB database, with attachments.",
         "From the URL of a database that is served: all documents, then what has changed meanwhile; run it\n"
-        "again to catch up.  From a FILE: the answer to _all_docs?include_docs=true&attachments=true; every\n"
-        "document is checked before the first is stored.  The members of a document become the item Main,\n"
-        "without those that begin with _; its attachments become files.  After an interruption run the same\n"
-        "command again: it continues.\n"};
+        "again to catch up.  From a FILE: the answer to _all_docs?include_docs=true&attachments=true, or a\n"
+        "dump; every document is checked before the first is stored.  The members of a document become the\n"
+        "item Main, without those that begin with _; its attachments become files.  After an interruption\n"
+        "run the same command again: it continues.\n"};
     struct foreign_import_options options = {0};
     struct couch_words words = {.retry_s = RETRY_S};
     const struct option_line lines[] = {
         FOREIGN_IMPORT_LINES(control, &options, "The class of documents for which the mapping has none."),
+        {.name = "without-attachments",
+         .help = "Store the documents of a FILE without their attachments.",
+         .flag = &words.leaves_attachments},
         {.name = "login",
          .argument = "FILE",
          .help = "Log in with the first line of FILE, name:password.",

@@ -27,14 +27,16 @@ enum {
 struct couch_follow {
     struct control *control;
     const struct couch_follow_options *options;
-    const struct couch_mapping *mapping;
+    struct couch_mapping *mapping;
     struct couch_server *server;
+    struct couch_server
+        *single; /* for single documents, while a page is being read; NULL: not needed so far */
     struct couch_position position, reached; /* stored; of the last row in `lines` */
     struct ns_target target;
     struct archive_batch *batch; /* NULL: a dry run, as are `files` */
     struct importer_files *files;
     struct arena *row_arena, *page_arena;
-    struct builder query, lines;
+    struct builder query, lines, whole; /* whole: a row with the bytes of its attachments */
     struct progress progress;
     int64_t page_size, number;           /* of the next line of the batch */
     int64_t read, wrong, changed, total; /* total: documents that the server has; 0: not known */
@@ -69,13 +71,62 @@ static void report(struct couch_follow *follow, struct bytes id, const char *pro
                   (int)(id.size < NAME_SHOWN ? id.size : NAME_SHOWN), id.size ? id.data : "", problem);
 }
 
+/* GET of a document whose attachments came as stubs.  It is the current revision: the one of the row, or a
+ * later one, whose change follows; the one of the row may have been compacted.  False: reported. */
+static bool fetch_whole(struct couch_follow *follow, struct bytes id, const char **problem_r)
+{
+    static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
+    struct json_problem problem;
+    struct json *text;
+    struct bytes document;
+    if (json_read(follow->row_arena, id, &limits, &text, &problem) != FAULT_NONE || text->kind != JSON_STRING)
+        return true; /* the mapping has accepted it */
+    if (!follow->single)
+        follow->single = couch_server_open(&follow->options->server);
+    builder_clear(&follow->query, 1 << 16);
+    builder_add_text(&follow->query, "/");
+    couch_server_escape(&follow->query, text->value);
+    builder_add_text(&follow->query, "?attachments=true&att_encoding_info=true");
+    builder_add(&follow->query, "", 1);
+    switch (couch_server_get(follow->single, follow->query.data, &document)) {
+    case COUCH_ANSWERED:
+        couch_text_wrap(&follow->whole, id, document, !follow->position.is_copying);
+        *problem_r = NULL;
+        return true;
+    case COUCH_TOO_LARGE:
+        *problem_r = "with its attachments it is more than 256 MB: attach its files by the server";
+        return true;
+    case COUCH_REFUSED:
+        break;
+    }
+    report(follow, id, "its attachments could not be fetched; run the command again, it goes on");
+    return false;
+}
+
+static enum foreign_event write_row(struct couch_follow *follow, struct bytes row, struct bytes id,
+                                    const char **problem_r)
+{
+    enum foreign_event event = couch_mapping_write(follow->mapping, follow->row_arena, row, ++follow->number,
+                                                   follow->files, &follow->lines, problem_r);
+    if (event != FOREIGN_WRONG || *problem_r != couch_mapping_stub)
+        return event;
+    if (!fetch_whole(follow, id, problem_r))
+        return FOREIGN_FAILED;
+    if (*problem_r)
+        return FOREIGN_WRONG;
+    event = couch_mapping_write(follow->mapping, follow->row_arena, builder_bytes(&follow->whole),
+                                follow->number, follow->files, &follow->lines, problem_r);
+    if (event == FOREIGN_WRONG && *problem_r == couch_mapping_stub)
+        *problem_r = "the server sends its attachments without their bytes";
+    return event;
+}
+
 /* False: the import ends here. */
 static bool take_row(struct couch_follow *follow, struct bytes row, struct bytes id)
 {
     const char *problem = NULL;
     arena_reset(follow->row_arena);
-    enum foreign_event event = couch_mapping_write(follow->mapping, follow->row_arena, row, ++follow->number,
-                                                   follow->files, &follow->lines, &problem);
+    enum foreign_event event = write_row(follow, row, id, &problem);
     follow->read += event == FOREIGN_DOCUMENT;
     follow->reached.documents += event == FOREIGN_DOCUMENT;
     if (event == FOREIGN_DOCUMENT || event == FOREIGN_LEFT_OUT)
@@ -350,11 +401,13 @@ bool couch_follow_run(struct control *control, const struct couch_follow_options
     if (is_done)
         sum_up(&follow);
     couch_server_close(follow.server);
+    couch_server_close(follow.single);
     importer_files_close(follow.files);
     if (follow.batch)
         archive_batch_destroy(follow.batch);
     builder_free(&follow.query);
     builder_free(&follow.lines);
+    builder_free(&follow.whole);
     arena_destroy(follow.row_arena);
     arena_destroy(follow.page_arena);
     return is_done && !follow.wrong;

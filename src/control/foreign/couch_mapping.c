@@ -17,7 +17,12 @@ struct couch_mapping {
     struct bytes type;  /* the member that decides the class; NO_BYTES: none */
     const struct json *classes;
     struct bytes item_class, item_key;
+    bool leaves_attachments;
+    int64_t left_out; /* attachments */
 };
+
+const char couch_mapping_stub[] = "attachments without their bytes: save it with attachments=true, or import "
+                                  "it --without-attachments";
 
 /* --- reading --- */
 
@@ -69,6 +74,16 @@ struct couch_mapping *couch_mapping_read(struct arena *arena, const struct setti
     if (!*problem_r && (mapping->class.data ? !item_is_class_name(mapping->class) : !mapping->classes))
         *problem_r = "expected as the class of documents a capital, then up to 15 letters and digits";
     return *problem_r ? NULL : mapping;
+}
+
+void couch_mapping_leave_attachments(struct couch_mapping *mapping)
+{
+    mapping->leaves_attachments = true;
+}
+
+int64_t couch_mapping_left_out(const struct couch_mapping *mapping)
+{
+    return mapping->left_out;
 }
 
 /* --- attachments --- */
@@ -134,7 +149,7 @@ static const char *add_attachment(struct couch_writer *writer, const struct json
     struct attachment attachment = {.mime = BYTES("application/octet-stream")};
     struct bytes bytes;
     if (!data || data->kind != JSON_STRING)
-        return "the file has no bytes of attachments: ask CouchDB for attachments=true";
+        return couch_mapping_stub;
     if (foreign_mapping_wrong_id(writer->arena, settings, file->name))
         return "an attachment with a name over limit_name_bytes";
     if (!decode(writer->arena, data->value, &bytes))
@@ -231,8 +246,8 @@ static const char *write_document(struct couch_writer *writer, const struct json
         add_deletions(writer, id, header.class);
     archive_line_begin(writer->lines, &header);
     add_content(writer, document);
-    for (const struct json *file = files && files->kind == JSON_OBJECT ? files->first : NULL;
-         file && !problem; file = file->next)
+    bool has_files = files && files->kind == JSON_OBJECT && !writer->mapping->leaves_attachments;
+    for (const struct json *file = has_files ? files->first : NULL; file && !problem; file = file->next)
         problem = add_attachment(writer, file);
     archive_line_end(writer->lines, &header);
     return problem ? problem : foreign_mapping_over(writer->arena, settings, &writer->size);
@@ -253,14 +268,20 @@ static bool is_left_out(struct bytes id, const struct json *row)
     return (deleted && deleted->kind == JSON_TRUE) || (id.size >= 8 && memcmp(id.data, "_design/", 8) == 0);
 }
 
+static int64_t count_attachments(const struct json *document)
+{
+    const struct json *files = json_member(document, "_attachments");
+    return files && files->kind == JSON_OBJECT ? files->count : 0;
+}
+
 static bool is_true(const struct json *value)
 {
     return value && value->kind == JSON_TRUE;
 }
 
-enum foreign_event couch_mapping_write(const struct couch_mapping *mapping, struct arena *arena,
-                                       struct bytes row, int64_t number, struct importer_files *files,
-                                       struct builder *lines, const char **problem_r)
+enum foreign_event couch_mapping_write(struct couch_mapping *mapping, struct arena *arena, struct bytes row,
+                                       int64_t number, struct importer_files *files, struct builder *lines,
+                                       const char **problem_r)
 {
     const struct json_limits limits = {.depth = (int)mapping->settings->limit_depth - 1 + OUTER_DEPTH,
                                        .tree_depth = ATTACHMENT_DEPTH,
@@ -283,12 +304,16 @@ enum foreign_event couch_mapping_write(const struct couch_mapping *mapping, stru
     writer.is_change = json_member(root, "changes") != NULL;
     if (writer.is_change && is_true(json_member(root, "deleted")))
         *problem_r = write_deletion(&writer, id->value);
+    else if (!writer.is_change && is_true(json_member(document, "_deleted")))
+        return FOREIGN_LEFT_OUT;
     else if (document && document->kind == JSON_OBJECT)
         *problem_r = write_document(&writer, document, id->value);
     else
         *problem_r = "a row without its document: ask CouchDB for include_docs=true";
-    if (!*problem_r && !writer.is_refused)
+    if (!*problem_r && !writer.is_refused) {
+        mapping->left_out += mapping->leaves_attachments ? count_attachments(document) : 0;
         return FOREIGN_DOCUMENT;
+    }
     lines->size = before;
     return *problem_r ? FOREIGN_WRONG : FOREIGN_FAILED;
 }

@@ -13,11 +13,16 @@ struct couch_mapping;
 MUST_USE struct couch_mapping *couch_mapping_read(struct arena *arena, const struct settings *settings,
                                                   struct bytes text, const char *class,
                                                   const char **problem_r);
+/* Attachments are left out, and counted. */
+void couch_mapping_leave_attachments(struct couch_mapping *mapping);
+int64_t couch_mapping_left_out(const struct couch_mapping *mapping);
+/* The problem of a document whose attachments are stubs, without their bytes; it is compared as a pointer. */
+extern const char couch_mapping_stub[];
 /* Appends the document of a row of _all_docs as a line of an archive, of the version `number`; its
  * attachments go to `files`, if not NULL.  A row of _changes also has lines that delete the document in the
  * other classes of the mapping, or in all.  Not FOREIGN_DOCUMENT: nothing is appended. */
-enum foreign_event couch_mapping_write(const struct couch_mapping *mapping, struct arena *arena,
-                                       struct bytes row, int64_t number, struct importer_files *files,
-                                       struct builder *lines, const char **problem_r);
+enum foreign_event couch_mapping_write(struct couch_mapping *mapping, struct arena *arena, struct bytes row,
+                                       int64_t number, struct importer_files *files, struct builder *lines,
+                                       const char **problem_r);
 
 #endif

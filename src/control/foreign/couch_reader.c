@@ -1,4 +1,5 @@
-/* couch_reader: finds where rows end by their brackets; each byte is looked at once. */
+/* couch_reader: finds where rows end by their brackets; each byte is looked at once, but for the heads of
+ * objects outside of lists. */
 #include "control/foreign/couch_reader.h"
 
 #include <errno.h>
@@ -12,7 +13,10 @@
 
 enum { READ_SIZE = 256 << 10, ROW_MOST = 256 << 20, HEAD_MOST = 4096 };
 
-static const char truncated[] = "the file ends inside its list of rows: it is truncated";
+static const char truncated[] = "the file ends inside a list or an object: it is truncated";
+static const char no_documents[] =
+    "expected an answer of CouchDB to _all_docs, {\"total_rows\":…,\"rows\":[…]}, or documents: "
+    "{\"docs\":[…]}, arrays of them, or one after the other";
 
 /* --- bytes --- */
 
@@ -32,6 +36,7 @@ static bool read_more(struct couch_reader *reader, const char **problem_r)
     while ((got = read(reader->fd, room, READ_SIZE)) < 0 && errno == EINTR)
         ;
     reader->is_ended = got <= 0;
+    reader->has_failed = got < 0;
     if (got < 0)
         *problem_r = strerror(errno);
     if (got <= 0)
@@ -65,24 +70,23 @@ static bool take(struct couch_reader *reader, char expected, const char **proble
 
 /* --- the file --- */
 
-/* The members before "rows" are numbers, null, or a text without quotes. */
-static bool find_rows(struct couch_reader *reader, const char **problem_r)
+/* Enters the list of the object that begins here.  False: it has none, so it is a document or a row. */
+static bool enter_list(struct couch_reader *reader, const char **problem_r)
 {
-    static const char name[] = "\"rows\"";
-    const char *found = NULL;
-    *problem_r = "expected {\"total_rows\":…,\"rows\":[…]}, an answer of CouchDB to _all_docs";
-    if (peek(reader, problem_r) != '{')
-        return false;
     while (reader->buffer.size - reader->start < HEAD_MOST && read_more(reader, problem_r))
         ;
     size_t left = reader->buffer.size - reader->start;
-    if (left)
-        found = memmem(reader->buffer.data + reader->start, left < HEAD_MOST ? left : HEAD_MOST, name,
-                       sizeof name - 1);
-    if (!found)
+    struct bytes head = {reader->buffer.data + reader->start, left < HEAD_MOST ? left : HEAD_MOST};
+    bool is_rows;
+    size_t size = couch_text_list(head, &is_rows);
+    if (!size || (is_rows && reader->has_values))
         return false;
-    reader->start = (size_t)(found - reader->buffer.data) + sizeof name - 1;
-    return take(reader, ':', problem_r) && take(reader, '[', problem_r);
+    reader->start += size;
+    reader->place = COUCH_IN_OBJECT;
+    reader->is_answer = is_rows;
+    reader->has_row = false;
+    reader->has_values = true;
+    return true;
 }
 
 bool couch_reader_open(struct couch_reader *reader, const char *path)
@@ -94,8 +98,7 @@ bool couch_reader_open(struct couch_reader *reader, const char *path)
         problem = strerror(errno);
     } else {
         reader->size = status.st_size;
-        if (find_rows(reader, &problem))
-            return true;
+        return true;
     }
     message_print("%s: %s", path, problem);
     couch_reader_close(reader);
@@ -121,7 +124,7 @@ static enum couch_event take_row(struct couch_reader *reader, struct bytes *row_
             if (couch_scan_ends(&scan, reader->buffer.data[reader->start + size++])) {
                 *row_r = (struct bytes){reader->buffer.data + reader->start, size};
                 reader->start += size;
-                reader->has_row = true;
+                reader->has_row = reader->has_values = true;
                 return COUCH_ROW;
             }
         if (size > ROW_MOST) {
@@ -132,24 +135,61 @@ static enum couch_event take_row(struct couch_reader *reader, struct bytes *row_
     return COUCH_FAILED;
 }
 
-static enum couch_event end(struct couch_reader *reader, const char **problem_r)
+static bool is_at_end(struct couch_reader *reader, const char **problem_r)
 {
-    if (take(reader, '}', problem_r) && !peek(reader, problem_r) && reader->start == reader->buffer.size)
+    return !peek(reader, problem_r) && reader->start == reader->buffer.size && !reader->has_failed;
+}
+
+/* Behind the bracket of a list.  COUCH_ROW: reading goes on. */
+static enum couch_event leave_list(struct couch_reader *reader, const char **problem_r)
+{
+    bool is_closed = reader->place == COUCH_IN_ARRAY || take(reader, '}', problem_r);
+    reader->place = COUCH_OUTSIDE;
+    if (is_closed && !reader->is_answer)
+        return COUCH_ROW;
+    if (is_closed && is_at_end(reader, problem_r))
         return COUCH_END;
-    *problem_r = "expected nothing but } behind the list of rows";
+    *problem_r = "expected nothing but } behind the list of rows or documents";
+    return COUCH_FAILED;
+}
+
+static enum couch_event next_in_list(struct couch_reader *reader, struct bytes *row_r, const char **problem_r)
+{
+    if ((!reader->has_row || take(reader, ',', problem_r)) && peek(reader, problem_r) == '{')
+        return take_row(reader, row_r, problem_r);
+    if (reader->start < reader->buffer.size)
+        *problem_r = "expected a row or a document, an object, or the end of their list";
+    return COUCH_FAILED;
+}
+
+static enum couch_event next_outside(struct couch_reader *reader, struct bytes *row_r, const char **problem_r)
+{
+    if (peek(reader, problem_r) == '{')
+        return take_row(reader, row_r, problem_r);
+    if (reader->has_values && is_at_end(reader, problem_r))
+        return COUCH_END;
+    if (!reader->has_failed)
+        *problem_r = no_documents;
     return COUCH_FAILED;
 }
 
 enum couch_event couch_reader_next(struct couch_reader *reader, struct bytes *row_r, const char **problem_r)
 {
     *problem_r = truncated;
-    if (take(reader, ']', problem_r))
-        return end(reader, problem_r);
-    if ((!reader->has_row || take(reader, ',', problem_r)) && peek(reader, problem_r) == '{')
-        return take_row(reader, row_r, problem_r);
-    if (reader->start < reader->buffer.size)
-        *problem_r = "expected a row, an object, or the end of the list of rows";
-    return COUCH_FAILED;
+    for (;;) {
+        if (reader->place == COUCH_OUTSIDE && take(reader, '[', problem_r)) {
+            reader->place = COUCH_IN_ARRAY;
+            reader->has_row = false;
+        }
+        if (reader->place == COUCH_OUTSIDE &&
+            (peek(reader, problem_r) != '{' || !enter_list(reader, problem_r)))
+            return next_outside(reader, row_r, problem_r);
+        if (!take(reader, ']', problem_r))
+            return next_in_list(reader, row_r, problem_r);
+        enum couch_event event = leave_list(reader, problem_r);
+        if (event != COUCH_ROW)
+            return event;
+    }
 }
 
 void couch_reader_digest(struct couch_reader *reader, char hex_r[CRYPTO_SHA256_HEX + 1])

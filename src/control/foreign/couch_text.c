@@ -97,3 +97,31 @@ bool couch_text_cut(struct bytes *rest, struct bytes *element_r)
     (void)take(rest, ',');
     return rest->size && *rest->data == '{' && take_value(rest, element_r);
 }
+
+size_t couch_text_list(struct bytes head, bool *is_rows_r)
+{
+    struct bytes rest = head, name, value;
+    bool is_object = take(&rest, '{');
+    while (is_object && rest.size && *rest.data == '"' && take_value(&rest, &name) && take(&rest, ':')) {
+        *is_rows_r = bytes_equal(name, BYTES("\"rows\""));
+        if (bytes_equal(name, BYTES("\"_id\"")) || bytes_equal(name, BYTES("\"id\"")))
+            break;
+        if ((*is_rows_r || bytes_equal(name, BYTES("\"docs\""))) && take(&rest, '['))
+            return (size_t)(rest.data - head.data);
+        if (!take_value(&rest, &value) || !take(&rest, ','))
+            break;
+    }
+    return 0;
+}
+
+void couch_text_wrap(struct builder *row, struct bytes id, struct bytes document, bool is_change)
+{
+    builder_clear(row, 1 << 20);
+    builder_add_text(row, "{\"id\":");
+    builder_add_bytes(row, id);
+    if (is_change)
+        builder_add_text(row, ",\"changes\":[]");
+    builder_add_text(row, ",\"doc\":");
+    builder_add_bytes(row, document);
+    builder_add_text(row, "}");
+}

@@ -3,7 +3,7 @@
 #ifndef STAMPD_CONTROL_FOREIGN_COUCH_TEXT_H
 #define STAMPD_CONTROL_FOREIGN_COUCH_TEXT_H
 
-#include "base/bytes.h"
+#include "base/builder.h"
 
 /* Passes over one value, byte by byte; zero at its start. */
 struct couch_scan {
@@ -32,6 +32,11 @@ bool couch_text_is_whole(struct bytes text);
 /* Finds a member of an object, whose name is written without escapes: its value as it is written.  NO_BYTES:
  * none. */
 struct bytes couch_text_member(struct bytes object, struct bytes name);
+/* Where the list of an object begins that is no document but has them: the offset behind the bracket of its
+ * member "rows" or "docs".  0: it has none, or has "_id" or "id" before it.  `head` may end anywhere. */
+size_t couch_text_list(struct bytes head, bool *is_rows_r);
+/* Writes a document as a row, of _changes or of _all_docs; the id is as it is written. */
+void couch_text_wrap(struct builder *row, struct bytes id, struct bytes document, bool is_change);
 /* Cuts the next element from the inside of an array; false: there is none, `rest` is what is left. */
 bool couch_text_cut(struct bytes *rest, struct bytes *element_r);
 

@@ -23,8 +23,8 @@ struct csv_mapping {
     struct arena *arena;
     const struct settings *settings;
     struct bytes class, id, item, null; /* id: a column; NO_BYTES: the first.  null NO_BYTES: none */
-    char separator;
-    const struct json *listed; /* columns; NULL: all but the id */
+    char separator;                     /* 0: none */
+    const struct json *listed;          /* columns; NULL: all but the id */
     struct csv_column *columns;
     size_t count, width, id_index;
 };
@@ -36,7 +36,7 @@ static const char *read_text(struct csv_mapping *mapping, struct bytes text)
     static const struct json_limits limits = {.depth = 4, .tree_depth = 4, .nodes = 5 * CSV_FIELDS_MOST};
     struct json_problem problem;
     struct json *root;
-    struct bytes separator = BYTES(",");
+    struct bytes separator = NO_BYTES;
     if (json_read(mapping->arena, text, &limits, &root, &problem) != FAULT_NONE)
         return arena_printf(mapping->arena, "%s, at byte %zu", problem.what, problem.offset + 1);
     if (root->kind != JSON_OBJECT)
@@ -54,9 +54,9 @@ static const char *read_text(struct csv_mapping *mapping, struct bytes text)
         return "expected texts as \"class\", \"id\", \"item\", \"separator\" and \"null\"";
     if (mapping->listed && mapping->listed->kind != JSON_OBJECT)
         return "expected an object as \"columns\"";
-    if (separator.size != 1 || !strchr(",;|\t: ", separator.data[0]))
+    if (separator.data && (separator.size != 1 || !csv_record_is_separator(separator.data[0])))
         return "expected as \"separator\" one of comma, semicolon, tab, colon, blank or |";
-    mapping->separator = separator.data[0];
+    mapping->separator = separator.data ? separator.data[0] : 0;
     return NULL;
 }
 
@@ -64,8 +64,7 @@ struct csv_mapping *csv_mapping_read(struct arena *arena, const struct settings 
                                      const char *class, const char *id, const char **problem_r)
 {
     struct csv_mapping *mapping = ARENA_ARRAY(arena, struct csv_mapping, 1);
-    *mapping =
-        (struct csv_mapping){.arena = arena, .settings = settings, .separator = ',', .item = BYTES("Main")};
+    *mapping = (struct csv_mapping){.arena = arena, .settings = settings, .item = BYTES("Main")};
     *problem_r = text.data ? read_text(mapping, text) : NULL;
     if (class)
         mapping->class = bytes_of(class);
@@ -259,6 +258,11 @@ static const char *add_items(const struct csv_mapping *mapping, struct arena *ar
     return problem ? problem : foreign_mapping_over(arena, mapping->settings, &size);
 }
 
+struct bytes csv_mapping_id(const struct csv_mapping *mapping, const struct csv_record *record)
+{
+    return record->fields[mapping->id_index];
+}
+
 bool csv_mapping_write(const struct csv_mapping *mapping, struct arena *arena,
                        const struct csv_record *record, int64_t number, struct builder *lines,
                        const char **problem_r)
@@ -269,7 +273,7 @@ bool csv_mapping_write(const struct csv_mapping *mapping, struct arena *arena,
                                   record->count);
         return false;
     }
-    const struct archive_header header = {mapping->class, record->fields[mapping->id_index], number, number,
+    const struct archive_header header = {mapping->class, csv_mapping_id(mapping, record), number, number,
                                           number};
     *problem_r = foreign_mapping_wrong_id(arena, mapping->settings, header.id);
     if (*problem_r)

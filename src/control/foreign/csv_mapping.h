@@ -16,10 +16,12 @@ struct csv_mapping;
 MUST_USE struct csv_mapping *csv_mapping_read(struct arena *arena, const struct settings *settings,
                                               struct bytes text, const char *class, const char *id,
                                               const char **problem_r);
-char csv_mapping_separator(const struct csv_mapping *mapping);
+char csv_mapping_separator(const struct csv_mapping *mapping); /* 0: the mapping names none */
 /* Finds the columns in the header, whose texts must live as long as the mapping.  False: as above. */
 MUST_USE bool csv_mapping_bind(struct csv_mapping *mapping, const struct csv_record *header,
                                const char **problem_r);
+/* The id of the record, which has as many fields as the header. */
+struct bytes csv_mapping_id(const struct csv_mapping *mapping, const struct csv_record *record);
 /* Appends the document of a record as a line of an archive, of the version `number`.  False: nothing is
  * appended; `problem_r` is in `arena`. */
 MUST_USE bool csv_mapping_write(const struct csv_mapping *mapping, struct arena *arena,

@@ -3,10 +3,27 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 #include "control/message.h"
 
 enum { RECORD_MOST = 16 << 20, KEEP = 1 << 20 };
+
+/* A CR, if the first line of the file ends with one that no LF follows. */
+static char find_line_end(int fd)
+{
+    char block[4096], last = 0;
+    bool is_quoted = false;
+    ssize_t got;
+    for (off_t at = 0; at < RECORD_MOST && (got = pread(fd, block, sizeof block, at)) > 0; at += got)
+        for (ssize_t i = 0; i < got; last = block[i++]) {
+            if (!is_quoted && (last == '\r' || block[i] == '\n'))
+                return block[i] == '\n' ? '\n' : '\r';
+            is_quoted ^= block[i] == '"';
+        }
+    return last == '\r' && !is_quoted ? '\r' : '\n';
+}
 
 bool csv_reader_open(struct csv_reader *reader, const char *path, char separator)
 {
@@ -14,6 +31,7 @@ bool csv_reader_open(struct csv_reader *reader, const char *path, char separator
         (struct csv_reader){.separator = separator, .digest = digest_create(), .arena = arena_create("csv")};
     if (input_open(&reader->input, path, -1) && reader->input.size) {
         reader->input.line_most = RECORD_MOST;
+        reader->input.line_end = find_line_end(reader->input.fd);
         return true;
     }
     message_print("%s: %s", path,
@@ -58,7 +76,7 @@ static enum csv_event join(struct csv_reader *reader, struct bytes *text, const 
         event = next_line(reader, &line, problem_r);
         if (event != CSV_RECORD)
             break;
-        builder_add_text(&reader->text, "\n");
+        builder_add(&reader->text, &reader->input.line_end, 1);
         builder_add_bytes(&reader->text, line);
         is_open = csv_record_is_open(line, reader->separator, true);
         if (reader->text.size > RECORD_MOST) {
@@ -70,15 +88,21 @@ static enum csv_event join(struct csv_reader *reader, struct bytes *text, const 
     return event == CSV_END ? CSV_RECORD : event; /* an open field is found by csv_record_read */
 }
 
-enum csv_event csv_reader_next(struct csv_reader *reader, struct csv_record *record_r, const char **problem_r)
+/* The next line that is not empty. */
+static enum csv_event next_text(struct csv_reader *reader, struct bytes *text_r, const char **problem_r)
 {
-    struct bytes text;
     enum csv_event event;
-    arena_reset(reader->arena);
     do {
-        event = next_line(reader, &text, problem_r);
+        event = next_line(reader, text_r, problem_r);
         reader->line = reader->input.line + (event == CSV_FAILED);
-    } while (event == CSV_RECORD && (!text.size || bytes_equal(text, BYTES("\r"))));
+    } while (event == CSV_RECORD && (!text_r->size || bytes_equal(*text_r, BYTES("\r"))));
+    return event;
+}
+
+/* The record that begins with this line, which `event` says was read. */
+static enum csv_event finish(struct csv_reader *reader, enum csv_event event, struct bytes text,
+                             struct csv_record *record_r, const char **problem_r)
+{
     if (event == CSV_RECORD && csv_record_is_open(text, reader->separator, false))
         event = join(reader, &text, problem_r);
     if (event != CSV_RECORD)
@@ -87,6 +111,54 @@ enum csv_event csv_reader_next(struct csv_reader *reader, struct csv_record *rec
         text.size--;
     return csv_record_read(reader->arena, text, reader->separator, record_r, problem_r) ? CSV_RECORD
                                                                                         : CSV_WRONG;
+}
+
+enum csv_event csv_reader_next(struct csv_reader *reader, struct csv_record *record_r, const char **problem_r)
+{
+    struct bytes text;
+    arena_reset(reader->arena);
+    enum csv_event event = next_text(reader, &text, problem_r);
+    return finish(reader, event, text, record_r, problem_r);
+}
+
+/* The line sep=X, by which spreadsheets name the separator of a file; some write it in quotes. */
+static bool is_sep(struct bytes text)
+{
+    size_t quote = text.size && *text.data == '"';
+    return text.size >= quote + 4 && strncasecmp(text.data + quote, "sep=", 4) == 0;
+}
+
+static const char *obey_sep(struct csv_reader *reader, struct bytes text)
+{
+    if (text.data[text.size - 1] == '\r')
+        text.size--;
+    char c = text.size == 5 && *text.data != '"' ? text.data[4] : 0;
+    if (!csv_record_is_separator(c))
+        return "expected behind sep= one of comma, semicolon, tab, colon, blank or |, and nothing else";
+    if (reader->separator && reader->separator != c)
+        return "sep= names another separator than the mapping";
+    reader->separator = c;
+    return NULL;
+}
+
+enum csv_event csv_reader_header(struct csv_reader *reader, struct csv_record *record_r,
+                                 const char **problem_r)
+{
+    struct bytes text;
+    arena_reset(reader->arena);
+    enum csv_event event = next_text(reader, &text, problem_r);
+    if (event == CSV_RECORD && is_sep(text)) {
+        const char *problem = obey_sep(reader, text);
+        if (problem) {
+            *problem_r = problem;
+            return CSV_WRONG;
+        }
+        event = next_text(reader, &text, problem_r);
+    }
+    if (event == CSV_RECORD)
+        reader->separator = csv_record_separator(reader->arena, text, reader->separator, problem_r);
+    return event == CSV_RECORD && !reader->separator ? CSV_WRONG
+                                                     : finish(reader, event, text, record_r, problem_r);
 }
 
 void csv_reader_digest(struct csv_reader *reader, char hex_r[CRYPTO_SHA256_HEX + 1])

@@ -40,6 +40,52 @@ bool csv_record_is_open(struct bytes line, char separator, bool is_open)
     return is_open;
 }
 
+bool csv_record_is_separator(char c)
+{
+    return c && strchr(",;|\t: ", c);
+}
+
+static bool has_outside_quotes(struct bytes line, char c)
+{
+    bool is_quoted = false;
+    for (size_t i = 0; i < line.size; i++) {
+        is_quoted ^= line.data[i] == '"';
+        if (!is_quoted && line.data[i] == c)
+            return true;
+    }
+    return false;
+}
+
+char csv_record_separator(struct arena *arena, struct bytes line, char named, const char **problem_r)
+{
+    static const struct {
+        char c;
+        const char *name;
+        bool is_found; /* without being named */
+    } separators[] = {{',', "commas", true},
+                      {';', "semicolons", true},
+                      {'\t', "tabs", true},
+                      {'|', "vertical bars", false}};
+    const char *names[COUNT_OF(separators)] = {0};
+    size_t count = 0;
+    char found = 0;
+    if (has_outside_quotes(line, named ? named : ','))
+        return named ? named : ',';
+    for (size_t i = 0; i < COUNT_OF(separators); i++)
+        if (has_outside_quotes(line, separators[i].c)) {
+            found = separators[i].is_found ? separators[i].c : 0;
+            names[count++] = separators[i].name;
+        }
+    if (!count)
+        return named ? named : ',';
+    if (!named && count == 1 && found)
+        return found;
+    *problem_r =
+        arena_printf(arena, "the header is one column with %s%s%s: name the \"separator\" in the mapping",
+                     names[0], count > 1 ? " and " : "", count > 1 ? names[1] : "");
+    return 0;
+}
+
 static void skip(struct bytes *rest, size_t count)
 {
     rest->data += count;
@@ -92,9 +138,12 @@ static const char *take_field(struct record_scan *scan, struct bytes *field_r)
     const char *end = scan->rest.size ? memchr(scan->rest.data, scan->separator, scan->rest.size) : NULL;
     *field_r = (struct bytes){scan->rest.data, end ? (size_t)(end - scan->rest.data) : scan->rest.size};
     skip(&scan->rest, field_r->size);
-    return field_r->size && memchr(field_r->data, '"', field_r->size)
-               ? "a quote inside a field that does not begin with one"
-               : NULL;
+    if (!field_r->size)
+        return NULL;
+    if (memchr(field_r->data, '\r', field_r->size) || memchr(field_r->data, '\n', field_r->size))
+        return "a line break outside of quotes: expected the same line ends in the whole file";
+    return memchr(field_r->data, '"', field_r->size) ? "a quote inside a field that does not begin with one"
+                                                     : NULL;
 }
 
 bool csv_record_read(struct arena *arena, struct bytes text, char separator, struct csv_record *record_r,

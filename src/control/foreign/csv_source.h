@@ -11,6 +11,8 @@ struct csv_source {
     const char *class, *id;       /* NULL: those of the mapping */
     struct csv_reader reader;
     struct csv_mapping *mapping; /* of this pass */
+    int64_t header_line;         /* at which the header ends */
+    bool has_rows, is_joined;    /* is_joined: the header goes on over several lines */
 };
 void csv_source_init(struct csv_source *csv, struct arena *arena, const char *class, const char *id);
 

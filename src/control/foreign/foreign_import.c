@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "control/archive/archive_merge.h"
+#include "control/foreign/foreign_ids.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
 #include "control/progress.h"
@@ -17,7 +18,9 @@ struct foreign_import {
     struct foreign_source *source;
     struct progress progress;
     int64_t right, wrong, left_out; /* of this pass */
-    int64_t shown, summed_up;       /* of the wrong ones: printed, and in what sum_up prints */
+    int64_t replaced;               /* right ones whose id comes again; while storing not among `right` */
+    struct foreign_ids ids;
+    int64_t shown, summed_up; /* of the wrong ones: printed, and in what sum_up prints */
     /* while storing */
     bool stores;
     struct ns_target target;
@@ -81,6 +84,26 @@ static bool keep(struct foreign_import *import, size_t before, bool is_stored)
     return (import->batch_count < BATCH_DOCUMENTS && import->lines.size < BATCH_BYTES) || store(import);
 }
 
+/* Of several documents with one id the last is stored.  Is this one of the others? */
+static bool is_replaced(struct foreign_import *import)
+{
+    struct bytes id = import->source->id;
+    if (!id.data)
+        return false;
+    if (import->stores)
+        return !foreign_ids_is_last(&import->ids, id);
+    foreign_ids_add(&import->ids, id);
+    return false;
+}
+
+static bool take_document(struct foreign_import *import, size_t before, bool is_stored)
+{
+    if (!is_replaced(import))
+        return keep(import, before, is_stored);
+    import->lines.size = before;
+    return true;
+}
+
 static bool read_all(struct foreign_import *import)
 {
     struct foreign_source *source = import->source;
@@ -92,7 +115,7 @@ static bool read_all(struct foreign_import *import)
         bool is_stored = is_to_be_stored(import);
         event = source->calls->next(source, is_stored ? import->files : NULL, import->right + 1,
                                     &import->lines, &problem);
-        if (event == FOREIGN_DOCUMENT && !keep(import, before, is_stored))
+        if (event == FOREIGN_DOCUMENT && !take_document(import, before, is_stored))
             return false;
         import->left_out += event == FOREIGN_LEFT_OUT;
         import->wrong += event == FOREIGN_WRONG;
@@ -130,6 +153,10 @@ static bool check(struct foreign_import *import)
     const char *path = import->options->path;
     if (!pass(import))
         return false;
+    import->replaced = foreign_ids_settle(&import->ids);
+    if (import->replaced)
+        message_print("%s: %lld %s have the id of a later one, which is stored in their place", path,
+                      (long long)import->replaced, import->source->calls->unit);
     if (import->wrong > import->shown + import->summed_up)
         message_print("%s: and %lld more", path,
                       (long long)(import->wrong - import->shown - import->summed_up));
@@ -193,13 +220,17 @@ static void sum_up(const struct foreign_import *import)
 {
     const char *unit = import->source->calls->unit;
     int64_t written = import->done.sum.documents;
+    const char *replaced = import->replaced
+                               ? arena_printf(import->control->arena, "%lld replaced by later ones; ",
+                                              (long long)import->replaced)
+                               : "";
     if (import->options->is_dry_run)
         printf("%s: %lld %s are right, %lld wrong; nothing was stored\n", import->options->path,
                (long long)import->right, unit, (long long)import->wrong);
     else
-        printf("%s: %lld %s: %lld documents written, %lld unchanged; %lld wrong %s left out\n",
-               import->options->code, (long long)import->right, unit, (long long)written,
-               (long long)(import->right - written), (long long)import->wrong, unit);
+        printf("%s: %lld %s: %lld documents written, %lld unchanged; %s%lld wrong %s left out\n",
+               import->options->code, (long long)(import->right + import->replaced), unit, (long long)written,
+               (long long)(import->right - written), replaced, (long long)import->wrong, unit);
 }
 
 bool foreign_import_begin(struct control *control, const struct command *command,
@@ -237,6 +268,7 @@ bool foreign_import_run(struct control *control, const struct foreign_import_opt
         return false;
     bool is_done = check(&import) && (options->is_dry_run || (begin(&import) && store_all(&import)));
     builder_free(&import.lines);
+    foreign_ids_free(&import.ids);
     if (is_done)
         sum_up(&import);
     return is_done && !import.wrong;

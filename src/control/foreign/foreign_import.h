@@ -41,6 +41,7 @@ struct foreign_source {
     const char *options; /* those that decide what is stored, besides the mapping */
     struct bytes mapping_text;
     const char *mapping_path; /* NULL: none */
+    struct bytes id;          /* of the document that `next` returned; NO_BYTES: ids are not compared */
     int64_t line, last_line;  /* of what `next` returned; a count if the file has no lines */
     int64_t offset, size;
     char digest[CRYPTO_SHA256_HEX + 1]; /* at FOREIGN_END: of the file */
