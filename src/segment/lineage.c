@@ -77,8 +77,12 @@ enum lineage_verdict lineage_meet(struct segment *segment, int ns, const struct 
         atomic_store(&lineage->settled, 0);
         atomic_store(&lineage->timeline, met->timeline);
     }
-    raise_timeline(&lineage->timeline, met->timeline); /* first: who drops copies has no old session */
-    lineage_drop(segment);
+    /* Of the first history that the host meets there is no copy yet: whoever has read has met it before. */
+    uint32_t none = 0;
+    if (!atomic_compare_exchange_strong(&lineage->timeline, &none, met->timeline)) {
+        raise_timeline(&lineage->timeline, met->timeline); /* first: who drops copies has no old session */
+        lineage_drop(segment);
+    }
     raise_timeline(&lineage->settled, met->timeline);
     if (is_other)
         atomic_store(&lineage->system, met->system);
@@ -88,10 +92,11 @@ enum lineage_verdict lineage_meet(struct segment *segment, int ns, const struct 
 bool lineage_has_lost(struct segment *segment, int ns, int64_t epoch)
 {
     struct lineage_record *record = &segment->lineage->records[ns];
-    int64_t known = atomic_exchange(&record->epoch, epoch + 1);
+    int64_t named = (int64_t)((uint64_t)epoch + 1); /* the database may hold any number */
+    int64_t known = atomic_exchange(&record->epoch, named);
     if (!atomic_load(&record->has_lost))
         return false;
-    if (!known || known == epoch + 1)
+    if (!known || known == named)
         return true;
     atomic_store(&record->has_lost, 0);
     lineage_drop(segment);
