@@ -235,8 +235,9 @@ static void check_body_size(struct check *check, struct bytes text)
             find(check, false, "nginx: client_max_body_size %.*s is not a size", (int)value.size, value.data);
             return;
         }
-        bool is_of_one_location =
-            bytes == settings_live_body(settings) || bytes == settings->limit_blob_bytes;
+        bool is_of_one_location = bytes == settings_live_body(settings) ||
+                                  bytes == settings->limit_upload_bytes ||
+                                  bytes == settings->limit_blob_bytes;
         if (is_of_one_location && bytes != limit)
             continue;
         if (bytes > largest) {
@@ -277,22 +278,25 @@ static void check_read_timeout(struct check *check, struct bytes text)
              value.data, (long long)least);
 }
 
-/* Each worker's socket occurs as often as any other: once in each list. */
+static bool has_socket(const struct check *check, struct bytes text, int64_t worker)
+{
+    const char *socket = arena_printf(check->control->arena, "unix:%s/worker-%lld.sock",
+                                      check->control->settings.run_directory, (long long)worker);
+    struct bytes value;
+    for (size_t position = 0; directive_next(text, "server", &position, &value);)
+        if (bytes_has_prefix(value, bytes_of(socket)))
+            return true;
+    return false;
+}
+
+/* The lists have different workers: one that none of them has would be idle. */
 static void check_sockets(struct check *check, struct bytes text)
 {
-    const struct settings *settings = &check->control->settings;
-    struct arena *arena = check->control->arena;
-    const char *folder = arena_printf(arena, "unix:%s/worker-", settings->run_directory);
-    struct bytes value;
-    int64_t count = 0, lists = 0;
-    for (size_t position = 0; directive_next(text, "server", &position, &value);) {
-        const char *first = arena_printf(arena, "%s0.sock", folder);
-        count += value.size > strlen(folder) && memcmp(value.data, folder, strlen(folder)) == 0;
-        lists += value.size >= strlen(first) && memcmp(value.data, first, strlen(first)) == 0;
-    }
-    count = lists ? count / lists + (count % lists != 0) : 0;
-    find(check, count == settings->workers, "nginx: %lld sockets in run_directory, workers = %lld",
-         (long long)count, (long long)settings->workers);
+    int64_t count = 0, workers = check->control->settings.workers;
+    while (has_socket(check, text, count))
+        count++;
+    find(check, count == workers, "nginx: %lld sockets in run_directory, workers = %lld", (long long)count,
+         (long long)workers);
 }
 
 static void check_map(struct check *check, const char *map_file)
