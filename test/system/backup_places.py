@@ -14,7 +14,7 @@ from vault import new_site_key
 
 # Neither the mover nor the cleaner works: the tests do what these would have done.
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open'},
-         'settings': {'limit_blob_bytes': 128 << 20, 'keep_interval_s': 3600, 'object_stores_interval_s': 3600, 'limit_client_connections': 0}}
+         'settings': {'limit_blob_bytes': 128 << 20, 'limit_upload_bytes': 128 << 20, 'keep_interval_s': 3600, 'object_stores_interval_s': 3600, 'limit_client_connections': 0}}
 PIECE = 8 << 20
 LONG_AGO = 250101000000000
 NUMBERS = itertools.count(1)

@@ -14,7 +14,7 @@ from test_export import peak_kb
 
 SPARE = [f'empty{number}' for number in range(9)]
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'many': 'open', 'large': 'open', **dict.fromkeys(SPARE, 'open')},
-         'settings': {'limit_blob_bytes': 256 << 20, 'limit_client_connections': 0, 'limit_client_requests': 0}}
+         'settings': {'limit_blob_bytes': 256 << 20, 'limit_upload_bytes': 256 << 20, 'limit_client_connections': 0, 'limit_client_requests': 0}}
 ONE, TWO, GONE = b'one' * 1000, random.Random(13).randbytes(300000), b'gone'
 MANY = 60
 

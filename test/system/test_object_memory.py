@@ -16,7 +16,7 @@ from vault import create, new_site_key
 pytestmark = [pytest.mark.plain, pytest.mark.skipif(b'__asan_init' in (BUILD / 'src/stampd').read_bytes(), reason='the sanitizer keeps what is freed')]
 
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open'},
-         'settings': {'limit_blob_bytes': 128 << 20, 'object_stores_interval_s': 1, 'keep_interval_s': 3600, 'limit_client_connections': 0}}
+         'settings': {'limit_blob_bytes': 128 << 20, 'limit_upload_bytes': 128 << 20, 'object_stores_interval_s': 1, 'keep_interval_s': 3600, 'limit_client_connections': 0}}
 MIB = 1 << 20
 SMALL, LARGE, MORE_KB = 17, 81, 24 * 1024  # three parts and eleven parts of the store; of 64 MiB more a process may need less than half
 

@@ -255,7 +255,7 @@ def test_an_account_does_not_multiply_the_share_of_its_address(stack, team):
             stack.put('team', {'c': 'Note', 'id': f'share{number}', 'items': [{'c': 'Main', 'j': {'owner': made['account']}}]}, admin=True)
             answers.append(send(stack, 'POST', 'upload', ns='team', as_=made['token'], Upload_Length=10,
                                 Upload_Metadata=metadata(**{'class': 'Note', 'id': f'share{number}', 'key': 'k'})))
-        assert [answer.status_code for answer in answers] == [201] * 3 + [429] * 2
+        assert [answer.status_code for answer in answers] == [201] * 3 + [423] * 2
         assert answers[3].json()['args'] == ['limit_client_partial_uploads', '3']
     finally:
         stack.set(limit_client_partial_uploads=20)
