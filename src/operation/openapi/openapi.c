@@ -249,6 +249,8 @@ static enum fault openapi_work(struct attempt *attempt)
     enum fault fault = reader_members(&reader, call->param, "");
     if (!fault)
         fault = classes_schema(attempt, &schema);
+    if (!fault)
+        fault = classes_confirm(attempt, FAULT_NONE);
     if (fault)
         return fault;
     const struct json *root = get_root();
