@@ -391,7 +391,7 @@ def test_old_base_backups_and_what_only_they_need_are_removed(stack, backup, sto
     old.unlink()
     fill_segments(stack, 2)
     backup.catch_up()
-    assert first.replace('Z', '') < datetime.now(timezone.utc).strftime('%Y%m%dT%H%M%S')
+    wait_until(lambda: first.replace('Z', '') < datetime.now(timezone.utc).strftime('%Y%m%dT%H%M%S'), what='another second')
     backup.run('--keep', 2)
     assert backup.bases()[0] == first and len(backup.bases()) == 2 and copy[old].exists()
     assert not (backup.path / 'base/20200101T000000Z').exists()

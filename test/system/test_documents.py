@@ -201,10 +201,10 @@ def test_sync_of_a_copy_older_than_the_memory_of_removals(stack, name):
 
 
 def forget_removals(stack, name):
-    """As if the removals known had become older than tombstone_s: purged, and `dtime` says so."""
+    """As if the removals known had become older than tombstone_s: purged, and `dtime` says so, by a change of the document."""
     [(dtime,)] = stack.psql('lab', '''
         with purged as (delete from item where class = %s and id = %s and content is null returning version)
-        update doc set dtime = (select max(version) from purged) where class = %s and id = %s returning dtime''', (*name, *name))
+        update doc set dtime = (select max(version) from purged), version = version + 1 where class = %s and id = %s returning dtime''', (*name, *name))
     wait_until(lambda: stack.get('lab', name)['dt'] == dtime, what='the news of what psql did')
 
 

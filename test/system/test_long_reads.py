@@ -289,7 +289,11 @@ def test_writes_with_a_large_body_have_a_share_of_the_workers(trusted):
 
 def test_reads_and_writes_share_the_workers(trusted):
     with beside(trusted, ns='app', least=20), locked(trusted, 'item', mode='share'), locked(trusted, 'x_Word_Main'):
-        results = attack(trusted, lambda client, number: put(client) if number % 2 else find(client), 60, clients=12)
+        results = []
+        for _ in range(20):  # who gets a place is chance
+            results += attack(trusted, lambda client, number: put(client) if number % 2 else find(client), 60, clients=12)
+            if {SLOW_COMMIT, TIMED_OUT} <= set(results):
+                break
     assert set(results) == {SLOW_COMMIT, TIMED_OUT, OF_CLIENT}
     assert results.count(OF_CLIENT) > results.count(SLOW_COMMIT) + results.count(TIMED_OUT)
 
