@@ -119,7 +119,8 @@ void lineage_file_read(const struct settings *settings, struct segment *segment)
         atomic_store(&segment->lineage->settled, timeline);
         atomic_store(&segment->lineage->timeline, timeline);
     } else {
-        log_warning("%s is damaged: lost commits of before this start will not be noticed", path);
+        log_warning("lineage is damaged: lost commits of before this start will not be noticed file=%s",
+                    path);
     }
     (void)fclose(file);
 }
