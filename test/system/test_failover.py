@@ -185,10 +185,15 @@ def lost(stack):
     return {code: stack.metrics().get(f'stampd_history_lost{{database="stampd_{code}"}}') for code in ('z', 'lab')}
 
 
-def read_by(stack, number):
+def read_by(stack, number, name=NAME):
     """What the worker answers, by its own socket: nginx prefers some of the workers."""
     with Connection(stack.path / f'run/stampd/worker-{number}.sock') as worker:
-        return worker.ask('/lab/doc/Failover/a', STAMPD_NS='lab', STAMPD_DATABASE='stampd_lab')
+        return worker.ask('/lab/doc/{}/{}'.format(*name), STAMPD_NS='lab', STAMPD_DATABASE='stampd_lab')
+
+
+def ask_the_database(stack):
+    """By each worker: for a document that none has."""
+    return [read_by(stack, number, ('Failover', f'none{next(numbers)}')) for number in range(WORKERS)]
 
 
 def read_by_all(stack, expected):
@@ -283,7 +288,7 @@ def test_sessions_of_a_former_primary_are_used_no_more():
         replica.take_over(stops=False)
         assert stack.put('lab', doc(NAME, 'former'))  # nobody has met the new one
         stack.kill_worker()
-        wait_until(lambda: 'timeline 2 has begun' in stack.log() or send(stack, None, doc(OTHER, 0)) is None, what='the new primary')
+        wait_until(lambda: ask_the_database(stack) and 'timeline 2 has begun' in stack.log(), what='the new primary')
         wait_until(lambda: is_refused_for_good(stack), what='the refusal')
         restored(stack)
         for number in range(4 * WORKERS):
