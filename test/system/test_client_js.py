@@ -22,7 +22,7 @@ from web import build_web
 
 pytestmark = [pytest.mark.plain, pytest.mark.skipif(not shutil.which('node'), reason='there is no Node (Debian: nodejs)')]
 
-STACK = {'workers': 3, 'settings': {'records_mb': 4, 'live_records': 6}}
+STACK = {'workers': 3, 'settings': {'records_mb': 4, 'live_records': 6, 'limit_client_partial_uploads': 1000}}
 CLIENT = SOURCE / 'src/web/client'
 TESTS = SOURCE / 'test/system/client'
 PERSON = {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}
