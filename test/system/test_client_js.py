@@ -125,8 +125,12 @@ def test_network(server, node):
     run_in_node(server, node, 'network')
 
 
+def test_live(server, node):
+    run_in_node(server, node, 'live')
+
+
 def test_each_file_is_run():
-    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('files', 'network', 'old', 'pure', 'records', 'session', 'store', 'storm')}
+    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('files', 'live', 'network', 'old', 'pure', 'records', 'session', 'store', 'storm')}
 
 
 def test_the_example_of_the_readme_runs(server, node, tmp_path):

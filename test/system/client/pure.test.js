@@ -290,8 +290,8 @@ test('a tab that another one leads knows whether there is a network', async test
   const second = await openedAt(test, net, { name: 'two tabs', store: shared() })
   await until(second.status, ({ fault, leader }) => !leader && fault?.code === 'NETWORK')
   net.isOn = true
-  await until(second.status, ({ online, fault }) => online && fault === null)
-  await untilLive(net)
+  await until(second.status, ({ online, fault, live }) => online && fault === null && live)
+  assert.equal(second.status.get().liveSince, leader.status.get().liveSince)
   net.go()
   await until(second.status, ({ fault }) => fault?.code === 'NETWORK')
   net.isOn = true
