@@ -22,7 +22,7 @@ from web import build_web
 
 pytestmark = [pytest.mark.plain, pytest.mark.skipif(not shutil.which('node'), reason='there is no Node (Debian: nodejs)')]
 
-STACK = {'workers': 3, 'settings': {'records_mb': 4, 'live_records': 6}}
+STACK = {'workers': 3, 'settings': {'records_mb': 4, 'live_records': 6, 'limit_client_partial_uploads': 1000}}
 CLIENT = SOURCE / 'src/web/client'
 TESTS = SOURCE / 'test/system/client'
 PERSON = {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}
@@ -125,8 +125,12 @@ def test_network(server, node):
     run_in_node(server, node, 'network')
 
 
+def test_live(server, node):
+    run_in_node(server, node, 'live')
+
+
 def test_each_file_is_run():
-    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('files', 'network', 'old', 'pure', 'records', 'session', 'store', 'storm')}
+    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('files', 'live', 'network', 'old', 'pure', 'records', 'session', 'store', 'storm')}
 
 
 def test_the_example_of_the_readme_runs(server, node, tmp_path):

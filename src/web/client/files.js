@@ -1,6 +1,8 @@
 /* files.js: attachments of documents.  Larger ones are sent in parts by the tus protocol, so that they go on where they broke off. */
 import { Fault } from './fault.js'
 import { delayOf } from './loop.js'
+import { hexOf } from './stamp.js'
+import { lost } from './transport.js'
 
 const PART = 8 << 20
 const TUS = { 'Tus-Resumable': '1.0.0' }
@@ -9,8 +11,18 @@ const TUS = { 'Tus-Resumable': '1.0.0' }
 const metadata = facts => Object.entries(facts)
   .map(([name, value]) => `${name} ${btoa(String.fromCharCode(...new TextEncoder().encode(value)))}`).join(',')
 
-/** @param {Response} response */
-const offsetOf = response => Number(response.headers.get('upload-offset'))
+/** How much the server has, which is in these limits. @param {Response} response @param {number} least @param {number} most */
+function offsetOf(response, least, most) {
+  const offset = parseInt(response.headers.get('upload-offset') ?? '')
+  if (offset >= least && offset <= most) return offset
+  throw lost(`the offset is ${offset}`)
+}
+
+/** Its SHA-256; nothing in pages without TLS, which cannot compute it. @param {Blob} file */
+async function digestOf(file) {
+  const digest = await globalThis.crypto.subtle?.digest('SHA-256', await file.arrayBuffer())
+  return digest && hexOf(new Uint8Array(digest))
+}
 
 export class Files {
   /** @param {import('./transport.js').Transport} transport @param {{least: number, most: number}} backoff */
@@ -32,13 +44,16 @@ export class Files {
 
   /** The file, as a response: `await (await files.read('Note', 'n1', 'photo')).blob()`.
    * @param {string} c @param {string} id @param {string} key @param {{signal?: AbortSignal}} [more] */
-  read(c, id, key, { signal } = {}) {
-    return this.transport.request(this.path(c, id, key), { method: 'GET', signal: this.ends(signal) })
+  async read(c, id, key, { signal } = {}) {
+    const response = await this.transport.request(this.path(c, id, key), { method: 'GET', signal: this.ends(signal) })
+    if (response.headers.has('repr-digest')) return response
+    throw lost('it names no digest')
   }
 
   /** @param {string} c @param {string} id @param {string} key */
   async remove(c, id, key) {
-    await this.transport.request(this.path(c, id, key), { method: 'DELETE', signal: this.ends() })
+    const answer = await this.transport.ask(this.path(c, id, key), { method: 'DELETE', signal: this.ends() })
+    if (typeof answer?.v !== 'number') throw lost('it names no version')
   }
 
   /** Sends a file to a document that exists.  Goes on after a lost connection, and again later with the `upload` that `progress` named;
@@ -48,14 +63,14 @@ export class Files {
   async send(c, id, key, file, { type = file.type || 'application/octet-stream', part = PART, upload, progress = () => {}, signal } = {}) {
     const ends = this.ends(signal)
     if (file.size <= part && !upload) {
-      await this.again(ends, () => this.transport.request(this.path(c, id, key), { method: 'PUT', headers: { 'Content-Type': type }, body: file, signal: ends }))
+      await this.again(ends, () => this.put(this.path(c, id, key), file, type, ends))
       return progress({ sent: file.size, size: file.size })
     }
     upload ??= await this.again(ends, () => this.create({ class: c, id, key, filetype: type }, file.size, ends))
     let sent = -1 // unknown
     while (sent < file.size) {
       sent = await this.again(ends, async () => {
-        const at = sent < 0 ? await this.look(upload ?? '', ends) : sent
+        const at = sent < 0 ? await this.look(upload ?? '', file.size, ends) : sent
         sent = -1
         return at < file.size ? this.append(upload ?? '', at, file.slice(at, at + part), ends) : at
       })
@@ -63,22 +78,31 @@ export class Files {
     }
   }
 
+  /** The server has it if it names what it has. @param {string} path @param {Blob} file @param {string} type @param {AbortSignal} signal */
+  async put(path, file, type, signal) {
+    const answer = await this.transport.ask(path, { method: 'PUT', headers: { 'Content-Type': type }, body: file, signal })
+    const sha = await digestOf(file)
+    if (answer?.size !== file.size || (sha && answer.sha !== sha)) throw lost('it names another file')
+  }
+
   /** @param {Record<string, string>} facts @param {number} size @param {AbortSignal} signal */
   async create(facts, size, signal) {
     const headers = { ...TUS, 'Upload-Length': String(size), 'Upload-Metadata': metadata(facts) }
     const response = await this.transport.request('/upload', { method: 'POST', headers, signal })
-    return response.headers.get('location')?.split('/').at(-1) ?? ''
+    const upload = response.headers.get('location')?.split('/').at(-1)
+    if (!upload) throw lost('it names no upload')
+    return upload
   }
 
-  /** How much the server has. @param {string} upload @param {AbortSignal} signal */
-  async look(upload, signal) {
-    return offsetOf(await this.transport.request(`/upload/${upload}`, { method: 'HEAD', headers: TUS, signal }))
+  /** How much the server has. @param {string} upload @param {number} size @param {AbortSignal} signal */
+  async look(upload, size, signal) {
+    return offsetOf(await this.transport.request(`/upload/${upload}`, { method: 'HEAD', headers: TUS, signal }), 0, size)
   }
 
   /** @param {string} upload @param {number} at @param {Blob} body @param {AbortSignal} signal */
   async append(upload, at, body, signal) {
     const headers = { ...TUS, 'Upload-Offset': String(at), 'Content-Type': 'application/offset+octet-stream' }
-    return offsetOf(await this.transport.request(`/upload/${upload}`, { method: 'PATCH', headers, body, signal }))
+    return offsetOf(await this.transport.request(`/upload/${upload}`, { method: 'PATCH', headers, body, signal }), at + 1, at + body.size)
   }
 
   /** Until it is done or refused; a wrong offset is no refusal, since it is read again. @template T @param {AbortSignal} ends @param {() => Promise<T>} act */

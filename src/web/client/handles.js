@@ -117,7 +117,7 @@ export class StatusStore extends Readable {
   constructor(cache) {
     super(cache, '*')
     /** @type {import('./types.js').Status} */
-    this.value = { online: false, pending: 0, leader: false, lasting: cache.store.isLasting, fault: null, progress: null }
+    this.value = { online: false, pending: 0, leader: false, lasting: cache.store.isLasting, live: false, liveSince: 0, fault: null, progress: null }
   }
 
   get() {

@@ -2,6 +2,9 @@
 import { Fault } from './fault.js'
 import { delayOf, Loop } from './loop.js'
 import { isOfRecords } from './records.js'
+import { lost } from './transport.js'
+
+const OPENING_MS = 20_000 // at most, until the server is ready, which it says at once
 
 /** The events of a stream, one by one, until it ends, nothing came for so many milliseconds, or the signal ends.
  * @param {ReadableStream<Uint8Array>} body @param {number} patience @param {AbortSignal} [signal] */
@@ -41,7 +44,7 @@ export async function* eventsOf(body, patience, signal) {
 export class Live {
   /** @param {import('./transport.js').Transport} transport @param {{least: number, most: number}} backoff
    * @param {{definitions: () => string[], changed: (definition: string, version: number) => void, lost: () => void,
-   *   heard: (fault: Fault | null) => void, drop: (fault: Fault, definitions: string[]) => boolean}} session */
+   *   heard: (fault: Fault | null) => void, flows: (flows: boolean) => void, drop: (fault: Fault, definitions: string[]) => boolean}} session */
   constructor(transport, backoff, session) {
     this.transport = transport
     this.backoff = backoff
@@ -53,6 +56,8 @@ export class Live {
     this.isCoarse = false
     /** Of the present connection. @type {string[]} */ this.defs = []
     this.connection = new AbortController()
+    /** When it was ready; Infinity: it was not. */ this.readyAt = Infinity
+    /** When something came last. */ this.heardAt = 0
     this.loop = new Loop(() => this.connect(), error => this.pause(error))
   }
 
@@ -80,28 +85,40 @@ export class Live {
   /** One connection. */
   async connect() {
     const defs = this.defs = this.wanted()
-    if (!defs.length || this.loop.isStopped) return false
+    if (!defs.length || this.loop.isStopped) {
+      this.session.flows(false)
+      return false
+    }
     const connection = this.connection = new AbortController()
+    let isLate = false
+    this.readyAt = Infinity
+    const timer = setTimeout(() => {
+      isLate = this.readyAt === Infinity
+      if (isLate) connection.abort()
+    }, Math.min(this.transport.patience, OPENING_MS))
     try {
       const body = JSON.stringify(this.last ? { defs, last: this.last } : { defs })
       const headers = { 'Content-Type': 'application/json', Accept: 'text/event-stream' }
       const response = await this.transport.request('/live', { method: 'POST', headers, body, signal: connection.signal, cache: 'no-store' })
-      if (!response.body) throw new Fault({ code: 'NETWORK' })
+      if (!response.body) throw lost('it is no stream')
       for await (const event of eventsOf(response.body, this.transport.patience, connection.signal)) this.take(event)
+      throw lost('it has ended')
     } catch (error) {
-      if (connection.signal.aborted) return true
+      if (connection.signal.aborted && !isLate) return true
       throw error
+    } finally {
+      clearTimeout(timer)
     }
-    if (connection.signal.aborted) return true
-    throw new Fault({ code: 'NETWORK', message: 'The connection for live events has ended.' })
   }
 
   /** @param {{event: string, data: string, id?: string, retry?: number}} event */
   take(event) {
+    this.heardAt = Date.now()
     if (event.retry) this.retry = event.retry
     const data = event.data ? JSON.parse(event.data) : {}
     if (event.event === 'ready') {
-      this.failures = 0
+      this.readyAt = this.heardAt
+      this.session.flows(true)
       this.session.heard(null)
       if (!data.resumed) this.session.lost()
     } else if (event.event === 'reset') this.session.lost()
@@ -112,18 +129,21 @@ export class Live {
 
   /** @param {unknown} error */
   pause(error) {
-    const fault = error instanceof Fault ? error : new Fault({ code: 'NETWORK', message: String(error) })
+    const fault = lost(error)
+    if (Date.now() - this.readyAt > this.backoff.most) this.failures = 0 // one that ends at once is no success
     this.failures++
+    this.heardAt = 0
+    this.session.flows(false)
     if (this.session.drop(fault, this.defs)) return 0
-    if (fault.code === 'AARG' || fault.code === 'ALIMIT') {
+    if ((fault.code === 'AARG' || fault.code === 'ALIMIT') && (this.last || !this.isCoarse)) {
       if (this.last) this.last = ''
-      else if (!this.isCoarse) this.isCoarse = true
-      else return null
+      else this.isCoarse = true
       return 0
     }
     this.session.heard(fault)
     if (fault.kind === 'over') return null
     if (fault.code === 'SKEY') this.transport.forgetToken()
+    if (this.failures > 1) this.session.lost() // what is followed is read all the same
     const asked = Math.min(fault.retryAfter, this.backoff.most)
     return delayOf(this.backoff, this.failures, asked)
   }

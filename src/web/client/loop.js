@@ -15,7 +15,6 @@ export class Loop {
     this.failed = failed
     this.isStopped = false
     this.isWoken = false
-    this.isIdle = false
     this.wait = (/** @type {void} */ _) => {}
     /** Kept when the loop has ended. */
     this.ended = Promise.resolve()

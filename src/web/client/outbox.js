@@ -10,6 +10,7 @@ import { keyOfTime, stampOf, timeOfKey } from './stamp.js'
 /** @typedef {import('./types.js').Entry} Entry @typedef {import('./types.js').Edit} Edit */
 
 const DHOPS_MOST = 2               // refused stamps of one change: by this clock, by the server's
+const RECOVERIES_MOST = 20         // of one change, without a pause
 const TRIES_MOST = 8               // of what may be the cause of the crash that is its answer
 const OWN_KEY_MS = 12 * 3600_000
 const OF_CLOCKS = new Set(['ADHOP', 'AKEYAHEAD', 'AKEYOLD']) // their last argument is the server's time
@@ -34,6 +35,7 @@ export class Outbox {
     this.undated = new Map()
     /** @type {string | undefined} the last key that was made, until it was sent: nothing was done under it */
     this.freshKey = undefined
+    /** Requests since a change has ended. */ this.recoveries = 0
   }
 
   /** @returns {Entry | undefined} */
@@ -53,7 +55,7 @@ export class Outbox {
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       const current = this.cache.outbox.get(entry.id) ?? entry
-      if (!await this.recover(current, error)) throw error
+      if (!await this.recover(current, error) || this.recoveries++ > RECOVERIES_MOST) throw error
     }
   }
 
@@ -153,6 +155,7 @@ export class Outbox {
     }
     await this.commit({ copies, outbox, collections: fault ? [] : this.touched(entry) })
     this.undated.delete(entry.id)
+    this.recoveries = 0
     this.settled(entry.id, fault, out)
   }
 

@@ -25,6 +25,9 @@ function definitionOf(key) {
   return `${c}/${encodeURIComponent(id)}`
 }
 
+/** Live events that flow bring something more often than this. */
+const QUIET_MS = 20_000
+
 export class Session {
   /** @param {Options} options @param {import('./types.js').Store} store whose contents are loaded by `open` */
   constructor(options, store) {
@@ -48,6 +51,7 @@ export class Session {
       changed: (definition, version) => this.changed(definition, version),
       lost: () => { this.markAll(); this.loop.wake() },
       heard: fault => this.hear(fault),
+      flows: live => this.setLive(live),
       drop: (fault, definitions) => this.recorder.drop(fault, definitions)
     })
     /** How often the application follows each key. @type {Map<string, number>} */ this.follows = new Map()
@@ -58,13 +62,19 @@ export class Session {
     this.isClosed = false
     this.isRenewing = false
     this.tabs = new Tabs(this, store.isShared ? options.name : undefined)
-    this.wake = () => { this.loop.wake(); this.live.loop.wake() }
+    /** The network is back, or the page: what has begun before may hang. */
+    this.back = (/** @type {Event} */ { type }) => {
+      if (type !== 'online' && (globalThis.document.hidden || Date.now() - this.live.heardAt < QUIET_MS)) return
+      this.loop.wake()
+      this.live.renew()
+    }
     this.resign = () => {}
   }
 
   /** Begins to work, as soon as no other tab does. */
   begin() {
-    globalThis.addEventListener?.('online', this.wake)
+    globalThis.addEventListener?.('online', this.back)
+    globalThis.document?.addEventListener('visibilitychange', this.back)
     this.tabs.postWants([])
     const begins = async () => {
       this.tabs.takeBack()
@@ -74,6 +84,7 @@ export class Session {
       if (this.isClosed) return
       this.tabs.isLasting = true
       this.status.set({ leader: true })
+      this.setLive(false)
       this.stored()
       this.tabs.post({ what: 'who' })
       this.markAll()
@@ -158,7 +169,8 @@ export class Session {
   /** What waits stays in the store. */
   async close() {
     this.isClosed = true
-    globalThis.removeEventListener?.('online', this.wake)
+    globalThis.removeEventListener?.('online', this.back)
+    globalThis.document?.removeEventListener('visibilitychange', this.back)
     this.tabs.postWants([])
     this.transport.close()
     await Promise.all([this.loop.stop(), this.live.stop()])
@@ -260,8 +272,9 @@ export class Session {
     const wasRefused = this.recorder.dropped.size > 0
     this.recorder.dropped.clear()
     this.markAll()
-    this.wake()
+    this.loop.wake()
     if (wasRefused) this.live.renew()
+    else this.live.loop.wake()
   }
 
   /** One thing that is due. */
@@ -302,22 +315,32 @@ export class Session {
     const fault = error instanceof Fault ? error : new Fault({ code: 'CLIENT', message: String(error) })
     if (!(error instanceof Fault)) console.error(error)
     if (fault.code === 'SKEY') this.transport.forgetToken()
-    this.hear(fault)
+    this.setFault(fault)
     this.finish(fault)
     this.tabs.postSynced(fault)
     return fault.kind === 'over' ? null : delayOf(this.backoff, this.failures++, Math.min(fault.retryAfter, this.backoff.most))
   }
 
-  /** @param {Fault | null} fault */
+  /** From live events. @param {Fault | null} fault */
   hear(fault) {
     this.setFault(fault)
     if (!fault) this.loop.wake()
   }
 
-  /** What the last request has found, here and in the other tabs. @param {Fault | null} fault */
+  /** What the last request has found. @param {Fault | null} fault */
   setFault(fault) {
+    this.tellStatus({ online: fault?.code !== 'NETWORK', fault })
+  }
+
+  /** Do live events come? @param {boolean} live */
+  setLive(live) {
+    if (live !== this.status.get().live) this.tellStatus({ live, liveSince: Date.now() })
+  }
+
+  /** Here and in the other tabs. @param {Partial<import('./types.js').Status>} part */
+  tellStatus(part) {
     const before = this.status.get()
-    this.status.set({ online: fault?.code !== 'NETWORK', fault })
+    this.status.set(part)
     if (this.status.get() !== before) this.tabs.postStatus()
   }
 

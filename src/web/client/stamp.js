@@ -14,10 +14,13 @@ export function timeOf(stamp) {
   return Date.UTC(2000 + yy, mo - 1, dd, hh, mi, ss, stamp % 1000)
 }
 
+/** @param {Uint8Array} bytes */
+export const hexOf = bytes => Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('')
+
 /** A UUID of version 7 (RFC 9562), as the server expects of an Idempotency-Key.
  * @param {number} ms @returns {string} */
 export function keyOfTime(ms) {
-  const random = Array.from(globalThis.crypto.getRandomValues(new Uint8Array(10)), byte => byte.toString(16).padStart(2, '0')).join('')
+  const random = hexOf(globalThis.crypto.getRandomValues(new Uint8Array(10)))
   const time = Math.floor(ms).toString(16).padStart(12, '0')
   const variant = '89ab'[parseInt(random[3], 16) % 4]
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(8, 20)}`

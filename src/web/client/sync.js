@@ -1,6 +1,7 @@
 /* sync.js: brings the cache up to date with the server: documents by their stamps, collections by their tokens. */
 import { absent, applySync, compare, headerOf, keyOf, wholeCopy } from './copy.js'
 import { Fault } from './fault.js'
+import { lost } from './transport.js'
 
 /** @typedef {import('./types.js').Copy} Copy @typedef {import('./types.js').Kept} Kept @typedef {import('./types.js').SyncAnswer} SyncAnswer */
 
@@ -63,6 +64,7 @@ export class Syncer {
       const held = this.held(wanted)
       const { syncs } = await this.transport.operate('sync', JSON.stringify({ syncs: held.map(headerOf) }))
       const { copies, later } = this.take(held, syncs)
+      if (later.length === wanted.length) throw lost('it has room for nothing')
       if (copies.length) await this.commit({ copies })
       this.progress(copies.length)
       wanted = later
@@ -77,7 +79,7 @@ export class Syncer {
   /** What the answer makes of these copies, and the keys for which it had no room.
    * @param {Copy[]} held @param {SyncAnswer[]} syncs @returns {{copies: [string, Copy][], later: string[]}} */
   take(held, syncs) {
-    if (!Array.isArray(syncs) || syncs.length !== held.length) throw new Fault({ code: 'NETWORK', message: 'The answer lacks synchronisations.' })
+    if (!Array.isArray(syncs) || syncs.length !== held.length) throw lost('it lacks synchronisations')
     /** @type {[string, Copy][]} */ const copies = []
     /** @type {string[]} */ const later = []
     held.forEach((copy, i) => {
@@ -134,7 +136,7 @@ export class Syncer {
       const param = { c: kept.c, collection: kept.collection, value: kept.value, limit: PAGE, ...from }
       try {
         const { out } = await this.transport.operate('collection', JSON.stringify({ param }))
-        if (!out || !Array.isArray(out.docs)) throw new Fault({ code: 'NETWORK', message: 'The answer lacks documents.' })
+        if (!Array.isArray(out?.docs) || !(out.token || out.cursor)) throw lost('it lacks documents')
         await this.takePage(kept, out)
         isAnew = false
         if (out.token) return

@@ -51,8 +51,8 @@ export class Tabs {
   }
 
   postStatus() {
-    const { online, fault, lasting } = this.session.status.get()
-    this.post({ what: 'status', online, fault: factsOf(fault), lasting })
+    const { online, fault, lasting, live, liveSince } = this.session.status.get()
+    this.post({ what: 'status', online, fault: factsOf(fault), lasting, live, liveSince })
   }
 
   /** @param {Fault | null} fault */
@@ -159,7 +159,7 @@ export class Tabs {
       session.finish(faultOf(more.fault))
     } else if (what === 'status') {
       this.isLasting = more.lasting
-      session.status.set({ online: more.online, fault: faultOf(more.fault) })
+      session.status.set({ online: more.online, fault: faultOf(more.fault), live: more.live, liveSince: more.liveSince })
       session.stored()
     }
   }

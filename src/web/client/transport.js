@@ -1,18 +1,26 @@
 /* transport.js: requests to one namespace: the token, lost answers, faults, the server's clock. */
 import { Fault } from './fault.js'
-import { timeOf } from './stamp.js'
+import { keyOfTime, timeOf } from './stamp.js'
+
+const MEMBERS = ['out', 'syncs', 'subs']
 
 /** @param {Response} response @returns {Promise<Fault>} */
 export async function faultOf(response) {
   const seconds = Number(response.headers.get('retry-after') ?? 0)
   const retryAfter = Number.isFinite(seconds) ? seconds * 1000 : 0
+  const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json')
   const problem = await response.json().catch(() => null)
-  if (typeof problem?.code !== 'string') return lost(`status ${response.status}`)
+  if (!isProblem || typeof problem?.code !== 'string') return lost(`status ${response.status}`)
   return new Fault({ ...problem, status: response.status, retryAfter })
 }
 
-/** @param {unknown} cause */
-const lost = cause => new Fault({ code: 'NETWORK', message: `No answer: ${cause instanceof Error ? cause.message : cause}` })
+/** Does the answer come from the server? A page in its place, with status 200 too, has none of these. A proxy may have put another id in
+ * place of ours. @param {Headers} headers @param {string} id of the request */
+const isOurs = (headers, id) => headers.get('x-request-id') === id || headers.has('tus-resumable') || headers.has('repr-digest') ||
+  /^(application\/(x-nd)?json|text\/event-stream)/.test(headers.get('content-type') ?? '')
+
+/** @param {unknown} cause a Fault stays what it is */
+export const lost = cause => cause instanceof Fault ? cause : new Fault({ code: 'NETWORK', message: `No answer: ${cause instanceof Error ? cause.message : cause}` })
 
 /** What the promise gives; broken as soon as the signal ends.  `fetch` of Node 18 forgets its signal when garbage is collected.
  * @template T @param {AbortSignal | null | undefined} signal @param {Promise<T>} promise @returns {Promise<T>} */
@@ -24,6 +32,9 @@ function unless(signal, promise) {
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
   }) : promise
 }
+
+/** The answer, which is JSON. @param {Response} response @param {AbortSignal | null} [signal] @returns {Promise<any>} */
+const jsonOf = (response, signal) => unless(signal, response.json().catch(error => { throw lost(error) }))
 
 export class Transport {
   /** @param {import('./types.js').Options} options */
@@ -60,23 +71,33 @@ export class Transport {
     this.hasToken = false
   }
 
-  /** A response with status 200; a token that is refused is renewed once.
+  /** A response of the server's with status 200; a token that is refused is renewed once.
    * @param {string} path @param {RequestInit & {headers?: Record<string, string>}} init @returns {Promise<Response>} */
   async request(path, init) {
     for (let renew = false; ; renew = true) {
       const authorization = await this.authorize(renew)
       /** @type {Record<string, string>} */ const headers = { ...init.headers, ...authorization }
+      const id = headers['X-Request-Id'] = keyOfTime(this.now())
       if (this.build) headers['X-Stampd-Build'] = this.build
       const answering = this.fetch(this.root + path, { credentials: this.credentials, ...init, headers }).catch(error => { throw lost(error) })
       const response = await unless(init.signal, answering).catch(error => {
         answering.then(late => late.body?.cancel()).catch(() => {})
         throw error
       })
-      if (response.ok) return response
+      if (response.ok) {
+        if (isOurs(response.headers, id)) return response
+        response.body?.cancel().catch(() => {})
+        throw lost('it is not of the server')
+      }
       const fault = await unless(init.signal, faultOf(response))
       const mayRenew = fault.code === 'SKEY' && typeof this.token === 'function' && !renew
       if (!mayRenew) throw fault
     }
+  }
+
+  /** An answer that is JSON. @param {string} path @param {RequestInit & {headers?: Record<string, string>}} init */
+  async ask(path, init) {
+    return jsonOf(await this.request(path, init), init.signal)
   }
 
   /** Runs an operation; returns its answer.  `body` is JSON already: what is repeated under a key must be the same bytes.
@@ -91,7 +112,9 @@ export class Transport {
       const response = await this.request(`/op/${op}`, { method: 'POST', body, headers, signal: patience.signal })
       const isJson = response.headers.get('content-type')?.startsWith('application/json')
       if (!isJson) return { out: response }
-      return await unless(patience.signal, response.json().catch(error => { throw lost(error) }))
+      const answer = await jsonOf(response, patience.signal)
+      if (answer?.constructor === Object && Object.keys(answer).every(name => MEMBERS.includes(name))) return answer
+      throw lost('it is not of the operation')
     } finally {
       clearTimeout(timer)
       this.closing.signal.removeEventListener('abort', end)
@@ -109,13 +132,14 @@ export class Transport {
     try {
       for (let rest = ''; ;) {
         const timer = setTimeout(end, this.patience)
-        const { done, value } = await reader.read().catch((/** @type {unknown} */ error) => { throw lost(error) })
-          .finally(() => clearTimeout(timer))
+        const { done, value } = await reader.read().finally(() => clearTimeout(timer))
         if (done) throw lost('it broke off')
         const lines = (rest + decoder.decode(value, { stream: true })).split('\n')
         rest = lines.pop() ?? ''
         if (lines.length) yield lines.map(line => JSON.parse(line))
       }
+    } catch (error) {
+      throw lost(error)
     } finally {
       this.closing.signal.removeEventListener('abort', end)
       end()

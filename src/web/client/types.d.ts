@@ -94,6 +94,8 @@ export interface SendOptions {
 
 export interface Status {
   online: boolean, pending: number, leader: boolean, lasting: boolean
+  /** Do live events come? And since when that is so, by this clock; 0: they have never come. */
+  live: boolean, liveSince: number
   fault: import('./fault.js').Fault | null
   progress: { received: number } | null
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { randomBytes } from 'node:crypto'
-import { fresh, opened, put, refused, skip, until } from './server.js'
+import { fresh, get, opened, put, refused, skip, until } from './server.js'
 
 const PART = 64 << 10
 const blob = (bytes, type = 'video/mp4') => new Blob([bytes], { type })
@@ -63,6 +63,46 @@ test('another session goes on with an upload', { skip }, async test => {
   assert.deepEqual(seen, [2 * PART, 3 * PART, 4 * PART])
   assert.deepEqual(await bytesOf(await other.files.read('Note', id, 'film')), bytes)
 })
+
+const changed = (response, headers) => {
+  const all = new Headers(response.headers)
+  for (const [name, value] of Object.entries(headers)) value === null ? all.delete(name) : all.set(name, value)
+  return new Response(response.body, { status: response.status, headers: all })
+}
+const json = value => new Response(JSON.stringify(value), { status: 201, headers: { 'Content-Type': 'application/json' } })
+const sha = '0'.repeat(64)
+
+/** Answers that do not say that something was done; `ask` has it done. */
+const WRONG = {
+  'a part whose answer has no offset': ['PATCH', async ask => changed(await ask(), { 'Upload-Offset': null })],
+  'a part whose answer has an offset that falls': ['PATCH', async ask => changed(await ask(), { 'Upload-Offset': '0' })],
+  'a part whose answer has an offset behind its end': ['PATCH', async ask => changed(await ask(), { 'Upload-Offset': '999999999' })],
+  'a part that went nowhere': ['PATCH', async () => new Response(null, { status: 204, headers: { 'Tus-Resumable': '1.0.0' } })],
+  'a question whose answer has no offset': ['HEAD', async ask => changed(await ask(), { 'Upload-Offset': null })],
+  'a question whose answer has an empty offset': ['HEAD', async ask => changed(await ask(), { 'Upload-Offset': '' })],
+  'an upload without an address': ['POST', async ask => changed(await ask(), { Location: null })],
+  'a file of another size': ['PUT', async () => json({ v: 1, sha, size: 9 })],
+  'a file of another digest': ['PUT', async () => json({ v: 1, sha, size: PART + 9 })],
+  'a file of which nothing is said': ['PUT', async () => json({})]
+}
+
+for (const [name, [method, harm]] of Object.entries(WRONG)) {
+  test(`it is no success, and is asked less and less often: ${name}`, { skip }, async test => {
+    const least = 16, times = []
+    const { id, session } = await written(test, { live: false, backoff: { least, most: 10_000 }, fetch: async (address, init) => {
+      if (init.method !== method || address.includes('/op/') || times.length >= 5) return fetch(address, init)
+      times.push(Date.now())
+      return harm(() => fetch(address, init))
+    } })
+    const bytes = randomBytes(PART + 9), isWhole = method === 'PUT'
+    await session.files.send('Note', id, 'film', blob(bytes), { part: isWhole ? 2 * PART : PART / 8 })
+    times.push(Date.now())
+    assert.deepEqual(await bytesOf(await session.files.read('Note', id, 'film')), bytes)
+    assert.equal((await get('Note', id)).items.find(one => one.c === 'P').j.size, bytes.length)
+    if (method !== 'HEAD') assert.equal(times.length, 6)
+    times.slice(1).forEach((time, i) => assert.ok(time - times[i] >= least * 2 ** i / 2 - 1, `${name}: ${times.map(one => one - times[0])}`))
+  })
+}
 
 test('what is refused is broken with its fault, and an end of the session ends it', { skip }, async test => {
   const { id, session } = await written(test)

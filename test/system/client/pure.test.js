@@ -230,7 +230,7 @@ function playedServer() {
         net.ends.add(end)
         init.signal.addEventListener('abort', end)
       }
-    }))
+    }), { headers: { 'Content-Type': 'text/event-stream' } })
   }
   return net
 }
@@ -290,12 +290,44 @@ test('a tab that another one leads knows whether there is a network', async test
   const second = await openedAt(test, net, { name: 'two tabs', store: shared() })
   await until(second.status, ({ fault, leader }) => !leader && fault?.code === 'NETWORK')
   net.isOn = true
-  await until(second.status, ({ online, fault }) => online && fault === null)
-  await untilLive(net)
+  await until(second.status, ({ online, fault, live }) => online && fault === null && live)
+  assert.equal(second.status.get().liveSince, leader.status.get().liveSince)
   net.go()
   await until(second.status, ({ fault }) => fault?.code === 'NETWORK')
   net.isOn = true
   await until(second.status, ({ online }) => online)
+})
+
+test('a change that is refused for its time again and again is sent less and less often', async test => {
+  let requests = 0
+  const refusal = () => { requests++; return Promise.resolve(new Response('{"code":"AKEYAHEAD","args":[]}', { status: 422, headers: { 'Content-Type': 'application/problem+json' } })) }
+  const session = await openedAt(test, { fetch: refusal }, { backoff: { least: 60_000, most: 60_000 } })
+  session.write(draft => draft.doc('Note', 'a').set('Line', '1', 'bread'))
+  await until(session.status, ({ fault }) => fault?.code === 'AKEYAHEAD')
+  assert.ok(requests > 1 && requests < 50, `${requests} requests`)
+})
+
+test('an answer that goes on for ever is asked for less and less often', async test => {
+  const answers = {
+    sync: body => ({ syncs: body.syncs.map(({ c, id }) => ({ c, id, later: true })) }),
+    collection: () => ({ out: { docs: [] } })
+  }
+  let requests = 0
+  const fetch = (address, init) => {
+    requests++
+    const answer = answers[address.split('/').at(-1)](JSON.parse(init.body))
+    return Promise.resolve(new Response(JSON.stringify(answer), { headers: { 'Content-Type': 'application/json' } }))
+  }
+  const session = await openedAt(test, { fetch }, { live: false, backoff: { least: 60_000, most: 60_000 } })
+  for (const store of [session.doc('Note', 'a'), session.collection('Person', 'team', 'x')]) {
+    const end = store.subscribe(() => {})
+    requests = 0
+    await assert.rejects(session.sync(), { code: 'NETWORK' })
+    assert.ok(requests > 0 && requests < 5, `${requests} requests`)
+    end()
+    session.syncer.documents.clear()
+    session.syncer.collections.clear()
+  }
 })
 
 test('a listener or a hook that throws stops nothing', async test => {

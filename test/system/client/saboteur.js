@@ -25,7 +25,7 @@ export function sabotaged(random, rate = 0.3) {
     if (harm) net.harms++
     if (harm === 'before') lost()
     if (harm === 'late') await pause(random() * 20)
-    if (harm === 'busy') return new Response('{"code":"XBUSY","phase":1}', { status: 429, headers: { 'Retry-After': '0' } })
+    if (harm === 'busy') return new Response('{"code":"XBUSY","phase":1}', { status: 429, headers: { 'Content-Type': 'application/problem+json', 'Retry-After': '0' } })
     if (address.endsWith('/live')) return fetch(address, init)
     if (harm === 'twice') await fetch(address, init).then(response => response.arrayBuffer())
     const response = await fetch(address, init)

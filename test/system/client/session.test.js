@@ -249,7 +249,7 @@ test('a collection of more than a page that cannot be streamed is read in pages,
     live: false,
     async fetch(address, init) {
       const isOfCollection = address.endsWith('/op/collection')
-      if (isOfCollection && JSON.parse(init.body).param.stream) return new Response('{"code":"XBUSY","phase":1}', { status: 429 })
+      if (isOfCollection && JSON.parse(init.body).param.stream) return new Response('{"code":"XBUSY","phase":1}', { status: 429, headers: { 'Content-Type': 'application/problem+json' } })
       if (isOfCollection && pages++ === 1) throw new TypeError('lost')
       return fetch(address, init)
     }
