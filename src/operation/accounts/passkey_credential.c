@@ -232,8 +232,8 @@ static enum fault take_backup(struct attempt *attempt, struct passkey *passkey, 
                     (int)ns.size, ns.data, (int)id.size, id.data);
         return refuse(attempt, "Whether the passkey may be backed up has changed; here that is refused.");
     }
-    log_info("the flag backup eligible of a passkey has changed ns=%.*s account=%.*s now=%d",
-             (int)ns.size, ns.data, (int)id.size, id.data, may_backup);
+    log_info("the flag backup eligible of a passkey has changed ns=%.*s account=%.*s now=%d", (int)ns.size,
+             ns.data, (int)id.size, id.data, may_backup);
     passkey->credential.may_backup = may_backup;
     return FAULT_NONE;
 }
