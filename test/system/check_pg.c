@@ -14,6 +14,8 @@
 #include "scratch.h"
 #include "edge/pg_pipeline.h"
 
+enum { STATEMENT_MS = 300 };
+
 static struct scratch scratch;
 static struct arena *arena;
 static struct pg *pg;
@@ -25,25 +27,28 @@ static struct pg_options options_for(const char *conninfo, const char *database)
         .database = database,
         .role_settings = "-c search_path=stampd",
         .connect_timeout_s = 5,
-        .statement_timeout_ms = 300,
+        .statement_timeout_ms = STATEMENT_MS,
         .lock_timeout_ms = 100,
     };
 }
 
-static int open_all(void **state UNUSED)
+static int open_for(int64_t statement_timeout_ms)
 {
     arena = arena_create("test");
     struct pg_options options = options_for(scratch.conninfo, scratch.database);
+    options.statement_timeout_ms = statement_timeout_ms;
     return pg_open(&options, &pg);
+}
+
+static int open_all(void **state UNUSED)
+{
+    return open_for(STATEMENT_MS);
 }
 
 /* For what takes long on a busy machine. */
 static int open_patiently(void **state UNUSED)
 {
-    arena = arena_create("test");
-    struct pg_options options = options_for(scratch.conninfo, scratch.database);
-    options.statement_timeout_ms = 60000;
-    return pg_open(&options, &pg);
+    return open_for(60000);
 }
 
 static int close_all(void **state UNUSED)
