@@ -554,7 +554,6 @@ def successors(make):
         os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason='looks into processes that let nobody but root do so')
 def test_a_successor_takes_over_and_no_request_fails(successors, tmp_path):
     """Another program by the same link, another module: what a reload cannot bring."""
     server = successors.server
@@ -576,7 +575,7 @@ def test_a_successor_takes_over_and_no_request_fails(successors, tmp_path):
             wait_until(lambda: load.answers > answers + 50, what='answers')
     assert not load.failures and load.answers > 200
     assert len(set(pids)) == 3 and successors.first.wait(10) == 0
-    assert os.readlink(f'/proc/{pids[-1]}/exe') == str(copy)
+    assert os.geteuid() != 0 or os.readlink(f'/proc/{pids[-1]}/exe') == str(copy)  # shown to root alone
     assert server.logged(r'module name=asso')
     successors.end()
     assert not server.socket().exists() and not (server.path / 'run/pid').exists()
