@@ -480,8 +480,8 @@ static void keep_alive(struct live_listener *listener)
     if (!listener->has_sent && may_have_id(listener) && known->horizon > listener->known.horizon &&
         known->life == listener->known.life)
         advance(listener, known);
-    else
-        exchange_write(listener->exchange, BYTES(":\n\n"));
+    else /* without a blank line: some readers take one for the end of an event, even of an empty one */
+        exchange_write(listener->exchange, BYTES(":\n"));
 }
 
 void live_listener_keep_alive(struct live_audiences *audiences)

@@ -12,6 +12,7 @@ class Listener:
     def __init__(self, stack, *definitions, ns='lab', last=None, admin=False, session=None, headers=None):
         self.stack, self.definitions = stack, definitions
         self.events, self.last, self.comments, self.retry = [], last, 0, None
+        self.ends_of_nothing = 0  # blank lines behind comments alone
         headers = {**(headers or {}), **({'Last-Event-ID': last} if last else {})}
         path = f'/{ns}/live'
         if admin:
@@ -29,10 +30,11 @@ class Listener:
         self.thread.start()
 
     def read(self):
-        name, data, id_ = None, None, self.last
+        name, data, id_, fields = None, None, self.last, 0
         try:
             for line in self.response.iter_lines(chunk_size=1, decode_unicode=True):
                 field, _, value = line.partition(': ')
+                fields += line[:1] not in ('', ':')
                 if line.startswith(':'):
                     self.comments += 1
                 elif field == 'id':
@@ -46,7 +48,8 @@ class Listener:
                 elif not line:  # what was cut off before its end counts for nothing, its id too
                     if name:
                         self.hear(name, data)
-                    name, self.last = None, id_
+                    self.ends_of_nothing += not fields
+                    name, self.last, fields = None, id_, 0
         except Exception:  # however the connection ends
             pass
         self.is_open = False

@@ -547,6 +547,7 @@ def test_ids_that_come_while_the_database_is_away_are_good(lab):
     lab.stop_postgres()
     before = [listener.comments for listener in idle]
     wait_until(lambda: all(listener.comments > count + 1 for listener, count in zip(idle, before)), what='two signs of life each')
+    assert not any(listener.ends_of_nothing for listener in idle)
     lab.step('postgres', 'start')
     for listener in (busy, *idle):
         listener.close()
