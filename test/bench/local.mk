@@ -11,6 +11,12 @@ check_PROGRAMS += test/bench/lone
 test_bench_lone_SOURCES = test/bench/lone.c $(FAKE_STORE)
 test_bench_lone_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 test_bench_lone_LDADD = libstampd.a $(LIBS_ALL)
+# The same with a loop that nothing needs, which test_costs.py expects to be noticed.
+check_PROGRAMS += test/bench/dear
+test_bench_dear_SOURCES = $(test_bench_lone_SOURCES) test/bench/dear.c
+test_bench_dear_CPPFLAGS = $(test_bench_lone_CPPFLAGS)
+test_bench_dear_LDADD = $(test_bench_lone_LDADD)
+test_bench_dear_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=response_compose
 # Writers of a spool, for test/bench/spool.
 check_PROGRAMS += test/bench/spool_put
 test_bench_spool_put_SOURCES = test/bench/spool_put.c
@@ -35,5 +41,5 @@ test_bench_prefork_SOURCES = test/bench/prefork.c $(RESPONDER)
 test_bench_prefork_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 test_bench_prefork_LDADD = libstampd.a $(LIBS_ALL)
 # Everything that test/bench/run and test/bench/count want, the programs too.
-bench: config.h all-am test/bench/constant test/bench/parsed test/bench/empty test/bench/prefork test/bench/lone test/bench/spool_put test/bench/worker_load test/bench/records_load test/bench/records_fill
+bench: config.h all-am test/bench/constant test/bench/parsed test/bench/empty test/bench/prefork test/bench/lone test/bench/dear test/bench/spool_put test/bench/worker_load test/bench/records_load test/bench/records_fill
 .PHONY: bench

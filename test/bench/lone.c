@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "edge/fcgi.h"
 #include "operation/builtin/builtin.h"
+#include "records/records.h"
 #include "segment/limiter.h"
 #include "segment/processes.h"
 #include "segment/segment_open.h"
@@ -16,7 +17,7 @@
 #include "serve/worker.h"
 #include "test/unit/fake_store.h"
 
-enum { SLOTS = 65536, DOCUMENTS = 100, CONTENT = 2000, COUNTERS = 10000 };
+enum { SLOTS = 65536, DOCUMENTS = 100, CONTENT = 2000, COUNTERS = 10000, RECORDS_BYTES = 16 << 20 };
 
 static void open_namespace(void)
 {
@@ -32,6 +33,10 @@ static void open_namespace(void)
                 "\"address\":{\"requests\":\"8000/s, burst 1000000\",\"writes\":\"8000/s, burst 1000000\"},"
                 "\"account\":{\"requests\":\"8000/s, burst 1000000\"},"
                 "\"namespace\":{\"requests\":\"8000/s, burst 1000000\"}}}");
+    fake_change("Namespace", "kept", INT64_C(261121000000000),
+                "{\"database\":\"stampd_kept\",\"access\":\"open\",\"records\":[{\"prefix\":\"key:\","
+                "\"read\":\"anyone\","
+                "\"write\":\"anyone\"}]}");
     for (int i = 0; i < DOCUMENTS; i++) {
         snprintf(id, sizeof id, "n%d", i);
         fake_change("Bench", id, INT64_C(261121000000000) + i, content);
@@ -52,14 +57,17 @@ int main(int argc, char **argv)
 {
     static struct settings settings;
     struct segment *segment;
-    char problem[256], mapping[256];
+    char problem[256], mapping[256], records[256];
     int index, messages[2], listener;
-    if (argc != 2 || (size_t)snprintf(mapping, sizeof mapping, "%s.segment", argv[1]) >= sizeof mapping) {
+    if (argc != 2 || (size_t)snprintf(mapping, sizeof mapping, "%s.segment", argv[1]) >= sizeof mapping ||
+        (size_t)snprintf(records, sizeof records, "%s.records", argv[1]) >= sizeof records) {
         fprintf(stderr, "lone: the path of a socket is wanted\n");
         return EXIT_FAILURE;
     }
     if (!settings_load(&settings, "/dev/null", problem, sizeof problem) ||
         !segment_open(&segment, mapping, SLOTS, 0, problem, sizeof problem) ||
+        !records_open(&segment->records, records, RECORDS_BYTES, settings.record_tombstone_s, problem,
+                      sizeof problem) ||
         !fcgi_listen(argv[1], FCGI_NO_GROUP, &listener, problem, sizeof problem)) {
         fprintf(stderr, "lone: %s\n", problem);
         return EXIT_FAILURE;
@@ -78,5 +86,6 @@ int main(int argc, char **argv)
     int status = worker_run(&heritage);
     unlink(argv[1]);
     unlink(mapping);
+    unlink(records);
     return status;
 }
