@@ -170,6 +170,36 @@ def test_a_page_without_a_network_goes_on_when_it_is_back(desk):
     tab.close()
 
 
+def test_tabs_of_two_accounts_send_nothing_as_the_other_one(desk):
+    one, other = desk.open(), desk.open()
+    one.run("db.setToken(undefined, 'ann')")
+    other.run("db.setToken(undefined, 'ben')")
+    other.until("db.status.get().fault?.code === 'CACCOUNT' && !db.status.get().leader")
+    write(other, '1', 'of Ben')
+    one.until('db.status.get().others === 1')
+    write(one, '2', 'of Ann', wait='')
+    assert desk.lines() == {'2': 'of Ann'}
+    assert shown(one) == {'2': 'of Ann'}
+    one.run("db.setToken(undefined, 'ben')")
+    other.until('db.status.get().pending === 0 && db.status.get().fault === null')
+    assert desk.lines() == {'1': 'of Ben', '2': 'of Ann'}
+    one.close()
+    other.close()
+
+
+def test_tabs_with_a_function_follow_the_account_that_signs_in(desk):
+    one, other = desk.open(), desk.open()
+    for tab in (one, other):
+        tab.run("""db.transport.fetch = (address, { headers: { Authorization, ...headers }, ...init }) => fetch(address, { ...init, headers })""")
+        tab.run("localStorage.setItem('token', 'st_ann.secret'); db.setToken(() => localStorage.getItem('token'))")
+    write(one, '1', 'of Ann', wait='')
+    other.run("localStorage.setItem('token', 'st_ben.secret'); db.setToken(() => localStorage.getItem('token'))")
+    write(other, '2', 'of Ben', wait='')
+    assert [tab.run('db.cache.account') for tab in (one, other)] == ['ben', 'ben']
+    one.close()
+    other.close()
+
+
 @pytest.mark.parametrize('step', ['before it is sent', 'before its answer is read', 'before its answer is stored'])
 def test_a_tab_that_is_killed_at_a_step_of_a_change(desk, step):
     tab = desk.open(step)

@@ -21,6 +21,7 @@ export class Cache {
     /** Keys whose snapshot may be old. @type {Set<string>} */ this.stale = new Set()
     /** @type {Map<string, Set<() => void>>} */ this.listeners = new Map()
     this.lastId = ''
+    /** Whose changes are shown; empty: those that were made while nobody was signed in. */ this.account = ''
     /** What was applied since a load began. @type {Batch[] | null} */
     this.meanwhile = null
   }
@@ -123,10 +124,28 @@ export class Cache {
     }
   }
 
-  /** The changes that wait for a document. @param {string} key */
+  /** Was it made by the account that is signed in? @param {Entry} entry */
+  isOwn({ by = '' }) {
+    return by === this.account
+  }
+
+  /** The account whose copies these are; it is kept as a collection without a name. */
+  get reader() {
+    return /** @type {string} */ (this.collections.get('')?.value ?? '')
+  }
+
+  /** Everything is shown as this account has it. @param {string} account */
+  turn(account) {
+    this.account = account
+    for (const key of this.snapshots.keys()) this.stale.add(key)
+    this.notify(this.listeners.keys())
+  }
+
+  /** The changes of this account that wait for a document. @param {string} key */
   waiting(key) {
     const found = []
     for (const entry of this.outbox.values()) {
+      if (!this.isOwn(entry)) continue
       for (const edit of entry.edits) if (keyOf(edit.c, edit.id) === key) found.push({ entry, edit })
     }
     return found

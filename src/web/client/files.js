@@ -7,6 +7,8 @@ import { lost } from './transport.js'
 const PART = 8 << 20
 const TUS = { 'Tus-Resumable': '1.0.0' }
 
+/** @typedef {{signal: AbortSignal, whose: import('./transport.js').Whose}} Run what sends a file, and for which account */
+
 /** Words of Upload-Metadata: the values in base64. @param {Record<string, string>} facts */
 const metadata = facts => Object.entries(facts)
   .map(([name, value]) => `${name} ${btoa(String.fromCharCode(...new TextEncoder().encode(value)))}`).join(',')
@@ -57,52 +59,53 @@ export class Files {
   }
 
   /** Sends a file to a document that exists.  Goes on after a lost connection, and again later with the `upload` that `progress` named;
-   * broken with a Fault when the server refuses it, or when the signal or the end of the session ends it.
+   * broken with a Fault when the server refuses it, or when the signal or the end of the session ends it; waits while another account is signed in.
    * @param {string} c @param {string} id @param {string} key @param {Blob} file
    * @param {import('./types.js').SendOptions} [more] */
   async send(c, id, key, file, { type = file.type || 'application/octet-stream', part = PART, upload, progress = () => {}, signal } = {}) {
     const ends = this.ends(signal)
+    /** @type {Run} */ const run = { signal: ends, whose: { account: this.transport.account } }
     if (file.size <= part && !upload) {
-      await this.again(ends, () => this.put(this.path(c, id, key), file, type, ends))
+      await this.again(ends, () => this.put(this.path(c, id, key), file, type, run))
       return progress({ sent: file.size, size: file.size })
     }
-    upload ??= await this.again(ends, () => this.create({ class: c, id, key, filetype: type }, file.size, ends))
+    upload ??= await this.again(ends, () => this.create({ class: c, id, key, filetype: type }, file.size, run))
     let sent = -1 // unknown
     while (sent < file.size) {
       sent = await this.again(ends, async () => {
-        const at = sent < 0 ? await this.look(upload ?? '', file.size, ends) : sent
+        const at = sent < 0 ? await this.look(upload ?? '', file.size, run) : sent
         sent = -1
-        return at < file.size ? this.append(upload ?? '', at, file.slice(at, at + part), ends) : at
+        return at < file.size ? this.append(upload ?? '', at, file.slice(at, at + part), run) : at
       })
       progress({ sent, size: file.size, upload })
     }
   }
 
-  /** The server has it if it names what it has. @param {string} path @param {Blob} file @param {string} type @param {AbortSignal} signal */
-  async put(path, file, type, signal) {
-    const answer = await this.transport.ask(path, { method: 'PUT', headers: { 'Content-Type': type }, body: file, signal })
+  /** The server has it if it names what it has. @param {string} path @param {Blob} file @param {string} type @param {Run} run */
+  async put(path, file, type, { signal, whose }) {
+    const answer = await this.transport.ask(path, { method: 'PUT', headers: { 'Content-Type': type }, body: file, signal }, whose)
     const sha = await digestOf(file)
     if (answer?.size !== file.size || (sha && answer.sha !== sha)) throw lost('it names another file')
   }
 
-  /** @param {Record<string, string>} facts @param {number} size @param {AbortSignal} signal */
-  async create(facts, size, signal) {
+  /** @param {Record<string, string>} facts @param {number} size @param {Run} run */
+  async create(facts, size, { signal, whose }) {
     const headers = { ...TUS, 'Upload-Length': String(size), 'Upload-Metadata': metadata(facts) }
-    const response = await this.transport.request('/upload', { method: 'POST', headers, signal })
+    const response = await this.transport.request('/upload', { method: 'POST', headers, signal }, whose)
     const upload = response.headers.get('location')?.split('/').at(-1)
     if (!upload) throw lost('it names no upload')
     return upload
   }
 
-  /** How much the server has. @param {string} upload @param {number} size @param {AbortSignal} signal */
-  async look(upload, size, signal) {
-    return offsetOf(await this.transport.request(`/upload/${upload}`, { method: 'HEAD', headers: TUS, signal }), 0, size)
+  /** How much the server has. @param {string} upload @param {number} size @param {Run} run */
+  async look(upload, size, { signal, whose }) {
+    return offsetOf(await this.transport.request(`/upload/${upload}`, { method: 'HEAD', headers: TUS, signal }, whose), 0, size)
   }
 
-  /** @param {string} upload @param {number} at @param {Blob} body @param {AbortSignal} signal */
-  async append(upload, at, body, signal) {
+  /** @param {string} upload @param {number} at @param {Blob} body @param {Run} run */
+  async append(upload, at, body, { signal, whose }) {
     const headers = { ...TUS, 'Upload-Offset': String(at), 'Content-Type': 'application/offset+octet-stream' }
-    return offsetOf(await this.transport.request(`/upload/${upload}`, { method: 'PATCH', headers, body, signal }), at + 1, at + body.size)
+    return offsetOf(await this.transport.request(`/upload/${upload}`, { method: 'PATCH', headers, body, signal }, whose), at + 1, at + body.size)
   }
 
   /** Until it is done or refused; a wrong offset is no refusal, since it is read again. @template T @param {AbortSignal} ends @param {() => Promise<T>} act */

@@ -74,7 +74,7 @@ export class CollectionStore extends Readable {
     const ids = new Set(kept?.token ? kept.members : kept?.incoming ?? kept?.members ?? [])
     if (this.match) {
       for (const id of kept?.extra ?? []) ids.add(id)
-      for (const entry of this.cache.outbox.values()) for (const edit of entry.edits) if (edit.c === c) ids.add(edit.id)
+      for (const entry of this.cache.outbox.values()) if (this.cache.isOwn(entry)) for (const edit of entry.edits) if (edit.c === c) ids.add(edit.id)
     }
     const now = [...ids].sort().map(id => this.cache.snapshot(c, id))
       .filter(one => one.exists && (!this.match || this.match(one)))
@@ -117,11 +117,15 @@ export class StatusStore extends Readable {
   constructor(cache) {
     super(cache, '*')
     /** @type {import('./types.js').Status} */
-    this.value = { online: false, pending: 0, leader: false, lasting: cache.store.isLasting, live: false, liveSince: 0, fault: null, progress: null }
+    this.value = { online: false, pending: 0, others: 0, leader: false, lasting: cache.store.isLasting, live: false, liveSince: 0, fault: null, progress: null }
   }
 
   get() {
-    if (this.value.pending !== this.cache.outbox.size) this.value = { ...this.value, pending: this.cache.outbox.size }
+    const { outbox } = this.cache
+    let pending = 0
+    for (const entry of outbox.values()) if (this.cache.isOwn(entry)) pending++
+    const others = outbox.size - pending
+    if (this.value.pending !== pending || this.value.others !== others) this.value = { ...this.value, pending, others }
     return this.value
   }
 

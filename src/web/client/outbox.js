@@ -40,7 +40,7 @@ export class Outbox {
 
   /** @returns {Entry | undefined} */
   get first() {
-    return this.cache.outbox.values().next().value
+    for (const entry of this.cache.outbox.values()) if (this.cache.isOwn(entry)) return entry
   }
 
   /** Sends the first entry.  Throws what asks for a later attempt. */
@@ -53,7 +53,7 @@ export class Outbox {
       if (ready) await this.send(ready)
       else await this.end(entry, null, 0)
     } catch (error) {
-      if (!(error instanceof Fault)) throw error
+      if (!(error instanceof Fault) || error.code === 'CACCOUNT' || !this.cache.isOwn(entry)) throw error
       const current = this.cache.outbox.get(entry.id) ?? entry
       if (!await this.recover(current, error) || this.recoveries++ > RECOVERIES_MOST) throw error
     }
@@ -126,10 +126,11 @@ export class Outbox {
     const syncs = held.length ? `,"syncs":${JSON.stringify(held.map(headerOf))}` : ''
     const isFresh = this.freshKey === key
     this.freshKey = undefined
-    const answer = await this.transport.operate(entry.op, `{"param":${param}${dhop}${syncs}}`, key).catch(fault => {
+    const answer = await this.transport.operate(entry.op, `{"param":${param}${dhop}${syncs}}`, key, { account: entry.by ?? '' }).catch(fault => {
       if (isFresh && OF_CLOCKS.has(fault.code)) this.freshKey = key
       throw fault
     })
+    if (!this.cache.isOwn(entry)) return this.end(entry, null, answer.out?.v ?? 0, [], answer.out) // another account is signed in: not its copies
     const { copies, later } = held.length ? this.syncer.take(held, answer.syncs) : { copies: [], later: [] }
     if (later.length) { // until then the entry stays: it shows what the copies lack
       await this.commit({ copies })
@@ -146,7 +147,7 @@ export class Outbox {
     const fresh = new Map(copies)
     /** @type {[string, Entry | null][]} */ const outbox = [[entry.id, null]]
     for (const later of this.cache.outbox.values()) {
-      if (fault || later.id <= entry.id) continue
+      if (fault || later.id <= entry.id || later.by !== entry.by) continue
       const edits = later.edits.map(edit => {
         const done = entry.edits.find(one => one.c === edit.c && one.id === edit.id)
         return done ? follow(edit, entry.id, done, version, fresh.get(keyOf(edit.c, edit.id)) ?? this.copyOf(edit)) : edit

@@ -83,7 +83,7 @@ export class Recorder {
   async read(command) {
     /** @type {Records['records']} */ const records = []
     for (;;) {
-      const { out } = await this.transport.operate('record', JSON.stringify({ param: { commands: [command] } }))
+      const { out } = await this.transport.read('record', JSON.stringify({ param: { commands: [command] } }))
       const { state, records: page, after, ...one } = out.results[0]
       if (state === 'BUSY') throw new Fault({ code: state, message: 'The records are busy.' })
       if (page) records.push(...page)

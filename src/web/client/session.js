@@ -8,6 +8,7 @@ import { lead } from './leader.js'
 import { Live } from './live.js'
 import { delayOf, Loop } from './loop.js'
 import { Outbox } from './outbox.js'
+import { Owners } from './owners.js'
 import { definitionOfRecords, isOfRecords, Recorder } from './records.js'
 import { keyOfTime } from './stamp.js'
 import { partsOf, Syncer } from './sync.js'
@@ -61,6 +62,7 @@ export class Session {
     this.failures = 0
     this.isClosed = false
     this.isRenewing = false
+    this.owners = new Owners(this)
     this.tabs = new Tabs(this, store.isShared ? options.name : undefined)
     /** The network is back, or the page: what has begun before may hang. */
     this.back = (/** @type {Event} */ { type }) => {
@@ -76,6 +78,8 @@ export class Session {
     globalThis.addEventListener?.('online', this.back)
     globalThis.document?.addEventListener('visibilitychange', this.back)
     this.tabs.postWants([])
+    this.owners.identify()
+    this.transport.authorize(false).catch(() => {}) // it is known whose changes these are
     const begins = async () => {
       this.tabs.takeBack()
       // without it, what was read when the session was opened and what other tabs have sent is there
@@ -84,6 +88,7 @@ export class Session {
       if (this.isClosed) return
       this.tabs.isLasting = true
       this.status.set({ leader: true })
+      this.owners.identify()
       this.setLive(false)
       this.stored()
       this.tabs.post({ what: 'who' })
@@ -148,17 +153,30 @@ export class Session {
     return /** @type {Promise<void>} */ (done)
   }
 
-  /** Another token, after signing in or out. @param {Options['token']} token */
-  setToken(token) {
-    this.transport.token = token
-    this.transport.forgetToken()
+  /** Another token, after signing in or out.  What another account has made waits until that is signed in again.
+   * @param {Options['token']} token @param {string} [account] where the token does not name it */
+  setToken(token, account) {
+    this.transport.setToken(token, account)
+    this.transport.authorize(false).catch(() => {})
+    this.tabs.post({ what: 'token' })
     this.recorder.dropped.clear()
     this.markAll()
     this.loop.wake()
     this.live.renew()
   }
 
-  /** Forgets all copies and all changes that wait, here and in the store; broken when the store refuses. */
+  /** What waits for the server, in the order in which it was made, of all accounts. @returns {import('./types.js').Change[]} */
+  changes() {
+    return this.owners.changes()
+  }
+
+  /** What was made while nobody was signed in is from now on of the account that is, but for what was sent already. */
+  async adopt() {
+    await this.owners.adopt()
+    this.loop.wake()
+  }
+
+  /** Forgets all copies and all changes that wait, also those of other accounts, here and in the store; broken when the store refuses. */
   async forget() {
     const { copies, collections, outbox } = this.cache
     /** @template T @param {Map<string, T>} rows @returns {[string, null][]} */
@@ -190,8 +208,9 @@ export class Session {
     build(draft)
     const edits = [...draft.edits.values()]
     /** @type {Entry} */
-    const entry = { id: this.cache.nextId(), op, at: Date.now(), key: keyOfTime(this.transport.now()), edits }
+    const entry = { id: this.cache.nextId(), by: this.cache.account, op, at: Date.now(), key: keyOfTime(this.transport.now()), edits }
     if (param !== undefined) entry.param = param
+    this.owners.note(entry.id)
     /** @type {Promise<any> & {saved?: Promise<void>}} */
     const done = new Promise((resolve, reject) => { this.promises.set(entry.id, { resolve, reject }) })
     done.catch(() => {}) // whoever is interested has it; `refused` is called in any case
@@ -280,14 +299,15 @@ export class Session {
   /** One thing that is due. */
   async work() {
     this.current.push(...this.waiting.splice(0))
-    let trouble
+    let trouble = /** @type {any} */ (undefined)
+    await this.transport.authorize(false)
     const isSending = this.outbox.first !== undefined
     if (isSending) await this.outbox.step().catch(error => { trouble = error })
     if (this.syncer.isDue && (trouble || !this.outbox.first)) await this.syncer.step().catch(error => { trouble ??= error })
     else if (this.recorder.isDue && !trouble) await this.recorder.step().catch(error => { trouble = error })
     else if (!isSending && !this.isUnsure) return this.rest()
     else if (!isSending) await this.syncer.probe()
-    if (trouble) throw trouble
+    if (trouble && trouble.code !== 'CACCOUNT') throw trouble
     this.failures = 0
     this.setFault(null)
     return true

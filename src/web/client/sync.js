@@ -62,7 +62,7 @@ export class Syncer {
     let wanted = keys
     while (wanted.length) {
       const held = this.held(wanted)
-      const { syncs } = await this.transport.operate('sync', JSON.stringify({ syncs: held.map(headerOf) }))
+      const { syncs } = await this.transport.read('sync', JSON.stringify({ syncs: held.map(headerOf) }))
       const { copies, later } = this.take(held, syncs)
       if (later.length === wanted.length) throw lost('it has room for nothing')
       if (copies.length) await this.commit({ copies })
@@ -135,7 +135,7 @@ export class Syncer {
       const from = isAnew ? {} : kept.cursor ? { cursor: kept.cursor } : { token: kept.token }
       const param = { c: kept.c, collection: kept.collection, value: kept.value, limit: PAGE, ...from }
       try {
-        const { out } = await this.transport.operate('collection', JSON.stringify({ param }))
+        const { out } = await this.transport.read('collection', JSON.stringify({ param }))
         if (!Array.isArray(out?.docs) || !(out.token || out.cursor)) throw lost('it lacks documents')
         await this.takePage(kept, out)
         isAnew = false

@@ -14,6 +14,8 @@ function factsOf(fault) {
   return { code, message, status, phase, args, at, detail, retryAfter }
 }
 
+const STRANGER = new Fault({ code: 'CACCOUNT', message: 'In the tab that talks to the server, another account is signed in.' })
+
 /** @param {any} facts */
 const faultOf = facts => facts && new Fault(facts)
 
@@ -27,6 +29,8 @@ export class Tabs {
     /** What the leader is to store, and has not confirmed. @type {Map<number, {batch: Batch, resolve: () => void, reject: (error: unknown) => void}>} */
     this.handed = new Map()
     this.count = 0
+    /** Who is signed in there, and what has failed there. @type {string | undefined} */ this.account = undefined
+    /** @type {Fault | null} */ this.fault = null
     this.wire = channel(name, message => this.receive(message))
   }
 
@@ -52,7 +56,7 @@ export class Tabs {
 
   postStatus() {
     const { online, fault, lasting, live, liveSince } = this.session.status.get()
-    this.post({ what: 'status', online, fault: factsOf(fault), lasting, live, liveSince })
+    this.post({ what: 'status', account: this.session.cache.account, online, fault: factsOf(fault), lasting, live, liveSince })
   }
 
   /** @param {Fault | null} fault */
@@ -145,6 +149,10 @@ export class Tabs {
     } else if (this.leads) {
       if (what === 'hand') this.takeOver(/** @type {any} */ (more))
       else if (what === 'sync') session.syncNow()
+      else if (what === 'token') { // a function may return another one now
+        session.transport.forgetToken()
+        session.loop.wake()
+      }
     } else this.follow(what, more)
   }
 
@@ -159,8 +167,17 @@ export class Tabs {
       session.finish(faultOf(more.fault))
     } else if (what === 'status') {
       this.isLasting = more.lasting
-      session.status.set({ online: more.online, fault: faultOf(more.fault), live: more.live, liveSince: more.liveSince })
+      this.account = more.account
+      this.fault = faultOf(more.fault)
+      session.status.set({ online: more.online, live: more.live, liveSince: more.liveSince })
+      this.tellFault()
       session.stored()
     }
+  }
+
+  /** That of the tab that leads; or that nothing of this one is sent, since another account is signed in there. */
+  tellFault() {
+    const isStranger = this.account !== undefined && this.account !== this.session.cache.account
+    this.session.status.set({ fault: isStranger ? STRANGER : this.fault })
   }
 }

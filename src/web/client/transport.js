@@ -1,6 +1,9 @@
 /* transport.js: requests to one namespace: the token, lost answers, faults, the server's clock. */
+import { accountOf } from './account.js'
 import { Fault } from './fault.js'
 import { keyOfTime, timeOf } from './stamp.js'
+
+/** @typedef {{account?: string}} Whose for whom a request is made: the account that its first attempt had, if none is named */
 
 const MEMBERS = ['out', 'syncs', 'subs']
 
@@ -22,6 +25,8 @@ const isOurs = (headers, id) => headers.get('x-request-id') === id || headers.ha
 /** @param {unknown} cause a Fault stays what it is */
 export const lost = cause => cause instanceof Fault ? cause : new Fault({ code: 'NETWORK', message: `No answer: ${cause instanceof Error ? cause.message : cause}` })
 
+const stranger = () => new Fault({ code: 'CACCOUNT', message: 'Another account is signed in: this waits for its own.' })
+
 /** What the promise gives; broken as soon as the signal ends.  `fetch` of Node 18 forgets its signal when garbage is collected.
  * @template T @param {AbortSignal | null | undefined} signal @param {Promise<T>} promise @returns {Promise<T>} */
 function unless(signal, promise) {
@@ -39,9 +44,8 @@ const jsonOf = (response, signal) => unless(signal, response.json().catch(error 
 export class Transport {
   /** @param {import('./types.js').Options} options */
   constructor(options) {
-    const { url = globalThis.location?.origin ?? '', ns, token, build } = options
+    const { url = globalThis.location?.origin ?? '', ns, build } = options
     this.root = `${url.replace(/\/$/, '')}/${ns}`
-    this.token = token
     this.build = build
     this.credentials = options.credentials ?? 'same-origin'
     this.fetch = options.fetch ?? ((...words) => globalThis.fetch(...words))
@@ -49,21 +53,49 @@ export class Transport {
     this.closing = new AbortController()
     /** Milliseconds by which the server's clock is ahead of ours, as far as known. */
     this.ahead = 0
-    this.bearer = /** @type {string | undefined} */ (undefined)
+    this.bearer = /** @type {string | null | undefined} */ (undefined)
     this.hasToken = false
+    /** @type {Promise<void> | undefined} */ this.asking = undefined
+    /** Whose token it is; empty: nobody's; undefined: not known yet. @type {string | undefined} */ this.account = undefined
+    /** Is called when that has changed. */ this.told = () => {}
+    this.setToken(options.token, options.account)
+  }
+
+  /** @param {import('./types.js').Options['token']} token @param {string} [account] absent: the token tells it */
+  setToken(token, account) {
+    this.token = token
+    this.named = account
+    this.hasToken = false
+    this.tell(account ?? (typeof token === 'function' ? undefined : accountOf(token)))
+  }
+
+  /** @param {string | undefined} account */
+  tell(account) {
+    if (account === this.account) return
+    this.account = account
+    this.told()
   }
 
   now() {
     return Date.now() + this.ahead
   }
 
-  /** @param {boolean} renew @returns {Promise<Record<string, string>>} */
+  /** From here on, the account is known. @param {boolean} renew @returns {Promise<Record<string, string>>} */
   async authorize(renew) {
-    if (!this.hasToken || renew) {
-      this.bearer = typeof this.token === 'function' ? await this.token(renew) : this.token
-      this.hasToken = true
-    }
+    if (renew) await this.askToken(true)
+    else if (!this.hasToken) await (this.asking ??= this.askToken(false).finally(() => { this.asking = undefined }))
     return this.bearer ? { Authorization: `Bearer ${this.bearer}` } : {}
+  }
+
+  /** At once, if the function returns no promise. @param {boolean} renew @returns {Promise<void>} */
+  async askToken(renew) {
+    const { token } = this
+    const answer = typeof token === 'function' ? token(renew) : token
+    const bearer = answer instanceof Promise ? await answer : answer
+    if (token !== this.token) return this.askToken(false)
+    this.bearer = bearer
+    this.hasToken = true
+    this.tell(this.named ?? accountOf(bearer))
   }
 
   /** The token may be another one from now on. */
@@ -72,10 +104,12 @@ export class Transport {
   }
 
   /** A response of the server's with status 200; a token that is refused is renewed once.
-   * @param {string} path @param {RequestInit & {headers?: Record<string, string>}} init @returns {Promise<Response>} */
-  async request(path, init) {
+   * @param {string} path @param {RequestInit & {headers?: Record<string, string>}} init @param {Whose} [whose] @returns {Promise<Response>} */
+  async request(path, init, whose = {}) {
     for (let renew = false; ; renew = true) {
       const authorization = await this.authorize(renew)
+      whose.account ??= this.account
+      if (whose.account !== this.account) throw stranger()
       /** @type {Record<string, string>} */ const headers = { ...init.headers, ...authorization }
       const id = headers['X-Request-Id'] = keyOfTime(this.now())
       if (this.build) headers['X-Stampd-Build'] = this.build
@@ -95,21 +129,29 @@ export class Transport {
     }
   }
 
-  /** An answer that is JSON. @param {string} path @param {RequestInit & {headers?: Record<string, string>}} init */
-  async ask(path, init) {
-    return jsonOf(await this.request(path, init), init.signal)
+  /** An answer that is JSON. @param {string} path @param {RequestInit & {headers?: Record<string, string>}} init @param {Whose} [whose] */
+  async ask(path, init, whose) {
+    return jsonOf(await this.request(path, init, whose), init.signal)
+  }
+
+  /** As `operate`, for what is kept here; lost when another account was signed in meanwhile. @param {string} op @param {string} body */
+  async read(op, body) {
+    /** @type {Whose} */ const whose = {}
+    const answer = await this.operate(op, body, undefined, whose)
+    if (whose.account !== this.account) throw stranger()
+    return answer
   }
 
   /** Runs an operation; returns its answer.  `body` is JSON already: what is repeated under a key must be the same bytes.
-   * @param {string} op @param {string} body @param {string} [key] @returns {Promise<any>} */
-  async operate(op, body, key) {
+   * @param {string} op @param {string} body @param {string} [key] @param {Whose} [whose] @returns {Promise<any>} */
+  async operate(op, body, key, whose) {
     const patience = new AbortController()
     const end = () => patience.abort()
     const timer = setTimeout(end, this.patience)
     this.closing.signal.addEventListener('abort', end)
     try {
       const headers = { 'Content-Type': 'application/json', ...(key ? { 'Idempotency-Key': key } : {}) }
-      const response = await this.request(`/op/${op}`, { method: 'POST', body, headers, signal: patience.signal })
+      const response = await this.request(`/op/${op}`, { method: 'POST', body, headers, signal: patience.signal }, whose)
       const isJson = response.headers.get('content-type')?.startsWith('application/json')
       if (!isJson) return { out: response }
       const answer = await jsonOf(response, patience.signal)
@@ -124,7 +166,8 @@ export class Transport {
   /** The lines of an answer that is streamed, some at a time.  Whoever reads stops at the last line: an answer that ends otherwise has
    * broken off.  @param {string} op @param {string} body @returns {AsyncGenerator<any[], void>} */
   async *lines(op, body) {
-    const { out } = await this.operate(op, body)
+    /** @type {Whose} */ const whose = {}
+    const { out } = await this.operate(op, body, undefined, whose)
     if (!out?.body) throw lost('it is no stream')
     const reader = out.body.getReader(), decoder = new TextDecoder()
     const end = () => { reader.cancel().catch(() => {}) }
@@ -134,6 +177,7 @@ export class Transport {
         const timer = setTimeout(end, this.patience)
         const { done, value } = await reader.read().finally(() => clearTimeout(timer))
         if (done) throw lost('it broke off')
+        if (whose.account !== this.account) throw stranger()
         const lines = (rest + decoder.decode(value, { stream: true })).split('\n')
         rest = lines.pop() ?? ''
         if (lines.length) yield lines.map(line => JSON.parse(line))

@@ -23,13 +23,20 @@ export interface Edit {
   was: Record<string, { v: number, item: unknown }>
 }
 
-/** An operation that waits for the server.  `key`: made with it.  `sent`: it may have been done; it is repeated exactly so. */
+/** An operation that waits for the server.  `by`: the account that has made it; absent or empty: nobody was signed in.  `key`: made with
+ * it.  `sent`: it may have been done; it is repeated exactly so. */
 export interface Entry {
-  id: string, op: string, at: number, key?: string, edits: Edit[], param?: string
+  id: string, by?: string, op: string, at: number, key?: string, edits: Edit[], param?: string
   sent?: { key: string, param: string, tries: number }
 }
 
-/** A collection as it is kept. */
+/** A change that waits, as an application sees it.  `account`: empty, nobody was signed in; `isOwn`: it is that of the session.  `at`: when it
+ * was made, by this clock.  `documents`: class and id of what it changes, as far as it was said. */
+export interface Change {
+  id: string, account: string, isOwn: boolean, op: string, at: number, documents: [string, string][]
+}
+
+/** A collection as it is kept.  One with an empty `def` has as its value the account whose copies there are. */
 export interface Kept {
   def: string, c: string, collection: string, value: unknown, members: string[], incoming?: string[]
   token?: string, cursor?: string
@@ -93,7 +100,8 @@ export interface SendOptions {
 }
 
 export interface Status {
-  online: boolean, pending: number, leader: boolean, lasting: boolean
+  /** `pending`: changes of this account that wait; `others`: those that wait for other accounts. */
+  online: boolean, pending: number, others: number, leader: boolean, lasting: boolean
   /** Do live events come? And since when that is so, by this clock; 0: they have never come. */
   live: boolean, liveSince: number
   fault: import('./fault.js').Fault | null
@@ -108,7 +116,9 @@ export interface Options {
   name?: string
   store?: Store
   /** A session's token, or a function that returns it; it is called with true when the last one was refused. */
-  token?: string | ((renew: boolean) => string | undefined | Promise<string | undefined>)
+  token?: string | ((renew: boolean) => string | null | undefined | Promise<string | null | undefined>)
+  /** The account, where the token does not name it: the session is a cookie. */
+  account?: string
   /** Returns what to write: a value, null to remove, undefined to keep theirs. Without it, mine is written. */
   conflict?: (conflict: Conflict) => unknown
   /** Is called for each change that the server has refused and that was rolled back. */

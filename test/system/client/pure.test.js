@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { readFileSync } from 'node:fs'
+import { accountOf } from '../../../src/web/client/account.js'
 import { Cache } from '../../../src/web/client/cache.js'
 import { applySync, compare, headerOf } from '../../../src/web/client/copy.js'
 import { Draft, follow, rebase, show } from '../../../src/web/client/edit.js'
@@ -52,6 +53,10 @@ test('a key is a UUID of version 7 with its time, and no two are the same', () =
 
 for (const vector of casesOf('collection')) {
   test(`vector of a collection: ${vector.name}`, () => assert.equal(compare(vector.copy ?? undefined, vector.document), vector.do))
+}
+
+for (const { name, token, account } of casesOf('tokens')) {
+  test(`vector of a token: ${name}`, () => assert.equal(accountOf(token), account))
 }
 
 test('local changes are shown over the copy, in their order', () => {

@@ -20,8 +20,8 @@ export async function opened(test, options = {}) {
 
 /** A request of another client, without the library. */
 export async function op(name, param, more = {}) {
-  const { headers, ...rest } = more
-  const response = await fetch(`${url}/${ns}/op/${name}`, {
+  const { headers, ns: space = ns, ...rest } = more
+  const response = await fetch(`${url}/${space}/op/${name}`, {
     method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify({ param, ...rest })
   })
   const answer = await response.json()
