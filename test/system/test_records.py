@@ -138,6 +138,19 @@ def test_pages_have_every_record_once(stack):
         assert found == wanted
 
 
+def test_no_match_is_lost_where_the_steps_end(stack):
+    """A page also ends after a number of the matcher's steps.  A key has steps of its own, so it does not matter how many were left for it."""
+    names = [f'steps/{"a" * 30}{number:04}' for number in range(600)]
+    for start in range(0, 600, 100):
+        run(stack, *[{'do': 'set', 'key': name, 'value': 1, 'overwrite': True} for name in names[start:start + 100]])
+    found, after, pages = [], None, 0
+    while after or not pages:
+        page = one(stack, 'get', limit=1000, prefix='steps/', pattern='^.*.*#|[0-9]$', **({'after': after} if after else {}))
+        found += [record['key'] for record in page['records']]
+        after, pages = page.get('after'), pages + 1
+    assert found == names and pages > 1
+
+
 def test_no_page_ends_early_in_silence(stack):
     """A request may pass 5,000 keys: what comes then is not run, and is no page without records, which would mean that there are none."""
     run(stack, *[{'do': 'set', 'key': f'passed/{number:04}', 'value': 1, 'overwrite': True} for number in range(100)])

@@ -149,6 +149,15 @@ static struct bytes keep_text(const struct record_work *work, struct bytes text)
     return (struct bytes){arena_copy(work->attempt->call->arena, text.data, text.size), text.size};
 }
 
+/* Each key has steps of its own: whether it is found does not depend on the keys before it. */
+static bool is_match(struct record_work *work, const struct record_page *page)
+{
+    int64_t left = RECORD_KEY_STEPS;
+    enum pattern_result result = pattern_match(page->pattern, page->last, &left);
+    work->steps -= RECORD_KEY_STEPS - left;
+    return result == PATTERN_MATCHES;
+}
+
 /* One key: is it wanted?  Sets is_over at the end of the prefix, and when a limit of the request is used up.
  */
 static bool is_wanted(struct record_work *work, struct record_page *page, bool is_write)
@@ -159,7 +168,7 @@ static bool is_wanted(struct record_work *work, struct record_page *page, bool i
     }
     if (is_write && !may(work, page->last, true))
         return false;
-    return !page->pattern || pattern_match(page->pattern, page->last, &work->steps) == PATTERN_MATCHES;
+    return !page->pattern || is_match(work, page);
 }
 
 static enum records_outcome add_record(struct record_work *work, struct record_page *page, bool is_write,

@@ -11,8 +11,9 @@ enum {
     RECORD_LISTENED_MOST = 100, /* keys, and prefixes, of a listen */
     RECORD_PAGE_STANDARD = 100, /* records of one GET of many */
     RECORD_PAGE_MOST = 1000,
-    RECORD_PASSED_MOST = 5000,   /* keys that the GETs of many of one request may pass */
-    RECORD_MATCH_STEPS = 1000000 /* of the matcher of patterns, in one request */
+    RECORD_PASSED_MOST = 5000,    /* keys that the GETs of many of one request may pass */
+    RECORD_MATCH_STEPS = 1000000, /* of the matcher of patterns: a request passes no other key after them */
+    RECORD_KEY_STEPS = 25000      /* a key that takes more of them does not match; as with stamp-journal */
 };
 
 /* Which records a GET of many is about. */
