@@ -23,6 +23,7 @@
 #include "journal/journal_remote.h"
 #include "journal/journal_saver.h"
 #include "journal/journal_tasks.h"
+#include "journal/journal_turns.h"
 #include "records/records_changes.h"
 #include "records/records_save.h"
 
@@ -43,6 +44,7 @@ struct journal {
     struct events_timer *tick, *save, *stop;
     struct journal_saver *saver;
     struct journal_reader *reader;
+    struct journal_turns *turns;
     bool is_to_save; /* `save` runs */
     bool is_ticking, has_unsent, is_stopping;
     uint64_t rest;      /* the number of the last save, before the end; 0: there is none */
@@ -180,8 +182,12 @@ static void close_connections(struct journal *journal)
 
 static void add_connection(struct journal *journal, const struct journal_arrival *arrival)
 {
-    const struct journal_owner owner = {
-        .ended = on_end, .saves = on_saves, .reads = on_reads, .listens = on_listens, .context = journal};
+    const struct journal_owner owner = {.ended = on_end,
+                                        .saves = on_saves,
+                                        .reads = on_reads,
+                                        .listens = on_listens,
+                                        .context = journal,
+                                        .turns = journal->turns};
     const struct journal_session session = {.settings = journal->settings,
                                             .records = journal->records,
                                             .keys = journal->keys,
@@ -346,6 +352,7 @@ static void serve(struct journal *journal, int signals)
     journal->reader =
         journal_reader_create(journal->events, journal->records, journal->settings->journal_disk_s * 1000);
     records_fetch_elsewhere(journal->records);
+    journal->turns = journal_turns_create(journal->events);
     journal->tasks = journal_tasks_create(journal->events, journal->settings);
     journal->arrivals = events_watch_create(journal->events, on_arrival, journal);
     journal->remote_arrivals = events_watch_create(journal->events, on_remote_arrival, journal);
@@ -361,6 +368,7 @@ static void serve(struct journal *journal, int signals)
     journal_saver_destroy(journal->saver);
     journal_reader_destroy(journal->reader);
     journal_tasks_destroy(journal->tasks);
+    journal_turns_destroy(journal->turns);
     events_timer_destroy(journal->tick);
     events_timer_destroy(journal->save);
     events_timer_destroy(journal->stop);

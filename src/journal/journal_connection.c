@@ -32,6 +32,7 @@ struct journal_connection {
     bool is_reading;    /* its first message waits for contents of the disk; little is read meanwhile */
     int64_t waiting_ms; /* since then its first message waits; 0: it does not.  Nothing is read meanwhile */
     struct journal_owner owner;
+    struct journal_turn turn;
 };
 
 static bool is_known(const struct journal_connection *connection)
@@ -88,14 +89,16 @@ static void run_messages(struct journal_connection *connection, bool *has_more_r
         size_t used, most = is_known(connection) ? (size_t)connection->session.settings->limit_content_bytes
                                                  : (size_t)JOURNAL_STRANGER_BYTES;
         struct bytes rest = {connection->in.data + done, connection->in.size - done};
-        if (connection->out.size - connection->sent > PENDING_MOST) {
+        if (connection->out.size - connection->sent > PENDING_MOST || connection->turn.steps <= 0) {
             *has_more_r = true;
             break;
         }
         reading = journal_message_read(rest, most, &request, &used);
         if (reading != JOURNAL_WHOLE)
             break;
+        connection->session.cost = 0;
         enum journal_next next = journal_run(&connection->session, &request, &connection->out);
+        connection->turn.steps -= connection->session.cost;
         note_wait(connection, next == JOURNAL_WAIT);
         if (next == JOURNAL_READ) {
             connection->is_reading = true;
@@ -112,7 +115,7 @@ static void run_messages(struct journal_connection *connection, bool *has_more_r
         if (next == JOURNAL_PASS)
             pass_on(connection, &request);
         connection->is_closing = next == JOURNAL_CLOSE;
-        *has_more_r = next == JOURNAL_YIELD || next == JOURNAL_WAIT;
+        *has_more_r = next == JOURNAL_WAIT;
     }
     size_t left = connection->in.size - done;
     if (done && left) {
@@ -182,6 +185,14 @@ static void end(struct journal_connection *connection)
     connection->owner.ended(connection->owner.context, connection);
 }
 
+static void go_on_later(struct journal_connection *connection)
+{
+    if (connection->turn.steps <= 0 && !connection->waiting_ms)
+        journal_turns_wait(connection->owner.turns, &connection->turn);
+    else
+        events_timer_start(connection->soon, connection->waiting_ms ? AGAIN_MS : 0);
+}
+
 /* `has_moved`: bytes have arrived. */
 static void pump(struct journal_connection *connection, bool has_moved)
 {
@@ -210,7 +221,7 @@ static void pump(struct journal_connection *connection, bool has_moved)
     bool is_watched = is_pending || (!has_more && !connection->waiting_ms && has_room);
     events_watch_set(connection->watch, is_watched ? connection->link.fd : -1, outcome == TLS_WRITES);
     if (has_more && !is_pending)
-        events_timer_start(connection->soon, connection->waiting_ms ? AGAIN_MS : 0);
+        go_on_later(connection);
 }
 
 static void on_passed(void *context, const char *error, struct bytes text)
@@ -302,6 +313,8 @@ struct journal_connection *journal_connection_create(struct events *events,
     connection->watch = events_watch_create(events, on_ready, connection);
     connection->soon = events_timer_create(events, on_soon, connection);
     connection->deadline = events_timer_create(events, on_deadline, connection);
+    connection->turn =
+        (struct journal_turn){.steps = JOURNAL_TURN_STEPS, .go = on_soon, .context = connection};
     connection->session.reading.done = on_read;
     connection->session.reading.context = connection;
     events_timer_start(connection->deadline, JOURNAL_AUTH_MS);
@@ -320,6 +333,7 @@ static void erase_keys(struct journal_connection *connection)
 void journal_connection_destroy(struct journal_connection *connection)
 {
     journal_tasks_forget(connection->passed);
+    journal_turns_leave(connection->owner.turns, &connection->turn);
     journal_reader_leave(&connection->session.reading);
     journal_contents_forget(&connection->session.reading);
     journal_listener_free(&connection->session.listener);

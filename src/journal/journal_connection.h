@@ -6,6 +6,7 @@
 #include "edge/events.h"
 #include "edge/tls.h"
 #include "journal/journal_run.h"
+#include "journal/journal_turns.h"
 
 enum {
     JOURNAL_CONNECTIONS_MOST = 1000,
@@ -33,6 +34,7 @@ struct journal_owner {
     void (*reads)(void *context, struct journal_contents *reading);
     void (*listens)(void *context); /* journal_connection_report is to be called now and then */
     void *context;
+    struct journal_turns *turns; /* of all its connections */
 };
 
 /* Takes the descriptor.  A remote connection ends when no bytes go for journal_idle_s.  `ended` is called

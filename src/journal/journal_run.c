@@ -8,7 +8,17 @@
 #include "edge/pattern.h"
 #include "records/records_state.h"
 
-enum { PAGE_STANDARD = 100, PAGE_MOST = 1000, PASSED_MOST = 2000, MATCH_STEPS = 500000, OUT_MOST = 1 << 20 };
+enum { PAGE_STANDARD = 100, PAGE_MOST = 1000, PASSED_MOST = 2000, OUT_MOST = 1 << 20 };
+
+/* What costs how many steps: journal_turns.h. */
+enum {
+    MATCH_STEPS = 25000, /* a page passes no other key after so many steps of the matcher */
+    KEY_STEPS = 25000,   /* a key that takes more of them does not match */
+    MESSAGE_STEPS = 100,
+    PASSED_STEPS = 25,       /* for each key that a page passes */
+    PATTERN_BYTE_STEPS = 50, /* to compile it */
+    STEP_BYTES = 16          /* of messages and answers, for one step */
+};
 
 static uint64_t now_us(void)
 {
@@ -416,13 +426,24 @@ static bool is_error(enum records_outcome outcome)
     return outcome == RECORDS_NOT_READ || outcome == RECORDS_BUSY;
 }
 
+/* Each key has steps of its own: whether it is found does not depend on the keys before it. */
+static bool is_match(struct journal_session *session, const struct pattern *pattern, struct bytes key,
+                     int64_t *steps)
+{
+    int64_t left = KEY_STEPS;
+    enum pattern_result result = pattern_match(pattern, key, &left);
+    *steps -= KEY_STEPS - left;
+    session->cost += KEY_STEPS - left;
+    return result == PATTERN_MATCHES;
+}
+
 /* Ends before a record for which there is no room yet, or whose content is to be read: JOURNAL_SAVE,
  * JOURNAL_READ: it is the first one, or many are to be read for this page. */
 static enum journal_next run_scan(struct journal_session *session, const struct journal_request *request,
                                   struct records_command *command, const struct journal_scan *scan,
                                   const struct pattern *pattern, struct builder *out)
 {
-    int64_t steps = MATCH_STEPS;
+    int64_t steps = MATCH_STEPS, passed = 0;
     struct journal_page page = {
         .out = out, .most = count_most(request), .notes = !is_write(command) && !session->reading.count};
     char last[2][RECORDS_KEY_MOST]; /* in turn: the one before is the last one of a page that ends early */
@@ -430,18 +451,20 @@ static enum journal_next run_scan(struct journal_session *session, const struct 
     enum records_outcome outcome = RECORDS_OK, result;
     struct records_found found;
     journal_message_begin(&page.answer, out, request, now_us(), 0);
-    for (int64_t i = 0, passed = 0;
-         passed < PASSED_MOST && steps > 0 && !page.is_early && has_room(session, &page);
-         i++, passed += outcome == RECORDS_BUSY ? RECORDS_STEPS : 1) {
+    for (int64_t i = 0; passed < PASSED_MOST && steps > 0 && !page.is_early && has_room(session, &page);
+         i++) {
         outcome = records_next(session->records, session->caller.ns, command->is_encrypted, scan->from, after,
                                scan->to, &found);
         if (!found.key.data)
             break;
+        int64_t keys = outcome == RECORDS_BUSY ? RECORDS_STEPS : 1;
+        passed += keys;
+        session->cost += keys * PASSED_STEPS;
         before = after;
         memcpy(last[i % 2], found.key.data, found.key.size);
         command->key = after = (struct bytes){last[i % 2], found.key.size};
         if (outcome != RECORDS_OK || !journal_keys_allow(&session->caller, after, is_write(command)) ||
-            (pattern && pattern_match(pattern, after, &steps) != PATTERN_MATCHES))
+            (pattern && !is_match(session, pattern, after, &steps)))
             continue;
         enum journal_next next = run_command(session, command, &result, &found);
         if (next != JOURNAL_GO_ON && pass_by(session, &page, next))
@@ -449,7 +472,7 @@ static enum journal_next run_scan(struct journal_session *session, const struct 
         if (next == JOURNAL_GO_ON && is_error(result)) {
             out->size = page.answer.start;
             refuse(out, request, records_outcome_word(result));
-            return JOURNAL_YIELD;
+            return JOURNAL_GO_ON;
         }
         if (page.is_early)
             after = before;
@@ -464,7 +487,7 @@ static enum journal_next run_scan(struct journal_session *session, const struct 
     if (outcome != RECORDS_NOT_FOUND && after.data)
         add_cursor(&page.answer, scan, after);
     journal_message_end(&page.answer);
-    return JOURNAL_YIELD;
+    return JOURNAL_GO_ON;
 }
 
 /* A cursor shows the key at which the page ended: only who may read all keys of the namespace has pages. */
@@ -479,7 +502,8 @@ static enum journal_next run_many(struct journal_session *session, const struct 
     if (!journal_keys_allow(&session->caller, BYTES(""), is_write(command)))
         return refuse(out, request, "RIGHT");
     struct arena *arena = arena_create("journal");
-    enum journal_next next = JOURNAL_YIELD;
+    enum journal_next next = JOURNAL_GO_ON;
+    session->cost += (int64_t)scan.pattern.size * PATTERN_BYTE_STEPS;
     if (scan.pattern.data && !pattern_compile(arena, scan.pattern, &pattern, &problem))
         refuse(out, request, "QUERY");
     else
@@ -488,8 +512,8 @@ static enum journal_next run_many(struct journal_session *session, const struct 
     return next;
 }
 
-enum journal_next journal_run(struct journal_session *session, const struct journal_request *request,
-                              struct builder *out)
+static enum journal_next run(struct journal_session *session, const struct journal_request *request,
+                             struct builder *out)
 {
     struct records_command command = {0};
     if (request->function == JOURNAL_NOP)
@@ -512,4 +536,14 @@ enum journal_next journal_run(struct journal_session *session, const struct jour
         return next;
     return journal_query_of(request) == JOURNAL_KEY ? run_one(session, request, &command, out)
                                                     : run_many(session, request, &command, out);
+}
+
+enum journal_next journal_run(struct journal_session *session, const struct journal_request *request,
+                              struct builder *out)
+{
+    size_t before = out->size;
+    enum journal_next next = run(session, request, out);
+    size_t bytes = request->key.size + request->value.size + (out->size - before);
+    session->cost += MESSAGE_STEPS + (int64_t)(bytes / STEP_BYTES);
+    return next;
 }

@@ -26,21 +26,21 @@ struct journal_session {
     int room_tries;                  /* how often that was waited for; JOURNAL_ROOM_TRIES: it is not again */
     struct journal_contents reading; /* contents that the message needs which is run, or waits for them */
     bool is_overdue;                 /* it has waited long enough: refuse instead */
+    int64_t cost;                    /* steps of what was run so far: journal_turns.h */
     char owner[JOURNAL_OWNER_BYTES + 1]; /* of the locks of this connection, random */
 };
 
 enum journal_next {
     JOURNAL_GO_ON,
-    JOURNAL_YIELD, /* it took long: others first */
-    JOURNAL_WAIT,  /* nothing was done: run it again in a moment */
-    JOURNAL_SAVE,  /* nothing was done: run it again when the disk has `room` */
-    JOURNAL_READ,  /* nothing was done: run it again when `reading` has ended */
-    JOURNAL_PASS,  /* nothing was done: it is for the server, as journal_run_operation says */
-    JOURNAL_CLOSE  /* when the answers are sent */
+    JOURNAL_WAIT, /* nothing was done: run it again in a moment */
+    JOURNAL_SAVE, /* nothing was done: run it again when the disk has `room` */
+    JOURNAL_READ, /* nothing was done: run it again when `reading` has ended */
+    JOURNAL_PASS, /* nothing was done: it is for the server, as journal_run_operation says */
+    JOURNAL_CLOSE /* when the answers are sent */
 };
 
-/* Appends the answer, if the function has one.  `reading` belongs to the message until another one is run:
- * then the caller forgets it. */
+/* Appends the answer, if the function has one, and adds to the cost of the session.  `reading` belongs to the
+ * message until another one is run: then the caller forgets it. */
 enum journal_next journal_run(struct journal_session *session, const struct journal_request *request,
                               struct builder *out);
 

@@ -28,6 +28,7 @@ struct world {
     struct journal_caller caller;
     struct journal_tasks *tasks;
     struct events *events;
+    struct journal_turns *turns;
     struct journal_connection *connection; /* NULL: it has ended */
     struct events_timer *timer;            /* of the rounds of the client */
     int saves;                             /* how often answers had to wait for the disk */
@@ -128,8 +129,9 @@ static int open_world(void **state)
                                             .tasks = world.tasks,
                                             .caller = world.caller,
                                             .key = "key"};
+    world.turns = journal_turns_create(world.events);
     const struct journal_owner owner = {
-        .ended = on_end, .saves = on_saves, .listens = on_listens, .context = &world};
+        .ended = on_end, .saves = on_saves, .listens = on_listens, .context = &world, .turns = world.turns};
     world.connection = journal_connection_create(world.events, &arrival, &session, &owner);
     *state = &world;
     return 0;
@@ -141,6 +143,7 @@ static int close_world(void **state)
     if (world->connection)
         journal_connection_destroy(world->connection);
     journal_tasks_destroy(world->tasks);
+    journal_turns_destroy(world->turns);
     events_timer_destroy(world->timer);
     events_destroy(world->events);
     close(world->server);
@@ -503,7 +506,7 @@ static int mark_page(struct journal_session *session, const struct journal_reque
 {
     enum { FLAGS_AT = 6, COUNT_AT = 16 };
     out->size = 0;
-    assert_int_equal(journal_run(session, request, out), JOURNAL_YIELD);
+    assert_int_equal(journal_run(session, request, out), JOURNAL_GO_ON);
     const unsigned char *answer = (const unsigned char *)out->data;
     *is_more_r = answer[FLAGS_AT] << 8 & JOURNAL_MORE;
     return answer[COUNT_AT] << 8 | answer[COUNT_AT + 1];

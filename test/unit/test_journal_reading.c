@@ -211,7 +211,7 @@ static void a_page_waits_once(void **state UNUSED)
     assert_int_equal(run_message(&get_many), JOURNAL_READ);
     assert_int_equal(session.reading.count, JOURNAL_CONTENTS_MOST);
     read_all();
-    assert_int_equal(run_message(&get_many), JOURNAL_YIELD);
+    assert_int_equal(run_message(&get_many), JOURNAL_GO_ON);
     assert_int_equal(count_records(&is_more), JOURNAL_CONTENTS_MOST);
     assert_true(is_more);
     for (int i = 0; i < JOURNAL_CONTENTS_MOST; i++)
@@ -221,7 +221,7 @@ static void a_page_waits_once(void **state UNUSED)
     assert_int_equal(session.reading.count, MANY - JOURNAL_CONTENTS_MOST);
     read_all();
     out.size = 0;
-    assert_int_equal(run_message(&get_many), JOURNAL_YIELD);
+    assert_int_equal(run_message(&get_many), JOURNAL_GO_ON);
     assert_int_equal(count_records(&is_more), MANY);
     assert_false(is_more);
 }
@@ -235,7 +235,7 @@ static void a_page_reads_what_it_returns(void **state UNUSED)
     assert_int_equal(run_message(&few), JOURNAL_READ);
     assert_int_equal(session.reading.count, 5);
     read_all();
-    assert_int_equal(run_message(&few), JOURNAL_YIELD);
+    assert_int_equal(run_message(&few), JOURNAL_GO_ON);
     assert_int_equal(count_records(&is_more), 5);
     assert_true(is_more);
 }
@@ -252,7 +252,7 @@ static void a_page_that_marks_passes_nothing(void **state UNUSED)
         assert_int_equal(session.reading.count, 1);
         read_all();
         out.size = 0;
-        assert_int_equal(run_message(&take), JOURNAL_YIELD);
+        assert_int_equal(run_message(&take), JOURNAL_GO_ON);
         assert_int_equal(count_records(&is_more), 1);
         assert_true(is_more && out_has(far_key(i)) && out_has(content_of(far_key(i))));
     }
