@@ -1,10 +1,19 @@
-/* fcgi: connections, polled together, and answers.
+/* fcgi: epoll in front of libfcgi.
  *
- * An answer is not copied: one writev sends head, body and the end of the request. */
+ * libfcgi reads records, parameters and the body.  Three things are done here instead.  Accepting, because
+ * FCGX_Accept_r would wait for a silent client, return connections while the worker drains, and leave
+ * descriptors open across exec: its requests get a connected descriptor, and no listener to fall back to.
+ * Closing, because libfcgi lingers up to two seconds: requests are detached.  Writing, because libfcgi copies
+ * an answer into records of 8 KB with a write for each: here one writev sends head, body and the end of the
+ * request without copying. */
 #include "edge/fcgi.h"
 
 #include <errno.h>
+#include <fastcgi.h>
+#include <fcgiapp.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -15,7 +24,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/fcgi_private.h"
+#include "edge/read_limit.h"
 #include "edge/write_parts.h"
 
 enum {
@@ -25,11 +34,38 @@ enum {
     PAUSE_MS = 100,       /* no accept for this long after descriptors ran out */
     RECORD_BYTES = 65528, /* content of the largest record, a multiple of 8 */
     RECORDS_AT_ONCE = 32,
+    PARAMETERS = 32, /* indexed here; our nginx sends fewer */
 };
+
+/* State of the body. */
+enum input { INPUT_OPEN, INPUT_WHOLE, INPUT_BROKEN };
+
+struct parameter {
+    struct bytes name, value;
+};
+
+/* A tag of a name, its length and last byte, so that few names are compared in full. */
+static inline uint16_t tag_of(struct bytes name)
+{
+    return (uint16_t)(name.size << 8 | (name.size ? (unsigned char)name.data[name.size - 1] : 0));
+}
+
+/* One of 64 bits.  Most parameters that are looked for are absent, and most of those have a bit that no
+ * parameter of the request has. */
+static inline uint64_t bit_of(uint16_t tag)
+{
+    return UINT64_C(1) << ((tag ^ tag >> 8) & 63);
+}
 
 /* A connection and its current request. */
 struct fcgi_request {
+    FCGX_Request fcgx;
+    struct parameter parameters[PARAMETERS];
+    uint16_t tags[PARAMETERS]; /* of their names */
+    uint64_t bits;             /* of their tags */
+    int parameter_count;
     int fd;
+    enum input input;
     int64_t
         input_left; /* bytes of the announced body that fcgi_read_piece has not read; -1: it was not called */
     bool is_hurried; /* its connection has a shorter write timeout */
@@ -41,9 +77,8 @@ struct fcgi {
     struct fcgi_options options;
     int epoll;
     bool is_listening;
-    struct fcgi_input input; /* of `current` */
-    bool has_left;           /* the peer of the last request, before its answer was sent */
-    int64_t pause_until_ms;  /* accepting is paused until then; 0: not paused */
+    bool has_left;          /* the peer of the last request, before its answer was sent */
+    int64_t pause_until_ms; /* accepting is paused until then; 0: not paused */
     size_t connections;
     struct fcgi_request *living, *spare, *current;
     int event_next, event_count;
@@ -67,11 +102,24 @@ static void watch(struct fcgi *fcgi, int fd, void *whose, uint32_t events, int h
         log_fatal("cannot watch a descriptor: %m");
 }
 
+/* Removes libfcgi's signal handlers: SIGPIPE is ignored, base/stop handles the others. */
+static void start_library(void)
+{
+    static const int handled[] = {SIGTERM, SIGUSR1, SIGPIPE};
+    struct sigaction before[COUNT_OF(handled)];
+    for (size_t i = 0; i < COUNT_OF(handled); i++)
+        sigaction(handled[i], NULL, &before[i]);
+    if (FCGX_Init())
+        log_fatal("cannot start libfcgi");
+    for (size_t i = 0; i < COUNT_OF(handled); i++)
+        sigaction(handled[i], &before[i], NULL);
+}
+
 struct fcgi *fcgi_open(const struct fcgi_options *options)
 {
     struct fcgi *fcgi = allocate(sizeof *fcgi);
+    start_library();
     fcgi->options = *options;
-    fcgi->input.timeout_ms = options->io_timeout_ms;
     fcgi->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (fcgi->epoll < 0)
         log_fatal("cannot make an epoll descriptor: %m");
@@ -82,11 +130,11 @@ struct fcgi *fcgi_open(const struct fcgi_options *options)
     return fcgi;
 }
 
-/* Of a write; a read never waits longer than is left of the time of a request. */
-static void set_timeout(int fd, int64_t ms)
+static void set_timeouts(int fd, int64_t ms)
 {
     struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit))
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit))
         log_fatal("cannot limit the time of a connection: %m");
 }
 
@@ -102,18 +150,21 @@ static void add_connection(struct fcgi *fcgi, int fd)
     request->fcgi = fcgi;
     request->fd = fd;
     request->is_hurried = false;
+    FCGX_InitRequest(&request->fcgx, -1, FCGI_FAIL_ACCEPT_ON_INTR);
     if (fcgi->living)
         fcgi->living->previous = request;
     fcgi->living = request;
     fcgi->connections++;
-    set_timeout(fd, fcgi->options.io_timeout_ms);
+    set_timeouts(fd, fcgi->options.io_timeout_ms);
     watch(fcgi, fd, request, EPOLLIN, EPOLL_CTL_ADD);
 }
 
-static void drop_connection(struct fcgi_request *request)
+/* The descriptor is closed here unless it is -1, which means that it is closed already. */
+static void drop_connection(struct fcgi_request *request, int fd)
 {
     struct fcgi *fcgi = request->fcgi;
-    close(request->fd);
+    if (fd >= 0)
+        close(fd);
     if (request->previous)
         request->previous->next = request->next;
     else
@@ -186,29 +237,57 @@ void fcgi_close(struct fcgi *fcgi)
     if (fcgi->is_listening)
         close(fcgi->options.listener);
     while (fcgi->living)
-        drop_connection(fcgi->living);
+        drop_connection(fcgi->living, fcgi->living->fd);
     while (fcgi->spare) {
         struct fcgi_request *request = fcgi->spare;
         fcgi->spare = request->next;
         free(request);
     }
     close(fcgi->epoll);
-    fcgi_input_free(&fcgi->input);
     free(fcgi);
 }
 
 /* --- waiting --- */
 
+/* libfcgi compares every parameter at each lookup, and a request makes a dozen: each is measured once. */
+static void list_parameters(struct fcgi_request *request)
+{
+    int count = 0;
+    request->bits = 0;
+    for (char **text = request->fcgx.envp; *text && count < PARAMETERS; text++) {
+        const char *equals = strchr(*text, '=');
+        assert(equals); /* libfcgi joined name and value */
+        struct bytes name = {*text, (size_t)(equals - *text)};
+        request->tags[count] = tag_of(name);
+        request->bits |= bit_of(request->tags[count]);
+        request->parameters[count++] = (struct parameter){.name = name, .value = bytes_of(equals + 1)};
+    }
+    request->parameter_count = count;
+}
+
 /* Reads the head of a request; drops the connection when it is closed, too slow, or not FastCGI. */
 static bool begin_request(struct fcgi_request *request)
 {
-    struct fcgi *fcgi = request->fcgi;
-    if (!fcgi_input_begin(&fcgi->input, request->fd)) {
-        drop_connection(request);
+    FCGX_Request *fcgx = &request->fcgx;
+    fcgx->ipcFd = request->fd;
+    fcgx->keepConnection = 1; /* otherwise FCGX_Accept_r would close it first */
+    FCGX_Detach(fcgx);
+    read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
+    bool has_failed = FCGX_Accept_r(fcgx) != 0;
+    read_limit_end();
+    if (has_failed) {
+        drop_connection(request, -1); /* closed by the library */
         return false;
     }
+    if (fcgx->role != FCGI_RESPONDER) {
+        FCGX_Free(fcgx, 0);
+        drop_connection(request, request->fd);
+        return false;
+    }
+    list_parameters(request);
+    request->input = INPUT_OPEN;
     request->input_left = -1;
-    fcgi->current = request;
+    request->fcgi->current = request;
     return true;
 }
 
@@ -251,49 +330,51 @@ enum fcgi_event fcgi_wait(struct fcgi *fcgi, int64_t timeout_ms, struct fcgi_req
 
 struct bytes fcgi_parameter(const struct fcgi_request *request, const char *name)
 {
-    return fcgi_input_parameter(&request->fcgi->input, name);
+    struct bytes wanted = bytes_of(name);
+    uint16_t tag = tag_of(wanted);
+    for (int i = 0; request->bits & bit_of(tag) && i < request->parameter_count; i++)
+        if (request->tags[i] == tag && bytes_equal(request->parameters[i].name, wanted))
+            return request->parameters[i].value;
+    return request->parameter_count < PARAMETERS ? NO_BYTES
+                                                 : bytes_of(FCGX_GetParam(name, request->fcgx.envp));
 }
 
-/* Another part of the body, with a time of its own. */
-static struct fcgi_input *begin_input(struct fcgi_request *request)
+/* After the last expected byte: the stream must end here. */
+static enum fault end_input(struct fcgi_request *request)
 {
-    struct fcgi_input *input = &request->fcgi->input;
-    assert(request->fcgi->current == request);
-    input->until_ms = 0;
-    return input;
-}
-
-/* After the last expected byte: the body must end here. */
-static enum fault end_input(struct fcgi_input *input)
-{
-    char more;
-    if (fcgi_input_read(input, &more, 1))
+    if (FCGX_GetChar(request->fcgx.in) != EOF)
         return FAULT_ABODY; /* longer than announced; the rest is discarded with the answer */
-    return input->state == INPUT_WHOLE ? FAULT_NONE : FAULT_ABODY;
+    request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
+    return request->input == INPUT_WHOLE ? FAULT_NONE : FAULT_ABODY;
 }
 
 /* A keep-alive connection is reusable only after the body was read to its end. */
 static void discard_input(struct fcgi_request *request)
 {
     static char waste[65536];
-    struct fcgi_input *input;
-    do
-        input = begin_input(request);
-    while (fcgi_input_read(input, waste, sizeof waste) == sizeof waste);
+    while (request->input == INPUT_OPEN) {
+        read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
+        if (FCGX_GetStr(waste, sizeof waste, request->fcgx.in) < (int)sizeof waste)
+            request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
+        read_limit_end();
+    }
 }
 
 /* Appends the whole body. */
-static enum fault read_whole(struct fcgi_input *input, size_t length, struct builder *body)
+static enum fault read_whole(struct fcgi_request *request, size_t length, struct builder *body)
 {
     for (size_t left = length; left;) {
-        size_t want = left < 1 << 20 ? left : 1 << 20;
-        size_t got = fcgi_input_read(input, builder_reserve(body, want), want);
-        body->size += got;
-        left -= got;
-        if (got < want) /* the client has aborted, or nginx has closed the connection */
+        int want = left < 1 << 20 ? (int)left : 1 << 20;
+        int got = FCGX_GetStr(builder_reserve(body, (size_t)want), want, request->fcgx.in);
+        if (got > 0)
+            body->size += (size_t)got;
+        if (got < want) { /* the client has aborted, or nginx has closed the connection */
+            request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
             return FAULT_ABODY;
+        }
+        left -= (size_t)want;
     }
-    return end_input(input);
+    return end_input(request);
 }
 
 enum fault fcgi_measure_body(const struct fcgi_request *request, int64_t *size_r)
@@ -311,7 +392,9 @@ enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct bui
     if (fault)
         return fault;
     size_t start = body->size;
-    fault = read_whole(begin_input(request), (size_t)*size_r, body);
+    read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
+    fault = read_whole(request, (size_t)*size_r, body);
+    read_limit_end();
     if (fault)
         body->size = start;
     return fault;
@@ -319,33 +402,46 @@ enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct bui
 
 enum fault fcgi_read_piece(struct fcgi_request *request, char *room, size_t room_size, size_t *size_r)
 {
-    struct fcgi_input *input = begin_input(request);
     *size_r = 0;
     enum fault fault =
         request->input_left < 0 ? fcgi_measure_body(request, &request->input_left) : FAULT_NONE;
-    if (fault || (!request->input_left && input->state == INPUT_WHOLE))
+    if (fault || (!request->input_left && request->input == INPUT_WHOLE))
         return fault;
-    size_t want = (uint64_t)request->input_left < room_size ? (size_t)request->input_left : room_size;
-    if (fcgi_input_read(input, room, want) < want || input->state == INPUT_BROKEN)
+    if (request->input != INPUT_OPEN)
         return FAULT_ABODY;
-    request->input_left -= (int64_t)want;
-    *size_r = want;
-    return request->input_left ? FAULT_NONE : end_input(input);
+    size_t most = room_size < INT_MAX ? room_size : INT_MAX;
+    int want = (int64_t)most < request->input_left ? (int)most : (int)request->input_left;
+    read_limit_begin(request->fd, request->fcgi->options.io_timeout_ms);
+    int got = want ? FCGX_GetStr(room, want, request->fcgx.in) : 0;
+    if (got < want) {
+        request->input = FCGX_GetError(request->fcgx.in) ? INPUT_BROKEN : INPUT_WHOLE;
+        fault = FAULT_ABODY;
+    } else {
+        request->input_left -= got;
+        *size_r = (size_t)got;
+        fault = request->input_left ? FAULT_NONE : end_input(request);
+    }
+    read_limit_end();
+    return fault;
 }
 
 /* --- one request: out --- */
 
-static struct fcgi_header record_header(enum fcgi_type type, int id, size_t size)
+static FCGI_Header record_header(int type, int request_id, size_t size)
 {
-    return (struct fcgi_header){.version = FCGI_VERSION,
-                                .type = (unsigned char)type,
-                                .id = {(unsigned char)(id >> 8), (unsigned char)id},
-                                .size = {(unsigned char)(size >> 8), (unsigned char)size}};
+    return (FCGI_Header){
+        .version = FCGI_VERSION_1,
+        .type = (unsigned char)type,
+        .requestIdB1 = (unsigned char)(request_id >> 8),
+        .requestIdB0 = (unsigned char)request_id,
+        .contentLengthB1 = (unsigned char)(size >> 8),
+        .contentLengthB0 = (unsigned char)size,
+    };
 }
 
 /* Records to be sent, with pointers to their contents. */
 struct sheet {
-    struct fcgi_header headers[RECORDS_AT_ONCE];
+    FCGI_Header headers[RECORDS_AT_ONCE];
     struct iovec parts[RECORDS_AT_ONCE * 3 + 1];
     int header_count, part_count;
 };
@@ -368,7 +464,7 @@ static void take_slice(struct sheet *sheet, struct bytes *from, size_t *room)
 /* Adds one output record, as large as possible. */
 static void add_record(struct sheet *sheet, int request_id, struct bytes *head, struct bytes *body)
 {
-    struct fcgi_header *header = &sheet->headers[sheet->header_count++];
+    FCGI_Header *header = &sheet->headers[sheet->header_count++];
     size_t room = RECORD_BYTES;
     add_part(sheet, header, sizeof *header);
     take_slice(sheet, head, &room);
@@ -395,18 +491,20 @@ static bool write_sheet(const struct fcgi_request *request, struct sheet *sheet)
  * when no data follows the end of the request, so it closes this one by itself, and never sends a request on
  * a connection that the worker is closing. */
 struct ending {
-    struct fcgi_header no_more, end;
-    unsigned char status[8];   /* 0: FCGI_REQUEST_COMPLETE */
-    struct fcgi_header let_go; /* an empty list of values */
+    FCGI_Header no_more;
+    FCGI_EndRequestRecord end; /* its status 0 is FCGI_REQUEST_COMPLETE */
+    FCGI_Header let_go;        /* an empty list of values */
 };
 
 static bool write_answer(const struct fcgi_request *request, struct bytes head, struct bytes body)
 {
-    int id = request->fcgi->input.id;
-    struct ending ending = {.no_more = record_header(FCGI_STDOUT, id, 0),
-                            .end = record_header(FCGI_END_REQUEST, id, sizeof ending.status),
-                            .let_go = record_header(FCGI_GET_VALUES_RESULT, 0, 0)};
-    bool lets_go = request->fcgi->input.keeps_connection && !request->fcgi->is_listening;
+    int id = request->fcgx.requestId;
+    struct ending ending = {
+        record_header(FCGI_STDOUT, id, 0),
+        {record_header(FCGI_END_REQUEST, id, sizeof(FCGI_EndRequestBody)), {0}},
+        record_header(FCGI_GET_VALUES_RESULT, FCGI_NULL_REQUEST_ID, 0),
+    };
+    bool lets_go = request->fcgx.keepConnection && !request->fcgi->is_listening;
     for (;;) {
         struct sheet sheet;
         fill_sheet(&sheet, id, &head, &body);
@@ -424,15 +522,16 @@ bool fcgi_send(struct fcgi_request *request, int64_t deadline_ms, struct bytes h
 {
     int64_t most_ms = request->fcgi->options.io_timeout_ms;
     assert(request->fcgi->current == request);
-    discard_input(request);
+    if (request->input == INPUT_OPEN)
+        discard_input(request);
     request->is_hurried = true;
     while (head.size || body.size) {
         struct sheet sheet;
         int64_t left_ms = deadline_ms - clock_monotonic_ms();
         if (left_ms <= 0)
             return false;
-        set_timeout(request->fd, left_ms < most_ms ? left_ms : most_ms);
-        fill_sheet(&sheet, request->fcgi->input.id, &head, &body);
+        set_timeouts(request->fd, left_ms < most_ms ? left_ms : most_ms);
+        fill_sheet(&sheet, request->fcgx.requestId, &head, &body);
         if (!write_sheet(request, &sheet))
             return false;
     }
@@ -442,8 +541,9 @@ bool fcgi_send(struct fcgi_request *request, int64_t deadline_ms, struct bytes h
 void fcgi_abandon(struct fcgi_request *request)
 {
     assert(request->fcgi->current == request);
+    FCGX_Free(&request->fcgx, 0);
     request->fcgi->current = NULL;
-    drop_connection(request);
+    drop_connection(request, request->fd);
 }
 
 bool fcgi_has_left(const struct fcgi *fcgi)
@@ -455,16 +555,16 @@ bool fcgi_answer(struct fcgi_request *request, struct bytes head, struct bytes b
 {
     struct fcgi *fcgi = request->fcgi;
     assert(fcgi->current == request);
-    discard_input(request);
+    if (request->input == INPUT_OPEN)
+        discard_input(request);
     bool was_sent = write_answer(request, head, body);
-    const struct fcgi_input *input = &fcgi->input;
-    bool is_kept = was_sent && input->keeps_connection && input->state == INPUT_WHOLE &&
-                   input->next == input->end; /* nginx sends nothing before it has the answer */
+    bool is_kept = was_sent && request->fcgx.keepConnection && request->input == INPUT_WHOLE;
     if (is_kept && request->is_hurried)
-        set_timeout(request->fd, fcgi->options.io_timeout_ms);
+        set_timeouts(request->fd, fcgi->options.io_timeout_ms);
     request->is_hurried = false;
+    FCGX_Free(&request->fcgx, 0);
     if (!is_kept)
-        drop_connection(request);
+        drop_connection(request, request->fd);
     fcgi->current = NULL;
     return was_sent;
 }

@@ -1,5 +1,5 @@
-/* fcgi: a worker's side of FastCGI, a listening socket and any number of keep-alive connections,
- * polled together; one request at a time.
+/* fcgi: a worker's side of FastCGI, behind libfcgi: a listening socket and any number of keep-alive
+ * connections, polled together; one request at a time.
  *
  * Only nginx may reach the socket (owner, group and mode of its path).  Even so, no peer can block a worker:
  * a connection is read only when data has arrived, and the head of a request, its body, and each write have a
@@ -49,7 +49,7 @@ bool fcgi_is_listening(const struct fcgi *fcgi);
 size_t fcgi_connections(const struct fcgi *fcgi);
 
 /* --- one request --- */
-/* NO_BYTES: there is no parameter of that name.  A NUL follows the value. */
+/* NO_BYTES: there is no parameter of that name. */
 struct bytes fcgi_parameter(const struct fcgi_request *request, const char *name);
 /* Appends the body.  FAULT_ABODY: it was cut off, or differs from the announced length.  FAULT_ALIMIT: longer
  * than `limit`; nothing is appended, and `size_r` is the announced length. */

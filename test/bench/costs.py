@@ -1,7 +1,7 @@
 """What requests cost, counted by callgrind and strace, which do not depend on who else uses the machine.
 
 A worker alone (test/bench/lone, its rows in memory) and a nginx alone, with the configuration that stampctl writes, run under one of the
-tools.  Counted are the instructions of what we choose: the program itself, libyajl and the like; of libraries whose code depends on
+tools.  Counted are the instructions of what we choose: the program itself, libfcgi, libyajl and the like; of libraries whose code depends on
 the processor (libc, libcrypto) and of compiled expressions the calls count instead.
 """
 import http.client

@@ -31,18 +31,15 @@ test_bench_records_load_SOURCES = test/bench/records_load.c
 check_PROGRAMS += test/bench/records_fill
 test_bench_records_fill_SOURCES = test/bench/records_fill.c
 test_bench_records_fill_LDADD = libstampd.a $(LIBS_ALL)
-# Empty responders, where libfcgi is installed: the best that we know, and a plain one.
-if HAVE_LIBFCGI
-ANCHORS = test/bench/empty test/bench/prefork
-endif
-check_PROGRAMS += $(ANCHORS)
+# Empty responders: the best that we know, and a plain one.
+check_PROGRAMS += test/bench/empty test/bench/prefork
 RESPONDER = test/bench/responder.c test/bench/responder.h
 test_bench_empty_SOURCES = test/bench/empty.c $(RESPONDER)
 test_bench_empty_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 test_bench_empty_LDADD = libstampd.a $(LIBS_ALL)
 test_bench_prefork_SOURCES = test/bench/prefork.c $(RESPONDER)
 test_bench_prefork_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
-test_bench_prefork_LDADD = libstampd.a $(LIBS_ALL) -lfcgi
+test_bench_prefork_LDADD = libstampd.a $(LIBS_ALL)
 # Everything that test/bench/run and test/bench/count want, the programs too.
-bench: config.h all-am test/bench/constant test/bench/parsed $(ANCHORS) test/bench/lone test/bench/dear test/bench/spool_put test/bench/worker_load test/bench/records_load test/bench/records_fill
+bench: config.h all-am test/bench/constant test/bench/parsed test/bench/empty test/bench/prefork test/bench/lone test/bench/dear test/bench/spool_put test/bench/worker_load test/bench/records_load test/bench/records_fill
 .PHONY: bench

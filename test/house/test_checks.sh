@@ -291,6 +291,8 @@ plant 'mapped memory above the edge' check-layers '<sys/mman.h> belongs to mappe
     'insert src/base/low.c 3 "#include <sys/mman.h>"'
 plant 'unknown header' check-layers '<frob.h> is unknown' \
     'insert src/base/low.c 3 "#include <frob.h>"'
+plant 'fcgi_stdio.h' check-layers 'fcgi_stdio.h redefines stdio' \
+    'insert src/edge/wire.c 3 "#include <fcgi_stdio.h>"'
 plant 'own header not first' check-layers '^src/base/low.c:2: the first include must be "base/low.h"' \
     'insert src/base/low.c 1 "#include <stdlib.h>"'
 plant 'no header of the layer first' check-layers 'must be the header of this layer' \

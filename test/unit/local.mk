@@ -50,7 +50,6 @@ UNIT_TESTS += test/unit/test_document
 UNIT_TESTS += test/unit/test_definition
 UNIT_TESTS += test/unit/test_delta
 UNIT_TESTS += test/unit/test_fcgi
-UNIT_TESTS += test/unit/test_fcgi_input
 UNIT_TESTS += test/unit/test_fcgi_slow
 UNIT_TESTS += test/unit/test_local_socket
 UNIT_TESTS += test/unit/test_client_copies
@@ -245,9 +244,6 @@ test_unit_test_fcgi_SOURCES = test/unit/test_fcgi.c test/unit/fastcgi_client.c t
 test_unit_test_fcgi_LDADD = $(UNIT_LDADD)
 test_unit_test_local_socket_SOURCES = test/unit/test_local_socket.c test/unit/fastcgi_client.c test/unit/fastcgi_client.h
 test_unit_test_local_socket_LDADD = $(UNIT_LDADD)
-test_unit_test_fcgi_input_SOURCES = test/unit/test_fcgi_input.c test/unit/fastcgi_client.c test/unit/fastcgi_client.h \
-	test/unit/child.c test/unit/child.h
-test_unit_test_fcgi_input_LDADD = $(UNIT_LDADD)
 test_unit_test_fcgi_slow_SOURCES = test/unit/test_fcgi_slow.c test/unit/fastcgi_client.c test/unit/fastcgi_client.h \
 	test/unit/child.c test/unit/child.h
 test_unit_test_fcgi_slow_LDADD = $(UNIT_LDADD)
