@@ -141,7 +141,8 @@ create table stampd.task_history (
   strict    boolean,
   of_client boolean,
   credential text collate "C",
-  trace     text collate "C"
+  trace     text collate "C",
+  holder    text collate "C"
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 comment on table stampd.task_history is 'Attempts at tasks that have ended, in the order of their ends; purged after task_history_s.';
 comment on column stampd.task_history.retry is 'Which attempt it was, from 0.';
@@ -155,6 +156,7 @@ comment on column stampd.task_history.owner is 'Who requested the task: an accou
 comment on column stampd.task_history.param is 'Of an attempt with which the task has gone: its argument, as it was stored, unless it is too large; for task_redrive.';
 comment on column stampd.task_history.resource is 'This, domain, key, priority, batch, strict, of_client and credential: of the task that has gone; priority null: it has not.';
 comment on column stampd.task_history.trace is 'As in taskqueue.';
+comment on column stampd.task_history.holder is 'Which process, or external worker, had claimed it; null: none had.';
 create index task_history_task on stampd.task_history (taskid);
 create index task_history_info on stampd.task_history (info, number) where info <> '';
 create index task_history_failed on stampd.task_history (number) where exc is not null;
@@ -175,12 +177,12 @@ create function stampd.task_kept(of_opname text, param text) returns text
   language plpgsql stable set search_path = stampd, pg_temp as $$
 begin
   -- Of the server's own operations none is kept; one that is not declared any more is as any other.
-  return case when octet_length(param) <= coalesce((select o.kept_bytes from task_operation o where o.opname = of_opname),
-                                                   (select o.kept_bytes from task_operation o where o.opname = 'put'), 0)
+  return case when coalesce((select o.kept_bytes from task_operation o where o.opname = of_opname),
+                            (select o.kept_bytes from task_operation o where o.opname = 'put'), 0) > 0
                    and (param like '~%' or not exists (select from data_key)) then param end;
 end $$;
 comment on function stampd.task_kept(text, text) is
-  'The argument of a task for the history; null: it is not kept.  What is encrypted stays so.';
+  'The argument of a task that has gone without having been done, for the history; null: none is kept.  What is encrypted stays so.';
 
 -- --- starts in the past ---
 --
@@ -493,15 +495,16 @@ begin
   if not found or (code = 'LOST' and held.expires > stopped) then
     return null; -- it ended, or its external worker has extended the claim
   end if;
-  insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, exc, report, owner, trace)
+  insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, exc, report, owner, trace, holder)
     values (id, held.opname, held.info, held.qn, held.retry, held.step, held.startat, started, stopped, code, words,
-            coalesce(held.account, '#' || held.requester), held.trace);
+            coalesce(held.account, '#' || held.requester), held.trace, held.holder);
   loop
     if held.resource is not null then
-      -- Another waits for the same resource, with a newer param: it does this one's work, not sooner than this would.
+      -- Another waits for the same resource, with a newer param: it does this one's work, when it was requested for.  It has as many tries
+      -- left as this would have.
       update taskqueue t
-        set startat = case when again < 991231235959999 then greatest(t.startat, again) else t.startat end,
-            priority = least(t.priority, held.priority)
+        set priority = least(t.priority, held.priority),
+            retry = case when again < 991231235959999 then greatest(t.retry, held.retry + is_failure::int) else t.retry end
         where t.opname = held.opname and t.resource = held.resource and t.starttime is null
         returning t.startat into start;
       if found then

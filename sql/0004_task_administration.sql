@@ -96,12 +96,12 @@ begin
             coalesce(task_create.strict, false), task_create.key)
     on conflict (opname, resource) where starttime is null and resource is not null do update
       set param = excluded.param, info = excluded.info, key = excluded.key, account = null, credential = null, trace = null, of_client = false, priority = least(t.priority, excluded.priority),
-          startat = case when t.startat < 991231235959999 or t.exc = 'HELD'
-                         then greatest(t.startat, least(excluded.startat, coalesce(t.latest, excluded.startat)))
-                         else excluded.startat end,
+          startat = case when (t.exc is null and t.startat < 991231235959999) or t.exc = 'HELD' then greatest(t.startat, least(excluded.startat, coalesce(t.latest, excluded.startat)))
+                         else excluded.startat end, -- the start of one that has failed is a delay of the server's
+          latest = case when (t.exc is null and t.startat < 991231235959999) or t.exc = 'HELD' then t.latest else excluded.latest end,
           retry = case when t.startat = 991231235959999 and t.exc is distinct from 'HELD' then 0 else t.retry end,
-          exc = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.exc end,
-          report = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.report end
+          exc = case when t.exc = 'HELD' then t.exc end,
+          report = case when t.exc = 'HELD' then t.report end
     returning t.taskid into kept;
   perform task_notify(start);
   return kept;
@@ -170,11 +170,11 @@ begin
     return false;
   end if;
   insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, exc, report, owner,
-      param, resource, domain, key, priority, batch, strict, of_client, credential, trace)
+      param, resource, domain, key, priority, batch, strict, of_client, credential, trace, holder)
     values (held.taskid, held.opname, held.info, held.qn, held.retry, held.step, held.startat, coalesce(held.starttime, stamp_now()),
             stamp_now(), task_end_without.code, held.report, coalesce(held.account, '#' || held.requester),
             case when held.cron is null then task_kept(held.opname, held.param) end, held.resource, held.domain, held.key,
-            case when held.cron is null then held.priority end, held.batch, held."strict", held.of_client, held.credential, held.trace);
+            case when held.cron is null then held.priority end, held.batch, held."strict", held.of_client, held.credential, held.trace, held.holder);
   if held.domain is not null then
     perform task_notify(0); -- another may have waited behind it
   end if;

@@ -144,8 +144,8 @@ begin
   if not found then
     return false;
   end if;
-  insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, result)
-    values (id, held.opname, held.info, held.qn, held.retry, held.step + 1, held.startat, started, stopped, cron_end.result);
+  insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, result, holder)
+    values (id, held.opname, held.info, held.qn, held.retry, held.step + 1, held.startat, started, stopped, cron_end.result, held.holder);
   if rule.name is null then
     delete from taskqueue t where t.taskid = id;
   else

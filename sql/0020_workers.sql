@@ -177,10 +177,14 @@ end $$;
 comment on function stampd.task_take_beside(int, text, int, bigint, bigint, text, bigint, text) is
   'For workers: the same in the commit that has ended the attempt `ended`; nothing if that is not possible.';
 
-create function stampd.task_upcoming(of_qn int, present bigint) returns bigint
+create function stampd.task_upcoming(of_qn int, present bigint, of_domain text default null) returns bigint
   language plpgsql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
 begin
+  if of_domain is not null then
+    return least((select t.startat from taskqueue t where t.taskid = task_later(of_domain, present, 991231235959998)),
+                 (select t.expires from taskqueue t where t.starttime is not null and t.domain = of_domain and t.expires > present));
+  end if;
   -- In this language its plan is kept for the session; to make it takes longer than to run it.
   return (
     with recursive level(priority) as (
@@ -205,12 +209,12 @@ begin
          order by t.startat limit 1),
       (select t.expires from taskqueue t where t.starttime is not null and t.qn = of_qn and t.expires > present order by t.expires limit 1)));
 end $$;
-comment on function stampd.task_upcoming(int, bigint) is
-  'The next stamp at which the queue may have more to take: a start, or the end of a claim; null: none is known.';
+comment on function stampd.task_upcoming(int, bigint, text) is
+  'The next stamp at which the queue, or the domain, may have more to take: a start, or the end of a claim; null: none is known.';
 
 revoke execute on all functions in schema stampd from public;
 grant execute on function stampd.task_take_heads(int, bigint, text[]),
   stampd.task_take_domain(text, text, bigint, bigint, text, bigint, text),
   stampd.task_take_by_turns(int, text, int, bigint, bigint, text, bigint, text),
   stampd.task_take(int, text, int, bigint, bigint, text, bigint, text),
-  stampd.task_take_beside(int, text, int, bigint, bigint, text, bigint, text), stampd.task_upcoming(int, bigint) to stampd;
+  stampd.task_take_beside(int, text, int, bigint, bigint, text, bigint, text), stampd.task_upcoming(int, bigint, text) to stampd;

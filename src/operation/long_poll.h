@@ -2,8 +2,8 @@
  *
  * It holds a process, so its wait is bounded and costs nobody anything: it ends when its time is over, and as
  * soon as another request arrives for the process.  Only so many processes of the host wait at once; of those
- * that wait for records, one namespace, and one client, may have half.  A request that may not wait is
- * answered at once, and its client comes again after a pause.
+ * that do not wait for tasks to do, one namespace, and one client, may have half.  A request that may not
+ * wait is answered at once, and its client comes again after a pause.
  *
  * What the caller may do may change meanwhile: `look` judges it again (access_renew) before it returns
  * anything. */
@@ -12,6 +12,9 @@
 
 #include "operation/attempt.h"
 #include "segment/metrics.h"
+
+/* More than that no client needs to ask for. */
+enum { LONG_POLL_MOST_S = 3600 };
 
 struct long_poll {
     enum pulse_wait kind;

@@ -6,7 +6,12 @@
 #include "segment/segment.h"
 
 /* What a request may wait for, while its process has nothing else to do (operation/long_poll.h). */
-enum pulse_wait { PULSE_WAITS_FOR_NOTHING, PULSE_WAITS_FOR_TASK, PULSE_WAITS_FOR_RECORDS };
+enum pulse_wait {
+    PULSE_WAITS_FOR_NOTHING,
+    PULSE_WAITS_FOR_TASK,
+    PULSE_WAITS_FOR_RECORDS,
+    PULSE_WAITS_FOR_END /* of a task that the caller has requested */
+};
 
 enum { PULSE_NAME_BYTES = 64, PULSE_LATENCIES = 18 };
 struct pulse {

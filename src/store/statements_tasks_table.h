@@ -18,7 +18,7 @@ STATEMENT(
     "f.result),"
     " noted as (insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, "
     "stoptime, owner, result, param, resource, domain, key, priority, batch, strict, of_client, credential, "
-    "trace)"
+    "trace, holder)"
     " select taskid, opname, info, qn, retry, step + 1, startat, starttime, $4, coalesce(account, '#' "
     "|| requester), result,"
     " case when t.cron is null and octet_length(t.param) <= coalesce((select o.kept_bytes from "
@@ -27,7 +27,7 @@ STATEMENT(
     " and (t.param like '~%' or not exists (select from data_key)) then t.param end as param, resource, "
     "domain, key,"
     " case when t.cron is null then t.priority end as priority, batch, strict, of_client, credential, "
-    "trace from ended t)"
+    "trace, holder from ended t)"
     " select case when count(*) <> cardinality($1::text[]) then fail('ST002', coalesce((select"
     " json_agg(a.taskid) from unnest($1::text[]) a(taskid) where a.taskid not in (select taskid from "
     "ended))::text,"
@@ -44,14 +44,14 @@ STATEMENT(
     " and (t.param like '~%' or not exists (select from data_key)) then t.param end as param, resource, "
     "domain, key,"
     " case when t.cron is null then t.priority end as priority, batch, strict, of_client, credential, "
-    "trace)"
+    "trace, holder)"
     " insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, result, "
     "owner, param, resource, domain, key, priority, batch, strict, of_client, credential, "
-    "trace)"
+    "trace, holder)"
     " select $1, e.opname, e.info, e.qn, $2,"
     " case when e.opname is null then fail('ST002', json_build_array($1::text)::text) else e.step + 1 end,"
     " e.startat, $3, $4, $5, e.owner, e.param, e.resource, e.domain, e.key, e.priority, e.batch, e.strict,"
-    " e.of_client, e.credential, e.trace from (select 1) one left join ended e on true")
+    " e.of_client, e.credential, e.trace, e.holder from (select 1) one left join ended e on true")
 
 /* The same for a task of an external worker of which no row was read: of one of the queues, under a claim
  * that lasts, not periodic.  By its primary key, regardless of the statistics, as TASK_END.  Its domain and
@@ -65,14 +65,15 @@ STATEMENT(
     " case when octet_length(t.param) <= coalesce((select o.kept_bytes from task_operation o"
     " where o.opname = t.opname), (select o.kept_bytes from task_operation o where o.opname = 'put'), 0)"
     " and (t.param like '~%' or not exists (select from data_key)) then t.param end as param, resource,"
-    " domain, key, priority, batch, strict, of_client, credential, trace)"
+    " domain, key, priority, batch, strict, of_client, credential, trace, holder)"
     " insert into task_history (taskid, opname, info, qn, retry, step, startat, starttime, stoptime, result,"
-    " owner, param, resource, domain, key, priority, batch, strict, of_client, credential, trace)"
+    " owner, param, resource, domain, key, priority, batch, strict, of_client, credential, trace, holder)"
     " select $1, e.opname, e.info, e.qn, $2, case when e.opname is null then fail('ST034', '') else e.step + "
     "1"
     " end, e.startat, $3, $4, $5, e.owner, e.param, e.resource, e.domain, e.key, e.priority, e.batch, "
     "e.strict,"
-    " e.of_client, e.credential, e.trace from (select 1) one left join ended e on true returning domain, qn")
+    " e.of_client, e.credential, e.trace, e.holder from (select 1) one left join ended e on true returning "
+    "domain, qn")
 
 /* The task continues after this commit.  ST002 as above. $1 taskid, $2 retry, $3 starttime, $4 checkpoint, $5
  * progress (null: as it was). */
@@ -126,13 +127,15 @@ STATEMENT(
     " on conflict (opname, resource) where starttime is null and resource is not null do update"
     " set param = excluded.param, info = excluded.info, priority = least(t.priority, excluded.priority),"
     " account = excluded.account, credential = excluded.credential, of_client = excluded.of_client,"
-    " key = excluded.key, trace = excluded.trace, startat = case when t.startat < 991231235959999 or t.exc = "
-    "'HELD'"
+    " key = excluded.key, trace = excluded.trace, startat = case when (t.exc is null and t.startat "
+    "< 991231235959999) or t.exc = 'HELD'"
     " then greatest(t.startat, least(excluded.startat, coalesce(t.latest, excluded.startat)))"
     " else excluded.startat end,"
+    " latest = case when (t.exc is null and t.startat < 991231235959999) or t.exc = 'HELD' then t.latest "
+    "else "
+    "excluded.latest end,"
     " retry = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.retry else 0 end,"
-    " exc = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.exc end,"
-    " report = case when t.startat < 991231235959999 or t.exc = 'HELD' then t.report end"
+    " exc = case when t.exc = 'HELD' then t.exc end, report = case when t.exc = 'HELD' then t.report end"
     " returning taskid, opname, resource, startat, priority, retry")
 
 /* Several without resources, in their order, which a request makes all at once: nothing can take their
@@ -310,7 +313,7 @@ STATEMENT(
 STATEMENT(
     TASK_LATE, "task_late", 2,
     "select exists (select from taskqueue where starttime is not null and qn = $1::int and expires <= $2)")
-STATEMENT(TASK_UPCOMING, "task_upcoming", 2, "select task_upcoming($1::int, $2)")
+STATEMENT(TASK_UPCOMING, "task_upcoming", 3, "select task_upcoming($1::int, $2, $3)")
 
 /* Claims of the queue that have ended, as TASK_RUNNING has them.  $1 queue, $2 now, $3 at most. */
 STATEMENT(TASK_OVERDUE, "task_overdue", 3,
@@ -378,7 +381,7 @@ STATEMENT(TASK_SHOW, "task_show", 1,
  * most, $8 number of the last of the page before. */
 STATEMENT(TASK_ATTEMPTS, "task_attempts", 8,
           "select taskid, opname, qn, retry, step, startat, starttime, stoptime, info, exc, report, number, "
-          "result, param, trace"
+          "result, param, trace, holder"
           " from task_attempts($1, $2, $3, $4::int <> 0, $5, $6, $7::int, $8)")
 
 /* Actions of administrators: the result, and whether there is such a task. $1 taskid, $2 startat. */

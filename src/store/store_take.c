@@ -51,6 +51,7 @@ static enum fault read_next(struct store *store, int ns, struct arena *arena, co
     if ((int64_t)taken->count >= take->most)
         return FAULT_NONE;
     add_queue(&params, arena, take, now);
+    pg_params_add_text(&params, take->domain);
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_UPCOMING, &params, &row);
     taken->next = fault ? 0 : pg_get_i64(row, 0, 0);
     return taken->count ? FAULT_NONE : fault; /* the claimed tasks must run */

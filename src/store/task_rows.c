@@ -56,6 +56,7 @@ static const struct column attempt_columns[] = {
     [ATTEMPT_RESULT] = {"result", JSON},
     [ATTEMPT_PARAM] = {"param", JSON},
     [ATTEMPT_TRACE] = {"trace", TEXT},
+    [ATTEMPT_HOLDER] = {"holder", TEXT},
 };
 
 static const struct column rule_columns[] = {

@@ -68,7 +68,8 @@ enum attempt_column {
     ATTEMPT_NUMBER, /* order of the ends */
     ATTEMPT_RESULT,
     ATTEMPT_PARAM,
-    ATTEMPT_TRACE
+    ATTEMPT_TRACE,
+    ATTEMPT_HOLDER /* the process, or the external worker, that had claimed it */
 };
 enum backlog_column {
     BACKLOG_QUEUE,

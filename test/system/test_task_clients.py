@@ -1,5 +1,6 @@
 """Tasks that strangers ask for: how many, how late, how urgent, and apart from those of others."""
 import contextlib
+import datetime
 import shutil
 import threading
 
@@ -149,6 +150,59 @@ def test_a_resource_asked_for_again_and_again_starts_in_the_end(stack, clients, 
     for delay in (600, 86400, 20 * 86400):
         last = asked(client, resource='r', delay=delay)
     assert last['id'] == first['id'] and first['startat'] < last['startat'] == rows(stack, 'latest')[0][0]
+
+
+def apart_s(one, other):
+    one, other = (datetime.datetime.strptime(f'{stamp}000', '%y%m%d%H%M%S%f') for stamp in (one, other))
+    return (other - one).total_seconds()
+
+
+def test_a_request_may_bound_how_far_later_ones_move_its_start(stack, clients, manager):
+    def request(**more):
+        return stack.op('lab', 'task', {'op': 'Count', 'param': {'id': 'x'}, 'resource': 'w', **more}, admin=True)['out']
+    first = request(delay=60, within=90)
+    last = [request(delay=delay) for delay in (70, 3600, 86400)][-1]
+    assert last['id'] == first['id'] and first['startat'] < last['startat'] == rows(stack, 'latest')[0][0]
+    assert apart_s(first['startat'], last['startat']) <= 30
+    manager.hurry()
+    assert rows(stack, 'startat')[0][0] < first['startat'] and request(delay=3600)['startat'] == last['startat']
+    theirs = asked(clients(2), resource='w', delay=60, within=86400)
+    for delay in (600, 86400):
+        moved = asked(clients(2), resource='w', delay=delay)['startat']
+    assert apart_s(theirs['startat'], moved) <= 3600, 'task_postpone_s holds, too'
+    assert ask(clients(2), within=5).args == ['resource'] and ask(clients(2), resource='w', within=0).args == ['within']
+
+
+def test_the_requester_waits_for_the_end(stack, clients, manager):
+    client, other = clients(2), clients(3)
+    task, answers = asked(client, info='mine')['id'], []
+    assert other.op('lab', 'owntask', {'show': task, 'wait': 20}).json['out'] == {'id': task, 'state': 'gone', 'pause': 0}, 'of another one, it does not exist'
+
+    def wait():
+        while not answers or answers[-1]['state'] == 'waiting':
+            answers.append(client.op('lab', 'owntask', {'show': task, 'wait': 20}).json['out'])
+    thread = threading.Thread(target=wait)
+    thread.start()
+    assert manager.run(task)['result'] == 'done'
+    thread.join(PATIENCE_S)
+    assert (answers[-1]['state'], answers[-1]['pause'], answers[-1]['op']) == ('done', 0, 'Count')
+    assert client.op('lab', 'owntask', {'show': task}).json['out'].keys() == answers[-1].keys() - {'pause'}
+    assert client.op('lab', 'owntask', {'cancel': task, 'wait': 1}).args == ['wait']
+    assert client.op('lab', 'owntask', {'show': task, 'wait': -1}).args == ['wait']
+
+
+def test_the_wait_for_the_end_ends_when_only_an_administrator_can_go_on(stack, clients, manager):
+    client, answers = clients(2), []
+    task = asked(client)['id']
+
+    def wait():
+        while not answers or answers[-1].get('out', {}).get('state') == 'waiting':
+            answers.append(client.op('lab', 'owntask', {'show': task, 'wait': 20}).json)
+    thread = threading.Thread(target=wait)
+    thread.start()
+    stack.psql('lab', 'select task_hold(%s)', (task,))
+    thread.join(PATIENCE_S)
+    assert (answers[-1]['out']['state'], answers[-1]['out']['pause']) == ('held', 0)
 
 
 def test_parked_tasks_expire_and_held_ones_do_not(stack, clients, manager):

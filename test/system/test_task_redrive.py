@@ -127,6 +127,15 @@ def test_what_is_too_large_or_waits_for_its_resource_is_left_out(stack, manager)
     assert [attempt.get('param', {}).get('docs', [{}])[0].get('id') for attempt in attempts] == ['n', None]
 
 
+def test_what_was_dropped_is_kept_whole(stack, manager):
+    large = ask(stack, text='x' * 1000)
+    before = stack.psql('lab', 'select param from taskqueue')
+    stack.psql('lab', 'select task_drop(%s)', (large,))
+    assert redrive(stack, {'op': 'put'}) == {'found': 1, 'done': 1}
+    assert stack.psql('lab', 'select param from taskqueue') == before
+    assert manager.run(large)['result'] == 'done' and text(stack) == 'x' * 1000
+
+
 def test_tasks_of_rules_are_left_out(stack, manager):
     """Also the last of a rule that is dropped, whose end deletes it."""
     stack.psql('lab', "select cron_set('Rule', 'put', 'D0000', '{\"docs\":[]}')")

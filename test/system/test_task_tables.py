@@ -134,9 +134,9 @@ def test_a_failed_attempt_gives_way_to_the_task_that_waits_for_its_resource(stac
     first = create(stack, resource='r', startat=EARLY, priority=1)
     claim(stack, first)
     second = create(stack, resource='r', startat=EARLY, priority=20, param='{"n":2}')
-    assert put_back(stack, first, again=LATE) == LATE
+    assert put_back(stack, first, again=LATE) == EARLY, 'it was requested for now: the delay is that of the failed attempt'
     assert row(stack, first, '1') is None
-    assert row(stack, second, 'startat, priority, retry, param') == (LATE, 1, 0, '{"n":2}')
+    assert row(stack, second, 'startat, priority, retry, param') == (EARLY, 1, 1, '{"n":2}'), 'and its tries go on'
 
 
 def test_one_that_is_given_up_does_not_park_the_one_that_waits_for_its_resource(stack):
@@ -145,6 +145,18 @@ def test_one_that_is_given_up_does_not_park_the_one_that_waits_for_its_resource(
     second = create(stack, resource='r', startat=EARLY)
     assert put_back(stack, first, again=PARKED) == EARLY
     assert row(stack, second, 'startat') == (EARLY,)
+
+
+def test_a_new_request_does_not_wait_for_the_delay_of_a_failure(stack):
+    first = create(stack, resource='r', startat=EARLY)
+    stack.psql('lab', 'update taskqueue set latest = %s', (EARLY + 1,))
+    claim(stack, first)
+    assert put_back(stack, first, again=LATE) == LATE
+    assert create(stack, resource='r', startat=EARLY + 7, param='{"n":2}') == first
+    assert row(stack, first, 'startat, retry, exc, report, param, latest') == (EARLY + 7, 1, None, None, '{"n":2}', None)
+    assert create(stack, resource='r', startat=EARLY + 9) == first
+    assert create(stack, resource='r', startat=EARLY + 8) == first
+    assert row(stack, first, 'startat') == (EARLY + 9,), 'among requests the later start counts, as ever'
 
 
 def test_a_new_request_revives_what_was_parked_after_failures_and_leaves_what_is_held(stack):
@@ -170,8 +182,8 @@ def test_putting_back_waits_for_a_request_for_the_resource_that_is_being_committ
             thread.start()
             other.commit()
             thread.join(PATIENCE_S)
-    assert answers == [LATE]
-    assert (row(stack, first, '1'), row(stack, second, 'startat')) == (None, (LATE,))
+    assert answers == [EARLY]
+    assert (row(stack, first, '1'), row(stack, second, 'startat, retry')) == (None, (EARLY, 1))
 
 
 def test_two_of_a_domain_cannot_run(stack):
@@ -188,8 +200,8 @@ def test_putting_back_counts_a_failure_and_remembers_the_attempt(stack):
     claim(stack, task)
     assert put_back(stack, task) == LATE
     assert row(stack, task, 'startat, starttime, holder, retry, exc, report') == (LATE, None, None, 1, 'XBAD', 'words')
-    assert stack.psql('lab', 'select taskid, opname, info, retry, startat, starttime, stoptime, exc, report from task_history') == [
-        (task, 'Op', 'words to find', 0, EARLY, EARLY, EARLY + 5, 'XBAD', 'words')]
+    assert stack.psql('lab', 'select taskid, opname, info, retry, startat, starttime, stoptime, exc, report, holder from task_history') == [
+        (task, 'Op', 'words to find', 0, EARLY, EARLY, EARLY + 5, 'XBAD', 'words', 'x')]
 
 
 def test_an_attempt_that_is_over_puts_nothing_back(stack):

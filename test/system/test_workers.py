@@ -82,6 +82,18 @@ def test_of_a_domain_one_at_a_time(stack, manager):
     assert [task['id'] for task in take(stack, domain=domain)] == [second]
 
 
+def test_the_next_of_a_domain(stack, manager):
+    first, soon, late, plain = ask(stack, domain='d'), ask(stack, domain='d', delay=600), ask(stack, domain='e', delay=900), ask(stack, delay=60)
+    d, e = (row(stack, task, 'domain')[0] for task in (first, late))
+    (task,) = take(stack, domain=d)
+    assert call(stack, 'take', qn=16, domain=d)['next'] == row(stack, first, 'expires')[0], 'a claim ends first'
+    assert call(stack, 'take', qn=16, domain=e)['next'] == row(stack, late, 'startat')[0]
+    call(stack, 'done', **claim(task))
+    assert call(stack, 'take', qn=16, domain=d)['next'] == row(stack, soon, 'startat')[0]
+    assert call(stack, 'take', qn=16)['next'] == row(stack, plain, 'startat')[0]
+    assert 'next' not in call(stack, 'take', qn=16, domain='none')
+
+
 def test_a_domain_is_shared_with_tasks_of_the_server(stack, manager):
     """And neither side runs what is the other's."""
     for op, qn in (('put', 0), ('resize', 16), ('put', 0)):

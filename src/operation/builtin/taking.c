@@ -9,9 +9,10 @@
 #include "model/trace.h"
 #include "segment/backlog.h"
 #include "operation/builtin/claim.h"
+#include "operation/long_poll.h"
 #include "operation/tasks/task_lost.h"
 
-enum { TASKS_MOST = 100, NAME_MOST = 64, WAIT_MOST_S = 3600 };
+enum { TASKS_MOST = 100, NAME_MOST = 64 };
 
 /* --- the request --- */
 
@@ -56,7 +57,7 @@ enum fault taking_read(struct attempt *attempt, const struct reader *reader, con
     if (!fault)
         fault = read_worker(reader, param, &take->holder);
     if (!fault)
-        fault = reader_integer(reader, param, "wait", 0, WAIT_MOST_S, 0, &wait_s);
+        fault = reader_integer(reader, param, "wait", 0, LONG_POLL_MOST_S, 0, &wait_s);
     if (!fault && after)
         fault = reader_boolean(reader, param, "apart", &taking_r->is_apart);
     if (fault)

@@ -1,6 +1,6 @@
 /* task: requests tasks (tasks.md), and changes documents in the same commit.
  * param {"op","param","delay":seconds|"start":stamp,"info","priority","resource","domain","order","key",
- * "unique":seconds} → out
+ * "unique":seconds,"within":seconds} → out
  * {"id","startat"}: of the task that waits for the resource already, when there is one.  The caller must be
  * allowed to run the operation itself; of modules only operations that declare it, without the
  * administrator's key.
@@ -22,7 +22,7 @@
 #include "operation/reply.h"
 #include "document/transaction.h"
 
-#define REQUEST_MEMBERS "op param delay start info priority resource domain order key unique"
+#define REQUEST_MEMBERS "op param delay start info priority resource domain order key unique within"
 
 /* The requests of one call. */
 struct task_batch {
@@ -177,6 +177,18 @@ static enum fault read_unique(const struct reader *reader, const struct json *pa
     return FAULT_NONE;
 }
 
+static enum fault read_within(const struct reader *reader, const struct json *param,
+                              struct task_request *request)
+{
+    int64_t within_s;
+    enum fault fault = reader_integer(reader, param, "within", 1, AGE_MOST, 0, &within_s);
+    if (!fault && within_s && !request->resource.data)
+        return reader_wrong(reader, param, "resource",
+                            "Without a resource no other request moves the start: within needs one.");
+    request->within_ms = within_s * 1000;
+    return fault;
+}
+
 /* The members of one request; `more`: the other members of the param. */
 static enum fault read_request(struct attempt *attempt, const struct reader *reader, const char *more,
                                bool is_trusted, struct task_request *request)
@@ -194,6 +206,8 @@ static enum fault read_request(struct attempt *attempt, const struct reader *rea
         fault = read_names(attempt, reader, request, is_trusted);
     if (!fault)
         fault = read_unique(reader, param, request);
+    if (!fault)
+        fault = read_within(reader, param, request);
     if (!fault && own && own->kind != JSON_NULL && own->kind != JSON_OBJECT)
         fault = reader_wrong(reader, param, "param", "An object is expected.");
     if (fault)

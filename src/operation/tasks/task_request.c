@@ -43,6 +43,15 @@ static enum fault check_limits(const struct settings *settings, const struct att
     return fault;
 }
 
+/* Beyond it, later requests for the resource do not move the start; 0: there is no bound. */
+static int64_t choose_latest(const struct task_request *request, int64_t start)
+{
+    int64_t longest = request->longest_ms ? stamp_add_ms(start, request->longest_ms) : STAMP_MAX;
+    int64_t within = request->within_ms ? stamp_add_ms(stamp_now(), request->within_ms) : STAMP_MAX;
+    int64_t latest = longest < within ? longest : within;
+    return latest == STAMP_MAX || !request->resource.data ? 0 : latest > start ? latest : start;
+}
+
 enum fault task_request_add(struct attempt *attempt, const struct task_request *request,
                             struct task_excess *excess_r)
 {
@@ -53,7 +62,6 @@ enum fault task_request_add(struct attempt *attempt, const struct task_request *
         return fault;
     int64_t start = request->start ? request->start : stamp_add_ms(stamp_now(), request->delay_ms);
     struct bytes name = bytes_of(operation->name);
-    bool is_bounded = request->resource.data && request->longest_ms;
     const struct task task = {
         .id = task_draw_id(attempt->call->arena),
         .operation = name,
@@ -63,7 +71,7 @@ enum fault task_request_add(struct attempt *attempt, const struct task_request *
         .domain = request->domain,
         .key = request->key,
         .start = start < TASK_PARKED ? start : TASK_PARKED - 1,
-        .latest = is_bounded ? stamp_add_ms(start, request->longest_ms) : 0,
+        .latest = choose_latest(request, start),
         .is_strict = request->is_strict,
         .unique_until = request->is_unique ? stamp_add_ms(stamp_now(), request->unique_ms) : 0,
         .requester = request->requester,

@@ -12,6 +12,7 @@ struct task_request {
     int64_t start;                            /* stamp; 0: `delay_ms` from now */
     int64_t delay_ms;
     int64_t longest_ms; /* later requests for the resource move the start at most so far; 0: any */
+    int64_t within_ms;  /* and, unless this one asks for a later start, so far from now; 0: any */
     int priority;
     bool is_unique;    /* with a resource: if there is one, none is created */
     int64_t unique_ms; /* also so long after its creation */
