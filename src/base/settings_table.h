@@ -82,7 +82,7 @@ NUMBER(limit_namespace_long, 0, 0, 128, "workers", "Workers that may serve long 
 NUMBER(limit_namespace_mails, 60, 1, 1000000, "mails/min", "Mails about accounts that all clients together may request in a namespace in a minute, and at once.")
 NUMBER(limit_namespace_records_mb, 8, 0, 8191, "MiB", "What the records of one namespace may take, of the memory or on disk; 0: as much as there is.")
 NUMBER(limit_operation_s, 60, 1, 3600, "s", "Time that an operation may take, all its tries together.")
-NUMBER(limit_partial_bytes, 68719476736, 1024, 1125899906842624, "bytes", "Incomplete uploads in parts of a namespace may have this size together, as announced.")
+NUMBER(limit_partial_bytes, 68719476736, 1024, 1125899906842624, "bytes", "Incomplete uploads in parts of a namespace may reserve this together: what has arrived, and 16 MiB more of each.")
 NUMBER(limit_partial_uploads, 1000, 1, 100000, "uploads", "Incomplete uploads in parts of a namespace.")
 NUMBER(limit_parts, 1000, 1, 100000, "parts", "Parts of a multipart form, files included; arguments of a query string and a form together.")
 NUMBER(limit_push_subscriptions, 10000, 1, 10000000, "subscriptions", "Subscriptions of one namespace with an address for push: one commit may have to write a row for each.")

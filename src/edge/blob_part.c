@@ -21,12 +21,13 @@
 
 enum { RECORD_MODE = 0600 };
 
-static const char MAGIC[8] = {'s', 't', 'a', 'm', 'p', 'p', '0', '4'};
+static const char MAGIC[8] = {'s', 't', 'a', 'm', 'p', 'p', '0', '5'};
 
 struct part_record {
     char magic[sizeof MAGIC];
     int64_t size, offset, created_s;
-    int64_t stored; /* bytes of the file up to the offset: more than that when they are encrypted */
+    int64_t reserved; /* of the bytes of its database */
+    int64_t stored;   /* bytes of the file up to the offset: more than that when they are encrypted */
     uint32_t note_size;
     uint8_t has_owner, has_digest, is_complete, has_address;
     char owner[BLOB_PART_OWNER], address[BLOB_PART_OWNER];
@@ -112,6 +113,7 @@ static enum fault write_record(struct blob_part *part)
 
 struct census {
     const struct blob_part_state *state;
+    const char *except; /* an id that is not counted; NULL: none */
     int64_t count, bytes, complete;
     struct share {
         int64_t count, bytes;
@@ -134,7 +136,7 @@ static enum fault count_one(int folder, const char *name, void *context)
     struct census *census = context;
     struct part_record record;
     struct stat status;
-    if (!is_id(bytes_of(name)))
+    if (!is_id(bytes_of(name)) || (census->except && strcmp(census->except, name) == 0))
         return FAULT_NONE;
     int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     bool is_record = fd >= 0 && read_record(fd, &record) && fstat(fd, &status) == 0;
@@ -150,11 +152,17 @@ static enum fault count_one(int folder, const char *name, void *context)
         return FAULT_NONE;
     }
     census->count++;
-    census->bytes += record.size;
+    census->bytes += record.reserved;
     count_share(&census->owner, record.has_owner ? census->state->owner : NO_BYTES, record.owner, &record);
     count_share(&census->address, record.has_address ? census->state->address : NO_BYTES, record.address,
                 &record);
     return FAULT_NONE;
+}
+
+/* For what ends at this offset. */
+static int64_t reserved_until(int64_t size, int64_t offset)
+{
+    return size - offset > BLOB_PART_CHUNK ? offset + BLOB_PART_CHUNK : size;
 }
 
 static bool fits(const struct census *census, const struct blob_part_limits *limits,
@@ -175,7 +183,7 @@ static bool fits(const struct census *census, const struct blob_part_limits *lim
     }
     if (census->count >= limits->most)
         *limit_r = BLOB_PART_MOST;
-    else if (size > limits->most_bytes - census->bytes)
+    else if (reserved_until(size, 0) > limits->most_bytes - census->bytes)
         *limit_r = BLOB_PART_BYTES;
     else
         return true;
@@ -217,8 +225,10 @@ static enum fault count_all(int folder, const struct blob_part_limits *limits, c
 
 static enum fault write_new(const char *path, const struct blob_part_state *state)
 {
-    struct part_record record = {
-        .size = state->size, .created_s = (int64_t)time(NULL), .note_size = (uint32_t)state->note.size};
+    struct part_record record = {.size = state->size,
+                                 .created_s = (int64_t)time(NULL),
+                                 .reserved = reserved_until(state->size, 0),
+                                 .note_size = (uint32_t)state->note.size};
     memcpy(record.magic, MAGIC, sizeof MAGIC);
     record.has_owner = state->owner.data != NULL;
     if (record.has_owner)
@@ -330,6 +340,29 @@ enum fault blob_part_open(struct blob_store *store, struct bytes database, struc
 const struct blob_part_state *blob_part_state(const struct blob_part *part)
 {
     return &part->state;
+}
+
+enum fault blob_part_reserve(struct blob_part *part, int64_t size, const struct blob_part_limits *limits)
+{
+    int folder;
+    struct census census = {.state = &part->state, .except = strrchr(part->path, '/') + 1};
+    int64_t end =
+        size < part->record.size - part->record.offset ? part->record.offset + size : part->record.size;
+    if (end <= part->record.reserved)
+        return FAULT_NONE;
+    enum fault fault = lock_folder(part->store, part->path, &folder);
+    if (fault)
+        return fault;
+    fault = count_all(folder, limits, part->path, &census);
+    int64_t reserved = reserved_until(part->record.size, end);
+    if (!fault && reserved > limits->most_bytes - census.bytes)
+        fault = FAULT_XBUSY;
+    if (!fault) {
+        part->record.reserved = reserved;
+        fault = write_record(part);
+    }
+    close(folder);
+    return fault;
 }
 
 struct restoring {

@@ -27,7 +27,11 @@ struct blob_part_state {
     struct bytes note; /* the caller's, at most BLOB_PART_NOTE bytes */
 };
 
-/* Of incomplete uploads of a database: how many, and the sum of their sizes. */
+/* An upload reserves what it has, what the present part brings, and so much more, up to its size. */
+enum { BLOB_PART_CHUNK = 16 << 20 };
+
+/* Of incomplete uploads of a database: how many, and the sum of what they reserve; of those of an owner, of
+ * their sizes. */
 struct blob_part_limits {
     int64_t most, most_bytes, owner_most, owner_most_bytes;
 };
@@ -51,6 +55,9 @@ struct blob_part;
 MUST_USE enum fault blob_part_open(struct blob_store *store, struct bytes database, struct bytes id,
                                    struct arena *arena, struct blob_part **part_r);
 const struct blob_part_state *blob_part_state(const struct blob_part *part);
+/* Before `size` more bytes are taken.  FAULT_XBUSY: `most_bytes` of the limits. */
+MUST_USE enum fault blob_part_reserve(struct blob_part *part, int64_t size,
+                                      const struct blob_part_limits *limits);
 /* Opens the file at the offset.  The upload is ended by blob_store_suspend, _finish or _abandon. */
 MUST_USE enum fault blob_part_continue(struct blob_part *part, const struct sealed_file_keys *keys,
                                        struct blob_upload **upload_r);

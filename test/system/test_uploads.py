@@ -245,6 +245,26 @@ def test_incomplete_uploads_are_limited(stack):
         stack.set(limit_client_partial_uploads=20, limit_client_partial_bytes=17179869184, limit_partial_uploads=1000, limit_partial_bytes=68719476736)
 
 
+def test_what_has_not_arrived_takes_no_room_of_others(stack):
+    """An upload reserves what has arrived and 16 MiB more: uploads of nothing kept others out for as long as they were announced."""
+    doc, mib = new_document(stack, 'few'), 1 << 20
+    stack.set(limit_partial_bytes=50 * mib)
+    try:
+        made = [create(stack, doc, 40 * mib, f'k{number}', ns='few').headers['Location'] for number in range(3)]
+        assert refused('XBUSY', create, stack, doc, 40 * mib, 'more', ns='few', status=423).body['args'] == ['limit_partial_bytes', str(50 * mib)]
+        checked(patch(stack, made[0], 0, b'x' * 1000), 204)
+        part = b'x' * (16 * mib)
+        answer = checked(patch(stack, made[0], 1000, part), 423)  # 16 MiB and 1,000 bytes have more behind them
+        assert answer.json()['args'] == ['limit_partial_bytes', str(50 * mib)] and offset(stack, made[0]) == 1000
+        checked(send(stack, 'DELETE', made[1]), 204)
+        checked(patch(stack, made[0], 1000, part), 204)
+        assert refused('XBUSY', create, stack, doc, 3 * mib, 'more', ns='few', status=423)
+        for path in made[::2]:
+            checked(send(stack, 'DELETE', path), 204)
+    finally:
+        stack.set(limit_partial_bytes=68719476736)
+
+
 def test_an_account_does_not_multiply_the_share_of_its_address(stack, team):
     """Five anonymous accounts of one address reserved all that a namespace had, in 85 requests."""
     stack.set(limit_client_partial_uploads=3)

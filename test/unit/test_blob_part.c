@@ -226,6 +226,43 @@ static void limits_hold(void **state UNUSED)
     assert_int_equal(removed, 2);
 }
 
+/* What is announced and not sent takes a chunk of the database's bytes, and what arrives takes a chunk more.
+ */
+static void bytes_are_reserved_as_they_come(void **state UNUSED)
+{
+    enum { MIB = 1 << 20 };
+    enum blob_part_limit limit;
+    struct blob_part *first, *second, *again;
+    int64_t removed;
+    const struct blob_part_limits limits = {10, 41 * MIB, 10, INT64_MAX};
+    assert_int_equal(blob_part_clear(store, database, 0, &removed), FAULT_NONE);
+    assert_int_equal(create(100 * MIB, NO_BYTES, &limits, &limit), FAULT_NONE);
+    const char *name = arena_copy(arena, id, BLOB_PART_ID);
+    assert_int_equal(blob_part_open(store, database, bytes_of(name), arena, &first), FAULT_NONE);
+    assert_int_equal(create(100 * MIB, NO_BYTES, &limits, &limit), FAULT_NONE);
+    assert_int_equal(blob_part_open(store, database, bytes_of(id), arena, &second), FAULT_NONE);
+    assert_int_equal(create(100 * MIB, NO_BYTES, &limits, &limit), FAULT_XBUSY);
+    assert_int_equal(limit, BLOB_PART_BYTES);
+    assert_int_equal(create(8 * MIB, NO_BYTES, &limits, &limit), FAULT_NONE);
+    assert_int_equal(blob_part_reserve(first, BLOB_PART_CHUNK, &limits), FAULT_NONE);
+    assert_int_equal(blob_part_reserve(first, BLOB_PART_CHUNK + MIB, &limits), FAULT_XBUSY);
+    assert_int_equal(blob_part_reserve(second, INT64_MAX, &limits), FAULT_XBUSY);
+    assert_int_equal(blob_part_remove(second), FAULT_NONE);
+    blob_part_close(second);
+    assert_int_equal(blob_part_reserve(first, BLOB_PART_CHUNK + MIB, &limits), FAULT_NONE);
+    assert_int_equal(create(1, NO_BYTES, &limits, &limit), FAULT_XBUSY); /* 33 and 8 of 41 */
+    blob_part_close(first);
+    assert_int_equal(blob_part_open(store, database, bytes_of(name), arena, &again), FAULT_NONE);
+    assert_int_equal(blob_part_reserve(again, 33 * MIB, &limits), FAULT_NONE); /* it is in the record */
+    blob_part_close(again);
+    assert_int_equal(blob_part_clear(store, database, 0, &removed), FAULT_NONE);
+    assert_int_equal(create(8 * MIB, NO_BYTES, &limits, &limit), FAULT_NONE);
+    assert_int_equal(blob_part_open(store, database, bytes_of(id), arena, &again), FAULT_NONE);
+    assert_int_equal(blob_part_reserve(again, INT64_MAX, &limits), FAULT_NONE); /* its size is the most */
+    blob_part_close(again);
+    assert_int_equal(blob_part_clear(store, database, 0, &removed), FAULT_NONE);
+}
+
 static void metadata(void **state UNUSED)
 {
     struct upload_metadata read;
@@ -271,6 +308,7 @@ int main(void)
         cmocka_unit_test(encrypted_parts_become_an_encrypted_file),
         cmocka_unit_test(one_holds_it),
         cmocka_unit_test(limits_hold),
+        cmocka_unit_test(bytes_are_reserved_as_they_come),
         cmocka_unit_test(metadata),
     };
     return cmocka_run_group_tests(tests, begin, end);

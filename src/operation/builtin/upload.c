@@ -224,26 +224,16 @@ static enum fault receive(struct attempt *attempt, struct blob_part *part, bool 
     return fault || !size ? fault : blob_part_advance(part, state->offset + size);
 }
 
-static enum fault take(struct attempt *attempt, struct blob_part *part)
+static struct blob_part_limits limits_of(const struct attempt *attempt)
 {
-    const struct blob_part_state *state = blob_part_state(part);
-    int64_t size = attempt->call->attachment->size;
-    bool is_last = state->offset + size >= state->size;
-    bool is_large = attachment_upload_is_large(is_last ? state->size : size);
-    enum fault fault = is_large ? attachment_upload_enter(attempt) : FAULT_NONE;
-    if (fault)
-        return fault;
-    bool is_kept = false;
-    attempt_note_change(attempt);
-    fault = receive(attempt, part, &is_kept);
-    if (!is_kept)
-        attempt_undo_change(attempt);
-    if (is_large)
-        attachment_upload_leave(attempt);
-    return fault;
+    const struct settings *settings = attempt->worker_context->settings;
+    return (struct blob_part_limits){
+        .most = settings->limit_partial_uploads,
+        .most_bytes = settings->limit_partial_bytes,
+        .owner_most = settings->limit_client_partial_uploads,
+        .owner_most_bytes = settings->limit_client_partial_bytes,
+    };
 }
-
-/* --- creating --- */
 
 static enum fault refuse_limit(struct attempt *attempt, enum blob_part_limit limit)
 {
@@ -262,17 +252,47 @@ static enum fault refuse_limit(struct attempt *attempt, enum blob_part_limit lim
     }
 }
 
+/* A part of unknown size may be all that is missing. */
+static enum fault reserve(struct attempt *attempt, struct blob_part *part)
+{
+    const struct blob_part_limits limits = limits_of(attempt);
+    int64_t size = attempt->call->attachment->size;
+    enum fault fault = blob_part_reserve(part, size < 0 ? INT64_MAX : size, &limits);
+    return fault == FAULT_XBUSY ? refuse_limit(attempt, BLOB_PART_BYTES) : fault;
+}
+
+static enum fault take(struct attempt *attempt, struct blob_part *part)
+{
+    const struct blob_part_state *state = blob_part_state(part);
+    int64_t size = attempt->call->attachment->size;
+    bool is_last = state->offset + size >= state->size;
+    bool is_large = attachment_upload_is_large(is_last ? state->size : size);
+    enum fault fault = is_large ? attachment_upload_enter(attempt) : FAULT_NONE;
+    if (fault)
+        return fault;
+    fault = reserve(attempt, part);
+    if (fault) {
+        if (is_large)
+            attachment_upload_leave(attempt);
+        return fault;
+    }
+    bool is_kept = false;
+    attempt_note_change(attempt);
+    fault = receive(attempt, part, &is_kept);
+    if (!is_kept)
+        attempt_undo_change(attempt);
+    if (is_large)
+        attachment_upload_leave(attempt);
+    return fault;
+}
+
+/* --- creating --- */
+
 static enum fault create(struct attempt *attempt, char id_r[BLOB_PART_ID + 1])
 {
-    const struct settings *settings = attempt->worker_context->settings;
     struct call *call = attempt->call;
     struct blob_part_state state = {.size = call->attachment->upload->length};
-    const struct blob_part_limits limits = {
-        .most = settings->limit_partial_uploads,
-        .most_bytes = settings->limit_partial_bytes,
-        .owner_most = settings->limit_client_partial_uploads,
-        .owner_most_bytes = settings->limit_client_partial_bytes,
-    };
+    const struct blob_part_limits limits = limits_of(attempt);
     enum blob_part_limit limit;
     find_owners(call, &state);
     blob_part_draw_id(id_r);
