@@ -16,7 +16,8 @@ comment on column stampd.schema.number is
   'Moves with each change of the row.  A commit or a search that was made up under another number is refused (ST004).';
 comment on column stampd.schema.content is 'The declaration, JSON.';
 comment on column stampd.schema.building is
-  'Exported fields that are written but not to be searched yet: Class.Item.field, separated by blanks.';
+  'Exported fields that are written but not to be searched yet, Class.Item.field, and indexes that are not complete, Class.Item.field,-field; '
+  'separated by blanks.';
 comment on column stampd.schema.wakes is
   'Commits create a task `push` for each session that is to be woken; wake_sessions() changes it.';
 comment on column stampd.schema.owners is

@@ -29,6 +29,7 @@ FAULT(AUTF8, "The text is not valid UTF-8.", 400, 400, false, FINAL, "the argume
 FAULT(ALIMIT, "A limit is exceeded.", 400, 400, false, FINAL, "the limit, its value, that of the request; status 413 if the limit is `limit_body_bytes` or `limit_anonymous_body_bytes`")
 FAULT(AVERSION, "The document is not at the expected version.", 409, 412, false, FINAL, "class, id, the present version")
 FAULT(AUNIQUE, "Another document has this value of a unique property.", 409, 409, false, FINAL, "the property; class and id of the document that would get it")
+FAULT(AINDEX, "No index serves this search.", 400, 400, false, FINAL, "class, class of items, the index that is missing, as it is declared")
 FAULT(AFIXED, "The document would leave a collection that is not mutable.", 409, 409, false, FINAL, "the collection; class and id of the document")
 FAULT(ACONTENT, "A content does not conform to the schema of its class.", 422, 422, false, FINAL, "class, id, class of items, key; JSON pointer into the content; the keyword; JSON pointer into its JSON Schema; `detail` has what is expected")
 FAULT(ADHOP, "The stamp of the operation is in the future or too old.", 400, 400, false, FINAL, "the stamp, the least and the most that are accepted, the server's time")

@@ -2,6 +2,7 @@
 #include "model/schema.h"
 
 #include "edge/json.h"
+#include "model/schema_index.h"
 
 /* --- lookups: lists are sorted by name ---------------------------------------------------------- */
 
@@ -232,6 +233,14 @@ static void add_items(struct builder *text, const struct schema_class *class)
                                schema_type_name(item->fields[i].type, item->fields[i].is_list));
             }
             builder_add_text(text, "}");
+        }
+        if (item->index_count) {
+            add_name(text, BYTES("indexes"));
+            for (size_t i = 0; i < item->index_count; i++) {
+                builder_add(text, i ? "," : "[", 1);
+                schema_index_write(text, &item->indexes[i]);
+            }
+            builder_add_text(text, "]");
         }
         add_copies(text, item->copies);
         add_content(text, item);

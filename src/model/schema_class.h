@@ -16,6 +16,8 @@ enum {
     SCHEMA_CLASSES_MOST = 256,
     SCHEMA_ITEMS_MOST = 64, /* in a class; the same for collections and unique properties */
     SCHEMA_FIELDS_MOST = 32,
+    SCHEMA_INDEXES_MOST = 16, /* of several fields, of an item */
+    SCHEMA_INDEX_FIELDS_MOST = 4,
     SCHEMA_KEYS_MOST = 4,
     SCHEMA_RELEASE_MOST = 1000000,
     SCHEMA_ZOMBIE_DAYS_MOST = 3650,
@@ -37,6 +39,16 @@ struct schema_field {
     bool is_ready; /* applied, and its index is complete: searchable */
 };
 
+/* An index over several fields, in this order: equal values of the first ones, the order of the rest. */
+struct schema_index {
+    struct schema_index_field {
+        struct bytes name; /* of a field that is no list */
+        bool is_descending;
+    } fields[SCHEMA_INDEX_FIELDS_MOST];
+    size_t count;  /* 2 and on: each field has an index of its own */
+    bool is_ready; /* applied, and complete */
+};
+
 /* The item is copied, later, to the documents of these classes that have an item of its class under its key,
  * the separator and the id of its document; a singleton is copied under that id (copies.md). */
 struct schema_copies {
@@ -48,10 +60,12 @@ struct schema_copies {
 struct schema_item {
     struct bytes name;
     bool is_singleton, is_raw;
-    bool is_clear;                        /* its fields may be in clear in an encrypted namespace */
-    const struct schema_copies *copies;   /* NULL: not copied */
-    const struct schema_field *fields;    /* in the order of their names */
-    size_t field_count;                   /* 0: no side table */
+    bool is_clear;                      /* its fields may be in clear in an encrypted namespace */
+    const struct schema_copies *copies; /* NULL: not copied */
+    const struct schema_field *fields;  /* in the order of their names */
+    size_t field_count;                 /* 0: no side table */
+    const struct schema_index *indexes; /* in the order of the declaration */
+    size_t index_count;
     const struct content_schema *content; /* what its contents are checked against; NULL: nothing */
     struct bytes content_text;            /* as JSON */
 };

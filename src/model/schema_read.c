@@ -7,6 +7,7 @@
 #include "model/item.h"
 #include "model/content/content.h"
 #include "model/mutation.h"
+#include "model/schema_indexes.h"
 #include "model/schema_reader.h"
 #include "model/schema_thumbnails.h"
 #include "edge/json.h"
@@ -126,7 +127,8 @@ static bool read_content(struct schema_reader *reader, struct schema_node item_n
 
 static bool read_item(struct schema_reader *reader, struct schema_node node, struct schema_item *item)
 {
-    static const char *const members[] = {"singleton", "raw", "clear", "fields", "copies", "content", NULL};
+    static const char *const members[] = {"singleton", "raw",    "clear",   "fields",
+                                          "indexes",   "copies", "content", NULL};
     item->name = node.value->name;
     if (!item_is_class_name(item->name))
         return schema_reader_refuse(
@@ -136,12 +138,13 @@ static bool read_item(struct schema_reader *reader, struct schema_node node, str
         return schema_reader_refuse(reader, node.path, ITEM_RESERVED);
     return schema_reader_is_object(
                reader, node,
-               "An object with singleton, raw, clear, fields, copies and content is expected.") &&
+               "An object with singleton, raw, clear, fields, indexes, copies and content is expected.") &&
            schema_reader_has_only(reader, node, members) &&
            schema_reader_flag(reader, node, "singleton", &item->is_singleton) &&
            schema_reader_flag(reader, node, "raw", &item->is_raw) &&
            schema_reader_flag(reader, node, "clear", &item->is_clear) && read_fields(reader, node, item) &&
-           read_copies(reader, node, item) && read_content(reader, node, item);
+           schema_indexes_read(reader, node, item) && read_copies(reader, node, item) &&
+           read_content(reader, node, item);
 }
 
 static bool read_items(struct schema_reader *reader, struct schema_node class_node,

@@ -2,60 +2,14 @@
  *
  * The driver is a column or list with an equality condition if there is one: its index (value, then id and
  * key) returns the page in order, so the cost of a page depends only on its size.  Otherwise all matches are
- * sorted by id and key. */
+ * sorted by id and key.  In the order of fields an index over these returns the page (search_plan.h). */
 #include "model/search.h"
 
-#include <string.h>
+#include "model/search_prefix.h"
 
 bool search_has_two(enum search_test test)
 {
     return test >= SEARCH_GELE;
-}
-
-/* --- the range of a prefix ----------------------------------------------------------------------- */
-
-enum { CODE_POINT_LAST = 0x10FFFF, SURROGATE_FIRST = 0xD800, SURROGATE_LAST = 0xDFFF };
-
-/* The code point of the `size` bytes at `at`, a well-formed sequence. */
-static uint32_t utf8_decode(const unsigned char *at, size_t size)
-{
-    static const unsigned char lead_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-    uint32_t code = at[0] & lead_bits[size];
-    for (size_t i = 1; i < size; i++)
-        code = code << 6 | (at[i] & 0x3F);
-    return code;
-}
-
-static size_t utf8_encode(uint32_t code, char *at)
-{
-    size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    static const unsigned char lead_marks[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
-    for (size_t i = size - 1; i > 0; i--, code >>= 6)
-        at[i] = (char)(0x80 | (code & 0x3F));
-    at[0] = (char)(lead_marks[size] | code);
-    return size;
-}
-
-bool search_prefix_end(struct arena *arena, struct bytes prefix, struct bytes *end_r)
-{
-    assert(bytes_is_utf8(prefix));
-    const unsigned char *text = (const unsigned char *)prefix.data;
-    size_t end = prefix.size;
-    while (end) {
-        size_t start = end - 1;
-        while (start && (text[start] & 0xC0) == 0x80)
-            start--;
-        uint32_t code = utf8_decode(text + start, end - start);
-        if (code != CODE_POINT_LAST) {
-            code = code + 1 == SURROGATE_FIRST ? SURROGATE_LAST + 1 : code + 1;
-            char *copy = arena_alloc(arena, start + 4);
-            memcpy(copy, prefix.data, start);
-            *end_r = (struct bytes){copy, start + utf8_encode(code, copy + start)};
-            return true;
-        }
-        end = start; /* no value follows U+10FFFF here: increment the character before it */
-    }
-    return false;
 }
 
 /* --- the statement ------------------------------------------------------------------------------- */
@@ -65,6 +19,7 @@ struct composing {
     struct builder *sql;
     struct pg_params *params;
     const struct search_condition *driver; /* a list whose elements drive the query; NULL: the items' table */
+    int limit;                             /* of a page in the order of fields: the number of its parameter */
 };
 
 #define SIDE(search)                                                                                         \
@@ -135,15 +90,15 @@ static bool is_list(const struct search_condition *condition)
     return condition->field && condition->field->is_list;
 }
 
-/* A list with an equality condition drives, unless a column has one; without any equality, a list drives only
- * if there is no other condition. */
+/* A list with an equality condition drives, unless a column has one and there is no order of fields; without
+ * any equality, a list drives only if there is no other condition, and no order. */
 static const struct search_condition *choose_driver(const struct search *search)
 {
     const struct search_condition *equal_list = NULL, *list = NULL;
-    bool has_column = false;
+    bool has_column = search->order_count > 0;
     for (const struct search_condition *one = search->conditions + search->count;
          one-- > search->conditions;) {
-        if (!is_list(one) && one->test == SEARCH_EQ)
+        if (!is_list(one) && one->test == SEARCH_EQ && !search->order_count)
             return NULL;
         if (is_list(one) && one->test == SEARCH_EQ)
             equal_list = one;
@@ -179,7 +134,7 @@ static void add_condition(struct composing *composing, const struct search_condi
 static void add_from(struct composing *composing)
 {
     const struct search *search = composing->search;
-    bool needs_columns = false;
+    bool needs_columns = search->order_count > 0;
     for (size_t i = 0; i < search->count; i++)
         needs_columns |= search->conditions[i].field && !search->conditions[i].field->is_list;
     if (composing->driver) {
@@ -249,7 +204,23 @@ static void add_columns(struct composing *composing, const char *name)
         builder_printf(composing->sql, ", %s.key", name);
 }
 
-/* Adds the selection of the ids, or ids and keys, of one page. */
+/* Adds what rows the search is for: the relations and conditions, without those of the page. */
+static void add_rows(struct composing *composing)
+{
+    const struct search *search = composing->search;
+    add_from(composing);
+    for (size_t i = 0; i < search->count; i++)
+        add_condition(composing, &search->conditions[i]);
+    add_living(composing, composing->driver ? "e" : "x");
+}
+
+static void add_limit(struct composing *composing)
+{
+    pg_params_add_i64(composing->params, (int64_t)composing->search->limit + 1);
+    builder_printf(composing->sql, " limit $%d::bigint", composing->params->count);
+}
+
+/* Adds the selection of the ids, or ids and keys, of one page, in the order of these. */
 static void add_page(struct composing *composing)
 {
     const struct search *search = composing->search;
@@ -263,36 +234,230 @@ static void add_page(struct composing *composing)
         builder_add_text(composing->sql, " from (select ");
     }
     add_columns(composing, name);
-    add_from(composing);
-    for (size_t i = 0; i < search->count; i++)
-        add_condition(composing, &search->conditions[i]);
+    add_rows(composing);
     add_after(composing, name);
-    add_living(composing, name);
     if (sorts)
         builder_add_text(composing->sql, " offset 0) h");
     builder_add_text(composing->sql, " order by ");
     add_columns(composing, sorts ? "h" : name);
+    add_limit(composing);
+}
+
+/* --- a page in the order of fields --------------------------------------------------------------- */
+
+/* What decides the order: the fields, then the id and, of an item with a key, that. */
+static size_t count_terms(const struct search *search)
+{
+    return search->order_count + (search->item->is_singleton ? 1 : 2);
+}
+
+static bool descends(const struct search *search, size_t term)
+{
+    return search->orders[term < search->order_count ? term : search->order_count - 1].is_descending;
+}
+
+/* The number of the terms from `first` on that have one direction. */
+static size_t count_run(const struct search *search, size_t first)
+{
+    size_t end = first + 1;
+    while (end < count_terms(search) && descends(search, end) == descends(search, first))
+        end++;
+    return end - first;
+}
+
+/* Adds the column of a term: in the item's table or, of a page, under the name "o" and its number. */
+static void add_term(struct composing *composing, const char *name, size_t term)
+{
+    const struct search *search = composing->search;
+    if (term >= search->order_count)
+        builder_printf(composing->sql, "%s.%s", *name == 'x' && composing->driver ? "e" : name,
+                       term == search->order_count ? "id" : "key");
+    else if (*name == 'x')
+        builder_printf(composing->sql, "x.\"%.*s\"", TEXT(search->orders[term].field->name));
+    else
+        builder_printf(composing->sql, "%s.o%zu", name, term);
+}
+
+static void add_order(struct composing *composing, const char *name)
+{
+    for (size_t term = 0; term < count_terms(composing->search); term++) {
+        builder_add_bytes(composing->sql, bytes_of(term ? ", " : " order by "));
+        add_term(composing, name, term);
+        builder_add_bytes(composing->sql, bytes_of(descends(composing->search, term) ? " desc" : ""));
+    }
+}
+
+/* The order of a page, of fields or of ids. */
+static void add_order_of(struct composing *composing, const char *name)
+{
+    if (composing->search->order_count)
+        add_order(composing, name);
+    else
+        builder_printf(composing->sql, " order by %s.id, %s.key", name, name);
+}
+
+static void add_ordered_columns(struct composing *composing, const char *name)
+{
+    add_term(composing, name, composing->search->order_count);
+    if (composing->search->wants_items)
+        builder_printf(composing->sql, ", %s.key", *name == 'x' && composing->driver ? "e" : name);
+}
+
+/* Adds the place where the page begins: `terms` of them, from `first` on; the parameter of the first term has
+ * the number `number`. */
+static void add_place(struct composing *composing, int number, size_t first, size_t terms)
+{
+    static const char *const types[FIELD_TYPES] = {"text", "bigint", "integer", "double precision", "text"};
+    const struct search *search = composing->search;
+    for (size_t term = first; term < first + terms; term++) {
+        enum field_type type = term < search->order_count ? search->orders[term].field->type : FIELD_STRING;
+        builder_printf(composing->sql, "%s$%d::text%s%s", term > first ? ", " : "", number + (int)term,
+                       type == FIELD_STRING ? "" : "::", type == FIELD_STRING ? "" : types[type]);
+    }
+}
+
+static void add_terms(struct composing *composing, size_t first, size_t terms)
+{
+    for (size_t term = first; term < first + terms; term++) {
+        builder_add_bytes(composing->sql, bytes_of(term > first ? ", " : ""));
+        add_term(composing, "x", term);
+    }
+}
+
+/* Adds the condition for the rows that are equal to the place in the terms before `first`, and behind it in
+ * the next ones of one direction: a range of an index. */
+static void add_behind(struct composing *composing, int number, size_t first)
+{
+    size_t terms = count_run(composing->search, first);
+    for (size_t term = 0; term < first; term++) {
+        builder_add_text(composing->sql, " and ");
+        add_terms(composing, term, 1);
+        builder_add_text(composing->sql, " = ");
+        add_place(composing, number, term, 1);
+    }
+    builder_add_text(composing->sql, " and (");
+    add_terms(composing, first, terms);
+    builder_add_bytes(composing->sql, bytes_of(descends(composing->search, first) ? ") < (" : ") > ("));
+    add_place(composing, number, first, terms);
+    builder_add_text(composing->sql, ")");
+}
+
+/* Adds a selection of the rows of a page, all of which `rows` describes; `first`: as of add_behind. */
+static void add_branch(struct composing *composing, struct bytes rows, int number, size_t first)
+{
+    const struct search *search = composing->search;
+    builder_add_text(composing->sql, "(select ");
+    add_ordered_columns(composing, "x");
+    for (size_t i = 0; i < search->order_count; i++) {
+        builder_add_text(composing->sql, ", ");
+        add_term(composing, "x", i);
+        builder_printf(composing->sql, " as o%zu", i);
+    }
+    builder_add_bytes(composing->sql, rows);
+    for (size_t i = 0; i < search->order_count; i++) {
+        builder_add_text(composing->sql, " and ");
+        add_term(composing, "x", i);
+        builder_add_text(composing->sql, " is not null");
+    }
+    if (number)
+        add_behind(composing, number, first);
+    if (composing->driver) { /* all of them are found first, and sorted */
+        builder_add_text(composing->sql, " offset 0)");
+        return;
+    }
+    add_order(composing, "x");
+    builder_printf(composing->sql, " limit $%d::bigint)", composing->limit);
+}
+
+/* Adds the selection of a page in the order of fields, in a subquery of the name `name`.  The rows behind a
+ * place are, for each run of terms of one direction, those equal in the terms before; the page is the first
+ * of all of them. */
+static void add_ordered(struct composing *composing, const char *name)
+{
+    const struct search *search = composing->search;
+    struct builder rows = {0}, *sql = composing->sql;
+    int number = 0;
+    composing->sql = &rows;
+    add_rows(composing);
+    composing->sql = sql;
     pg_params_add_i64(composing->params, (int64_t)search->limit + 1);
-    builder_printf(composing->sql, " limit $%d::bigint", composing->params->count);
+    composing->limit = composing->params->count;
+    if (search->after_id.data) {
+        number = composing->params->count + 1;
+        for (size_t i = 0; i < search->order_count; i++)
+            pg_params_add_text(composing->params, search->orders[i].after);
+        pg_params_add_text(composing->params, search->after_id);
+        if (!search->item->is_singleton)
+            pg_params_add_text(composing->params, search->after_key);
+    }
+    builder_add_text(sql, "(");
+    for (size_t first = 0; !first || (number && first < count_terms(search));
+         first += count_run(search, first)) {
+        builder_add_bytes(sql, bytes_of(first ? " union all " : ""));
+        add_branch(composing, builder_bytes(&rows), number, first);
+    }
+    builder_printf(sql, ") %s", name);
+    builder_free(&rows);
+}
+
+/* Adds the fields of the order, as texts. */
+static void add_values(struct composing *composing, const char *name)
+{
+    for (size_t i = 0; i < composing->search->order_count; i++)
+        builder_printf(composing->sql, ", %s.o%zu::text", name, i);
+}
+
+/* --- the whole ----------------------------------------------------------------------------------- */
+
+static void compose_ids(struct composing *composing)
+{
+    if (!composing->search->order_count) {
+        add_page(composing);
+        return;
+    }
+    builder_add_text(composing->sql, "select h.id");
+    add_values(composing, "h");
+    builder_add_text(composing->sql, " from ");
+    add_ordered(composing, "h");
+    add_order(composing, "h");
+    builder_printf(composing->sql, " limit $%d::bigint", composing->limit);
+}
+
+static void compose_items(struct composing *composing)
+{
+    const struct search *search = composing->search;
+    struct builder *sql = composing->sql;
+    builder_add_text(sql, "with page as materialized (");
+    if (search->order_count) {
+        builder_add_text(sql, "select h.* from ");
+        add_ordered(composing, "h");
+        add_order(composing, "h");
+        builder_printf(sql, " limit $%d::bigint", composing->limit);
+    } else {
+        add_page(composing);
+    }
+    builder_add_text(sql, ") select w.id, w.key, w.version, w.content, w.raw, (select count(*) from page)");
+    add_values(composing, "w");
+    builder_add_text(sql,
+                     " from (select p.*, i.version, i.content, i.raw, sum(octet_length(i.content)) over (");
+    add_order_of(composing, "p");
+    builder_printf(
+        sql,
+        ") - octet_length(i.content) as before from page p cross join lateral"
+        " (select t.version, t.content, t.raw from stampd.item t where t.class = '%.*s' and t.id = p.id"
+        " and t.iclass = '%.*s' and t.key = p.key and t.content is not null offset 0) i) w",
+        TEXT(search->class->name), TEXT(search->item->name));
+    pg_params_add_i64(composing->params, search->bytes_most);
+    builder_printf(sql, " where w.before < $%d::bigint", composing->params->count);
+    add_order_of(composing, "w");
 }
 
 void search_compose(const struct search *search, struct builder *sql, struct pg_params *params)
 {
-    struct composing composing = {search, sql, params, choose_driver(search)};
-    if (!search->wants_items) {
-        add_page(&composing);
-        return;
-    }
-    builder_add_text(sql, "with page as materialized (");
-    add_page(&composing);
-    builder_printf(
-        sql,
-        ") select id, key, version, content, raw, (select count(*) from page) from (select p.id, p.key,"
-        " i.version, i.content, i.raw, sum(octet_length(i.content)) over (order by p.id, p.key) -"
-        " octet_length(i.content) as before from page p cross join lateral"
-        " (select t.version, t.content, t.raw from stampd.item t where t.class = '%.*s' and t.id = p.id"
-        " and t.iclass = '%.*s' and t.key = p.key and t.content is not null offset 0) i) w",
-        TEXT(search->class->name), TEXT(search->item->name));
-    pg_params_add_i64(params, search->bytes_most);
-    builder_printf(sql, " where before < $%d::bigint order by id, key", params->count);
+    struct composing composing = {
+        .search = search, .sql = sql, .params = params, .driver = choose_driver(search)};
+    if (search->wants_items)
+        compose_items(&composing);
+    else
+        compose_ids(&composing);
 }

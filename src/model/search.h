@@ -22,7 +22,7 @@ enum search_test {
     SEARCH_GTLT,
     SEARCH_TESTS
 };
-enum { SEARCH_CONDITIONS_MOST = 8 };
+enum { SEARCH_CONDITIONS_MOST = 8, SEARCH_ORDERS_MOST = SCHEMA_INDEX_FIELDS_MOST };
 
 bool search_has_two(enum search_test test); /* does the test take two values? */
 
@@ -39,13 +39,23 @@ struct search_condition {
     struct search_value values[2];
 };
 
+/* The results are in the order of a field; what has no value of it is left out. */
+struct search_order {
+    const struct schema_field *field; /* neither a list nor a hash */
+    bool is_descending;
+    struct bytes after; /* the page begins after this value of the field, as text */
+};
+
 struct search {
     const struct schema *schema;
     const struct schema_class *class;
     const struct schema_item *item;
     struct search_condition conditions[SEARCH_CONDITIONS_MOST];
     size_t count;
-    bool wants_items;                 /* else ids of documents */
+    struct search_order orders[SEARCH_ORDERS_MOST];
+    size_t order_count; /* 0: in the order of ids and keys; else these decide in the direction of the last
+                           field where all fields are equal */
+    bool wants_items;   /* else ids of documents; in an order these are of a singleton */
     struct bytes after_id, after_key; /* the page begins after this; data NULL: at the start */
     int32_t limit;
     int64_t minute;     /* the present: documents that have expired are not found */
@@ -56,11 +66,8 @@ struct search {
  * the same text. */
 void search_compose(const struct search *search, struct builder *sql, struct pg_params *params);
 
-/* Columns of the result; one row more than `limit` means that there is another page. */
+/* Columns of the result; one row more than `limit` means that there is another page.  Behind SEARCH_ID or,
+ * with items, SEARCH_PAGE are the values of the fields of the order, as texts. */
 enum { SEARCH_ID, SEARCH_KEY, SEARCH_VERSION, SEARCH_CONTENT, SEARCH_RAW, SEARCH_PAGE };
-
-/* The first text, in the order of code points, after all that start with `prefix`; false: there is none (the
- * prefix is empty or contains only U+10FFFF).  `prefix` is UTF-8. */
-MUST_USE bool search_prefix_end(struct arena *arena, struct bytes prefix, struct bytes *end_r);
 
 #endif

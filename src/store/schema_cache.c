@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "model/mutation.h"
+#include "model/schema_index.h"
 #include "store/refusal.h"
 #include "store/statements.h"
 #include "store/store_cache.h"
@@ -98,8 +99,18 @@ static bool is_mutated(const struct schema_class *class, const struct schema_ite
     return false;
 }
 
-/* Marks the fields that are ready. */
-static void complete(struct schema *schema, struct bytes building)
+/* Marks the indexes that are ready. */
+static void complete_indexes(struct arena *arena, const struct schema_class *class,
+                             const struct schema_item *item, struct bytes building)
+{
+    for (size_t i = 0; i < item->index_count; i++) {
+        struct schema_index *index = (struct schema_index *)&item->indexes[i];
+        index->is_ready = !is_building(building, class->name, item->name, schema_index_word(arena, index));
+    }
+}
+
+/* Marks the fields and indexes that are ready. */
+static void complete(struct arena *arena, struct schema *schema, struct bytes building)
 {
     for (size_t c = 0; c < schema->class_count; c++) {
         struct schema_class *class = (struct schema_class *)&schema->classes[c];
@@ -107,6 +118,7 @@ static void complete(struct schema *schema, struct bytes building)
         schema->has_old |= class->is_old || mutation_applies(class);
         for (size_t i = 0; i < class->item_count; i++) {
             const struct schema_item *item = &class->items[i];
+            complete_indexes(arena, class, item, building);
             for (size_t f = 0; f < item->field_count; f++) {
                 struct schema_field *field = (struct schema_field *)&item->fields[f];
                 field->is_ready = !is_building(building, class->name, item->name, field->name) &&
@@ -134,7 +146,7 @@ static enum fault read_row(const struct pg_result *row, struct applied_schema *a
     struct bytes owners = pg_get_text(row, 0, OWNERS);
     applied->schema->owners =
         (struct bytes){arena_copy(applied->arena, owners.data, owners.size), owners.size};
-    complete(applied->schema, pg_get_text(row, 0, BUILDING));
+    complete(applied->arena, applied->schema, pg_get_text(row, 0, BUILDING));
     applied->sides = side_table_list(applied->arena, applied->schema, turn, &applied->side_count);
     return FAULT_NONE;
 }

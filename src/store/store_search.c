@@ -154,6 +154,9 @@ static enum fault read_page(struct store *store, int ns, const struct search *se
     for (size_t i = 0; i < page_r->count && !fault; i++) {
         int row = (int)i;
         found[i].id = pg_get_text(result, row, SEARCH_ID);
+        for (size_t f = 0; f < search->order_count; f++)
+            found[i].order[f] =
+                pg_get_text(result, row, 1 + (int)f + (search->wants_items ? SEARCH_PAGE : SEARCH_ID));
         fault = store_sealing_open_id(store, ns, arena, search->class->name, &found[i].id);
         if (fault || !search->wants_items)
             continue;

@@ -10,7 +10,8 @@
  * search was prepared. */
 struct search_found {
     struct bytes id;
-    struct item item; /* with wants_items */
+    struct item item;                       /* with wants_items */
+    struct bytes order[SEARCH_ORDERS_MOST]; /* values of the fields of the order, as texts */
 };
 struct search_page {
     struct search_found *found;

@@ -10,7 +10,8 @@ pytestmark = pytest.mark.plain  # plans of the database alone
 STACK = {'workers': 1, 'postgres': {'shared_preload_libraries': 'auto_explain', 'auto_explain.log_min_duration': 0,
                                     'auto_explain.log_analyze': 'on', 'auto_explain.log_timing': 'off', 'auto_explain.log_nested_statements': 'off'}}
 COUNT = 30_000
-FIELDS = {'section': 'string', 'size': 'int', 'depends': 'string[]'}
+FIELDS = {'section': 'string', 'size': 'int', 'name': 'string', 'depends': 'string[]'}
+INDEXES = [['section', '-size'], ['section', 'size', '-name']]
 
 
 @pytest.fixture(scope='module')
@@ -21,11 +22,11 @@ def loaded(stack, tmp_path_factory):
         insert into doc select 'Package', 'p' || to_char(n, 'FM00000'), 1, 1, 1, 0, 0 from generate_series(0, {COUNT - 1}) n""")
     stack.psql('lab', f"""
         insert into item select 'Package', 'p' || to_char(n, 'FM00000'), 'Sta', '', 1, 1,
-          json_build_object('section', 's' || n % 50, 'size', n / 2,
+          json_build_object('section', 's' || n % 50, 'size', n / 2, 'name', md5(n::text),
             'depends', array['d' || n % 1000, 'd' || n % 997, case when n % 3000 = 0 then 'libc6' end]), false
           from generate_series(0, {COUNT - 1}) n""")
     schemas = Schemas(stack, tmp_path_factory.mktemp('schemas'))
-    schemas.apply('lab', {'Package': {'items': {'Sta': {'singleton': True, 'fields': FIELDS}}}}, '--batch', 5000)
+    schemas.apply('lab', {'Package': {'items': {'Sta': {'singleton': True, 'fields': FIELDS, 'indexes': INDEXES}}}}, '--batch', 5000)
     return stack
 
 
@@ -46,7 +47,7 @@ def rows_read(plan):
 SEARCHES = [
     ('equal text', [{'f': 'section', 't': 'eq', 'v1': 's7'}], {}, 'v_Package_Sta_section', False, 101),
     ('equal number', [{'f': 'size', 't': 'eq', 'v1': 77}], {}, 'v_Package_Sta_size', False, 2),
-    ('prefix', [{'f': 'section', 't': 'sw', 'v1': 's4'}], {}, 'v_Package_Sta_section', True, 6600),
+    ('prefix', [{'f': 'section', 't': 'sw', 'v1': 's4'}], {}, 'Index Cond: ((section >= ', True, 6600),
     ('range', [{'f': 'size', 't': 'gelt', 'v1': 100, 'v2': 120}], {}, 'v_Package_Sta_size', True, 40),
     ('element', [{'f': 'depends', 't': 'eq', 'v1': 'libc6'}], {}, 'v_Package_Sta_depends', False, 10),
     ('elements from', [{'f': 'depends', 't': 'sw', 'v1': 'lib'}], {}, 'v_Package_Sta_depends', True, 10),
@@ -73,3 +74,34 @@ def test_a_later_page_costs_what_an_early_one_does(loaded):
         assert rows_read(plan) <= 101 and 'Filter: ' not in plan.replace('One-Time Filter: ', ''), plan
         cursor = {'cursor': found['cursor']} if 'cursor' in found else None
     assert cursor is None
+
+
+SEVERAL = 'n_Package_Sta'
+ORDERED = [
+    ('of all', '-size', [], {}, 'v_Package_Sta_size'),
+    ('of all, ascending', 'name', [], {}, 'v_Package_Sta_name'),
+    ('of a section', '-size', [{'f': 'section', 't': 'eq', 'v1': 's7'}], {}, SEVERAL),
+    ('of a section, ascending', 'size', [{'f': 'section', 't': 'eq', 'v1': 's7'}], {}, SEVERAL),
+    ('of a range', 'size', [{'f': 'size', 't': 'ge', 'v1': 3000}], {}, 'v_Package_Sta_size'),
+    ('of a range of a section', '-size', [{'f': 'section', 't': 'eq', 'v1': 's7'}, {'f': 'size', 't': 'lt', 'v1': 12000}], {}, SEVERAL),
+    ('of two directions', ['section', 'size', '-name'], [], {}, SEVERAL),
+    ('of two directions, reversed', ['-section', '-size', 'name'], [], {}, SEVERAL),
+    ('items', '-size', [{'f': 'section', 't': 'eq', 'v1': 's7'}], {'want': 'items'}, SEVERAL),
+]
+
+
+@pytest.mark.parametrize('order, where, more, index', [row[1:] for row in ORDERED], ids=[row[0] for row in ORDERED])
+def test_each_page_in_an_order_reads_what_it_holds_through_an_index(loaded, order, where, more, index):
+    cursor, seen = {}, []
+    for _ in range(4):
+        found, plan = plan_of(loaded, where, order=order, limit=20, **more, **cursor)
+        rows = [row['id'] if isinstance(row, dict) else row for row in found.get('ids') or found['items']]
+        assert len(rows) == 20 and not set(rows) & set(seen)
+        assert 'Seq Scan' not in plan and index in plan, plan
+        assert rows_read(plan) <= 64 and 'Rows Removed' not in plan, plan
+        seen, cursor = seen + rows, {'cursor': found['cursor']}
+
+
+def test_an_element_of_a_list_is_sorted(loaded):
+    found, plan = plan_of(loaded, [{'f': 'depends', 't': 'eq', 'v1': 'libc6'}], order='-size')
+    assert found['ids'] == [f'p{n:05}' for n in range(27000, -1, -3000)] and 'v_Package_Sta_depends' in plan and rows_read(plan) <= 10, plan

@@ -24,6 +24,7 @@ WITH_EXAMPLES = [PROTOCOL, ACCOUNTS, PASSKEYS, WORKERS, 'doc/reference/collectio
                  'doc/reference/copies.md', 'doc/reference/records.md', 'doc/reference/resources.md', OWN_MODULE]
 # What the page of the protocol says of the namespace lab.
 SCHEMA = {'Note': {'open': True, 'items': {'Line': {'fields': {'text': 'string'}}}},
+          'Post': {'items': {'Main': {'singleton': True, 'fields': {'room': 'string', 'at': 'long', 'text': 'string'}, 'indexes': [['room', '-at']]}}},
           'Person': {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}}
 OWN_TASKS = {'copy', 'push'}  # operations that the server runs for itself
 SETTINGS = {PROTOCOL: {'build': 'web-7'}}

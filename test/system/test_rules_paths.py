@@ -209,6 +209,7 @@ def gathering(name):
         yield f'list {limit}', ('list', 'POST', 'op/list', {'param': {'c': name, **limit}}, {})
         for item, want in itertools.product(('Main', 'Secret'), ('ids', 'items')):
             yield f'find {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': by_team, 'want': want, **limit}}, {})
+            yield f'find in order {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'order': '-team', 'want': want, **limit}}, {})
         for want, collection in itertools.product(('ids', 'docs'), ('all', 'secret')):
             yield (f'collection {collection} {want} {limit}',
                    ('collection', 'POST', 'op/collection', {'param': {**of_all, 'collection': collection, 'want': want, **limit}}, {}))

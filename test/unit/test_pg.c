@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "arena_fixture.h"
-#include "model/search.h"
+#include "model/search_prefix.h"
 #include "edge/pg.h"
 
 /* The last parameter is exactly these bytes. */

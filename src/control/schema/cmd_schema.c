@@ -13,6 +13,7 @@
 #include "control/schema/schema_plan.h"
 #include "control/schema/schema_watch.h"
 #include "edge/thumbnailer.h"
+#include "model/schema_index.h"
 #include "model/stamp.h"
 
 /* --- declarations -------------------------------------------------------------------------------- */
@@ -189,6 +190,19 @@ static bool is_building(struct arena *arena, struct bytes words, const char *nam
                   arena_printf(arena, " %s ", name)) != NULL;
 }
 
+static void show_indexes(struct control *control, const struct schema_plan *plan,
+                         const struct schema_class *class, const struct schema_item *item)
+{
+    for (size_t i = 0; i < item->index_count; i++) {
+        struct bytes word = schema_index_word(control->arena, &item->indexes[i]);
+        const char *name =
+            arena_printf(control->arena, "%.*s.%.*s.%.*s", (int)class->name.size, class->name.data,
+                         (int)item->name.size, item->name.data, (int)word.size, word.data);
+        printf("%-60s  %-8s  %s\n", name, "index",
+               is_building(control->arena, plan->building, name) ? "building" : "ready");
+    }
+}
+
 static void show_fields(struct control *control, const struct schema_plan *plan)
 {
     printf("%-60s  %-8s  %s\n", "FIELD", "TYPE", "STATE");
@@ -204,6 +218,8 @@ static void show_fields(struct control *control, const struct schema_plan *plan)
                 printf("%-60s  %-8s  %s\n", name, schema_type_name(field->type, field->is_list),
                        is_building(control->arena, plan->building, name) ? "building" : "ready");
             }
+        for (size_t i = 0; i < class->item_count; i++)
+            show_indexes(control, plan, class, &class->items[i]);
     }
 }
 

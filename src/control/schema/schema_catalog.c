@@ -26,7 +26,7 @@ static bool read_indexes(struct control *control, struct pg *pg, struct catalog 
     if (!control_query(
             control, pg, "reading the indexes",
             "select c.relname::text, i.indisvalid from pg_class c join pg_index i on i.indexrelid ="
-            " c.oid where c.relnamespace = 'stampd'::regnamespace and c.relname ~ '^v_[A-Z]'",
+            " c.oid where c.relnamespace = 'stampd'::regnamespace and c.relname ~ '^[nv]_[A-Z]'",
             NULL, &rows))
         return false;
     catalog->index_count = (size_t)pg_rows(rows);

@@ -9,17 +9,8 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "control/schema/schema_catalog.h"
+#include "control/schema/schema_plan_indexes.h"
 #include "model/mutation.h"
-
-/* "x_Class_Item", with "_field" when there is one. */
-static struct bytes table_name(struct arena *arena, const char *prefix, struct side_name name,
-                               struct bytes field)
-{
-    return bytes_of(arena_printf(arena, "%s_%.*s_%.*s%s%.*s", prefix, (int)name.class.size, name.class.data,
-                                 (int)name.item.size, name.item.data, field.size ? "_" : "", (int)field.size,
-                                 field.size ? field.data : ""));
-}
 
 bool schema_plan_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r)
 {
@@ -42,41 +33,16 @@ bool schema_plan_read_applied(struct control *control, struct pg *pg, struct sch
 
 /* --- comparing ----------------------------------------------------------------------------------- */
 
-struct planning {
-    struct control *control;
-    struct arena *arena;
-    const char *role;
-    struct catalog catalog;
-    struct schema_plan *plan;
-    size_t capacity;
-};
-
-static struct builder *new_text(struct planning *planning)
-{
-    struct builder *text = ARENA_NEW(planning->arena, struct builder);
-    arena_defer(planning->arena, (void (*)(void *))builder_free, text);
-    return text;
-}
-
-static void add_step(struct planning *planning, enum step_kind kind, const char *what, struct builder *sql)
-{
-    struct schema_plan *plan = planning->plan;
-    ARENA_GROW(planning->arena, plan->steps, plan->count, planning->capacity);
-    if (sql)
-        builder_add(sql, "", 1);
-    plan->steps[plan->count++] = (struct step){.kind = kind, .what = what, .sql = sql ? sql->data : NULL};
-}
-
 /* Does the database have the field as it is wanted here? */
 static bool has_field(struct planning *planning, struct side_name name, const struct schema_field *field)
 {
     const struct catalog *catalog = &planning->catalog;
-    const struct catalog_column *column =
-        schema_catalog_column(catalog, table_name(planning->arena, "x", name, NO_BYTES), field->name);
+    const struct catalog_column *column = schema_catalog_column(
+        catalog, schema_planning_table(planning->arena, "x", name, NO_BYTES), field->name);
     if (!column || !bytes_equal(column->type, bytes_of(schema_sql_type(field))))
         return false;
     return !field->is_list ||
-           schema_catalog_column(catalog, table_name(planning->arena, "x", name, field->name),
+           schema_catalog_column(catalog, schema_planning_table(planning->arena, "x", name, field->name),
                                  BYTES("value")) != NULL;
 }
 
@@ -102,12 +68,14 @@ static const struct schema *find_kept(struct planning *planning, const struct sc
             items[i] = *from;
             items[i].fields = fields;
             items[i].field_count = 0;
+            items[i].indexes = NULL;
             for (size_t f = 0; f < from->field_count; f++) {
                 const struct schema_field *field = schema_find_field(before, from->fields[f].name);
                 if (field && field->type == from->fields[f].type &&
                     field->is_list == from->fields[f].is_list && has_field(planning, name, field))
                     fields[items[i].field_count++] = *field;
             }
+            schema_plan_indexes_keep(planning, from, before, &items[i]);
         }
     }
     return kept;
@@ -148,21 +116,6 @@ static bool is_expected(const struct schema *schema, const struct catalog_column
     }
     return bytes_equal(column->name, BYTES("id")) || bytes_equal(column->name, BYTES("key")) ||
            schema_find_field(item, column->name);
-}
-
-static bool is_ready_index(struct planning *planning, struct side_name name, const struct schema_field *field)
-{
-    const struct index *index =
-        schema_catalog_index(&planning->catalog, table_name(planning->arena, "v", name, field->name));
-    return index && index->is_valid;
-}
-
-static bool is_in_words(struct arena *arena, struct bytes words, struct side_name name, struct bytes field)
-{
-    const char *one = arena_printf(arena, " %.*s.%.*s.%.*s ", (int)name.class.size, name.class.data,
-                                   (int)name.item.size, name.item.data, (int)field.size, field.data);
-    const char *all = arena_printf(arena, " %.*s ", (int)words.size, words.size ? words.data : "");
-    return strstr(all, one) != NULL;
 }
 
 /* --- steps --------------------------------------------------------------------------------------- */
@@ -216,13 +169,14 @@ static void add_building(struct planning *planning, struct side_name name, const
     struct builder *words = text;
     for (size_t f = 0; f < item->field_count; f++) {
         const struct schema_field *field = &item->fields[f];
-        if (schema_find_field(kept, field->name) && is_ready_index(planning, name, field) &&
-            !is_in_words(planning->arena, planning->plan->building, name, field->name))
+        if (schema_find_field(kept, field->name) && schema_plan_indexes_has(planning, name, field) &&
+            !schema_planning_has_word(planning->arena, planning->plan->building, name, field->name))
             continue;
         builder_printf(words, "%s%.*s.%.*s.%.*s", words->size ? " " : "", (int)name.class.size,
                        name.class.data, (int)name.item.size, name.item.data, (int)field->name.size,
                        field->name.data);
     }
+    schema_plan_indexes_building(planning, name, item, kept, words);
 }
 
 /* Functions and views of sides that no longer exist. */
@@ -288,10 +242,10 @@ static size_t add_mutations(struct planning *planning, const struct schema *want
         count++;
         if (is_counted_only)
             continue;
-        add_step(planning, STEP_FILL,
-                 arena_printf(planning->arena, "rewriting the documents of %.*s in release %lld",
-                              (int)class->name.size, class->name.data, (long long)class->release),
-                 NULL);
+        schema_planning_add(planning, STEP_FILL,
+                            arena_printf(planning->arena, "rewriting the documents of %.*s in release %lld",
+                                         (int)class->name.size, class->name.data, (long long)class->release),
+                            NULL);
         planning->plan->steps[planning->plan->count - 1].side = (struct side_name){class->name, BYTES("~")};
     }
     return count;
@@ -301,7 +255,8 @@ static size_t add_mutations(struct planning *planning, const struct schema *want
 static bool add_turn(struct planning *planning, const struct schema *schema, const struct schema *kept,
                      const char *what)
 {
-    struct builder *sql = new_text(planning), *content = new_text(planning), *building = new_text(planning);
+    struct builder *sql = schema_planning_text(planning), *content = schema_planning_text(planning),
+                   *building = schema_planning_text(planning);
     each_side(planning, schema, kept, sql, add_side_sql);
     each_side(planning, schema, kept, building, add_building);
     add_mutated(planning, schema, sql, building);
@@ -312,7 +267,7 @@ static bool add_turn(struct planning *planning, const struct schema *schema, con
     builder_add_text(sql, ", building = ");
     schema_sql_literal(sql, builder_bytes(building));
     builder_add_text(sql, " where one;\n");
-    add_step(planning, STEP_LOCKED, what, sql);
+    schema_planning_add(planning, STEP_LOCKED, what, sql);
     return building->size > 0;
 }
 
@@ -335,14 +290,14 @@ static size_t add_drops(struct planning *planning, const struct schema *kept, bo
             dropped = column->table;
         if (is_counted_only)
             continue;
-        struct builder *sql = new_text(planning);
+        struct builder *sql = schema_planning_text(planning);
         if (is_table)
             builder_printf(sql, "drop table stampd.\"%.*s\";\n", (int)column->table.size, column->table.data);
         else
             builder_printf(sql, "alter table stampd.\"%.*s\" drop column \"%.*s\";\n",
                            (int)column->table.size, column->table.data, (int)column->name.size,
                            column->name.data);
-        add_step(planning, STEP_LOCKED, "dropping what is no longer declared", sql);
+        schema_planning_add(planning, STEP_LOCKED, "dropping what is no longer declared", sql);
     }
     return count;
 }
@@ -353,54 +308,19 @@ static void add_fill(struct planning *planning, struct side_name name, const str
     bool is_filled = kept && kept->field_count == item->field_count;
     if (is_filled && !schema_catalog_fills(&planning->catalog, name.class, name.item))
         return;
-    add_step(planning, STEP_FILL,
-             arena_printf(planning->arena, "filling x_%.*s_%.*s from the documents", (int)name.class.size,
-                          name.class.data, (int)name.item.size, name.item.data),
-             NULL);
+    schema_planning_add(planning, STEP_FILL,
+                        arena_printf(planning->arena, "filling x_%.*s_%.*s from the documents",
+                                     (int)name.class.size, name.class.data, (int)name.item.size,
+                                     name.item.data),
+                        NULL);
     planning->plan->steps[planning->plan->count - 1].side = name;
-}
-
-static void add_indexes(struct planning *planning, struct side_name name, const struct schema_item *item,
-                        const struct schema_item *kept, void *text UNUSED)
-{
-    bool is_changed = false;
-    for (size_t f = 0; f < item->field_count; f++) {
-        const struct schema_field *field = &item->fields[f];
-        struct bytes index_name = table_name(planning->arena, "v", name, field->name);
-        const struct index *index = schema_catalog_index(&planning->catalog, index_name);
-        if (index && index->is_valid && schema_find_field(kept, field->name))
-            continue;
-        if (index && !index->is_valid && schema_find_field(kept, field->name)) {
-            struct builder *drop = new_text(planning);
-            builder_printf(drop, "drop index concurrently if exists stampd.\"%s\";\n", index_name.data);
-            add_step(planning, STEP_ALONE, "dropping an index that was not completed", drop);
-        }
-        struct builder *sql = new_text(planning);
-        schema_sql_index(sql, name, field);
-        add_step(planning, STEP_ALONE, arena_printf(planning->arena, "creating index %s", index_name.data),
-                 sql);
-        is_changed = true;
-    }
-    if (!is_changed)
-        return;
-    struct builder *analyze = new_text(planning);
-    builder_printf(analyze, "analyze stampd.\"x_%.*s_%.*s\";\n", (int)name.class.size, name.class.data,
-                   (int)name.item.size, name.item.data);
-    add_step(planning, STEP_ALONE, "collecting statistics", analyze);
-    for (size_t f = 0; f < item->field_count; f++)
-        if (item->fields[f].is_list) {
-            struct builder *list = new_text(planning);
-            builder_printf(list, "analyze stampd.\"%s\";\n",
-                           table_name(planning->arena, "x", name, item->fields[f].name).data);
-            add_step(planning, STEP_ALONE, "collecting statistics", list);
-        }
 }
 
 /* Is a declaration of this class, under this name and of this kind, with these keys, ready? */
 static bool is_followed(struct planning *planning, const struct schema_class *class, struct bytes name,
                         const char *kind, const struct schema_property *keys, size_t count)
 {
-    struct builder *text = new_text(planning);
+    struct builder *text = schema_planning_text(planning);
     builder_printf(text, "%.*s.%.*s %s", (int)class->name.size, class->name.data, (int)name.size, name.data,
                    kind);
     for (size_t i = 0; i < count; i++)
@@ -440,21 +360,22 @@ static size_t add_follows(struct planning *planning, const struct schema *wanted
         count++;
         if (is_counted_only)
             continue;
-        add_step(planning, STEP_FILL,
-                 arena_printf(planning->arena, "filling collections and ends of %.*s", (int)class->name.size,
-                              class->name.data),
-                 NULL);
+        schema_planning_add(planning, STEP_FILL,
+                            arena_printf(planning->arena, "filling collections and ends of %.*s",
+                                         (int)class->name.size, class->name.data),
+                            NULL);
         planning->plan->steps[planning->plan->count - 1].side = (struct side_name){class->name, NO_BYTES};
     }
     return count;
 }
 
+/* Those of its items, and their indexes over several. */
 static size_t count_fields(const struct schema *schema)
 {
     size_t count = 0;
     for (size_t c = 0; c < schema->class_count; c++)
         for (size_t i = 0; i < schema->classes[c].item_count; i++)
-            count += schema->classes[c].items[i].field_count;
+            count += schema->classes[c].items[i].field_count + schema->classes[c].items[i].index_count;
     return count;
 }
 
@@ -472,15 +393,15 @@ static bool takes_ends(const struct planning *planning, const struct schema *wan
 
 static void add_forgetting(struct planning *planning)
 {
-    struct builder *forgetting = new_text(planning);
+    struct builder *forgetting = schema_planning_text(planning);
     builder_add_text(forgetting, "select stampd.drop_expiry();\n");
-    add_step(planning, STEP_WAIT, "waiting for older transactions", NULL);
-    add_step(planning, STEP_LOCKED, "dropping expiries that are no longer declared", forgetting);
+    schema_planning_add(planning, STEP_WAIT, "waiting for older transactions", NULL);
+    schema_planning_add(planning, STEP_LOCKED, "dropping expiries that are no longer declared", forgetting);
 }
 
 static bool is_same(struct planning *planning, const struct schema *one, const struct schema *other)
 {
-    struct builder *a = new_text(planning), *b = new_text(planning);
+    struct builder *a = schema_planning_text(planning), *b = schema_planning_text(planning);
     schema_write(one, a);
     schema_write(other, b);
     return bytes_equal(builder_bytes(a), builder_bytes(b));
@@ -492,35 +413,36 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
     bool has_extras = add_drops(planning, kept, true) > 0;
     bool grows = count_fields(wanted) > count_fields(kept);
     bool is_building = false;
-    struct builder *words = new_text(planning);
+    struct builder *words = schema_planning_text(planning);
     each_side(planning, wanted, kept, words, add_building);
     is_building = words->size > 0;
     size_t mutated = add_mutations(planning, wanted, true);
     if (has_extras) {
         add_turn(planning, kept, kept, "applying the schema without what is no longer declared");
-        add_step(planning, STEP_WAIT, "waiting for older transactions", NULL);
+        schema_planning_add(planning, STEP_WAIT, "waiting for older transactions", NULL);
         add_drops(planning, kept, false);
     }
     if (grows || (!has_extras && !is_same(planning, planning->plan->applied, wanted)))
         add_turn(planning, wanted, kept, "applying the schema: commits write its fields from here on");
     if (takes_ends(planning, wanted))
         add_forgetting(planning);
+    schema_plan_indexes_drop(planning, wanted);
     if (!is_building && !mutated && add_follows(planning, wanted, true) == 0)
         return;
-    add_step(planning, STEP_WAIT, "waiting for older transactions", NULL);
+    schema_planning_add(planning, STEP_WAIT, "waiting for older transactions", NULL);
     add_mutations(planning, wanted, false);
     if (is_building) {
         each_side(planning, wanted, kept, NULL, add_fill);
-        each_side(planning, wanted, kept, NULL, add_indexes);
+        each_side(planning, wanted, kept, NULL, schema_plan_indexes_add);
     }
     add_follows(planning, wanted, false);
-    struct builder *ready = new_text(planning);
+    struct builder *ready = schema_planning_text(planning);
     builder_add_text(ready, "delete from stampd.schema_fill;\n"
                             "update stampd.collection set is_ready = true where not is_ready;\n"
                             "update stampd.unique_property set is_ready = true where not is_ready;\n"
                             "update stampd.expiry_property set is_ready = true where not is_ready;\n"
                             "update stampd.schema set number = number + 1, building = '' where one;\n");
-    add_step(planning, STEP_LOCKED, "declaring the new fields and collections ready", ready);
+    schema_planning_add(planning, STEP_LOCKED, "declaring the new fields and collections ready", ready);
 }
 
 /* Mutations only lead forwards: contents of the higher release would be read as older ones. */

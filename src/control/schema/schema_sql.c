@@ -2,6 +2,7 @@
  * letters, digits and '_' and stand between quotes here. */
 #include "control/schema/schema_sql.h"
 
+#include "base/hash.h"
 #include "edge/pg.h"
 
 /* printf's arguments for "%.*s_%.*s". */
@@ -95,6 +96,33 @@ void schema_sql_index(struct builder *sql, struct side_name name, const struct s
         builder_printf(sql, "_%.*s\" (value, id, key) where value is not null;\n", TEXT(field->name));
     else
         builder_printf(sql, "\" (\"%.*s\", id, key);\n", TEXT(field->name));
+}
+
+/* The last field ascends, as id and key behind it do: the index is read backwards for the reverse. */
+static bool descends(const struct schema_index *index, size_t field)
+{
+    return index->fields[field].is_descending != index->fields[index->count - 1].is_descending;
+}
+
+/* Names of fields are too long to stand in it. */
+struct bytes schema_sql_index_name(struct arena *arena, struct side_name name,
+                                   const struct schema_index *index)
+{
+    uint64_t hash = HASH_START;
+    for (size_t i = 0; i < index->count; i++)
+        hash =
+            hash_more(hash_more(hash, descends(index, i) ? BYTES(",-") : BYTES(",")), index->fields[i].name);
+    return bytes_of(arena_printf(arena, "n_%.*s_%.*s_%016llx", SIDE(name), (unsigned long long)hash));
+}
+
+void schema_sql_several(struct builder *sql, struct side_name name, const struct schema_index *index,
+                        struct bytes index_name)
+{
+    builder_printf(sql, "create index concurrently if not exists \"%.*s\" on stampd.\"x_%.*s_%.*s\" (",
+                   TEXT(index_name), SIDE(name));
+    for (size_t i = 0; i < index->count; i++)
+        builder_printf(sql, "\"%.*s\"%s, ", TEXT(index->fields[i].name), descends(index, i) ? " desc" : "");
+    builder_add_text(sql, "id, key);\n");
 }
 
 void schema_sql_view(struct builder *sql, struct side_name name, const struct schema_item *item)

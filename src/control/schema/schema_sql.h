@@ -5,8 +5,9 @@
  *   x_Class_Item          id, key and a column for each field; a row for each living item
  *   x_Class_Item_field    id, key, value: the elements of a field that is a list
  *   v_Class_Item_field    the index that `find` uses: the value first, then id and key
- *   item_Class_Item       the view for people
- *   x_Class_Item_write, x_Class_Item_wipe   the functions that keep the rows right. */
+ *   n_Class_Item_hash     an index over several fields: these in the order of the declaration, then id and
+ * key item_Class_Item       the view for people x_Class_Item_write, x_Class_Item_wipe   the functions that
+ * keep the rows right. */
 #ifndef STAMPD_CONTROL_SCHEMA_SCHEMA_SQL_H
 #define STAMPD_CONTROL_SCHEMA_SCHEMA_SQL_H
 
@@ -32,6 +33,11 @@ void schema_sql_view(struct builder *sql, struct side_name name, const struct sc
 void schema_sql_drop_functions(struct builder *sql, struct side_name name);
 /* Must run outside a transaction. */
 void schema_sql_index(struct builder *sql, struct side_name name, const struct schema_field *field);
+/* The index over several fields, of this name. */
+struct bytes schema_sql_index_name(struct arena *arena, struct side_name name,
+                                   const struct schema_index *index);
+void schema_sql_several(struct builder *sql, struct side_name name, const struct schema_index *index,
+                        struct bytes index_name);
 /* Appends a text as an SQL literal. */
 void schema_sql_literal(struct builder *sql, struct bytes text);
 

@@ -144,14 +144,17 @@ static enum fault list_rows(struct attempt *attempt, struct judged_list *list, c
 static enum fault list_judged(struct attempt *attempt, const struct reader *reader)
 {
     struct judged_list list = {0};
-    struct bytes question, more = NO_BYTES, key;
+    struct bytes question, more = NO_BYTES;
+    struct cursor_row row = {.count = 1, .bytes_most = CURSOR_NAME_MOST};
     bool is_cut = false, is_ours = true;
     enum fault fault = read_query(reader, attempt->call->param, &list.query);
     if (fault)
         return fault;
     question = make_question(attempt->call, &list.query);
     if (list.query.cursor.data)
-        fault = cursor_read(attempt, question, list.query.cursor, &list.query.cursor, &key, &is_ours);
+        fault = cursor_read(attempt, question, list.query.cursor, &row, &is_ours);
+    if (!fault && is_ours && list.query.cursor.data)
+        list.query.cursor = row.texts[0];
     if (!is_ours && !fault)
         fault = reader_wrong(reader, attempt->call->param, "cursor",
                              "The cursor of an earlier page of the same list is expected.");
@@ -173,8 +176,9 @@ static enum fault list_judged(struct attempt *attempt, const struct reader *read
             break;
     }
     struct bytes cursor = NO_BYTES;
+    row.texts[0] = list.query.cursor;
     if (!fault && (list.is_full || is_cut || more.data))
-        fault = cursor_make(attempt, question, list.query.cursor, BYTES(""), &cursor);
+        fault = cursor_make(attempt, question, &row, &cursor);
     write_end(attempt->reply->body, cursor);
     return fault;
 }
