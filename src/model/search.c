@@ -461,3 +461,16 @@ void search_compose(const struct search *search, struct builder *sql, struct pg_
     else
         compose_ids(&composing);
 }
+
+void search_compose_count(const struct search *search, struct builder *sql, struct pg_params *params)
+{
+    struct composing composing = {
+        .search = search, .sql = sql, .params = params, .driver = choose_driver(search)};
+    bool may_repeat =
+        !search->item->is_singleton || (composing.driver && composing.driver->test != SEARCH_EQ);
+    builder_printf(sql, "select count(*) from (select %s%s.id", may_repeat ? "distinct " : "",
+                   composing.driver ? "e" : "x");
+    add_rows(&composing);
+    add_limit(&composing);
+    builder_add_text(sql, ") c");
+}

@@ -55,6 +55,7 @@ struct search {
     struct search_order orders[SEARCH_ORDERS_MOST];
     size_t order_count; /* 0: in the order of ids and keys; else these decide in the direction of the last
                            field where all fields are equal */
+    bool wants_count;   /* of the documents, at most `limit` */
     bool wants_items;   /* else ids of documents; in an order these are of a singleton */
     struct bytes after_id, after_key; /* the page begins after this; data NULL: at the start */
     int32_t limit;
@@ -65,6 +66,9 @@ struct search {
 /* Composes the text of the statement and its parameters, in order.  Searches that differ only in values have
  * the same text. */
 void search_compose(const struct search *search, struct builder *sql, struct pg_params *params);
+
+/* The same of a statement that returns one number: how many documents are found, `limit` + 1 at most. */
+void search_compose_count(const struct search *search, struct builder *sql, struct pg_params *params);
 
 /* Columns of the result; one row more than `limit` means that there is another page.  Behind SEARCH_ID or,
  * with items, SEARCH_PAGE are the values of the fields of the order, as texts. */

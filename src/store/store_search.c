@@ -192,12 +192,14 @@ static enum fault seal_ids(const struct data_keys *keys, struct arena *arena, st
     return FAULT_NONE;
 }
 
-enum fault store_search(struct store *store, int ns, struct arena *arena, const struct search *search,
-                        struct search_page *page_r)
+/* The result of the statement that `compose` makes of the search. */
+static enum fault run_search(struct store *store, int ns, struct arena *arena, const struct search *search,
+                             void (*compose)(const struct search *search, struct builder *sql,
+                                             struct pg_params *params),
+                             struct pg_result **result_r)
 {
     struct builder sql = {0};
     struct pg_params params;
-    struct pg_result *result = NULL;
     struct search sealed = *search;
     struct pg *pg;
     enum fault fault = store_sealing_use(store, ns, &pg); /* which has the keys of an encrypted namespace */
@@ -207,12 +209,28 @@ enum fault store_search(struct store *store, int ns, struct arena *arena, const 
         return fault;
     pg_params_start(&params, arena);
     const struct search shown = store_shown_search(store_sealing_keys(store, ns), arena, &sealed);
-    search_compose(&shown, &sql, &params);
+    compose(&shown, &sql, &params);
     const char *text = arena_copy(arena, sql.data, sql.size);
     builder_free(&sql);
-    fault = store_long_run(store, ns, 0, run,
-                           &(struct text_run){.sql = text, .params = &params, .result = &result});
+    return store_long_run(store, ns, 0, run,
+                          &(struct text_run){.sql = text, .params = &params, .result = result_r});
+}
+
+enum fault store_search(struct store *store, int ns, struct arena *arena, const struct search *search,
+                        struct search_page *page_r)
+{
+    struct pg_result *result;
+    enum fault fault = run_search(store, ns, arena, search, search_compose, &result);
     return fault ? fault : read_page(store, ns, search, arena, result, page_r);
+}
+
+enum fault store_search_count(struct store *store, int ns, struct arena *arena, const struct search *search,
+                              int64_t *count_r)
+{
+    struct pg_result *result;
+    enum fault fault = run_search(store, ns, arena, search, search_compose_count, &result);
+    *count_r = fault ? 0 : pg_get_i64(result, 0, 0);
+    return fault;
 }
 
 /* --- selects of applications --------------------------------------------------------------------- */

@@ -21,6 +21,10 @@ struct search_page {
 MUST_USE enum fault store_search(struct store *store, int ns, struct arena *arena,
                                  const struct search *search, struct search_page *page_r);
 
+/* How many documents are found, at one instant: `limit` + 1 at most. */
+MUST_USE enum fault store_search_count(struct store *store, int ns, struct arena *arena,
+                                       const struct search *search, int64_t *count_r);
+
 /* A read-only select of an application. */
 struct selection {
     const char *sql;            /* its parameters, $1…, have type text */

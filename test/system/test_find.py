@@ -160,6 +160,10 @@ def test_find_is_what_the_contents_say(stack, schemas, seed):
         for _ in range(20):
             param = some_search(chance)
             assert whole(stack, param) == oracle.find(param), param
+            count = len(oracle.find({**param, 'want': 'ids'}))
+            many = {name: value for name, value in param.items() if name != 'limit'}
+            assert one_page(stack, {**many, 'want': 'count'}) == {'count': count}, param
+            assert one_page(stack, {**param, 'want': 'count'}) == ({'count': count} if count <= param['limit'] else {'count': param['limit'], 'more': True}), param
 
 
 @pytest.mark.parametrize('prefix', [text for text in TEXTS if len(text) < 1024], ids=ascii)
@@ -233,6 +237,9 @@ REFUSED = [
     ({**FIND, 'id': {'t': 'eq', 'v1': 1}}, 'AARG', ['v1']),
     ({**FIND, 'id': {'t': 'gele', 'v1': 'b', 'v2': 'a'}}, 'AARG', ['v2']),
     ({**FIND, 'want': 'all'}, 'AARG', ['want']),
+    ({**FIND, 'want': 'count', 'order': 'size'}, 'AARG', ['order']),
+    ({**FIND, 'want': 'count', 'cursor': 'a'}, 'AARG', ['cursor']),
+    ({**FIND, 'want': 'count', 'limit': 100001}, 'AARG', ['limit']),
     ({**FIND, 'limit': 0}, 'AARG', ['limit']),
     ({**FIND, 'limit': 1001}, 'AARG', ['limit']),
     ({**FIND, 'cursor': 7}, 'AARG', ['cursor']),

@@ -209,6 +209,7 @@ def gathering(name):
         yield f'list {limit}', ('list', 'POST', 'op/list', {'param': {'c': name, **limit}}, {})
         for item, want in itertools.product(('Main', 'Secret'), ('ids', 'items')):
             yield f'find {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': by_team, 'want': want, **limit}}, {})
+            yield f'count {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': by_team, 'want': 'count', **limit}}, {})
             yield f'find in order {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'order': '-team', 'want': want, **limit}}, {})
         for want, collection in itertools.product(('ids', 'docs'), ('all', 'secret')):
             yield (f'collection {collection} {want} {limit}',
@@ -546,6 +547,9 @@ def test_a_shown_document_is_shown(worlds):
     assert worlds.get('full', ('Open', 'b'))['items'] and worlds.get('full', ('Look', 'd'))['items']
     assert [one['id'] for one in worlds.op('full', 'list', {'c': 'Open'})['out']['docs']] == ['b', 'd']
     assert worlds.op('full', 'find', {'c': 'Open', 'i': 'Main', 'where': [{'f': 'team', 't': 'eq', 'v1': 'red'}], 'want': 'ids'})['out']['ids'] == ['b', 'd']
+    assert worlds.op('full', 'find', {'c': 'Open', 'i': 'Main', 'order': '-team', 'want': 'ids'})['out']['ids'] == ['d', 'b']
+    assert worlds.op('full', 'find', {'c': 'Open', 'i': 'Main', 'want': 'count'})['out'] == {'count': 2}
+    assert worlds.op('full', 'find', {'c': 'Open', 'i': 'Main', 'want': 'count', 'limit': 1})['out'] == {'count': 1, 'more': True}
     assert [one['id'] for one in worlds.op('full', 'collection', {'c': 'Open', 'collection': 'all', 'value': 'red'})['out']['docs']] == ['b', 'd']
     for name in SHARED:
         found = worlds.request('POST', '/full/op/list', json={'param': {'c': name}}, headers=session('ann')).json()

@@ -1,9 +1,9 @@
 /* find: documents by what their items contain (schema.md).
  * param {"c","i","where":[{"f":field,"t":test,"v1","v2"}…],"id":{"t","v1","v2"},"order":[field…],
- * "want":"ids"|"items","limit","cursor"} → out {"ids":[id…],"cursor"} or
- * {"items":[{"id","k","v","j"}…],"cursor"}. One item satisfies all conditions.  In the order of the fields,
- * then of ids, then keys; each page is consistent at its own instant.  A cursor is valid only for the search
- * that returned it. */
+ * "want":"ids"|"items"|"count","limit","cursor"} → out {"ids":[id…],"cursor"},
+ * {"items":[{"id","k","v","j"}…],"cursor"} or {"count","more"}.  One item satisfies all conditions.  In the
+ * order of the fields, then of ids, then keys; each page is consistent at its own instant.  A cursor is valid
+ * only for the search that returned it. */
 #include "operation/builtin/builtin.h"
 
 #include "operation/builtin/find_search.h"
@@ -107,10 +107,28 @@ static enum fault write_judged(struct attempt *attempt, struct judged_search *ju
         if (judged->is_full || judged->is_outdated)
             break;
         move_behind(search, found);
-        if (is_wanted)
-            write_found(search, found, !judged->count++, body);
+        if (is_wanted && !search->wants_count)
+            write_found(search, found, !judged->count, body);
+        judged->count += is_wanted;
     }
     *is_cut_r = count < page->count;
+    return fault;
+}
+
+/* Reads on until all that is wanted is written, or this has cost enough. */
+static enum fault read_judged(struct attempt *attempt, struct judged_search *judged, bool *has_more_r)
+{
+    struct search_page page;
+    bool is_cut = false;
+    enum fault fault;
+    do {
+        fault = store_search(documents_store(attempt->worker_context->documents), attempt->ns,
+                             attempt->call->arena, &judged->search, &page);
+        if (!fault)
+            fault = write_judged(attempt, judged, &page, &is_cut);
+    } while (!fault && !judged->is_full && !is_cut && (page.has_more || judged->is_outdated) &&
+             judged_page_goes_on(&judged->page));
+    *has_more_r = !fault && (judged->is_full || is_cut || page.has_more || judged->is_outdated);
     return fault;
 }
 
@@ -118,28 +136,54 @@ static enum fault find_judged(struct attempt *attempt, const struct search *sear
 {
     struct builder *body = attempt->reply->body;
     struct judged_search judged = {.search = *search, .limit = (size_t)search->limit};
-    struct search_page page;
-    bool is_cut = false;
+    bool has_more;
     judged.bytes_most = body->size + (size_t)search->bytes_most;
     if (judged.search.limit < JUDGED_PAGE_LEAST)
         judged.search.limit = JUDGED_PAGE_LEAST;
     builder_printf(body, "{\"%s\":[", search->wants_items ? "items" : "ids");
-    enum fault fault;
-    do {
-        fault = store_search(documents_store(attempt->worker_context->documents), attempt->ns,
-                             attempt->call->arena, &judged.search, &page);
-        if (!fault)
-            fault = write_judged(attempt, &judged, &page, &is_cut);
-    } while (!fault && !judged.is_full && !is_cut && (page.has_more || judged.is_outdated) &&
-             judged_page_goes_on(&judged.page));
+    enum fault fault = read_judged(attempt, &judged, &has_more);
     if (fault)
         return fault;
     builder_add_text(body, "]");
-    if (judged.is_full || is_cut || page.has_more || judged.is_outdated)
+    if (has_more)
         fault = write_cursor(attempt, &judged.search);
     builder_add_text(body, "}");
     return fault;
 }
+
+/* --- counting --- */
+
+/* What may be read of what is found: at least so many, if the page has ended before the search. */
+static enum fault count_judged(struct attempt *attempt, const struct search *search, int64_t *count_r,
+                               bool *has_more_r)
+{
+    struct judged_search judged = {.search = *search, .limit = (size_t)search->limit, .bytes_most = SIZE_MAX};
+    judged.search.limit = JUDGED_PAGE_ROWS / JUDGED_PAGE_READS;
+    enum fault fault = read_judged(attempt, &judged, has_more_r);
+    *count_r = (int64_t)judged.count;
+    return fault;
+}
+
+static enum fault find_count(struct attempt *attempt, const struct search *search)
+{
+    int64_t count;
+    bool has_more;
+    enum fault fault;
+    if (call_is_judged(attempt->call)) {
+        fault = count_judged(attempt, search, &count, &has_more);
+    } else {
+        fault = store_search_count(documents_store(attempt->worker_context->documents), attempt->ns,
+                                   attempt->call->arena, search, &count);
+        has_more = count > search->limit;
+        count -= has_more;
+    }
+    if (!fault)
+        builder_printf(attempt->reply->body, "{\"count\":%lld%s}", (long long)count,
+                       has_more ? ",\"more\":true" : "");
+    return fault;
+}
+
+/* --- the operation --- */
 
 static enum fault find_work(struct attempt *attempt)
 {
@@ -149,6 +193,8 @@ static enum fault find_work(struct attempt *attempt)
     enum fault fault = find_search_read(attempt, &reader, &search);
     if (fault)
         return classes_confirm(attempt, fault);
+    if (search.wants_count)
+        return find_count(attempt, &search);
     if (call_is_judged(attempt->call))
         return find_judged(attempt, &search);
     fault = store_search(documents_store(attempt->worker_context->documents), attempt->ns,

@@ -15,6 +15,7 @@
 enum {
     LIMIT_STANDARD = 100,
     LIMIT_MOST = 1000,
+    COUNT_MOST = 100000,
     NUMBER_SIZE = 24, /* bytes of a number in a cursor: -2.2250738585072014e-308 */
     VALUE_FIELD_SIZE =
         VALUE_FIELD_MOST + 4 + 64 /* of a string: a long one has a character and a digest behind it */
@@ -344,22 +345,27 @@ static enum fault read_wanted(const struct reader *reader, const struct json *pa
     struct bytes want;
     int64_t limit;
     enum fault fault = reader_text(reader, param, "want", &want);
-    if (!fault)
-        fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
+    if (fault)
+        return fault;
+    search->wants_count = want.data && bytes_equal(want, BYTES("count"));
+    fault = search->wants_count
+                ? reader_integer(reader, param, "limit", 1, COUNT_MOST, COUNT_MOST, &limit)
+                : reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &limit);
     if (fault)
         return fault;
     search->limit = (int32_t)limit;
     search->minute = clock_present_minute();
     search->bytes_most = reader->settings->limit_document_bytes;
     search->wants_items = want.data && bytes_equal(want, BYTES("items"));
-    if (want.data && !search->wants_items && !bytes_equal(want, BYTES("ids")))
-        return reader_wrong(reader, param, "want", "\"ids\" or \"items\" is expected.");
+    if (want.data && !search->wants_items && !search->wants_count && !bytes_equal(want, BYTES("ids")))
+        return reader_wrong(reader, param, "want", "\"ids\", \"items\" or \"count\" is expected.");
     return FAULT_NONE;
 }
 
 enum fault find_search_read(struct attempt *attempt, const struct reader *reader, struct search *search)
 {
     const struct json *param = attempt->call->param;
+    static const char *const of_pages[] = {"order", "cursor"};
     struct bytes class, item;
     enum fault fault = reader_members(reader, param, "c i where id order want limit cursor");
     if (!fault)
@@ -376,6 +382,9 @@ enum fault find_search_read(struct attempt *attempt, const struct reader *reader
     search->item = schema_find_item(search->class, item);
     if (!search->item || !search->item->field_count)
         return refuse_name(reader, class, item, NO_BYTES);
+    for (size_t i = 0; i < COUNT_OF(of_pages) && search->wants_count; i++)
+        if (json_member(param, of_pages[i]))
+            return reader_wrong(reader, param, of_pages[i], "A count has no pages and no order.");
     fault = read_conditions(reader, param, search);
     if (!fault)
         fault = read_order(reader, param, search);
