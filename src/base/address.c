@@ -110,15 +110,34 @@ static uint64_t client_4(uint32_t address)
     return UINT64_C(0xffff) << 32 | address;
 }
 
+/* As inet_pton: four numbers without leading zeros. */
+static bool read_4(struct bytes text, uint32_t *address_r)
+{
+    const char *at = text.data, *end = text.data + text.size;
+    uint32_t address = 0, number;
+    for (int part = 0; part < 4; part++) {
+        if (part && (at == end || *at++ != '.'))
+            return false;
+        const char *first = at;
+        for (number = 0; at < end && at - first < 3 && *at >= '0' && *at <= '9'; at++)
+            number = number * 10 + (uint32_t)(*at - '0');
+        if (at == first || number > 255 || (*first == '0' && at - first > 1))
+            return false;
+        address = address << 8 | number;
+    }
+    *address_r = address;
+    return at == end;
+}
+
 uint64_t address_client(struct bytes text)
 {
     char copy[TEXT_MOST];
     unsigned char six[16];
-    struct in_addr four;
+    uint32_t four;
+    if (read_4(text, &four))
+        return client_4(four);
     if (!read_text(text, copy))
         return 0;
-    if (inet_pton(AF_INET, copy, &four) == 1)
-        return client_4(ntohl(four.s_addr));
     if (inet_pton(AF_INET6, copy, six) != 1)
         return 0;
     if (begins_with(six, &mapped))

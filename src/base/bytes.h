@@ -25,6 +25,12 @@ static inline bool bytes_equal(struct bytes a, struct bytes b)
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
+/* The same with a word of a table, of which most differ in their first byte. */
+static inline bool bytes_are(struct bytes text, const char *word)
+{
+    return text.size ? text.data[0] == word[0] && bytes_equal(text, bytes_of(word)) : !word[0];
+}
+
 static inline bool bytes_has_prefix(struct bytes text, struct bytes prefix)
 {
     return text.size >= prefix.size && bytes_equal((struct bytes){text.data, prefix.size}, prefix);

@@ -328,15 +328,14 @@ enum fcgi_event fcgi_wait(struct fcgi *fcgi, int64_t timeout_ms, struct fcgi_req
 
 /* --- one request: in --- */
 
-struct bytes fcgi_parameter(const struct fcgi_request *request, const char *name)
+struct bytes fcgi_parameter(const struct fcgi_request *request, struct bytes name)
 {
-    struct bytes wanted = bytes_of(name);
-    uint16_t tag = tag_of(wanted);
+    uint16_t tag = tag_of(name);
     for (int i = 0; request->bits & bit_of(tag) && i < request->parameter_count; i++)
-        if (request->tags[i] == tag && bytes_equal(request->parameters[i].name, wanted))
+        if (request->tags[i] == tag && bytes_equal(request->parameters[i].name, name))
             return request->parameters[i].value;
     return request->parameter_count < PARAMETERS ? NO_BYTES
-                                                 : bytes_of(FCGX_GetParam(name, request->fcgx.envp));
+                                                 : bytes_of(FCGX_GetParam(name.data, request->fcgx.envp));
 }
 
 /* After the last expected byte: the stream must end here. */
@@ -379,7 +378,7 @@ static enum fault read_whole(struct fcgi_request *request, size_t length, struct
 
 enum fault fcgi_measure_body(const struct fcgi_request *request, int64_t *size_r)
 {
-    struct bytes announced = fcgi_parameter(request, "CONTENT_LENGTH");
+    struct bytes announced = fcgi_parameter(request, BYTES("CONTENT_LENGTH"));
     *size_r = 0;
     return announced.size && (!bytes_to_i64(announced, size_r) || *size_r < 0) ? FAULT_ABODY : FAULT_NONE;
 }

@@ -49,8 +49,8 @@ bool fcgi_is_listening(const struct fcgi *fcgi);
 size_t fcgi_connections(const struct fcgi *fcgi);
 
 /* --- one request --- */
-/* NO_BYTES: there is no parameter of that name. */
-struct bytes fcgi_parameter(const struct fcgi_request *request, const char *name);
+/* NO_BYTES: there is no parameter of that name, which is a literal. */
+struct bytes fcgi_parameter(const struct fcgi_request *request, struct bytes name);
 /* Appends the body.  FAULT_ABODY: it was cut off, or differs from the announced length.  FAULT_ALIMIT: longer
  * than `limit`; nothing is appended, and `size_r` is the announced length. */
 MUST_USE enum fault fcgi_read_body(struct fcgi_request *request, size_t limit, struct builder *body,

@@ -41,12 +41,16 @@ void registry_begin(const struct operation *const *operations, size_t count,
     resources = operations_of_resources;
 }
 
+/* A request looks for its operation twice. */
 const struct operation *registry_find(struct bytes name)
 {
+    static const struct operation *last;
     bool is_there;
+    if (last && bytes_are(name, last->name))
+        return last;
     for (size_t i = 0; i < builtin_count; i++)
-        if (bytes_equal(name, bytes_of(builtin[i]->name)))
-            return builtin[i];
+        if (bytes_are(name, builtin[i]->name))
+            return last = builtin[i];
     size_t place = place_of(name, &is_there);
     return is_there ? added[place] : NULL;
 }

@@ -277,7 +277,7 @@ static void compose(struct endpoint *endpoint, enum fault fault, const struct fo
 /* A parameter of nginx marks requests from this host, at the address of the probes. */
 static bool serve_probe(struct endpoint *endpoint, struct fcgi_request *request)
 {
-    if (!bytes_equal(fcgi_parameter(request, "STAMPD_ENDPOINT"), BYTES("probe")))
+    if (!bytes_equal(fcgi_parameter(request, BYTES("STAMPD_ENDPOINT")), BYTES("probe")))
         return false;
     metrics_write(endpoint->manager, &endpoint->answer);
     builder_printf(&endpoint->head,
@@ -297,14 +297,15 @@ static void serve(struct endpoint *endpoint, struct fcgi_request *request)
     enum fault fault = FAULT_AMETHOD;
     if (serve_probe(endpoint, request))
         return;
-    if (bytes_equal(fcgi_parameter(request, "REQUEST_METHOD"), BYTES("POST")))
+    if (bytes_equal(fcgi_parameter(request, BYTES("REQUEST_METHOD")), BYTES("POST")))
         fault = fcgi_read_body(request, BODY_MAX, &endpoint->body, &size);
     if (!fault)
-        fault = form_read(endpoint->arena, fcgi_parameter(request, "QUERY_STRING"),
-                          fcgi_parameter(request, "CONTENT_TYPE"), builder_bytes(&endpoint->body), &form);
+        fault =
+            form_read(endpoint->arena, fcgi_parameter(request, BYTES("QUERY_STRING")),
+                      fcgi_parameter(request, BYTES("CONTENT_TYPE")), builder_bytes(&endpoint->body), &form);
     if (!fault) {
         builder_add_text(&endpoint->answer, "{\"out\":");
-        fault = run(endpoint, &form, secret_bearer(fcgi_parameter(request, "HTTP_AUTHORIZATION")));
+        fault = run(endpoint, &form, secret_bearer(fcgi_parameter(request, BYTES("HTTP_AUTHORIZATION"))));
         builder_add_text(&endpoint->answer, "}");
     }
     compose(endpoint, fault, &form);

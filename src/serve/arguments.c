@@ -59,7 +59,7 @@ static const struct argument known[] = {
 static const struct argument *find_argument(const struct argument_reader *reader, struct bytes name)
 {
     for (size_t i = 0; i < COUNT_OF(known); i++)
-        if (bytes_equal(bytes_of(known[i].name), name))
+        if (bytes_are(name, known[i].name))
             return known[i].whose & reader->whose ? &known[i] : NULL;
     return NULL;
 }

@@ -20,7 +20,7 @@
 
 enum { PIECES_MAX = 64, ATTACHMENT_BY_KEY = 4 /* pieces of its path */ };
 
-static struct bytes fcgi_source_parameter(const void *context, const char *name)
+static struct bytes fcgi_source_parameter(const void *context, struct bytes name)
 {
     return fcgi_parameter(context, name);
 }
@@ -36,7 +36,7 @@ struct request_source request_from_fcgi(struct fcgi_request *fcgi)
         .parameter = fcgi_source_parameter, .read_body = fcgi_source_body, .context = fcgi};
 }
 
-static struct bytes parameter(const struct request_source *source, const char *name)
+static struct bytes parameter(const struct request_source *source, struct bytes name)
 {
     struct bytes value = source->parameter(source->context, name);
     return value.data ? value : BYTES("");
@@ -44,7 +44,7 @@ static struct bytes parameter(const struct request_source *source, const char *n
 
 static struct bytes query(const struct request_source *source)
 {
-    return path_query(parameter(source, "REQUEST_URI"));
+    return path_query(parameter(source, BYTES("REQUEST_URI")));
 }
 
 static bool contains(struct bytes text, const char *part)
@@ -56,7 +56,7 @@ static bool contains(struct bytes text, const char *part)
  * whose code is in the header X-Stampd-Judged. */
 static bool is_question(const struct request_source *source)
 {
-    return bytes_equal(parameter(source, "STAMPD_ENDPOINT"), BYTES("body"));
+    return bytes_equal(parameter(source, BYTES("STAMPD_ENDPOINT")), BYTES("body"));
 }
 
 /* --- the form of the answer --- */
@@ -65,34 +65,34 @@ static bool is_question(const struct request_source *source)
 static void read_form(const struct settings *settings, struct arena *arena,
                       const struct request_source *source, struct request *request)
 {
-    struct bytes method = parameter(source, "REQUEST_METHOD");
-    struct bytes given = parameter(source, "STAMPD_REQUEST_ID");
-    struct bytes token = parameter(source, "STAMPD_TOKEN");
+    struct bytes method = parameter(source, BYTES("REQUEST_METHOD"));
+    struct bytes given = parameter(source, BYTES("STAMPD_REQUEST_ID"));
+    struct bytes token = parameter(source, BYTES("STAMPD_TOKEN"));
     request->form = (struct response_form){
         .is_head = bytes_equal(method, BYTES("HEAD")),
-        .is_for_people =
-            bytes_equal(method, BYTES("GET")) && contains(parameter(source, "HTTP_ACCEPT"), "text/html"),
+        .is_for_people = bytes_equal(method, BYTES("GET")) &&
+                         contains(parameter(source, BYTES("HTTP_ACCEPT")), "text/html"),
         .request_id = given.size   ? arena_copy(arena, given.data, given.size)
                       : token.size ? request_id_make(arena, token)
                                    : NULL,
         .build = settings->build,
         .has_few_statuses = settings->fault_status == FAULT_STATUS_FEW,
     };
-    request->origin = parameter(source, "HTTP_ORIGIN");
+    request->origin = parameter(source, BYTES("HTTP_ORIGIN"));
 }
 
 /* --- the route --- */
 
 static bool is_piece(struct bytes piece, const char *text)
 {
-    return bytes_equal(piece, bytes_of(text));
+    return bytes_are(piece, text);
 }
 
 /* Probes arrive through nginx's loopback listener, or another one that is not public. */
 static bool find_probe(const struct request_source *source, const struct bytes *pieces, size_t count,
                        struct call *call)
 {
-    if (count != 1 || !bytes_equal(parameter(source, "STAMPD_ENDPOINT"), BYTES("probe")))
+    if (count != 1 || !bytes_equal(parameter(source, BYTES("STAMPD_ENDPOINT")), BYTES("probe")))
         return false;
     if (is_piece(pieces[0], "live"))
         call->route = CALL_LIVE;
@@ -148,7 +148,8 @@ static enum fault find_route(const struct request_source *source, struct call *c
 {
     struct bytes *pieces = ARENA_ROOM(call->arena, struct bytes, PIECES_MAX);
     size_t count = 0;
-    enum fault fault = path_split(call->arena, parameter(source, "REQUEST_URI"), pieces, PIECES_MAX, &count);
+    enum fault fault =
+        path_split(call->arena, parameter(source, BYTES("REQUEST_URI")), pieces, PIECES_MAX, &count);
     if (fault)
         return reply_fault(call, reply, fault, NULL, "path", NULL);
     if (find_probe(source, pieces, count, call))
@@ -157,8 +158,8 @@ static enum fault find_route(const struct request_source *source, struct call *c
         call->route = CALL_PING;
         return FAULT_NONE;
     }
-    call->ns = parameter(source, "STAMPD_NS");
-    call->database = parameter(source, "STAMPD_DATABASE");
+    call->ns = parameter(source, BYTES("STAMPD_NS"));
+    call->database = parameter(source, BYTES("STAMPD_DATABASE"));
     if (!call->ns.size || !count || !bytes_equal(pieces[0], call->ns) ||
         !find_in_namespace(pieces, count, call))
         return reply_fault(call, reply, FAULT_NPATH, NULL, NULL);
@@ -172,7 +173,7 @@ static enum fault find_route(const struct request_source *source, struct call *c
 static uint64_t read_client(const struct request_source *source)
 {
     static bool is_missed;
-    struct bytes client = parameter(source, "STAMPD_CLIENT");
+    struct bytes client = parameter(source, BYTES("STAMPD_CLIENT"));
     if (!client.size && !is_missed) {
         log_warning("nginx passes no STAMPD_CLIENT: limits of clients are not enforced; write its "
                     "configuration again "
@@ -244,7 +245,7 @@ static enum fault read_method(const struct settings *settings, const struct requ
                               struct request *request, struct resource *resource, struct reply *reply)
 {
     struct call *call = &request->call;
-    struct bytes method = parameter(source, "REQUEST_METHOD");
+    struct bytes method = parameter(source, BYTES("REQUEST_METHOD"));
     call->method = read_call_method(method);
     request->form.is_resource = resource != NULL;
     request->form.is_attachment = call->route == CALL_ATTACHMENT;
@@ -271,7 +272,7 @@ static enum fault read_method(const struct settings *settings, const struct requ
 /* --- a document as a resource --- */
 
 static enum fault read_condition(const struct request_source *source, struct call *call, struct reply *reply,
-                                 const char *name, const char *field, enum comparison comparison,
+                                 struct bytes name, const char *field, enum comparison comparison,
                                  struct version_condition *condition_r)
 {
     enum fault fault = condition_read(call->arena, parameter(source, name), comparison, condition_r);
@@ -287,14 +288,14 @@ static enum fault read_resource(const struct request_source *source, struct requ
     resource->class = call->path[0];
     resource->id = call->path[1];
     call->resource = resource;
-    call->operation = parameter(source, "REQUEST_METHOD");
+    call->operation = parameter(source, BYTES("REQUEST_METHOD"));
     if (resource->act == RESOURCE_REPLACE || resource->act == RESOURCE_STORE_FILE)
         request->form.location = path_join(call->arena, call->path - 2, call->path_count + 2);
-    enum fault fault =
-        read_condition(source, call, reply, "HTTP_IF_MATCH", "If-Match", COMPARE_STRONGLY, &resource->match);
+    enum fault fault = read_condition(source, call, reply, BYTES("HTTP_IF_MATCH"), "If-Match",
+                                      COMPARE_STRONGLY, &resource->match);
     return fault ? fault
-                 : read_condition(source, call, reply, "HTTP_IF_NONE_MATCH", "If-None-Match", COMPARE_WEAKLY,
-                                  &resource->none_match);
+                 : read_condition(source, call, reply, BYTES("HTTP_IF_NONE_MATCH"), "If-None-Match",
+                                  COMPARE_WEAKLY, &resource->none_match);
 }
 
 /* The tolerance of a read, 0 or more. */
@@ -314,10 +315,10 @@ static enum fault read_age(struct bytes age, struct call *call, struct resource 
 static struct request_attachment_headers body_headers(const struct request_source *source)
 {
     return (struct request_attachment_headers){
-        .content_type = parameter(source, "CONTENT_TYPE"),
-        .content_length = parameter(source, "CONTENT_LENGTH"),
-        .content_digest = parameter(source, "HTTP_CONTENT_DIGEST"),
-        .repr_digest = parameter(source, "HTTP_REPR_DIGEST"),
+        .content_type = parameter(source, BYTES("CONTENT_TYPE")),
+        .content_length = parameter(source, BYTES("CONTENT_LENGTH")),
+        .content_digest = parameter(source, BYTES("HTTP_CONTENT_DIGEST")),
+        .repr_digest = parameter(source, BYTES("HTTP_REPR_DIGEST")),
     };
 }
 
@@ -328,9 +329,9 @@ static enum fault read_attachment(const struct request_source *source, struct ca
     call->attachment = attachment;
     enum fault fault = request_attachment_read(call, &headers, attachment, reply);
     attachment->inlet = source->inlet;
-    attachment->range = parameter(source, "HTTP_RANGE");
-    attachment->if_range = parameter(source, "HTTP_IF_RANGE");
-    attachment->is_head = bytes_equal(parameter(source, "REQUEST_METHOD"), BYTES("HEAD"));
+    attachment->range = parameter(source, BYTES("HTTP_RANGE"));
+    attachment->if_range = parameter(source, BYTES("HTTP_IF_RANGE"));
+    attachment->is_head = bytes_equal(parameter(source, BYTES("REQUEST_METHOD")), BYTES("HEAD"));
     return fault;
 }
 
@@ -338,16 +339,16 @@ static enum fault read_upload(const struct request_source *source, struct call *
                               struct resource *resource, struct reply *reply)
 {
     const struct request_upload_headers headers = {
-        .version = parameter(source, "HTTP_TUS_RESUMABLE"),
-        .length = parameter(source, "HTTP_UPLOAD_LENGTH"),
-        .offset = parameter(source, "HTTP_UPLOAD_OFFSET"),
-        .metadata = parameter(source, "HTTP_UPLOAD_METADATA"),
+        .version = parameter(source, BYTES("HTTP_TUS_RESUMABLE")),
+        .length = parameter(source, BYTES("HTTP_UPLOAD_LENGTH")),
+        .offset = parameter(source, BYTES("HTTP_UPLOAD_OFFSET")),
+        .metadata = parameter(source, BYTES("HTTP_UPLOAD_METADATA")),
         .body = body_headers(source),
     };
     struct attachment_request *attachment = ARENA_NEW(call->arena, struct attachment_request);
     call->attachment = attachment;
     call->resource = resource;
-    call->operation = parameter(source, "REQUEST_METHOD");
+    call->operation = parameter(source, BYTES("REQUEST_METHOD"));
     if (is_question(source))
         return FAULT_NONE; /* nginx names address, credentials and size */
     enum fault fault = request_upload_read(call, &headers, resource, attachment, reply);
@@ -374,9 +375,9 @@ static struct file_request *read_file_request(const struct request_source *sourc
     bool is_build = bytes_equal(name, BYTES("b")) && build.size && *build.data != '+' && *build.data != '-';
     if (!is_build || !bytes_to_i64(build, &file->build))
         file->build = 0;
-    file->none_match = parameter(source, "HTTP_IF_NONE_MATCH");
-    file->client_none_match = parameter(source, "STAMPD_NONE_MATCH");
-    file->is_canonical = is_canonical(call->arena, parameter(source, "REQUEST_URI"), call);
+    file->none_match = parameter(source, BYTES("HTTP_IF_NONE_MATCH"));
+    file->client_none_match = parameter(source, BYTES("STAMPD_NONE_MATCH"));
+    file->is_canonical = is_canonical(call->arena, parameter(source, BYTES("REQUEST_URI")), call);
     return file;
 }
 
@@ -469,7 +470,7 @@ static enum fault read_arguments(const struct settings *settings, const struct r
         .is_resource = call->resource != NULL,
         .is_manager = call->route == CALL_TASKS,
         .query = query(source),
-        .content_type = call->attachment ? BYTES("") : parameter(source, "CONTENT_TYPE"),
+        .content_type = call->attachment ? BYTES("") : parameter(source, BYTES("CONTENT_TYPE")),
         .body = body,
     };
     struct argument_limits limits = {
@@ -499,15 +500,15 @@ static enum fault read_arguments(const struct settings *settings, const struct r
 /* Reads the credentials, and the origin of the page. */
 static void read_asker(const struct request_source *source, struct call *call)
 {
-    call->bearer = secret_bearer(parameter(source, "HTTP_AUTHORIZATION"));
-    call->cookies = parameter(source, "HTTP_COOKIE");
+    call->bearer = secret_bearer(parameter(source, BYTES("HTTP_AUTHORIZATION")));
+    call->cookies = parameter(source, BYTES("HTTP_COOKIE"));
     if (call->route != CALL_TASKS && (account_is_token(call->bearer) || jwt_is_one(call->bearer))) {
         call->token = call->bearer;
         call->bearer = NO_BYTES;
     }
-    call->browser = (struct browser){.origin = parameter(source, "HTTP_ORIGIN"),
-                                     .site = parameter(source, "HTTP_SEC_FETCH_SITE"),
-                                     .host = parameter(source, "STAMPD_HOST")};
+    call->browser = (struct browser){.origin = parameter(source, BYTES("HTTP_ORIGIN")),
+                                     .site = parameter(source, BYTES("HTTP_SEC_FETCH_SITE")),
+                                     .host = parameter(source, BYTES("STAMPD_HOST"))};
     if (call->route != CALL_TASKS)
         call->admin = call->bearer;
 }
@@ -518,7 +519,7 @@ static enum fault answer_question(const struct settings *settings, const struct 
     struct call *call = &request->call;
     int64_t size;
     /* A body of unknown length may be as large as allowed; nginx enforces the limit. */
-    if (!bytes_to_i64(parameter(source, "STAMPD_BODY"), &size))
+    if (!bytes_to_i64(parameter(source, BYTES("STAMPD_BODY")), &size))
         size = call->attachment ? settings->limit_blob_bytes : settings->limit_body_bytes;
     if (!fault && size > call->body_most)
         fault = refuse_body(settings, call, size, reply);
@@ -540,8 +541,8 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
                         struct reply *reply)
 {
     struct call *call = &request_r->call;
-    struct bytes build = parameter(source, "HTTP_X_STAMPD_BUILD");
-    struct bytes key = parameter(source, "HTTP_IDEMPOTENCY_KEY");
+    struct bytes build = parameter(source, BYTES("HTTP_X_STAMPD_BUILD"));
+    struct bytes key = parameter(source, BYTES("HTTP_IDEMPOTENCY_KEY"));
     assert(!body->size);
     read_form(settings, arena, source, request_r);
     *call = (struct call){
@@ -549,8 +550,8 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
         .request_id = request_r->form.request_id,
         .build = build.size ? build : NO_BYTES,
         .idempotency_key = key.size ? key : NO_BYTES,
-        .trace =
-            trace_read(arena, parameter(source, "HTTP_TRACEPARENT"), parameter(source, "HTTP_TRACESTATE")),
+        .trace = trace_read(arena, parameter(source, BYTES("HTTP_TRACEPARENT")),
+                            parameter(source, BYTES("HTTP_TRACESTATE"))),
         .deadline_ms = clock_monotonic_ms() + settings->limit_operation_s * 1000,
         .body_most = settings->limit_body_bytes,
     };

@@ -17,7 +17,7 @@ struct request {
 
 /* nginx's parameters by name: from FastCGI, or from a table in tests. */
 struct request_source {
-    struct bytes (*parameter)(const void *context, const char *name);
+    struct bytes (*parameter)(const void *context, struct bytes name);
     /* Appends the body; as fcgi_read_body. */
     enum fault (*read_body)(void *context, size_t limit, struct builder *body, int64_t *size_r);
     void *context;

@@ -19,8 +19,8 @@ const char *request_id_make(struct arena *arena, struct bytes token)
     uint64_t digest[2];
     char *id = arena_alloc(arena, DIGITS + 1);
     siphash(&key, token, digest);
-    for (int i = 0; i < DIGITS; i++)
-        id[i] = HEX_DIGITS[digest[i / 16] >> (4 * (i % 16)) & 15];
+    hex_write_u64(digest[0], id);
+    hex_write_u64(digest[1], id + DIGITS / 2);
     id[DIGITS] = '\0';
     return id;
 }

@@ -250,15 +250,15 @@ static void end_request(struct worker *worker)
 static bool begin_request(struct worker *worker, const struct fcgi_request *fcgi)
 {
     const struct heritage *heritage = worker->heritage;
-    struct redelivery redelivery = {.token = fcgi_parameter(fcgi, "STAMPD_TOKEN"),
-                                    .answered = fcgi_parameter(fcgi, "STAMPD_ANSWERED"),
-                                    .age = fcgi_parameter(fcgi, "STAMPD_AGE")};
-    if (fcgi_parameter(fcgi, "STAMPD_DECLINED").size)
+    struct redelivery redelivery = {.token = fcgi_parameter(fcgi, BYTES("STAMPD_TOKEN")),
+                                    .answered = fcgi_parameter(fcgi, BYTES("STAMPD_ANSWERED")),
+                                    .age = fcgi_parameter(fcgi, BYTES("STAMPD_AGE"))};
+    if (fcgi_parameter(fcgi, BYTES("STAMPD_DECLINED")).size)
         in_flight_forget_first(&redelivery);
     worker->since_us = clock_monotonic_us();
     int64_t now_ms = worker->since_us / 1000;
     bool may_begin = in_flight_start(heritage->in_flight, heritage->index, &redelivery, now_ms);
-    in_flight_name(heritage->in_flight, heritage->index, fcgi_parameter(fcgi, "STAMPD_REQUEST_ID"));
+    in_flight_name(heritage->in_flight, heritage->index, fcgi_parameter(fcgi, BYTES("STAMPD_REQUEST_ID")));
     if (in_flight_is_again(&redelivery))
         log_info("a request whose worker is gone %s", may_begin
                                                           ? "had not been begun: it is done now"
@@ -272,9 +272,10 @@ static bool begin_request(struct worker *worker, const struct fcgi_request *fcgi
  * redelivery. */
 static bool is_visitor(const struct worker *worker, const struct fcgi_request *fcgi)
 {
-    struct bytes home = fcgi_parameter(fcgi, "STAMPD_HOME"); /* absent if there are few namespaces */
+    struct bytes home = fcgi_parameter(fcgi, BYTES("STAMPD_HOME")); /* absent if there are few namespaces */
     return !home_has(home, worker->heritage->position, worker->settings->workers) &&
-           !fcgi_parameter(fcgi, "STAMPD_DECLINED").size && !fcgi_parameter(fcgi, "STAMPD_ANSWERED").size;
+           !fcgi_parameter(fcgi, BYTES("STAMPD_DECLINED")).size &&
+           !fcgi_parameter(fcgi, BYTES("STAMPD_ANSWERED")).size;
 }
 
 /* Each piece is progress: the master measures the time of a request from the last one. */
@@ -305,7 +306,7 @@ static void answer_lost(struct worker *worker, const struct fcgi_request *fcgi, 
                         struct reply *reply)
 {
     const struct in_flight *in_flight = worker->heritage->in_flight;
-    struct bytes token = fcgi_parameter(fcgi, "STAMPD_TOKEN");
+    struct bytes token = fcgi_parameter(fcgi, BYTES("STAMPD_TOKEN"));
     int64_t until_ms = clock_monotonic_ms() + RETIREMENT_MS;
     struct fate fate;
     while (in_flight_find(in_flight, token, &fate) == FATE_LATER && clock_monotonic_ms() < until_ms)

@@ -47,7 +47,7 @@ enum fault __wrap_request_read(const struct settings *settings, struct arena *ar
                                const struct request_source *source, struct builder *body,
                                struct request *request_r, struct reply *reply UNUSED)
 {
-    struct bytes token = source->parameter(source->context, "STAMPD_TOKEN");
+    struct bytes token = source->parameter(source->context, BYTES("STAMPD_TOKEN"));
     int64_t size = 0;
     request_r->form = (struct response_form){
         .request_id = token.size ? request_id_make(arena, token) : NULL,

@@ -93,7 +93,7 @@ static const char *method_of(char letter)
     return methods[(unsigned char)letter % COUNT_OF(methods)];
 }
 
-static struct bytes letter_parameter(const void *context, const char *name)
+static struct bytes letter_parameter(const void *context, struct bytes name)
 {
     const struct letter *letter = context;
     bool is_probe = letter->ns == 'p';
@@ -109,10 +109,10 @@ static struct bytes letter_parameter(const void *context, const char *name)
         {"STAMPD_ENDPOINT", is_probe ? BYTES("probe") : BYTES("public")},
     };
     for (size_t i = 0; i < COUNT_OF(all); i++)
-        if (strcmp(all[i].name, name) == 0)
+        if (bytes_equal(bytes_of(all[i].name), name))
             return all[i].value;
     for (size_t i = 0; i < HEADERS; i++)
-        if (strcmp(header_names[i].name, name) == 0)
+        if (bytes_equal(bytes_of(header_names[i].name), name))
             return letter->headers[i];
     return NO_BYTES;
 }

@@ -103,10 +103,10 @@ static void clients_are_told_apart(void **state UNUSED)
         "192.0.2.1",       "192.0.2.2",       "127.0.0.1",   "255.255.255.255",
         "2001:db8:1:2::1", "2001:db8:1:3::1", "2001:db9::1", "::1"};
     static const char *const none[] = {
-        "",           "-",
-        "unix:",      "192.0.2",
-        "192.0.2.1 ", "1.2.3.4.5",
-        "x",          "2001:db8:1:2:3:4:5:6:7:8:9:10:11:12:13:14:15:16:17:18:19:20:21:22:23"};
+        "",           "-",           "unix:",
+        "192.0.2",    "192.0.2.1 ",  "1.2.3.4.5",
+        "192.0.2.01", "192.0.2.256", "192.0.2.",
+        "192..2.1",   "x",           "2001:db8:1:2:3:4:5:6:7:8:9:10:11:12:13:14:15:16:17:18:19:20:21:22:23"};
     for (size_t i = 0; i < COUNT_OF(same); i++) {
         assert_true(address_client(bytes_of(same[i][0])));
         assert_int_equal(address_client(bytes_of(same[i][0])), address_client(bytes_of(same[i][1])));

@@ -80,7 +80,7 @@ static struct fcgi_request *next_request(struct fcgi *fcgi)
 
 static void assert_uri(const struct fcgi_request *request, const char *uri)
 {
-    assert_true(bytes_equal(fcgi_parameter(request, "REQUEST_URI"), bytes_of(uri)));
+    assert_true(bytes_equal(fcgi_parameter(request, BYTES("REQUEST_URI")), bytes_of(uri)));
 }
 
 static void assert_answer(int fd, const char *text)
@@ -109,9 +109,9 @@ static void request_brings_parameters_and_body(void **state UNUSED)
     send_request(client, true, "/n/op/get", BYTES("{\"docs\":[]}"));
     struct fcgi_request *request = next_request(fcgi);
     assert_uri(request, "/n/op/get");
-    assert_non_null(fcgi_parameter(request, "EMPTY").data);
-    assert_int_equal(fcgi_parameter(request, "EMPTY").size, 0);
-    assert_null(fcgi_parameter(request, "ABSENT").data);
+    assert_non_null(fcgi_parameter(request, BYTES("EMPTY")).data);
+    assert_int_equal(fcgi_parameter(request, BYTES("EMPTY")).size, 0);
+    assert_null(fcgi_parameter(request, BYTES("ABSENT")).data);
     assert_int_equal(fcgi_read_body(request, 100, &body, &size), FAULT_NONE);
     assert_int_equal(size, 11);
     assert_true(bytes_equal(builder_bytes(&body), BYTES("{\"docs\":[]}")));

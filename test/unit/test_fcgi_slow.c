@@ -41,7 +41,7 @@ static void serve_another(struct fcgi *fcgi, const char *path)
     client_add_request(&out, false, pairs, NO_BYTES);
     assert_true(client_write(fd, builder_bytes(&out)));
     assert_int_equal(fcgi_wait(fcgi, LONG_MS, &request), FCGI_EVENT_REQUEST);
-    assert_true(bytes_equal(fcgi_parameter(request, "REQUEST_URI"), BYTES("/other")));
+    assert_true(bytes_equal(fcgi_parameter(request, BYTES("REQUEST_URI")), BYTES("/other")));
     assert_true(fcgi_answer(request, BYTES("h\r\n\r\n"), NO_BYTES));
     assert_true(client_read_answer(fd, &answer));
     assert_true(bytes_equal(builder_bytes(&answer), BYTES("h\r\n\r\n")));

@@ -27,7 +27,7 @@ struct letter {
     bool is_nameless; /* the client has given no X-Request-Id */
 };
 
-static struct bytes letter_parameter(const void *context, const char *name)
+static struct bytes letter_parameter(const void *context, struct bytes name)
 {
     const struct letter *letter = context;
     const struct {
@@ -51,7 +51,7 @@ static struct bytes letter_parameter(const void *context, const char *name)
         {"HTTP_X_STAMPD_BUILD", letter->build},
     };
     for (size_t i = 0; i < COUNT_OF(all); i++)
-        if (strcmp(all[i].name, name) == 0)
+        if (bytes_equal(bytes_of(all[i].name), name))
             return bytes_of(all[i].value);
     return NO_BYTES;
 }
