@@ -14,9 +14,10 @@
 
 #include "base/crash.h"
 #include "base/hex.h"
+#include "base/log.h"
 #include "edge/blob_store_private.h"
 #include "edge/crypto.h"
-#include "edge/crypto_private.h"
+#include "edge/digest.h"
 #include "edge/sealed_frames.h"
 
 enum {
@@ -32,7 +33,7 @@ struct blob_upload {
     char database[DATABASE_BYTES + 1];
     char path[BLOB_PATH]; /* of the unfinished file */
     int fd;
-    EVP_MD_CTX *hash;
+    struct digest *digest;
     int64_t size;
     struct blob_digest name; /* of the file, valid once it is sealed; in clear it is the digest */
     int64_t stored;          /* bytes on the disk */
@@ -212,7 +213,7 @@ static void end_upload(struct blob_upload *upload)
 {
     if (upload->fd >= 0)
         close(upload->fd);
-    EVP_MD_CTX_free(upload->hash);
+    digest_destroy(upload->digest);
     sealed_file_destroy(upload->writer);
     if (upload->keys)
         explicit_bzero(upload->keys, upload->key_count * sizeof *upload->keys);
@@ -249,8 +250,7 @@ static struct blob_upload *make_upload(struct blob_store *store, const struct se
         log_fatal("out of memory blob upload");
     upload->store = store;
     upload->fd = -1;
-    upload->hash = EVP_MD_CTX_new();
-    crypto_must(upload->hash && EVP_DigestInit_ex(upload->hash, EVP_sha256(), NULL) == 1);
+    upload->digest = digest_create();
     copy_keys(upload, keys);
     return upload;
 }
@@ -313,7 +313,7 @@ enum fault blob_store_write(struct blob_upload *upload, struct bytes piece)
     if (!write_piece(upload, piece))
         return blob_store_report("write", upload->path);
     if (!upload->is_kept)
-        crypto_must(EVP_DigestUpdate(upload->hash, piece.data, piece.size) == 1);
+        digest_add(upload->digest, piece);
     upload->size += (int64_t)piece.size;
     return FAULT_NONE;
 }
@@ -336,7 +336,7 @@ static bool digest_file(struct blob_upload *upload)
             continue;
         if (size <= 0)
             return false;
-        crypto_must(EVP_DigestUpdate(upload->hash, piece, (size_t)size) == 1);
+        digest_add(upload->digest, (struct bytes){piece, (size_t)size});
         at += size;
     }
     return true;
@@ -387,7 +387,7 @@ static enum fault seal_in_clear(struct blob_upload *upload)
         return blob_store_report("synchronise", upload->path);
     if (upload->is_kept && !digest_file(upload))
         return blob_store_report("read", upload->path);
-    crypto_must(EVP_DigestFinal_ex(upload->hash, upload->name.bytes, NULL) == 1);
+    digest_end(upload->digest, upload->name.bytes);
     upload->stored = upload->size;
     return FAULT_NONE;
 }
@@ -396,7 +396,7 @@ static enum fault seal_in_clear(struct blob_upload *upload)
 static enum fault seal_encrypted(struct blob_upload *upload, struct blob_digest *digest_r)
 {
     const struct sealed_file_keys keys = keys_of(upload);
-    crypto_must(EVP_DigestFinal_ex(upload->hash, digest_r->bytes, NULL) == 1);
+    digest_end(upload->digest, digest_r->bytes);
     sealed_file_name(&keys, digest_r->bytes, upload->name.bytes);
     upload->stored = sealed_file_size(upload->size);
     if (!sealed_file_finish(upload->writer, upload->name.bytes))
