@@ -1,0 +1,701 @@
+# libstampd.a: one line a module, sorted; scripts/check-layers checks it.
+libstampd_a_SOURCES = \
+	src/base/address.c src/base/address.h \
+	src/base/arena.c src/base/arena.h \
+	src/base/base.h \
+	src/base/base64.c src/base/base64.h \
+	src/base/builder.c src/base/builder.h \
+	src/base/bytes.c src/base/bytes.h \
+	src/base/cbor.c src/base/cbor.h \
+	src/base/clock.c src/base/clock.h \
+	src/base/crash.c src/base/crash.h \
+	src/base/crash_table.h \
+	src/base/crc32c.h \
+	src/base/fault.c src/base/fault.h \
+	src/base/fault_table.h \
+	src/base/hash.h \
+	src/base/hex.c src/base/hex.h \
+	src/base/identity.c src/base/identity.h \
+	src/base/log.c src/base/log.h \
+	src/base/names.c src/base/names.h \
+	src/base/pairs.c src/base/pairs.h \
+	src/base/percent.c src/base/percent.h \
+	src/base/reaper.c src/base/reaper.h \
+	src/base/schedule.c src/base/schedule.h \
+	src/base/secret.c src/base/secret.h \
+	src/base/settings.c src/base/settings.h \
+	src/base/settings_table.h \
+	src/base/siphash.c src/base/siphash.h \
+	src/base/stop.c src/base/stop.h \
+	src/base/swar.h \
+	src/control/answer.c src/control/answer.h \
+	src/control/archive/archive_batch.c src/control/archive/archive_batch.h \
+	src/control/archive/archive_comparison.c src/control/archive/archive_comparison.h \
+	src/control/archive/archive_configuration.c src/control/archive/archive_configuration.h \
+	src/control/archive/archive_files.c src/control/archive/archive_files.h \
+	src/control/archive/archive_filter.c src/control/archive/archive_filter.h \
+	src/control/archive/archive_key.c src/control/archive/archive_key.h \
+	src/control/archive/archive_line.c src/control/archive/archive_line.h \
+	src/control/archive/archive_merge.c src/control/archive/archive_merge.h \
+	src/control/archive/archive_order.c src/control/archive/archive_order.h \
+	src/control/archive/archive_reader.c src/control/archive/archive_reader.h \
+	src/control/archive/archive_replace.c src/control/archive/archive_replace.h \
+	src/control/archive/archive_rows.c src/control/archive/archive_rows.h \
+	src/control/archive/archive_sum.c src/control/archive/archive_sum.h \
+	src/control/archive/archive_transform.c src/control/archive/archive_transform.h \
+	src/control/archive/archive_writer.c src/control/archive/archive_writer.h \
+	src/control/archive/cmd_export.c \
+	src/control/archive/cmd_import.c \
+	src/control/archive/cmd_verify.c \
+	src/control/archive/exporter.c src/control/archive/exporter.h \
+	src/control/archive/exporter_files.c src/control/archive/exporter_files.h \
+	src/control/archive/findings.c src/control/archive/findings.h \
+	src/control/archive/import_progress.c src/control/archive/import_progress.h \
+	src/control/archive/importer.c src/control/archive/importer.h \
+	src/control/archive/importer_files.c src/control/archive/importer_files.h \
+	src/control/archive/ns_verifier.c src/control/archive/ns_verifier.h \
+	src/control/backoff.c src/control/backoff.h \
+	src/control/backup/backup_draft.c src/control/backup/backup_draft.h \
+	src/control/backup/backup_files.c src/control/backup/backup_files.h \
+	src/control/backup/backup_folder.c src/control/backup/backup_folder.h \
+	src/control/backup/backup_log.c src/control/backup/backup_log.h \
+	src/control/backup/backup_objects.c src/control/backup/backup_objects.h \
+	src/control/backup/backup_rows.c src/control/backup/backup_rows.h \
+	src/control/backup/backup_tool.c src/control/backup/backup_tool.h \
+	src/control/backup/cmd_backup.c src/control/backup/cmd_backup.h \
+	src/control/backup/cmd_backup_check.c \
+	src/control/backup/cmd_backup_init.c \
+	src/control/backup/cmd_backup_return.c \
+	src/control/backup/cmd_restore.c \
+	src/control/bookmark.c src/control/bookmark.h \
+	src/control/cmd_check.c \
+	src/control/cmd_cron.c \
+	src/control/cmd_dump.c \
+	src/control/cmd_journal.c \
+	src/control/cmd_key.c src/control/cmd_key.h \
+	src/control/cmd_key_records.c \
+	src/control/cmd_load.c \
+	src/control/cmd_nginx.c \
+	src/control/cmd_ns.c src/control/cmd_ns.h \
+	src/control/cmd_ns_create.c \
+	src/control/cmd_ns_keys.c \
+	src/control/cmd_ns_list.c \
+	src/control/cmd_ns_quotas.c \
+	src/control/cmd_ns_reads.c \
+	src/control/cmd_operations.c \
+	src/control/cmd_ping.c \
+	src/control/cmd_purge.c \
+	src/control/cmd_push.c \
+	src/control/cmd_resource.c \
+	src/control/cmd_task.c \
+	src/control/cmd_task_limit.c src/control/cmd_task_limit.h \
+	src/control/cmd_task_pause.c src/control/cmd_task_pause.h \
+	src/control/cmd_task_redrive.c src/control/cmd_task_redrive.h \
+	src/control/control.c src/control/control.h \
+	src/control/directive.c src/control/directive.h \
+	src/control/dumper.c src/control/dumper.h \
+	src/control/files/cmd_files.c \
+	src/control/files/files_place.c src/control/files/files_place.h \
+	src/control/files/files_reseal.c src/control/files/files_reseal.h \
+	src/control/files/files_walk.c src/control/files/files_walk.h \
+	src/control/files/stored_files.c src/control/files/stored_files.h \
+	src/control/folder_reach.c src/control/folder_reach.h \
+	src/control/foreign/cmd_import_couchdb.c \
+	src/control/foreign/cmd_import_csv.c \
+	src/control/foreign/cmd_import_firestore.c \
+	src/control/foreign/couch_follow.c src/control/foreign/couch_follow.h \
+	src/control/foreign/couch_mapping.c src/control/foreign/couch_mapping.h \
+	src/control/foreign/couch_position.c src/control/foreign/couch_position.h \
+	src/control/foreign/couch_reader.c src/control/foreign/couch_reader.h \
+	src/control/foreign/couch_server.c src/control/foreign/couch_server.h \
+	src/control/foreign/couch_source.c src/control/foreign/couch_source.h \
+	src/control/foreign/couch_text.c src/control/foreign/couch_text.h \
+	src/control/foreign/csv_mapping.c src/control/foreign/csv_mapping.h \
+	src/control/foreign/csv_reader.c src/control/foreign/csv_reader.h \
+	src/control/foreign/csv_record.c src/control/foreign/csv_record.h \
+	src/control/foreign/csv_source.c src/control/foreign/csv_source.h \
+	src/control/foreign/firestore_entity.c src/control/foreign/firestore_entity.h \
+	src/control/foreign/firestore_folder.c src/control/foreign/firestore_folder.h \
+	src/control/foreign/firestore_key.c src/control/foreign/firestore_key.h \
+	src/control/foreign/firestore_log.c src/control/foreign/firestore_log.h \
+	src/control/foreign/firestore_mapping.c src/control/foreign/firestore_mapping.h \
+	src/control/foreign/firestore_metadata.c src/control/foreign/firestore_metadata.h \
+	src/control/foreign/firestore_source.c src/control/foreign/firestore_source.h \
+	src/control/foreign/firestore_wire.c src/control/foreign/firestore_wire.h \
+	src/control/foreign/foreign_ids.c src/control/foreign/foreign_ids.h \
+	src/control/foreign/foreign_import.c src/control/foreign/foreign_import.h \
+	src/control/foreign/foreign_mapping.c src/control/foreign/foreign_mapping.h \
+	src/control/homes.c src/control/homes.h \
+	src/control/input.c src/control/input.h \
+	src/control/journal_shell.c src/control/journal_shell.h \
+	src/control/line.c src/control/line.h \
+	src/control/loader.c src/control/loader.h \
+	src/control/map.c src/control/map.h \
+	src/control/message.c src/control/message.h \
+	src/control/migrations.c src/control/migrations.h \
+	src/control/move/cmd_ns_move.c \
+	src/control/move/move_keys.c src/control/move/move_keys.h \
+	src/control/move/move_site.c src/control/move/move_site.h \
+	src/control/move/ns_mover.c src/control/move/ns_mover.h \
+	src/control/nginx_objects.c src/control/nginx_objects.h \
+	src/control/nginx_refusals.c src/control/nginx_refusals.h \
+	src/control/ns_database.c src/control/ns_database.h \
+	src/control/ns_keys.c src/control/ns_keys.h \
+	src/control/ns_purge.c src/control/ns_purge.h \
+	src/control/ns_registry.c src/control/ns_registry.h \
+	src/control/options.c src/control/options.h \
+	src/control/page.c src/control/page.h \
+	src/control/progress.c src/control/progress.h \
+	src/control/purger.c src/control/purger.h \
+	src/control/record.c src/control/record.h \
+	src/control/resource_folder.c src/control/resource_folder.h \
+	src/control/resource_store.c src/control/resource_store.h \
+	src/control/rules/cmd_rules.c src/control/rules/cmd_rules.h \
+	src/control/rules/cmd_rules_explain.c \
+	src/control/rules/cmd_rules_test.c \
+	src/control/schema/cmd_schema.c \
+	src/control/schema/schema_apply.c \
+	src/control/schema/schema_catalog.c src/control/schema/schema_catalog.h \
+	src/control/schema/schema_claims.c src/control/schema/schema_claims.h \
+	src/control/schema/schema_contents.c src/control/schema/schema_contents.h \
+	src/control/schema/schema_join.c \
+	src/control/schema/schema_plan.c src/control/schema/schema_plan.h \
+	src/control/schema/schema_plan_indexes.c src/control/schema/schema_plan_indexes.h \
+	src/control/schema/schema_planning.c src/control/schema/schema_planning.h \
+	src/control/schema/schema_refusal.c src/control/schema/schema_refusal.h \
+	src/control/schema/schema_sql.c src/control/schema/schema_sql.h \
+	src/control/schema/schema_wait.c src/control/schema/schema_wait.h \
+	src/control/schema/schema_watch.c src/control/schema/schema_watch.h \
+	src/control/servers.c src/control/servers.h \
+	src/control/site.c src/control/site.h \
+	src/control/target.c src/control/target.h \
+	src/control/task_session.c src/control/task_session.h \
+	src/control/template.c src/control/template.h \
+	src/document/cache.c src/document/cache.h \
+	src/document/commit_slots.c src/document/commit_slots.h \
+	src/document/documents.c src/document/documents.h \
+	src/document/documents_private.h \
+	src/document/transaction.c src/document/transaction.h \
+	src/document/transaction_adjust.c \
+	src/document/transaction_commit.c \
+	src/document/transaction_contents.c \
+	src/document/transaction_effects.c \
+	src/document/transaction_private.h \
+	src/edge/blob_check.c src/edge/blob_check.h \
+	src/edge/blob_part.c src/edge/blob_part.h \
+	src/edge/blob_reseal.c src/edge/blob_reseal.h \
+	src/edge/blob_sealed.c src/edge/blob_sealed.h \
+	src/edge/blob_store.c src/edge/blob_store.h \
+	src/edge/blob_store_private.h \
+	src/edge/blob_store_sweep.c \
+	src/edge/certificate.c src/edge/certificate.h \
+	src/edge/crypto.c src/edge/crypto.h \
+	src/edge/crypto_private.h \
+	src/edge/curve.c src/edge/curve.h \
+	src/edge/digest.c src/edge/digest.h \
+	src/edge/disk_entries.c src/edge/disk_entries.h \
+	src/edge/disk_log.c src/edge/disk_log.h \
+	src/edge/disk_table.c src/edge/disk_table.h \
+	src/edge/events.c src/edge/events.h \
+	src/edge/events_private.h \
+	src/edge/exchange.c src/edge/exchange.h \
+	src/edge/fcgi.c src/edge/fcgi.h \
+	src/edge/fcgi_listen.c \
+	src/edge/file_ticket.c src/edge/file_ticket.h \
+	src/edge/futex.c src/edge/futex.h \
+	src/edge/gcm.c \
+	src/edge/gcm_private.h \
+	src/edge/http.c src/edge/http.h \
+	src/edge/http_mail.c \
+	src/edge/http_private.h \
+	src/edge/json.c src/edge/json.h \
+	src/edge/json_blank.h \
+	src/edge/json_fast.c src/edge/json_fast.h \
+	src/edge/json_pointer.c \
+	src/edge/json_scan.c src/edge/json_scan.h \
+	src/edge/json_string.c src/edge/json_string.h \
+	src/edge/local_socket.c src/edge/local_socket.h \
+	src/edge/mapping.c src/edge/mapping.h \
+	src/edge/object_signature.c src/edge/object_signature.h \
+	src/edge/object_store.c src/edge/object_store.h \
+	src/edge/object_stores.c src/edge/object_stores.h \
+	src/edge/password.c src/edge/password.h \
+	src/edge/pattern.c src/edge/pattern.h \
+	src/edge/pg.c src/edge/pg.h \
+	src/edge/pg_async.c src/edge/pg_async.h \
+	src/edge/pg_connect.c \
+	src/edge/pg_conninfo.c src/edge/pg_conninfo.h \
+	src/edge/pg_copy.c src/edge/pg_copy.h \
+	src/edge/pg_params.c src/edge/pg_params.h \
+	src/edge/pg_pipeline.c src/edge/pg_pipeline.h \
+	src/edge/pg_private.h \
+	src/edge/pg_run.c \
+	src/edge/pg_stream.c src/edge/pg_stream.h \
+	src/edge/pg_translation.c src/edge/pg_translation.h \
+	src/edge/random_stock.c src/edge/random_stock.h \
+	src/edge/read_limit.c src/edge/read_limit.h \
+	src/edge/robust_lock.c src/edge/robust_lock.h \
+	src/edge/sealed_feed.c src/edge/sealed_feed.h \
+	src/edge/sealed_file.c src/edge/sealed_file.h \
+	src/edge/sealed_frames.c src/edge/sealed_frames.h \
+	src/edge/sealed_stream.c src/edge/sealed_stream.h \
+	src/edge/sealing.c src/edge/sealing.h \
+	src/edge/sealing_ciphers.c \
+	src/edge/sealing_ciphers_private.h \
+	src/edge/signature.c src/edge/signature.h \
+	src/edge/site_key.c src/edge/site_key.h \
+	src/edge/site_key_command.c src/edge/site_key_command.h \
+	src/edge/siv.c \
+	src/edge/siv_private.h \
+	src/edge/tarball.c src/edge/tarball.h \
+	src/edge/thumbnailer.c src/edge/thumbnailer.h \
+	src/edge/tls.c src/edge/tls.h \
+	src/edge/webauthn.c src/edge/webauthn.h \
+	src/edge/write_parts.c src/edge/write_parts.h \
+	src/journal/journal.c src/journal/journal.h \
+	src/journal/journal_child.c src/journal/journal_child.h \
+	src/journal/journal_connection.c src/journal/journal_connection.h \
+	src/journal/journal_contents.c src/journal/journal_contents.h \
+	src/journal/journal_ends.c src/journal/journal_ends.h \
+	src/journal/journal_keys.c src/journal/journal_keys.h \
+	src/journal/journal_link.c src/journal/journal_link.h \
+	src/journal/journal_listener.c src/journal/journal_listener.h \
+	src/journal/journal_message.c src/journal/journal_message.h \
+	src/journal/journal_reader.c src/journal/journal_reader.h \
+	src/journal/journal_remote.c src/journal/journal_remote.h \
+	src/journal/journal_run.c src/journal/journal_run.h \
+	src/journal/journal_saver.c src/journal/journal_saver.h \
+	src/journal/journal_tasks.c src/journal/journal_tasks.h \
+	src/journal/journal_turns.c src/journal/journal_turns.h \
+	src/live/live.c src/live/live.h \
+	src/live/live_access.c src/live/live_access.h \
+	src/live/live_accounts.c src/live/live_accounts.h \
+	src/live/live_admission.c src/live/live_admission.h \
+	src/live/live_audience.c src/live/live_audience.h \
+	src/live/live_audience_private.h \
+	src/live/live_caller.c src/live/live_caller.h \
+	src/live/live_catch_up.c src/live/live_catch_up.h \
+	src/live/live_endpoint.c src/live/live_endpoint.h \
+	src/live/live_follow.c src/live/live_follow.h \
+	src/live/live_horizon.c src/live/live_horizon.h \
+	src/live/live_index.c src/live/live_index.h \
+	src/live/live_judge.c src/live/live_judge.h \
+	src/live/live_key.c src/live/live_key.h \
+	src/live/live_link.c src/live/live_link.h \
+	src/live/live_listener.c src/live/live_listener.h \
+	src/live/live_namespace.c src/live/live_namespace.h \
+	src/live/live_namespace_private.h \
+	src/live/live_namespace_queries.c \
+	src/live/live_news.c src/live/live_news.h \
+	src/live/live_opening.h \
+	src/live/live_question.c src/live/live_question.h \
+	src/live/live_ranges.c src/live/live_ranges.h \
+	src/live/live_records.c src/live/live_records.h \
+	src/live/live_round.c src/live/live_round.h \
+	src/live/live_ruled.c src/live/live_ruled.h \
+	src/live/live_shares.c src/live/live_shares.h \
+	src/live/live_sight.c src/live/live_sight.h \
+	src/live/live_snapshot.c src/live/live_snapshot.h \
+	src/live/live_statement.c src/live/live_statement.h \
+	src/live/live_statement_table.h \
+	src/model/account.c src/model/account.h \
+	src/model/attachment.c src/model/attachment.h \
+	src/model/content/content.h \
+	src/model/content/content_check.c src/model/content/content_check.h \
+	src/model/content/content_check_parts.c \
+	src/model/content/content_compile.c \
+	src/model/content/content_compiling.h \
+	src/model/content/content_format.c src/model/content/content_format.h \
+	src/model/content/content_keyword.c src/model/content/content_keyword.h \
+	src/model/content/content_keyword_table.h \
+	src/model/content/content_node.h \
+	src/model/content/content_number.c src/model/content/content_number.h \
+	src/model/content/content_place.c src/model/content/content_place.h \
+	src/model/content/content_read.h \
+	src/model/content/content_read_parts.c \
+	src/model/content/content_read_value.c \
+	src/model/content/content_references.c src/model/content/content_references.h \
+	src/model/content/content_take.c src/model/content/content_take.h \
+	src/model/content/content_value.c src/model/content/content_value.h \
+	src/model/content/content_violation.c \
+	src/model/copies.c src/model/copies.h \
+	src/model/cron.c src/model/cron.h \
+	src/model/cron_fields.c src/model/cron_fields.h \
+	src/model/definition.c src/model/definition.h \
+	src/model/delta.c src/model/delta.h \
+	src/model/document.c src/model/document.h \
+	src/model/document_pack.c src/model/document_pack.h \
+	src/model/draft.c src/model/draft.h \
+	src/model/expiry.c src/model/expiry.h \
+	src/model/issuer.c src/model/issuer.h \
+	src/model/item.c src/model/item.h \
+	src/model/jwt.c src/model/jwt.h \
+	src/model/key_set.c src/model/key_set.h \
+	src/model/letter.c src/model/letter.h \
+	src/model/mutation.c src/model/mutation.h \
+	src/model/namespace.c src/model/namespace.h \
+	src/model/passkey.c src/model/passkey.h \
+	src/model/quotas.c src/model/quotas.h \
+	src/model/record_rules.c src/model/record_rules.h \
+	src/model/relying_party.c src/model/relying_party.h \
+	src/model/resource_file.c src/model/resource_file.h \
+	src/model/rules.h \
+	src/model/rules_caller.c \
+	src/model/rules_case.c src/model/rules_case.h \
+	src/model/rules_condition.c \
+	src/model/rules_decide.c \
+	src/model/rules_deed.c src/model/rules_deed.h \
+	src/model/rules_documents.c src/model/rules_documents.h \
+	src/model/rules_left.c src/model/rules_left.h \
+	src/model/rules_outline.c src/model/rules_outline.h \
+	src/model/rules_private.h \
+	src/model/rules_read.c \
+	src/model/rules_read_condition.c src/model/rules_read_condition.h \
+	src/model/rules_reader.c src/model/rules_reader.h \
+	src/model/rules_schema.c src/model/rules_schema.h \
+	src/model/rules_sight.c src/model/rules_sight.h \
+	src/model/rules_view.c \
+	src/model/schema.c src/model/schema.h \
+	src/model/schema_class.h \
+	src/model/schema_index.c src/model/schema_index.h \
+	src/model/schema_indexes.c src/model/schema_indexes.h \
+	src/model/schema_read.c \
+	src/model/schema_reader.c src/model/schema_reader.h \
+	src/model/schema_thumbnails.c src/model/schema_thumbnails.h \
+	src/model/search.c src/model/search.h \
+	src/model/search_plan.c src/model/search_plan.h \
+	src/model/search_prefix.c src/model/search_prefix.h \
+	src/model/shown.c src/model/shown.h \
+	src/model/stamp.c src/model/stamp.h \
+	src/model/task.c src/model/task.h \
+	src/model/thumbnails.c src/model/thumbnails.h \
+	src/model/trace.c src/model/trace.h \
+	src/model/upload_metadata.c src/model/upload_metadata.h \
+	src/model/value.c src/model/value.h \
+	src/model/view.c src/model/view.h \
+	src/model/worker_queues.c src/model/worker_queues.h \
+	src/operation/access.c src/operation/access.h \
+	src/operation/accounts/account.c \
+	src/operation/accounts/account_address.c src/operation/accounts/account_address.h \
+	src/operation/accounts/account_change.c src/operation/accounts/account_change.h \
+	src/operation/accounts/account_end.c src/operation/accounts/account_end.h \
+	src/operation/accounts/account_gate.c src/operation/accounts/account_gate.h \
+	src/operation/accounts/account_invitation.c src/operation/accounts/account_invitation.h \
+	src/operation/accounts/account_left.c src/operation/accounts/account_left.h \
+	src/operation/accounts/account_mail.c src/operation/accounts/account_mail.h \
+	src/operation/accounts/account_password.c src/operation/accounts/account_password.h \
+	src/operation/accounts/account_proof.c src/operation/accounts/account_proof.h \
+	src/operation/accounts/account_session.c src/operation/accounts/account_session.h \
+	src/operation/accounts/account_sweep.c \
+	src/operation/accounts/account_ticket.c src/operation/accounts/account_ticket.h \
+	src/operation/accounts/account_walk.c src/operation/accounts/account_walk.h \
+	src/operation/accounts/accounts.h \
+	src/operation/accounts/administration.c \
+	src/operation/accounts/confirm.c \
+	src/operation/accounts/issuer_fetch.c src/operation/accounts/issuer_fetch.h \
+	src/operation/accounts/issuers.c \
+	src/operation/accounts/login.c \
+	src/operation/accounts/mail_send.c src/operation/accounts/mail_send.h \
+	src/operation/accounts/mailing.c \
+	src/operation/accounts/passkey.c \
+	src/operation/accounts/passkey_challenge.c src/operation/accounts/passkey_challenge.h \
+	src/operation/accounts/passkey_credential.c src/operation/accounts/passkey_credential.h \
+	src/operation/accounts/passkey_list.c src/operation/accounts/passkey_list.h \
+	src/operation/accounts/passkey_options.c src/operation/accounts/passkey_options.h \
+	src/operation/accounts/register.c \
+	src/operation/accounts/reset.c \
+	src/operation/accounts/sessions.c \
+	src/operation/answer.c src/operation/answer.h \
+	src/operation/attempt.c src/operation/attempt.h \
+	src/operation/builtin/attach.c src/operation/builtin/attach.h \
+	src/operation/builtin/attachment.c src/operation/builtin/attachment.h \
+	src/operation/builtin/attachment_bytes.c src/operation/builtin/attachment_bytes.h \
+	src/operation/builtin/attachment_head.c src/operation/builtin/attachment_head.h \
+	src/operation/builtin/attachment_object.c src/operation/builtin/attachment_object.h \
+	src/operation/builtin/attachment_upload.c src/operation/builtin/attachment_upload.h \
+	src/operation/builtin/build.c src/operation/builtin/build.h \
+	src/operation/builtin/builtin.c src/operation/builtin/builtin.h \
+	src/operation/builtin/change.c src/operation/builtin/change.h \
+	src/operation/builtin/claim.c src/operation/builtin/claim.h \
+	src/operation/builtin/collection.c \
+	src/operation/builtin/collection_judged.c src/operation/builtin/collection_judged.h \
+	src/operation/builtin/collection_page.c src/operation/builtin/collection_page.h \
+	src/operation/builtin/collection_request.c src/operation/builtin/collection_request.h \
+	src/operation/builtin/collection_stream.c src/operation/builtin/collection_stream.h \
+	src/operation/builtin/collection_unchanged.c src/operation/builtin/collection_unchanged.h \
+	src/operation/builtin/copy.c \
+	src/operation/builtin/done.c \
+	src/operation/builtin/end_take.c src/operation/builtin/end_take.h \
+	src/operation/builtin/explain.c \
+	src/operation/builtin/explain_cases.c src/operation/builtin/explain_cases.h \
+	src/operation/builtin/files.c \
+	src/operation/builtin/find.c \
+	src/operation/builtin/find_search.c src/operation/builtin/find_search.h \
+	src/operation/builtin/get.c \
+	src/operation/builtin/list.c \
+	src/operation/builtin/metrics.c \
+	src/operation/builtin/ns.c \
+	src/operation/builtin/of_z.c src/operation/builtin/of_z.h \
+	src/operation/builtin/owntask.c \
+	src/operation/builtin/push.c \
+	src/operation/builtin/pushkey.c \
+	src/operation/builtin/put.c \
+	src/operation/builtin/put_beside.c src/operation/builtin/put_beside.h \
+	src/operation/builtin/put_files.c src/operation/builtin/put_files.h \
+	src/operation/builtin/record.c src/operation/builtin/record.h \
+	src/operation/builtin/record_listen.c src/operation/builtin/record_listen.h \
+	src/operation/builtin/record_read.c \
+	src/operation/builtin/record_right.c src/operation/builtin/record_right.h \
+	src/operation/builtin/resource.c src/operation/builtin/resource.h \
+	src/operation/builtin/rules_warnings.c src/operation/builtin/rules_warnings.h \
+	src/operation/builtin/schema.c \
+	src/operation/builtin/spool.c \
+	src/operation/builtin/subs.c \
+	src/operation/builtin/take.c \
+	src/operation/builtin/taking.c src/operation/builtin/taking.h \
+	src/operation/builtin/taking_wait.c src/operation/builtin/taking_wait.h \
+	src/operation/builtin/task.c src/operation/builtin/task.h \
+	src/operation/builtin/tasks.c \
+	src/operation/builtin/tasks_inquiry.c src/operation/builtin/tasks_inquiry.h \
+	src/operation/builtin/tasks_queues.c src/operation/builtin/tasks_queues.h \
+	src/operation/builtin/thumbnail.c \
+	src/operation/builtin/thumbnail_key.c src/operation/builtin/thumbnail_key.h \
+	src/operation/builtin/thumbnail_make.c src/operation/builtin/thumbnail_make.h \
+	src/operation/builtin/thumbnailsweep.c \
+	src/operation/builtin/upload.c src/operation/builtin/upload.h \
+	src/operation/builtin/volumes.c \
+	src/operation/builtin/warnings.c \
+	src/operation/call.h \
+	src/operation/caller.c src/operation/caller.h \
+	src/operation/classes.c src/operation/classes.h \
+	src/operation/client_build.c src/operation/client_build.h \
+	src/operation/client_copies.c src/operation/client_copies.h \
+	src/operation/configuration_check.c src/operation/configuration_check.h \
+	src/operation/configurations.c src/operation/configurations.h \
+	src/operation/cursor.c src/operation/cursor.h \
+	src/operation/execute.c src/operation/execute.h \
+	src/operation/external_token.c src/operation/external_token.h \
+	src/operation/files.c src/operation/files.h \
+	src/operation/filters.c src/operation/filters.h \
+	src/operation/idempotency.c src/operation/idempotency.h \
+	src/operation/issuer_keys.c src/operation/issuer_keys.h \
+	src/operation/judge.c src/operation/judge.h \
+	src/operation/judge_losses.c src/operation/judge_losses.h \
+	src/operation/judge_matches.c src/operation/judge_matches.h \
+	src/operation/judged_page.c src/operation/judged_page.h \
+	src/operation/long_poll.c src/operation/long_poll.h \
+	src/operation/matches.c src/operation/matches.h \
+	src/operation/module/module.c src/operation/module/module.h \
+	src/operation/module/module_access.h \
+	src/operation/module/module_convert.h \
+	src/operation/module/module_document.h \
+	src/operation/module/module_filter.c src/operation/module/module_filter.h \
+	src/operation/module/module_run.c src/operation/module/module_run.h \
+	src/operation/module/module_search_sight.c src/operation/module/module_search_sight.h \
+	src/operation/module/module_try.c src/operation/module/module_try.h \
+	src/operation/module/module_watch.c src/operation/module/module_watch.h \
+	src/operation/openapi/openapi.c \
+	src/operation/openapi/openapi_content.c src/operation/openapi/openapi_content.h \
+	src/operation/operation.h \
+	src/operation/other_namespace.c src/operation/other_namespace.h \
+	src/operation/push/push_judge.c src/operation/push/push_judge.h \
+	src/operation/push/push_key.c src/operation/push/push_key.h \
+	src/operation/push/push_send.c src/operation/push/push_send.h \
+	src/operation/push/webpush.c src/operation/push/webpush.h \
+	src/operation/quota.c src/operation/quota.h \
+	src/operation/reader.c src/operation/reader.h \
+	src/operation/record_changes.c src/operation/record_changes.h \
+	src/operation/registry.c src/operation/registry.h \
+	src/operation/reply.c src/operation/reply.h \
+	src/operation/settings_check.c src/operation/settings_check.h \
+	src/operation/sight.c src/operation/sight.h \
+	src/operation/signed_text.c src/operation/signed_text.h \
+	src/operation/stored_caller.c src/operation/stored_caller.h \
+	src/operation/sync.c src/operation/sync.h \
+	src/operation/tasks/task_attempt.c src/operation/tasks/task_attempt.h \
+	src/operation/tasks/task_backlog.c src/operation/tasks/task_backlog.h \
+	src/operation/tasks/task_caller.c src/operation/tasks/task_caller.h \
+	src/operation/tasks/task_cron.c src/operation/tasks/task_cron.h \
+	src/operation/tasks/task_endpoint.c src/operation/tasks/task_endpoint.h \
+	src/operation/tasks/task_external.c src/operation/tasks/task_external.h \
+	src/operation/tasks/task_issuers.c src/operation/tasks/task_issuers.h \
+	src/operation/tasks/task_lost.c src/operation/tasks/task_lost.h \
+	src/operation/tasks/task_owner.c src/operation/tasks/task_owner.h \
+	src/operation/tasks/task_request.c src/operation/tasks/task_request.h \
+	src/operation/tasks/task_result.c src/operation/tasks/task_result.h \
+	src/operation/tasks/task_retry.c src/operation/tasks/task_retry.h \
+	src/operation/tasks/task_run.c src/operation/tasks/task_run.h \
+	src/operation/tasks/task_scan.c src/operation/tasks/task_scan.h \
+	src/operation/tasks/task_sweep.c src/operation/tasks/task_sweep.h \
+	src/operation/tasks/task_thumbnails.c src/operation/tasks/task_thumbnails.h \
+	src/operation/tasks/task_wakeup.c src/operation/tasks/task_wakeup.h \
+	src/operation/verified_tokens.c src/operation/verified_tokens.h \
+	src/operation/versions_after.c src/operation/versions_after.h \
+	src/operation/worker_context.h \
+	src/queue/agenda.c src/queue/agenda.h \
+	src/queue/alert.c src/queue/alert.h \
+	src/queue/endpoint.c src/queue/endpoint.h \
+	src/queue/form.c src/queue/form.h \
+	src/queue/heap.c src/queue/heap.h \
+	src/queue/latency_estimate.c src/queue/latency_estimate.h \
+	src/queue/manager.c src/queue/manager.h \
+	src/queue/manager_namespaces.c \
+	src/queue/manager_private.h \
+	src/queue/metrics.c src/queue/metrics.h \
+	src/queue/registry.c src/queue/registry.h \
+	src/queue/runner.c src/queue/runner.h \
+	src/queue/wakeups.c src/queue/wakeups.h \
+	src/records/order.c src/records/order.h \
+	src/records/pieces.c src/records/pieces.h \
+	src/records/records.c src/records/records.h \
+	src/records/records_change.c \
+	src/records/records_changes.c src/records/records_changes.h \
+	src/records/records_check.c \
+	src/records/records_content.c \
+	src/records/records_fetch.c src/records/records_fetch.h \
+	src/records/records_get.c \
+	src/records/records_memory.c \
+	src/records/records_private.h \
+	src/records/records_rekey.c src/records/records_rekey.h \
+	src/records/records_ring.c \
+	src/records/records_room.c \
+	src/records/records_save.c src/records/records_save.h \
+	src/records/records_saved.c src/records/records_saved.h \
+	src/records/records_seal.c src/records/records_seal.h \
+	src/records/records_spaces.c \
+	src/records/records_state.c src/records/records_state.h \
+	src/records/records_table.c \
+	src/records/records_unsaved.c \
+	src/records/records_use.c src/records/records_use.h \
+	src/records/undo.c src/records/undo.h \
+	src/segment/backlog.c src/segment/backlog.h \
+	src/segment/board.c src/segment/board.h \
+	src/segment/feed.c src/segment/feed.h \
+	src/segment/feed_sessions.c src/segment/feed_sessions.h \
+	src/segment/hashers.c src/segment/hashers.h \
+	src/segment/limiter.c src/segment/limiter.h \
+	src/segment/lineage.c src/segment/lineage.h \
+	src/segment/long_requests.c src/segment/long_requests.h \
+	src/segment/losses.c src/segment/losses.h \
+	src/segment/metrics.c src/segment/metrics.h \
+	src/segment/named_counts.c src/segment/named_counts.h \
+	src/segment/namespaces.c src/segment/namespaces.h \
+	src/segment/notification.c src/segment/notification.h \
+	src/segment/processes.c src/segment/processes.h \
+	src/segment/purge_counts.c src/segment/purge_counts.h \
+	src/segment/refusals.c src/segment/refusals.h \
+	src/segment/segment.c src/segment/segment.h \
+	src/segment/segment_open.c src/segment/segment_open.h \
+	src/segment/shared_cache.c src/segment/shared_cache.h \
+	src/segment/slots.c src/segment/slots.h \
+	src/segment/stored.c src/segment/stored.h \
+	src/segment/streams.c src/segment/streams.h \
+	src/segment/task_counts.c src/segment/task_counts.h \
+	src/segment/tickets.c src/segment/tickets.h \
+	src/segment/uploads.c src/segment/uploads.h \
+	src/segment/waits.c src/segment/waits.h \
+	src/segment/warnings.c src/segment/warnings.h \
+	src/segment/writer_queue.c src/segment/writer_queue.h \
+	src/serve/acknowledgement.c src/serve/acknowledgement.h \
+	src/serve/arguments.c src/serve/arguments.h \
+	src/serve/cleaner.c src/serve/cleaner.h \
+	src/serve/condition.c src/serve/condition.h \
+	src/serve/cors.c src/serve/cors.h \
+	src/serve/decrypter.c src/serve/decrypter.h \
+	src/serve/ends.c src/serve/ends.h \
+	src/serve/handover.c src/serve/handover.h \
+	src/serve/heritage.h \
+	src/serve/home.c src/serve/home.h \
+	src/serve/in_flight.c src/serve/in_flight.h \
+	src/serve/instance.c src/serve/instance.h \
+	src/serve/keeper.c src/serve/keeper.h \
+	src/serve/keeper_databases.c src/serve/keeper_databases.h \
+	src/serve/latency.c src/serve/latency.h \
+	src/serve/lineage_file.c src/serve/lineage_file.h \
+	src/serve/lost.c src/serve/lost.h \
+	src/serve/master.c src/serve/master.h \
+	src/serve/memory.c src/serve/memory.h \
+	src/serve/mover.c src/serve/mover.h \
+	src/serve/mover_file.c src/serve/mover_file.h \
+	src/serve/multipart.c src/serve/multipart.h \
+	src/serve/nginx_counts.c src/serve/nginx_counts.h \
+	src/serve/object_pipe.c src/serve/object_pipe.h \
+	src/serve/path.c src/serve/path.h \
+	src/serve/probe.c src/serve/probe.h \
+	src/serve/record_states.c src/serve/record_states.h \
+	src/serve/relay.c src/serve/relay.h \
+	src/serve/remote_wakeups.c src/serve/remote_wakeups.h \
+	src/serve/request.c src/serve/request.h \
+	src/serve/request_attachment.c src/serve/request_attachment.h \
+	src/serve/request_id.c src/serve/request_id.h \
+	src/serve/request_upload.c src/serve/request_upload.h \
+	src/serve/response.c src/serve/response.h \
+	src/serve/route.c src/serve/route.h \
+	src/serve/start_check.c src/serve/start_check.h \
+	src/serve/supervisor.c src/serve/supervisor.h \
+	src/serve/task_metrics.c src/serve/task_metrics.h \
+	src/serve/throttle.c src/serve/throttle.h \
+	src/serve/worker.c src/serve/worker.h \
+	src/spool/spool_crc.c src/spool/spool_crc.h \
+	src/store/changes.c src/store/changes.h \
+	src/store/changes_table.h \
+	src/store/commit_part.c src/store/commit_part.h \
+	src/store/commit_side_tables.c \
+	src/store/commit_table.h \
+	src/store/commit_verdict.c src/store/commit_verdict.h \
+	src/store/data_keys.c src/store/data_keys.h \
+	src/store/proof.c src/store/proof.h \
+	src/store/refusal.c src/store/refusal.h \
+	src/store/refusal_table.h \
+	src/store/resealing.c src/store/resealing.h \
+	src/store/reservations.c src/store/reservations.h \
+	src/store/rewriting.c src/store/rewriting.h \
+	src/store/schema_cache.c src/store/schema_cache.h \
+	src/store/session.c src/store/session.h \
+	src/store/side_table.c src/store/side_table.h \
+	src/store/statements.c src/store/statements.h \
+	src/store/statements_blobs_table.h \
+	src/store/statements_collections_table.h \
+	src/store/statements_documents_table.h \
+	src/store/statements_table.h \
+	src/store/statements_tasks_table.h \
+	src/store/statements_thumbnails_table.h \
+	src/store/store.c src/store/store.h \
+	src/store/store_alerts.c \
+	src/store/store_blobs.c src/store/store_blobs.h \
+	src/store/store_cache.h \
+	src/store/store_cache_table.h \
+	src/store/store_claimed.c src/store/store_claimed.h \
+	src/store/store_collection.h \
+	src/store/store_commit.c src/store/store_commit.h \
+	src/store/store_commit_documents.c \
+	src/store/store_copies.c src/store/store_copies.h \
+	src/store/store_cron.c src/store/store_cron.h \
+	src/store/store_idempotency.c src/store/store_idempotency.h \
+	src/store/store_list.c src/store/store_list.h \
+	src/store/store_load.c src/store/store_load.h \
+	src/store/store_long.c src/store/store_long.h \
+	src/store/store_members.c \
+	src/store/store_owners.c src/store/store_owners.h \
+	src/store/store_private.h \
+	src/store/store_reading.h \
+	src/store/store_reservations.c src/store/store_reservations.h \
+	src/store/store_run.c src/store/store_run.h \
+	src/store/store_schema.c src/store/store_schema.h \
+	src/store/store_sealing.c src/store/store_sealing.h \
+	src/store/store_search.c src/store/store_search.h \
+	src/store/store_session.h \
+	src/store/store_shown.c src/store/store_shown.h \
+	src/store/store_sight.c src/store/store_sight.h \
+	src/store/store_snapshot.c \
+	src/store/store_spool.c src/store/store_spool.h \
+	src/store/store_stream.c src/store/store_stream.h \
+	src/store/store_subscriptions.c src/store/store_subscriptions.h \
+	src/store/store_take.c src/store/store_take.h \
+	src/store/store_task.c src/store/store_task.h \
+	src/store/store_tasks.c src/store/store_tasks.h \
+	src/store/store_thumbnails.c src/store/store_thumbnails.h \
+	src/store/stored_id.c src/store/stored_id.h \
+	src/store/stored_id_table.h \
+	src/store/subscription_texts.c src/store/subscription_texts.h \
+	src/store/task_rows.c src/store/task_rows.h
