@@ -232,21 +232,9 @@ libstampd_a_SOURCES = \
 	src/edge/pg_run.c \
 	src/edge/pg_stream.c src/edge/pg_stream.h \
 	src/edge/pg_translation.c src/edge/pg_translation.h \
-	src/edge/random_stock.c src/edge/random_stock.h \
 	src/edge/read_limit.c src/edge/read_limit.h \
 	src/edge/robust_lock.c src/edge/robust_lock.h \
-	src/edge/sealed_feed.c src/edge/sealed_feed.h \
-	src/edge/sealed_file.c src/edge/sealed_file.h \
-	src/edge/sealed_frames.c src/edge/sealed_frames.h \
-	src/edge/sealed_stream.c src/edge/sealed_stream.h \
-	src/edge/sealing.c src/edge/sealing.h \
-	src/edge/sealing_ciphers.c \
-	src/edge/sealing_ciphers_private.h \
 	src/edge/signature.c src/edge/signature.h \
-	src/edge/site_key.c src/edge/site_key.h \
-	src/edge/site_key_command.c src/edge/site_key_command.h \
-	src/edge/siv.c \
-	src/edge/siv_private.h \
 	src/edge/tarball.c src/edge/tarball.h \
 	src/edge/thumbnailer.c src/edge/thumbnailer.h \
 	src/edge/tls.c src/edge/tls.h \
@@ -568,6 +556,18 @@ libstampd_a_SOURCES = \
 	src/records/records_unsaved.c \
 	src/records/records_use.c src/records/records_use.h \
 	src/records/undo.c src/records/undo.h \
+	src/seal/random_stock.c src/seal/random_stock.h \
+	src/seal/sealed_feed.c src/seal/sealed_feed.h \
+	src/seal/sealed_file.c src/seal/sealed_file.h \
+	src/seal/sealed_frames.c src/seal/sealed_frames.h \
+	src/seal/sealed_stream.c src/seal/sealed_stream.h \
+	src/seal/sealing.c src/seal/sealing.h \
+	src/seal/sealing_ciphers.c \
+	src/seal/sealing_ciphers_private.h \
+	src/seal/site_key.c src/seal/site_key.h \
+	src/seal/site_key_command.c src/seal/site_key_command.h \
+	src/seal/siv.c \
+	src/seal/siv_private.h \
 	src/segment/backlog.c src/segment/backlog.h \
 	src/segment/board.c src/segment/board.h \
 	src/segment/feed.c src/segment/feed.h \

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "control/message.h"
 #include "edge/crypto.h"
-#include "edge/site_key.h"
+#include "seal/site_key.h"
 #include "store/resealing.h"
 
 bool ns_keys_load_site(struct control *control)

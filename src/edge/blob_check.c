@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "edge/digest.h"
-#include "edge/sealed_feed.h"
+#include "seal/sealed_feed.h"
 
 struct blob_check {
     struct blob_digest name;

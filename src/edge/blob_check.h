@@ -6,7 +6,7 @@
 #define STAMPD_EDGE_BLOB_CHECK_H
 
 #include "edge/blob_store.h"
-#include "edge/sealed_file.h"
+#include "seal/sealed_file.h"
 
 struct blob_check;
 /* Keys none: the file is in clear.  `stored`: its size there.  Borrows the keys. */

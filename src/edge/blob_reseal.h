@@ -12,7 +12,7 @@
 
 #include "edge/blob_store.h"
 #include "edge/file_ticket.h"
-#include "edge/sealed_file.h"
+#include "seal/sealed_file.h"
 
 enum { BLOB_FORMER_S = 2 * FILE_TICKET_S };
 

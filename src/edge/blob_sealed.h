@@ -6,7 +6,7 @@
 #define STAMPD_EDGE_BLOB_SEALED_H
 
 #include "edge/blob_store.h"
-#include "edge/sealed_file.h"
+#include "seal/sealed_file.h"
 
 /* The name of the file in the store, and its size there. */
 struct blob_digest blob_sealed_name(const struct sealed_file_keys *keys, const struct blob_digest *digest);

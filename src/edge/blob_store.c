@@ -18,7 +18,7 @@
 #include "edge/blob_store_private.h"
 #include "edge/crypto.h"
 #include "edge/digest.h"
-#include "edge/sealed_frames.h"
+#include "seal/sealed_frames.h"
 
 enum {
     DATABASE_BYTES = 63,

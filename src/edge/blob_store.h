@@ -23,7 +23,7 @@
 #include "base/base.h"
 #include "base/bytes.h"
 #include "base/fault.h"
-#include "edge/sealed_file.h"
+#include "seal/sealed_file.h"
 
 enum { BLOB_DIGEST = 32, BLOB_NO_GROUP = -1 };
 struct blob_digest {
@@ -41,7 +41,7 @@ void blob_store_close(struct blob_store *store);
 
 /* --- one file is written --- */
 struct blob_upload;
-/* With keys the file is encrypted (edge/sealed_file.h); NULL, or none: it is written in clear. */
+/* With keys the file is encrypted (seal/sealed_file.h); NULL, or none: it is written in clear. */
 MUST_USE enum fault blob_store_begin(struct blob_store *store, struct bytes database,
                                      const struct sealed_file_keys *keys, struct blob_upload **upload_r);
 MUST_USE enum fault blob_store_write(struct blob_upload *upload, struct bytes piece);

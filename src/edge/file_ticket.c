@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "edge/site_key.h"
+#include "seal/site_key.h"
 
 struct ticket_parts {
     int64_t until_s, size;

@@ -7,7 +7,7 @@
 #define STAMPD_EDGE_FILE_TICKET_H
 
 #include "edge/blob_store.h"
-#include "edge/sealed_file.h"
+#include "seal/sealed_file.h"
 
 enum { FILE_TICKET_S = 60, FILE_TICKET_DATABASE = 63, FILE_TICKET_STORE = 63, FILE_TICKET_OBJECT = 191 };
 

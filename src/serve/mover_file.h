@@ -4,7 +4,7 @@
 
 #include "edge/blob_store.h"
 #include "edge/object_store.h"
-#include "edge/sealed_file.h"
+#include "seal/sealed_file.h"
 
 enum moving {
     MOVING_DONE,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "edge/pg.h"
-#include "edge/site_key.h"
+#include "seal/site_key.h"
 #include "model/namespace.h"
 #include "store/data_keys.h"
 

@@ -18,7 +18,7 @@
 #include "segment/losses.h"
 #include "segment/metrics.h"
 #include "segment/processes.h"
-#include "edge/site_key.h"
+#include "seal/site_key.h"
 #include "serve/decrypter.h"
 #include "serve/relay.h"
 #include "serve/heritage.h"

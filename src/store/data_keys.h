@@ -4,8 +4,8 @@
 #define STAMPD_STORE_DATA_KEYS_H
 
 #include "edge/pg.h"
-#include "edge/sealed_file.h"
-#include "edge/sealing.h"
+#include "seal/sealed_file.h"
+#include "seal/sealing.h"
 #include "model/item.h"
 
 struct data_keys {

@@ -3,7 +3,7 @@
 #define STAMPD_STORE_STORE_TASK_H
 
 #include "edge/pg.h"
-#include "edge/sealing.h"
+#include "seal/sealing.h"
 #include "model/task.h"
 
 /* What the argument, the checkpoint and the result of a task are sealed for in an encrypted namespace

@@ -10,7 +10,7 @@
 
 #include "base/builder.h"
 #include "edge/crypto.h"
-#include "edge/sealed_stream.h"
+#include "seal/sealed_stream.h"
 
 enum { SEALED = SEALED_STREAM_CHUNK + CRYPTO_TAG };
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/hex.h"
-#include "edge/sealing.h"
+#include "seal/sealing.h"
 #include "model/shown.h"
 #include "store/data_keys.h"
 #include "store/store_shown.h"

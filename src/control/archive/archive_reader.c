@@ -13,7 +13,7 @@
 #include "control/archive/archive_writer.h"
 #include "control/message.h"
 #include "control/progress.h"
-#include "edge/sealed_stream.h"
+#include "seal/sealed_stream.h"
 #include "edge/tarball.h"
 #include "model/attachment.h"
 

@@ -13,7 +13,7 @@
 #include "control/message.h"
 #include "edge/digest.h"
 #include "edge/json.h"
-#include "edge/sealed_stream.h"
+#include "seal/sealed_stream.h"
 #include "edge/tarball.h"
 
 struct archive_writer {

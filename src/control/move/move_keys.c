@@ -9,7 +9,7 @@
 #include "control/move/move_site.h"
 #include "control/ns_keys.h"
 #include "edge/crypto.h"
-#include "edge/site_key.h"
+#include "seal/site_key.h"
 
 enum { ID, SITE, WRAPPED, DATABASE, ID_CLASSES }; /* columns of data_keys_statement */
 enum { SECRET_BYTES = 32 };

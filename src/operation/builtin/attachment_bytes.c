@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "edge/blob_sealed.h"
 #include "edge/object_stores.h"
-#include "edge/sealed_feed.h"
+#include "seal/sealed_feed.h"
 #include "store/store_blobs.h"
 
 enum { TIMEOUT_S = 30 };

@@ -2,7 +2,7 @@
 #include "operation/module/module_record.h"
 
 #include "base/clock.h"
-#include "edge/site_key.h"
+#include "seal/site_key.h"
 #include "operation/access.h"
 #include "operation/module/module_convert.h"
 #include "records/records_save.h"

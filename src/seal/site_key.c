@@ -1,6 +1,6 @@
 /* site_key: 64 hexadecimal digits on the first line of a file that nobody but its owner and group may use, or
  * that a program prints. */
-#include "edge/site_key.h"
+#include "seal/site_key.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/hex.h"
 #include "base/secret.h"
 #include "edge/crypto.h"
-#include "edge/site_key_command.h"
+#include "seal/site_key_command.h"
 
 struct site_key {
     bool is_set;

@@ -1,9 +1,9 @@
 /* sealed_feed: the content of a file of an encrypted namespace whose bytes come in order from elsewhere, such
  * as an object store, in pieces of any size (sealed_file.h). */
-#ifndef STAMPD_EDGE_SEALED_FEED_H
-#define STAMPD_EDGE_SEALED_FEED_H
+#ifndef STAMPD_SEAL_SEALED_FEED_H
+#define STAMPD_SEAL_SEALED_FEED_H
 
-#include "edge/sealed_file.h"
+#include "seal/sealed_file.h"
 
 struct sealed_feed;
 /* `stored`: the size of the file there.  Borrows the keys.  `take` gets what has been checked, in pieces that

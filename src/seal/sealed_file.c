@@ -1,5 +1,5 @@
 /* sealed_file: one cipher context, chunk by chunk. */
-#include "edge/sealed_file.h"
+#include "seal/sealed_file.h"
 
 #include <stdlib.h>
 #include <string.h>

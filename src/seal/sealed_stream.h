@@ -6,8 +6,8 @@
  * whether it is the last one: chunks that are altered, removed, repeated or reordered are noticed, and so is
  * a stream that was cut off, at the end of a chunk too (the STREAM construction of Hoang, Reyhanitabar,
  * Rogaway and Vizár). */
-#ifndef STAMPD_EDGE_SEALED_STREAM_H
-#define STAMPD_EDGE_SEALED_STREAM_H
+#ifndef STAMPD_SEAL_SEALED_STREAM_H
+#define STAMPD_SEAL_SEALED_STREAM_H
 
 #include "base/base.h"
 #include "base/bytes.h"

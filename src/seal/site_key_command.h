@@ -1,7 +1,7 @@
 /* site_key_command: a program that prints the key of the site, such as the client of a key server.  For
  * site_key.c only. */
-#ifndef STAMPD_EDGE_SITE_KEY_COMMAND_H
-#define STAMPD_EDGE_SITE_KEY_COMMAND_H
+#ifndef STAMPD_SEAL_SITE_KEY_COMMAND_H
+#define STAMPD_SEAL_SITE_KEY_COMMAND_H
 
 #include "base/secret.h"
 

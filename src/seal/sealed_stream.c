@@ -1,5 +1,5 @@
 /* sealed_stream: one cipher context, chunk by chunk. */
-#include "edge/sealed_stream.h"
+#include "seal/sealed_stream.h"
 
 #include <stdlib.h>
 #include <string.h>

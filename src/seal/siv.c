@@ -1,5 +1,5 @@
 /* siv: S2V, that is CMAC of the associated data, then of the text; and the counter mode from that tag. */
-#include "edge/siv_private.h"
+#include "seal/siv_private.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* sealed_frames: id of the key, size, nonce, the encrypted bytes and their tag. */
-#include "edge/sealed_frames.h"
+#include "seal/sealed_frames.h"
 
 #include <stdlib.h>
 #include <string.h>

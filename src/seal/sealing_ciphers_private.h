@@ -1,14 +1,14 @@
 /* sealing_ciphers_private: ciphers of OpenSSL that keep their key between texts: to set a key costs more than
- * to encrypt a small text.  For src/edge/sealing.c.
+ * to encrypt a small text.  For src/seal/sealing.c.
  *
  * What is returned may be used until the next call of the same function.  For processes with one thread. */
-#ifndef STAMPD_EDGE_SEALING_CIPHERS_PRIVATE_H
-#define STAMPD_EDGE_SEALING_CIPHERS_PRIVATE_H
+#ifndef STAMPD_SEAL_SEALING_CIPHERS_PRIVATE_H
+#define STAMPD_SEAL_SEALING_CIPHERS_PRIVATE_H
 
 #include "base/base.h"
 #include "edge/crypto_private.h"
-#include "edge/sealing.h"
-#include "edge/siv_private.h"
+#include "seal/sealing.h"
+#include "seal/siv_private.h"
 
 enum { SEALING_BLOCK = SIV_BLOCK };
 

@@ -4,8 +4,8 @@
  * No two calls return the same bytes, in any process: those that are taken are erased, and the kernel gives a
  * forked child an empty page in place of the stock (MADV_WIPEONFORK).  Where it does not, there is no stock.
  * For processes with one thread. */
-#ifndef STAMPD_EDGE_RANDOM_STOCK_H
-#define STAMPD_EDGE_RANDOM_STOCK_H
+#ifndef STAMPD_SEAL_RANDOM_STOCK_H
+#define STAMPD_SEAL_RANDOM_STOCK_H
 
 #include <stddef.h>
 

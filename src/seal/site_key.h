@@ -1,10 +1,10 @@
 /* site_key: the key of this site, under which the data keys of encrypted namespaces are stored
  * (doc/explanation/encryption.md).  Read once at start, and inherited by all children. */
-#ifndef STAMPD_EDGE_SITE_KEY_H
-#define STAMPD_EDGE_SITE_KEY_H
+#ifndef STAMPD_SEAL_SITE_KEY_H
+#define STAMPD_SEAL_SITE_KEY_H
 
 #include "base/settings.h"
-#include "edge/sealing.h"
+#include "seal/sealing.h"
 
 enum { SITE_KEY_MARK = 16 };
 

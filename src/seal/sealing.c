@@ -1,6 +1,6 @@
 /* sealing: XAES-256-GCM as C2SP specifies it, from AES-256 and AES-256-GCM of OpenSSL; AES-256-SIV of RFC
  * 5297. */
-#include "edge/sealing.h"
+#include "seal/sealing.h"
 
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #include "edge/crypto.h"
 #include "edge/crypto_private.h"
 #include "edge/gcm_private.h"
-#include "edge/random_stock.h"
-#include "edge/sealing_ciphers_private.h"
+#include "seal/random_stock.h"
+#include "seal/sealing_ciphers_private.h"
 
 enum { DIGITS_MOST = 18, ID_MOST = 24 /* bytes of "~ID." */ };
 

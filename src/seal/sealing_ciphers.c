@@ -1,6 +1,6 @@
 /* sealing_ciphers: tables of the ciphers used last, each in the place of the first byte of its key; keys
  * are random. */
-#include "edge/sealing_ciphers_private.h"
+#include "seal/sealing_ciphers_private.h"
 
 #include <string.h>
 

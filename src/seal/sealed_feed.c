@@ -1,5 +1,5 @@
 /* sealed_feed: collects the header, then chunk after chunk. */
-#include "edge/sealed_feed.h"
+#include "seal/sealed_feed.h"
 
 #include <stdlib.h>
 #include <string.h>

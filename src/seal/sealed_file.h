@@ -9,12 +9,12 @@
  * of another one is never returned.
  *
  * The header is written last: an unfinished file has none. */
-#ifndef STAMPD_EDGE_SEALED_FILE_H
-#define STAMPD_EDGE_SEALED_FILE_H
+#ifndef STAMPD_SEAL_SEALED_FILE_H
+#define STAMPD_SEAL_SEALED_FILE_H
 
 #include "base/base.h"
 #include "base/bytes.h"
-#include "edge/sealing.h"
+#include "seal/sealing.h"
 
 enum {
     SEALED_FILE_CHUNK = 1 << 16,

@@ -1,5 +1,5 @@
 /* random_stock: a private page, whose first bytes count what is left; zeros: nothing. */
-#include "edge/random_stock.h"
+#include "seal/random_stock.h"
 
 #include <string.h>
 

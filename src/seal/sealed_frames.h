@@ -2,12 +2,12 @@
  *
  * What lies behind the offset of an upload is cut off and written again, perhaps with other bytes, so the
  * nonce of a frame must not follow from its place: each has a random one of 192 bits (XAES-256-GCM,
- * edge/sealing.h).  With it are authenticated the upload, the offset and the size, so frames cannot be
+ * seal/sealing.h).  With it are authenticated the upload, the offset and the size, so frames cannot be
  * reordered, left out or exchanged. */
-#ifndef STAMPD_EDGE_SEALED_FRAMES_H
-#define STAMPD_EDGE_SEALED_FRAMES_H
+#ifndef STAMPD_SEAL_SEALED_FRAMES_H
+#define STAMPD_SEAL_SEALED_FRAMES_H
 
-#include "edge/sealed_file.h"
+#include "seal/sealed_file.h"
 
 enum { SEALED_FRAME_MOST = 1 << 18, SEALED_FRAME_UPLOAD = 32 };
 

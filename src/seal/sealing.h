@@ -4,8 +4,8 @@
  * name at the same place is sealed as the same text and can be found.  The place is a list of texts that is
  * authenticated but not stored: at another place, or altered, a sealed text cannot be opened.  A value is
  * hashed: it can be compared, and never be opened. */
-#ifndef STAMPD_EDGE_SEALING_H
-#define STAMPD_EDGE_SEALING_H
+#ifndef STAMPD_SEAL_SEALING_H
+#define STAMPD_SEAL_SEALING_H
 
 #include "base/arena.h"
 #include "base/bytes.h"

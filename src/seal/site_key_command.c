@@ -1,5 +1,5 @@
 /* site_key_command: fork, a pipe, and a deadline. */
-#include "edge/site_key_command.h"
+#include "seal/site_key_command.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* siv_private: AES-256-SIV (RFC 5297) with one text of associated data, for names: short texts under a key
  * that stays set.  The same cipher of OpenSSL has to be copied with its key for each text, which costs
  * several times as much as to encrypt a name.  For the files of src/edge that encrypt. */
-#ifndef STAMPD_EDGE_SIV_PRIVATE_H
-#define STAMPD_EDGE_SIV_PRIVATE_H
+#ifndef STAMPD_SEAL_SIV_PRIVATE_H
+#define STAMPD_SEAL_SIV_PRIVATE_H
 
 #include "base/bytes.h"
 #include "edge/crypto_private.h"
