@@ -28,6 +28,18 @@ libstampd_a_SOURCES = \
 	src/base/siphash.c src/base/siphash.h \
 	src/base/stop.c src/base/stop.h \
 	src/base/swar.h \
+	src/blob/blob_check.c src/blob/blob_check.h \
+	src/blob/blob_part.c src/blob/blob_part.h \
+	src/blob/blob_reseal.c src/blob/blob_reseal.h \
+	src/blob/blob_sealed.c src/blob/blob_sealed.h \
+	src/blob/blob_store.c src/blob/blob_store.h \
+	src/blob/blob_store_private.h \
+	src/blob/blob_store_sweep.c \
+	src/blob/file_ticket.c src/blob/file_ticket.h \
+	src/blob/object_signature.c src/blob/object_signature.h \
+	src/blob/object_store.c src/blob/object_store.h \
+	src/blob/object_stores.c src/blob/object_stores.h \
+	src/blob/thumbnailer.c src/blob/thumbnailer.h \
 	src/control/answer.c src/control/answer.h \
 	src/control/archive/archive_batch.c src/control/archive/archive_batch.h \
 	src/control/archive/archive_comparison.c src/control/archive/archive_comparison.h \
@@ -181,13 +193,6 @@ libstampd_a_SOURCES = \
 	src/document/transaction_contents.c \
 	src/document/transaction_effects.c \
 	src/document/transaction_private.h \
-	src/edge/blob_check.c src/edge/blob_check.h \
-	src/edge/blob_part.c src/edge/blob_part.h \
-	src/edge/blob_reseal.c src/edge/blob_reseal.h \
-	src/edge/blob_sealed.c src/edge/blob_sealed.h \
-	src/edge/blob_store.c src/edge/blob_store.h \
-	src/edge/blob_store_private.h \
-	src/edge/blob_store_sweep.c \
 	src/edge/certificate.c src/edge/certificate.h \
 	src/edge/crypto.c src/edge/crypto.h \
 	src/edge/crypto_private.h \
@@ -201,7 +206,6 @@ libstampd_a_SOURCES = \
 	src/edge/exchange.c src/edge/exchange.h \
 	src/edge/fcgi.c src/edge/fcgi.h \
 	src/edge/fcgi_listen.c \
-	src/edge/file_ticket.c src/edge/file_ticket.h \
 	src/edge/futex.c src/edge/futex.h \
 	src/edge/gcm.c \
 	src/edge/gcm_private.h \
@@ -216,9 +220,6 @@ libstampd_a_SOURCES = \
 	src/edge/json_string.c src/edge/json_string.h \
 	src/edge/local_socket.c src/edge/local_socket.h \
 	src/edge/mapping.c src/edge/mapping.h \
-	src/edge/object_signature.c src/edge/object_signature.h \
-	src/edge/object_store.c src/edge/object_store.h \
-	src/edge/object_stores.c src/edge/object_stores.h \
 	src/edge/password.c src/edge/password.h \
 	src/edge/pattern.c src/edge/pattern.h \
 	src/edge/pg.c src/edge/pg.h \
@@ -236,7 +237,6 @@ libstampd_a_SOURCES = \
 	src/edge/robust_lock.c src/edge/robust_lock.h \
 	src/edge/signature.c src/edge/signature.h \
 	src/edge/tarball.c src/edge/tarball.h \
-	src/edge/thumbnailer.c src/edge/thumbnailer.h \
 	src/edge/tls.c src/edge/tls.h \
 	src/edge/webauthn.c src/edge/webauthn.h \
 	src/edge/write_parts.c src/edge/write_parts.h \

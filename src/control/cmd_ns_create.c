@@ -13,7 +13,7 @@
 #include "control/ns_keys.h"
 #include "control/resource_store.h"
 #include "control/ns_database.h"
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 #include "model/item.h"
 
 struct creation {

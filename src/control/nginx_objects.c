@@ -8,7 +8,7 @@
 #include "base/fault.h"
 #include "control/message.h"
 #include "control/nginx_refusals.h"
-#include "edge/object_stores.h"
+#include "blob/object_stores.h"
 
 /* Headers of the worker's answer: nginx forgets it when it asks the store. */
 static const char *const kept[][2] = {

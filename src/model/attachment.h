@@ -1,12 +1,12 @@
 /* attachment: the content of an item of class P: a file of a document (doc/reference/attachments.md).
  *
  * The key of the item names the attachment; its content is the JSON {"mime":…,"size":…,"sha":…}, in this form
- * only, and describes bytes that the store has under their SHA-256 (edge/blob_store.h).  Pure. */
+ * only, and describes bytes that the store has under their SHA-256 (blob/blob_store.h).  Pure. */
 #ifndef STAMPD_MODEL_ATTACHMENT_H
 #define STAMPD_MODEL_ATTACHMENT_H
 
 #include "base/arena.h"
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 
 #define ATTACHMENT_CLASS BYTES("P")
 

@@ -39,7 +39,7 @@ struct reply_file {
     int64_t proxy_s;    /* nginx may answer with its copy this long; 0: it keeps none */
 };
 
-/* How nginx requests an object of an object store (edge/object_store.h). */
+/* How nginx requests an object of an object store (blob/object_store.h). */
 struct reply_object {
     const char *authorization, *date, *body;
     const char *range; /* "": the whole */

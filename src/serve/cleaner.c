@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
-#include "edge/blob_part.h"
-#include "edge/blob_reseal.h"
+#include "blob/blob_part.h"
+#include "blob/blob_reseal.h"
 
 enum { BATCH = 50, SECONDS_OF_HOUR = 3600 };
 

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "edge/crypto.h"
-#include "edge/object_stores.h"
+#include "blob/object_stores.h"
 #include "edge/pg.h"
 #include "segment/purge_counts.h"
 #include "serve/keeper_databases.h"

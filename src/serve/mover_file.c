@@ -5,7 +5,7 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "edge/blob_check.h"
+#include "blob/blob_check.h"
 
 static enum moving report(const struct moved_file *file, enum moving moving, const char *what,
                           const char *problem)

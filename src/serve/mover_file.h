@@ -2,8 +2,8 @@
 #ifndef STAMPD_SERVE_MOVER_FILE_H
 #define STAMPD_SERVE_MOVER_FILE_H
 
-#include "edge/blob_store.h"
-#include "edge/object_store.h"
+#include "blob/blob_store.h"
+#include "blob/object_store.h"
 #include "seal/sealed_file.h"
 
 enum moving {

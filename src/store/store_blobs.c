@@ -1,7 +1,7 @@
 /* store_blobs: names of files travel as hexadecimal digits. */
 #include "store/store_blobs.h"
 
-#include "edge/blob_sealed.h"
+#include "blob/blob_sealed.h"
 #include "model/attachment.h"
 #include "model/document.h"
 #include "store/store_private.h"

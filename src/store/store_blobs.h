@@ -1,7 +1,7 @@
 /* store_blobs: which files a namespace's store has, who may attach them, and where they are attached
  * (sql/0017_blobs.sql, doc/reference/attachments.md).
  *
- * The order in which a file is stored (edge/blob_store.h has its bytes):
+ * The order in which a file is stored (blob/blob_store.h has its bytes):
  *   1. blob_store_seal: the bytes are durable, under no digest;
  *   2. store_blobs_touch: from now on no cleaner removes the file for a time;
  *   3. blob_store_finish: the file has its digest;
@@ -12,11 +12,11 @@
 #define STAMPD_STORE_STORE_BLOBS_H
 
 #include "base/arena.h"
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 #include "store/store.h"
 
 /* In an encrypted namespace the database knows the names of files and their sizes on the disk, not digests
- * and sizes of contents (edge/blob_sealed.h).  The functions below take and return the latter. */
+ * and sizes of contents (blob/blob_sealed.h).  The functions below take and return the latter. */
 
 enum { BLOB_CLAIM_S = 86400 }; /* how long an uploader may attach its file by digest */
 
@@ -27,7 +27,7 @@ MUST_USE enum fault store_blobs_keys(struct store *store, int ns, struct sealed_
 /* The same, read again: another process may have begun to use a new one. */
 MUST_USE enum fault store_blobs_renew_keys(struct store *store, int ns, struct sealed_file_keys *keys_r);
 
-/* What the record of an upload in parts has of the client's texts (edge/blob_part.h). */
+/* What the record of an upload in parts has of the client's texts (blob/blob_part.h). */
 MUST_USE enum fault store_blobs_seal_note(struct store *store, int ns, struct arena *arena,
                                           struct bytes upload, struct bytes *text);
 MUST_USE enum fault store_blobs_open_note(struct store *store, int ns, struct arena *arena,

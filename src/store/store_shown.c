@@ -1,7 +1,7 @@
 /* store_shown: hashes of the data keys. */
 #include "store/store_shown.h"
 
-#include "edge/blob_sealed.h"
+#include "blob/blob_sealed.h"
 #include "model/attachment.h"
 #include "model/shown.h"
 

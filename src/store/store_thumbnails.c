@@ -1,7 +1,7 @@
 /* store_thumbnails: facts about what is committed, each noted by a statement of its own. */
 #include "store/store_thumbnails.h"
 
-#include "edge/blob_sealed.h"
+#include "blob/blob_sealed.h"
 #include "store/store_blobs.h"
 #include "store/store_run.h"
 

@@ -4,7 +4,7 @@
 #define STAMPD_STORE_STORE_THUMBNAILS_H
 
 #include "base/arena.h"
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 #include "store/store.h"
 
 /* Why no thumbnail can be made of these files; NO_BYTES: not known. */

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "arena_fixture.h"
-#include "edge/blob_part.h"
-#include "edge/blob_sealed.h"
+#include "blob/blob_part.h"
+#include "blob/blob_sealed.h"
 #include "model/upload_metadata.h"
 
 static char room[] = "/tmp/test_blob_part.XXXXXX";

@@ -6,7 +6,7 @@
 #define STAMPD_CONTROL_ARCHIVE_ARCHIVE_FILES_H
 
 #include "base/builder.h"
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 #include "edge/json.h"
 
 struct archive_files {

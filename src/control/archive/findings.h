@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 
 struct findings {
     struct arena *arena; /* emptied with each finding */

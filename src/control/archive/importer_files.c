@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
-#include "edge/blob_sealed.h"
+#include "blob/blob_sealed.h"
 
 enum { CHECK_BATCH = 1000 };
 

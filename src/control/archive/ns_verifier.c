@@ -8,7 +8,7 @@
 #include "control/files/stored_files.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
-#include "edge/blob_sealed.h"
+#include "blob/blob_sealed.h"
 #include "control/progress.h"
 #include "edge/pg_copy.h"
 #include "model/attachment.h"

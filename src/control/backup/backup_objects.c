@@ -12,7 +12,7 @@
 
 #include "base/hex.h"
 #include "control/message.h"
-#include "edge/blob_check.h"
+#include "blob/blob_check.h"
 #include "edge/crypto.h"
 
 enum { PIECE = 1 << 20, SHELF = 2, MARK = 8 };

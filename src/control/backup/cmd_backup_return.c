@@ -10,7 +10,7 @@
 #include "control/backup/backup_objects.h"
 #include "control/message.h"
 #include "control/ns_database.h"
-#include "edge/blob_check.h"
+#include "blob/blob_check.h"
 
 struct returning {
     struct control *control;

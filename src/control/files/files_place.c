@@ -6,7 +6,7 @@
 
 #include "control/message.h"
 #include "control/ns_registry.h"
-#include "edge/object_stores.h"
+#include "blob/object_stores.h"
 
 static const char DIRECTORY[] = "directory";
 

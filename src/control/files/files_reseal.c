@@ -12,7 +12,7 @@
 #include "base/identity.h"
 #include "control/files/stored_files.h"
 #include "control/message.h"
-#include "edge/blob_reseal.h"
+#include "blob/blob_reseal.h"
 #include "edge/mapping.h"
 
 enum { REPORT_EVERY_MS = 5000, PAGE = 100, NAME_BYTES = 160 };

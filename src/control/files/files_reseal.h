@@ -1,5 +1,5 @@
 /* files_reseal: encrypts the files of an encrypted namespace again that are not under its newest data key,
- * one after the other, while the servers serve (edge/blob_reseal.h). */
+ * one after the other, while the servers serve (blob/blob_reseal.h). */
 #ifndef STAMPD_CONTROL_FILES_FILES_RESEAL_H
 #define STAMPD_CONTROL_FILES_FILES_RESEAL_H
 

@@ -4,7 +4,7 @@
 
 #include "control/ns_registry.h"
 #include "control/progress.h"
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 
 struct files_listing {
     struct control *control;

@@ -12,7 +12,7 @@
 #include "control/schema/schema_contents.h"
 #include "control/schema/schema_plan.h"
 #include "control/schema/schema_watch.h"
-#include "edge/thumbnailer.h"
+#include "blob/thumbnailer.h"
 #include "model/schema_index.h"
 #include "model/stamp.h"
 

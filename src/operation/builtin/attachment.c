@@ -5,8 +5,8 @@
 
 #include "base/log.h"
 #include "document/transaction.h"
-#include "edge/blob_sealed.h"
-#include "edge/blob_store.h"
+#include "blob/blob_sealed.h"
+#include "blob/blob_store.h"
 #include "model/attachment.h"
 #include "model/stamp.h"
 #include "model/thumbnails.h"

@@ -3,8 +3,8 @@
 #include "operation/builtin/attachment_bytes.h"
 
 #include "base/log.h"
-#include "edge/blob_sealed.h"
-#include "edge/object_stores.h"
+#include "blob/blob_sealed.h"
+#include "blob/object_stores.h"
 #include "seal/sealed_feed.h"
 #include "store/store_blobs.h"
 

@@ -5,9 +5,9 @@
 
 #include "base/hex.h"
 #include "base/log.h"
-#include "edge/blob_sealed.h"
-#include "edge/file_ticket.h"
-#include "edge/object_stores.h"
+#include "blob/blob_sealed.h"
+#include "blob/file_ticket.h"
+#include "blob/object_stores.h"
 #include "store/store_blobs.h"
 
 enum { RANGE_MOST = 48 };

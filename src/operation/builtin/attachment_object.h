@@ -4,8 +4,8 @@
 #ifndef STAMPD_OPERATION_BUILTIN_ATTACHMENT_OBJECT_H
 #define STAMPD_OPERATION_BUILTIN_ATTACHMENT_OBJECT_H
 
-#include "edge/blob_store.h"
-#include "edge/object_store.h"
+#include "blob/blob_store.h"
+#include "blob/object_store.h"
 #include "model/attachment.h"
 #include "operation/attempt.h"
 #include "operation/reply.h"

@@ -7,7 +7,7 @@
 #ifndef STAMPD_OPERATION_BUILTIN_ATTACHMENT_UPLOAD_H
 #define STAMPD_OPERATION_BUILTIN_ATTACHMENT_UPLOAD_H
 
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 #include "operation/attempt.h"
 
 /* `kept` of the attempt. */

@@ -12,7 +12,7 @@
  * to create tables. */
 #include "operation/builtin/builtin.h"
 
-#include "edge/thumbnailer.h"
+#include "blob/thumbnailer.h"
 #include "model/schema.h"
 #include "operation/builtin/change.h"
 #include "operation/builtin/of_z.h"

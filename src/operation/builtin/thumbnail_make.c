@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/thumbnailer.h"
+#include "blob/thumbnailer.h"
 #include "operation/builtin/attachment_bytes.h"
 #include "operation/builtin/attachment_upload.h"
 #include "operation/reply.h"

@@ -1,4 +1,4 @@
-/* upload: create, append, show, drop.  The record of an upload (edge/blob_part.h) has its account, the digest
+/* upload: create, append, show, drop.  The record of an upload (blob/blob_part.h) has its account, the digest
  * that the client has promised, and the metadata as they were sent. */
 #include "operation/builtin/upload.h"
 
@@ -7,7 +7,7 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "edge/blob_part.h"
+#include "blob/blob_part.h"
 #include "edge/crypto.h"
 #include "model/upload_metadata.h"
 #include "operation/access.h"

@@ -14,8 +14,8 @@
  * The functions log the cause of a fault.  FAULT_XFULL: no space, or a quota of the file system is used up.
  * FAULT_XSTORE: everything else that the store refuses: permissions, a directory that is missing, an error
  * of the device. */
-#ifndef STAMPD_EDGE_BLOB_STORE_H
-#define STAMPD_EDGE_BLOB_STORE_H
+#ifndef STAMPD_BLOB_BLOB_STORE_H
+#define STAMPD_BLOB_BLOB_STORE_H
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * A record is a head of fixed size, smaller than what a disk writes at once, and the caller's note.  It
  * exists before its file and is removed after it, so no file is without a record.  The lock of a record is
  * that of its file descriptor, which ends with the process. */
-#include "edge/blob_part.h"
+#include "blob/blob_part.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "edge/blob_sealed.h"
-#include "edge/blob_store_private.h"
+#include "blob/blob_sealed.h"
+#include "blob/blob_store_private.h"
 
 enum { RECORD_MODE = 0600 };
 

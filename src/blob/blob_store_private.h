@@ -1,8 +1,8 @@
 /* blob_store_private: what the files of this folder about the store share: names, folders, sweeps. */
-#ifndef STAMPD_EDGE_BLOB_STORE_PRIVATE_H
-#define STAMPD_EDGE_BLOB_STORE_PRIVATE_H
+#ifndef STAMPD_BLOB_BLOB_STORE_PRIVATE_H
+#define STAMPD_BLOB_BLOB_STORE_PRIVATE_H
 
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 
 enum { BLOB_PATH = 4096, BLOB_NAME = 32 /* digits of a name that cannot be guessed */ };
 

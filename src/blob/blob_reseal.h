@@ -5,13 +5,13 @@
  * place by a rename.  Name and size stay.  A process that dies leaves the former file or the new one, and
  * perhaps an unfinished one, which blob_store_clear finds.
  *
- * A ticket (edge/file_ticket.h) that was given before opens the former file only, so that one stays in the
+ * A ticket (blob/file_ticket.h) that was given before opens the former file only, so that one stays in the
  * folder `former` for BLOB_FORMER_S, under a name that is made of its salt (blob_store_clear_former). */
-#ifndef STAMPD_EDGE_BLOB_RESEAL_H
-#define STAMPD_EDGE_BLOB_RESEAL_H
+#ifndef STAMPD_BLOB_BLOB_RESEAL_H
+#define STAMPD_BLOB_BLOB_RESEAL_H
 
-#include "edge/blob_store.h"
-#include "edge/file_ticket.h"
+#include "blob/blob_store.h"
+#include "blob/file_ticket.h"
 #include "seal/sealed_file.h"
 
 enum { BLOB_FORMER_S = 2 * FILE_TICKET_S };

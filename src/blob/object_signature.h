@@ -1,7 +1,7 @@
 /* object_signature: AWS Signature Version 4 (service s3) in the header Authorization, of a request whose body
  * is known.  libcurl's own (CURLOPT_AWS_SIGV4) signs queries wrongly before release 8.  Pure. */
-#ifndef STAMPD_EDGE_OBJECT_SIGNATURE_H
-#define STAMPD_EDGE_OBJECT_SIGNATURE_H
+#ifndef STAMPD_BLOB_OBJECT_SIGNATURE_H
+#define STAMPD_BLOB_OBJECT_SIGNATURE_H
 
 #include "base/builder.h"
 #include "edge/crypto.h"

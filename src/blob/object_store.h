@@ -6,8 +6,8 @@
  *
  * Functions return false when the store did not do it; object_store_problem then says why, in one line
  * without keys.  Names of objects are of letters, digits and - _ . / only. */
-#ifndef STAMPD_EDGE_OBJECT_STORE_H
-#define STAMPD_EDGE_OBJECT_STORE_H
+#ifndef STAMPD_BLOB_OBJECT_STORE_H
+#define STAMPD_BLOB_OBJECT_STORE_H
 
 #include "base/arena.h"
 #include "base/base.h"

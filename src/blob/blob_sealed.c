@@ -1,5 +1,5 @@
 /* blob_sealed: file by file, chunk by chunk. */
-#include "edge/blob_sealed.h"
+#include "blob/blob_sealed.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "edge/blob_store_private.h"
+#include "blob/blob_store_private.h"
 
 struct blob_digest blob_sealed_name(const struct sealed_file_keys *keys, const struct blob_digest *digest)
 {

@@ -3,7 +3,7 @@
  * Every name is made here, of hexadecimal digits and a checked database.  New folders are synchronised into
  * their parent before anything in them counts.  Umask and set-group-ID bits play no part: owner, group and
  * mode are set on each descriptor. */
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "base/crash.h"
 #include "base/hex.h"
 #include "base/log.h"
-#include "edge/blob_store_private.h"
+#include "blob/blob_store_private.h"
 #include "edge/crypto.h"
 #include "edge/digest.h"
 #include "seal/sealed_frames.h"

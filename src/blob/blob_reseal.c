@@ -1,5 +1,5 @@
 /* blob_reseal: the former file gets a second name, then the new one its first. */
-#include "edge/blob_reseal.h"
+#include "blob/blob_reseal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include "base/crash.h"
 #include "base/hex.h"
 #include "base/log.h"
-#include "edge/blob_sealed.h"
-#include "edge/blob_store_private.h"
+#include "blob/blob_sealed.h"
+#include "blob/blob_store_private.h"
 
 struct blob_resealing {
     struct blob_store *store;

@@ -2,10 +2,10 @@
  *
  * Of a file in clear its digest decides; of an encrypted one each chunk, its name and its size are
  * authenticated (sealed_file.h). */
-#ifndef STAMPD_EDGE_BLOB_CHECK_H
-#define STAMPD_EDGE_BLOB_CHECK_H
+#ifndef STAMPD_BLOB_BLOB_CHECK_H
+#define STAMPD_BLOB_BLOB_CHECK_H
 
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 #include "seal/sealed_file.h"
 
 struct blob_check;

@@ -1,5 +1,5 @@
 /* blob_store_sweep: goes through the files of a database. */
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "edge/blob_store_private.h"
+#include "blob/blob_store_private.h"
 
 int64_t blob_store_age(const struct stat *status)
 {

@@ -1,9 +1,9 @@
 /* object_stores: the file that names object stores and has their keys (setting object_stores_file): a section
  * for each store (doc/reference/object-stores.md). */
-#ifndef STAMPD_EDGE_OBJECT_STORES_H
-#define STAMPD_EDGE_OBJECT_STORES_H
+#ifndef STAMPD_BLOB_OBJECT_STORES_H
+#define STAMPD_BLOB_OBJECT_STORES_H
 
-#include "edge/object_store.h"
+#include "blob/object_store.h"
 
 enum { OBJECT_STORES_MOST = 32 };
 

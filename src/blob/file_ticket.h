@@ -3,10 +3,10 @@
  *
  * A ticket is sealed under the site key: nginx, which carries it, and whoever sees it there can neither read
  * nor make one.  It opens one file, for a time in which nginx begins to request it. */
-#ifndef STAMPD_EDGE_FILE_TICKET_H
-#define STAMPD_EDGE_FILE_TICKET_H
+#ifndef STAMPD_BLOB_FILE_TICKET_H
+#define STAMPD_BLOB_FILE_TICKET_H
 
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 #include "seal/sealed_file.h"
 
 enum { FILE_TICKET_S = 60, FILE_TICKET_DATABASE = 63, FILE_TICKET_STORE = 63, FILE_TICKET_OBJECT = 191 };

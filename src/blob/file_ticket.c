@@ -1,5 +1,5 @@
 /* file_ticket: the time, the size and the other parts, one after the other. */
-#include "edge/file_ticket.h"
+#include "blob/file_ticket.h"
 
 #include <string.h>
 #include <time.h>

@@ -2,10 +2,10 @@
  *
  * In a namespace that is not encrypted, keys NULL or none, names are digests, and files are read as they are.
  */
-#ifndef STAMPD_EDGE_BLOB_SEALED_H
-#define STAMPD_EDGE_BLOB_SEALED_H
+#ifndef STAMPD_BLOB_BLOB_SEALED_H
+#define STAMPD_BLOB_BLOB_SEALED_H
 
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 #include "seal/sealed_file.h"
 
 /* The name of the file in the store, and its size there. */

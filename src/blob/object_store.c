@@ -1,5 +1,5 @@
 /* object_store: requests, one at a time, and what their answers mean. */
-#include "edge/object_store.h"
+#include "blob/object_store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "edge/http.h"
-#include "edge/object_signature.h"
+#include "blob/object_signature.h"
 
 enum {
     TRIES = 4,

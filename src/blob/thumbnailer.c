@@ -1,5 +1,5 @@
 /* thumbnailer: fork, two pipes that never block, and a deadline. */
-#include "edge/thumbnailer.h"
+#include "blob/thumbnailer.h"
 
 #include "config.h"
 

@@ -2,8 +2,8 @@
  *
  * The program gets an empty environment, a pipe with the bytes, and a pipe for the thumbnails.  Memory here
  * is that of the thumbnails only.  Whatever the program does, it is gone when thumbnailer_finish returns. */
-#ifndef STAMPD_EDGE_THUMBNAILER_H
-#define STAMPD_EDGE_THUMBNAILER_H
+#ifndef STAMPD_BLOB_THUMBNAILER_H
+#define STAMPD_BLOB_THUMBNAILER_H
 
 #include "base/arena.h"
 #include "base/base.h"

@@ -1,5 +1,5 @@
 /* object_signature: the canonical request, the text to sign, and the key of a day, region and service. */
-#include "edge/object_signature.h"
+#include "blob/object_signature.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -8,10 +8,10 @@
  *
  * With the keys of an encrypted namespace the bytes are encrypted in frames (sealed_frames.h).  The note is
  * stored as the caller gives it. */
-#ifndef STAMPD_EDGE_BLOB_PART_H
-#define STAMPD_EDGE_BLOB_PART_H
+#ifndef STAMPD_BLOB_BLOB_PART_H
+#define STAMPD_BLOB_BLOB_PART_H
 
-#include "edge/blob_store.h"
+#include "blob/blob_store.h"
 
 enum { BLOB_PART_ID = 32, BLOB_PART_OWNER = 64, BLOB_PART_NOTE = 8192 };
 /* An upload may take so many times as long as it may lie between two parts. */

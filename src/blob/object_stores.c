@@ -1,5 +1,5 @@
 /* object_stores: each section is one store; what is wrong in it concerns those who want this store. */
-#include "edge/object_stores.h"
+#include "blob/object_stores.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* blob_check: a digest, or a feed that opens the chunks and drops their content. */
-#include "edge/blob_check.h"
+#include "blob/blob_check.h"
 
 #include <stdlib.h>
 #include <string.h>
