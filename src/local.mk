@@ -198,9 +198,6 @@ libstampd_a_SOURCES = \
 	src/edge/crypto_private.h \
 	src/edge/curve.c src/edge/curve.h \
 	src/edge/digest.c src/edge/digest.h \
-	src/edge/disk_entries.c src/edge/disk_entries.h \
-	src/edge/disk_log.c src/edge/disk_log.h \
-	src/edge/disk_table.c src/edge/disk_table.h \
 	src/edge/events.c src/edge/events.h \
 	src/edge/events_private.h \
 	src/edge/exchange.c src/edge/exchange.h \
@@ -286,6 +283,9 @@ libstampd_a_SOURCES = \
 	src/live/live_snapshot.c src/live/live_snapshot.h \
 	src/live/live_statement.c src/live/live_statement.h \
 	src/live/live_statement_table.h \
+	src/log/disk_entries.c src/log/disk_entries.h \
+	src/log/disk_log.c src/log/disk_log.h \
+	src/log/disk_table.c src/log/disk_table.h \
 	src/model/account.c src/model/account.h \
 	src/model/attachment.c src/model/attachment.h \
 	src/model/content/content.h \

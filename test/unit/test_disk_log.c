@@ -14,8 +14,8 @@
 
 #include "base/crc32c.h"
 #include "child.h"
-#include "edge/disk_entries.h"
-#include "edge/disk_log.h"
+#include "log/disk_entries.h"
+#include "log/disk_log.h"
 
 /* --- the sums --- */
 

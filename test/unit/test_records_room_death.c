@@ -9,7 +9,7 @@
 
 #include "base/crash.h"
 #include "edge/crypto.h"
-#include "edge/disk_table.h"
+#include "log/disk_table.h"
 #include "edge/mapping.h"
 #include "records/records_seal.h"
 

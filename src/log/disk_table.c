@@ -8,7 +8,7 @@
  *
  * Whoever reads the log without the right to write may find it overwritten by the next epoch meanwhile: LMDB
  * has another transaction then, and it reads again. */
-#include "edge/disk_table.h"
+#include "log/disk_table.h"
 
 #include <errno.h>
 #include <lmdb.h>
@@ -22,8 +22,8 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "edge/crypto.h"
-#include "edge/disk_entries.h"
-#include "edge/disk_log.h"
+#include "log/disk_entries.h"
+#include "log/disk_log.h"
 
 /* Processes that read at the same moment. */
 enum { READERS_MOST = 1024 };

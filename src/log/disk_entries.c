@@ -1,5 +1,5 @@
 /* disk_entries: open addressing; a place has 32 bits of the hash and where the entry begins. */
-#include "edge/disk_entries.h"
+#include "log/disk_entries.h"
 
 #include <stdlib.h>
 

@@ -8,8 +8,8 @@
  *
  * Each process reads what the others have appended.  A change that was cut, because its writer was killed or
  * the host failed, is no change; the next one is written over it. */
-#ifndef STAMPD_EDGE_DISK_LOG_H
-#define STAMPD_EDGE_DISK_LOG_H
+#ifndef STAMPD_LOG_DISK_LOG_H
+#define STAMPD_LOG_DISK_LOG_H
 
 #include "base/bytes.h"
 

@@ -4,8 +4,8 @@
  * table.  One process writes at a time; the others wait in disk_table_begin.  A writer that dies has changed
  * nothing unless it had committed; what is committed is on disk, also when the host fails.  A handle belongs
  * to the process that opened it: a child opens its own. */
-#ifndef STAMPD_EDGE_DISK_TABLE_H
-#define STAMPD_EDGE_DISK_TABLE_H
+#ifndef STAMPD_LOG_DISK_TABLE_H
+#define STAMPD_LOG_DISK_TABLE_H
 
 #include "base/builder.h"
 

@@ -2,8 +2,8 @@
  *
  * A change is a row of entries: the sizes of key and text, four bytes each in the order of the host, the key,
  * the text.  The table keeps where in the log each key has its last entry, and no text. */
-#ifndef STAMPD_EDGE_DISK_ENTRIES_H
-#define STAMPD_EDGE_DISK_ENTRIES_H
+#ifndef STAMPD_LOG_DISK_ENTRIES_H
+#define STAMPD_LOG_DISK_ENTRIES_H
 
 #include "base/builder.h"
 #include "base/siphash.h"

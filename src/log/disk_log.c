@@ -1,5 +1,5 @@
 /* disk_log: a change is part of the log when its head and body have the right sums, epoch and number. */
-#include "edge/disk_log.h"
+#include "log/disk_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
