@@ -193,49 +193,49 @@ libstampd_a_SOURCES = \
 	src/document/transaction_contents.c \
 	src/document/transaction_effects.c \
 	src/document/transaction_private.h \
-	src/edge/certificate.c src/edge/certificate.h \
-	src/edge/crypto.c src/edge/crypto.h \
-	src/edge/crypto_private.h \
-	src/edge/curve.c src/edge/curve.h \
-	src/edge/digest.c src/edge/digest.h \
+	src/edge/crypto/certificate.c src/edge/crypto/certificate.h \
+	src/edge/crypto/crypto.c src/edge/crypto/crypto.h \
+	src/edge/crypto/crypto_private.h \
+	src/edge/crypto/curve.c src/edge/crypto/curve.h \
+	src/edge/crypto/digest.c src/edge/crypto/digest.h \
+	src/edge/crypto/gcm.c \
+	src/edge/crypto/gcm_private.h \
+	src/edge/crypto/password.c src/edge/crypto/password.h \
+	src/edge/crypto/signature.c src/edge/crypto/signature.h \
+	src/edge/crypto/tls.c src/edge/crypto/tls.h \
+	src/edge/crypto/webauthn.c src/edge/crypto/webauthn.h \
 	src/edge/events.c src/edge/events.h \
 	src/edge/events_private.h \
 	src/edge/exchange.c src/edge/exchange.h \
 	src/edge/fcgi.c src/edge/fcgi.h \
 	src/edge/fcgi_listen.c \
 	src/edge/futex.c src/edge/futex.h \
-	src/edge/gcm.c \
-	src/edge/gcm_private.h \
 	src/edge/http.c src/edge/http.h \
 	src/edge/http_mail.c \
 	src/edge/http_private.h \
-	src/edge/json.c src/edge/json.h \
-	src/edge/json_blank.h \
-	src/edge/json_fast.c src/edge/json_fast.h \
-	src/edge/json_pointer.c \
-	src/edge/json_scan.c src/edge/json_scan.h \
-	src/edge/json_string.c src/edge/json_string.h \
+	src/edge/json/json.c src/edge/json/json.h \
+	src/edge/json/json_blank.h \
+	src/edge/json/json_fast.c src/edge/json/json_fast.h \
+	src/edge/json/json_pointer.c \
+	src/edge/json/json_scan.c src/edge/json/json_scan.h \
+	src/edge/json/json_string.c src/edge/json/json_string.h \
 	src/edge/local_socket.c src/edge/local_socket.h \
 	src/edge/mapping.c src/edge/mapping.h \
-	src/edge/password.c src/edge/password.h \
 	src/edge/pattern.c src/edge/pattern.h \
-	src/edge/pg.c src/edge/pg.h \
-	src/edge/pg_async.c src/edge/pg_async.h \
-	src/edge/pg_connect.c \
-	src/edge/pg_conninfo.c src/edge/pg_conninfo.h \
-	src/edge/pg_copy.c src/edge/pg_copy.h \
-	src/edge/pg_params.c src/edge/pg_params.h \
-	src/edge/pg_pipeline.c src/edge/pg_pipeline.h \
-	src/edge/pg_private.h \
-	src/edge/pg_run.c \
-	src/edge/pg_stream.c src/edge/pg_stream.h \
-	src/edge/pg_translation.c src/edge/pg_translation.h \
+	src/edge/pg/pg.c src/edge/pg/pg.h \
+	src/edge/pg/pg_async.c src/edge/pg/pg_async.h \
+	src/edge/pg/pg_connect.c \
+	src/edge/pg/pg_conninfo.c src/edge/pg/pg_conninfo.h \
+	src/edge/pg/pg_copy.c src/edge/pg/pg_copy.h \
+	src/edge/pg/pg_params.c src/edge/pg/pg_params.h \
+	src/edge/pg/pg_pipeline.c src/edge/pg/pg_pipeline.h \
+	src/edge/pg/pg_private.h \
+	src/edge/pg/pg_run.c \
+	src/edge/pg/pg_stream.c src/edge/pg/pg_stream.h \
+	src/edge/pg/pg_translation.c src/edge/pg/pg_translation.h \
 	src/edge/read_limit.c src/edge/read_limit.h \
 	src/edge/robust_lock.c src/edge/robust_lock.h \
-	src/edge/signature.c src/edge/signature.h \
 	src/edge/tarball.c src/edge/tarball.h \
-	src/edge/tls.c src/edge/tls.h \
-	src/edge/webauthn.c src/edge/webauthn.h \
 	src/edge/write_parts.c src/edge/write_parts.h \
 	src/journal/journal.c src/journal/journal.h \
 	src/journal/journal_child.c src/journal/journal_child.h \

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "edge/digest.h"
+#include "edge/crypto/digest.h"
 #include "seal/sealed_feed.h"
 
 struct blob_check {

@@ -16,8 +16,8 @@
 #include "base/hex.h"
 #include "base/log.h"
 #include "blob/blob_store_private.h"
-#include "edge/crypto.h"
-#include "edge/digest.h"
+#include "edge/crypto/crypto.h"
+#include "edge/crypto/digest.h"
 #include "seal/sealed_frames.h"
 
 enum {

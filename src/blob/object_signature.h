@@ -4,7 +4,7 @@
 #define STAMPD_BLOB_OBJECT_SIGNATURE_H
 
 #include "base/builder.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 struct object_signature {
     const char *method;

@@ -23,7 +23,7 @@
 #include "control/ns_registry.h"
 #include "control/record.h"
 #include "store/statements.h"
-#include "edge/certificate.h"
+#include "edge/crypto/certificate.h"
 #include "operation/settings_check.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include "model/cron.h"
 #include "model/stamp.h"
 #include "model/task.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum { NAME_MOST = 64, OPERATION_MOST = 32, INFO_MOST = 255 };
 

@@ -16,8 +16,8 @@
 #include "control/ns_registry.h"
 #include "control/site.h"
 #include "control/template.h"
-#include "edge/crypto.h"
-#include "edge/json.h"
+#include "edge/crypto/crypto.h"
+#include "edge/json/json.h"
 
 enum {
     READ_TIMEOUT_ABOVE_S = 20, /* first an operation's own limit, then time to answer */

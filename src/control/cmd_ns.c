@@ -13,7 +13,7 @@
 #include "control/servers.h"
 #include "control/schema/schema_wait.h"
 #include "model/schema.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum { PURGE_DAYS = 60, PURGE_DAYS_LEAST = 8 };
 

@@ -4,7 +4,7 @@
 
 #include "control/map.h"
 #include "control/ns_registry.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 /* The options of every command that writes the map. */
 #define NS_MAP_LINES(map)                                                                                    \

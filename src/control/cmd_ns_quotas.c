@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 /* As it is configured; nothing: those of z apply. */
 static bool print(struct control *control, const char *code)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "control/message.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "model/namespace.h"
 
 /* One code on each line. */

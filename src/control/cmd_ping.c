@@ -10,7 +10,7 @@
 #include "control/message.h"
 #include "control/ns_registry.h"
 #include "control/record.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 struct pinger {
     struct control *control;

@@ -14,7 +14,7 @@
 #include "control/message.h"
 #include "control/progress.h"
 #include "control/target.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum {
     BATCH_MOST = 32,       /* documents of one `get` at tolerance 0 */

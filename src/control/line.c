@@ -3,7 +3,7 @@
 
 #include "base/hash.h"
 #include "base/names.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 static uint64_t hash_name(struct bytes class, struct bytes id)
 {

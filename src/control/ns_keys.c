@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "control/message.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "seal/site_key.h"
 #include "store/resealing.h"
 

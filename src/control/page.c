@@ -1,7 +1,7 @@
 /* page: extracts from JSON the members that dump and purge need. */
 #include "control/page.h"
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 /* Depths: the answer, out, docs, document; the content of a document is copied as it is written. */
 enum { DEPTH_MOST = 256, LEVEL_OF_DOCUMENT = 4 };

@@ -13,8 +13,8 @@
 #include "control/page.h"
 #include "control/progress.h"
 #include "control/target.h"
-#include "edge/crypto.h"
-#include "edge/json.h"
+#include "edge/crypto/crypto.h"
+#include "edge/json/json.h"
 #include "model/stamp.h"
 
 enum {

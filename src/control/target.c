@@ -6,7 +6,7 @@
 #include "control/cmd_key.h"
 #include "control/message.h"
 #include "control/ns_registry.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum { CONNECT_TIMEOUT_MS = 10 * 1000 };
 

@@ -9,7 +9,7 @@
 #define STAMPD_JOURNAL_JOURNAL_KEYS_H
 
 #include "base/bytes.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum {
     JOURNAL_KEYS_MOST = 256,

@@ -10,7 +10,7 @@
 #include "base/secret.h"
 #include "segment/metrics.h"
 #include "segment/refusals.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "live/live_caller.h"
 #include "live/live_listener.h"
 #include "live/live_namespace.h"

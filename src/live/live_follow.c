@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "live/live_audience_private.h"
 #include "model/rules_sight.h"
 #include "operation/filters.h"

@@ -7,7 +7,7 @@
 #ifndef STAMPD_LIVE_LIVE_FOLLOW_H
 #define STAMPD_LIVE_LIVE_FOLLOW_H
 
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "live/live_audience.h"
 
 struct live_listener;

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "live/live_key.h"
 #include "segment/slots.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum { BUCKETS_LEAST = 64 };
 

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/crypto.h"
-#include "edge/json.h"
+#include "edge/crypto/crypto.h"
+#include "edge/json/json.h"
 #include "live/live_audience_private.h"
 #include "live/live_follow.h"
 #include "live/live_opening.h"

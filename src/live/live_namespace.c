@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "live/live_admission.h"
 #include "live/live_listener.h"
 #include "live/live_namespace_private.h"

@@ -6,7 +6,7 @@
 
 #include "base/names.h"
 #include "base/percent.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "live/live_key.h"
 
 enum { BODY_DEPTH = 2 };

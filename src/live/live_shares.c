@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/siphash.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum { BUCKETS = 1024 };
 

@@ -21,7 +21,7 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "log/disk_entries.h"
 #include "log/disk_log.h"
 

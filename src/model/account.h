@@ -6,8 +6,8 @@
  * | --- | --- |
  * | Self | {"name","address","confirmed","disabled","created"}; without a name it is anonymous;
  * {"issuer","subject"} if it is that of an OpenID provider (model/issuer.h) | | Secret | raw: the digest of
- * the password (edge/password.h); absent: nobody can log in | | Roles | {"roles":[…]} | | Sess, key: SHA-256
- * of a token's secret in hexadecimal | {"created","expires","device"}; a service key has no expires |
+ * the password (edge/crypto/password.h); absent: nobody can log in | | Roles | {"roles":[…]} | | Sess, key:
+ * SHA-256 of a token's secret in hexadecimal | {"created","expires","device"}; a service key has no expires |
  *
  * Login/<name in lower case>, item Acc {"account":id}, makes names unique.  Ticket/<SHA-256 of a secret> is
  * an invitation, item Invite {"expires","roles"}.  Times are stamps.
@@ -19,7 +19,7 @@
 
 #include "base/arena.h"
 #include "base/builder.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "model/document.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/builder.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 #define BEFORE_MIME "{\"mime\":"
 #define BEFORE_SIZE ",\"size\":"

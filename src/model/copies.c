@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 struct declared_copies {
     struct bytes class, iclass;

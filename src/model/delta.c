@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "model/stamp.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 /* `version`: of the source, as its holder sees it. */
 static inline struct delta compute(const struct document *source, struct client_copy held, int64_t version)

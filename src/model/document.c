@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "model/stamp.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 /* --- the items of the new snapshot -------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #include "model/expiry.h"
 
 #include "base/arena.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 static bool read_minute(struct bytes content, struct bytes member, int64_t *minute_r)
 {

@@ -14,9 +14,9 @@
 #define STAMPD_MODEL_ISSUER_H
 
 #include "base/arena.h"
-#include "edge/crypto.h"
-#include "edge/json.h"
-#include "edge/signature.h"
+#include "edge/crypto/crypto.h"
+#include "edge/json/json.h"
+#include "edge/crypto/signature.h"
 
 enum {
     ISSUER_MOST = 8,

@@ -8,8 +8,8 @@
 
 #include "base/arena.h"
 #include "base/builder.h"
-#include "edge/json.h"
-#include "edge/signature.h"
+#include "edge/json/json.h"
+#include "edge/crypto/signature.h"
 
 enum {
     KEY_SET_BYTES_MOST = 65536, /* of the text */

@@ -14,7 +14,7 @@
 
 #include "base/arena.h"
 #include "base/builder.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum letter_kind {
     LETTER_CONFIRM,  /* prove an address */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 struct member {
     struct bytes name, text;

@@ -29,7 +29,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "model/issuer.h"
 #include "model/quotas.h"
 #include "model/record_rules.h"

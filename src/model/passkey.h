@@ -12,12 +12,12 @@
  * was not issued after the floor, is refused.  This does not depend on clocks that agree: a challenge is
  * forgotten only when the floor has risen to it.
  *
- * Pure: no I/O, no signatures (edge/webauthn.h). */
+ * Pure: no I/O, no signatures (edge/crypto/webauthn.h). */
 #ifndef STAMPD_MODEL_PASSKEY_H
 #define STAMPD_MODEL_PASSKEY_H
 
 #include "base/arena.h"
-#include "edge/webauthn.h"
+#include "edge/crypto/webauthn.h"
 #include "model/relying_party.h"
 
 enum {

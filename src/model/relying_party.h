@@ -15,7 +15,7 @@
 #define STAMPD_MODEL_RELYING_PARTY_H
 
 #include "base/arena.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum { RELYING_PARTY_ORIGINS_MOST = 16 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base64.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 /* --- paths --- */
 

@@ -2,7 +2,7 @@
  * are read and compared within the budget of the decision, and a decision that spends it grants nothing. */
 #include "model/rules_private.h"
 
-#include "edge/json_scan.h"
+#include "edge/json/json_scan.h"
 #include "model/content/content_number.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/builder.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "model/draft.h"
 
 enum { RULES_DOCUMENTS_ITEMS_MOST = 100000 };

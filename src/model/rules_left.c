@@ -1,7 +1,7 @@
 /* rules_left: see the header. */
 #include "model/rules_left.h"
 
-#include "edge/json_scan.h"
+#include "edge/json/json_scan.h"
 #include "model/rules_private.h"
 
 /* --- classes --- */

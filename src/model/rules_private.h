@@ -2,7 +2,7 @@
 #ifndef STAMPD_MODEL_RULES_PRIVATE_H
 #define STAMPD_MODEL_RULES_PRIVATE_H
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "model/content/content_value.h"
 #include "model/rules.h"
 

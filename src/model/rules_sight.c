@@ -2,8 +2,8 @@
  * document contains.  If one list is contained in all others, it decides alone. */
 #include "model/rules_sight.h"
 
-#include "edge/json.h"
-#include "edge/json_scan.h"
+#include "edge/json/json.h"
+#include "edge/json/json_scan.h"
 #include "model/rules_private.h"
 
 /* --- principals --- */

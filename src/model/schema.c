@@ -1,7 +1,7 @@
 /* schema: lookups, names of types, and the canonical text. */
 #include "model/schema.h"
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "model/schema_index.h"
 
 /* --- lookups: lists are sorted by name ---------------------------------------------------------- */

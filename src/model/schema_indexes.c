@@ -1,7 +1,7 @@
 /* schema_indexes: up to 16 lists of two to four fields. */
 #include "model/schema_indexes.h"
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "model/schema_index.h"
 
 static bool read_field(struct schema_reader *reader, struct schema_node node, const struct schema_item *item,

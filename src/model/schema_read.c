@@ -10,7 +10,7 @@
 #include "model/schema_indexes.h"
 #include "model/schema_reader.h"
 #include "model/schema_thumbnails.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 /* Lists of structs that begin with their name are sorted by it. */
 static int compare_names(const void *a, const void *b)

@@ -2,7 +2,7 @@
 #include "model/schema_reader.h"
 
 #include "base/builder.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 bool schema_reader_refuse(struct schema_reader *reader, const char *path, const char *expected)
 {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 /* It ends the key of an attachment, and stands in addresses. */
 static bool is_name(struct bytes name)

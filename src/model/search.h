@@ -6,7 +6,7 @@
 #include "base/builder.h"
 #include "base/arena.h"
 #include "model/schema.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 
 /* The conditions on a value (protocol.md, "find"). */
 enum search_test {

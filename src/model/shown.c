@@ -2,7 +2,7 @@
 #include "model/shown.h"
 
 #include "base/builder.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "model/value.h"
 
 struct showing {

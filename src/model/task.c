@@ -3,8 +3,8 @@
 
 #include "base/builder.h"
 #include "base/schedule.h"
-#include "edge/crypto.h"
-#include "edge/json.h"
+#include "edge/crypto/crypto.h"
+#include "edge/json/json.h"
 
 struct bytes task_draw_id(struct arena *arena)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum { MEMBER_SIZE = VALUE_MEMBER_MOST + 1 }; /* so it is not a value stored as itself */
 

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/builder.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum {
     VALUE_FIELD_MOST = 1024, /* longest string of a field stored as itself, in bytes */

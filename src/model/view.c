@@ -2,7 +2,7 @@
 #include "model/view.h"
 
 #include "model/stamp.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 #define ITEMS_BEFORE ",\"items\":["
 #define ITEMS_AFTER  "]}"

@@ -2,7 +2,7 @@
 #include "model/worker_queues.h"
 
 #include "base/schedule.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "model/account.h"
 
 bool worker_queues_is_operation(struct bytes name)

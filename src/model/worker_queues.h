@@ -19,7 +19,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum {
     WORKER_QUEUES_FIRST = 16, /* the numbers of queues of external workers */

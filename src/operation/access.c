@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/caller.h"
 #include "operation/client_copies.h"
 #include "operation/configurations.h"

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "segment/metrics.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "store/store.h"
 #include "store/store_commit.h"
 #include "store/store_long.h"

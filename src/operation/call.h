@@ -10,7 +10,7 @@
 #include "model/quotas.h"
 #include "model/rules.h"
 #include "model/task.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum call_route {
     CALL_PING,

@@ -2,7 +2,7 @@
 #include "operation/caller.h"
 
 #include "base/clock.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "model/account.h"
 #include "operation/verified_tokens.h"
 #include "store/store.h"

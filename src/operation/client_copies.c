@@ -3,8 +3,8 @@
 
 #include "model/item.h"
 #include "model/stamp.h"
-#include "edge/json_blank.h"
-#include "edge/json_string.h"
+#include "edge/json/json_blank.h"
+#include "edge/json/json_string.h"
 #include "operation/reply.h"
 
 /* --- the fast path ------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/signed_text.h"
 
 struct filter_entry {

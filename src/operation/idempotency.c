@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "model/stamp.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/reader.h"
 #include "operation/versions_after.h"
 #include "store/store_idempotency.h"

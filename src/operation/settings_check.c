@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "model/cron.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/module/module.h"
 #include "operation/push/push_key.h"
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/filters.h"
 #include "operation/signed_text.h"
 

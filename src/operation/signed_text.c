@@ -3,7 +3,7 @@
 #include "operation/signed_text.h"
 
 #include "base/base64.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum { NONCE_SIZE = 12, SEALED_LEAST = NONCE_SIZE + CRYPTO_TAG, SEALED_MOST = 16 * 1024 };
 

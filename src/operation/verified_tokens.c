@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "model/account.h"
 #include "model/namespace.h"
 

@@ -2,7 +2,7 @@
 #include "operation/versions_after.h"
 
 #include "model/stamp.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "operation/judge.h"
 #include "document/transaction.h"
 

@@ -13,7 +13,7 @@
 #include "base/secret.h"
 #include "model/letter.h"
 #include "model/stamp.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum {
     RECEIVERS_MAX = 16,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "edge/mapping.h"
 
 enum { PAGE = 4096 };

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "edge/crypto.h"
-#include "edge/crypto_private.h"
-#include "edge/gcm_private.h"
+#include "edge/crypto/crypto.h"
+#include "edge/crypto/crypto_private.h"
+#include "edge/crypto/gcm_private.h"
 
 enum { MARK = 8, ID = 8, CHECK = 32, SEALED_CHUNK = SEALED_FILE_CHUNK + SEALING_TAG };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum { HEAD = 16, WHERE = SEALED_FRAME_UPLOAD + 16, BEFORE = HEAD + SEALING_NONCE };
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edge/crypto.h"
-#include "edge/crypto_private.h"
-#include "edge/gcm_private.h"
+#include "edge/crypto/crypto.h"
+#include "edge/crypto/crypto_private.h"
+#include "edge/crypto/gcm_private.h"
 
 enum { KEY = 32, SALT = 32, CHECK = 32, VERSION_AT = SEALED_STREAM_MARK - 1 };
 enum { SEALED_CHUNK = SEALED_STREAM_CHUNK + CRYPTO_TAG };

@@ -6,9 +6,9 @@
 
 #include "base/base64.h"
 #include "base/hex.h"
-#include "edge/crypto.h"
-#include "edge/crypto_private.h"
-#include "edge/gcm_private.h"
+#include "edge/crypto/crypto.h"
+#include "edge/crypto/crypto_private.h"
+#include "edge/crypto/gcm_private.h"
 #include "seal/random_stock.h"
 #include "seal/sealing_ciphers_private.h"
 

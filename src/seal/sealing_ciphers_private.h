@@ -6,7 +6,7 @@
 #define STAMPD_SEAL_SEALING_CIPHERS_PRIVATE_H
 
 #include "base/base.h"
-#include "edge/crypto_private.h"
+#include "edge/crypto/crypto_private.h"
 #include "seal/sealing.h"
 #include "seal/siv_private.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/hex.h"
 #include "base/secret.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "seal/site_key_command.h"
 
 struct site_key {

@@ -5,7 +5,7 @@
 #define STAMPD_SEAL_SIV_PRIVATE_H
 
 #include "base/bytes.h"
-#include "edge/crypto_private.h"
+#include "edge/crypto/crypto_private.h"
 
 enum { SIV_KEY = 64, SIV_BLOCK = 16, SIV_TAG = SIV_BLOCK };
 

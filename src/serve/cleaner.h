@@ -8,7 +8,7 @@
 #define STAMPD_SERVE_CLEANER_H
 
 #include "base/settings.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 
 struct cleaner;
 struct cleaner *cleaner_create(const struct settings *settings) __attribute__((returns_nonnull));

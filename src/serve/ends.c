@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "segment/namespaces.h"
 #include "segment/purge_counts.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "serve/keeper_databases.h"
 
 enum {

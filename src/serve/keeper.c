@@ -14,7 +14,7 @@
 #include "segment/stored.h"
 #include "store/rewriting.h"
 #include "store/store.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "serve/cleaner.h"
 #include "serve/ends.h"
 #include "serve/keeper_databases.h"

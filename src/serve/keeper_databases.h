@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/settings.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 
 /* Opens a session of the keeper's own; its changes count as made outside the workers.  What it sees is proven
  * (store/proof.h): files are removed for it, which no failover would bring back. */

@@ -22,7 +22,7 @@
 #include "store/proof.h"
 #include "store/session.h"
 #include "store/stored_id.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "operation/tasks/task_wakeup.h"
 #include "serve/acknowledgement.h"
 #include "serve/lineage_file.h"

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "edge/http.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "segment/backlog.h"
 #include "segment/namespaces.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/hex.h"
 #include "base/siphash.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum { DIGITS = 32 };
 

@@ -3,7 +3,7 @@
 
 #include "base/base64.h"
 #include "base/hex.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "operation/reply.h"
 
 enum {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "seal/site_key.h"
 #include "model/namespace.h"
 #include "store/data_keys.h"

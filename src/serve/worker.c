@@ -19,7 +19,7 @@
 #include "segment/refusals.h"
 #include "segment/segment_open.h"
 #include "store/session.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "blob/blob_store.h"
 #include "edge/fcgi.h"
 #include "blob/object_stores.h"

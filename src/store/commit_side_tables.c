@@ -1,7 +1,7 @@
 /* commit_side_tables: the part of a commit that keeps side tables in step with the items that it writes. */
 #include "store/commit_part.h"
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "model/mutation.h"
 #include "store/schema_cache.h"
 #include "store/store_sealing.h"

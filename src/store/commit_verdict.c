@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "store/refusal.h"
 #include "store/schema_cache.h"
 #include "store/store_sealing.h"
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg_pipeline.h"
 
 static void flag_all(struct commit *commit)
 {

@@ -2,8 +2,8 @@
 #ifndef STAMPD_STORE_COMMIT_VERDICT_H
 #define STAMPD_STORE_COMMIT_VERDICT_H
 
-#include "edge/pg.h"
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg.h"
+#include "edge/pg/pg_pipeline.h"
 #include "store/data_keys.h"
 #include "store/store_commit.h"
 

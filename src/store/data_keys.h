@@ -3,7 +3,7 @@
 #ifndef STAMPD_STORE_DATA_KEYS_H
 #define STAMPD_STORE_DATA_KEYS_H
 
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "seal/sealed_file.h"
 #include "seal/sealing.h"
 #include "model/item.h"

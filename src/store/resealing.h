@@ -4,7 +4,7 @@
 #ifndef STAMPD_STORE_RESEALING_H
 #define STAMPD_STORE_RESEALING_H
 
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "model/schema.h"
 #include "store/data_keys.h"
 

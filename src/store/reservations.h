@@ -17,7 +17,7 @@
 
 #include "base/arena.h"
 #include "base/fault.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 
 /* The source of sessions; all statements of the server's table are prepared in them. */
 struct reservation_sessions {

@@ -4,7 +4,7 @@
 #define STAMPD_STORE_REWRITING_H
 
 #include "model/schema.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 
 /* Prepares what rewriting_run needs.  `is_owner`: the session is that of an administrator. */
 MUST_USE enum fault rewriting_prepare(struct pg *pg, bool is_owner);

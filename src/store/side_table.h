@@ -3,7 +3,7 @@
 #ifndef STAMPD_STORE_SIDE_TABLE_H
 #define STAMPD_STORE_SIDE_TABLE_H
 
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "model/schema.h"
 
 struct side_table {

@@ -3,7 +3,7 @@
 #ifndef STAMPD_STORE_STORE_CLAIMED_H
 #define STAMPD_STORE_STORE_CLAIMED_H
 
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "model/task.h"
 #include "store/store.h"
 

@@ -15,7 +15,7 @@
 static const struct commit_part *const parts[] = {
 #define PART(name, statements) &commit_part_##name,
 #include "store/commit_table.h"
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg_pipeline.h"
 #undef PART
 };
 enum { PARTS = COUNT_OF(parts) };

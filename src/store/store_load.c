@@ -12,7 +12,7 @@
 #include "store/schema_cache.h"
 #include "store/store_long.h"
 #include "store/store_sealing.h"
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg_pipeline.h"
 
 /* Loads per round trip: enough to hide its latency, few enough to bound the memory of the results.  With a
  * bound in bytes, the first round is short, and queries the sizes of the documents of the next. */

@@ -10,7 +10,7 @@
 #include "segment/slots.h"
 #include "store/statements.h"
 #include "store/store_reading.h"
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg_pipeline.h"
 
 /* A trial may take this part of the allowed time. */
 enum { TRIAL_PART = 8 };

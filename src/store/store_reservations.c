@@ -5,7 +5,7 @@
 #include "segment/namespaces.h"
 #include "store/reservations.h"
 #include "store/store_private.h"
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg_pipeline.h"
 
 static bool is_claiming(const struct schema *schema, struct bytes name)
 {

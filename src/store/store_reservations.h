@@ -3,8 +3,8 @@
 #ifndef STAMPD_STORE_STORE_RESERVATIONS_H
 #define STAMPD_STORE_STORE_RESERVATIONS_H
 
-#include "edge/pg.h"
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg.h"
+#include "edge/pg/pg_pipeline.h"
 #include "store/store_commit.h"
 
 /* Whether the commit may take or give up such values. */

@@ -13,7 +13,7 @@
 #include "store/store_long.h"
 #include "store/store_sealing.h"
 #include "store/store_shown.h"
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg_pipeline.h"
 
 enum { PREPARED_MOST = 64 };
 

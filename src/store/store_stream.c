@@ -13,7 +13,7 @@
 #include "store/store_private.h"
 #include "store/store_sealing.h"
 #include "store/store_shown.h"
-#include "edge/pg_stream.h"
+#include "edge/pg/pg_stream.h"
 
 /* Columns of COLLECTION_ALL. */
 enum { ID, MEMBER_VERSION, VERSION, CTIME, DTIME, ICLASS, KEY, ITEM_VERSION, CONTENT, RAW };

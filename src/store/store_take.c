@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg_pipeline.h"
 #include "model/task.h"
 #include "model/worker_queues.h"
 #include "store/commit_part.h"

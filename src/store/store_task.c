@@ -6,7 +6,7 @@
 #include "store/store_run.h"
 #include "store/store_sealing.h"
 #include "store/store_tasks.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "store/store_commit.h"
 
 /* --- what texts are sealed for --- */

@@ -2,7 +2,7 @@
 #ifndef STAMPD_STORE_STORE_TASK_H
 #define STAMPD_STORE_STORE_TASK_H
 
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "seal/sealing.h"
 #include "model/task.h"
 

@@ -6,7 +6,7 @@
 #include "store/store_run.h"
 #include "store/store_sealing.h"
 #include "store/store_task.h"
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg_pipeline.h"
 #include "model/worker_queues.h"
 
 /* --- claims --- */

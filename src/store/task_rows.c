@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum kind { NUMBER, TEXT, JSON };
 struct column {

@@ -4,7 +4,7 @@
 #define STAMPD_STORE_TASK_ROWS_H
 
 #include "model/task.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 
 /* Which tasks, or which attempts. */
 struct task_filter {

@@ -1,7 +1,7 @@
 /* fuzz_client_copies: what the quick road takes, the tree takes too, and finds the same in it. */
 #include "fuzz.h"
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "operation/client_copies.h"
 #include "operation/reply.h"
 

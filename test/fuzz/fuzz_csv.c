@@ -5,7 +5,7 @@
 
 #include "control/archive/archive_line.h"
 #include "control/foreign/csv_mapping.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 const char fuzz_target[] = "csv";
 

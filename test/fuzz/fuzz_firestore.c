@@ -6,7 +6,7 @@
 #include "control/archive/archive_line.h"
 #include "control/foreign/firestore_log.h"
 #include "control/foreign/firestore_mapping.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 const char fuzz_target[] = "firestore";
 

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "model/item.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "live/live_key.h"
 #include "live/live_question.h"
 

@@ -4,7 +4,7 @@
 
 #include "control/bookmark.h"
 #include "control/line.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 const char fuzz_target[] = "load";
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/mutation.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 const char fuzz_target[] = "mutation";
 

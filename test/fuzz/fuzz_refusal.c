@@ -4,7 +4,7 @@
 
 #include "store/store_commit.h"
 #include "store/commit_verdict.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 const char fuzz_target[] = "refusal";
 static const struct data_keys none;

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "edge/json_scan.h"
+#include "edge/json/json_scan.h"
 #include "model/rules.h"
 
 const char fuzz_target[] = "rules";

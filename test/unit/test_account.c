@@ -11,7 +11,7 @@
 
 #include "arena_fixture.h"
 #include "base/base64.h"
-#include "edge/password.h"
+#include "edge/crypto/password.h"
 #include "model/account.h"
 #include "model/stamp.h"
 

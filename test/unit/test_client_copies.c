@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "arena_fixture.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "operation/client_copies.h"
 #include "operation/reply.h"
 

@@ -11,7 +11,7 @@
 #include "arena_fixture.h"
 #include "model/definition.h"
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 static const char *key_of(const char *text)
 {

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/hex.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "journal/journal_child.h"
 #include "journal/journal_reader.h"
 

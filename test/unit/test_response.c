@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "serve/response.h"
 #include "serve/throttle.h"
 #include "operation/reply.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "seal/sealed_feed.h"
 #include "seal/sealed_file.h"
 

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/swar.h"
-#include "edge/json.h"
-#include "edge/json_fast.h"
-#include "edge/json_string.h"
+#include "edge/json/json.h"
+#include "edge/json/json_fast.h"
+#include "edge/json/json_string.h"
 
 enum { SIZE_MOST = 27 };
 

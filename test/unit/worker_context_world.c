@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "fake_store.h"
 #include "operation/configurations.h"
 #include "operation/verified_tokens.h"

@@ -7,7 +7,7 @@
 #include "control/archive/archive_line.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
-#include "edge/pg_copy.h"
+#include "edge/pg/pg_copy.h"
 #include "model/attachment.h"
 #include "store/store_shown.h"
 

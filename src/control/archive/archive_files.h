@@ -7,7 +7,7 @@
 
 #include "base/builder.h"
 #include "blob/blob_store.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 struct archive_files {
     struct blob_digest *digests; /* ascending */

@@ -1,8 +1,8 @@
 /* archive_line: composes lines, and scans them without building a tree. */
 #include "control/archive/archive_line.h"
 
-#include "edge/json.h"
-#include "edge/json_string.h"
+#include "edge/json/json.h"
+#include "edge/json/json_string.h"
 #include "model/attachment.h"
 #include "model/item.h"
 

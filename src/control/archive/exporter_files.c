@@ -9,7 +9,7 @@
 #include "control/files/stored_files.h"
 #include "control/message.h"
 #include "control/ns_keys.h"
-#include "edge/pg_copy.h"
+#include "edge/pg/pg_copy.h"
 #include "model/attachment.h"
 
 enum { LIST_BYTES = 4 << 20 };

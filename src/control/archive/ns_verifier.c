@@ -10,7 +10,7 @@
 #include "control/ns_keys.h"
 #include "blob/blob_sealed.h"
 #include "control/progress.h"
-#include "edge/pg_copy.h"
+#include "edge/pg/pg_copy.h"
 #include "model/attachment.h"
 
 enum { LISTED_REFERENCES = 100 };

@@ -13,7 +13,7 @@
 #include "base/hex.h"
 #include "control/message.h"
 #include "blob/blob_check.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum { PIECE = 1 << 20, SHELF = 2, MARK = 8 };
 

@@ -18,7 +18,7 @@
 #include "control/message.h"
 #include "control/ns_keys.h"
 #include "blob/blob_check.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "blob/object_stores.h"
 
 enum { TIMEOUT_S = 60, TIMEOUT_MOST_S = 3600, CHECK_BYTES = 64, RANDOM_BYTES = 16 };

@@ -6,7 +6,7 @@
 #define STAMPD_CONTROL_FOREIGN_COUCH_READER_H
 
 #include "base/builder.h"
-#include "edge/digest.h"
+#include "edge/crypto/digest.h"
 
 struct couch_reader {
     int fd;

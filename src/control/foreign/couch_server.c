@@ -11,7 +11,7 @@
 #include "control/foreign/couch_text.h"
 #include "control/message.h"
 #include "edge/http.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum { CONNECT_MS = 10000, REQUEST_MS = 600000, PAUSE_MOST_S = 60, REASON_SHOWN = 200 };
 

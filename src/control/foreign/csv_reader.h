@@ -7,7 +7,7 @@
 
 #include "control/foreign/csv_record.h"
 #include "control/input.h"
-#include "edge/digest.h"
+#include "edge/crypto/digest.h"
 
 struct csv_reader {
     struct input input;

@@ -12,7 +12,7 @@
 #include "base/base64.h"
 #include "control/foreign/firestore_key.h"
 #include "control/foreign/firestore_wire.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum { KEY = 13, PROPERTY = 14, RAW_PROPERTY = 15, PROPERTIES_MOST = 1000000, SHOWN = 60 };
 enum { MEANING_TIME = 7, MEANING_POINT = 9, MEANING_BLOB = 14, MEANING_TEXT, MEANING_BYTES };

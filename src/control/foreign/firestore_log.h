@@ -7,7 +7,7 @@
 #define STAMPD_CONTROL_FOREIGN_FIRESTORE_LOG_H
 
 #include "base/builder.h"
-#include "edge/digest.h"
+#include "edge/crypto/digest.h"
 
 enum { FIRESTORE_BLOCK = 32768, FIRESTORE_HEAD = 7 };
 

@@ -8,7 +8,7 @@
 #include "control/message.h"
 #include "control/move/move_site.h"
 #include "control/ns_keys.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "seal/site_key.h"
 
 enum { ID, SITE, WRAPPED, DATABASE, ID_CLASSES }; /* columns of data_keys_statement */

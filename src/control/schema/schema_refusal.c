@@ -4,7 +4,7 @@
 #include "control/message.h"
 #include "control/ns_keys.h"
 #include "control/schema/schema_wait.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 #define TEXT(text) (int)(text).size, (text).data
 

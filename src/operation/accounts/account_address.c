@@ -1,7 +1,7 @@
 /* account_address: see the header. */
 #include "operation/accounts/account_address.h"
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 struct document_name account_address_name(struct attempt *attempt, struct bytes address)
 {

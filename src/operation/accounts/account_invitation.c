@@ -2,7 +2,7 @@
 #include "operation/accounts/account_invitation.h"
 
 #include "base/clock.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/accounts/account_gate.h"
 #include "operation/caller.h"
 

@@ -1,7 +1,7 @@
 /* account_mail: see the header. */
 #include "operation/accounts/account_mail.h"
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/accounts/accounts.h"
 #include "operation/tasks/task_request.h"
 

@@ -1,7 +1,7 @@
 /* account_password: see the header. */
 #include "operation/accounts/account_password.h"
 
-#include "edge/password.h"
+#include "edge/crypto/password.h"
 #include "operation/caller.h"
 #include "segment/hashers.h"
 

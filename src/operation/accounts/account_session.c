@@ -3,7 +3,7 @@
 
 #include "base/base64.h"
 #include "base/clock.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "model/stamp.h"
 #include "operation/caller.h"
 

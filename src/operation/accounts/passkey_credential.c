@@ -2,7 +2,7 @@
 #include "operation/accounts/passkey_credential.h"
 
 #include "base/log.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "model/stamp.h"
 #include "operation/caller.h"
 

@@ -1,7 +1,7 @@
 /* build: a counter, whose only use is that it changes. */
 #include "operation/builtin/build.h"
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "model/namespace.h"
 
 static int64_t read_count(struct arena *arena, const struct item *item)

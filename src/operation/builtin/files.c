@@ -5,7 +5,7 @@
  * One put is one commit. */
 #include "operation/builtin/builtin.h"
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "model/namespace.h"
 #include "model/resource_file.h"
 #include "model/stamp.h"

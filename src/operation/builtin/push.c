@@ -14,7 +14,7 @@
 #include "segment/feed.h"
 #include "store/store_commit.h"
 #include "store/store_subscriptions.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/push/push_judge.h"
 #include "operation/push/push_key.h"
 #include "operation/push/push_send.h"

@@ -2,7 +2,7 @@
 #include "operation/builtin/put_files.h"
 
 #include "base/crash.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/builtin/attachment_upload.h"
 #include "operation/reply.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/siphash.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/access.h"
 #include "operation/builtin/record_right.h"
 #include "operation/long_poll.h"

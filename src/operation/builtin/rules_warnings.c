@@ -1,7 +1,7 @@
 /* rules_warnings: the sentences, as an array of JSON. */
 #include "operation/builtin/rules_warnings.h"
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "operation/reply.h"
 
 static void add_warning(void *context, const char *sentence)

@@ -4,8 +4,8 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "edge/json.h"
-#include "edge/pg.h"
+#include "edge/json/json.h"
+#include "edge/pg/pg.h"
 #include "store/statements.h"
 #include "operation/attempt.h"
 #include "operation/reader.h"

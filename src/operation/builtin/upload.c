@@ -8,7 +8,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "blob/blob_part.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "model/upload_metadata.h"
 #include "operation/access.h"
 #include "operation/builtin/attachment.h"

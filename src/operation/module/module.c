@@ -16,7 +16,7 @@
 #include "model/item.h"
 #include "model/mutation.h"
 #include "model/schema.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "operation/builtin/builtin.h"
 #include "operation/classes.h"
 #include "operation/module/module_filter.h"

@@ -3,7 +3,7 @@
 
 #include "base/base64.h"
 #include "base/hex.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 static struct bytes bytes_from(struct stampd_bytes bytes)
 {

@@ -8,7 +8,7 @@
 #include "operation/builtin/builtin.h"
 
 #include "base/log.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "model/rules_outline.h"
 #include "operation/access.h"
 #include "operation/accounts/accounts.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/siphash.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "edge/http.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "segment/refusals.h"
 #include "store/store_tasks.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/access.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/reader.h"

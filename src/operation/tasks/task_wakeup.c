@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "model/worker_queues.h"
 #include "segment/backlog.h"
 #include "segment/namespaces.h"
