@@ -237,6 +237,16 @@ libstampd_a_SOURCES = \
 	src/edge/robust_lock.c src/edge/robust_lock.h \
 	src/edge/tarball.c src/edge/tarball.h \
 	src/edge/write_parts.c src/edge/write_parts.h \
+	src/http/arguments.c src/http/arguments.h \
+	src/http/condition.c src/http/condition.h \
+	src/http/cors.c src/http/cors.h \
+	src/http/multipart.c src/http/multipart.h \
+	src/http/path.c src/http/path.h \
+	src/http/request.c src/http/request.h \
+	src/http/request_attachment.c src/http/request_attachment.h \
+	src/http/request_id.c src/http/request_id.h \
+	src/http/request_upload.c src/http/request_upload.h \
+	src/http/response.c src/http/response.h \
 	src/journal/journal.c src/journal/journal.h \
 	src/journal/journal_child.c src/journal/journal_child.h \
 	src/journal/journal_connection.c src/journal/journal_connection.h \
@@ -597,10 +607,7 @@ libstampd_a_SOURCES = \
 	src/segment/warnings.c src/segment/warnings.h \
 	src/segment/writer_queue.c src/segment/writer_queue.h \
 	src/serve/acknowledgement.c src/serve/acknowledgement.h \
-	src/serve/arguments.c src/serve/arguments.h \
 	src/serve/cleaner.c src/serve/cleaner.h \
-	src/serve/condition.c src/serve/condition.h \
-	src/serve/cors.c src/serve/cors.h \
 	src/serve/decrypter.c src/serve/decrypter.h \
 	src/serve/ends.c src/serve/ends.h \
 	src/serve/handover.c src/serve/handover.h \
@@ -617,19 +624,12 @@ libstampd_a_SOURCES = \
 	src/serve/memory.c src/serve/memory.h \
 	src/serve/mover.c src/serve/mover.h \
 	src/serve/mover_file.c src/serve/mover_file.h \
-	src/serve/multipart.c src/serve/multipart.h \
 	src/serve/nginx_counts.c src/serve/nginx_counts.h \
 	src/serve/object_pipe.c src/serve/object_pipe.h \
-	src/serve/path.c src/serve/path.h \
 	src/serve/probe.c src/serve/probe.h \
 	src/serve/record_states.c src/serve/record_states.h \
 	src/serve/relay.c src/serve/relay.h \
 	src/serve/remote_wakeups.c src/serve/remote_wakeups.h \
-	src/serve/request.c src/serve/request.h \
-	src/serve/request_attachment.c src/serve/request_attachment.h \
-	src/serve/request_id.c src/serve/request_id.h \
-	src/serve/request_upload.c src/serve/request_upload.h \
-	src/serve/response.c src/serve/response.h \
 	src/serve/route.c src/serve/route.h \
 	src/serve/start_check.c src/serve/start_check.h \
 	src/serve/supervisor.c src/serve/supervisor.h \

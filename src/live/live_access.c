@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "operation/access.h"
 #include "operation/filters.h"
-#include "serve/cors.h"
+#include "http/cors.h"
 
 struct live_access {
     bool is_known, is_wanted, is_requested; /* valid if only the first is true */

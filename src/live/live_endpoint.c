@@ -17,7 +17,7 @@
 #include "live/live_opening.h"
 #include "model/account.h"
 #include "model/jwt.h"
-#include "serve/path.h"
+#include "http/path.h"
 #include "operation/reply.h"
 
 enum { PIECES_MOST = 4, REQUEST_ID_MOST = 64, STATUS_NO_CONTENT = 204 };

@@ -24,7 +24,7 @@
 #include "serve/heritage.h"
 #include "serve/keeper.h"
 #include "serve/mover.h"
-#include "serve/request_id.h"
+#include "http/request_id.h"
 #include "serve/throttle.h"
 #include "serve/worker.h"
 

@@ -29,13 +29,13 @@
 #include "operation/module/module.h"
 #include "operation/reply.h"
 #include "serve/memory.h"
-#include "serve/cors.h"
+#include "http/cors.h"
 #include "serve/home.h"
 #include "serve/latency.h"
 #include "serve/lost.h"
 #include "serve/probe.h"
-#include "serve/request.h"
-#include "serve/response.h"
+#include "http/request.h"
+#include "http/response.h"
 #include "serve/route.h"
 
 enum {

@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "edge/json/json.h"
-#include "serve/response.h"
+#include "http/response.h"
 #include "serve/throttle.h"
 #include "operation/reply.h"
 

@@ -1,12 +1,12 @@
 /* cors: decides which pages of other origins may read an answer (Fetch standard).  The namespace's
  * configuration lists them in "origins": a list of origins, or "*".  Credentials, which are the cookies of
  * sessions, are allowed in namespaces with accounts, for origins that are listed by name. */
-#ifndef STAMPD_SERVE_CORS_H
-#define STAMPD_SERVE_CORS_H
+#ifndef STAMPD_HTTP_CORS_H
+#define STAMPD_HTTP_CORS_H
 
 #include "operation/call.h"
 #include "operation/worker_context.h"
-#include "serve/response.h"
+#include "http/response.h"
 
 /* Looks up the origin of the request and records the headers to send in the form.  Does nothing without an
  * origin (except for files) or a namespace, or when the configuration cannot be read. */

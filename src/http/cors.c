@@ -1,5 +1,5 @@
 /* cors: matches an origin against the list of its namespace. */
-#include "serve/cors.h"
+#include "http/cors.h"
 
 #include "operation/access.h"
 

@@ -1,5 +1,5 @@
 /* condition: a strict parser of lists of entity tags. */
-#include "serve/condition.h"
+#include "http/condition.h"
 
 enum { DIGEST_DIGITS = 64 };
 

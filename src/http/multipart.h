@@ -5,8 +5,8 @@
  * strict: it refuses bodies that two parsers could split differently.  Only names with a backslash are
  * copied; parts are slices of the body, which must live as long.  Time and memory are proportional to the
  * body. */
-#ifndef STAMPD_SERVE_MULTIPART_H
-#define STAMPD_SERVE_MULTIPART_H
+#ifndef STAMPD_HTTP_MULTIPART_H
+#define STAMPD_HTTP_MULTIPART_H
 
 #include "base/arena.h"
 #include "base/bytes.h"

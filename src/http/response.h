@@ -1,7 +1,7 @@
 /* response: turns a reply into HTTP.  The only place where a fault becomes a status and a text; no text of
  * the database, a library or the file system gets through. */
-#ifndef STAMPD_SERVE_RESPONSE_H
-#define STAMPD_SERVE_RESPONSE_H
+#ifndef STAMPD_HTTP_RESPONSE_H
+#define STAMPD_HTTP_RESPONSE_H
 
 #include "base/builder.h"
 #include "operation/reply.h"

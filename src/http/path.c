@@ -1,5 +1,5 @@
 /* path: pieces are decoded after the path is split, so that an escaped slash stays inside its piece. */
-#include "serve/path.h"
+#include "http/path.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* request_attachment: the path and the headers; digests as in RFC 9530. */
-#include "serve/request_attachment.h"
+#include "http/request_attachment.h"
 
 #include "base/base64.h"
 #include "base/hex.h"

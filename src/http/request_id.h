@@ -2,8 +2,8 @@
  * numbers of the process, the connection and the request in it, which would reveal how many connections other
  * clients make.  So the id is a keyed digest of the token: the same in all workers of one master and at a
  * redelivery, and as unique as the token. */
-#ifndef STAMPD_SERVE_REQUEST_ID_H
-#define STAMPD_SERVE_REQUEST_ID_H
+#ifndef STAMPD_HTTP_REQUEST_ID_H
+#define STAMPD_HTTP_REQUEST_ID_H
 
 #include "base/arena.h"
 #include "base/bytes.h"

@@ -1,5 +1,5 @@
 /* request_upload: the path and the headers. */
-#include "serve/request_upload.h"
+#include "http/request_upload.h"
 
 #include "model/upload_metadata.h"
 

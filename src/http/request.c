@@ -1,5 +1,5 @@
 /* request: route, method, conditions, body, arguments, in this order: cheap refusals first. */
-#include "serve/request.h"
+#include "http/request.h"
 
 #include "config.h"
 
@@ -10,12 +10,12 @@
 #include "model/account.h"
 #include "model/jwt.h"
 #include "model/trace.h"
-#include "serve/arguments.h"
-#include "serve/path.h"
-#include "serve/condition.h"
-#include "serve/request_attachment.h"
-#include "serve/request_id.h"
-#include "serve/request_upload.h"
+#include "http/arguments.h"
+#include "http/path.h"
+#include "http/condition.h"
+#include "http/request_attachment.h"
+#include "http/request_id.h"
+#include "http/request_upload.h"
 #include "operation/reply.h"
 
 enum { PIECES_MAX = 64, ATTACHMENT_BY_KEY = 4 /* pieces of its path */ };

@@ -1,6 +1,6 @@
 /* path: the URI of a request: the pieces of its path, and its query string. */
-#ifndef STAMPD_SERVE_PATH_H
-#define STAMPD_SERVE_PATH_H
+#ifndef STAMPD_HTTP_PATH_H
+#define STAMPD_HTTP_PATH_H
 
 #include "base/arena.h"
 #include "base/bytes.h"

@@ -1,5 +1,5 @@
 /* arguments: query strings, forms and JSON bodies become one struct. */
-#include "serve/arguments.h"
+#include "http/arguments.h"
 
 #include <strings.h>
 #include <sys/types.h>
@@ -7,7 +7,7 @@
 #include "base/names.h"
 #include "base/percent.h"
 #include "operation/client_copies.h"
-#include "serve/multipart.h"
+#include "http/multipart.h"
 
 /* The level of an item when the document is a resource; CALL_PARAM_TREE is its level in param. */
 enum { ITEM_LEVEL_IN_ITEMS = 2 };

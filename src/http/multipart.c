@@ -1,5 +1,5 @@
 /* multipart: delimiters, the heads of parts, their parameters. */
-#include "serve/multipart.h"
+#include "http/multipart.h"
 
 #include <strings.h>
 

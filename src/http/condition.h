@@ -1,8 +1,8 @@
 /* condition: If-Match and If-None-Match (RFC 9110, 13.1) as conditions on the version of a document.  The
  * entity tag of a version is its number in quotes; under a view (model/view.h) "number-name"; that of an
  * attachment is its digest, 64 digits. */
-#ifndef STAMPD_SERVE_CONDITION_H
-#define STAMPD_SERVE_CONDITION_H
+#ifndef STAMPD_HTTP_CONDITION_H
+#define STAMPD_HTTP_CONDITION_H
 
 #include "operation/call.h"
 

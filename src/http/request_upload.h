@@ -1,11 +1,11 @@
 /* request_upload: what a request of the tus protocol names: /{ns}/upload, which creates an upload in parts,
  * and /{ns}/upload/{id}; its version, lengths, offset and metadata. */
-#ifndef STAMPD_SERVE_REQUEST_UPLOAD_H
-#define STAMPD_SERVE_REQUEST_UPLOAD_H
+#ifndef STAMPD_HTTP_REQUEST_UPLOAD_H
+#define STAMPD_HTTP_REQUEST_UPLOAD_H
 
 #include "operation/reply.h"
-#include "serve/request_attachment.h"
-#include "serve/response.h"
+#include "http/request_attachment.h"
+#include "http/response.h"
 
 /* Is what follows the code of the namespace such a path?  Sets the route and the path: the name, or nothing.
  */

@@ -1,7 +1,7 @@
 /* request_attachment: what a request for an attachment names: /{ns}/doc/{Class}/{id}/file/{key}, or
  * …/file/sha/{digest}; its type, length and digest. */
-#ifndef STAMPD_SERVE_REQUEST_ATTACHMENT_H
-#define STAMPD_SERVE_REQUEST_ATTACHMENT_H
+#ifndef STAMPD_HTTP_REQUEST_ATTACHMENT_H
+#define STAMPD_HTTP_REQUEST_ATTACHMENT_H
 
 #include "operation/reply.h"
 

@@ -1,5 +1,5 @@
 /* request_id: a digest of the token. */
-#include "serve/request_id.h"
+#include "http/request_id.h"
 
 #include "base/hex.h"
 #include "base/siphash.h"

@@ -6,8 +6,8 @@
  * names.  Of repeated arguments the first wins, those of the query string before those of the body.  An
  * unknown name is refused, and the nearest known one returned; all files of a multipart form are kept,
  * whatever their names.  Results are in the arena or are slices of the source, which must live as long. */
-#ifndef STAMPD_SERVE_ARGUMENTS_H
-#define STAMPD_SERVE_ARGUMENTS_H
+#ifndef STAMPD_HTTP_ARGUMENTS_H
+#define STAMPD_HTTP_ARGUMENTS_H
 
 #include "base/arena.h"
 #include "base/bytes.h"

@@ -1,5 +1,5 @@
 /* response: status, headers, and faults as application/problem+json (RFC 9457) or as text for people. */
-#include "serve/response.h"
+#include "http/response.h"
 
 #include "base/base64.h"
 #include "base/hex.h"

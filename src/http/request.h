@@ -1,13 +1,13 @@
 /* request: turns a FastCGI request into a call.  Method, path, arguments and sizes are checked here, so
  * operations receive only well-formed calls. */
-#ifndef STAMPD_SERVE_REQUEST_H
-#define STAMPD_SERVE_REQUEST_H
+#ifndef STAMPD_HTTP_REQUEST_H
+#define STAMPD_HTTP_REQUEST_H
 
 #include "base/builder.h"
 #include "base/settings.h"
 #include "edge/fcgi.h"
 #include "operation/reply.h"
-#include "serve/response.h"
+#include "http/response.h"
 
 struct request {
     struct call call; /* its texts live until the request is answered and the arena is reset */
