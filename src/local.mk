@@ -403,74 +403,60 @@ libstampd_a_SOURCES = \
 	src/operation/accounts/register.c \
 	src/operation/accounts/reset.c \
 	src/operation/accounts/sessions.c \
+	src/operation/administration/explain.c \
+	src/operation/administration/explain_cases.c src/operation/administration/explain_cases.h \
+	src/operation/administration/files.c \
+	src/operation/administration/metrics.c \
+	src/operation/administration/ns.c \
+	src/operation/administration/of_z.c src/operation/administration/of_z.h \
+	src/operation/administration/owntask.c \
+	src/operation/administration/rules_warnings.c src/operation/administration/rules_warnings.h \
+	src/operation/administration/schema.c \
+	src/operation/administration/task.c src/operation/administration/task.h \
+	src/operation/administration/tasks.c \
+	src/operation/administration/tasks_inquiry.c src/operation/administration/tasks_inquiry.h \
+	src/operation/administration/tasks_queues.c src/operation/administration/tasks_queues.h \
+	src/operation/administration/warnings.c \
 	src/operation/answer.c src/operation/answer.h \
+	src/operation/attachments/attach.c src/operation/attachments/attach.h \
+	src/operation/attachments/attachment.c src/operation/attachments/attachment.h \
+	src/operation/attachments/attachment_bytes.c src/operation/attachments/attachment_bytes.h \
+	src/operation/attachments/attachment_head.c src/operation/attachments/attachment_head.h \
+	src/operation/attachments/attachment_object.c src/operation/attachments/attachment_object.h \
+	src/operation/attachments/attachment_upload.c src/operation/attachments/attachment_upload.h \
+	src/operation/attachments/put_files.c src/operation/attachments/put_files.h \
+	src/operation/attachments/thumbnail.c \
+	src/operation/attachments/thumbnail_key.c src/operation/attachments/thumbnail_key.h \
+	src/operation/attachments/thumbnail_make.c src/operation/attachments/thumbnail_make.h \
+	src/operation/attachments/thumbnailsweep.c \
+	src/operation/attachments/upload.c src/operation/attachments/upload.h \
 	src/operation/attempt.c src/operation/attempt.h \
-	src/operation/builtin/attach.c src/operation/builtin/attach.h \
-	src/operation/builtin/attachment.c src/operation/builtin/attachment.h \
-	src/operation/builtin/attachment_bytes.c src/operation/builtin/attachment_bytes.h \
-	src/operation/builtin/attachment_head.c src/operation/builtin/attachment_head.h \
-	src/operation/builtin/attachment_object.c src/operation/builtin/attachment_object.h \
-	src/operation/builtin/attachment_upload.c src/operation/builtin/attachment_upload.h \
-	src/operation/builtin/build.c src/operation/builtin/build.h \
-	src/operation/builtin/builtin.c src/operation/builtin/builtin.h \
-	src/operation/builtin/change.c src/operation/builtin/change.h \
-	src/operation/builtin/claim.c src/operation/builtin/claim.h \
-	src/operation/builtin/collection.c \
-	src/operation/builtin/collection_judged.c src/operation/builtin/collection_judged.h \
-	src/operation/builtin/collection_page.c src/operation/builtin/collection_page.h \
-	src/operation/builtin/collection_request.c src/operation/builtin/collection_request.h \
-	src/operation/builtin/collection_stream.c src/operation/builtin/collection_stream.h \
-	src/operation/builtin/collection_unchanged.c src/operation/builtin/collection_unchanged.h \
-	src/operation/builtin/copy.c \
-	src/operation/builtin/done.c \
-	src/operation/builtin/end_take.c src/operation/builtin/end_take.h \
-	src/operation/builtin/explain.c \
-	src/operation/builtin/explain_cases.c src/operation/builtin/explain_cases.h \
-	src/operation/builtin/files.c \
-	src/operation/builtin/find.c \
-	src/operation/builtin/find_search.c src/operation/builtin/find_search.h \
-	src/operation/builtin/get.c \
-	src/operation/builtin/list.c \
-	src/operation/builtin/metrics.c \
-	src/operation/builtin/ns.c \
-	src/operation/builtin/of_z.c src/operation/builtin/of_z.h \
-	src/operation/builtin/owntask.c \
-	src/operation/builtin/push.c \
-	src/operation/builtin/pushkey.c \
-	src/operation/builtin/put.c \
-	src/operation/builtin/put_beside.c src/operation/builtin/put_beside.h \
-	src/operation/builtin/put_files.c src/operation/builtin/put_files.h \
-	src/operation/builtin/record.c src/operation/builtin/record.h \
-	src/operation/builtin/record_listen.c src/operation/builtin/record_listen.h \
-	src/operation/builtin/record_read.c \
-	src/operation/builtin/record_right.c src/operation/builtin/record_right.h \
-	src/operation/builtin/resource.c src/operation/builtin/resource.h \
-	src/operation/builtin/rules_warnings.c src/operation/builtin/rules_warnings.h \
-	src/operation/builtin/schema.c \
-	src/operation/builtin/spool.c \
-	src/operation/builtin/subs.c \
-	src/operation/builtin/take.c \
-	src/operation/builtin/taking.c src/operation/builtin/taking.h \
-	src/operation/builtin/taking_wait.c src/operation/builtin/taking_wait.h \
-	src/operation/builtin/task.c src/operation/builtin/task.h \
-	src/operation/builtin/tasks.c \
-	src/operation/builtin/tasks_inquiry.c src/operation/builtin/tasks_inquiry.h \
-	src/operation/builtin/tasks_queues.c src/operation/builtin/tasks_queues.h \
-	src/operation/builtin/thumbnail.c \
-	src/operation/builtin/thumbnail_key.c src/operation/builtin/thumbnail_key.h \
-	src/operation/builtin/thumbnail_make.c src/operation/builtin/thumbnail_make.h \
-	src/operation/builtin/thumbnailsweep.c \
-	src/operation/builtin/upload.c src/operation/builtin/upload.h \
-	src/operation/builtin/volumes.c \
-	src/operation/builtin/warnings.c \
+	src/operation/builtin.c src/operation/builtin.h \
 	src/operation/call.h \
 	src/operation/caller.c src/operation/caller.h \
 	src/operation/classes.c src/operation/classes.h \
 	src/operation/client_build.c src/operation/client_build.h \
 	src/operation/client_copies.c src/operation/client_copies.h \
+	src/operation/collections/collection.c \
+	src/operation/collections/collection_judged.c src/operation/collections/collection_judged.h \
+	src/operation/collections/collection_page.c src/operation/collections/collection_page.h \
+	src/operation/collections/collection_request.c src/operation/collections/collection_request.h \
+	src/operation/collections/collection_stream.c src/operation/collections/collection_stream.h \
+	src/operation/collections/collection_unchanged.c src/operation/collections/collection_unchanged.h \
 	src/operation/configuration_check.c src/operation/configuration_check.h \
 	src/operation/configurations.c src/operation/configurations.h \
 	src/operation/cursor.c src/operation/cursor.h \
+	src/operation/documents/build.c src/operation/documents/build.h \
+	src/operation/documents/change.c src/operation/documents/change.h \
+	src/operation/documents/copy.c \
+	src/operation/documents/find.c \
+	src/operation/documents/find_search.c src/operation/documents/find_search.h \
+	src/operation/documents/get.c \
+	src/operation/documents/list.c \
+	src/operation/documents/put.c \
+	src/operation/documents/put_beside.c src/operation/documents/put_beside.h \
+	src/operation/documents/resource.c src/operation/documents/resource.h \
+	src/operation/documents/volumes.c \
 	src/operation/execute.c src/operation/execute.h \
 	src/operation/external_token.c src/operation/external_token.h \
 	src/operation/files.c src/operation/files.h \
@@ -496,13 +482,20 @@ libstampd_a_SOURCES = \
 	src/operation/openapi/openapi_content.c src/operation/openapi/openapi_content.h \
 	src/operation/operation.h \
 	src/operation/other_namespace.c src/operation/other_namespace.h \
+	src/operation/push/push.c \
 	src/operation/push/push_judge.c src/operation/push/push_judge.h \
 	src/operation/push/push_key.c src/operation/push/push_key.h \
 	src/operation/push/push_send.c src/operation/push/push_send.h \
+	src/operation/push/pushkey.c \
+	src/operation/push/subs.c \
 	src/operation/push/webpush.c src/operation/push/webpush.h \
 	src/operation/quota.c src/operation/quota.h \
 	src/operation/reader.c src/operation/reader.h \
 	src/operation/record_changes.c src/operation/record_changes.h \
+	src/operation/records/record.c src/operation/records/record.h \
+	src/operation/records/record_listen.c src/operation/records/record_listen.h \
+	src/operation/records/record_read.c \
+	src/operation/records/record_right.c src/operation/records/record_right.h \
 	src/operation/registry.c src/operation/registry.h \
 	src/operation/reply.c src/operation/reply.h \
 	src/operation/settings_check.c src/operation/settings_check.h \
@@ -530,6 +523,13 @@ libstampd_a_SOURCES = \
 	src/operation/verified_tokens.c src/operation/verified_tokens.h \
 	src/operation/versions_after.c src/operation/versions_after.h \
 	src/operation/worker_context.h \
+	src/operation/workers/claim.c src/operation/workers/claim.h \
+	src/operation/workers/done.c \
+	src/operation/workers/end_take.c src/operation/workers/end_take.h \
+	src/operation/workers/spool.c \
+	src/operation/workers/take.c \
+	src/operation/workers/taking.c src/operation/workers/taking.h \
+	src/operation/workers/taking_wait.c src/operation/workers/taking_wait.h \
 	src/queue/agenda.c src/queue/agenda.h \
 	src/queue/alert.c src/queue/alert.h \
 	src/queue/endpoint.c src/queue/endpoint.h \

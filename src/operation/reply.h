@@ -46,7 +46,7 @@ struct reply_object {
     int64_t size;
 };
 
-/* The head of an answer whose body nginx sends: the file of an attachment (builtin/attachment.c). */
+/* The head of an answer whose body nginx sends: the file of an attachment (attachments/attachment.c). */
 struct reply_attachment {
     const char *location;              /* where nginx finds it; NULL: there is no body */
     const struct reply_object *object; /* NULL: in the directory */
@@ -55,7 +55,7 @@ struct reply_attachment {
     bool is_public, is_immutable;
 };
 
-/* The head of an answer about an upload in parts (builtin/upload.c). */
+/* The head of an answer about an upload in parts (attachments/upload.c). */
 struct reply_upload {
     int64_t offset, length;                    /* -1: none */
     const char *location, *expires, *metadata; /* NULL: none */

@@ -24,7 +24,7 @@
 #include "edge/fcgi.h"
 #include "blob/object_stores.h"
 #include "operation/configurations.h"
-#include "operation/builtin/collection_unchanged.h"
+#include "operation/collections/collection_unchanged.h"
 #include "operation/verified_tokens.h"
 #include "operation/module/module.h"
 #include "operation/reply.h"

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "edge/fcgi.h"
-#include "operation/builtin/builtin.h"
+#include "operation/builtin.h"
 #include "records/records.h"
 #include "segment/limiter.h"
 #include "segment/processes.h"

@@ -11,7 +11,7 @@
 
 #include "operation/configurations.h"
 #include "operation/verified_tokens.h"
-#include "operation/builtin/builtin.h"
+#include "operation/builtin.h"
 #include "operation/worker_context.h"
 #include "operation/reply.h"
 #include "serve/route.h"

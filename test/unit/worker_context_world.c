@@ -16,7 +16,7 @@
 #include "fake_store.h"
 #include "operation/configurations.h"
 #include "operation/verified_tokens.h"
-#include "operation/builtin/builtin.h"
+#include "operation/builtin.h"
 #include "operation/reply.h"
 #include "segment/processes.h"
 #include "segment/slots.h"

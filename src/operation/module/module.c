@@ -17,7 +17,7 @@
 #include "model/mutation.h"
 #include "model/schema.h"
 #include "edge/json/json.h"
-#include "operation/builtin/builtin.h"
+#include "operation/builtin.h"
 #include "operation/classes.h"
 #include "operation/module/module_filter.h"
 #include "operation/module/module_run.h"

@@ -5,7 +5,7 @@
  * build turns into openapi_text.h.  Here the paths that the caller may not use are left out, and operations
  * of modules, classes of the schema and what the rules allow are added: nothing that the caller may not know.
  */
-#include "operation/builtin/builtin.h"
+#include "operation/builtin.h"
 
 #include "base/log.h"
 #include "edge/json/json.h"
