@@ -372,7 +372,15 @@ libstampd_a_SOURCES = \
 	src/model/value.c src/model/value.h \
 	src/model/view.c src/model/view.h \
 	src/model/worker_queues.c src/model/worker_queues.h \
-	src/operation/access.c src/operation/access.h \
+	src/operation/access/access.c src/operation/access/access.h \
+	src/operation/access/caller.c src/operation/access/caller.h \
+	src/operation/access/configuration_check.c src/operation/access/configuration_check.h \
+	src/operation/access/configurations.c src/operation/access/configurations.h \
+	src/operation/access/external_token.c src/operation/access/external_token.h \
+	src/operation/access/issuer_keys.c src/operation/access/issuer_keys.h \
+	src/operation/access/other_namespace.c src/operation/access/other_namespace.h \
+	src/operation/access/stored_caller.c src/operation/access/stored_caller.h \
+	src/operation/access/verified_tokens.c src/operation/access/verified_tokens.h \
 	src/operation/accounts/account.c \
 	src/operation/accounts/account_address.c src/operation/accounts/account_address.h \
 	src/operation/accounts/account_change.c src/operation/accounts/account_change.h \
@@ -395,11 +403,6 @@ libstampd_a_SOURCES = \
 	src/operation/accounts/login.c \
 	src/operation/accounts/mail_send.c src/operation/accounts/mail_send.h \
 	src/operation/accounts/mailing.c \
-	src/operation/accounts/passkey.c \
-	src/operation/accounts/passkey_challenge.c src/operation/accounts/passkey_challenge.h \
-	src/operation/accounts/passkey_credential.c src/operation/accounts/passkey_credential.h \
-	src/operation/accounts/passkey_list.c src/operation/accounts/passkey_list.h \
-	src/operation/accounts/passkey_options.c src/operation/accounts/passkey_options.h \
 	src/operation/accounts/register.c \
 	src/operation/accounts/reset.c \
 	src/operation/accounts/sessions.c \
@@ -433,18 +436,13 @@ libstampd_a_SOURCES = \
 	src/operation/attempt.c src/operation/attempt.h \
 	src/operation/builtin.c src/operation/builtin.h \
 	src/operation/call.h \
-	src/operation/caller.c src/operation/caller.h \
 	src/operation/classes.c src/operation/classes.h \
-	src/operation/client_build.c src/operation/client_build.h \
-	src/operation/client_copies.c src/operation/client_copies.h \
 	src/operation/collections/collection.c \
 	src/operation/collections/collection_judged.c src/operation/collections/collection_judged.h \
 	src/operation/collections/collection_page.c src/operation/collections/collection_page.h \
 	src/operation/collections/collection_request.c src/operation/collections/collection_request.h \
 	src/operation/collections/collection_stream.c src/operation/collections/collection_stream.h \
 	src/operation/collections/collection_unchanged.c src/operation/collections/collection_unchanged.h \
-	src/operation/configuration_check.c src/operation/configuration_check.h \
-	src/operation/configurations.c src/operation/configurations.h \
 	src/operation/cursor.c src/operation/cursor.h \
 	src/operation/documents/build.c src/operation/documents/build.h \
 	src/operation/documents/change.c src/operation/documents/change.h \
@@ -458,17 +456,16 @@ libstampd_a_SOURCES = \
 	src/operation/documents/resource.c src/operation/documents/resource.h \
 	src/operation/documents/volumes.c \
 	src/operation/execute.c src/operation/execute.h \
-	src/operation/external_token.c src/operation/external_token.h \
 	src/operation/files.c src/operation/files.h \
-	src/operation/filters.c src/operation/filters.h \
 	src/operation/idempotency.c src/operation/idempotency.h \
-	src/operation/issuer_keys.c src/operation/issuer_keys.h \
-	src/operation/judge.c src/operation/judge.h \
-	src/operation/judge_losses.c src/operation/judge_losses.h \
-	src/operation/judge_matches.c src/operation/judge_matches.h \
-	src/operation/judged_page.c src/operation/judged_page.h \
+	src/operation/judge/filters.c src/operation/judge/filters.h \
+	src/operation/judge/judge.c src/operation/judge/judge.h \
+	src/operation/judge/judge_losses.c src/operation/judge/judge_losses.h \
+	src/operation/judge/judge_matches.c src/operation/judge/judge_matches.h \
+	src/operation/judge/judged_page.c src/operation/judge/judged_page.h \
+	src/operation/judge/matches.c src/operation/judge/matches.h \
+	src/operation/judge/sight.c src/operation/judge/sight.h \
 	src/operation/long_poll.c src/operation/long_poll.h \
-	src/operation/matches.c src/operation/matches.h \
 	src/operation/module/module.c src/operation/module/module.h \
 	src/operation/module/module_access.h \
 	src/operation/module/module_convert.h \
@@ -481,7 +478,11 @@ libstampd_a_SOURCES = \
 	src/operation/openapi/openapi.c \
 	src/operation/openapi/openapi_content.c src/operation/openapi/openapi_content.h \
 	src/operation/operation.h \
-	src/operation/other_namespace.c src/operation/other_namespace.h \
+	src/operation/passkeys/passkey.c \
+	src/operation/passkeys/passkey_challenge.c src/operation/passkeys/passkey_challenge.h \
+	src/operation/passkeys/passkey_credential.c src/operation/passkeys/passkey_credential.h \
+	src/operation/passkeys/passkey_list.c src/operation/passkeys/passkey_list.h \
+	src/operation/passkeys/passkey_options.c src/operation/passkeys/passkey_options.h \
 	src/operation/push/push.c \
 	src/operation/push/push_judge.c src/operation/push/push_judge.h \
 	src/operation/push/push_key.c src/operation/push/push_key.h \
@@ -499,10 +500,11 @@ libstampd_a_SOURCES = \
 	src/operation/registry.c src/operation/registry.h \
 	src/operation/reply.c src/operation/reply.h \
 	src/operation/settings_check.c src/operation/settings_check.h \
-	src/operation/sight.c src/operation/sight.h \
 	src/operation/signed_text.c src/operation/signed_text.h \
-	src/operation/stored_caller.c src/operation/stored_caller.h \
-	src/operation/sync.c src/operation/sync.h \
+	src/operation/sync/client_build.c src/operation/sync/client_build.h \
+	src/operation/sync/client_copies.c src/operation/sync/client_copies.h \
+	src/operation/sync/sync.c src/operation/sync/sync.h \
+	src/operation/sync/versions_after.c src/operation/sync/versions_after.h \
 	src/operation/tasks/task_attempt.c src/operation/tasks/task_attempt.h \
 	src/operation/tasks/task_backlog.c src/operation/tasks/task_backlog.h \
 	src/operation/tasks/task_caller.c src/operation/tasks/task_caller.h \
@@ -520,8 +522,6 @@ libstampd_a_SOURCES = \
 	src/operation/tasks/task_sweep.c src/operation/tasks/task_sweep.h \
 	src/operation/tasks/task_thumbnails.c src/operation/tasks/task_thumbnails.h \
 	src/operation/tasks/task_wakeup.c src/operation/tasks/task_wakeup.h \
-	src/operation/verified_tokens.c src/operation/verified_tokens.h \
-	src/operation/versions_after.c src/operation/versions_after.h \
 	src/operation/worker_context.h \
 	src/operation/workers/claim.c src/operation/workers/claim.h \
 	src/operation/workers/done.c \

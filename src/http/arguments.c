@@ -6,7 +6,7 @@
 
 #include "base/names.h"
 #include "base/percent.h"
-#include "operation/client_copies.h"
+#include "operation/sync/client_copies.h"
 #include "http/multipart.h"
 
 /* The level of an item when the document is a resource; CALL_PARAM_TREE is its level in param. */

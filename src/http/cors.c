@@ -1,7 +1,7 @@
 /* cors: matches an origin against the list of its namespace. */
 #include "http/cors.h"
 
-#include "operation/access.h"
+#include "operation/access/access.h"
 
 /* Returns the text of the list, never that of the request. */
 const char *cors_find(struct arena *arena, const struct json *origins, struct bytes origin)

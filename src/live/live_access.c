@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "operation/access.h"
-#include "operation/filters.h"
+#include "operation/access/access.h"
+#include "operation/judge/filters.h"
 #include "http/cors.h"
 
 struct live_access {

@@ -5,7 +5,7 @@
 #include "live/live_listener.h"
 #include "live/live_opening.h"
 #include "live/live_records.h"
-#include "operation/filters.h"
+#include "operation/judge/filters.h"
 #include "operation/quota.h"
 #include "segment/metrics.h"
 #include "segment/refusals.h"

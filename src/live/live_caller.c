@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "edge/crypto/crypto.h"
 #include "model/account.h"
-#include "operation/caller.h"
+#include "operation/access/caller.h"
 
 struct live_caller {
     bool is_cookie, is_service;

@@ -1,7 +1,7 @@
 /* live_caller: the account of a listener: from its session or service key (model/account.h), or its token of
- * an OpenID provider (operation/external_token.h), to what rules depend on.  The documents of the account and
- * of the provider's keys are loaded by live_accounts.h; until they are known, and while they may have
- * changed, nothing is sent. */
+ * an OpenID provider (operation/access/external_token.h), to what rules depend on.  The documents of the
+ * account and of the provider's keys are loaded by live_accounts.h; until they are known, and while they may
+ * have changed, nothing is sent. */
 #ifndef STAMPD_LIVE_LIVE_CALLER_H
 #define STAMPD_LIVE_LIVE_CALLER_H
 
@@ -9,7 +9,7 @@
 #include "base/settings.h"
 #include "model/namespace.h"
 #include "model/rules.h"
-#include "operation/external_token.h"
+#include "operation/access/external_token.h"
 
 struct live_caller;
 

@@ -9,7 +9,7 @@
 #include "edge/crypto/crypto.h"
 #include "live/live_audience_private.h"
 #include "model/rules_sight.h"
-#include "operation/filters.h"
+#include "operation/judge/filters.h"
 #include "operation/signed_text.h"
 
 enum { RETRY_MS = 1000, TEAMS_MOST = RULES_CLASSES_MOST * RULES_GRANTS_MOST };

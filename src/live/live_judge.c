@@ -7,7 +7,7 @@
 #include "live/live_listener.h"
 #include "live/live_sight.h"
 #include "model/view.h"
-#include "operation/filters.h"
+#include "operation/judge/filters.h"
 
 struct live_event {
     struct live_mark *mark;

@@ -1,7 +1,7 @@
 /* live_ruled: changes of documents, held until they have been judged for each listener under rules.
  *
  * A listener in a namespace with the access "rules", or in which filters of modules apply
- * (operation/filters.h), receives an event only of a document that its caller may read, judged on the
+ * (operation/judge/filters.h), receives an event only of a document that its caller may read, judged on the
  * snapshot whose version the event has.  A change that somebody listens to is held in a queue until the
  * document has been loaded; then it is judged (live_judge.h).  A team on which a decision depends is loaded
  * with the document in a second query, so that both are of one instant.

@@ -76,7 +76,7 @@ struct ns_accounts {
     bool needs_confirmation; /* "confirm":"required": names are addresses that their owners have confirmed */
     const struct letter_templates *mail; /* NULL: the standard mails */
     const struct issuers *issuers;       /* model/issuer.h; NULL: none */
-    int64_t version; /* moves with each change; not of the content: set by operation/configurations.c */
+    int64_t version; /* moves with each change; not of the content: set by configurations.c */
 };
 
 struct ns_conf {
@@ -96,7 +96,7 @@ struct ns_conf {
     struct ns_accounts accounts;
     struct bytes accounts_text; /* as written; empty: none */
     int64_t build;     /* of clients: the stamp of the last change that they must notice; 0: none; not
-                          of the content: set by operation/configurations.c */
+                          of the content: set by operation/access/configurations.c */
     const char *wrong; /* the first malformed member; "": the text is no object; NULL: none */
 };
 

@@ -21,7 +21,7 @@ enum {
     TASK_EARLY_MS = 1000, /* a claim that is early by at most this much is accepted */
 };
 
-/* Credentials; that of a token of a provider is a text of operation/stored_caller.h. */
+/* Credentials; that of a token of a provider is a text of operation/access/stored_caller.h. */
 #define TASK_SESSION "session"
 #define TASK_KEY     "key" /* a service key */
 

@@ -1,5 +1,5 @@
 /* view: a document as a caller sees it that does not see all classes of its items (rules.h), or sees it
- * through a filter (operation/filters.h).
+ * through a filter (operation/judge/filters.h).
  *
  * Its version is then that of the newest item, or removal of one, that the caller sees, so that a change of
  * what is hidden does not show; its dtime is the same, since the document's own moves with every change.

@@ -112,7 +112,7 @@ struct file_request {
  * are 1.  Deeper nesting is content, kept as text.  Also the most nodes of a tree. */
 enum { CALL_PARAM_TREE = 5, CALL_PARAM_NODES = 1000000 };
 
-/* What a caller may do in a namespace; each level includes those before it (operation/access.h). */
+/* What a caller may do in a namespace; each level includes those before it (operation/access/access.h). */
 enum access_level {
     LEVEL_NOTHING,   /* the namespace z, without the administrator's key */
     LEVEL_PUBLIC,    /* public operations, which read documents by themselves */

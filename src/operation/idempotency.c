@@ -7,7 +7,7 @@
 #include "model/stamp.h"
 #include "edge/crypto/crypto.h"
 #include "operation/reader.h"
-#include "operation/versions_after.h"
+#include "operation/sync/versions_after.h"
 #include "store/store_idempotency.h"
 #include "operation/reply.h"
 #include "document/transaction.h"

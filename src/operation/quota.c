@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "model/rules.h"
 #include "segment/limiter.h"
 #include "segment/refusals.h"

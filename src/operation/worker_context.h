@@ -18,8 +18,8 @@ struct worker_context {
     const struct settings *settings;
     struct segment *segment;
     struct documents *documents;
-    struct configurations *configurations;     /* operation/configurations.h */
-    struct verified_tokens *verified_tokens;   /* operation/verified_tokens.h */
+    struct configurations *configurations;     /* configurations.h */
+    struct verified_tokens *verified_tokens;   /* verified_tokens.h */
     struct collection_unchanged *unchanged;    /* collection_unchanged.h; NULL: none */
     struct blob_store *blobs;                  /* blob_store.h; NULL: the process serves no attachments */
     const struct object_stores *object_stores; /* object_stores.h; NULL: none, or they cannot be read */

@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "model/stamp.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/attempt.h"
 #include "operation/execute.h"
 #include "operation/files.h"

@@ -22,10 +22,9 @@ struct commit_document {
 /* Who uses a subscription: it is the account's that declared it. */
 struct subscription_caller {
     bool is_administrator;
-    bool is_ruled;        /* access rules decide what it may know */
-    struct bytes account; /* NO_BYTES: nobody has signed in */
-    struct bytes
-        credential; /* the key of its item Sess, or a token (operation/stored_caller.h); NO_BYTES: none */
+    bool is_ruled;           /* access rules decide what it may know */
+    struct bytes account;    /* NO_BYTES: nobody has signed in */
+    struct bytes credential; /* the key of its item Sess, or a token (stored_caller.h); NO_BYTES: none */
 };
 
 enum match_kind {

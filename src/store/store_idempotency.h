@@ -10,7 +10,7 @@ struct idempotency {
     struct bytes digest;         /* of the request */
     struct bytes mime, answer;   /* the result of work */
     int64_t version;             /* of the commit; 0: nothing was changed */
-    struct bytes versions_after; /* of its documents: operation/versions_after.h; may be empty */
+    struct bytes versions_after; /* of its documents: versions_after.h; may be empty */
     int64_t now;                 /* time of the request, from which the age of answers is counted */
     int64_t made;                /* when the key was created; 0: unknown */
 };

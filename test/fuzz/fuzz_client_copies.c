@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "edge/json/json.h"
-#include "operation/client_copies.h"
+#include "operation/sync/client_copies.h"
 #include "operation/reply.h"
 
 const char fuzz_target[] = "client_copies";

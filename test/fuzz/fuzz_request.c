@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "operation/configurations.h"
-#include "operation/verified_tokens.h"
+#include "operation/access/configurations.h"
+#include "operation/access/verified_tokens.h"
 #include "operation/builtin.h"
 #include "operation/worker_context.h"
 #include "operation/reply.h"

@@ -11,7 +11,7 @@
 
 #include "arena_fixture.h"
 #include "edge/json/json.h"
-#include "operation/client_copies.h"
+#include "operation/sync/client_copies.h"
 #include "operation/reply.h"
 
 static const struct settings settings = {.limit_syncs = 100, .limit_name_bytes = 40};

@@ -9,7 +9,7 @@
 #include "model/stamp.h"
 #include "operation/accounts/account_walk.h"
 #include "operation/accounts/accounts.h"
-#include "operation/configurations.h"
+#include "operation/access/configurations.h"
 #include "operation/tasks/task_request.h"
 #include "store/store_list.h"
 

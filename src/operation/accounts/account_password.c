@@ -2,7 +2,7 @@
 #include "operation/accounts/account_password.h"
 
 #include "edge/crypto/password.h"
-#include "operation/caller.h"
+#include "operation/access/caller.h"
 #include "segment/hashers.h"
 
 /* A worker that waits for a place serves nobody. */

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "edge/crypto/crypto.h"
 #include "model/stamp.h"
-#include "operation/caller.h"
+#include "operation/access/caller.h"
 
 enum { DAY_MINUTES = 1440, MINUTE_S = 60 };
 

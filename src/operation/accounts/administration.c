@@ -16,7 +16,7 @@
 #include "operation/accounts/account_password.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/account_ticket.h"
-#include "operation/accounts/passkey_list.h"
+#include "operation/passkeys/passkey_list.h"
 
 enum { DAY_MINUTES = 1440, INVITATION_DAYS = 7, INVITATION_DAYS_MOST = 366 };
 

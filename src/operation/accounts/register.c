@@ -14,7 +14,7 @@
 #include "operation/accounts/account_proof.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/account_ticket.h"
-#include "operation/accounts/passkey_credential.h"
+#include "operation/passkeys/passkey_credential.h"
 
 struct registration_wish {
     struct bytes given, name, address, password, invitation;

@@ -11,10 +11,10 @@
 #include "model/account.h"
 #include "model/rules_deed.h"
 #include "operation/administration/explain_cases.h"
-#include "operation/configurations.h"
-#include "operation/judge.h"
+#include "operation/access/configurations.h"
+#include "operation/judge/judge.h"
 #include "operation/reader.h"
-#include "operation/stored_caller.h"
+#include "operation/access/stored_caller.h"
 
 struct explanation {
     struct attempt *attempt;

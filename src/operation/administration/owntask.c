@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "store/store_tasks.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/long_poll.h"
 #include "operation/reader.h"
 

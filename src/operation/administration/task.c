@@ -15,7 +15,7 @@
 #include <inttypes.h>
 
 #include "store/store_tasks.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/reader.h"
 #include "operation/tasks/task_external.h"
 #include "operation/tasks/task_request.h"

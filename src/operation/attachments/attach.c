@@ -6,7 +6,7 @@
 #include "model/view.h"
 #include "operation/attachments/put_files.h"
 #include "operation/attachments/thumbnail_key.h"
-#include "operation/judge.h"
+#include "operation/judge/judge.h"
 #include "store/store_blobs.h"
 
 #define MIME_ANY         BYTES("application/octet-stream")

@@ -15,7 +15,7 @@
 #include "operation/documents/change.h"
 #include "operation/documents/resource.h"
 #include "operation/attachments/thumbnail_key.h"
-#include "operation/judge.h"
+#include "operation/judge/judge.h"
 #include "operation/reply.h"
 #include "store/store_blobs.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/crash.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/reader.h"
 #include "operation/worker_context.h"
 #include "segment/uploads.h"

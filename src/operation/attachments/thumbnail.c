@@ -15,7 +15,7 @@
 #include "operation/attachments/thumbnail_make.h"
 #include "operation/classes.h"
 #include "operation/reader.h"
-#include "operation/stored_caller.h"
+#include "operation/access/stored_caller.h"
 #include "store/store_long.h"
 #include "store/store_thumbnails.h"
 

@@ -10,7 +10,7 @@
 #include "blob/blob_part.h"
 #include "edge/crypto/crypto.h"
 #include "model/upload_metadata.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/attachments/attachment.h"
 #include "operation/attachments/attachment_upload.h"
 #include "operation/reader.h"

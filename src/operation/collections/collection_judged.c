@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "operation/collections/collection_page.h"
-#include "operation/judged_page.h"
+#include "operation/judge/judged_page.h"
 
 enum { STREAM_ROWS = 250 }; /* judged before their lines are sent */
 

@@ -1,5 +1,5 @@
 /* collection_judged: answers of `collection` where rules decide: what is found is judged document by
- * document, and what has left is sent to callers that could see it (operation/sight.h). */
+ * document, and what has left is sent to callers that could see it (operation/judge/sight.h). */
 #ifndef STAMPD_OPERATION_COLLECTIONS_COLLECTION_JUDGED_H
 #define STAMPD_OPERATION_COLLECTIONS_COLLECTION_JUDGED_H
 

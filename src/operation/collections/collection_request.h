@@ -4,7 +4,7 @@
 
 #include "operation/attempt.h"
 #include "operation/reader.h"
-#include "operation/sight.h"
+#include "operation/judge/sight.h"
 #include "store/store_collection.h"
 
 /* Where a synchronisation stands. */

@@ -6,7 +6,7 @@
 #include "model/item.h"
 #include "operation/attachments/attach.h"
 #include "operation/classes.h"
-#include "operation/judge.h"
+#include "operation/judge/judge.h"
 #include "operation/reply.h"
 
 /* Items may be sent back as they were given, with their versions.  c and k of an item; an absent

@@ -8,7 +8,7 @@
 
 #include "operation/documents/find_search.h"
 #include "operation/classes.h"
-#include "operation/judged_page.h"
+#include "operation/judge/judged_page.h"
 #include "operation/reply.h"
 #include "store/store_search.h"
 

@@ -8,7 +8,7 @@
 #include "model/schema_index.h"
 #include "model/search_plan.h"
 #include "model/value.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/classes.h"
 #include "operation/signed_text.h"
 

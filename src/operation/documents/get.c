@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "operation/answer.h"
-#include "operation/judge.h"
-#include "operation/other_namespace.h"
+#include "operation/judge/judge.h"
+#include "operation/access/other_namespace.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 

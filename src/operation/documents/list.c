@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "model/stamp.h"
 #include "operation/cursor.h"
-#include "operation/judged_page.h"
+#include "operation/judge/judged_page.h"
 #include "operation/reader.h"
 #include "operation/signed_text.h"
 #include "store/store_list.h"

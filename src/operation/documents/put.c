@@ -9,9 +9,9 @@
 #include "model/stamp.h"
 #include "operation/documents/change.h"
 #include "operation/attachments/put_files.h"
-#include "operation/judge.h"
+#include "operation/judge/judge.h"
 #include "operation/reader.h"
-#include "operation/versions_after.h"
+#include "operation/sync/versions_after.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 

@@ -1,7 +1,7 @@
 /* put_beside: runs the parts of `put` with a call of its own. */
 #include "operation/documents/put_beside.h"
 
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/builtin.h"
 
 /* Files are stored by the operation `put` alone, before its work: here none can be named. */

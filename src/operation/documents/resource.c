@@ -10,7 +10,7 @@
 #include "operation/documents/change.h"
 #include "operation/attachments/put_files.h"
 #include "operation/attachments/upload.h"
-#include "operation/judge.h"
+#include "operation/judge/judge.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 

@@ -4,7 +4,7 @@
 #include "operation/module/module_try.h"
 
 #include "base/clock.h"
-#include "operation/judge.h"
+#include "operation/judge/judge.h"
 #include "segment/limiter.h"
 
 /* --- the caller --- */

@@ -9,8 +9,8 @@
 #include "operation/classes.h"
 #include "operation/module/module_convert.h"
 #include "operation/module/module_try.h"
-#include "operation/other_namespace.h"
-#include "operation/sync.h"
+#include "operation/access/other_namespace.h"
+#include "operation/sync/sync.h"
 #include "document/transaction.h"
 
 /* --- documents --- */

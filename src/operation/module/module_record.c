@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "seal/site_key.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/module/module_convert.h"
 #include "records/records_save.h"
 #include "stampd_record.h"

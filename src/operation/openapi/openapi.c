@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "edge/json/json.h"
 #include "model/rules_outline.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/accounts/accounts.h"
 #include "operation/classes.h"
 #include "operation/reader.h"

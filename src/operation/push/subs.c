@@ -9,15 +9,15 @@
 
 #include "model/definition.h"
 #include "store/store_subscriptions.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/classes.h"
-#include "operation/matches.h"
+#include "operation/judge/matches.h"
 #include "operation/push/push_send.h"
 #include "operation/quota.h"
 #include "operation/reader.h"
 #include "operation/reply.h"
-#include "operation/sight.h"
-#include "operation/stored_caller.h"
+#include "operation/judge/sight.h"
+#include "operation/access/stored_caller.h"
 
 enum {
     LIFE_STANDARD = 1440, /* minutes */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "edge/pattern.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/builtin.h"
 #include "operation/records/record_listen.h"
 #include "operation/records/record_right.h"

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/siphash.h"
 #include "edge/crypto/crypto.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/records/record_right.h"
 #include "operation/long_poll.h"
 #include "operation/record_changes.h"

@@ -1,7 +1,7 @@
 /* record_right: the rules for records, for everybody but the administrator. */
 #include "operation/records/record_right.h"
 
-#include "operation/access.h"
+#include "operation/access/access.h"
 
 bool record_right_allows(const struct call *call, const struct record_rules *rules, struct bytes key,
                          bool is_write)

@@ -7,7 +7,7 @@
 #include "segment/refusals.h"
 #include "store/store_tasks.h"
 #include "edge/crypto/crypto.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/reader.h"
 #include "operation/tasks/task_run.h"

@@ -9,7 +9,7 @@
 #include "segment/task_counts.h"
 #include "store/store_long.h"
 #include "store/store_tasks.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_attempt.h"
 #include "operation/tasks/task_caller.h"

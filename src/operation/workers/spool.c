@@ -10,7 +10,7 @@
 #include "base/hex.h"
 #include "document/transaction.h"
 #include "model/trace.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/administration/task.h"
 #include "operation/quota.h"
 #include "operation/reader.h"

@@ -7,7 +7,7 @@
 #include "base/crash.h"
 #include "segment/backlog.h"
 #include "segment/metrics.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/workers/claim.h"
 #include "operation/long_poll.h"
 
