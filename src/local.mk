@@ -296,8 +296,13 @@ libstampd_a_SOURCES = \
 	src/log/disk_entries.c src/log/disk_entries.h \
 	src/log/disk_log.c src/log/disk_log.h \
 	src/log/disk_table.c src/log/disk_table.h \
-	src/model/account.c src/model/account.h \
-	src/model/attachment.c src/model/attachment.h \
+	src/model/account/account.c src/model/account/account.h \
+	src/model/account/issuer.c src/model/account/issuer.h \
+	src/model/account/jwt.c src/model/account/jwt.h \
+	src/model/account/key_set.c src/model/account/key_set.h \
+	src/model/account/letter.c src/model/account/letter.h \
+	src/model/account/passkey.c src/model/account/passkey.h \
+	src/model/account/relying_party.c src/model/account/relying_party.h \
 	src/model/content/content.h \
 	src/model/content/content_check.c src/model/content/content_check.h \
 	src/model/content/content_check_parts.c \
@@ -316,62 +321,57 @@ libstampd_a_SOURCES = \
 	src/model/content/content_take.c src/model/content/content_take.h \
 	src/model/content/content_value.c src/model/content/content_value.h \
 	src/model/content/content_violation.c \
-	src/model/copies.c src/model/copies.h \
-	src/model/cron.c src/model/cron.h \
-	src/model/cron_fields.c src/model/cron_fields.h \
-	src/model/definition.c src/model/definition.h \
-	src/model/delta.c src/model/delta.h \
-	src/model/document.c src/model/document.h \
-	src/model/document_pack.c src/model/document_pack.h \
-	src/model/draft.c src/model/draft.h \
-	src/model/expiry.c src/model/expiry.h \
-	src/model/issuer.c src/model/issuer.h \
-	src/model/item.c src/model/item.h \
-	src/model/jwt.c src/model/jwt.h \
-	src/model/key_set.c src/model/key_set.h \
-	src/model/letter.c src/model/letter.h \
-	src/model/mutation.c src/model/mutation.h \
+	src/model/document/attachment.c src/model/document/attachment.h \
+	src/model/document/copies.c src/model/document/copies.h \
+	src/model/document/delta.c src/model/document/delta.h \
+	src/model/document/document.c src/model/document/document.h \
+	src/model/document/document_pack.c src/model/document/document_pack.h \
+	src/model/document/draft.c src/model/document/draft.h \
+	src/model/document/expiry.c src/model/document/expiry.h \
+	src/model/document/item.c src/model/document/item.h \
+	src/model/document/mutation.c src/model/document/mutation.h \
+	src/model/document/stamp.c src/model/document/stamp.h \
+	src/model/document/thumbnails.c src/model/document/thumbnails.h \
+	src/model/document/upload_metadata.c src/model/document/upload_metadata.h \
+	src/model/document/value.c src/model/document/value.h \
+	src/model/document/view.c src/model/document/view.h \
 	src/model/namespace.c src/model/namespace.h \
-	src/model/passkey.c src/model/passkey.h \
 	src/model/quotas.c src/model/quotas.h \
 	src/model/record_rules.c src/model/record_rules.h \
-	src/model/relying_party.c src/model/relying_party.h \
 	src/model/resource_file.c src/model/resource_file.h \
-	src/model/rules.h \
-	src/model/rules_caller.c \
-	src/model/rules_case.c src/model/rules_case.h \
-	src/model/rules_condition.c \
-	src/model/rules_decide.c \
-	src/model/rules_deed.c src/model/rules_deed.h \
-	src/model/rules_documents.c src/model/rules_documents.h \
-	src/model/rules_left.c src/model/rules_left.h \
-	src/model/rules_outline.c src/model/rules_outline.h \
-	src/model/rules_private.h \
-	src/model/rules_read.c \
-	src/model/rules_read_condition.c src/model/rules_read_condition.h \
-	src/model/rules_reader.c src/model/rules_reader.h \
-	src/model/rules_schema.c src/model/rules_schema.h \
-	src/model/rules_sight.c src/model/rules_sight.h \
-	src/model/rules_view.c \
-	src/model/schema.c src/model/schema.h \
-	src/model/schema_class.h \
-	src/model/schema_index.c src/model/schema_index.h \
-	src/model/schema_indexes.c src/model/schema_indexes.h \
-	src/model/schema_read.c \
-	src/model/schema_reader.c src/model/schema_reader.h \
-	src/model/schema_thumbnails.c src/model/schema_thumbnails.h \
-	src/model/search.c src/model/search.h \
-	src/model/search_plan.c src/model/search_plan.h \
-	src/model/search_prefix.c src/model/search_prefix.h \
-	src/model/shown.c src/model/shown.h \
-	src/model/stamp.c src/model/stamp.h \
-	src/model/task.c src/model/task.h \
-	src/model/thumbnails.c src/model/thumbnails.h \
+	src/model/rules/rules.h \
+	src/model/rules/rules_caller.c \
+	src/model/rules/rules_case.c src/model/rules/rules_case.h \
+	src/model/rules/rules_condition.c \
+	src/model/rules/rules_decide.c \
+	src/model/rules/rules_deed.c src/model/rules/rules_deed.h \
+	src/model/rules/rules_documents.c src/model/rules/rules_documents.h \
+	src/model/rules/rules_left.c src/model/rules/rules_left.h \
+	src/model/rules/rules_outline.c src/model/rules/rules_outline.h \
+	src/model/rules/rules_private.h \
+	src/model/rules/rules_read.c \
+	src/model/rules/rules_read_condition.c src/model/rules/rules_read_condition.h \
+	src/model/rules/rules_reader.c src/model/rules/rules_reader.h \
+	src/model/rules/rules_schema.c src/model/rules/rules_schema.h \
+	src/model/rules/rules_sight.c src/model/rules/rules_sight.h \
+	src/model/rules/rules_view.c \
+	src/model/schema/definition.c src/model/schema/definition.h \
+	src/model/schema/schema.c src/model/schema/schema.h \
+	src/model/schema/schema_class.h \
+	src/model/schema/schema_index.c src/model/schema/schema_index.h \
+	src/model/schema/schema_indexes.c src/model/schema/schema_indexes.h \
+	src/model/schema/schema_read.c \
+	src/model/schema/schema_reader.c src/model/schema/schema_reader.h \
+	src/model/schema/schema_thumbnails.c src/model/schema/schema_thumbnails.h \
+	src/model/schema/search.c src/model/schema/search.h \
+	src/model/schema/search_plan.c src/model/schema/search_plan.h \
+	src/model/schema/search_prefix.c src/model/schema/search_prefix.h \
+	src/model/schema/shown.c src/model/schema/shown.h \
+	src/model/task/cron.c src/model/task/cron.h \
+	src/model/task/cron_fields.c src/model/task/cron_fields.h \
+	src/model/task/task.c src/model/task/task.h \
+	src/model/task/worker_queues.c src/model/task/worker_queues.h \
 	src/model/trace.c src/model/trace.h \
-	src/model/upload_metadata.c src/model/upload_metadata.h \
-	src/model/value.c src/model/value.h \
-	src/model/view.c src/model/view.h \
-	src/model/worker_queues.c src/model/worker_queues.h \
 	src/operation/access/access.c src/operation/access/access.h \
 	src/operation/access/caller.c src/operation/access/caller.h \
 	src/operation/access/configuration_check.c src/operation/access/configuration_check.h \

@@ -8,9 +8,9 @@
 #include "control/message.h"
 #include "control/ns_registry.h"
 #include "control/record.h"
-#include "model/cron.h"
-#include "model/stamp.h"
-#include "model/task.h"
+#include "model/task/cron.h"
+#include "model/document/stamp.h"
+#include "model/task/task.h"
 #include "edge/json/json.h"
 
 enum { NAME_MOST = 64, OPERATION_MOST = 32, INFO_MOST = 255 };

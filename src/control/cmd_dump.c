@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "control/message.h"
 #include "control/target.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 
 struct dump_options {
     struct target target;

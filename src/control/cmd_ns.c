@@ -12,7 +12,7 @@
 #include "control/record.h"
 #include "control/servers.h"
 #include "control/schema/schema_wait.h"
-#include "model/schema.h"
+#include "model/schema/schema.h"
 #include "edge/json/json.h"
 
 enum { PURGE_DAYS = 60, PURGE_DAYS_LEAST = 8 };

@@ -14,7 +14,7 @@
 #include "control/resource_store.h"
 #include "control/ns_database.h"
 #include "blob/blob_store.h"
-#include "model/item.h"
+#include "model/document/item.h"
 
 struct creation {
     struct control *control;

@@ -3,7 +3,7 @@
 #define STAMPD_CONTROL_NS_KEYS_H
 
 #include "control/control.h"
-#include "model/schema.h"
+#include "model/schema/schema.h"
 #include "store/data_keys.h"
 
 /* Reads the site key of the settings; on failure reports why. */

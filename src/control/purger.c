@@ -15,7 +15,7 @@
 #include "control/target.h"
 #include "edge/crypto/crypto.h"
 #include "edge/json/json.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 
 enum {
     BATCH_MOST = 32, /* documents of one commit */

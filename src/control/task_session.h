@@ -3,7 +3,7 @@
 #define STAMPD_CONTROL_TASK_SESSION_H
 
 #include "control/control.h"
-#include "model/worker_queues.h"
+#include "model/task/worker_queues.h"
 #include "store/statements.h"
 #include "store/task_rows.h"
 

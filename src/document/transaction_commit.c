@@ -6,7 +6,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "document/commit_slots.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "segment/lineage.h"
 #include "segment/metrics.h"
 #include "segment/slots.h"

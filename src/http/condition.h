@@ -1,6 +1,6 @@
 /* condition: If-Match and If-None-Match (RFC 9110, 13.1) as conditions on the version of a document.  The
- * entity tag of a version is its number in quotes; under a view (model/view.h) "number-name"; that of an
- * attachment is its digest, 64 digits. */
+ * entity tag of a version is its number in quotes; under a view (model/document/view.h) "number-name"; that
+ * of an attachment is its digest, 64 digits. */
 #ifndef STAMPD_HTTP_CONDITION_H
 #define STAMPD_HTTP_CONDITION_H
 

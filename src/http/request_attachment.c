@@ -3,7 +3,7 @@
 
 #include "base/base64.h"
 #include "base/hex.h"
-#include "model/attachment.h"
+#include "model/document/attachment.h"
 
 enum { DIGEST_BYTES = 32, DIGEST_TEXT = 44 };
 

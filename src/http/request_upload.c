@@ -1,7 +1,7 @@
 /* request_upload: the path and the headers. */
 #include "http/request_upload.h"
 
-#include "model/upload_metadata.h"
+#include "model/document/upload_metadata.h"
 
 enum { OTHER_VERSION = 412 };
 

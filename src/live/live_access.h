@@ -9,7 +9,7 @@
 #include "base/settings.h"
 #include "model/quotas.h"
 #include "model/record_rules.h"
-#include "model/rules.h"
+#include "model/rules/rules.h"
 
 struct live_access;
 struct filters;

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "edge/crypto/crypto.h"
-#include "model/account.h"
+#include "model/account/account.h"
 #include "operation/access/caller.h"
 
 struct live_caller {

@@ -1,14 +1,14 @@
-/* live_caller: the account of a listener: from its session or service key (model/account.h), or its token of
- * an OpenID provider (operation/access/external_token.h), to what rules depend on.  The documents of the
- * account and of the provider's keys are loaded by live_accounts.h; until they are known, and while they may
- * have changed, nothing is sent. */
+/* live_caller: the account of a listener: from its session or service key (model/account/account.h), or its
+ * token of an OpenID provider (operation/access/external_token.h), to what rules depend on.  The documents of
+ * the account and of the provider's keys are loaded by live_accounts.h; until they are known, and while they
+ * may have changed, nothing is sent. */
 #ifndef STAMPD_LIVE_LIVE_CALLER_H
 #define STAMPD_LIVE_LIVE_CALLER_H
 
 #include "base/arena.h"
 #include "base/settings.h"
 #include "model/namespace.h"
-#include "model/rules.h"
+#include "model/rules/rules.h"
 #include "operation/access/external_token.h"
 
 struct live_caller;

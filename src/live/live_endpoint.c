@@ -15,8 +15,8 @@
 #include "live/live_listener.h"
 #include "live/live_namespace.h"
 #include "live/live_opening.h"
-#include "model/account.h"
-#include "model/jwt.h"
+#include "model/account/account.h"
+#include "model/account/jwt.h"
 #include "http/path.h"
 #include "operation/reply.h"
 

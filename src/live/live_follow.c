@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "edge/crypto/crypto.h"
 #include "live/live_audience_private.h"
-#include "model/rules_sight.h"
+#include "model/rules/rules_sight.h"
 #include "operation/judge/filters.h"
 #include "operation/signed_text.h"
 

@@ -4,7 +4,7 @@
 #define STAMPD_LIVE_LIVE_INDEX_H
 
 #include "base/bytes.h"
-#include "model/definition.h"
+#include "model/schema/definition.h"
 
 struct live_index;
 struct live_topic;

@@ -6,7 +6,7 @@
 #include "live/live_key.h"
 #include "live/live_listener.h"
 #include "live/live_sight.h"
-#include "model/view.h"
+#include "model/document/view.h"
 #include "operation/judge/filters.h"
 
 struct live_event {

@@ -1,8 +1,8 @@
 /* live_judge: which listeners under rules get an event for a change of a document.
  *
  * The document is judged for each listener that its definitions match, on the snapshot that was loaded.  Of a
- * document of which something is hidden, the caller knows another version (model/view.h): that is the version
- * of the event, and a change that it cannot see is none.
+ * document of which something is hidden, the caller knows another version (model/document/view.h): that is
+ * the version of the event, and a change that it cannot see is none.
  *
  * A definition of a collection gets an event when a document that its caller may list was written in it or
  * has left it; and whenever the caller has gained or lost sight of a document of the class, whatever

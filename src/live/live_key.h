@@ -2,7 +2,7 @@
 #ifndef STAMPD_LIVE_LIVE_KEY_H
 #define STAMPD_LIVE_LIVE_KEY_H
 
-#include "model/definition.h"
+#include "model/schema/definition.h"
 
 /* Each is unique: a class, a document, a collection with its value.  Valid until the next use of `key`. */
 struct bytes live_key_of_class(struct builder *key, struct bytes class);

@@ -8,7 +8,7 @@
 #define STAMPD_LIVE_LIVE_QUESTION_H
 
 #include "base/fault.h"
-#include "model/definition.h"
+#include "model/schema/definition.h"
 
 struct live_question {
     struct definition *definitions; /* of documents: as written, in their order, without duplicates */

@@ -12,7 +12,7 @@
 #include "live/live_judge.h"
 #include "live/live_key.h"
 #include "live/live_listener.h"
-#include "model/rules_sight.h"
+#include "model/rules/rules_sight.h"
 #include "segment/metrics.h"
 
 enum {

@@ -6,7 +6,7 @@
 #define STAMPD_LIVE_LIVE_SIGHT_H
 
 #include "live/live_snapshot.h"
-#include "model/rules_sight.h"
+#include "model/rules/rules_sight.h"
 
 struct live_sight {
     const struct rules *rules;

@@ -16,7 +16,7 @@
  * | quotas   | see model/quotas.h                         | those of z                   |
  * | records  | see model/record_rules.h                   | nobody has a right           |
  * | accounts | see struct ns_accounts                     | it has no accounts           |
- * | workers  | see model/worker_queues.h                  | nobody takes tasks           |
+ * | workers  | see model/task/worker_queues.h                  | nobody takes tasks           |
  *
  * A namespace reads another one if both name each other so.
  *
@@ -30,11 +30,11 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "edge/json/json.h"
-#include "model/issuer.h"
+#include "model/account/issuer.h"
 #include "model/quotas.h"
 #include "model/record_rules.h"
-#include "model/relying_party.h"
-#include "model/worker_queues.h"
+#include "model/account/relying_party.h"
+#include "model/task/worker_queues.h"
 
 enum {
     NAMESPACE_CODE_MOST = 16,
@@ -75,7 +75,7 @@ struct ns_accounts {
     struct relying_party *passkeys; /* NULL: nobody signs in by passkey */
     bool needs_confirmation; /* "confirm":"required": names are addresses that their owners have confirmed */
     const struct letter_templates *mail; /* NULL: the standard mails */
-    const struct issuers *issuers;       /* model/issuer.h; NULL: none */
+    const struct issuers *issuers;       /* issuer.h; NULL: none */
     int64_t version; /* moves with each change; not of the content: set by configurations.c */
 };
 

@@ -8,8 +8,8 @@
 #include "base/fault.h"
 #include "model/namespace.h"
 #include "model/quotas.h"
-#include "model/rules.h"
-#include "model/task.h"
+#include "model/rules/rules.h"
+#include "model/task/task.h"
 #include "edge/json/json.h"
 
 enum call_route {
@@ -40,7 +40,7 @@ struct version_condition {
     bool is_given;
     bool is_any; /* any version: the document must exist */
     const int64_t *versions;
-    const struct bytes *views; /* each version's view (model/view.h); "": the whole document */
+    const struct bytes *views; /* each version's view (view.h); "": the whole document */
     size_t count;
     const struct bytes *digests; /* of attachments, 64 digits each */
     size_t digest_count;

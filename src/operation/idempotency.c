@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "edge/crypto/crypto.h"
 #include "operation/reader.h"
 #include "operation/sync/versions_after.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "operation/access/access.h"
-#include "model/rules.h"
+#include "model/rules/rules.h"
 #include "segment/limiter.h"
 #include "segment/refusals.h"
 #include "segment/stored.h"

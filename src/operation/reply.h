@@ -82,7 +82,7 @@ struct reply {
     const struct reply_file *file;             /* NULL: the answer is not a file */
     const struct reply_attachment *attachment; /* NULL: the answer is not about an attachment */
     const struct reply_upload *upload;         /* NULL: the answer is not about an upload in parts */
-    const char *etag_view; /* the view (model/view.h) that it is of, in the arena; NULL, "": the whole */
+    const char *etag_view; /* the view (view.h) that it is of, in the arena; NULL, "": the whole */
     struct timing *timing; /* NULL: no measurement */
     struct outlet *outlet; /* NULL: the answer is sent whole, from `body` */
     struct builder *body;  /* cleared by the caller before; kept across requests */

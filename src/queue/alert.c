@@ -11,8 +11,8 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/secret.h"
-#include "model/letter.h"
-#include "model/stamp.h"
+#include "model/account/letter.h"
+#include "model/document/stamp.h"
 #include "edge/crypto/crypto.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/secret.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "edge/crypto/crypto.h"
 #include "edge/fcgi.h"
 #include "edge/json/json.h"

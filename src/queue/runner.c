@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "edge/json/json.h"
 #include "queue/alert.h"
 

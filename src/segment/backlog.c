@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "segment/namespaces.h"
 
 enum { NUMBERS = sizeof(struct backlog_numbers) / sizeof(int64_t), CODE_WORDS = BACKLOG_CODE_BYTES / 8 };

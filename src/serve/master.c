@@ -20,7 +20,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "model/cron.h"
+#include "model/task/cron.h"
 #include "records/records_save.h"
 #include "segment/processes.h"
 #include "segment/segment_open.h"

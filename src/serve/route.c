@@ -3,7 +3,7 @@
 
 #include "config.h"
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/access/access.h"
 #include "operation/attempt.h"
 #include "operation/execute.h"

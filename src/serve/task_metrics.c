@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "segment/backlog.h"
 #include "segment/metrics.h"
 #include "segment/namespaces.h"

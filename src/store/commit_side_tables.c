@@ -2,7 +2,7 @@
 #include "store/commit_part.h"
 
 #include "edge/json/json.h"
-#include "model/mutation.h"
+#include "model/document/mutation.h"
 #include "store/schema_cache.h"
 #include "store/store_sealing.h"
 

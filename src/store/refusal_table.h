@@ -1,6 +1,6 @@
 /* Every refusal of the database once: REFUSAL(NAME, "SQLSTATE", "raised by", "meaning").  The functions of
  * sql/ raise it by stampd.fail(), and so do statements of the server, named here in capitals; `search` is
- * what model/search.c writes. scripts/check-refusals compares the table with sql/ and with the statements: a
+ * what model/schema/search.c writes. scripts/check-refusals compares the table with sql/ and with the statements: a
  * state is raised where its row names, and nowhere else, and C code compares no state that is written out. */
 /* clang-format off */
 REFUSAL(MOVED, "ST001", "CORE CORE_ONE BORN", "Documents are not at the versions seen; the detail is JSON [[class, id, version now]…].")

@@ -5,7 +5,7 @@
 #define STAMPD_STORE_RESEALING_H
 
 #include "edge/pg/pg.h"
-#include "model/schema.h"
+#include "model/schema/schema.h"
 #include "store/data_keys.h"
 
 struct resealing {

@@ -2,7 +2,7 @@
  * stored in the same transaction. */
 #include "store/rewriting.h"
 
-#include "model/mutation.h"
+#include "model/document/mutation.h"
 
 enum { ID, ICLASS, KEY, CONTENT, COUNTED };
 

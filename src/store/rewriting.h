@@ -3,7 +3,7 @@
 #ifndef STAMPD_STORE_REWRITING_H
 #define STAMPD_STORE_REWRITING_H
 
-#include "model/schema.h"
+#include "model/schema/schema.h"
 #include "edge/pg/pg.h"
 
 /* Prepares what rewriting_run needs.  `is_owner`: the session is that of an administrator. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "model/mutation.h"
-#include "model/schema_index.h"
+#include "model/document/mutation.h"
+#include "model/schema/schema_index.h"
 #include "store/refusal.h"
 #include "store/statements.h"
 #include "store/store_cache.h"

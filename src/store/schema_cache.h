@@ -6,7 +6,7 @@
 #ifndef STAMPD_STORE_SCHEMA_CACHE_H
 #define STAMPD_STORE_SCHEMA_CACHE_H
 
-#include "model/schema.h"
+#include "model/schema/schema.h"
 #include "store/side_table.h"
 #include "store/store.h"
 

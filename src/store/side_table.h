@@ -4,7 +4,7 @@
 #define STAMPD_STORE_SIDE_TABLE_H
 
 #include "edge/pg/pg.h"
-#include "model/schema.h"
+#include "model/schema/schema.h"
 
 struct side_table {
     const struct schema_class *class;

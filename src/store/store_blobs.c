@@ -2,8 +2,8 @@
 #include "store/store_blobs.h"
 
 #include "blob/blob_sealed.h"
-#include "model/attachment.h"
-#include "model/document.h"
+#include "model/document/attachment.h"
+#include "model/document/document.h"
 #include "store/store_private.h"
 #include "store/store_run.h"
 #include "store/store_sealing.h"

@@ -4,7 +4,7 @@
 #define STAMPD_STORE_STORE_CLAIMED_H
 
 #include "edge/pg/pg.h"
-#include "model/task.h"
+#include "model/task/task.h"
 #include "store/store.h"
 
 /* The columns that all of these statements begin with; those of one alone follow. */

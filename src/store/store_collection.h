@@ -2,7 +2,7 @@
 #ifndef STAMPD_STORE_STORE_COLLECTION_H
 #define STAMPD_STORE_STORE_COLLECTION_H
 
-#include "model/document.h"
+#include "model/document/document.h"
 #include "store/store.h"
 
 /* A page of a collection, in the order in which its members changed; true at one instant. */

@@ -2,10 +2,10 @@
 #ifndef STAMPD_STORE_STORE_COMMIT_H
 #define STAMPD_STORE_STORE_COMMIT_H
 
-#include "model/copies.h"
-#include "model/document.h"
-#include "model/draft.h"
-#include "model/task.h"
+#include "model/document/copies.h"
+#include "model/document/document.h"
+#include "model/document/draft.h"
+#include "model/task/task.h"
 #include "store/store.h"
 #include "store/store_idempotency.h"
 #include "store/store_spool.h"

@@ -1,7 +1,7 @@
 /* store_copies: deferred copies: which are due, their targets, and their part of a commit. */
 #include "store/store_copies.h"
 
-#include "model/mutation.h"
+#include "model/document/mutation.h"
 #include "store/commit_part.h"
 #include "store/store_run.h"
 #include "store/store_commit.h"

@@ -2,8 +2,8 @@
 #ifndef STAMPD_STORE_STORE_COPIES_H
 #define STAMPD_STORE_STORE_COPIES_H
 
-#include "model/copies.h"
-#include "model/schema.h"
+#include "model/document/copies.h"
+#include "model/schema/schema.h"
 #include "store/store.h"
 
 /* The first items of the document whose copies are due, with their present states: class and id of the

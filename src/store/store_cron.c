@@ -1,7 +1,7 @@
 /* store_cron: calls two functions of the database. */
 #include "store/store_cron.h"
 
-#include "model/cron.h"
+#include "model/task/cron.h"
 #include "store/statements.h"
 #include "store/store_run.h"
 

@@ -3,7 +3,7 @@
  */
 #include "store/store_idempotency.h"
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "store/commit_part.h"
 #include "store/store_run.h"
 #include "store/store_sealing.h"

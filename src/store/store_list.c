@@ -1,7 +1,7 @@
 /* store_list: pages of headers, and pages of classes. */
 #include "store/store_list.h"
 
-#include "model/search_prefix.h"
+#include "model/schema/search_prefix.h"
 #include "store/statements.h"
 #include "store/store_long.h"
 #include "store/store_sealing.h"

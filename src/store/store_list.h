@@ -2,7 +2,7 @@
 #ifndef STAMPD_STORE_STORE_LIST_H
 #define STAMPD_STORE_STORE_LIST_H
 
-#include "model/document.h"
+#include "model/document/document.h"
 #include "store/store.h"
 
 /* Headers of living documents of a class in the order of ids, above `cursor`, whose id starts with `prefix`

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "model/expiry.h"
-#include "model/mutation.h"
+#include "model/document/expiry.h"
+#include "model/document/mutation.h"
 #include "store/statements.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "store/schema_cache.h"
 #include "store/store_long.h"
 #include "store/store_sealing.h"

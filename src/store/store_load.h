@@ -2,7 +2,7 @@
 #ifndef STAMPD_STORE_STORE_LOAD_H
 #define STAMPD_STORE_STORE_LOAD_H
 
-#include "model/document.h"
+#include "model/document/document.h"
 #include "store/store.h"
 
 /* Loads a document: one statement, one snapshot. `copy` (may be NULL) is a cached copy: if it is of the

@@ -1,7 +1,7 @@
 /* store_schema: the cached schema, and how a caller confirms it. */
 #include "store/store_schema.h"
 
-#include "model/expiry.h"
+#include "model/document/expiry.h"
 #include "store/schema_cache.h"
 #include "store/store_run.h"
 

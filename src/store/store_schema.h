@@ -2,8 +2,8 @@
 #ifndef STAMPD_STORE_STORE_SCHEMA_H
 #define STAMPD_STORE_STORE_SCHEMA_H
 
-#include "model/document.h"
-#include "model/schema.h"
+#include "model/document/document.h"
+#include "model/schema/schema.h"
 #include "store/store.h"
 
 /* The schema applied in the namespace, as cached by this process; held until the arena's reset.  A commit

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "model/mutation.h"
+#include "model/document/mutation.h"
 #include "store/schema_cache.h"
 #include "store/store_cache.h"
 #include "store/store_long.h"

@@ -2,8 +2,8 @@
 #ifndef STAMPD_STORE_STORE_SEARCH_H
 #define STAMPD_STORE_STORE_SEARCH_H
 
-#include "model/document.h"
-#include "model/search.h"
+#include "model/document/document.h"
+#include "model/schema/search.h"
 #include "store/store.h"
 
 /* A page of search results, decrypted, true at one instant.  FAULT_STALE: the schema has changed since the

@@ -2,8 +2,8 @@
 #include "store/store_shown.h"
 
 #include "blob/blob_sealed.h"
-#include "model/attachment.h"
-#include "model/shown.h"
+#include "model/document/attachment.h"
+#include "model/schema/shown.h"
 
 static struct bytes hash(void *context, struct arena *arena, struct bytes class, struct bytes field,
                          struct bytes value)

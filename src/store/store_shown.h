@@ -1,10 +1,10 @@
 /* store_shown: what the database of an encrypted namespace reads of items, and how values are found there
- * (model/shown.h).  In other namespaces all stays as it is. */
+ * (model/schema/shown.h).  In other namespaces all stays as it is. */
 #ifndef STAMPD_STORE_STORE_SHOWN_H
 #define STAMPD_STORE_STORE_SHOWN_H
 
-#include "model/schema.h"
-#include "model/search.h"
+#include "model/schema/schema.h"
+#include "model/schema/search.h"
 #include "store/data_keys.h"
 
 /* Sets `place->shown` for the content, by the schema that is applied; NULL: no class is declared.  Of an

@@ -3,7 +3,7 @@
 #ifndef STAMPD_STORE_STORE_SIGHT_H
 #define STAMPD_STORE_STORE_SIGHT_H
 
-#include "model/rules_sight.h"
+#include "model/rules/rules_sight.h"
 #include "store/store.h"
 
 enum { STORE_SIGHT_MOST = 1000 }; /* teams of a caller, documents lost at once */

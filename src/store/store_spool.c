@@ -1,7 +1,7 @@
 /* store_spool: finds names, and stores them in a commit. */
 #include "store/store_spool.h"
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "store/commit_part.h"
 #include "store/store_run.h"
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "model/mutation.h"
+#include "model/document/mutation.h"
 #include "store/statements.h"
 #include "store/schema_cache.h"
 #include "store/store_private.h"

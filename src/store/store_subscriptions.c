@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/schedule.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "store/commit_part.h"
 #include "store/store_run.h"
 #include "store/refusal.h"

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 
 #include "edge/pg/pg_pipeline.h"
-#include "model/task.h"
-#include "model/worker_queues.h"
+#include "model/task/task.h"
+#include "model/task/worker_queues.h"
 #include "store/commit_part.h"
 #include "store/statements.h"
 #include "store/store_claimed.h"

@@ -3,7 +3,7 @@
 #ifndef STAMPD_STORE_STORE_TAKE_H
 #define STAMPD_STORE_STORE_TAKE_H
 
-#include "model/task.h"
+#include "model/task/task.h"
 #include "store/store.h"
 
 /* Claims tasks of a queue until `until`. */

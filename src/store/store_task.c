@@ -1,7 +1,7 @@
 /* store_task: tasks in a commit: those that it creates, those that it ends. */
 #include "store/store_task.h"
 
-#include "model/cron.h"
+#include "model/task/cron.h"
 #include "store/commit_part.h"
 #include "store/store_run.h"
 #include "store/store_sealing.h"

@@ -4,7 +4,7 @@
 
 #include "edge/pg/pg.h"
 #include "seal/sealing.h"
-#include "model/task.h"
+#include "model/task/task.h"
 
 /* What the argument, the checkpoint and the result of a task are sealed for in an encrypted namespace
  * (data_keys.h).  A task for a resource that takes the place of a waiting one gets its id when it is stored,

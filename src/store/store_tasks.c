@@ -7,7 +7,7 @@
 #include "store/store_sealing.h"
 #include "store/store_task.h"
 #include "edge/pg/pg_pipeline.h"
-#include "model/worker_queues.h"
+#include "model/task/worker_queues.h"
 
 /* --- claims --- */
 

@@ -4,7 +4,7 @@
 
 #include "store/statements.h"
 #include "store/store.h"
-#include "model/task.h"
+#include "model/task/task.h"
 #include "segment/backlog.h"
 
 enum claim_result {

@@ -3,7 +3,7 @@
 #ifndef STAMPD_STORE_TASK_ROWS_H
 #define STAMPD_STORE_TASK_ROWS_H
 
-#include "model/task.h"
+#include "model/task/task.h"
 #include "edge/pg/pg.h"
 
 /* Which tasks, or which attempts. */

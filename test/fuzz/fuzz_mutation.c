@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "model/mutation.h"
+#include "model/document/mutation.h"
 #include "edge/json/json.h"
 
 const char fuzz_target[] = "mutation";

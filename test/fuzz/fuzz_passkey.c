@@ -5,7 +5,7 @@
 #include "fuzz.h"
 
 #include "base/cbor.h"
-#include "model/passkey.h"
+#include "model/account/passkey.h"
 
 const char fuzz_target[] = "passkey";
 

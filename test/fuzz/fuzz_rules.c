@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "edge/json/json_scan.h"
-#include "model/rules.h"
+#include "model/rules/rules.h"
 
 const char fuzz_target[] = "rules";
 

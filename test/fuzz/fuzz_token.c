@@ -4,9 +4,9 @@
 #include "fuzz.h"
 
 #include "base/base64.h"
-#include "model/issuer.h"
-#include "model/jwt.h"
-#include "model/key_set.h"
+#include "model/account/issuer.h"
+#include "model/account/jwt.h"
+#include "model/account/key_set.h"
 
 const char fuzz_target[] = "token";
 

@@ -10,8 +10,8 @@
 #include "control/directive.h"
 #include "control/ns_registry.h"
 #include "control/template.h"
-#include "model/cron.h"
-#include "model/stamp.h"
+#include "model/task/cron.h"
+#include "model/document/stamp.h"
 #include "operation/push/webpush.h"
 
 const char fuzz_target[] = "words";

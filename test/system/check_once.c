@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "segment/segment.h"
 #include "segment/segment_open.h"
 #include "store/statements.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "segment/segment.h"
 #include "segment/segment_open.h"
 #include "store/store.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/expiry.h"
+#include "model/document/expiry.h"
 #include "fake_tasks.h"
 #include "segment/segment.h"
 #include "store/store_long.h"

@@ -15,7 +15,7 @@
 #include "arena_fixture.h"
 #include "blob/blob_part.h"
 #include "blob/blob_sealed.h"
-#include "model/upload_metadata.h"
+#include "model/document/upload_metadata.h"
 
 static char room[] = "/tmp/test_blob_part.XXXXXX";
 static const struct bytes database = BYTES("one");

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "arena_fixture.h"
-#include "model/definition.h"
+#include "model/schema/definition.h"
 
 #include "edge/crypto/crypto.h"
 

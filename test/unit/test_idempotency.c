@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "fake_store.h"
 #include "segment/slots.h"
 #include "store/store_commit.h"

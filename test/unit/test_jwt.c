@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/base64.h"
-#include "model/jwt.h"
-#include "model/key_set.h"
+#include "model/account/jwt.h"
+#include "model/account/key_set.h"
 
 /* RFC 8037, appendix A: a key of Ed25519. */
 #define EDWARDS                                                                                              \

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "fake_store.h"
 #include "module_world.h"
 #include "segment/metrics.h"

@@ -12,7 +12,7 @@
 #include "arena_fixture.h"
 #include "base/cbor.h"
 #include "browser_passkey.h"
-#include "model/passkey.h"
+#include "model/account/passkey.h"
 
 /* --- CBOR --- */
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "arena_fixture.h"
-#include "model/search_prefix.h"
+#include "model/schema/search_prefix.h"
 #include "edge/pg/pg.h"
 
 /* The last parameter is exactly these bytes. */

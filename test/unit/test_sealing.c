@@ -12,7 +12,7 @@
 
 #include "base/hex.h"
 #include "seal/sealing.h"
-#include "model/shown.h"
+#include "model/schema/shown.h"
 #include "store/data_keys.h"
 #include "store/store_shown.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "segment/feed.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
 #include "segment/segment_open.h"

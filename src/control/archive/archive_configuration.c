@@ -5,7 +5,7 @@
 #include "control/message.h"
 #include "edge/json/json.h"
 #include "model/namespace.h"
-#include "model/rules.h"
+#include "model/rules/rules.h"
 
 struct renaming {
     struct control *control;

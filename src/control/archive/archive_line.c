@@ -3,8 +3,8 @@
 
 #include "edge/json/json.h"
 #include "edge/json/json_string.h"
-#include "model/attachment.h"
-#include "model/item.h"
+#include "model/document/attachment.h"
+#include "model/document/item.h"
 
 enum { ID_MOST = 255 };
 

@@ -15,7 +15,7 @@
 #include "control/progress.h"
 #include "seal/sealed_stream.h"
 #include "edge/tarball.h"
-#include "model/attachment.h"
+#include "model/document/attachment.h"
 
 enum {
     PIECE = 1 << 16,

@@ -8,7 +8,7 @@
 #include "control/archive/exporter_files.h"
 #include "control/message.h"
 #include "control/progress.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 
 struct export
 {

@@ -10,7 +10,7 @@
 #include "control/message.h"
 #include "control/ns_keys.h"
 #include "edge/pg/pg_copy.h"
-#include "model/attachment.h"
+#include "model/document/attachment.h"
 
 enum { LIST_BYTES = 4 << 20 };
 enum { DIGEST, SIZE, COLUMNS };

@@ -11,7 +11,7 @@
 #include "blob/blob_sealed.h"
 #include "control/progress.h"
 #include "edge/pg/pg_copy.h"
-#include "model/attachment.h"
+#include "model/document/attachment.h"
 
 enum { LISTED_REFERENCES = 100 };
 

@@ -5,8 +5,8 @@
 
 #include "base/base64.h"
 #include "control/foreign/foreign_mapping.h"
-#include "model/attachment.h"
-#include "model/item.h"
+#include "model/document/attachment.h"
+#include "model/document/item.h"
 
 /* Levels of a row above the contents: the row, the document. */
 enum { OUTER_DEPTH = 2, ATTACHMENT_DEPTH = 4, NODES_MOST = 1000000, SHOWN = 60 };

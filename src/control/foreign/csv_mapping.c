@@ -2,7 +2,7 @@
 #include "control/foreign/csv_mapping.h"
 
 #include "control/foreign/foreign_mapping.h"
-#include "model/item.h"
+#include "model/document/item.h"
 
 enum { SHOWN = 60 };
 

@@ -5,7 +5,7 @@
 #include "control/foreign/firestore_key.h"
 #include "control/foreign/foreign_mapping.h"
 #include "control/message.h"
-#include "model/item.h"
+#include "model/document/item.h"
 
 enum { SHOWN = 60, REFUSED_MOST = 100 };
 

@@ -9,9 +9,9 @@
 #include "control/ns_keys.h"
 #include "control/ns_registry.h"
 #include "control/record.h"
-#include "model/account.h"
-#include "model/rules_case.h"
-#include "model/rules_left.h"
+#include "model/account/account.h"
+#include "model/rules/rules_case.h"
+#include "model/rules/rules_left.h"
 
 struct rules_inquiry {
     struct control *control;

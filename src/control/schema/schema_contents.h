@@ -5,7 +5,7 @@
 
 #include "control/control.h"
 #include "edge/pg/pg.h"
-#include "model/schema.h"
+#include "model/schema/schema.h"
 
 /* Checks all contents of the namespace, in batches; prints a line for each that does not conform, or an
  * object of JSON.  False: a failure, which is reported. */

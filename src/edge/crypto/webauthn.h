@@ -3,7 +3,7 @@
  *
  * An authenticator binds what it signs to a relying party by the digest of the party's id.  A user must have
  * been present and verified, else nothing is accepted.  What the client says of its page (the client data) is
- * signed too, but read elsewhere (model/passkey.h). */
+ * signed too, but read elsewhere (model/account/passkey.h). */
 #ifndef STAMPD_EDGE_CRYPTO_WEBAUTHN_H
 #define STAMPD_EDGE_CRYPTO_WEBAUTHN_H
 

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "edge/crypto/crypto.h"
-#include "model/account.h"
+#include "model/account/account.h"
 #include "operation/access/verified_tokens.h"
 #include "store/store.h"
 

@@ -1,5 +1,5 @@
-/* caller: which account calls: checks the session or service key of a call (model/account.h), or its token of
- * an OpenID provider (external_token.h), once for each request.
+/* caller: which account calls: checks the session or service key of a call (model/account/account.h), or its
+ * token of an OpenID provider (external_token.h), once for each request.
  *
  * The credential is, in this order: a token in `Authorization: Bearer`; in a namespace with accounts, the
  * argument `key`, or the cookie __Host-stampd-<code>.  A wrong, expired or revoked one is refused; the call
@@ -11,7 +11,7 @@
 #ifndef STAMPD_OPERATION_ACCESS_CALLER_H
 #define STAMPD_OPERATION_ACCESS_CALLER_H
 
-#include "model/document.h"
+#include "model/document/document.h"
 #include "model/namespace.h"
 #include "operation/reply.h"
 #include "operation/worker_context.h"

@@ -3,7 +3,7 @@
 
 #include "document/transaction.h"
 #include "model/namespace.h"
-#include "model/rules.h"
+#include "model/rules/rules.h"
 #include "operation/reply.h"
 
 static struct bytes content_of(const struct item *item)

@@ -1,13 +1,13 @@
 /* configurations: the configurations of namespaces that a worker has read, with their access rules.
  *
  * They are items of the document Namespace/<code> in the namespace z: Conf (model/namespace.h) and Rules
- * (model/rules.h).  Each version is parsed once, and is current as long as the shared segment proves its
- * document the newest: every worker applies a change at its next request. */
+ * (model/rules/rules.h).  Each version is parsed once, and is current as long as the shared segment proves
+ * its document the newest: every worker applies a change at its next request. */
 #ifndef STAMPD_OPERATION_ACCESS_CONFIGURATIONS_H
 #define STAMPD_OPERATION_ACCESS_CONFIGURATIONS_H
 
 #include "model/namespace.h"
-#include "model/rules.h"
+#include "model/rules/rules.h"
 #include "operation/call.h"
 #include "operation/worker_context.h"
 

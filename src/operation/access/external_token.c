@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "model/account.h"
+#include "model/account/account.h"
 
 bool external_token_read(struct arena *arena, const struct issuers *issuers, struct bytes text,
                          struct jwt *jwt_r, const struct issuer **issuer_r)

@@ -3,10 +3,10 @@
 #ifndef STAMPD_OPERATION_ACCESS_EXTERNAL_TOKEN_H
 #define STAMPD_OPERATION_ACCESS_EXTERNAL_TOKEN_H
 
-#include "model/document.h"
-#include "model/issuer.h"
-#include "model/jwt.h"
-#include "model/rules.h"
+#include "model/document/document.h"
+#include "model/account/issuer.h"
+#include "model/account/jwt.h"
+#include "model/rules/rules.h"
 #include "operation/access/issuer_keys.h"
 
 enum token_verdict {

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "model/account.h"
-#include "model/stamp.h"
+#include "model/account/account.h"
+#include "model/document/stamp.h"
 #include "operation/tasks/task_wakeup.h"
 #include "segment/limiter.h"
 

@@ -1,7 +1,7 @@
 /* issuer_keys: the keys of an OpenID provider, which the namespace keeps in two documents:
  *
- * - Issuer/<id>, item Keys: {"issuer","keys":[…]}, the public keys (model/key_set.h); it changes only with
- * them.
+ * - Issuer/<id>, item Keys: {"issuer","keys":[…]}, the public keys (model/account/key_set.h); it changes only
+ * with them.
  * - Issuer/<id>-state, item State: {"fetched","tried","failures","problem"}, stamps of the last fetch and of
  * the last attempt, the attempts that have failed since, and why the last one did.
  *
@@ -17,8 +17,8 @@
 
 #include "base/settings.h"
 #include "document/documents.h"
-#include "model/issuer.h"
-#include "model/key_set.h"
+#include "model/account/issuer.h"
+#include "model/account/key_set.h"
 #include "segment/segment.h"
 
 enum { ISSUER_KEYS_PAUSE_S = 60 };

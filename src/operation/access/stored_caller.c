@@ -2,7 +2,7 @@
 #include "operation/access/stored_caller.h"
 
 #include "base/clock.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/access/access.h"
 #include "operation/access/caller.h"
 #include "operation/access/external_token.h"

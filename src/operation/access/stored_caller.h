@@ -11,7 +11,7 @@
 #ifndef STAMPD_OPERATION_ACCESS_STORED_CALLER_H
 #define STAMPD_OPERATION_ACCESS_STORED_CALLER_H
 
-#include "model/document.h"
+#include "model/document/document.h"
 #include "operation/access/configurations.h"
 
 /* The text of the token that the call was sent with, or of the one with which its task was requested; in the

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "edge/crypto/crypto.h"
-#include "model/account.h"
+#include "model/account/account.h"
 #include "model/namespace.h"
 
 enum { ISSUERS = 64, TOKENS = 2048 };

@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "model/rules_left.h"
-#include "model/stamp.h"
+#include "model/rules/rules_left.h"
+#include "model/document/stamp.h"
 #include "operation/accounts/account_walk.h"
 #include "operation/accounts/accounts.h"
 #include "operation/access/configurations.h"

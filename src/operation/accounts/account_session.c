@@ -4,7 +4,7 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "edge/crypto/crypto.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/access/caller.h"
 
 enum { DAY_MINUTES = 1440, MINUTE_S = 60 };

@@ -10,8 +10,8 @@
 #include "operation/accounts/accounts.h"
 
 #include "base/clock.h"
-#include "model/issuer.h"
-#include "model/stamp.h"
+#include "model/account/issuer.h"
+#include "model/document/stamp.h"
 #include "operation/accounts/account_change.h"
 #include "operation/accounts/account_password.h"
 #include "operation/accounts/account_session.h"

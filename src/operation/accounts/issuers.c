@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/accounts/account_gate.h"
 #include "operation/accounts/issuer_fetch.h"
 #include "operation/access/issuer_keys.h"

@@ -5,7 +5,7 @@
  * "password"} makes the account. */
 #include "operation/accounts/accounts.h"
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/accounts/account_address.h"
 #include "operation/accounts/account_mail.h"
 #include "operation/accounts/account_password.h"

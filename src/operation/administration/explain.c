@@ -8,8 +8,8 @@
  * With a member `cases` it runs a table of cases: explain_cases.h. */
 #include "operation/builtin.h"
 
-#include "model/account.h"
-#include "model/rules_deed.h"
+#include "model/account/account.h"
+#include "model/rules/rules_deed.h"
 #include "operation/administration/explain_cases.h"
 #include "operation/access/configurations.h"
 #include "operation/judge/judge.h"

@@ -1,7 +1,7 @@
 /* explain_cases: reads the table whole, then decides case by case, by the functions that judge requests. */
 #include "operation/administration/explain_cases.h"
 
-#include "model/rules_case.h"
+#include "model/rules/rules_case.h"
 
 enum { CASES_MOST = 500, DOCUMENTS_MOST = 500, TABLE_DEPTH = 128, TABLE_NODES = 200000 };
 

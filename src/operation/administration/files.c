@@ -8,7 +8,7 @@
 #include "edge/crypto/crypto.h"
 #include "model/namespace.h"
 #include "model/resource_file.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/documents/build.h"
 #include "operation/documents/change.h"
 #include "operation/administration/of_z.h"

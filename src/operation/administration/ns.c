@@ -1,15 +1,15 @@
 /* ns: administrators read and change the configurations of namespaces (model/namespace.h), in the namespace
  * z. param, one member: {"list":{"limit","cursor"}} → {"namespaces":[namespace…],"cursor":code};
  * {"get":code} → namespace: {"ns","v","database","access","state"…,"malformed":member}, with its access
- * rules (model/rules.h); {"set":{"ns","if":version,"access","state","message",…,"rules":{…}}} →
+ * rules (model/rules/rules.h); {"set":{"ns","if":version,"access","state","message",…,"rules":{…}}} →
  * {"v":version,"warnings":[sentence…]}: null removes a member; the warnings are about rules that the schema
- * of the namespace contradicts (model/rules_schema.h). */
+ * of the namespace contradicts (model/rules/rules_schema.h). */
 #include "operation/builtin.h"
 
 #include "base/clock.h"
 #include "base/names.h"
 #include "model/namespace.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/documents/build.h"
 #include "operation/documents/change.h"
 #include "operation/administration/of_z.h"

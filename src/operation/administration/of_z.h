@@ -2,7 +2,7 @@
 #ifndef STAMPD_OPERATION_ADMINISTRATION_OF_Z_H
 #define STAMPD_OPERATION_ADMINISTRATION_OF_Z_H
 
-#include "model/document.h"
+#include "model/document/document.h"
 #include "operation/reader.h"
 
 /* Checks that the call goes to z.  `elsewhere`: the sentence that refuses another namespace. */

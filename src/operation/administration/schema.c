@@ -13,7 +13,7 @@
 #include "operation/builtin.h"
 
 #include "blob/thumbnailer.h"
-#include "model/schema.h"
+#include "model/schema/schema.h"
 #include "operation/documents/change.h"
 #include "operation/administration/of_z.h"
 #include "operation/administration/rules_warnings.h"

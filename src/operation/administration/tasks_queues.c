@@ -2,7 +2,7 @@
 #include "operation/administration/tasks_queues.h"
 
 #include "model/quotas.h"
-#include "model/worker_queues.h"
+#include "model/task/worker_queues.h"
 #include "store/task_rows.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/reply.h"

@@ -3,7 +3,7 @@
  * newest first. */
 #include "operation/builtin.h"
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/administration/of_z.h"
 #include "operation/reader.h"
 #include "segment/warnings.h"

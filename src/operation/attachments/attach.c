@@ -2,8 +2,8 @@
  * a document that has it. */
 #include "operation/attachments/attach.h"
 
-#include "model/thumbnails.h"
-#include "model/view.h"
+#include "model/document/thumbnails.h"
+#include "model/document/view.h"
 #include "operation/attachments/put_files.h"
 #include "operation/attachments/thumbnail_key.h"
 #include "operation/judge/judge.h"

@@ -3,7 +3,7 @@
 #ifndef STAMPD_OPERATION_ATTACHMENTS_ATTACHMENT_BYTES_H
 #define STAMPD_OPERATION_ATTACHMENTS_ATTACHMENT_BYTES_H
 
-#include "model/attachment.h"
+#include "model/document/attachment.h"
 #include "operation/attempt.h"
 
 /* In pieces that are valid during the call; `take` returns false to end early.  FAULT_BCONTENT: the file is

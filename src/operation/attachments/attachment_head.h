@@ -7,7 +7,7 @@
 #ifndef STAMPD_OPERATION_ATTACHMENTS_ATTACHMENT_HEAD_H
 #define STAMPD_OPERATION_ATTACHMENTS_ATTACHMENT_HEAD_H
 
-#include "model/attachment.h"
+#include "model/document/attachment.h"
 #include "operation/attempt.h"
 #include "operation/attachments/attachment_object.h"
 

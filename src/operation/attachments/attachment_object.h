@@ -6,7 +6,7 @@
 
 #include "blob/blob_store.h"
 #include "blob/object_store.h"
-#include "model/attachment.h"
+#include "model/document/attachment.h"
 #include "operation/attempt.h"
 #include "operation/reply.h"
 

@@ -3,7 +3,7 @@
 #ifndef STAMPD_OPERATION_ATTACHMENTS_PUT_FILES_H
 #define STAMPD_OPERATION_ATTACHMENTS_PUT_FILES_H
 
-#include "model/attachment.h"
+#include "model/document/attachment.h"
 #include "operation/attempt.h"
 
 /* FAULT_XBUSY, XFULL, XSTORE; and what the judgement refuses.  A file that no item names is not

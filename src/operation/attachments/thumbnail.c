@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "document/transaction.h"
-#include "model/thumbnails.h"
+#include "model/document/thumbnails.h"
 #include "operation/attachments/thumbnail_make.h"
 #include "operation/classes.h"
 #include "operation/reader.h"

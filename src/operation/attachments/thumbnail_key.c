@@ -1,7 +1,7 @@
 /* thumbnail_key: as the schema declares them. */
 #include "operation/attachments/thumbnail_key.h"
 
-#include "model/thumbnails.h"
+#include "model/document/thumbnails.h"
 #include "operation/classes.h"
 
 enum fault thumbnail_key_judge(struct attempt *attempt, struct bytes document_class, struct bytes key,

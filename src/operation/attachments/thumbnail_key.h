@@ -1,4 +1,5 @@
-/* thumbnail_key: the keys of attachments that a class reserves for thumbnails (model/thumbnails.h). */
+/* thumbnail_key: the keys of attachments that a class reserves for thumbnails (model/document/thumbnails.h).
+ */
 #ifndef STAMPD_OPERATION_ATTACHMENTS_THUMBNAIL_KEY_H
 #define STAMPD_OPERATION_ATTACHMENTS_THUMBNAIL_KEY_H
 

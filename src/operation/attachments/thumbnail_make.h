@@ -3,7 +3,7 @@
 #ifndef STAMPD_OPERATION_ATTACHMENTS_THUMBNAIL_MAKE_H
 #define STAMPD_OPERATION_ATTACHMENTS_THUMBNAIL_MAKE_H
 
-#include "model/thumbnails.h"
+#include "model/document/thumbnails.h"
 #include "operation/attempt.h"
 
 struct thumbnail_made {

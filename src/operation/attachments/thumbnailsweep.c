@@ -11,7 +11,7 @@
 #include <inttypes.h>
 
 #include "document/transaction.h"
-#include "model/thumbnails.h"
+#include "model/document/thumbnails.h"
 #include "operation/classes.h"
 #include "operation/reader.h"
 #include "store/store_sealing.h"

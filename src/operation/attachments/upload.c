@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "blob/blob_part.h"
 #include "edge/crypto/crypto.h"
-#include "model/upload_metadata.h"
+#include "model/document/upload_metadata.h"
 #include "operation/access/access.h"
 #include "operation/attachments/attachment.h"
 #include "operation/attachments/attachment_upload.h"

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "model/value.h"
+#include "model/document/value.h"
 #include "operation/classes.h"
 #include "operation/reply.h"
 #include "operation/signed_text.h"

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "model/item.h"
+#include "model/document/item.h"
 #include "operation/attachments/attach.h"
 #include "operation/classes.h"
 #include "operation/judge/judge.h"

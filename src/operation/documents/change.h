@@ -2,7 +2,7 @@
 #ifndef STAMPD_OPERATION_DOCUMENTS_CHANGE_H
 #define STAMPD_OPERATION_DOCUMENTS_CHANGE_H
 
-#include "model/view.h"
+#include "model/document/view.h"
 #include "operation/reader.h"
 #include "operation/attempt.h"
 
@@ -23,7 +23,7 @@ MUST_USE enum fault change_complete_version(struct attempt *attempt);
 int64_t change_version(const struct document *document);
 /* FAULT_AVERSION with class, id and that version. */
 enum fault change_refuse_version(const struct reader *reader, const struct document *document);
-/* The same with the version under a view (model/view.h). */
+/* The same with the version under a view (model/document/view.h). */
 enum fault change_refuse_view(const struct reader *reader, const struct document *document,
                               const struct view *view);
 

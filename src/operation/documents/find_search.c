@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "model/schema_index.h"
-#include "model/search_plan.h"
-#include "model/value.h"
+#include "model/schema/schema_index.h"
+#include "model/schema/search_plan.h"
+#include "model/document/value.h"
 #include "operation/access/access.h"
 #include "operation/classes.h"
 #include "operation/signed_text.h"

@@ -2,7 +2,7 @@
 #ifndef STAMPD_OPERATION_DOCUMENTS_FIND_SEARCH_H
 #define STAMPD_OPERATION_DOCUMENTS_FIND_SEARCH_H
 
-#include "model/search.h"
+#include "model/schema/search.h"
 #include "operation/cursor.h"
 #include "operation/reader.h"
 

@@ -6,7 +6,7 @@
 #include "operation/builtin.h"
 
 #include "base/clock.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/cursor.h"
 #include "operation/judge/judged_page.h"
 #include "operation/reader.h"

@@ -6,7 +6,7 @@
  * version among the documents named; that of `docs`: of each document, as `if` takes it. */
 #include "operation/builtin.h"
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/documents/change.h"
 #include "operation/attachments/put_files.h"
 #include "operation/judge/judge.h"

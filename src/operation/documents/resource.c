@@ -3,7 +3,7 @@
  * named; DELETE deletes it.  No envelope and no synchronisation: the answer is the document, or {"v"}. */
 #include "operation/documents/resource.h"
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/attachments/attachment.h"
 #include "operation/attachments/attachment_upload.h"
 #include "operation/builtin.h"

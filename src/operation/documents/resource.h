@@ -2,7 +2,7 @@
 #ifndef STAMPD_OPERATION_DOCUMENTS_RESOURCE_H
 #define STAMPD_OPERATION_DOCUMENTS_RESOURCE_H
 
-#include "model/view.h"
+#include "model/document/view.h"
 #include "operation/attempt.h"
 #include "operation/reader.h"
 

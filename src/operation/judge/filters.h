@@ -1,16 +1,16 @@
 /* filters: what filters of modules (stampd_filter.h) take away from what a caller may read, after the rules.
  *
  * A document of a class with a filter is hidden, shown as it is, or replaced by a snapshot that has only the
- * items, and the contents, that the caller may see.  The name of its view (model/view.h) is then a digest of
- * everything that decides which items are shown: the version of the module, the rules' view, the filter's
- * view of the document, and the names of the items shown of classes from which the filter selects.  So under
- * one name, equal items are shown alike, a difference can be computed, and what is hidden moves neither the
- * name nor the version. */
+ * items, and the contents, that the caller may see.  The name of its view (model/document/view.h) is then a
+ * digest of everything that decides which items are shown: the version of the module, the rules' view, the
+ * filter's view of the document, and the names of the items shown of classes from which the filter selects.
+ * So under one name, equal items are shown alike, a difference can be computed, and what is hidden moves
+ * neither the name nor the version. */
 #ifndef STAMPD_OPERATION_JUDGE_FILTERS_H
 #define STAMPD_OPERATION_JUDGE_FILTERS_H
 
 #include "base/settings.h"
-#include "model/view.h"
+#include "model/document/view.h"
 #include "segment/segment.h"
 
 enum filter_sight { FILTER_SHOWS, FILTER_HIDES, FILTER_REWRITES, FILTER_SELECTS };

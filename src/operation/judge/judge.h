@@ -1,5 +1,5 @@
-/* judge: applies the rules of the namespace (model/rules.h) to a caller, and then the filters of modules
- * (filters.h): the only place where operations ask what it may read and change.  Where neither apply
+/* judge: applies the rules of the namespace (model/rules/rules.h) to a caller, and then the filters of
+ * modules (filters.h): the only place where operations ask what it may read and change.  Where neither apply
  * (call_is_judged), everything is allowed that the access of the namespace allows (access.h).
  *
  * A decision may depend on another document, a team.  During the work of an operation that document is
@@ -9,7 +9,7 @@
 #ifndef STAMPD_OPERATION_JUDGE_JUDGE_H
 #define STAMPD_OPERATION_JUDGE_JUDGE_H
 
-#include "model/view.h"
+#include "model/document/view.h"
 #include "operation/attempt.h"
 
 /* May the caller see items of this class in the document?  False if it may not read it. */

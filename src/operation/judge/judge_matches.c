@@ -2,7 +2,7 @@
  * members of the collections.  Those without are judged page by page, all collections together. */
 #include "operation/judge/judge_matches.h"
 
-#include "model/definition.h"
+#include "model/schema/definition.h"
 #include "operation/classes.h"
 #include "operation/judge/filters.h"
 #include "operation/judge/judge.h"

@@ -3,8 +3,8 @@
 #ifndef STAMPD_OPERATION_JUDGE_JUDGE_MATCHES_H
 #define STAMPD_OPERATION_JUDGE_JUDGE_MATCHES_H
 
-#include "model/definition.h"
-#include "model/schema.h"
+#include "model/schema/definition.h"
+#include "model/schema/schema.h"
 #include "operation/attempt.h"
 #include "store/store_commit.h"
 

@@ -1,7 +1,7 @@
 /* matches: the commit has found them; the answer reports them. */
 #include "operation/judge/matches.h"
 
-#include "model/definition.h"
+#include "model/schema/definition.h"
 #include "operation/access/access.h"
 #include "operation/judge/judge_matches.h"
 #include "operation/reply.h"

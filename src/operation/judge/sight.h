@@ -8,7 +8,7 @@
 #ifndef STAMPD_OPERATION_JUDGE_SIGHT_H
 #define STAMPD_OPERATION_JUDGE_SIGHT_H
 
-#include "model/view.h"
+#include "model/document/view.h"
 #include "operation/attempt.h"
 #include "store/store_sight.h"
 

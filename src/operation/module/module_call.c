@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/access/access.h"
 #include "operation/sync/versions_after.h"
 #include "operation/reply.h"

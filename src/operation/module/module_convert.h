@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "edge/json/json.h"
-#include "model/item.h"
+#include "model/document/item.h"
 #include "stampd.h"
 
 /* JSON values are nodes of edge/json/json. */

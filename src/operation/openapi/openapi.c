@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "edge/json/json.h"
-#include "model/rules_outline.h"
+#include "model/rules/rules_outline.h"
 #include "operation/access/access.h"
 #include "operation/accounts/accounts.h"
 #include "operation/classes.h"

@@ -1,6 +1,6 @@
-/* passkey: the operation by which accounts make, use, list and drop passkeys (model/passkey.h).  A page asks
- * for options (begin), passes them to its browser, and sends what the browser gives (create, login).  param,
- * one of:
+/* passkey: the operation by which accounts make, use, list and drop passkeys (model/account/passkey.h).  A
+ * page asks for options (begin), passes them to its browser, and sends what the browser gives (create,
+ * login).  param, one of:
  * {"begin":"login"} or {"begin":"register","name"} → {"options"}, for everybody;
  * {"begin":"proof"}, {"begin":"create","password" or "passkey"} → {"options"}, for an account;
  * {"create":credential,"name"} → {"passkey"}, for an account; {"login":credential,"device","cookie"} → as

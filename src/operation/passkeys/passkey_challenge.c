@@ -2,7 +2,7 @@
 #include "operation/passkeys/passkey_challenge.h"
 
 #include "base/clock.h"
-#include "model/passkey.h"
+#include "model/account/passkey.h"
 #include "operation/classes.h"
 #include "operation/signed_text.h"
 

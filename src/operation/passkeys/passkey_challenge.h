@@ -2,8 +2,8 @@
  * does not store.
  *
  * A challenge is of one namespace, purpose and account, and expires after 5 to 6 minutes.  The account
- * remembers those that it has used (model/passkey.h), in the commit that they lead to: each is used once, on
- * whichever host. */
+ * remembers those that it has used (model/account/passkey.h), in the commit that they lead to: each is used
+ * once, on whichever host. */
 #ifndef STAMPD_OPERATION_PASSKEYS_PASSKEY_CHALLENGE_H
 #define STAMPD_OPERATION_PASSKEYS_PASSKEY_CHALLENGE_H
 

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "edge/crypto/crypto.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/access/caller.h"
 
 enum { ATTESTATION_MOST = 4096, DATA_MOST = 2048, SIGNATURE_MOST = 1024 }; /* bytes */

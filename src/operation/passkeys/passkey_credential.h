@@ -5,7 +5,7 @@
 #ifndef STAMPD_OPERATION_PASSKEYS_PASSKEY_CREDENTIAL_H
 #define STAMPD_OPERATION_PASSKEYS_PASSKEY_CREDENTIAL_H
 
-#include "model/passkey.h"
+#include "model/account/passkey.h"
 #include "operation/passkeys/passkey_challenge.h"
 
 /* A credential as it was sent, not verified. */

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "model/definition.h"
+#include "model/schema/definition.h"
 #include "segment/feed.h"
 #include "store/store_commit.h"
 #include "store/store_subscriptions.h"

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "model/definition.h"
+#include "model/schema/definition.h"
 #include "store/store_subscriptions.h"
 #include "operation/access/access.h"
 #include "operation/classes.h"

@@ -1,8 +1,8 @@
 /* client_copies: two paths from JSON to the stamps of a client's copies. */
 #include "operation/sync/client_copies.h"
 
-#include "model/item.h"
-#include "model/stamp.h"
+#include "model/document/item.h"
+#include "model/document/stamp.h"
 #include "edge/json/json_blank.h"
 #include "edge/json/json_string.h"
 #include "operation/reply.h"

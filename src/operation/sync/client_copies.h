@@ -7,7 +7,7 @@
 #ifndef STAMPD_OPERATION_SYNC_CLIENT_COPIES_H
 #define STAMPD_OPERATION_SYNC_CLIENT_COPIES_H
 
-#include "model/delta.h"
+#include "model/document/delta.h"
 #include "operation/reader.h"
 
 enum { CLIENT_COPIES_DEPTH = 3 }; /* nesting of the brackets in their body */
@@ -16,7 +16,7 @@ struct client_copies {
     size_t count;
     struct document_name *names; /* ids are slices of the body */
     struct client_copy *held;
-    struct bytes *views; /* the views that the copies are of (model/view.h); NULL: all of whole documents */
+    struct bytes *views; /* the views that the copies are of (view.h); NULL: all of whole documents */
 };
 
 /* The view of a copy; "": the whole document. */

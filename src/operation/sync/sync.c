@@ -1,7 +1,7 @@
 /* sync: the whole request is validated before the operation, and answered after it. */
 #include "operation/sync/sync.h"
 
-#include "model/delta.h"
+#include "model/document/delta.h"
 #include "operation/answer.h"
 #include "operation/judge/judge.h"
 #include "operation/reply.h"

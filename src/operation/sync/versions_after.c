@@ -1,7 +1,7 @@
 /* versions_after: a list, bounded by limit_documents. */
 #include "operation/sync/versions_after.h"
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "edge/json/json.h"
 #include "operation/judge/judge.h"
 #include "document/transaction.h"

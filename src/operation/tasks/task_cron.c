@@ -5,8 +5,8 @@
 
 #include "base/log.h"
 #include "base/schedule.h"
-#include "model/cron.h"
-#include "model/stamp.h"
+#include "model/task/cron.h"
+#include "model/document/stamp.h"
 #include "store/store_cron.h"
 #include "store/store_subscriptions.h"
 #include "store/store_tasks.h"

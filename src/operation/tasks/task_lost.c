@@ -5,7 +5,7 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "model/worker_queues.h"
+#include "model/task/worker_queues.h"
 #include "segment/backlog.h"
 #include "segment/losses.h"
 #include "segment/metrics.h"

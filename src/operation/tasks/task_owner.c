@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "segment/losses.h"
 #include "segment/metrics.h"
 #include "segment/processes.h"

@@ -2,7 +2,7 @@
  */
 #include "operation/tasks/task_thumbnails.h"
 
-#include "model/thumbnails.h"
+#include "model/document/thumbnails.h"
 #include "operation/tasks/task_request.h"
 #include "store/store_thumbnails.h"
 

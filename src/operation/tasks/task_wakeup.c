@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "edge/json/json.h"
-#include "model/worker_queues.h"
+#include "model/task/worker_queues.h"
 #include "segment/backlog.h"
 #include "segment/namespaces.h"
 #include "store/store_commit.h"

@@ -3,7 +3,7 @@
 #ifndef STAMPD_OPERATION_WORKERS_CLAIM_H
 #define STAMPD_OPERATION_WORKERS_CLAIM_H
 
-#include "model/task.h"
+#include "model/task/task.h"
 #include "segment/task_counts.h"
 #include "operation/attempt.h"
 #include "operation/reader.h"
