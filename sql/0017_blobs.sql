@@ -5,7 +5,7 @@
 -- the items P keeps the references in step, whatever program or function writes the items.
 --
 -- In an encrypted namespace a file has a keyed hash of its SHA-256 as its name, which stands for the digest here, its size is that on the
--- disk, and the type is encrypted: workers show all three behind the encrypted content (src/store/store_shown.c).
+-- disk, and the type is encrypted: workers show all three behind the encrypted content (src/store/documents/store_shown.c).
 
 create table stampd.blob (
   digest   bytea primary key check (octet_length(digest) = 32),

@@ -637,22 +637,42 @@ libstampd_a_SOURCES = \
 	src/serve/throttle.c src/serve/throttle.h \
 	src/serve/worker.c src/serve/worker.h \
 	src/spool/spool_crc.c src/spool/spool_crc.h \
+	src/store/blobs/store_blobs.c src/store/blobs/store_blobs.h \
+	src/store/blobs/store_thumbnails.c src/store/blobs/store_thumbnails.h \
 	src/store/changes.c src/store/changes.h \
 	src/store/changes_table.h \
-	src/store/commit_part.c src/store/commit_part.h \
-	src/store/commit_side_tables.c \
+	src/store/collections/store_collection.h \
+	src/store/collections/store_copies.c src/store/collections/store_copies.h \
+	src/store/collections/store_list.c src/store/collections/store_list.h \
+	src/store/collections/store_members.c \
+	src/store/collections/store_search.c src/store/collections/store_search.h \
+	src/store/collections/store_sight.c src/store/collections/store_sight.h \
+	src/store/collections/store_stream.c src/store/collections/store_stream.h \
+	src/store/collections/store_subscriptions.c src/store/collections/store_subscriptions.h \
+	src/store/collections/subscription_texts.c src/store/collections/subscription_texts.h \
 	src/store/commit_table.h \
-	src/store/commit_verdict.c src/store/commit_verdict.h \
 	src/store/data_keys.c src/store/data_keys.h \
+	src/store/documents/commit_part.c src/store/documents/commit_part.h \
+	src/store/documents/commit_side_tables.c \
+	src/store/documents/commit_verdict.c src/store/documents/commit_verdict.h \
+	src/store/documents/resealing.c src/store/documents/resealing.h \
+	src/store/documents/reservations.c src/store/documents/reservations.h \
+	src/store/documents/rewriting.c src/store/documents/rewriting.h \
+	src/store/documents/schema_cache.c src/store/documents/schema_cache.h \
+	src/store/documents/side_table.c src/store/documents/side_table.h \
+	src/store/documents/store_commit.c src/store/documents/store_commit.h \
+	src/store/documents/store_commit_documents.c \
+	src/store/documents/store_idempotency.c src/store/documents/store_idempotency.h \
+	src/store/documents/store_load.c src/store/documents/store_load.h \
+	src/store/documents/store_owners.c src/store/documents/store_owners.h \
+	src/store/documents/store_reservations.c src/store/documents/store_reservations.h \
+	src/store/documents/store_schema.c src/store/documents/store_schema.h \
+	src/store/documents/store_shown.c src/store/documents/store_shown.h \
+	src/store/documents/store_snapshot.c \
 	src/store/proof.c src/store/proof.h \
 	src/store/refusal.c src/store/refusal.h \
 	src/store/refusal_table.h \
-	src/store/resealing.c src/store/resealing.h \
-	src/store/reservations.c src/store/reservations.h \
-	src/store/rewriting.c src/store/rewriting.h \
-	src/store/schema_cache.c src/store/schema_cache.h \
 	src/store/session.c src/store/session.h \
-	src/store/side_table.c src/store/side_table.h \
 	src/store/statements.c src/store/statements.h \
 	src/store/statements_blobs_table.h \
 	src/store/statements_collections_table.h \
@@ -661,41 +681,21 @@ libstampd_a_SOURCES = \
 	src/store/statements_tasks_table.h \
 	src/store/statements_thumbnails_table.h \
 	src/store/store.c src/store/store.h \
-	src/store/store_alerts.c \
-	src/store/store_blobs.c src/store/store_blobs.h \
 	src/store/store_cache.h \
 	src/store/store_cache_table.h \
-	src/store/store_claimed.c src/store/store_claimed.h \
-	src/store/store_collection.h \
-	src/store/store_commit.c src/store/store_commit.h \
-	src/store/store_commit_documents.c \
-	src/store/store_copies.c src/store/store_copies.h \
-	src/store/store_cron.c src/store/store_cron.h \
-	src/store/store_idempotency.c src/store/store_idempotency.h \
-	src/store/store_list.c src/store/store_list.h \
-	src/store/store_load.c src/store/store_load.h \
 	src/store/store_long.c src/store/store_long.h \
-	src/store/store_members.c \
-	src/store/store_owners.c src/store/store_owners.h \
 	src/store/store_private.h \
 	src/store/store_reading.h \
-	src/store/store_reservations.c src/store/store_reservations.h \
 	src/store/store_run.c src/store/store_run.h \
-	src/store/store_schema.c src/store/store_schema.h \
 	src/store/store_sealing.c src/store/store_sealing.h \
-	src/store/store_search.c src/store/store_search.h \
 	src/store/store_session.h \
-	src/store/store_shown.c src/store/store_shown.h \
-	src/store/store_sight.c src/store/store_sight.h \
-	src/store/store_snapshot.c \
-	src/store/store_spool.c src/store/store_spool.h \
-	src/store/store_stream.c src/store/store_stream.h \
-	src/store/store_subscriptions.c src/store/store_subscriptions.h \
-	src/store/store_take.c src/store/store_take.h \
-	src/store/store_task.c src/store/store_task.h \
-	src/store/store_tasks.c src/store/store_tasks.h \
-	src/store/store_thumbnails.c src/store/store_thumbnails.h \
 	src/store/stored_id.c src/store/stored_id.h \
 	src/store/stored_id_table.h \
-	src/store/subscription_texts.c src/store/subscription_texts.h \
-	src/store/task_rows.c src/store/task_rows.h
+	src/store/tasks/store_alerts.c \
+	src/store/tasks/store_claimed.c src/store/tasks/store_claimed.h \
+	src/store/tasks/store_cron.c src/store/tasks/store_cron.h \
+	src/store/tasks/store_spool.c src/store/tasks/store_spool.h \
+	src/store/tasks/store_take.c src/store/tasks/store_take.h \
+	src/store/tasks/store_task.c src/store/tasks/store_task.h \
+	src/store/tasks/store_tasks.c src/store/tasks/store_tasks.h \
+	src/store/tasks/task_rows.c src/store/tasks/task_rows.h

@@ -9,7 +9,7 @@
  * blob_sealed.h reads their contents.
  *
  * Files belong to the process; `group`, nginx's, may read them, and no other user.  The store does not count
- * references: store/store_blobs.h decides what may be removed, and in which order the steps happen.
+ * references: store/blobs/store_blobs.h decides what may be removed, and in which order the steps happen.
  *
  * The functions log the cause of a fault.  FAULT_XFULL: no space, or a quota of the file system is used up.
  * FAULT_XSTORE: everything else that the store refuses: permissions, a directory that is missing, an error

@@ -14,7 +14,7 @@
 #include "control/ns_registry.h"
 #include "control/task_session.h"
 #include "store/statements.h"
-#include "store/task_rows.h"
+#include "store/tasks/task_rows.h"
 #include "operation/tasks/task_wakeup.h"
 
 enum { LIMIT_MOST = 100000, TASKS_MOST = 1000, SHOWN_ATTEMPTS = 20, BACKLOG_MOST = 10000 };

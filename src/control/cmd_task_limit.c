@@ -5,7 +5,7 @@
 
 #include "control/message.h"
 #include "model/quotas.h"
-#include "store/task_rows.h"
+#include "store/tasks/task_rows.h"
 #include "operation/tasks/task_wakeup.h"
 
 bool cmd_task_limit_print(const struct task_session *session)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "control/message.h"
-#include "store/task_rows.h"
+#include "store/tasks/task_rows.h"
 #include "operation/tasks/task_wakeup.h"
 
 bool cmd_task_pause_print(const struct task_session *session)

@@ -6,7 +6,7 @@
 
 #include "control/message.h"
 #include "control/task_session.h"
-#include "store/task_rows.h"
+#include "store/tasks/task_rows.h"
 #include "operation/tasks/task_wakeup.h"
 
 enum { TASKS_MOST = 1000, STEP = 1000 };

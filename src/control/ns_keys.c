@@ -7,7 +7,7 @@
 #include "control/message.h"
 #include "edge/crypto/crypto.h"
 #include "seal/site_key.h"
-#include "store/resealing.h"
+#include "store/documents/resealing.h"
 
 bool ns_keys_load_site(struct control *control)
 {

@@ -19,7 +19,8 @@ MUST_USE bool ns_keys_add(struct control *control, struct pg *pg, const char *id
 /* Wraps all data keys under the present site key.  On failure reports why. */
 MUST_USE bool ns_keys_wrap(struct control *control, struct pg *pg);
 /* Seals items again that are not under the newest data key, or show another part than the schema asks for
- * (store/resealing.h); of one class, or of all when it is empty.  Prints how many.  On failure reports why.
+ * (store/documents/resealing.h); of one class, or of all when it is empty.  Prints how many.  On failure
+ * reports why.
  */
 MUST_USE bool ns_keys_reseal(struct control *control, struct pg *pg, const struct data_keys *keys,
                              const struct schema *schema, struct bytes class);

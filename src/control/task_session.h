@@ -5,7 +5,7 @@
 #include "control/control.h"
 #include "model/task/worker_queues.h"
 #include "store/statements.h"
-#include "store/task_rows.h"
+#include "store/tasks/task_rows.h"
 
 struct task_session {
     struct control *control;

@@ -13,9 +13,9 @@
 #include "segment/notification.h"
 #include "segment/shared_cache.h"
 #include "segment/slots.h"
-#include "store/store_commit.h"
-#include "store/store_load.h"
-#include "store/store_schema.h"
+#include "store/documents/store_commit.h"
+#include "store/documents/store_load.h"
+#include "store/documents/store_schema.h"
 
 struct documents *documents_create(const struct settings *settings, struct segment *segment)
 {

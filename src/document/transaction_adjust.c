@@ -7,7 +7,7 @@
 
 #include "model/document/mutation.h"
 #include "model/document/thumbnails.h"
-#include "store/store_schema.h"
+#include "store/documents/store_schema.h"
 #include "store/store_sealing.h"
 
 /* --- releases --- */

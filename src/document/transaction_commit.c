@@ -12,7 +12,7 @@
 #include "segment/slots.h"
 #include "segment/waits.h"
 #include "segment/writer_queue.h"
-#include "store/store_schema.h"
+#include "store/documents/store_schema.h"
 
 /* How long a worker waits for the old backend to end after an unknown outcome. */
 enum { RECONNECT_MS = 5000 };

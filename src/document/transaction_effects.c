@@ -4,8 +4,8 @@
 
 #include "records/records_state.h"
 #include "segment/stored.h"
-#include "store/store_commit.h"
-#include "store/store_idempotency.h"
+#include "store/documents/store_commit.h"
+#include "store/documents/store_idempotency.h"
 #include "document/transaction.h"
 
 void transaction_keep(struct transaction *transaction, const struct idempotency *idempotency)

@@ -3,9 +3,9 @@
 #define STAMPD_DOCUMENT_TRANSACTION_PRIVATE_H
 
 #include "document/documents_private.h"
-#include "store/store_commit.h"
-#include "store/store_idempotency.h"
-#include "store/store_spool.h"
+#include "store/documents/store_commit.h"
+#include "store/documents/store_idempotency.h"
+#include "store/tasks/store_spool.h"
 #include "document/transaction.h"
 
 /* A document that the operation requested. */

@@ -6,7 +6,7 @@
 #include "segment/metrics.h"
 #include "edge/crypto/crypto.h"
 #include "store/store.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 #include "store/store_long.h"
 #include "operation/access/configuration_check.h"
 #include "operation/judge/judge.h"

@@ -13,7 +13,7 @@
 #include "operation/quota.h"
 #include "operation/sync/sync.h"
 #include "operation/tasks/task_wakeup.h"
-#include "store/store_idempotency.h"
+#include "store/documents/store_idempotency.h"
 #include "store/store_long.h"
 #include "operation/reply.h"
 

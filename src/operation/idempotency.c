@@ -8,7 +8,7 @@
 #include "edge/crypto/crypto.h"
 #include "operation/reader.h"
 #include "operation/sync/versions_after.h"
-#include "store/store_idempotency.h"
+#include "store/documents/store_idempotency.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 

@@ -10,8 +10,8 @@
 #include "segment/refusals.h"
 #include "segment/stored.h"
 #include "segment/streams.h"
-#include "store/store_list.h"
-#include "store/store_owners.h"
+#include "store/collections/store_list.h"
+#include "store/documents/store_owners.h"
 
 enum { MEASURED_MOST = 10000 /* classes */ };
 

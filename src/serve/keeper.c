@@ -12,13 +12,13 @@
 #include "segment/purge_counts.h"
 #include "segment/segment.h"
 #include "segment/stored.h"
-#include "store/rewriting.h"
+#include "store/documents/rewriting.h"
 #include "store/store.h"
 #include "edge/json/json.h"
 #include "serve/cleaner.h"
 #include "serve/ends.h"
 #include "serve/keeper_databases.h"
-#include "store/store_idempotency.h"
+#include "store/documents/store_idempotency.h"
 
 enum {
     BATCH = 200,

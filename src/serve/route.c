@@ -11,7 +11,7 @@
 #include "operation/tasks/task_endpoint.h"
 #include "operation/reply.h"
 #include "segment/namespaces.h"
-#include "store/store_load.h"
+#include "store/documents/store_load.h"
 
 enum {
     HEALTH_MS = 60000, /* an older result does not count */

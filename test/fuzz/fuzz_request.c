@@ -20,7 +20,7 @@
 #include "segment/segment_open.h"
 #include "http/cors.h"
 #include "http/request.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 #include "test/unit/fake_store.h"
 #include "test/unit/fake_tasks.h"
 

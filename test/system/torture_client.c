@@ -9,8 +9,8 @@
 #include "segment/segment.h"
 #include "segment/segment_open.h"
 #include "store/store.h"
-#include "store/store_commit.h"
-#include "store/store_load.h"
+#include "store/documents/store_commit.h"
+#include "store/documents/store_load.h"
 
 enum { KEYS = 4 };
 

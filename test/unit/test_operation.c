@@ -14,7 +14,7 @@
 #include "fake_store.h"
 #include "segment/namespaces.h"
 #include "segment/slots.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 #include "model/namespace.h"
 #include "operation/reply.h"
 #include "records/records.h"

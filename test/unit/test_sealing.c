@@ -14,7 +14,7 @@
 #include "seal/sealing.h"
 #include "model/schema/shown.h"
 #include "store/data_keys.h"
-#include "store/store_shown.h"
+#include "store/documents/store_shown.h"
 
 static struct arena *arena;
 

@@ -16,7 +16,7 @@
 #include "operation/tasks/task_run.h"
 #include "operation/tasks/task_wakeup.h"
 #include "segment/backlog.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 #include "worker_context_world.h"
 
 enum { TASKS = 4 };

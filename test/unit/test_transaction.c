@@ -13,7 +13,7 @@
 #include "segment/processes.h"
 #include "segment/slots.h"
 #include "segment/segment_open.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 #include "document/transaction.h"
 #include "transaction_world.h"
 

@@ -9,7 +9,7 @@
 #include "control/ns_keys.h"
 #include "edge/pg/pg_copy.h"
 #include "model/document/attachment.h"
-#include "store/store_shown.h"
+#include "store/documents/store_shown.h"
 
 enum { HEADER_COLUMNS = 7, ITEM_COLUMNS = 8, DEPTH_MOST = 128 };
 

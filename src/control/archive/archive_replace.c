@@ -7,7 +7,7 @@
 #include "control/message.h"
 #include "control/ns_keys.h"
 #include "control/schema/schema_plan.h"
-#include "store/store_shown.h"
+#include "store/documents/store_shown.h"
 
 struct replacing {
     struct pg *pg;

@@ -9,7 +9,7 @@
 #include "control/ns_keys.h"
 #include "control/schema/schema_claims.h"
 #include "control/schema/schema_wait.h"
-#include "store/rewriting.h"
+#include "store/documents/rewriting.h"
 
 enum {
     LOCK_TRIES = 300, /* with a pause of a second: five minutes */

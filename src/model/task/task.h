@@ -74,9 +74,9 @@ struct task_fence {
                           external workers, its claim lasts, and it is not periodic; 0: it was read */
     bool is_lost;      /* out: the row no longer belongs to this attempt */
     struct bytes left; /* out, with `queues`: the domain of the task that was ended */
-    const struct task_end *end; /* without success: it waits again (store/store_tasks.h); NULL: it is done */
-    int64_t again;              /* out, with `end`: start of the waiting task, as of store_tasks_put_back */
-    const struct task_take *take; /* what the commit claims besides (store/store_take.h); NULL: nothing */
+    const struct task_end *end;   /* without success: it waits again (store_tasks.h); NULL: it is done */
+    int64_t again;                /* out, with `end`: start of the waiting task, as of store_tasks_put_back */
+    const struct task_take *take; /* what the commit claims besides (store_take.h); NULL: nothing */
     struct task_taken *taken;     /* with `take`: out, what it has claimed; set by the caller */
 };
 

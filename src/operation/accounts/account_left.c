@@ -11,7 +11,7 @@
 #include "operation/accounts/accounts.h"
 #include "operation/access/configurations.h"
 #include "operation/tasks/task_request.h"
-#include "store/store_list.h"
+#include "store/collections/store_list.h"
 
 #define PREFIX "left "
 

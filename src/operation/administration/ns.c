@@ -15,7 +15,7 @@
 #include "operation/administration/of_z.h"
 #include "operation/administration/rules_warnings.h"
 #include "operation/tasks/task_wakeup.h"
-#include "store/store_list.h"
+#include "store/collections/store_list.h"
 
 enum { LIMIT_STANDARD = 20, LIMIT_MOST = 32 };
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "store/store_tasks.h"
+#include "store/tasks/store_tasks.h"
 #include "operation/access/access.h"
 #include "operation/long_poll.h"
 #include "operation/reader.h"

@@ -17,7 +17,7 @@
 #include "operation/documents/change.h"
 #include "operation/administration/of_z.h"
 #include "operation/administration/rules_warnings.h"
-#include "store/store_schema.h"
+#include "store/documents/store_schema.h"
 
 static const char members[] = "get check set plan apply run";
 static const char elsewhere[] = "Schemas are declared in the namespace z: call it there.";

@@ -14,7 +14,7 @@
 
 #include <inttypes.h>
 
-#include "store/store_tasks.h"
+#include "store/tasks/store_tasks.h"
 #include "operation/access/access.h"
 #include "operation/reader.h"
 #include "operation/tasks/task_external.h"

@@ -9,8 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "store/store_tasks.h"
-#include "store/task_rows.h"
+#include "store/tasks/store_tasks.h"
+#include "store/tasks/task_rows.h"
 #include "operation/administration/tasks_inquiry.h"
 #include "operation/administration/tasks_queues.h"
 #include "operation/tasks/task_wakeup.h"

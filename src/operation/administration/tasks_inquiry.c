@@ -1,7 +1,7 @@
 /* tasks_inquiry: statements of administrators on tasks, and their rows in JSON. */
 #include "operation/administration/tasks_inquiry.h"
 
-#include "store/store_tasks.h"
+#include "store/tasks/store_tasks.h"
 
 enum fault tasks_inquiry_ask(const struct tasks_inquiry *inquiry, enum statement statement,
                              const struct pg_params *params, struct pg_result **rows_r)

@@ -3,7 +3,7 @@
 
 #include "model/quotas.h"
 #include "model/task/worker_queues.h"
-#include "store/task_rows.h"
+#include "store/tasks/task_rows.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/reply.h"
 

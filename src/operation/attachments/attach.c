@@ -7,7 +7,7 @@
 #include "operation/attachments/put_files.h"
 #include "operation/attachments/thumbnail_key.h"
 #include "operation/judge/judge.h"
-#include "store/store_blobs.h"
+#include "store/blobs/store_blobs.h"
 
 #define MIME_ANY         BYTES("application/octet-stream")
 #define EXPECTED_SOURCE  "An object with c, id and k of an attachment is expected."

@@ -17,7 +17,7 @@
 #include "operation/attachments/thumbnail_key.h"
 #include "operation/judge/judge.h"
 #include "operation/reply.h"
-#include "store/store_blobs.h"
+#include "store/blobs/store_blobs.h"
 
 enum { STATUS_OK = 200, STATUS_CREATED = 201, STATUS_NOT_MODIFIED = 304 };
 

@@ -6,7 +6,7 @@
 #include "blob/blob_sealed.h"
 #include "blob/object_stores.h"
 #include "seal/sealed_feed.h"
-#include "store/store_blobs.h"
+#include "store/blobs/store_blobs.h"
 
 enum { TIMEOUT_S = 30 };
 

@@ -8,7 +8,7 @@
 #include "blob/blob_sealed.h"
 #include "blob/file_ticket.h"
 #include "blob/object_stores.h"
-#include "store/store_blobs.h"
+#include "store/blobs/store_blobs.h"
 
 enum { RANGE_MOST = 48 };
 

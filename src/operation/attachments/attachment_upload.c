@@ -9,7 +9,7 @@
 #include "operation/reader.h"
 #include "operation/worker_context.h"
 #include "segment/uploads.h"
-#include "store/store_blobs.h"
+#include "store/blobs/store_blobs.h"
 
 enum { SMALL_BYTES = 1048576 /* quicker than most operations: the shares do not count it */ };
 

@@ -17,7 +17,7 @@
 #include "operation/reader.h"
 #include "operation/access/stored_caller.h"
 #include "store/store_long.h"
-#include "store/store_thumbnails.h"
+#include "store/blobs/store_thumbnails.h"
 
 enum { ITEM_BYTES = 300 /* of the content of an item P, with its mark; its key comes to that */ };
 

@@ -7,7 +7,7 @@
 #include "operation/attachments/attachment_bytes.h"
 #include "operation/attachments/attachment_upload.h"
 #include "operation/reply.h"
-#include "store/store_thumbnails.h"
+#include "store/blobs/store_thumbnails.h"
 
 _Static_assert((int)THUMBNAILER_BOXES_MOST == (int)SCHEMA_THUMBNAILS_MOST, "all of a class are made at once");
 

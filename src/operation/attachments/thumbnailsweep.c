@@ -15,7 +15,7 @@
 #include "operation/classes.h"
 #include "operation/reader.h"
 #include "store/store_sealing.h"
-#include "store/store_thumbnails.h"
+#include "store/blobs/store_thumbnails.h"
 
 enum {
     PAGE_MOST = 100,

@@ -14,7 +14,7 @@
 #include "operation/attachments/attachment.h"
 #include "operation/attachments/attachment_upload.h"
 #include "operation/reader.h"
-#include "store/store_blobs.h"
+#include "store/blobs/store_blobs.h"
 
 enum {
     STATUS_OK = 200,

@@ -19,7 +19,7 @@
 #include "operation/collections/collection_page.h"
 #include "operation/collections/collection_stream.h"
 #include "operation/collections/collection_unchanged.h"
-#include "store/store_collection.h"
+#include "store/collections/store_collection.h"
 #include "operation/reply.h"
 
 /* --- the page ------------------------------------------------------------------------------------ */

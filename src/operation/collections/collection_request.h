@@ -5,7 +5,7 @@
 #include "operation/attempt.h"
 #include "operation/reader.h"
 #include "operation/judge/sight.h"
-#include "store/store_collection.h"
+#include "store/collections/store_collection.h"
 
 /* Where a synchronisation stands. */
 struct collection_position {

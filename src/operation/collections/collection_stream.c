@@ -13,7 +13,7 @@
 #include "operation/collections/collection_judged.h"
 #include "operation/collections/collection_request.h"
 #include "operation/quota.h"
-#include "store/store_stream.h"
+#include "store/collections/store_stream.h"
 #include "operation/reply.h"
 
 enum { PIECE_BYTES = 128 * 1024 };

@@ -10,7 +10,7 @@
 
 #include "operation/classes.h"
 #include "operation/reader.h"
-#include "store/store_copies.h"
+#include "store/collections/store_copies.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 

@@ -10,7 +10,7 @@
 #include "operation/classes.h"
 #include "operation/judge/judged_page.h"
 #include "operation/reply.h"
-#include "store/store_search.h"
+#include "store/collections/store_search.h"
 
 static void write_item(struct builder *body, const struct search_found *found)
 {

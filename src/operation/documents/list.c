@@ -11,7 +11,7 @@
 #include "operation/judge/judged_page.h"
 #include "operation/reader.h"
 #include "operation/signed_text.h"
-#include "store/store_list.h"
+#include "store/collections/store_list.h"
 #include "operation/reply.h"
 
 enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000 };

@@ -4,7 +4,7 @@
 #include "operation/builtin.h"
 
 #include "operation/reader.h"
-#include "store/store_list.h"
+#include "store/collections/store_list.h"
 
 enum { CLASSES_MOST = 1000 };
 

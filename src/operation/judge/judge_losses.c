@@ -6,7 +6,7 @@
 #include "operation/judge/filters.h"
 #include "operation/judge/judge_matches.h"
 #include "operation/judge/sight.h"
-#include "store/store_subscriptions.h"
+#include "store/collections/store_subscriptions.h"
 
 enum { LEFT_MOST = 250 }; /* rows that are read together */
 

@@ -6,7 +6,7 @@
 #define STAMPD_OPERATION_JUDGE_JUDGE_LOSSES_H
 
 #include "operation/attempt.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 
 /* Of matches that were taken for the session, those of one definition beside each other.  versions_r: 0 for
  * those to be judged, as judge_matches leaves them; set where the caller may know of a departure. */

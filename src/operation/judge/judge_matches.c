@@ -7,7 +7,7 @@
 #include "operation/judge/filters.h"
 #include "operation/judge/judge.h"
 #include "operation/judge/sight.h"
-#include "store/store_subscriptions.h"
+#include "store/collections/store_subscriptions.h"
 
 enum {
     PAGE_MOST = 256,           /* documents of a class that are read together */

@@ -6,7 +6,7 @@
 #include "model/schema/definition.h"
 #include "model/schema/schema.h"
 #include "operation/attempt.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 
 /* Each is judged by the newest documents: the caller must be able to read one that was written since the
  * version of the match (of a class or collection: also to list it; a member of the collection of which it

@@ -5,7 +5,7 @@
 
 #include "operation/attempt.h"
 #include "operation/reply.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 
 /* FAULT_AARG: the argument does not name a session. */
 MUST_USE enum fault matches_check_session(struct call *call, struct reply *reply);

@@ -3,14 +3,14 @@
  * A token is bound to the digest of everything beside documents that decides: the account, its roles and
  * since when it has them, and the rules.  If the digest is another, the answer is complete.  If
  * it is the same, sight has changed through contents alone, and the database has recorded which documents the
- * caller has lost (store/store_sight.h).  doc/explanation/sight.md proves that nothing is missed, and nothing
- * is disclosed. */
+ * caller has lost (store/collections/store_sight.h).  doc/explanation/sight.md proves that nothing is missed,
+ * and nothing is disclosed. */
 #ifndef STAMPD_OPERATION_JUDGE_SIGHT_H
 #define STAMPD_OPERATION_JUDGE_SIGHT_H
 
 #include "model/document/view.h"
 #include "operation/attempt.h"
-#include "store/store_sight.h"
+#include "store/collections/store_sight.h"
 
 struct caller_sight {
     struct bytes class;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "model/schema/definition.h"
-#include "store/store_subscriptions.h"
+#include "store/collections/store_subscriptions.h"
 #include "operation/access/access.h"
 #include "operation/classes.h"
 #include "operation/judge/matches.h"

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "segment/refusals.h"
-#include "store/store_tasks.h"
+#include "store/tasks/store_tasks.h"
 #include "edge/crypto/crypto.h"
 #include "operation/access/access.h"
 #include "operation/tasks/task_wakeup.h"

@@ -8,7 +8,7 @@
 #include "segment/metrics.h"
 #include "segment/task_counts.h"
 #include "store/store_long.h"
-#include "store/store_tasks.h"
+#include "store/tasks/store_tasks.h"
 #include "operation/access/access.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_attempt.h"

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "segment/backlog.h"
 #include "segment/metrics.h"
-#include "store/store_tasks.h"
+#include "store/tasks/store_tasks.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/reader.h"
 #include "operation/registry.h"

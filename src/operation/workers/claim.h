@@ -7,7 +7,7 @@
 #include "segment/task_counts.h"
 #include "operation/attempt.h"
 #include "operation/reader.h"
-#include "store/store_tasks.h"
+#include "store/tasks/store_tasks.h"
 
 #define CLAIM_MEMBERS "id starttime retry"
 

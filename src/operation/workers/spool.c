@@ -14,7 +14,7 @@
 #include "operation/administration/task.h"
 #include "operation/quota.h"
 #include "operation/reader.h"
-#include "store/store_spool.h"
+#include "store/tasks/store_spool.h"
 
 enum { SERIES_DIGITS = 32, DIGEST_DIGITS = 64 };
 

@@ -5,7 +5,7 @@
 
 #include "operation/attempt.h"
 #include "operation/reader.h"
-#include "store/store_take.h"
+#include "store/tasks/store_take.h"
 
 struct task_taking {
     struct task_take take;
