@@ -607,34 +607,34 @@ libstampd_a_SOURCES = \
 	src/segment/warnings.c src/segment/warnings.h \
 	src/segment/writer_queue.c src/segment/writer_queue.h \
 	src/serve/acknowledgement.c src/serve/acknowledgement.h \
-	src/serve/cleaner.c src/serve/cleaner.h \
 	src/serve/decrypter.c src/serve/decrypter.h \
-	src/serve/ends.c src/serve/ends.h \
 	src/serve/handover.c src/serve/handover.h \
 	src/serve/heritage.h \
 	src/serve/home.c src/serve/home.h \
 	src/serve/in_flight.c src/serve/in_flight.h \
 	src/serve/instance.c src/serve/instance.h \
-	src/serve/keeper.c src/serve/keeper.h \
-	src/serve/keeper_databases.c src/serve/keeper_databases.h \
-	src/serve/latency.c src/serve/latency.h \
 	src/serve/lineage_file.c src/serve/lineage_file.h \
 	src/serve/lost.c src/serve/lost.h \
 	src/serve/master.c src/serve/master.h \
 	src/serve/memory.c src/serve/memory.h \
-	src/serve/mover.c src/serve/mover.h \
-	src/serve/mover_file.c src/serve/mover_file.h \
-	src/serve/nginx_counts.c src/serve/nginx_counts.h \
+	src/serve/metrics/latency.c src/serve/metrics/latency.h \
+	src/serve/metrics/nginx_counts.c src/serve/metrics/nginx_counts.h \
+	src/serve/metrics/probe.c src/serve/metrics/probe.h \
+	src/serve/metrics/task_metrics.c src/serve/metrics/task_metrics.h \
 	src/serve/object_pipe.c src/serve/object_pipe.h \
-	src/serve/probe.c src/serve/probe.h \
 	src/serve/record_states.c src/serve/record_states.h \
 	src/serve/relay.c src/serve/relay.h \
 	src/serve/remote_wakeups.c src/serve/remote_wakeups.h \
 	src/serve/route.c src/serve/route.h \
 	src/serve/start_check.c src/serve/start_check.h \
 	src/serve/supervisor.c src/serve/supervisor.h \
-	src/serve/task_metrics.c src/serve/task_metrics.h \
 	src/serve/throttle.c src/serve/throttle.h \
+	src/serve/upkeep/cleaner.c src/serve/upkeep/cleaner.h \
+	src/serve/upkeep/ends.c src/serve/upkeep/ends.h \
+	src/serve/upkeep/keeper.c src/serve/upkeep/keeper.h \
+	src/serve/upkeep/keeper_databases.c src/serve/upkeep/keeper_databases.h \
+	src/serve/upkeep/mover.c src/serve/upkeep/mover.h \
+	src/serve/upkeep/mover_file.c src/serve/upkeep/mover_file.h \
 	src/serve/worker.c src/serve/worker.h \
 	src/spool/spool_crc.c src/spool/spool_crc.h \
 	src/store/blobs/store_blobs.c src/store/blobs/store_blobs.h \

@@ -31,7 +31,7 @@ struct pulse {
     _Atomic int64_t deadline_ms;
     char application[PULSE_NAME_BYTES]; /* the operation that is running or ran last, for the log */
     _Atomic uint64_t latency_us,
-        latencies[PULSE_LATENCIES]; /* of requests: sum and histogram counts (serve/latency.h) */
+        latencies[PULSE_LATENCIES]; /* of requests: sum and histogram counts (latency.h) */
 };
 struct pulse *metrics_pulse(const struct segment *segment, int index);
 /* Notes for what the process waits; `queue`: of tasks, 1 + its place, otherwise 0. */

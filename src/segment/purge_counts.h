@@ -1,5 +1,5 @@
 /* purge_counts: the numbers of rows that keepers have deleted, for the metrics, and the namespaces that may
- * have documents that expire (serve/ends.h). */
+ * have documents that expire (serve/upkeep/ends.h). */
 #ifndef STAMPD_SEGMENT_PURGE_COUNTS_H
 #define STAMPD_SEGMENT_PURGE_COUNTS_H
 

@@ -33,8 +33,8 @@
 #include "serve/handover.h"
 #include "serve/instance.h"
 #include "serve/lineage_file.h"
-#include "serve/nginx_counts.h"
-#include "serve/task_metrics.h"
+#include "serve/metrics/nginx_counts.h"
+#include "serve/metrics/task_metrics.h"
 
 enum {
     TURN_MS = 250,     /* longest time between two calls of supervisor_tend */

@@ -26,7 +26,7 @@
 #include "operation/tasks/task_wakeup.h"
 #include "serve/acknowledgement.h"
 #include "serve/lineage_file.h"
-#include "serve/nginx_counts.h"
+#include "serve/metrics/nginx_counts.h"
 #include "serve/record_states.h"
 #include "serve/remote_wakeups.h"
 

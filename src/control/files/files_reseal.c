@@ -1,6 +1,6 @@
 /* files_reseal: the shelves of the directory, then the files of object stores, which come to the directory by
- * it: the mover sends them again (serve/mover.h).  The row of a file is locked while it is replaced, so that
- * no cleaner removes it at the same time, nor the mover. */
+ * it: the mover sends them again (serve/upkeep/mover.h).  The row of a file is locked while it is replaced,
+ * so that no cleaner removes it at the same time, nor the mover. */
 #include "control/files/files_reseal.h"
 
 #include <stdio.h>

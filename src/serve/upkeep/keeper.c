@@ -1,5 +1,5 @@
 /* keeper: rounds over the namespaces, in batches. */
-#include "serve/keeper.h"
+#include "serve/upkeep/keeper.h"
 
 #include <poll.h>
 #include <string.h>
@@ -15,9 +15,9 @@
 #include "store/documents/rewriting.h"
 #include "store/store.h"
 #include "edge/json/json.h"
-#include "serve/cleaner.h"
-#include "serve/ends.h"
-#include "serve/keeper_databases.h"
+#include "serve/upkeep/cleaner.h"
+#include "serve/upkeep/ends.h"
+#include "serve/upkeep/keeper_databases.h"
 #include "store/documents/store_idempotency.h"
 
 enum {

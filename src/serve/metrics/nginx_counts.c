@@ -1,5 +1,5 @@
 /* nginx_counts: a datagram socket with a path that changes hands by rename, so that there always is one. */
-#include "serve/nginx_counts.h"
+#include "serve/metrics/nginx_counts.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* cleaner: by shelves, the parts of a store that it lists at once.  A round begins with the shelf at which
  * the last one ended. */
-#include "serve/cleaner.h"
+#include "serve/upkeep/cleaner.h"
 
 #include <stdlib.h>
 #include <string.h>

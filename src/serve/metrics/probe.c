@@ -1,6 +1,6 @@
 /* probe: /live, /ready, /metrics.  Metrics cover all processes of this instance, whichever worker answers:
  * they are summed from shared memory. */
-#include "serve/probe.h"
+#include "serve/metrics/probe.h"
 
 #include "base/clock.h"
 #include "model/quotas.h"
@@ -19,8 +19,8 @@
 #include "segment/streams.h"
 #include "segment/uploads.h"
 #include "serve/instance.h"
-#include "serve/latency.h"
-#include "serve/task_metrics.h"
+#include "serve/metrics/latency.h"
+#include "serve/metrics/task_metrics.h"
 #include "operation/reply.h"
 
 static int answer_ready(struct worker_context *worker_context, struct reply *reply)

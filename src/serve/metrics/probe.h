@@ -1,6 +1,6 @@
 /* probe: liveness, readiness and metrics. */
-#ifndef STAMPD_SERVE_PROBE_H
-#define STAMPD_SERVE_PROBE_H
+#ifndef STAMPD_SERVE_METRICS_PROBE_H
+#define STAMPD_SERVE_METRICS_PROBE_H
 
 #include "operation/reply.h"
 #include "operation/worker_context.h"

@@ -1,6 +1,6 @@
 /* keeper_databases: the databases that the keeper works on, and its sessions. */
-#ifndef STAMPD_SERVE_KEEPER_DATABASES_H
-#define STAMPD_SERVE_KEEPER_DATABASES_H
+#ifndef STAMPD_SERVE_UPKEEP_KEEPER_DATABASES_H
+#define STAMPD_SERVE_UPKEEP_KEEPER_DATABASES_H
 
 #include "base/arena.h"
 #include "base/settings.h"

@@ -1,5 +1,5 @@
 /* keeper_databases: read from the configurations in z. */
-#include "serve/keeper_databases.h"
+#include "serve/upkeep/keeper_databases.h"
 
 #include <string.h>
 

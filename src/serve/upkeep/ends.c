@@ -1,6 +1,6 @@
 /* ends: a round through the databases that may have expired documents, at the start of each minute of
  * PostgreSQL's clock, which decides what has expired. */
-#include "serve/ends.h"
+#include "serve/upkeep/ends.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -10,7 +10,7 @@
 #include "segment/namespaces.h"
 #include "segment/purge_counts.h"
 #include "edge/pg/pg.h"
-#include "serve/keeper_databases.h"
+#include "serve/upkeep/keeper_databases.h"
 
 enum {
     BATCH = 200,

@@ -1,5 +1,5 @@
 /* task_metrics: three metrics over the same namespaces and queues. */
-#include "serve/task_metrics.h"
+#include "serve/metrics/task_metrics.h"
 
 #include <inttypes.h>
 #include <stdio.h>

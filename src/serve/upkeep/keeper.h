@@ -4,8 +4,8 @@
  * (ends.h).  It has no entry and no mark: the database's triggers announce its changes, as they do those of
  * administrators.  Any number of keepers may run at once: each batch is a transaction under an advisory lock,
  * and if a keeper is killed, its committed batches stand. */
-#ifndef STAMPD_SERVE_KEEPER_H
-#define STAMPD_SERVE_KEEPER_H
+#ifndef STAMPD_SERVE_UPKEEP_KEEPER_H
+#define STAMPD_SERVE_UPKEEP_KEEPER_H
 
 #include "base/settings.h"
 #include "segment/segment.h"

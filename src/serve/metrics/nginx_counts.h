@@ -3,8 +3,8 @@
  * nginx sends a line of its log for each such request, in the form of syslog, to a socket of the relay.  It
  * never waits: what the socket cannot hold is lost, so in a flood the counters show less than there was.
  * Whoever may write to the socket can make them show more, and do nothing else. */
-#ifndef STAMPD_SERVE_NGINX_COUNTS_H
-#define STAMPD_SERVE_NGINX_COUNTS_H
+#ifndef STAMPD_SERVE_METRICS_NGINX_COUNTS_H
+#define STAMPD_SERVE_METRICS_NGINX_COUNTS_H
 
 #include "base/settings.h"
 #include "segment/segment.h"

@@ -4,8 +4,8 @@
  * marked in one round and removed in a later one.  Between them an upload of the same bytes takes it back,
  * and a commit that would refer to it is refused.  A file is removed while its row is locked, and its row is
  * deleted after it; so a crash leaves at most a row that is still marked. */
-#ifndef STAMPD_SERVE_CLEANER_H
-#define STAMPD_SERVE_CLEANER_H
+#ifndef STAMPD_SERVE_UPKEEP_CLEANER_H
+#define STAMPD_SERVE_UPKEEP_CLEANER_H
 
 #include "base/settings.h"
 #include "edge/pg/pg.h"

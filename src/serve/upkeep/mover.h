@@ -10,8 +10,8 @@
  * that; what has the former location can still read it.  The way back is the same.  Each step is complete
  * when it ends or has no effect, and can be repeated: the process may be killed anywhere, and a stop ends it
  * at once. */
-#ifndef STAMPD_SERVE_MOVER_H
-#define STAMPD_SERVE_MOVER_H
+#ifndef STAMPD_SERVE_UPKEEP_MOVER_H
+#define STAMPD_SERVE_UPKEEP_MOVER_H
 
 #include "base/settings.h"
 #include "segment/segment.h"

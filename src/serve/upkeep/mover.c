@@ -1,5 +1,5 @@
 /* mover: rounds over the namespaces; in each first what is to be removed, then what is to be moved. */
-#include "serve/mover.h"
+#include "serve/upkeep/mover.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 #include "blob/object_stores.h"
 #include "edge/pg/pg.h"
 #include "segment/purge_counts.h"
-#include "serve/keeper_databases.h"
-#include "serve/mover_file.h"
+#include "serve/upkeep/keeper_databases.h"
+#include "serve/upkeep/mover_file.h"
 #include "store/data_keys.h"
 
 enum {

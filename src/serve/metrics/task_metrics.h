@@ -1,6 +1,6 @@
 /* task_metrics: the backlog of tasks by namespace and queue, in Prometheus format. */
-#ifndef STAMPD_SERVE_TASK_METRICS_H
-#define STAMPD_SERVE_TASK_METRICS_H
+#ifndef STAMPD_SERVE_METRICS_TASK_METRICS_H
+#define STAMPD_SERVE_METRICS_TASK_METRICS_H
 
 #include "base/builder.h"
 #include "segment/segment.h"

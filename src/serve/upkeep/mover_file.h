@@ -1,6 +1,6 @@
 /* mover_file: the steps of one file between the directory and an object store. */
-#ifndef STAMPD_SERVE_MOVER_FILE_H
-#define STAMPD_SERVE_MOVER_FILE_H
+#ifndef STAMPD_SERVE_UPKEEP_MOVER_FILE_H
+#define STAMPD_SERVE_UPKEEP_MOVER_FILE_H
 
 #include "blob/blob_store.h"
 #include "blob/object_store.h"

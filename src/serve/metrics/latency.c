@@ -1,5 +1,5 @@
 /* latency: fixed buckets, so that a request costs one addition. */
-#include "serve/latency.h"
+#include "serve/metrics/latency.h"
 
 static const struct {
     int64_t us;

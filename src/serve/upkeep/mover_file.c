@@ -1,5 +1,5 @@
 /* mover_file: bytes pass in pieces; whatever a store returns is compared with the digest. */
-#include "serve/mover_file.h"
+#include "serve/upkeep/mover_file.h"
 
 #include <string.h>
 

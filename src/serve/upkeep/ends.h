@@ -5,8 +5,8 @@
  * that may have expired documents, with one session at a time.  The relay marks them in the segment
  * (segment/purge_counts.h): databases that it has begun to listen to, and those whose schema has changed.  A
  * check that finds no class with expiry clears the mark. */
-#ifndef STAMPD_SERVE_ENDS_H
-#define STAMPD_SERVE_ENDS_H
+#ifndef STAMPD_SERVE_UPKEEP_ENDS_H
+#define STAMPD_SERVE_UPKEEP_ENDS_H
 
 #include "base/settings.h"
 #include "segment/segment.h"

@@ -1,6 +1,6 @@
 /* latency: a histogram of request durations in Prometheus format, counted in the pulse of each worker. */
-#ifndef STAMPD_SERVE_LATENCY_H
-#define STAMPD_SERVE_LATENCY_H
+#ifndef STAMPD_SERVE_METRICS_LATENCY_H
+#define STAMPD_SERVE_METRICS_LATENCY_H
 
 #include "base/builder.h"
 #include "segment/metrics.h"
