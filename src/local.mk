@@ -262,20 +262,20 @@ libstampd_a_SOURCES = \
 	src/journal/journal_saver.c src/journal/journal_saver.h \
 	src/journal/journal_tasks.c src/journal/journal_tasks.h \
 	src/journal/journal_turns.c src/journal/journal_turns.h \
+	src/live/access/live_access.c src/live/access/live_access.h \
+	src/live/access/live_accounts.c src/live/access/live_accounts.h \
+	src/live/access/live_admission.c src/live/access/live_admission.h \
+	src/live/access/live_caller.c src/live/access/live_caller.h \
+	src/live/access/live_follow.c src/live/access/live_follow.h \
+	src/live/access/live_judge.c src/live/access/live_judge.h \
+	src/live/access/live_ruled.c src/live/access/live_ruled.h \
+	src/live/access/live_sight.c src/live/access/live_sight.h \
 	src/live/live.c src/live/live.h \
-	src/live/live_access.c src/live/live_access.h \
-	src/live/live_accounts.c src/live/live_accounts.h \
-	src/live/live_admission.c src/live/live_admission.h \
 	src/live/live_audience.c src/live/live_audience.h \
 	src/live/live_audience_private.h \
-	src/live/live_caller.c src/live/live_caller.h \
 	src/live/live_catch_up.c src/live/live_catch_up.h \
 	src/live/live_endpoint.c src/live/live_endpoint.h \
-	src/live/live_follow.c src/live/live_follow.h \
 	src/live/live_horizon.c src/live/live_horizon.h \
-	src/live/live_index.c src/live/live_index.h \
-	src/live/live_judge.c src/live/live_judge.h \
-	src/live/live_key.c src/live/live_key.h \
 	src/live/live_link.c src/live/live_link.h \
 	src/live/live_listener.c src/live/live_listener.h \
 	src/live/live_namespace.c src/live/live_namespace.h \
@@ -283,16 +283,16 @@ libstampd_a_SOURCES = \
 	src/live/live_namespace_queries.c \
 	src/live/live_news.c src/live/live_news.h \
 	src/live/live_opening.h \
-	src/live/live_question.c src/live/live_question.h \
-	src/live/live_ranges.c src/live/live_ranges.h \
-	src/live/live_records.c src/live/live_records.h \
 	src/live/live_round.c src/live/live_round.h \
-	src/live/live_ruled.c src/live/live_ruled.h \
 	src/live/live_shares.c src/live/live_shares.h \
-	src/live/live_sight.c src/live/live_sight.h \
 	src/live/live_snapshot.c src/live/live_snapshot.h \
 	src/live/live_statement.c src/live/live_statement.h \
 	src/live/live_statement_table.h \
+	src/live/topics/live_index.c src/live/topics/live_index.h \
+	src/live/topics/live_key.c src/live/topics/live_key.h \
+	src/live/topics/live_question.c src/live/topics/live_question.h \
+	src/live/topics/live_ranges.c src/live/topics/live_ranges.h \
+	src/live/topics/live_records.c src/live/topics/live_records.h \
 	src/log/disk_entries.c src/log/disk_entries.h \
 	src/log/disk_log.c src/log/disk_log.h \
 	src/log/disk_table.c src/log/disk_table.h \

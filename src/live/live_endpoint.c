@@ -11,7 +11,7 @@
 #include "segment/metrics.h"
 #include "segment/refusals.h"
 #include "edge/crypto/crypto.h"
-#include "live/live_caller.h"
+#include "live/access/live_caller.h"
 #include "live/live_listener.h"
 #include "live/live_namespace.h"
 #include "live/live_opening.h"

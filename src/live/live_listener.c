@@ -10,9 +10,9 @@
 #include "edge/crypto/crypto.h"
 #include "edge/json/json.h"
 #include "live/live_audience_private.h"
-#include "live/live_follow.h"
+#include "live/access/live_follow.h"
 #include "live/live_opening.h"
-#include "live/live_records.h"
+#include "live/topics/live_records.h"
 #include "operation/reply.h"
 #include "segment/metrics.h"
 

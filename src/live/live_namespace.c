@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "edge/crypto/crypto.h"
-#include "live/live_admission.h"
+#include "live/access/live_admission.h"
 #include "live/live_listener.h"
 #include "live/live_namespace_private.h"
 #include "segment/notification.h"

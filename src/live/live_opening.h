@@ -3,7 +3,7 @@
 #define STAMPD_LIVE_LIVE_OPENING_H
 
 #include "live/live_horizon.h"
-#include "live/live_question.h"
+#include "live/topics/live_question.h"
 #include "operation/reply.h"
 #include "http/response.h"
 

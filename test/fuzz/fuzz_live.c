@@ -4,8 +4,8 @@
 
 #include "model/document/item.h"
 #include "edge/json/json.h"
-#include "live/live_key.h"
-#include "live/live_question.h"
+#include "live/topics/live_key.h"
+#include "live/topics/live_question.h"
 
 const char fuzz_target[] = "live";
 

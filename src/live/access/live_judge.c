@@ -1,11 +1,11 @@
 /* live_judge: rules and filters decide what a listener may know; live_sight finds what it has lost. */
-#include "live/live_judge.h"
+#include "live/access/live_judge.h"
 
 #include "base/clock.h"
 #include "live/live_audience_private.h"
-#include "live/live_key.h"
+#include "live/topics/live_key.h"
 #include "live/live_listener.h"
-#include "live/live_sight.h"
+#include "live/access/live_sight.h"
 #include "model/document/view.h"
 #include "operation/judge/filters.h"
 

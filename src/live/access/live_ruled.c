@@ -1,16 +1,16 @@
 /* live_ruled: two queues, in the order of arrival: changes are taken from the front one, the other is filled.
  * Those taken form a batch, which is settled in order; what needs a team, and all behind it, stays in it for
  * a second query. */
-#include "live/live_ruled.h"
+#include "live/access/live_ruled.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "live/live_accounts.h"
+#include "live/access/live_accounts.h"
 #include "live/live_audience_private.h"
-#include "live/live_follow.h"
-#include "live/live_judge.h"
-#include "live/live_key.h"
+#include "live/access/live_follow.h"
+#include "live/access/live_judge.h"
+#include "live/topics/live_key.h"
 #include "live/live_listener.h"
 #include "model/rules/rules_sight.h"
 #include "segment/metrics.h"

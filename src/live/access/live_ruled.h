@@ -8,8 +8,8 @@
  *
  * The queue is bounded.  When there is no room, all listeners under rules receive `reset`, which depends on
  * no document. */
-#ifndef STAMPD_LIVE_LIVE_RULED_H
-#define STAMPD_LIVE_LIVE_RULED_H
+#ifndef STAMPD_LIVE_ACCESS_LIVE_RULED_H
+#define STAMPD_LIVE_ACCESS_LIVE_RULED_H
 
 #include "live/live_audience.h"
 #include "live/live_snapshot.h"

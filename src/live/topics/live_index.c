@@ -1,10 +1,10 @@
 /* live_index: a growing hash table with chaining. */
-#include "live/live_index.h"
+#include "live/topics/live_index.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "live/live_key.h"
+#include "live/topics/live_key.h"
 #include "segment/slots.h"
 #include "edge/crypto/crypto.h"
 

@@ -1,6 +1,6 @@
 /* live_ranges: a list in the order of the first keys.  It is a search tree, too: the root is in the middle,
  * and each entry has the greatest last key below it. */
-#include "live/live_ranges.h"
+#include "live/topics/live_ranges.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
  * The process declares the places of the rules, as workers do for collections.  Until that was tried, nothing
  * is sent to listeners under rules.  If it cannot be done at the moment, they are served without departures,
  * and it is tried again; once it is done, those that were served in between read everything. */
-#ifndef STAMPD_LIVE_LIVE_FOLLOW_H
-#define STAMPD_LIVE_LIVE_FOLLOW_H
+#ifndef STAMPD_LIVE_ACCESS_LIVE_FOLLOW_H
+#define STAMPD_LIVE_ACCESS_LIVE_FOLLOW_H
 
 #include "edge/pg/pg.h"
 #include "live/live_audience.h"

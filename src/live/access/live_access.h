@@ -1,7 +1,7 @@
 /* live_access: who may listen in a namespace: its configuration, its rules and the configuration of z, which
  * are read from the database of z, and again whenever one of their documents changes there. */
-#ifndef STAMPD_LIVE_LIVE_ACCESS_H
-#define STAMPD_LIVE_LIVE_ACCESS_H
+#ifndef STAMPD_LIVE_ACCESS_LIVE_ACCESS_H
+#define STAMPD_LIVE_ACCESS_LIVE_ACCESS_H
 
 #include "base/arena.h"
 #include "base/bytes.h"

@@ -1,7 +1,7 @@
 /* live_admission: decides who listens: by the access of the namespace, then, under rules, by the account of
  * the listener.  Both are decided anew with each change. */
-#ifndef STAMPD_LIVE_LIVE_ADMISSION_H
-#define STAMPD_LIVE_LIVE_ADMISSION_H
+#ifndef STAMPD_LIVE_ACCESS_LIVE_ADMISSION_H
+#define STAMPD_LIVE_ACCESS_LIVE_ADMISSION_H
 
 #include "live/live_audience.h"
 

@@ -1,8 +1,8 @@
 /* live_accounts: loads the accounts of listeners: before they are admitted, and again with each change.  From
  * the change on nothing is sent to them; a session that has ended ends the connection, and a client that is
  * admitted anew reads everything, since it may see other documents now. */
-#ifndef STAMPD_LIVE_LIVE_ACCOUNTS_H
-#define STAMPD_LIVE_LIVE_ACCOUNTS_H
+#ifndef STAMPD_LIVE_ACCESS_LIVE_ACCOUNTS_H
+#define STAMPD_LIVE_ACCESS_LIVE_ACCOUNTS_H
 
 #include "live/live_audience.h"
 #include "live/live_snapshot.h"

@@ -1,6 +1,6 @@
 /* live_key: the keys of topics: what can change, and what listeners name. */
-#ifndef STAMPD_LIVE_LIVE_KEY_H
-#define STAMPD_LIVE_LIVE_KEY_H
+#ifndef STAMPD_LIVE_TOPICS_LIVE_KEY_H
+#define STAMPD_LIVE_TOPICS_LIVE_KEY_H
 
 #include "model/schema/definition.h"
 

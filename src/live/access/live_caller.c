@@ -1,5 +1,5 @@
 /* live_caller: the roles are kept in one block of memory. */
-#include "live/live_caller.h"
+#include "live/access/live_caller.h"
 
 #include <stdlib.h>
 #include <string.h>

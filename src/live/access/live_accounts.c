@@ -1,8 +1,8 @@
 /* live_accounts: a query for some of those in doubt at a time. */
-#include "live/live_accounts.h"
+#include "live/access/live_accounts.h"
 
 #include "live/live_audience_private.h"
-#include "live/live_admission.h"
+#include "live/access/live_admission.h"
 #include "live/live_listener.h"
 
 enum { ACCOUNTS_AT_ONCE = 64 };

@@ -4,8 +4,8 @@
  * A definition is Class, Class/id, or Class/collection@value, with several values for a collection of several
  * properties, or of records, record:key, records:prefix and records:from/to; in ids, values and keys, a
  * percent sign with two hexadecimal digits stands for any byte, as encodeURIComponent writes it. */
-#ifndef STAMPD_LIVE_LIVE_QUESTION_H
-#define STAMPD_LIVE_LIVE_QUESTION_H
+#ifndef STAMPD_LIVE_TOPICS_LIVE_QUESTION_H
+#define STAMPD_LIVE_TOPICS_LIVE_QUESTION_H
 
 #include "base/fault.h"
 #include "model/schema/definition.h"

@@ -2,10 +2,10 @@
  *
  * They are sorted when a key is sought after listeners have come or gone, and then found without looking at
  * the others: those that end before the key, or begin behind it, are passed many at a time. */
-#ifndef STAMPD_LIVE_LIVE_RANGES_H
-#define STAMPD_LIVE_LIVE_RANGES_H
+#ifndef STAMPD_LIVE_TOPICS_LIVE_RANGES_H
+#define STAMPD_LIVE_TOPICS_LIVE_RANGES_H
 
-#include "live/live_index.h"
+#include "live/topics/live_index.h"
 
 struct live_ranges;
 

@@ -1,5 +1,5 @@
 /* live_follow: the declaration is called twice, in transactions of their own. */
-#include "live/live_follow.h"
+#include "live/access/live_follow.h"
 
 #include <inttypes.h>
 #include <stdio.h>

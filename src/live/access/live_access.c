@@ -1,5 +1,5 @@
 /* live_access: the access of one namespace. */
-#include "live/live_access.h"
+#include "live/access/live_access.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* live_question: a strict parser, since a listener that receives nothing cannot find out why. */
-#include "live/live_question.h"
+#include "live/topics/live_question.h"
 
 #include <stdlib.h>
 #include <strings.h>
@@ -7,7 +7,7 @@
 #include "base/names.h"
 #include "base/percent.h"
 #include "edge/json/json.h"
-#include "live/live_key.h"
+#include "live/topics/live_key.h"
 
 enum { BODY_DEPTH = 2 };
 

@@ -7,8 +7,8 @@
  * A definition of a collection gets an event when a document that its caller may list was written in it or
  * has left it; and whenever the caller has gained or lost sight of a document of the class, whatever
  * collections that is in, so that the event discloses none of them. */
-#ifndef STAMPD_LIVE_LIVE_JUDGE_H
-#define STAMPD_LIVE_LIVE_JUDGE_H
+#ifndef STAMPD_LIVE_ACCESS_LIVE_JUDGE_H
+#define STAMPD_LIVE_ACCESS_LIVE_JUDGE_H
 
 #include "live/live_audience.h"
 #include "live/live_snapshot.h"

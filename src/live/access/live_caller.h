@@ -2,8 +2,8 @@
  * token of an OpenID provider (operation/access/external_token.h), to what rules depend on.  The documents of
  * the account and of the provider's keys are loaded by live_accounts.h; until they are known, and while they
  * may have changed, nothing is sent. */
-#ifndef STAMPD_LIVE_LIVE_CALLER_H
-#define STAMPD_LIVE_LIVE_CALLER_H
+#ifndef STAMPD_LIVE_ACCESS_LIVE_CALLER_H
+#define STAMPD_LIVE_ACCESS_LIVE_CALLER_H
 
 #include "base/arena.h"
 #include "base/settings.h"

@@ -1,5 +1,5 @@
 /* live_key: keys are those of definitions. */
-#include "live/live_key.h"
+#include "live/topics/live_key.h"
 
 struct bytes live_key_of_class(struct builder *key, struct bytes class)
 {

@@ -2,8 +2,8 @@
  *
  * Nothing is remembered of what listeners were sent.  The database records which principals a document has
  * lost or gained, and by which version (doc/explanation/sight.md); they are loaded with the document. */
-#ifndef STAMPD_LIVE_LIVE_SIGHT_H
-#define STAMPD_LIVE_LIVE_SIGHT_H
+#ifndef STAMPD_LIVE_ACCESS_LIVE_SIGHT_H
+#define STAMPD_LIVE_ACCESS_LIVE_SIGHT_H
 
 #include "live/live_snapshot.h"
 #include "model/rules/rules_sight.h"

@@ -1,7 +1,7 @@
 /* live_index: the subscriptions of one namespace: topics by key, and the listeners of each.  Changes are
  * recorded at the listener, so a slow one never takes more memory than its definitions. */
-#ifndef STAMPD_LIVE_LIVE_INDEX_H
-#define STAMPD_LIVE_LIVE_INDEX_H
+#ifndef STAMPD_LIVE_TOPICS_LIVE_INDEX_H
+#define STAMPD_LIVE_TOPICS_LIVE_INDEX_H
 
 #include "base/bytes.h"
 #include "model/schema/definition.h"

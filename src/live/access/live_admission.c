@@ -1,10 +1,10 @@
 /* live_admission: listeners go from one state to the next. */
-#include "live/live_admission.h"
+#include "live/access/live_admission.h"
 
 #include "live/live_audience_private.h"
 #include "live/live_listener.h"
 #include "live/live_opening.h"
-#include "live/live_records.h"
+#include "live/topics/live_records.h"
 #include "operation/judge/filters.h"
 #include "operation/quota.h"
 #include "segment/metrics.h"

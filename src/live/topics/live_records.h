@@ -9,8 +9,8 @@
  *
  * A listener gets an event of a key only while its caller may read it, by the rules for records of the
  * namespace. While these, or its account, may have changed, nothing is matched and nothing is written. */
-#ifndef STAMPD_LIVE_LIVE_RECORDS_H
-#define STAMPD_LIVE_LIVE_RECORDS_H
+#ifndef STAMPD_LIVE_TOPICS_LIVE_RECORDS_H
+#define STAMPD_LIVE_TOPICS_LIVE_RECORDS_H
 
 #include "live/live_audience.h"
 

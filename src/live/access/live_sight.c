@@ -1,5 +1,5 @@
 /* live_sight: compares what a document has lost and gained with the principals of a caller. */
-#include "live/live_sight.h"
+#include "live/access/live_sight.h"
 
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* live_records: one reading position for each namespace with such listeners. */
-#include "live/live_records.h"
+#include "live/topics/live_records.h"
 
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "live/live_audience_private.h"
-#include "live/live_key.h"
-#include "live/live_ranges.h"
+#include "live/topics/live_key.h"
+#include "live/topics/live_ranges.h"
 #include "records/records_changes.h"
 
 enum {
