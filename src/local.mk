@@ -79,86 +79,84 @@ libstampd_a_SOURCES = \
 	src/control/backup/cmd_backup_init.c \
 	src/control/backup/cmd_backup_return.c \
 	src/control/backup/cmd_restore.c \
-	src/control/bookmark.c src/control/bookmark.h \
 	src/control/cmd_check.c \
-	src/control/cmd_cron.c \
-	src/control/cmd_dump.c \
 	src/control/cmd_journal.c \
 	src/control/cmd_key.c src/control/cmd_key.h \
 	src/control/cmd_key_records.c \
-	src/control/cmd_load.c \
-	src/control/cmd_nginx.c \
-	src/control/cmd_ns.c src/control/cmd_ns.h \
-	src/control/cmd_ns_create.c \
-	src/control/cmd_ns_keys.c \
-	src/control/cmd_ns_list.c \
-	src/control/cmd_ns_quotas.c \
-	src/control/cmd_ns_reads.c \
 	src/control/cmd_operations.c \
 	src/control/cmd_ping.c \
-	src/control/cmd_purge.c \
 	src/control/cmd_push.c \
 	src/control/cmd_resource.c \
-	src/control/cmd_task.c \
-	src/control/cmd_task_limit.c src/control/cmd_task_limit.h \
-	src/control/cmd_task_pause.c src/control/cmd_task_pause.h \
-	src/control/cmd_task_redrive.c src/control/cmd_task_redrive.h \
 	src/control/control.c src/control/control.h \
-	src/control/directive.c src/control/directive.h \
-	src/control/dumper.c src/control/dumper.h \
+	src/control/documents/bookmark.c src/control/documents/bookmark.h \
+	src/control/documents/cmd_dump.c \
+	src/control/documents/cmd_load.c \
+	src/control/documents/cmd_purge.c \
+	src/control/documents/dumper.c src/control/documents/dumper.h \
+	src/control/documents/input.c src/control/documents/input.h \
+	src/control/documents/line.c src/control/documents/line.h \
+	src/control/documents/loader.c src/control/documents/loader.h \
+	src/control/documents/page.c src/control/documents/page.h \
+	src/control/documents/progress.c src/control/documents/progress.h \
+	src/control/documents/purger.c src/control/documents/purger.h \
+	src/control/documents/target.c src/control/documents/target.h \
 	src/control/files/cmd_files.c \
 	src/control/files/files_place.c src/control/files/files_place.h \
 	src/control/files/files_reseal.c src/control/files/files_reseal.h \
 	src/control/files/files_walk.c src/control/files/files_walk.h \
 	src/control/files/stored_files.c src/control/files/stored_files.h \
 	src/control/folder_reach.c src/control/folder_reach.h \
-	src/control/foreign/cmd_import_couchdb.c \
-	src/control/foreign/cmd_import_csv.c \
-	src/control/foreign/cmd_import_firestore.c \
-	src/control/foreign/couch_follow.c src/control/foreign/couch_follow.h \
-	src/control/foreign/couch_mapping.c src/control/foreign/couch_mapping.h \
-	src/control/foreign/couch_position.c src/control/foreign/couch_position.h \
-	src/control/foreign/couch_reader.c src/control/foreign/couch_reader.h \
-	src/control/foreign/couch_server.c src/control/foreign/couch_server.h \
-	src/control/foreign/couch_source.c src/control/foreign/couch_source.h \
-	src/control/foreign/couch_text.c src/control/foreign/couch_text.h \
-	src/control/foreign/csv_mapping.c src/control/foreign/csv_mapping.h \
-	src/control/foreign/csv_reader.c src/control/foreign/csv_reader.h \
-	src/control/foreign/csv_record.c src/control/foreign/csv_record.h \
-	src/control/foreign/csv_source.c src/control/foreign/csv_source.h \
-	src/control/foreign/firestore_entity.c src/control/foreign/firestore_entity.h \
-	src/control/foreign/firestore_folder.c src/control/foreign/firestore_folder.h \
-	src/control/foreign/firestore_key.c src/control/foreign/firestore_key.h \
-	src/control/foreign/firestore_log.c src/control/foreign/firestore_log.h \
-	src/control/foreign/firestore_mapping.c src/control/foreign/firestore_mapping.h \
-	src/control/foreign/firestore_metadata.c src/control/foreign/firestore_metadata.h \
-	src/control/foreign/firestore_source.c src/control/foreign/firestore_source.h \
-	src/control/foreign/firestore_wire.c src/control/foreign/firestore_wire.h \
+	src/control/foreign/couch/cmd_import_couchdb.c \
+	src/control/foreign/couch/couch_follow.c src/control/foreign/couch/couch_follow.h \
+	src/control/foreign/couch/couch_mapping.c src/control/foreign/couch/couch_mapping.h \
+	src/control/foreign/couch/couch_position.c src/control/foreign/couch/couch_position.h \
+	src/control/foreign/couch/couch_reader.c src/control/foreign/couch/couch_reader.h \
+	src/control/foreign/couch/couch_server.c src/control/foreign/couch/couch_server.h \
+	src/control/foreign/couch/couch_source.c src/control/foreign/couch/couch_source.h \
+	src/control/foreign/couch/couch_text.c src/control/foreign/couch/couch_text.h \
+	src/control/foreign/csv/cmd_import_csv.c \
+	src/control/foreign/csv/csv_mapping.c src/control/foreign/csv/csv_mapping.h \
+	src/control/foreign/csv/csv_reader.c src/control/foreign/csv/csv_reader.h \
+	src/control/foreign/csv/csv_record.c src/control/foreign/csv/csv_record.h \
+	src/control/foreign/csv/csv_source.c src/control/foreign/csv/csv_source.h \
+	src/control/foreign/firestore/cmd_import_firestore.c \
+	src/control/foreign/firestore/firestore_entity.c src/control/foreign/firestore/firestore_entity.h \
+	src/control/foreign/firestore/firestore_folder.c src/control/foreign/firestore/firestore_folder.h \
+	src/control/foreign/firestore/firestore_key.c src/control/foreign/firestore/firestore_key.h \
+	src/control/foreign/firestore/firestore_log.c src/control/foreign/firestore/firestore_log.h \
+	src/control/foreign/firestore/firestore_mapping.c src/control/foreign/firestore/firestore_mapping.h \
+	src/control/foreign/firestore/firestore_metadata.c src/control/foreign/firestore/firestore_metadata.h \
+	src/control/foreign/firestore/firestore_source.c src/control/foreign/firestore/firestore_source.h \
+	src/control/foreign/firestore/firestore_wire.c src/control/foreign/firestore/firestore_wire.h \
 	src/control/foreign/foreign_ids.c src/control/foreign/foreign_ids.h \
 	src/control/foreign/foreign_import.c src/control/foreign/foreign_import.h \
 	src/control/foreign/foreign_mapping.c src/control/foreign/foreign_mapping.h \
-	src/control/homes.c src/control/homes.h \
-	src/control/input.c src/control/input.h \
 	src/control/journal_shell.c src/control/journal_shell.h \
-	src/control/line.c src/control/line.h \
-	src/control/loader.c src/control/loader.h \
-	src/control/map.c src/control/map.h \
 	src/control/message.c src/control/message.h \
-	src/control/migrations.c src/control/migrations.h \
 	src/control/move/cmd_ns_move.c \
 	src/control/move/move_keys.c src/control/move/move_keys.h \
 	src/control/move/move_site.c src/control/move/move_site.h \
 	src/control/move/ns_mover.c src/control/move/ns_mover.h \
-	src/control/nginx_objects.c src/control/nginx_objects.h \
-	src/control/nginx_refusals.c src/control/nginx_refusals.h \
-	src/control/ns_database.c src/control/ns_database.h \
-	src/control/ns_keys.c src/control/ns_keys.h \
-	src/control/ns_purge.c src/control/ns_purge.h \
-	src/control/ns_registry.c src/control/ns_registry.h \
+	src/control/nginx/cmd_nginx.c \
+	src/control/nginx/directive.c src/control/nginx/directive.h \
+	src/control/nginx/homes.c src/control/nginx/homes.h \
+	src/control/nginx/map.c src/control/nginx/map.h \
+	src/control/nginx/nginx_objects.c src/control/nginx/nginx_objects.h \
+	src/control/nginx/nginx_refusals.c src/control/nginx/nginx_refusals.h \
+	src/control/nginx/site.c src/control/nginx/site.h \
+	src/control/nginx/template.c src/control/nginx/template.h \
+	src/control/ns/cmd_ns.c src/control/ns/cmd_ns.h \
+	src/control/ns/cmd_ns_create.c \
+	src/control/ns/cmd_ns_keys.c \
+	src/control/ns/cmd_ns_list.c \
+	src/control/ns/cmd_ns_quotas.c \
+	src/control/ns/cmd_ns_reads.c \
+	src/control/ns/migrations.c src/control/ns/migrations.h \
+	src/control/ns/ns_database.c src/control/ns/ns_database.h \
+	src/control/ns/ns_keys.c src/control/ns/ns_keys.h \
+	src/control/ns/ns_purge.c src/control/ns/ns_purge.h \
+	src/control/ns/ns_registry.c src/control/ns/ns_registry.h \
 	src/control/options.c src/control/options.h \
-	src/control/page.c src/control/page.h \
-	src/control/progress.c src/control/progress.h \
-	src/control/purger.c src/control/purger.h \
 	src/control/record.c src/control/record.h \
 	src/control/resource_folder.c src/control/resource_folder.h \
 	src/control/resource_store.c src/control/resource_store.h \
@@ -179,10 +177,12 @@ libstampd_a_SOURCES = \
 	src/control/schema/schema_wait.c src/control/schema/schema_wait.h \
 	src/control/schema/schema_watch.c src/control/schema/schema_watch.h \
 	src/control/servers.c src/control/servers.h \
-	src/control/site.c src/control/site.h \
-	src/control/target.c src/control/target.h \
-	src/control/task_session.c src/control/task_session.h \
-	src/control/template.c src/control/template.h \
+	src/control/task/cmd_cron.c \
+	src/control/task/cmd_task.c \
+	src/control/task/cmd_task_limit.c src/control/task/cmd_task_limit.h \
+	src/control/task/cmd_task_pause.c src/control/task/cmd_task_pause.h \
+	src/control/task/cmd_task_redrive.c src/control/task/cmd_task_redrive.h \
+	src/control/task/task_session.c src/control/task/task_session.h \
 	src/document/cache.c src/document/cache.h \
 	src/document/commit_slots.c src/document/commit_slots.h \
 	src/document/documents.c src/document/documents.h \

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "control/answer.h"
 #include "control/message.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 #include "control/record.h"
 #include "edge/json/json.h"
 

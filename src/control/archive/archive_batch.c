@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "control/archive/archive_line.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_keys.h"
 #include "edge/pg/pg_copy.h"
 #include "model/document/attachment.h"
 #include "store/documents/store_shown.h"

@@ -5,8 +5,8 @@
 #include "control/archive/archive_rows.h"
 #include "control/files/stored_files.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
-#include "control/progress.h"
+#include "control/ns/ns_keys.h"
+#include "control/documents/progress.h"
 
 struct compared {
     struct arena *arena; /* of the line of the namespace */

@@ -4,7 +4,7 @@
 
 #include "control/archive/archive_reader.h"
 #include "control/archive/findings.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 
 struct archive_comparison {
     struct findings findings;

@@ -12,7 +12,7 @@
 #include "control/archive/archive_line.h"
 #include "control/archive/archive_writer.h"
 #include "control/message.h"
-#include "control/progress.h"
+#include "control/documents/progress.h"
 #include "seal/sealed_stream.h"
 #include "edge/tarball.h"
 #include "model/document/attachment.h"

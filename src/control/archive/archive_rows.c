@@ -7,7 +7,7 @@
 #include "control/archive/archive_line.h"
 #include "control/archive/archive_order.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_keys.h"
 #include "edge/pg/pg_copy.h"
 
 /* One of the two copies. */

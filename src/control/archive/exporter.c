@@ -7,7 +7,7 @@
 #include "control/archive/archive_reader.h"
 #include "control/archive/exporter_files.h"
 #include "control/message.h"
-#include "control/progress.h"
+#include "control/documents/progress.h"
 #include "model/document/stamp.h"
 
 struct export

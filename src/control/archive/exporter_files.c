@@ -8,7 +8,7 @@
 #include "control/archive/archive_filter.h"
 #include "control/files/stored_files.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_keys.h"
 #include "edge/pg/pg_copy.h"
 #include "model/document/attachment.h"
 

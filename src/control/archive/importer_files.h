@@ -7,7 +7,7 @@
 #define STAMPD_CONTROL_ARCHIVE_IMPORTER_FILES_H
 
 #include "control/archive/archive_reader.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 
 /* Before anything is stored: does the namespace have the files that the archive leaves out?  On failure
  * reports why not. */

@@ -7,9 +7,9 @@
 #include "control/archive/archive_rows.h"
 #include "control/files/stored_files.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_keys.h"
 #include "blob/blob_sealed.h"
-#include "control/progress.h"
+#include "control/documents/progress.h"
 #include "edge/pg/pg_copy.h"
 #include "model/document/attachment.h"
 

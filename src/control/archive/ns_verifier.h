@@ -5,7 +5,7 @@
 
 #include "control/archive/archive_sum.h"
 #include "control/archive/findings.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 
 struct ns_verification {
     struct findings findings;

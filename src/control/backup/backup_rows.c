@@ -5,8 +5,8 @@
 
 #include "base/hex.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_keys.h"
+#include "control/ns/ns_registry.h"
 
 enum { PAGE = 2000 };
 enum { ROW_DIGEST, ROW_SIZE, ROW_STORE, ROW_OBJECT, ROW_HEADER };

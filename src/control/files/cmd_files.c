@@ -16,7 +16,7 @@
 #include "control/files/files_place.h"
 #include "control/files/stored_files.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_keys.h"
 #include "blob/blob_check.h"
 #include "edge/crypto/crypto.h"
 #include "blob/object_stores.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 #include "blob/object_stores.h"
 
 static const char DIRECTORY[] = "directory";

@@ -3,7 +3,7 @@
 #ifndef STAMPD_CONTROL_FILES_FILES_RESEAL_H
 #define STAMPD_CONTROL_FILES_FILES_RESEAL_H
 
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 #include "store/data_keys.h"
 
 /* Prints how many.  A damaged file is reported and stays; the others follow.  On failure, also because of

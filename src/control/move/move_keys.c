@@ -7,7 +7,7 @@
 #include "base/hex.h"
 #include "control/message.h"
 #include "control/move/move_site.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_keys.h"
 #include "edge/crypto/crypto.h"
 #include "seal/site_key.h"
 

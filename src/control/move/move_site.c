@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "control/message.h"
-#include "control/migrations.h"
+#include "control/ns/migrations.h"
 #include "edge/pg/pg_copy.h"
 #include "store/statements.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "control/ns_keys.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_keys.h"
+#include "control/ns/ns_registry.h"
 #include "control/record.h"
 #include "model/account/account.h"
 #include "model/rules/rules_case.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "control/ns_keys.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_keys.h"
+#include "control/ns/ns_registry.h"
 #include "control/record.h"
 #include "control/rules/cmd_rules.h"
 #include "control/schema/schema_contents.h"

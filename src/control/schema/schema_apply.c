@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_keys.h"
 #include "control/schema/schema_claims.h"
 #include "control/schema/schema_wait.h"
 #include "store/documents/rewriting.h"

@@ -2,7 +2,7 @@
 #include "control/schema/schema_refusal.h"
 
 #include "control/message.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_keys.h"
 #include "control/schema/schema_wait.h"
 #include "edge/json/json.h"
 
