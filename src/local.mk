@@ -578,32 +578,32 @@ libstampd_a_SOURCES = \
 	src/seal/site_key_command.c src/seal/site_key_command.h \
 	src/seal/siv.c \
 	src/seal/siv_private.h \
-	src/segment/backlog.c src/segment/backlog.h \
 	src/segment/board.c src/segment/board.h \
+	src/segment/counts/backlog.c src/segment/counts/backlog.h \
+	src/segment/counts/hashers.c src/segment/counts/hashers.h \
+	src/segment/counts/limiter.c src/segment/counts/limiter.h \
+	src/segment/counts/long_requests.c src/segment/counts/long_requests.h \
+	src/segment/counts/losses.c src/segment/counts/losses.h \
+	src/segment/counts/metrics.c src/segment/counts/metrics.h \
+	src/segment/counts/named_counts.c src/segment/counts/named_counts.h \
+	src/segment/counts/purge_counts.c src/segment/counts/purge_counts.h \
+	src/segment/counts/refusals.c src/segment/counts/refusals.h \
+	src/segment/counts/stored.c src/segment/counts/stored.h \
+	src/segment/counts/streams.c src/segment/counts/streams.h \
+	src/segment/counts/task_counts.c src/segment/counts/task_counts.h \
+	src/segment/counts/tickets.c src/segment/counts/tickets.h \
+	src/segment/counts/uploads.c src/segment/counts/uploads.h \
+	src/segment/counts/waits.c src/segment/counts/waits.h \
 	src/segment/feed.c src/segment/feed.h \
 	src/segment/feed_sessions.c src/segment/feed_sessions.h \
-	src/segment/hashers.c src/segment/hashers.h \
-	src/segment/limiter.c src/segment/limiter.h \
 	src/segment/lineage.c src/segment/lineage.h \
-	src/segment/long_requests.c src/segment/long_requests.h \
-	src/segment/losses.c src/segment/losses.h \
-	src/segment/metrics.c src/segment/metrics.h \
-	src/segment/named_counts.c src/segment/named_counts.h \
 	src/segment/namespaces.c src/segment/namespaces.h \
 	src/segment/notification.c src/segment/notification.h \
 	src/segment/processes.c src/segment/processes.h \
-	src/segment/purge_counts.c src/segment/purge_counts.h \
-	src/segment/refusals.c src/segment/refusals.h \
 	src/segment/segment.c src/segment/segment.h \
 	src/segment/segment_open.c src/segment/segment_open.h \
 	src/segment/shared_cache.c src/segment/shared_cache.h \
 	src/segment/slots.c src/segment/slots.h \
-	src/segment/stored.c src/segment/stored.h \
-	src/segment/streams.c src/segment/streams.h \
-	src/segment/task_counts.c src/segment/task_counts.h \
-	src/segment/tickets.c src/segment/tickets.h \
-	src/segment/uploads.c src/segment/uploads.h \
-	src/segment/waits.c src/segment/waits.h \
 	src/segment/warnings.c src/segment/warnings.h \
 	src/segment/writer_queue.c src/segment/writer_queue.h \
 	src/serve/acknowledgement.c src/serve/acknowledgement.h \

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "document/documents_private.h"
 #include "segment/lineage.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 #include "segment/namespaces.h"
 #include "segment/notification.h"
 #include "segment/shared_cache.h"

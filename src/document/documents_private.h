@@ -5,7 +5,7 @@
 #include "document/cache.h"
 #include "document/documents.h"
 #include "segment/feed.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 #include "segment/namespaces.h"
 #include "store/documents/store_commit.h"
 

@@ -8,9 +8,9 @@
 #include "document/commit_slots.h"
 #include "model/document/stamp.h"
 #include "segment/lineage.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 #include "segment/slots.h"
-#include "segment/waits.h"
+#include "segment/counts/waits.h"
 #include "segment/writer_queue.h"
 #include "store/documents/store_schema.h"
 

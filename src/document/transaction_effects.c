@@ -3,7 +3,7 @@
 #include "document/transaction_private.h"
 
 #include "records/records_state.h"
-#include "segment/stored.h"
+#include "segment/counts/stored.h"
 #include "store/documents/store_commit.h"
 #include "store/documents/store_idempotency.h"
 #include "document/transaction.h"

@@ -14,7 +14,7 @@
 #include "live/live_opening.h"
 #include "live/topics/live_records.h"
 #include "operation/reply.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 
 enum {
     BUFFER_MOST = 16 * 1024, /* no more is written until the client has read */

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 #include "edge/crypto/crypto.h"
 #include "store/store.h"
 #include "store/documents/store_commit.h"

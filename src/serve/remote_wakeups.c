@@ -9,7 +9,7 @@
 #include "base/secret.h"
 #include "edge/http.h"
 #include "edge/json/json.h"
-#include "segment/backlog.h"
+#include "segment/counts/backlog.h"
 #include "segment/namespaces.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "segment/long_requests.h"
+#include "segment/counts/long_requests.h"
 #include "segment/segment.h"
 #include "segment/slots.h"
 #include "store/statements.h"

@@ -10,7 +10,7 @@
 #include "edge/fcgi.h"
 #include "operation/builtin.h"
 #include "records/records.h"
-#include "segment/limiter.h"
+#include "segment/counts/limiter.h"
 #include "segment/processes.h"
 #include "segment/segment_open.h"
 #include "serve/heritage.h"

@@ -15,7 +15,7 @@
 #include "operation/registry.h"
 #include "operation/tasks/task_run.h"
 #include "operation/tasks/task_wakeup.h"
-#include "segment/backlog.h"
+#include "segment/counts/backlog.h"
 #include "store/documents/store_commit.h"
 #include "worker_context_world.h"
 

@@ -1,7 +1,7 @@
 /* password: digests of passwords by Argon2id (RFC 9106), behind libargon2.
  *
  * A digest is a text that names its parameters and its random salt.  Computing one takes 19 MiB and about 25
- * ms of a processor, on purpose: call it only inside a share of the workers (segment/hashers.h). */
+ * ms of a processor, on purpose: call it only inside a share of the workers (segment/counts/hashers.h). */
 #ifndef STAMPD_EDGE_CRYPTO_PASSWORD_H
 #define STAMPD_EDGE_CRYPTO_PASSWORD_H
 

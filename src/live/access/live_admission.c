@@ -7,8 +7,8 @@
 #include "live/topics/live_records.h"
 #include "operation/judge/filters.h"
 #include "operation/quota.h"
-#include "segment/metrics.h"
-#include "segment/refusals.h"
+#include "segment/counts/metrics.h"
+#include "segment/counts/refusals.h"
 
 static enum fault judge(const struct live_listener *listener)
 {

@@ -13,7 +13,7 @@
 #include "live/topics/live_key.h"
 #include "live/live_listener.h"
 #include "model/rules/rules_sight.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 
 enum {
     HELD_MOST = 2000, /* changes; more are not held */

@@ -9,7 +9,7 @@
 #include "model/account/account.h"
 #include "model/document/stamp.h"
 #include "operation/tasks/task_wakeup.h"
-#include "segment/limiter.h"
+#include "segment/counts/limiter.h"
 
 enum {
     KIND_ISSUER = LIMITER_ATTEMPTS + 32,

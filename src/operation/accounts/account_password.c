@@ -3,7 +3,7 @@
 
 #include "edge/crypto/password.h"
 #include "operation/access/caller.h"
-#include "segment/hashers.h"
+#include "segment/counts/hashers.h"
 
 /* A worker that waits for a place serves nobody. */
 enum { WAITING_PART = 4, WAIT_MS = 5000 };

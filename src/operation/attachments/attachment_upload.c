@@ -8,7 +8,7 @@
 #include "operation/access/access.h"
 #include "operation/reader.h"
 #include "operation/worker_context.h"
-#include "segment/uploads.h"
+#include "segment/counts/uploads.h"
 #include "store/blobs/store_blobs.h"
 
 enum { SMALL_BYTES = 1048576 /* quicker than most operations: the shares do not count it */ };

@@ -23,7 +23,7 @@
 #include "operation/module/module_run.h"
 #include "operation/module/module_watch.h"
 #include "operation/registry.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 
 enum { NAME_MOST = 32, PATH_MOST = 4096, SEARCH_ARGUMENTS_MOST = 16 };
 

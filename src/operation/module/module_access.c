@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "operation/judge/judge.h"
-#include "segment/limiter.h"
+#include "segment/counts/limiter.h"
 
 /* --- the caller --- */
 

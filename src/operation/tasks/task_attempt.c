@@ -5,7 +5,7 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "segment/losses.h"
+#include "segment/counts/losses.h"
 #include "model/task/worker_queues.h"
 #include "operation/tasks/task_owner.h"
 #include "operation/tasks/task_result.h"

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "segment/backlog.h"
+#include "segment/counts/backlog.h"
 #include "store/tasks/store_tasks.h"
 #include "store/tasks/task_rows.h"
 

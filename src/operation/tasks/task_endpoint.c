@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "segment/refusals.h"
+#include "segment/counts/refusals.h"
 #include "store/tasks/store_tasks.h"
 #include "edge/crypto/crypto.h"
 #include "operation/access/access.h"

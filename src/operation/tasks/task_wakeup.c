@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "edge/json/json.h"
 #include "model/task/worker_queues.h"
-#include "segment/backlog.h"
+#include "segment/counts/backlog.h"
 #include "segment/namespaces.h"
 #include "store/documents/store_commit.h"
 #include "document/transaction.h"

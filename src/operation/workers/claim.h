@@ -4,7 +4,7 @@
 #define STAMPD_OPERATION_WORKERS_CLAIM_H
 
 #include "model/task/task.h"
-#include "segment/task_counts.h"
+#include "segment/counts/task_counts.h"
 #include "operation/attempt.h"
 #include "operation/reader.h"
 #include "store/tasks/store_tasks.h"

@@ -14,7 +14,7 @@
 
 #include <inttypes.h>
 
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 #include "operation/workers/claim.h"
 #include "operation/workers/end_take.h"
 #include "operation/documents/put_beside.h"

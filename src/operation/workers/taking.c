@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "model/trace.h"
-#include "segment/backlog.h"
+#include "segment/counts/backlog.h"
 #include "operation/workers/claim.h"
 #include "operation/long_poll.h"
 #include "operation/tasks/task_lost.h"

@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/crash.h"
-#include "segment/backlog.h"
-#include "segment/metrics.h"
+#include "segment/counts/backlog.h"
+#include "segment/counts/metrics.h"
 #include "operation/access/access.h"
 #include "operation/workers/claim.h"
 #include "operation/long_poll.h"

@@ -3,7 +3,7 @@
 #define STAMPD_SERVE_METRICS_LATENCY_H
 
 #include "base/builder.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 #include "serve/instance.h"
 
 /* Counts one request, from its arrival to the end of its answer. */

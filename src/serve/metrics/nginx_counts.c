@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/identity.h"
 #include "base/log.h"
-#include "segment/refusals.h"
+#include "segment/counts/refusals.h"
 #include "edge/local_socket.h"
 
 enum { BATCH = 256, LINE_BYTES = 256, BUFFER_BYTES = 1 << 20, PROBLEM_BYTES = 400 };

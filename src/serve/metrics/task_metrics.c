@@ -7,10 +7,10 @@
 
 #include "base/clock.h"
 #include "model/document/stamp.h"
-#include "segment/backlog.h"
-#include "segment/metrics.h"
+#include "segment/counts/backlog.h"
+#include "segment/counts/metrics.h"
 #include "segment/namespaces.h"
-#include "segment/task_counts.h"
+#include "segment/counts/task_counts.h"
 
 enum { FORGOTTEN_MS = 24 * 3600 * 1000, QUEUE_LABELS_BYTES = 2 * NAMED_COUNTS_BYTES };
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "segment/namespaces.h"
-#include "segment/purge_counts.h"
+#include "segment/counts/purge_counts.h"
 #include "edge/pg/pg.h"
 #include "serve/upkeep/keeper_databases.h"
 

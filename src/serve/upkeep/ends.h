@@ -3,8 +3,8 @@
  *
  * Part of the keeper.  Expiry has a resolution of one minute: each minute the keeper checks the databases
  * that may have expired documents, with one session at a time.  The relay marks them in the segment
- * (segment/purge_counts.h): databases that it has begun to listen to, and those whose schema has changed.  A
- * check that finds no class with expiry clears the mark. */
+ * (segment/counts/purge_counts.h): databases that it has begun to listen to, and those whose schema has
+ * changed.  A check that finds no class with expiry clears the mark. */
 #ifndef STAMPD_SERVE_UPKEEP_ENDS_H
 #define STAMPD_SERVE_UPKEEP_ENDS_H
 

@@ -15,7 +15,7 @@
 #include "edge/crypto/crypto.h"
 #include "blob/object_stores.h"
 #include "edge/pg/pg.h"
-#include "segment/purge_counts.h"
+#include "segment/counts/purge_counts.h"
 #include "serve/upkeep/keeper_databases.h"
 #include "serve/upkeep/mover_file.h"
 #include "store/data_keys.h"

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/crash.h"
-#include "segment/waits.h"
+#include "segment/counts/waits.h"
 #include "store/documents/commit_part.h"
 #include "store/documents/commit_verdict.h"
 #include "store/documents/schema_cache.h"

@@ -5,7 +5,7 @@
 #include "store/statements.h"
 #include "store/store.h"
 #include "model/task/task.h"
-#include "segment/backlog.h"
+#include "segment/counts/backlog.h"
 
 enum claim_result {
     CLAIM_DONE,     /* the task belongs to this attempt */

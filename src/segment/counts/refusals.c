@@ -1,5 +1,5 @@
 /* refusals: a counter for each row of the table of settings. */
-#include "segment/refusals.h"
+#include "segment/counts/refusals.h"
 
 #include <string.h>
 

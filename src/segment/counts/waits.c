@@ -1,6 +1,6 @@
 /* waits: a word for each process.  That of a dead one is cleared by its recovery, and does not count when its
  * entry is free. */
-#include "segment/waits.h"
+#include "segment/counts/waits.h"
 
 /* Of the workers, at least one waits and one stays; of a single one none stays. */
 static int64_t most_of(int64_t workers)

@@ -1,5 +1,5 @@
 /* backlog: numbers as atomic words; the time of the snapshot is written last. */
-#include "segment/backlog.h"
+#include "segment/counts/backlog.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* losses: a ring of notes, one writer at a time. */
-#include "segment/losses.h"
+#include "segment/counts/losses.h"
 #include "base/hash.h"
 #include "segment/processes.h"
 

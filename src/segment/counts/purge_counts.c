@@ -1,5 +1,5 @@
 /* purge_counts: one board for all namespaces. */
-#include "segment/purge_counts.h"
+#include "segment/counts/purge_counts.h"
 #include "segment/segment.h"
 
 size_t purge_counts_size(const struct board_sizes *sizes UNUSED)

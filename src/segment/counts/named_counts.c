@@ -1,5 +1,5 @@
 /* named_counts: names with open addressing; entries are never freed. */
-#include "segment/named_counts.h"
+#include "segment/counts/named_counts.h"
 
 #include <string.h>
 

@@ -24,8 +24,8 @@
  * eviction favours a subject, never refuses one.
  *
  * Two subjects of one line have the same tag, and share a counter, with a probability of 2^-24. */
-#ifndef STAMPD_SEGMENT_LIMITER_H
-#define STAMPD_SEGMENT_LIMITER_H
+#ifndef STAMPD_SEGMENT_COUNTS_LIMITER_H
+#define STAMPD_SEGMENT_COUNTS_LIMITER_H
 
 #include "base/base.h"
 #include "base/bytes.h"

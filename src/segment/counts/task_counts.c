@@ -1,5 +1,5 @@
 /* task_counts: two tables of the segment. */
-#include "segment/task_counts.h"
+#include "segment/counts/task_counts.h"
 
 #include <stdio.h>
 

@@ -6,14 +6,14 @@
  * share get in.  A slot counts while its process lives: no repair is needed when the process dies.  A read
  * beyond a share is admitted on trial, for a short time, unless a trial of the same client or namespace has
  * failed recently: a quick read is never refused, and a slow one costs one trial. */
-#ifndef STAMPD_SEGMENT_LONG_REQUESTS_H
-#define STAMPD_SEGMENT_LONG_REQUESTS_H
+#ifndef STAMPD_SEGMENT_COUNTS_LONG_REQUESTS_H
+#define STAMPD_SEGMENT_COUNTS_LONG_REQUESTS_H
 
 #include "base/base.h"
 #include "segment/segment.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
-#include "segment/tickets.h"
+#include "segment/counts/tickets.h"
 
 struct long_shares {
     int ns;

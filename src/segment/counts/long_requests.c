@@ -1,5 +1,5 @@
 /* long_requests: slots, tickets, and the clients and namespaces that get no trial. */
-#include "segment/long_requests.h"
+#include "segment/counts/long_requests.h"
 
 #include "base/clock.h"
 #include "segment/processes.h"

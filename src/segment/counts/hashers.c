@@ -1,5 +1,5 @@
 /* hashers: a ticket for each worker that computes. */
-#include "segment/hashers.h"
+#include "segment/counts/hashers.h"
 
 #include "base/clock.h"
 

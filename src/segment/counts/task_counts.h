@@ -1,10 +1,10 @@
 /* task_counts: what became of the tasks of this host, for the metrics: of those that its workers have run, by
  * operation; of those of external workers, by namespace and queue. */
-#ifndef STAMPD_SEGMENT_TASK_COUNTS_H
-#define STAMPD_SEGMENT_TASK_COUNTS_H
+#ifndef STAMPD_SEGMENT_COUNTS_TASK_COUNTS_H
+#define STAMPD_SEGMENT_COUNTS_TASK_COUNTS_H
 
 #include "base/bytes.h"
-#include "segment/named_counts.h"
+#include "segment/counts/named_counts.h"
 #include "segment/segment.h"
 
 enum task_count { TASK_COUNT_DONE, TASK_COUNT_FAILED, TASK_COUNT_US };

@@ -1,5 +1,5 @@
 /* tickets: numbers from a counter. */
-#include "segment/tickets.h"
+#include "segment/counts/tickets.h"
 
 #include <sched.h>
 #include <unistd.h>

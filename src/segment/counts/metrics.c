@@ -1,5 +1,5 @@
 /* metrics: one pulse per process. */
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 
 _Static_assert(sizeof(struct pulse) == 384, "a pulse is six cache lines");
 

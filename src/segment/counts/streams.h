@@ -3,13 +3,13 @@
  *
  * A worker sends one at a time.  Those that begin while as many as allowed are being sent are refused, and
  * none waits; the stream of a dead worker does not count (tickets.h). */
-#ifndef STAMPD_SEGMENT_STREAMS_H
-#define STAMPD_SEGMENT_STREAMS_H
+#ifndef STAMPD_SEGMENT_COUNTS_STREAMS_H
+#define STAMPD_SEGMENT_COUNTS_STREAMS_H
 
 #include "base/base.h"
 #include "segment/processes.h"
 #include "segment/segment.h"
-#include "segment/tickets.h"
+#include "segment/counts/tickets.h"
 
 enum { STREAMS_SUBJECTS = 3 };
 struct streams_subject {

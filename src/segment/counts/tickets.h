@@ -4,8 +4,8 @@
  * Each process has a slot.  A process that begins takes a ticket in its slot, then counts those that were
  * there before: no process waits, and no more than the share get in.  A slot counts while its process lives:
  * no repair is needed when the process dies. */
-#ifndef STAMPD_SEGMENT_TICKETS_H
-#define STAMPD_SEGMENT_TICKETS_H
+#ifndef STAMPD_SEGMENT_COUNTS_TICKETS_H
+#define STAMPD_SEGMENT_COUNTS_TICKETS_H
 
 #include "base/base.h"
 #include "segment/segment.h"

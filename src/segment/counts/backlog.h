@@ -2,8 +2,8 @@
  * database.  Zeroed memory means that no snapshot was taken yet.
  *
  * Each number is read whole; two numbers may come from two concurrent snapshots. */
-#ifndef STAMPD_SEGMENT_BACKLOG_H
-#define STAMPD_SEGMENT_BACKLOG_H
+#ifndef STAMPD_SEGMENT_COUNTS_BACKLOG_H
+#define STAMPD_SEGMENT_COUNTS_BACKLOG_H
 
 #include <stdatomic.h>
 

@@ -1,5 +1,5 @@
 /* streams: a ticket and the subjects of each worker that sends one. */
-#include "segment/streams.h"
+#include "segment/counts/streams.h"
 
 static struct streams_slot *own_slot(const struct segment *segment)
 {

@@ -3,13 +3,13 @@
  *
  * A worker receives one at a time.  Those that begin while as many as allowed are busy are refused, and none
  * waits; the upload of a dead worker does not count (tickets.h). */
-#ifndef STAMPD_SEGMENT_UPLOADS_H
-#define STAMPD_SEGMENT_UPLOADS_H
+#ifndef STAMPD_SEGMENT_COUNTS_UPLOADS_H
+#define STAMPD_SEGMENT_COUNTS_UPLOADS_H
 
 #include "base/base.h"
 #include "segment/processes.h"
 #include "segment/segment.h"
-#include "segment/tickets.h"
+#include "segment/counts/tickets.h"
 
 struct uploads_shares {
     uint64_t client; /* 0: the limit per client does not apply */

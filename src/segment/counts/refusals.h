@@ -1,7 +1,7 @@
 /* refusals: counts of refusals by each limit, in the shared segment, for the metrics.  Limits are those of
  * the settings; all other names share one counter, so the number of counters is fixed. */
-#ifndef STAMPD_SEGMENT_REFUSALS_H
-#define STAMPD_SEGMENT_REFUSALS_H
+#ifndef STAMPD_SEGMENT_COUNTS_REFUSALS_H
+#define STAMPD_SEGMENT_COUNTS_REFUSALS_H
 
 #include "base/base.h"
 #include "base/bytes.h"

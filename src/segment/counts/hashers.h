@@ -2,13 +2,13 @@
  *
  * Those that come later than the share (tickets.h) wait in a short queue, or are refused.  While one waits,
  * nobody else is let in: the places are for those who may wait. */
-#ifndef STAMPD_SEGMENT_HASHERS_H
-#define STAMPD_SEGMENT_HASHERS_H
+#ifndef STAMPD_SEGMENT_COUNTS_HASHERS_H
+#define STAMPD_SEGMENT_COUNTS_HASHERS_H
 
 #include "base/base.h"
 #include "segment/processes.h"
 #include "segment/segment.h"
-#include "segment/tickets.h"
+#include "segment/counts/tickets.h"
 
 /* Places, and those who may wait for one together, each at most `wait_ms`. */
 struct hashers_room {

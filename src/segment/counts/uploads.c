@@ -1,5 +1,5 @@
 /* uploads: a ticket and the client of each worker that receives a file. */
-#include "segment/uploads.h"
+#include "segment/counts/uploads.h"
 
 static struct uploads_slot *own_slot(const struct segment *segment)
 {

@@ -1,5 +1,5 @@
 /* stored: the first sum is that of the namespace; a class takes the first free one. */
-#include "segment/stored.h"
+#include "segment/counts/stored.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* purge_counts: the numbers of rows that keepers have deleted, for the metrics, and the namespaces that may
  * have documents that expire (serve/upkeep/ends.h). */
-#ifndef STAMPD_SEGMENT_PURGE_COUNTS_H
-#define STAMPD_SEGMENT_PURGE_COUNTS_H
+#ifndef STAMPD_SEGMENT_COUNTS_PURGE_COUNTS_H
+#define STAMPD_SEGMENT_COUNTS_PURGE_COUNTS_H
 
 #include <stdatomic.h>
 

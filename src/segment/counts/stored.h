@@ -5,8 +5,8 @@
  * The numbers are exact when nothing else writes.  Until the next measurement they lack what other hosts and
  * programs write, and they count commits twice that end while it is made.  The keeper measures each namespace
  * that is on, and its classes once they have such a quota. */
-#ifndef STAMPD_SEGMENT_STORED_H
-#define STAMPD_SEGMENT_STORED_H
+#ifndef STAMPD_SEGMENT_COUNTS_STORED_H
+#define STAMPD_SEGMENT_COUNTS_STORED_H
 
 #include "base/bytes.h"
 #include "segment/namespaces.h"

@@ -4,8 +4,8 @@
  * workers would wait: even what memory can answer would not be answered.  So a share of the workers stays
  * free: when all others have waited for a while, a worker begins no commit and opens no session, and those of
  * the share that wait already give up. */
-#ifndef STAMPD_SEGMENT_WAITS_H
-#define STAMPD_SEGMENT_WAITS_H
+#ifndef STAMPD_SEGMENT_COUNTS_WAITS_H
+#define STAMPD_SEGMENT_COUNTS_WAITS_H
 
 #include <stdatomic.h>
 

@@ -15,7 +15,7 @@
  * Why no event is lost.  An event is admitted by one swap: of a cell, from the debt it was judged by to that
  * debt and its own; or of the ticket, for a subject without a cell, that is, without a debt.  A cell is freed
  * by a swap from a debt that is paid; its owner's event, if it comes first, makes this fail. */
-#include "segment/limiter.h"
+#include "segment/counts/limiter.h"
 
 #include "base/siphash.h"
 

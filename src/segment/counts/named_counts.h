@@ -3,8 +3,8 @@
  * Any process counts.  A table has room for NAMED_COUNTS_NAMES names, in the order in which they are counted
  * first; all others share an entry.  A process that dies in between leaves nothing behind: whoever finds an
  * entry without its name completes it. */
-#ifndef STAMPD_SEGMENT_NAMED_COUNTS_H
-#define STAMPD_SEGMENT_NAMED_COUNTS_H
+#ifndef STAMPD_SEGMENT_COUNTS_NAMED_COUNTS_H
+#define STAMPD_SEGMENT_COUNTS_NAMED_COUNTS_H
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* metrics: the current activity and counters of each process, in the shared segment.  The master monitors
  * them and /metrics adds them up.  Written by the process of the index. */
-#ifndef STAMPD_SEGMENT_METRICS_H
-#define STAMPD_SEGMENT_METRICS_H
+#ifndef STAMPD_SEGMENT_COUNTS_METRICS_H
+#define STAMPD_SEGMENT_COUNTS_METRICS_H
 
 #include "segment/segment.h"
 

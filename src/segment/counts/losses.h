@@ -4,8 +4,8 @@
  * claim it is running, and what it could not record in the database; when the worker has died, the master
  * writes how.  A scan reads the notes.  Zeroed memory contains no notes.  The last few notes of a slot
  * outlive its process. */
-#ifndef STAMPD_SEGMENT_LOSSES_H
-#define STAMPD_SEGMENT_LOSSES_H
+#ifndef STAMPD_SEGMENT_COUNTS_LOSSES_H
+#define STAMPD_SEGMENT_COUNTS_LOSSES_H
 
 #include <stdatomic.h>
 
