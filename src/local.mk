@@ -3,31 +3,31 @@ libstampd_a_SOURCES = \
 	src/base/address.c src/base/address.h \
 	src/base/arena.c src/base/arena.h \
 	src/base/base.h \
-	src/base/base64.c src/base/base64.h \
 	src/base/builder.c src/base/builder.h \
 	src/base/bytes.c src/base/bytes.h \
-	src/base/cbor.c src/base/cbor.h \
 	src/base/clock.c src/base/clock.h \
+	src/base/coding/base64.c src/base/coding/base64.h \
+	src/base/coding/cbor.c src/base/coding/cbor.h \
+	src/base/coding/crc32c.h \
+	src/base/coding/hash.h \
+	src/base/coding/hex.c src/base/coding/hex.h \
+	src/base/coding/percent.c src/base/coding/percent.h \
+	src/base/coding/siphash.c src/base/coding/siphash.h \
+	src/base/coding/swar.h \
 	src/base/crash.c src/base/crash.h \
 	src/base/crash_table.h \
-	src/base/crc32c.h \
 	src/base/fault.c src/base/fault.h \
 	src/base/fault_table.h \
-	src/base/hash.h \
-	src/base/hex.c src/base/hex.h \
 	src/base/identity.c src/base/identity.h \
 	src/base/log.c src/base/log.h \
 	src/base/names.c src/base/names.h \
 	src/base/pairs.c src/base/pairs.h \
-	src/base/percent.c src/base/percent.h \
 	src/base/reaper.c src/base/reaper.h \
 	src/base/schedule.c src/base/schedule.h \
 	src/base/secret.c src/base/secret.h \
 	src/base/settings.c src/base/settings.h \
 	src/base/settings_table.h \
-	src/base/siphash.c src/base/siphash.h \
 	src/base/stop.c src/base/stop.h \
-	src/base/swar.h \
 	src/blob/blob_check.c src/blob/blob_check.h \
 	src/blob/blob_part.c src/blob/blob_part.h \
 	src/blob/blob_reseal.c src/blob/blob_reseal.h \

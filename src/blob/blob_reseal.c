@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/crash.h"
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "base/log.h"
 #include "blob/blob_sealed.h"
 #include "blob/blob_store_private.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/crash.h"
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "base/log.h"
 #include "blob/blob_store_private.h"
 #include "edge/crypto/crypto.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "base/log.h"
 
 enum { DAY = 8, SCOPE_BYTES = 200 };

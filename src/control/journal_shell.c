@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "base/secret.h"
 #include "control/message.h"
 #include "edge/crypto/tls.h"

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include "base/names.h"
-#include "base/percent.h"
+#include "base/coding/percent.h"
 #include "operation/sync/client_copies.h"
 #include "http/multipart.h"
 

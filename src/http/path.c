@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/builder.h"
-#include "base/percent.h"
+#include "base/coding/percent.h"
 
 static enum fault decode_piece(struct arena *arena, struct bytes encoded, struct bytes *piece_r)
 {

@@ -1,8 +1,8 @@
 /* request_attachment: the path and the headers; digests as in RFC 9530. */
 #include "http/request_attachment.h"
 
-#include "base/base64.h"
-#include "base/hex.h"
+#include "base/coding/base64.h"
+#include "base/coding/hex.h"
 #include "model/document/attachment.h"
 
 enum { DIGEST_BYTES = 32, DIGEST_TEXT = 44 };

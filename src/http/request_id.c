@@ -1,8 +1,8 @@
 /* request_id: a digest of the token. */
 #include "http/request_id.h"
 
-#include "base/hex.h"
-#include "base/siphash.h"
+#include "base/coding/hex.h"
+#include "base/coding/siphash.h"
 #include "edge/crypto/crypto.h"
 
 enum { DIGITS = 32 };

@@ -1,8 +1,8 @@
 /* response: status, headers, and faults as application/problem+json (RFC 9457) or as text for people. */
 #include "http/response.h"
 
-#include "base/base64.h"
-#include "base/hex.h"
+#include "base/coding/base64.h"
+#include "base/coding/hex.h"
 #include "edge/json/json.h"
 #include "operation/reply.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "base/siphash.h"
+#include "base/coding/siphash.h"
 #include "edge/crypto/crypto.h"
 
 enum { BUCKETS = 1024 };

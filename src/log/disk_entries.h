@@ -6,7 +6,7 @@
 #define STAMPD_LOG_DISK_ENTRIES_H
 
 #include "base/builder.h"
-#include "base/siphash.h"
+#include "base/coding/siphash.h"
 
 struct disk_entry {
     struct bytes key, text; /* NO_BYTES: nothing is under the key */

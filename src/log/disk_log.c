@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/crash.h"
-#include "base/crc32c.h"
+#include "base/coding/crc32c.h"
 #include "base/log.h"
 #include "edge/mapping.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "edge/json/json.h"
 
 /* --- paths --- */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
+#include "base/coding/hash.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "model/account/letter.h"

@@ -13,7 +13,7 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "base/siphash.h"
+#include "base/coding/siphash.h"
 #include "seal/random_stock.h"
 #include "seal/site_key.h"
 

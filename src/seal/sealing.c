@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "base/base64.h"
-#include "base/hex.h"
+#include "base/coding/base64.h"
+#include "base/coding/hex.h"
 #include "edge/crypto/crypto.h"
 #include "edge/crypto/crypto_private.h"
 #include "edge/crypto/gcm_private.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "base/secret.h"
 #include "edge/crypto/crypto.h"
 #include "seal/site_key_command.h"

@@ -3,7 +3,7 @@
  * "r" a token as it is; "k" a set of keys; "i" a list of issuers. */
 #include "fuzz.h"
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "model/account/issuer.h"
 #include "model/account/jwt.h"
 #include "model/account/key_set.h"

@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "base/arena.h"
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "base/crash.h"
 #include "base/schedule.h"
 #include "control/nginx/directive.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "arena_fixture.h"
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "edge/crypto/password.h"
 #include "model/account/account.h"
 #include "model/document/stamp.h"

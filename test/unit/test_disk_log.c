@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/crc32c.h"
+#include "base/coding/crc32c.h"
 #include "child.h"
 #include "log/disk_entries.h"
 #include "log/disk_log.h"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "model/account/jwt.h"
 #include "model/account/key_set.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "arena_fixture.h"
-#include "base/cbor.h"
+#include "base/coding/cbor.h"
 #include "browser_passkey.h"
 #include "model/account/passkey.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "seal/sealing.h"
 #include "model/schema/shown.h"
 #include "store/data_keys.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/siphash.h"
+#include "base/coding/siphash.h"
 #include "http/request_id.h"
 
 /* Key 00 01 … 0f, text 00 01 … of so many bytes: `openssl mac -macopt size:16 … SIPHASH` gives the same. */

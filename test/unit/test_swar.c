@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/swar.h"
+#include "base/coding/swar.h"
 #include "edge/json/json.h"
 #include "edge/json/json_fast.h"
 #include "edge/json/json_string.h"

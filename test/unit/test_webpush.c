@@ -10,7 +10,7 @@
 #include <openssl/ecdsa.h>
 #include <openssl/evp.h>
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "edge/crypto/crypto.h"
 #include "edge/json/json.h"
 #include "operation/push/webpush.h"

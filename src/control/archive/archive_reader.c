@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "base/log.h"
 #include "control/archive/archive_line.h"
 #include "control/archive/archive_writer.h"

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "control/message.h"
 #include "blob/blob_check.h"
 #include "edge/crypto/crypto.h"

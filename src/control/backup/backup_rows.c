@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "control/message.h"
 #include "control/ns/ns_keys.h"
 #include "control/ns/ns_registry.h"

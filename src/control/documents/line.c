@@ -1,7 +1,7 @@
 /* line: checks a line, and copies it into the request as it is written. */
 #include "control/documents/line.h"
 
-#include "base/hash.h"
+#include "base/coding/hash.h"
 #include "base/names.h"
 #include "edge/json/json.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "base/stop.h"
 #include "control/answer.h"
 #include "control/backoff.h"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "control/files/files_walk.h"
 #include "control/files/files_place.h"
 #include "control/files/stored_files.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "control/message.h"
 #include "control/move/move_site.h"
 #include "control/ns/ns_keys.h"

@@ -2,7 +2,7 @@
  * letters, digits and '_' and stand between quotes here. */
 #include "control/schema/schema_sql.h"
 
-#include "base/hash.h"
+#include "base/coding/hash.h"
 #include "edge/pg/pg.h"
 
 /* printf's arguments for "%.*s_%.*s". */

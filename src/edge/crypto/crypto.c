@@ -3,7 +3,7 @@
 
 #include <limits.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "edge/crypto/crypto_private.h"
 #include "edge/crypto/gcm_private.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "edge/crypto/crypto_private.h"
 
 struct digest {

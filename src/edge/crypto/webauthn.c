@@ -6,8 +6,8 @@
 #include <fido/es256.h>
 #include <fido/rs256.h>
 
-#include "base/cbor.h"
-#include "base/hex.h"
+#include "base/coding/cbor.h"
+#include "base/coding/hex.h"
 #include "base/log.h"
 #include "edge/crypto/crypto.h"
 

@@ -6,7 +6,7 @@
  * the end of the text is needed. */
 #include "edge/json/json_fast.h"
 
-#include "base/swar.h"
+#include "base/coding/swar.h"
 #include "edge/json/json_blank.h"
 #include "edge/json/json_string.h"
 

@@ -1,7 +1,7 @@
 /* json_string: decodes and writes escapes. */
 #include "edge/json/json_string.h"
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "edge/json/json.h"
 
 static unsigned unit_at(const char *digits)

@@ -4,7 +4,7 @@
 #define STAMPD_EDGE_JSON_JSON_STRING_H
 
 #include "base/bytes.h"
-#include "base/swar.h"
+#include "base/coding/swar.h"
 
 /* Decodes the text between two quotes, whose escapes are complete (the caller's parser has checked that).
  * `value` has room for raw.size bytes, as decoded text is never longer; NULL: check only.  Returns NULL, or a

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "base/log.h"
 #include "edge/crypto/crypto.h"
 

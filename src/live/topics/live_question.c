@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "base/names.h"
-#include "base/percent.h"
+#include "base/coding/percent.h"
 #include "edge/json/json.h"
 #include "live/topics/live_key.h"
 

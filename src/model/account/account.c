@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "model/rules/rules.h"
 #include "model/document/stamp.h"
 

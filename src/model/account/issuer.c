@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "model/account/account.h"
 
 static const char *const algorithm_words[SIGNATURE_ALGORITHMS] = {

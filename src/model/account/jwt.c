@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 
 enum { VALUES_MOST = 1000, NUMBER_MOST = 40 /* bytes */ };
 static const double seconds_most = 1e12;

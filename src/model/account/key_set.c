@@ -1,7 +1,7 @@
 /* key_set: members of keys, and their numbers in base64url. */
 #include "model/account/key_set.h"
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "model/account/issuer.h"
 
 static const char malformed[] = "it is not a JWK set: an object with an array of keys";

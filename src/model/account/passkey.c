@@ -1,7 +1,7 @@
 /* passkey: see the header. */
 #include "model/account/passkey.h"
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "base/builder.h"
 
 enum { END_SIZE = 22 }; /* characters of a challenge that tell it from others of the same millisecond */

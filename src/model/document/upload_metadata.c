@@ -1,7 +1,7 @@
 /* upload_metadata: pairs separated by commas, a name and its value by a space. */
 #include "model/document/upload_metadata.h"
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "model/document/attachment.h"
 
 /* The alphabet with + and /, with its padding; an absent value is an empty one. */

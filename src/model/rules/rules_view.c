@@ -2,7 +2,7 @@
  * rules. */
 #include "model/rules/rules_private.h"
 
-#include "base/hash.h"
+#include "base/coding/hash.h"
 
 bool rules_view_is_whole(const struct rules_view *view)
 {

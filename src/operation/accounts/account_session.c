@@ -1,7 +1,7 @@
 /* account_session: see the header. */
 #include "operation/accounts/account_session.h"
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "base/clock.h"
 #include "edge/crypto/crypto.h"
 #include "model/document/stamp.h"

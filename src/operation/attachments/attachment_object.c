@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "base/log.h"
 #include "blob/blob_sealed.h"
 #include "blob/file_ticket.h"

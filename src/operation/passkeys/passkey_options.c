@@ -1,7 +1,7 @@
 /* passkey_options: see the header. */
 #include "operation/passkeys/passkey_options.h"
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "operation/passkeys/passkey_credential.h"
 
 #define TIMEOUT_MS "300000"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/siphash.h"
+#include "base/coding/siphash.h"
 #include "edge/crypto/crypto.h"
 #include "edge/http.h"
 

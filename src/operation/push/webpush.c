@@ -3,7 +3,7 @@
 
 #include <ctype.h>
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "edge/crypto/crypto.h"
 #include "edge/json/json.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/siphash.h"
+#include "base/coding/siphash.h"
 #include "edge/crypto/crypto.h"
 #include "operation/access/access.h"
 #include "operation/records/record_right.h"

@@ -7,7 +7,7 @@
 #include "operation/builtin.h"
 
 #include "base/fault.h"
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "document/transaction.h"
 #include "model/trace.h"
 #include "operation/access/access.h"

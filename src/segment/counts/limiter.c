@@ -17,7 +17,7 @@
  * by a swap from a debt that is paid; its owner's event, if it comes first, makes this fail. */
 #include "segment/counts/limiter.h"
 
-#include "base/siphash.h"
+#include "base/coding/siphash.h"
 
 enum { TICKS_PER_MS = LIMITER_RATE_MOST, SLOTS_OF_A_LINE = 8, TAG_BITS = 24 };
 enum { TIME_BITS = 40, CHARGE_BITS = 30, TICKET_PLACE = CHARGE_BITS + TAG_BITS, TICKET_NUMBER = 58 };

@@ -1,6 +1,6 @@
 /* losses: a ring of notes, one writer at a time. */
 #include "segment/counts/losses.h"
-#include "base/hash.h"
+#include "base/coding/hash.h"
 #include "segment/processes.h"
 
 /* A note's words: cause, flags, detail. */

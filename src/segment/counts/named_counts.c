@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/coding/hash.h"
 
 /* Those who complete it at once write the same. */
 static void complete(struct named_counts_entry *entry, struct bytes name)

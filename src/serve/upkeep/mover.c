@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/crash.h"
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/stop.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "control/foreign/foreign_mapping.h"
 #include "model/document/attachment.h"
 #include "model/document/item.h"

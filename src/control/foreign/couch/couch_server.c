@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "control/backoff.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "control/foreign/firestore/firestore_key.h"
 #include "control/foreign/firestore/firestore_wire.h"
 #include "edge/json/json.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/crc32c.h"
+#include "base/coding/crc32c.h"
 
 enum { RECORD_MOST = 16 << 20, KEEP = 1 << 20 };
 #define MASK_DELTA UINT32_C(0xa282ead8)

@@ -1,6 +1,6 @@
 /* percent: percent-encoded text, of paths, query strings and urlencoded forms. */
-#ifndef STAMPD_BASE_PERCENT_H
-#define STAMPD_BASE_PERCENT_H
+#ifndef STAMPD_BASE_CODING_PERCENT_H
+#define STAMPD_BASE_CODING_PERCENT_H
 
 #include "base/arena.h"
 #include "base/bytes.h"

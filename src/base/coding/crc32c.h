@@ -1,6 +1,6 @@
 /* crc32c: CRC-32C (Castagnoli) of a text, by spool_crc. */
-#ifndef STAMPD_BASE_CRC32C_H
-#define STAMPD_BASE_CRC32C_H
+#ifndef STAMPD_BASE_CODING_CRC32C_H
+#define STAMPD_BASE_CODING_CRC32C_H
 
 #include "base/bytes.h"
 #include "spool/spool_crc.h"

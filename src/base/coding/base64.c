@@ -1,6 +1,6 @@
 /* base64: encodes three bytes as four letters of six bits; a rest of one or two bytes as two or three
  * letters.  A letter is decoded by a table. */
-#include "base/base64.h"
+#include "base/coding/base64.h"
 
 static const char url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 static const char standard[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,6 +1,6 @@
 /* hex: hexadecimal digits. */
-#ifndef STAMPD_BASE_HEX_H
-#define STAMPD_BASE_HEX_H
+#ifndef STAMPD_BASE_CODING_HEX_H
+#define STAMPD_BASE_CODING_HEX_H
 
 #include <endian.h>
 

@@ -3,8 +3,8 @@
  * of `rest`; false: something else is there, or the text ends before it, and `rest` is undefined.  libfido2
  * reads such texts but does not look behind their end; libcbor would build a tree of them, and accept forms
  * in which two texts mean the same. */
-#ifndef STAMPD_BASE_CBOR_H
-#define STAMPD_BASE_CBOR_H
+#ifndef STAMPD_BASE_CODING_CBOR_H
+#define STAMPD_BASE_CODING_CBOR_H
 
 #include "base/bytes.h"
 

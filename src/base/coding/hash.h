@@ -1,7 +1,7 @@
 /* hash: FNV-1a, for tables of short names in memory.  The names come from the administrator or from this
  * server; a table that a stranger fills uses siphash, documents in the segment use XXH3 (segment/slots.c). */
-#ifndef STAMPD_BASE_HASH_H
-#define STAMPD_BASE_HASH_H
+#ifndef STAMPD_BASE_CODING_HASH_H
+#define STAMPD_BASE_CODING_HASH_H
 
 #include "base/bytes.h"
 

@@ -3,8 +3,8 @@
  *
  * A mask has the top bit set of each matching byte.  Only its lowest bit is reliable, which swar_first
  * returns: carries may set others above a match. */
-#ifndef STAMPD_BASE_SWAR_H
-#define STAMPD_BASE_SWAR_H
+#ifndef STAMPD_BASE_CODING_SWAR_H
+#define STAMPD_BASE_CODING_SWAR_H
 
 #include "base/base.h"
 

@@ -1,9 +1,9 @@
 /* percent: one pass; most texts have no escape and are returned as they are. */
-#include "base/percent.h"
+#include "base/coding/percent.h"
 
 #include <sys/types.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 
 static bool contains_byte(struct bytes text, char byte)
 {

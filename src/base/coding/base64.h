@@ -1,7 +1,7 @@
 /* base64: base64url, the URL-safe alphabet (RFC 4648, section 5) that JOSE and Web Push use; and the standard
  * one (section 4), of CouchDB and of Basic authentication. */
-#ifndef STAMPD_BASE_BASE64_H
-#define STAMPD_BASE_BASE64_H
+#ifndef STAMPD_BASE_CODING_BASE64_H
+#define STAMPD_BASE_CODING_BASE64_H
 
 #include "base/builder.h"
 

@@ -1,5 +1,5 @@
 /* cbor: see the header. */
-#include "base/cbor.h"
+#include "base/coding/cbor.h"
 
 enum major_type { UNSIGNED, NEGATIVE, OCTETS, TEXT, ARRAY, MAP, TAG, SIMPLE };
 enum { SHORT_MOST = 23, LONG_1 = 24, LONG_8 = 27, SIMPLE_FALSE = 20, SIMPLE_NULL = 22 };

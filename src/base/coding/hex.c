@@ -1,5 +1,5 @@
 /* hex: a table. */
-#include "base/hex.h"
+#include "base/coding/hex.h"
 
 const unsigned char hex_values[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,

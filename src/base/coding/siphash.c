@@ -1,5 +1,5 @@
 /* siphash: as in the paper and its reference code: two rounds per word, four at the end. */
-#include "base/siphash.h"
+#include "base/coding/siphash.h"
 
 #include <endian.h>
 #include <string.h>

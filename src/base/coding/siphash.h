@@ -1,7 +1,7 @@
 /* siphash: SipHash-2-4 with 128 bits (Aumasson and Bernstein): a keyed digest for short texts, about forty
  * nanoseconds.  Without the key the digests cannot be distinguished from random numbers. */
-#ifndef STAMPD_BASE_SIPHASH_H
-#define STAMPD_BASE_SIPHASH_H
+#ifndef STAMPD_BASE_CODING_SIPHASH_H
+#define STAMPD_BASE_CODING_SIPHASH_H
 
 #include "base/base.h"
 #include "base/bytes.h"
