@@ -42,7 +42,6 @@ libstampd_a_SOURCES = \
 	src/blob/thumbnailer.c src/blob/thumbnailer.h \
 	src/control/answer.c src/control/answer.h \
 	src/control/archive/archive_batch.c src/control/archive/archive_batch.h \
-	src/control/archive/archive_comparison.c src/control/archive/archive_comparison.h \
 	src/control/archive/archive_configuration.c src/control/archive/archive_configuration.h \
 	src/control/archive/archive_files.c src/control/archive/archive_files.h \
 	src/control/archive/archive_filter.c src/control/archive/archive_filter.h \
@@ -58,14 +57,11 @@ libstampd_a_SOURCES = \
 	src/control/archive/archive_writer.c src/control/archive/archive_writer.h \
 	src/control/archive/cmd_export.c \
 	src/control/archive/cmd_import.c \
-	src/control/archive/cmd_verify.c \
 	src/control/archive/exporter.c src/control/archive/exporter.h \
 	src/control/archive/exporter_files.c src/control/archive/exporter_files.h \
-	src/control/archive/findings.c src/control/archive/findings.h \
 	src/control/archive/import_progress.c src/control/archive/import_progress.h \
 	src/control/archive/importer.c src/control/archive/importer.h \
 	src/control/archive/importer_files.c src/control/archive/importer_files.h \
-	src/control/archive/ns_verifier.c src/control/archive/ns_verifier.h \
 	src/control/backoff.c src/control/backoff.h \
 	src/control/backup/backup_draft.c src/control/backup/backup_draft.h \
 	src/control/backup/backup_files.c src/control/backup/backup_files.h \
@@ -183,6 +179,10 @@ libstampd_a_SOURCES = \
 	src/control/task/cmd_task_pause.c src/control/task/cmd_task_pause.h \
 	src/control/task/cmd_task_redrive.c src/control/task/cmd_task_redrive.h \
 	src/control/task/task_session.c src/control/task/task_session.h \
+	src/control/verify/archive_comparison.c src/control/verify/archive_comparison.h \
+	src/control/verify/cmd_verify.c \
+	src/control/verify/findings.c src/control/verify/findings.h \
+	src/control/verify/ns_verifier.c src/control/verify/ns_verifier.h \
 	src/document/cache.c src/document/cache.h \
 	src/document/commit_slots.c src/document/commit_slots.h \
 	src/document/documents.c src/document/documents.h \

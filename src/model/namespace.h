@@ -16,7 +16,7 @@
  * | quotas   | see model/quotas.h                         | those of z                   |
  * | records  | see model/record_rules.h                   | nobody has a right           |
  * | accounts | see struct ns_accounts                     | it has no accounts           |
- * | workers  | see model/task/worker_queues.h                  | nobody takes tasks           |
+ * | workers  | see model/task/worker_queues.h             | nobody takes tasks           |
  *
  * A namespace reads another one if both name each other so.
  *

@@ -1,5 +1,5 @@
 /* operation: what an operation is: its name, the right that it needs, and the functions that do its work.
- * Those that are built in are in builtin/, those of modules are made by module/; registry.h finds them by
+ * Those that are built in are in builtin.h, those of modules are made by module/; registry.h finds them by
  * name. */
 #ifndef STAMPD_OPERATION_OPERATION_H
 #define STAMPD_OPERATION_OPERATION_H

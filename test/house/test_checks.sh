@@ -293,6 +293,10 @@ plant 'file that no build knows' check-layers '^src/base/low.h:1: no build knows
     'printf "libstampd_a_SOURCES = \\\\\n\tsrc/base/low.c\n" >src/local.mk; echo >Makefile.am; echo >src/base/local.mk'
 plant 'sources out of order' check-layers '^src/local.mk:3: the modules are not in the order of the alphabet' \
     'printf "libstampd_a_SOURCES = \\\\\n\tsrc/base/b.c \\\\\n\tsrc/base/a.c\n" >src/local.mk; echo >Makefile.am; echo >src/base/local.mk'
+plant 'too many files in a folder' check-layers '^src/base:1: the folder has 44 files, 40 are the most' \
+    'for number in $(seq 40); do echo "/* x: y. */" >src/base/x${number}_table.h; done'
+plant 'too many lines in a folder' check-layers '^src/base:1: the folder has 2[0-9]* of 2[0-9]* lines, 12 % are the most' \
+    'seq -f "/* %g */" 21000 >src/base/x_table.h'
 plant 'mapped memory above the edge' check-layers '<sys/mman.h> belongs to mapped memory' \
     'insert src/base/low.c 3 "#include <sys/mman.h>"'
 plant 'unknown header' check-layers '<frob.h> is unknown' \

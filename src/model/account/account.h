@@ -2,13 +2,12 @@
  *
  * An account is the document Account/<id>.  Its items:
  *
- * | item | content |
- * | --- | --- |
- * | Self | {"name","address","confirmed","disabled","created"}; without a name it is anonymous;
- * {"issuer","subject"} if it is that of an OpenID provider (model/account/issuer.h) | | Secret | raw: the
- * digest of the password (edge/crypto/password.h); absent: nobody can log in | | Roles | {"roles":[…]} | |
- * Sess, key: SHA-256 of a token's secret in hexadecimal | {"created","expires","device"}; a service key has
- * no expires |
+ * - Self: {"name","address","confirmed","disabled","created"}; without a name it is anonymous;
+ *   {"issuer","subject"} if it is that of an OpenID provider (issuer.h)
+ * - Secret, raw: the digest of the password (password.h); absent: nobody can log in
+ * - Roles: {"roles":[…]}
+ * - Sess, key: SHA-256 of a token's secret in hexadecimal: {"created","expires","device"}; a service key has
+ *   no expires
  *
  * Login/<name in lower case>, item Acc {"account":id}, makes names unique.  Ticket/<SHA-256 of a secret> is
  * an invitation, item Invite {"expires","roles"}.  Times are stamps.

@@ -1,5 +1,5 @@
 /* ns_verifier: documents by archive_rows, references by SQL, files by their rows and by the store's lists. */
-#include "control/archive/ns_verifier.h"
+#include "control/verify/ns_verifier.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* archive_comparison: two ordered lists of lines, merged. */
-#include "control/archive/archive_comparison.h"
+#include "control/verify/archive_comparison.h"
 
 #include "control/archive/archive_line.h"
 #include "control/archive/archive_rows.h"

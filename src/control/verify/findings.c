@@ -1,5 +1,5 @@
 /* findings: lines on standard error. */
-#include "control/archive/findings.h"
+#include "control/verify/findings.h"
 
 #include "control/message.h"
 

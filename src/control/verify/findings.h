@@ -1,6 +1,6 @@
 /* findings: the differences that a verification reports: the first ones in words, all of them counted. */
-#ifndef STAMPD_CONTROL_ARCHIVE_FINDINGS_H
-#define STAMPD_CONTROL_ARCHIVE_FINDINGS_H
+#ifndef STAMPD_CONTROL_VERIFY_FINDINGS_H
+#define STAMPD_CONTROL_VERIFY_FINDINGS_H
 
 #include "base/arena.h"
 #include "base/bytes.h"

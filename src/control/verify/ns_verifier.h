@@ -1,10 +1,10 @@
 /* ns_verifier: a namespace against itself: documents, volumes, references, and the bytes of every file that
  * an attachment has or had. */
-#ifndef STAMPD_CONTROL_ARCHIVE_NS_VERIFIER_H
-#define STAMPD_CONTROL_ARCHIVE_NS_VERIFIER_H
+#ifndef STAMPD_CONTROL_VERIFY_NS_VERIFIER_H
+#define STAMPD_CONTROL_VERIFY_NS_VERIFIER_H
 
 #include "control/archive/archive_sum.h"
-#include "control/archive/findings.h"
+#include "control/verify/findings.h"
 #include "control/ns/ns_registry.h"
 
 struct ns_verification {

@@ -1,10 +1,10 @@
 /* cmd_verify: `stampctl verify`: an archive, a namespace, or one against the other. */
-#include "control/archive/archive_comparison.h"
+#include "control/verify/archive_comparison.h"
 
 #include <stdio.h>
 
 #include "control/archive/archive_key.h"
-#include "control/archive/ns_verifier.h"
+#include "control/verify/ns_verifier.h"
 #include "control/message.h"
 
 static void report(const char *path, const struct archive_contents *contents)

@@ -1,9 +1,9 @@
 /* archive_comparison: the documents and files of an archive against those of a namespace. */
-#ifndef STAMPD_CONTROL_ARCHIVE_ARCHIVE_COMPARISON_H
-#define STAMPD_CONTROL_ARCHIVE_ARCHIVE_COMPARISON_H
+#ifndef STAMPD_CONTROL_VERIFY_ARCHIVE_COMPARISON_H
+#define STAMPD_CONTROL_VERIFY_ARCHIVE_COMPARISON_H
 
 #include "control/archive/archive_reader.h"
-#include "control/archive/findings.h"
+#include "control/verify/findings.h"
 #include "control/ns/ns_registry.h"
 
 struct archive_comparison {
