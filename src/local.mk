@@ -366,6 +366,7 @@ libstampd_a_SOURCES = \
 	src/model/schema/search.c src/model/schema/search.h \
 	src/model/schema/search_plan.c src/model/schema/search_plan.h \
 	src/model/schema/search_prefix.c src/model/schema/search_prefix.h \
+	src/model/schema/search_test.c src/model/schema/search_test.h \
 	src/model/schema/shown.c src/model/schema/shown.h \
 	src/model/task/cron.c src/model/task/cron.h \
 	src/model/task/cron_fields.c src/model/task/cron_fields.h \

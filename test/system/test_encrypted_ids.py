@@ -149,6 +149,16 @@ def test_searches_by_fields_that_are_in_clear(vault):
     assert (found['id'], found['j']) == (name('f5'), {'day': 42})
     for test in ('sw', 'ge', 'lt'):
         refused('OENCRYPTED', find, [], id={'t': test, 'v1': 'a'})
+    assert set(find([], id={'t': 'in', 'v1': [name('f5'), name('none'), name('f6')]})['ids']) == {name('f5'), name('f6')}
+    assert find([], id={'t': 'nin', 'v1': [name('f5')]}, want='count')['count'] == find([], want='count')['count'] - 1
+    ordered, page = [], find([{'f': 'day', 't': 'ge', 'v1': 40}], order='-day', limit=2, want='items')
+    while True:
+        ordered += [(item['j']['day'], item['id']) for item in page['items']]
+        if 'cursor' not in page:
+            break
+        page = find([{'f': 'day', 't': 'ge', 'v1': 40}], order='-day', limit=2, want='items', cursor=page['cursor'])
+    assert [day for day, _ in ordered] == sorted((day for day, _ in ordered), reverse=True)
+    assert {(40 + n % 3, name(f'f{n}')) for n in range(9)} <= set(ordered) and len(set(ordered)) == len(ordered)
     vault.put('vault', {'c': 'Plan', 'id': name('f4'), 'items': [{'c': 'Info', 'j': {'day': 0}}]})
     vault.put('vault', {'c': 'Plan', 'id': name('f7'), 'delete': True})
     assert find([{'f': 'day', 't': 'eq', 'v1': 41}])['ids'] == [name('f1')]

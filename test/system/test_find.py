@@ -21,6 +21,7 @@ TEXTS = ['', 'a', 'ab', 'abc', 'b', 'B', 'é', 'éa', 'e\u0301', '\x7f', '\x80',
 NUMBERS = {'int': [0, 1, -1, 2, 2**31 - 1, -2**31, 7], 'long': [0, -1, 2**53 + 1, 2**63 - 1, -2**63, 2**31],
            'double': [0, 0.5, -0.5, 1e300, -1e300, 5e-324, 3, 0.1],
            'hash': [*TEXTS, 0, 1, -1, 0.5, 1e300, True, False, 'true', '1', 'y' * 255, 'y' * 256]}
+SETS = ['ne', 'in', 'nin', 'exists']
 TESTS = ['eq', 'sw', 'lt', 'le', 'ge', 'gt', 'gele', 'gelt', 'gtle', 'gtlt']
 
 
@@ -61,7 +62,17 @@ def some_content(chance, fields):
     return made
 
 
+def some_set(chance, kind):
+    """ne, in, nin, exists."""
+    test = chance.choice(SETS)
+    if test == 'exists':
+        return {'t': test, 'v1': chance.random() < 0.7}
+    return {'t': test, 'v1': some_value(chance, kind) if test == 'ne' else [some_value(chance, kind) for _ in range(chance.choice([1, 2, 5, 100]))]}
+
+
 def some_condition(chance, kind):
+    if chance.random() < 0.3:
+        return some_set(chance, kind)
     test = 'eq' if kind.startswith('hash') else chance.choice([test for test in TESTS if test != 'sw' or kind.startswith('string')])
     if test == 'eq':
         return {'t': test, 'v1': some_value(chance, kind)}
@@ -106,7 +117,7 @@ class Oracle:
         found = []
         for c, id, i, key, text, version in self.rows:
             values = export_content(text, fields) if (c, i) == (param['c'], param['i']) else None
-            if values is None or ('id' in param and not holds(param['id']['t'], id, param['id']['v1'], param['id'].get('v2'))):
+            if values is None or ('id' in param and not self.satisfies_id(param['id'], id)):
                 continue
             if all(self.satisfies(condition, values[condition['f']], fields[condition['f']]) for condition in param.get('where', [])):
                 found.append((id.encode(), key.encode(), {'id': id, **({'k': key} if key else {}), 'v': version, 'j': json.loads(text)}))
@@ -114,8 +125,20 @@ class Oracle:
         return [row for _, _, row in found] if param.get('want') == 'items' else sorted({row['id'] for _, _, row in found}, key=str.encode)
 
     @staticmethod
+    def satisfies_id(condition, id):
+        if condition['t'] in SETS:
+            return (id in condition['v1']) == (condition['t'] == 'in')
+        return holds(condition['t'], id, condition['v1'], condition.get('v2'))
+
+    @staticmethod
     def satisfies(condition, value, kind):
+        if condition['t'] == 'exists':
+            return (value is not None) == condition['v1']
         values = [] if value is None else value if isinstance(value, list) else [value]
+        if condition['t'] in SETS:
+            several = [condition['v1']] if condition['t'] == 'ne' else condition['v1']
+            several = [characters(read(json.dumps(one))) for one in several] if kind.startswith('hash') else several
+            return any(one in several for one in values) if condition['t'] == 'in' else value is not None and not any(one in several for one in values)
         v1 = characters(read(json.dumps(condition['v1']))) if kind.startswith('hash') else condition['v1']
         return any(holds(condition['t'], one, v1, condition.get('v2')) for one in values)
 
@@ -146,6 +169,8 @@ def some_search(chance):
         test = chance.choice(TESTS)
         values = sorted((chance.choice(IDS + TEXTS[:12]) for _ in range(2)), key=str.encode)
         param['id'] = {'t': test, 'v1': values[0], **({'v2': values[1]} if len(test) == 4 else {})}
+        if chance.random() < 0.3:
+            param['id'] = {'t': chance.choice(['in', 'nin']), 'v1': values}
     return param
 
 
@@ -210,6 +235,21 @@ REFUSED = [
     (where('years', 'sw', 1), 'AARG', ['t']),
     *((where('code', test, 'a', *['b'] * (len(test) == 4)), 'AARG', ['t']) for test in TESTS if test != 'eq'),
     (where('codes', 'gt', 'a'), 'AARG', ['t']),
+    (where('name', 'in'), 'AARG', ['v1']),
+    (where('name', 'in', 'a'), 'AARG', ['v1']),
+    (where('name', 'in', []), 'AARG', ['v1']),
+    (where('name', 'nin', ['a'] * 101), 'AARG', ['v1']),
+    (where('name', 'in', ['a', 1]), 'AARG', ['v1']),
+    (where('name', 'in', ['a', ['b']]), 'AARG', ['v1']),
+    (where('name', 'in', ['a'], ['b']), 'AARG', ['v2']),
+    (where('size', 'in', [1, 1.5]), 'AARG', ['v1']),
+    (where('size', 'nin', [2**31]), 'AARG', ['v1']),
+    (where('name', 'ne', ['a']), 'AARG', ['v1']),
+    (where('name', 'ne'), 'AARG', ['v1']),
+    (where('name', 'exists'), 'AARG', ['v1']),
+    (where('name', 'exists', 1), 'AARG', ['v1']),
+    ({**FIND, 'id': {'t': 'exists', 'v1': True}}, 'AARG', ['v1']),
+    ({**FIND, 'id': {'t': 'in', 'v1': ['x' * 1025]}}, 'AARG', ['v1']),
     (where('code', 'eq'), 'AARG', ['v1']),
     (where('code', 'eq', None), 'AARG', ['v1']),
     (where('code', 'eq', ['a']), 'AARG', ['v1']),

@@ -186,6 +186,8 @@ REFUSED = [
     ({**FIND, 'i': 'Line', 'order': 'at'}, 'AARG', '/param/order'),
     ({**FIND, 'order': 'at', 'cursor': 'AAAA'}, 'AARG', '/param/cursor'),
     ({**FIND, 'order': 'at', 'where': [{'f': 'size', 't': 'ge', 'v1': 1}]}, 'AARG', '/param/order'),
+    ({**FIND, 'order': 'at', 'where': [{'f': 'at', 't': 'ne', 'v1': 1}]}, 'AARG', '/param/order'),
+    ({**FIND, 'order': 'at', 'where': [{'f': 'room', 't': 'in', 'v1': ['r', 's']}]}, 'AARG', '/param/order'),
     ({**FIND, 'order': 'at', 'id': {'t': 'sw', 'v1': 'n'}}, 'AARG', '/param/order'),
     ({**FIND, 'order': ['at', 'size'], 'where': [eq('room', 'r'), eq('title', 'a'), eq('ratio', 1)]}, 'AARG', '/param/order'),
 ]

@@ -49,6 +49,8 @@ SEARCHES = [
     ('equal number', [{'f': 'size', 't': 'eq', 'v1': 77}], {}, 'v_Package_Sta_size', False, 2),
     ('prefix', [{'f': 'section', 't': 'sw', 'v1': 's4'}], {}, 'Index Cond: ((section >= ', True, 6600),
     ('range', [{'f': 'size', 't': 'gelt', 'v1': 100, 'v2': 120}], {}, 'v_Package_Sta_size', True, 40),
+    ('one of some', [{'f': 'section', 't': 'in', 'v1': ['s7', 's8']}], {}, 'Index Cond: (section = ANY', True, 1300),
+    ('one of some elements', [{'f': 'depends', 't': 'in', 'v1': ['libc6', 'none']}], {}, 'Index Cond: (value = ANY', True, 12),
     ('element', [{'f': 'depends', 't': 'eq', 'v1': 'libc6'}], {}, 'v_Package_Sta_depends', False, 10),
     ('elements from', [{'f': 'depends', 't': 'sw', 'v1': 'lib'}], {}, 'v_Package_Sta_depends', True, 10),
     ('element and column', [{'f': 'depends', 't': 'eq', 'v1': 'd5'}, {'f': 'size', 't': 'lt', 'v1': 4000}], {}, 'v_Package_Sta_depends', False, 70),

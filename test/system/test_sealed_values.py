@@ -239,6 +239,18 @@ def test_hashed_fields_have_values_of_every_kind(hashed, value):
     assert all(len(text) == 32 and set(text) <= set('0123456789abcdef') for text in [stored[0], *stored[1]]), stored
 
 
+def test_sets_of_hashed_values(hashed):
+    hashed.put('vault', ticket('set1', code='one', codes=['s', 1]), ticket('set2', code='two', codes=['s']), ticket('set3', codes=[]))
+
+    def find(field, test, v1, **more):
+        param = {'c': 'Ticket', 'i': 'Info', 'where': [{'f': field, 't': test, 'v1': v1}], 'id': {'t': 'sw', 'v1': 'set'}, **more}
+        return hashed.op('vault', 'find', param)['out']
+
+    assert find('code', 'in', ['one', 'none', 'two'])['ids'] == ['set1', 'set2'] and find('code', 'nin', ['two', 'x'])['ids'] == find('code', 'ne', 'two')['ids'] == ['set1']
+    assert find('codes', 'in', [1, 's'])['ids'] == ['set1', 'set2'] and find('codes', 'nin', [1])['ids'] == find('codes', 'ne', '1')['ids'] == ['set2', 'set3']
+    assert find('code', 'exists', False)['ids'] == ['set3'] and find('codes', 'exists', True, want='count') == {'count': 3}
+
+
 def test_pages_of_hashed_fields(hashed):
     hashed.put('vault', *(ticket(f'page{n}', code='page') for n in range(5)))
     first = hashed.op('vault', 'find', {'c': 'Ticket', 'i': 'Info', 'where': [{'f': 'code', 't': 'eq', 'v1': 'page'}], 'limit': 3})['out']
@@ -248,7 +260,7 @@ def test_pages_of_hashed_fields(hashed):
 @pytest.mark.parametrize('condition', [{'t': 'sw', 'v1': 'a'}, {'t': 'gt', 'v1': 'a'}, {'t': 'gele', 'v1': 'a', 'v2': 'b'}])
 def test_hashed_fields_have_no_order(hashed, condition):
     problem = refused('AARG', hashed.op, 'vault', 'find', {'c': 'Ticket', 'i': 'Info', 'where': [{'f': 'code', **condition}]})
-    assert (problem.body['at'], problem.body['detail']) == ('/param/where/0/t', 'Only eq is expected: a hash has no order.')
+    assert (problem.body['at'], problem.body['detail']) == ('/param/where/0/t', 'One of eq, ne, in, nin, exists is expected: a hash has no order.')
 
 
 def test_a_hash_is_bound_to_its_class_and_field(hashed):

@@ -3,11 +3,14 @@ rights, quotas and encryption, and no image that is damaged, hostile or too larg
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
+from door_client import Client
 from images import bomb, gif, png, webp_size
 from manager import Manager
 from object_service import Service
@@ -84,6 +87,10 @@ def last_result(stack, ns='lab'):
 
 def reason(stack, content, ns='lab'):
     return stack.psql(ns, "select thumbnail from blob where digest = decode(%s, 'hex')", (sha(content),))[0][0]
+
+
+def parent_of(pid):
+    return int(next(line for line in Path(f'/proc/{pid}/status').read_text().splitlines() if line.startswith('PPid:')).split()[1])
 
 
 # --- made ---
@@ -316,10 +323,10 @@ def test_a_decoder_that_crashes_fails_this_image_only(stack, photo, own_program,
     assert stack.worker_pids() == pids, 'the worker is the same'
 
 
-@pytest.mark.parametrize('signal', ['KILL', 'TERM', 'INT'])
-def test_a_decoder_that_is_killed_is_tried_again(stack, photo, own_program, signal):
-    own_program(f'kill -{signal} $$')
-    content = png(11, 12, colour=(len(signal), ord(signal[0]), 9))
+@pytest.mark.parametrize('name', ['KILL', 'TERM', 'INT'])
+def test_a_decoder_that_is_killed_is_tried_again(stack, photo, own_program, name):
+    own_program(f'kill -{name} $$')
+    content = png(11, 12, colour=(len(name), ord(name[0]), 9))
     attach(stack, photo, 'one', content)
     taskid, = tasks(stack)
     assert attempt(stack, taskid)['result'] == 'failed' and reason(stack, content) is None
@@ -370,6 +377,46 @@ def test_images_hold_a_share_of_the_workers(stack, own_program):
     gate.unlink()
     stack.set(thumbnail_program='')
     assert attempt(stack, second)['result'] == 'done'
+
+
+def test_images_of_a_crowd_hold_one_worker(stack, own_program):
+    """Eight images held half of the workers.  Their queue runs one task at once, also after the deaths of a worker and of the manager."""
+    stack.set(limit_thumbnail_s=600)
+    gate, marks = stack.path / 'etc/gate', stack.path / 'etc/decoders'
+    marks.mkdir(exist_ok=True)
+    os.chmod(marks, 0o777)
+    own_program(f'touch {marks}/$$; while [ ! -e {gate} ]; do sleep 0.1; done; kill -KILL $$')
+    give(marks.parent)
+    stack.psql('lab', 'delete from taskqueue')
+    stack.put('demo', {'c': 'Plain', 'id': 'read', 'items': [{'c': 'Main', 'j': {}}]})
+    for number in range(8):
+        stack.put('lab', {'c': 'Photo', 'id': f'crowd{number}', 'items': [{'c': 'Main', 'j': {}}]})
+        attach(stack, f'crowd{number}', 'one', png(40, 41 + number))
+    held = []
+    stack.step('queue', 'start')
+    try:
+        wait_until(lambda: list(marks.iterdir()), what='a decoder')
+        with Client(stack, '127.0.0.50') as client:
+            for number in range(50):
+                assert client.get('demo', 'Plain', 'read').status == 200
+                if number % 10 == 0:
+                    held.append(stack.metrics()['stampd_long_requests'])
+        assert held == [1] * 5, 'one worker waits for a decoder all the time, and the reader for none'
+        decoder, = marks.iterdir()
+        worker = parent_of(int(decoder.name))
+        assert worker in stack.worker_pids()
+        os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: len(list(marks.iterdir())) > 1, what='another try, or another image')
+        stack.step('queue', 'stop')
+        stack.step('queue', 'start')
+        stack.set(thumbnail_program='', limit_thumbnail_s=10)
+        gate.touch()
+        wait_until(lambda: all({'one~small', 'one~large'} <= set(items(stack, f'crowd{number}')) for number in range(8)), what='all thumbnails')
+    finally:
+        gate.touch()
+        stack.step('queue', 'stop')
+        gate.unlink()
+    assert all(set(items(stack, f'crowd{number}')) == {'one', 'one~small', 'one~large'} for number in range(8)), 'none is lost or doubled'
 
 
 def test_a_missing_program_is_no_fault_of_an_image(stack, photo, own_program):

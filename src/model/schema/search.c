@@ -5,12 +5,7 @@
  * sorted by id and key.  In the order of fields an index over these returns the page (search_plan.h). */
 #include "model/schema/search.h"
 
-#include "model/schema/search_prefix.h"
-
-bool search_has_two(enum search_test test)
-{
-    return test >= SEARCH_GELE;
-}
+#include "model/schema/search_test.h"
 
 /* --- the statement ------------------------------------------------------------------------------- */
 
@@ -26,64 +21,6 @@ struct composing {
     (int)(search)->class->name.size, (search)->class->name.data, (int)(search)->item->name.size,             \
         (search)->item->name.data
 #define TEXT(text) (int)(text).size, (text).data
-
-static void add_number(struct composing *composing, const char *before, const char *type)
-{
-    builder_printf(composing->sql, "%s$%d::%s", before, composing->params->count, type);
-}
-
-/* Adds the operator and a parameter; the column is already written. */
-static void add_value(struct composing *composing, const struct search_condition *condition,
-                      const char *operator, struct search_value value)
-{
-    enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
-    switch (type) {
-    case FIELD_STRING:
-    case FIELD_HASH:
-        pg_params_add_text(composing->params, value.text);
-        add_number(composing, operator, "text");
-        break;
-    case FIELD_LONG:
-        pg_params_add_i64(composing->params, value.integer);
-        add_number(composing, operator, "bigint");
-        break;
-    case FIELD_INT:
-        pg_params_add_i32(composing->params, (int32_t)value.integer);
-        add_number(composing, operator, "integer");
-        break;
-    case FIELD_DOUBLE:
-    default:
-        pg_params_add_f64(composing->params, value.number);
-        add_number(composing, operator, "double precision");
-    }
-}
-
-/* Adds the condition on an SQL expression. */
-static void add_test(struct composing *composing, const struct search_condition *condition,
-                     const char *column)
-{
-    static const char *const lower[SEARCH_TESTS] = {
-        [SEARCH_EQ] = " = ",    [SEARCH_GE] = " >= ",   [SEARCH_GT] = " > ",   [SEARCH_SW] = " >= ",
-        [SEARCH_GELE] = " >= ", [SEARCH_GELT] = " >= ", [SEARCH_GTLE] = " > ", [SEARCH_GTLT] = " > "};
-    static const char *const upper[SEARCH_TESTS] = {
-        [SEARCH_LT] = " < ",   [SEARCH_LE] = " <= ",   [SEARCH_SW] = " < ",  [SEARCH_GELE] = " <= ",
-        [SEARCH_GELT] = " < ", [SEARCH_GTLE] = " <= ", [SEARCH_GTLT] = " < "};
-    enum search_test test = condition->test;
-    struct search_value high = condition->values[search_has_two(test)];
-    bool has_high = upper[test] != NULL;
-    if (test == SEARCH_SW)
-        has_high = search_prefix_end(composing->params->arena, high.text, &high.text);
-    if (lower[test]) {
-        builder_add_bytes(composing->sql, bytes_of(column));
-        add_value(composing, condition, lower[test], condition->values[0]);
-    }
-    if (lower[test] && has_high)
-        builder_add_text(composing->sql, " and ");
-    if (has_high) {
-        builder_add_bytes(composing->sql, bytes_of(column));
-        add_value(composing, condition, upper[test], high);
-    }
-}
 
 static bool is_list(const struct search_condition *condition)
 {
@@ -102,33 +39,46 @@ static const struct search_condition *choose_driver(const struct search *search)
             return NULL;
         if (is_list(one) && one->test == SEARCH_EQ)
             equal_list = one;
-        if (is_list(one))
+        if (is_list(one) && search_is_driving(one->test))
             list = one;
-        has_column |= !is_list(one);
+        has_column |= !is_list(one) || !search_is_driving(one->test);
     }
     return equal_list ? equal_list : has_column ? NULL : list;
 }
 
-static void add_condition(struct composing *composing, const struct search_condition *condition)
+/* Adds the condition that a list has an element which satisfies it, or, of NE and NIN, that there is a list,
+ * and it has none of these. */
+static void add_element(struct composing *composing, const struct search_condition *condition)
 {
     const struct search *search = composing->search;
+    const char *base = composing->driver ? "e" : "x";
+    bool is_denied = !search_is_driving(condition->test);
+    if (is_denied)
+        builder_printf(composing->sql, "x.\"%.*s\" is not null and not ", TEXT(condition->field->name));
+    builder_printf(
+        composing->sql,
+        "exists (select from stampd.\"x_%.*s_%.*s_%.*s\" l where l.id = %s.id and l.key = %s.key and ",
+        SIDE(search), TEXT(condition->field->name), base, base);
+    if (is_denied)
+        search_test_add_any(composing->sql, composing->params, condition, "l.value");
+    else
+        search_test_add(composing->sql, composing->params, condition, "l.value");
+    builder_add_text(composing->sql, ")");
+}
+
+static void add_condition(struct composing *composing, const struct search_condition *condition)
+{
     struct arena *arena = composing->params->arena;
     builder_add_text(composing->sql, " and ");
-    if (!condition->field) {
-        add_test(composing, condition, composing->driver ? "e.id" : "x.id");
-    } else if (!condition->field->is_list) {
-        add_test(composing, condition, arena_printf(arena, "x.\"%.*s\"", TEXT(condition->field->name)));
-    } else if (condition == composing->driver) {
-        add_test(composing, condition, "e.value");
-    } else {
-        builder_printf(
-            composing->sql,
-            "exists (select from stampd.\"x_%.*s_%.*s_%.*s\" l where l.id = %s.id and l.key = %s.key and ",
-            SIDE(search), TEXT(condition->field->name), composing->driver ? "e" : "x",
-            composing->driver ? "e" : "x");
-        add_test(composing, condition, "l.value");
-        builder_add_text(composing->sql, ")");
-    }
+    if (!condition->field)
+        search_test_add(composing->sql, composing->params, condition, composing->driver ? "e.id" : "x.id");
+    else if (!condition->field->is_list || condition->test == SEARCH_EXISTS)
+        search_test_add(composing->sql, composing->params, condition,
+                        arena_printf(arena, "x.\"%.*s\"", TEXT(condition->field->name)));
+    else if (condition == composing->driver)
+        search_test_add(composing->sql, composing->params, condition, "e.value");
+    else
+        add_element(composing, condition);
 }
 
 static void add_from(struct composing *composing)
@@ -136,7 +86,8 @@ static void add_from(struct composing *composing)
     const struct search *search = composing->search;
     bool needs_columns = search->order_count > 0;
     for (size_t i = 0; i < search->count; i++)
-        needs_columns |= search->conditions[i].field && !search->conditions[i].field->is_list;
+        needs_columns |= search->conditions[i].field && (!search->conditions[i].field->is_list ||
+                                                         !search_is_driving(search->conditions[i].test));
     if (composing->driver) {
         builder_printf(composing->sql, " from stampd.\"x_%.*s_%.*s_%.*s\" e", SIDE(search),
                        TEXT(composing->driver->field->name));
@@ -184,6 +135,11 @@ static void add_living(struct composing *composing, const char *name)
                    TEXT(search->class->name), name, composing->params->count);
 }
 
+static bool is_absence(const struct search_condition *condition)
+{
+    return condition->test == SEARCH_EXISTS && !condition->values[0].integer;
+}
+
 /* Is there no equality whose index returns the page in order?  Then all matches are found through an index
  * first: the planner, which does not know the values, would otherwise scan all documents in order. */
 static bool must_sort(const struct search *search)
@@ -192,7 +148,8 @@ static bool must_sort(const struct search *search)
     for (size_t i = 0; i < search->count; i++) {
         if (search->conditions[i].field && search->conditions[i].test == SEARCH_EQ)
             return false;
-        has_fields |= search->conditions[i].field != NULL;
+        has_fields |= search->conditions[i].field &&
+                      (search_is_driving(search->conditions[i].test) || is_absence(&search->conditions[i]));
     }
     return has_fields;
 }

@@ -20,11 +20,37 @@ enum search_test {
     SEARCH_GELT,
     SEARCH_GTLE,
     SEARCH_GTLT,
+    SEARCH_NE,
+    SEARCH_IN,
+    SEARCH_NIN,
+    SEARCH_EXISTS,
     SEARCH_TESTS
 };
-enum { SEARCH_CONDITIONS_MOST = 8, SEARCH_ORDERS_MOST = SCHEMA_INDEX_FIELDS_MOST };
+enum { SEARCH_CONDITIONS_MOST = 8, SEARCH_ORDERS_MOST = SCHEMA_INDEX_FIELDS_MOST, SEARCH_LIST_MOST = 100 };
 
-bool search_has_two(enum search_test test); /* does the test take two values? */
+/* Does the test take two values? */
+static inline bool search_has_two(enum search_test test)
+{
+    return test >= SEARCH_GELE && test <= SEARCH_GTLT;
+}
+
+/* Does it take a list of values (NE: of one)? */
+static inline bool search_has_list(enum search_test test)
+{
+    return test == SEARCH_NE || test == SEARCH_IN || test == SEARCH_NIN;
+}
+
+/* Is only compared whether values are equal? */
+static inline bool search_is_whole(enum search_test test)
+{
+    return test == SEARCH_EQ || search_has_list(test);
+}
+
+/* Does what it finds lie together in an index? */
+static inline bool search_is_driving(enum search_test test)
+{
+    return test != SEARCH_NE && test != SEARCH_NIN && test != SEARCH_EXISTS;
+}
 
 /* The member in use is that of the field's type; of a hash it is the text of the value. */
 struct search_value {
@@ -36,7 +62,9 @@ struct search_value {
 struct search_condition {
     const struct schema_field *field; /* NULL: the document's id */
     enum search_test test;
-    struct search_value values[2];
+    struct search_value values[2];   /* EXISTS: the integer 1, or 0: is there none? */
+    const struct search_value *list; /* of a test that takes one */
+    size_t list_count;
 };
 
 /* The results are in the order of a field; what has no value of it is left out. */

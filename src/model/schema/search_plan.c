@@ -21,7 +21,8 @@ static const struct search_condition *find_unserved(const struct search *search)
 {
     for (size_t i = 0; i < search->count; i++) {
         const struct search_condition *one = &search->conditions[i];
-        if (!is_equality(one) && one->field != search->orders[0].field)
+        bool is_range = search_is_driving(one->test) && one->test != SEARCH_IN;
+        if (!is_equality(one) && !(is_range && one->field == search->orders[0].field))
             return one;
     }
     return NULL;

@@ -22,9 +22,10 @@ enum {
 };
 
 static const char *const tests[SEARCH_TESTS] = {
-    [SEARCH_EQ] = "eq",     [SEARCH_SW] = "sw",    [SEARCH_LT] = "lt",     [SEARCH_LE] = "le",
-    [SEARCH_GE] = "ge",     [SEARCH_GT] = "gt",    [SEARCH_GELE] = "gele", [SEARCH_GELT] = "gelt",
-    [SEARCH_GTLE] = "gtle", [SEARCH_GTLT] = "gtlt"};
+    [SEARCH_EQ] = "eq",     [SEARCH_SW] = "sw",        [SEARCH_LT] = "lt",     [SEARCH_LE] = "le",
+    [SEARCH_GE] = "ge",     [SEARCH_GT] = "gt",        [SEARCH_GELE] = "gele", [SEARCH_GELT] = "gelt",
+    [SEARCH_GTLE] = "gtle", [SEARCH_GTLT] = "gtlt",    [SEARCH_NE] = "ne",     [SEARCH_IN] = "in",
+    [SEARCH_NIN] = "nin",   [SEARCH_EXISTS] = "exists"};
 
 static enum fault refuse_name(const struct reader *reader, struct bytes class, struct bytes item,
                               struct bytes field)
@@ -46,61 +47,77 @@ static enum fault read_test(const struct reader *reader, const struct json *elem
         if (!bytes_equal(test->value, bytes_of(tests[i])))
             continue;
         condition->test = (enum search_test)i;
-        if (i != SEARCH_EQ && type == FIELD_HASH)
-            return reader_wrong(reader, element, "t", "Only eq is expected: a hash has no order.");
+        if (!search_is_whole(condition->test) && i != SEARCH_EXISTS && type == FIELD_HASH)
+            return reader_wrong(reader, element, "t",
+                                "One of eq, ne, in, nin, exists is expected: a hash has no order.");
         if (i == SEARCH_SW && type != FIELD_STRING)
             return reader_wrong(reader, element, "t", "Only strings can start with something.");
         return FAULT_NONE;
     }
-    return reader_wrong(reader, element, "t",
-                        "One of eq, sw, lt, le, ge, gt, gele, gelt, gtle, gtlt is expected.");
+    return reader_wrong(
+        reader, element, "t",
+        "One of eq, ne, in, nin, exists, sw, lt, le, ge, gt, gele, gelt, gtle, gtlt is expected.");
 }
 
-static enum fault read_integer(const struct reader *reader, const struct json *element, const char *member,
+/* A value of a condition: the member v1 or v2, or an element of it. */
+struct search_place {
+    const struct json *value; /* NULL: absent */
+    const struct json *element;
+    const char *member;
+    bool is_element;
+};
+
+static enum fault refuse_value(const struct reader *reader, const struct search_place *at,
+                               const char *expected)
+{
+    return at->is_element ? reader_wrong_value(reader, at->value, at->member, expected)
+                          : reader_wrong(reader, at->element, at->member, expected);
+}
+
+static enum fault read_integer(const struct reader *reader, const struct search_place *at,
                                enum field_type type, int64_t *integer)
 {
-    const struct json *value = json_member(element, member);
     bool is_int = type == FIELD_INT;
-    if (json_is_i64(value, integer) && (!is_int || (*integer >= INT32_MIN && *integer <= INT32_MAX)))
+    if (json_is_i64(at->value, integer) && (!is_int || (*integer >= INT32_MIN && *integer <= INT32_MAX)))
         return FAULT_NONE;
-    return reader_wrong(reader, element, member,
+    return refuse_value(reader, at,
                         is_int ? "An integer of 32 bits is expected." : "An integer of 64 bits is expected.");
 }
 
 /* Texts of any length can be compared for equality; a longer text is stored as a substitute, which has no
  * order. */
-static enum fault read_text(const struct reader *reader, const struct json *element, const char *member,
+static enum fault read_text(const struct reader *reader, const struct search_place *at,
                             const struct search_condition *condition, struct bytes *text_r)
 {
-    const struct json *json = json_member(element, member);
-    bool is_equality = condition->field && condition->test == SEARCH_EQ;
+    const struct json *json = at->value;
+    bool is_equality = condition->field && search_is_whole(condition->test);
     if (!json || json->kind != JSON_STRING)
-        return reader_wrong(reader, element, member, "A string is expected.");
+        return refuse_value(reader, at, "A string is expected.");
     if (!is_equality && json->value.size > VALUE_FIELD_MOST)
-        return reader_wrong(
-            reader, element, member,
-            "A string of up to 1,024 bytes is expected: only eq, of a field, takes a longer one.");
+        return refuse_value(reader, at,
+                            "A string of up to 1,024 bytes is expected: only eq, ne, in and nin, of a field, "
+                            "take a longer one.");
     *text_r = is_equality ? value_of_field(reader->call->arena, json->value) : json->value;
     return FAULT_NONE;
 }
 
-static enum fault read_value(const struct reader *reader, const struct json *element, const char *member,
+static enum fault read_value(const struct reader *reader, const struct search_place *at,
                              const struct search_condition *condition, struct search_value *value)
 {
-    const struct json *json = json_member(element, member);
+    const struct json *json = at->value;
     enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
     switch (type) {
     case FIELD_STRING:
-        return read_text(reader, element, member, condition, &value->text);
+        return read_text(reader, at, condition, &value->text);
     case FIELD_HASH:
         if (json && value_of_json(reader->call->arena, json, &value->text))
             return FAULT_NONE;
-        return reader_wrong(reader, element, member, "A string, a number or a truth value is expected.");
+        return refuse_value(reader, at, "A string, a number or a truth value is expected.");
     case FIELD_LONG:
     case FIELD_INT:
         if (!json)
-            return reader_wrong(reader, element, member, "A number is expected.");
-        return read_integer(reader, element, member, type, &value->integer);
+            return refuse_value(reader, at, "A number is expected.");
+        return read_integer(reader, at, type, &value->integer);
     case FIELD_DOUBLE:
     default:
         if (json && json->kind == JSON_NUMBER) {
@@ -108,8 +125,45 @@ static enum fault read_value(const struct reader *reader, const struct json *ele
             if (isfinite(value->number))
                 return FAULT_NONE;
         }
-        return reader_wrong(reader, element, member, "A number within the range of a double is expected.");
+        return refuse_value(reader, at, "A number within the range of a double is expected.");
     }
+}
+
+/* A list of values, or of NE one of one. */
+static enum fault read_list(const struct reader *reader, const struct json *element,
+                            struct search_condition *condition)
+{
+    struct search_place at = {json_member(element, "v1"), element, "v1", condition->test != SEARCH_NE};
+    const struct json *list = at.value;
+    struct search_value *values = ARENA_ARRAY(reader->call->arena, struct search_value, SEARCH_LIST_MOST);
+    enum fault fault = FAULT_NONE;
+    condition->list = values;
+    if (condition->test == SEARCH_NE) {
+        condition->list_count = 1;
+        return read_value(reader, &at, condition, values);
+    }
+    if (!list || list->kind != JSON_ARRAY || list->is_shallow || !list->count ||
+        list->count > SEARCH_LIST_MOST)
+        return reader_wrong(reader, element, "v1", "A list of 1 to 100 values is expected.");
+    for (at.value = list->first; at.value && !fault; at.value = at.value->next)
+        fault = read_value(reader, &at, condition, &values[condition->list_count++]);
+    return fault;
+}
+
+/* The values of the test. */
+static enum fault read_values(const struct reader *reader, const struct json *element,
+                              struct search_condition *condition)
+{
+    const struct json *v1 = json_member(element, "v1");
+    if (search_has_list(condition->test))
+        return read_list(reader, element, condition);
+    if (condition->test != SEARCH_EXISTS)
+        return read_value(reader, &(struct search_place){v1, element, "v1", false}, condition,
+                          &condition->values[0]);
+    if (!condition->field || !v1 || (v1->kind != JSON_TRUE && v1->kind != JSON_FALSE))
+        return reader_wrong(reader, element, "v1", "True or false is expected, of a field.");
+    condition->values[0].integer = v1->kind == JSON_TRUE;
+    return FAULT_NONE;
 }
 
 static bool is_reversed(enum field_type type, const struct search_value *values)
@@ -132,14 +186,15 @@ static enum fault read_condition(const struct reader *reader, const struct json 
     enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
     enum fault fault = read_test(reader, element, condition);
     if (!fault)
-        fault = read_value(reader, element, "v1", condition, &condition->values[0]);
+        fault = read_values(reader, element, condition);
     if (fault)
         return fault;
     if (!search_has_two(condition->test))
         return json_member(element, "v2")
                    ? reader_wrong(reader, element, "v2", "This test has one value, v1.")
                    : FAULT_NONE;
-    fault = read_value(reader, element, "v2", condition, &condition->values[1]);
+    fault = read_value(reader, &(struct search_place){json_member(element, "v2"), element, "v2", false},
+                       condition, &condition->values[1]);
     if (!fault && is_reversed(type, condition->values))
         fault = reader_wrong(reader, element, "v2", "A value that is not below v1 is expected.");
     return fault;
@@ -277,6 +332,12 @@ static enum fault judge_plan(const struct reader *reader, const struct json *par
 
 /* --- cursors ------------------------------------------------------------------------------------- */
 
+static void add_value(struct builder *text, const struct search_value *value)
+{
+    builder_printf(text, ",%lld,%a,", (long long)value->integer, value->number);
+    signed_text_add_part(text, value->text);
+}
+
 struct bytes find_search_question(const struct call *call, const struct search *search)
 {
     struct builder text = {0};
@@ -287,11 +348,11 @@ struct bytes find_search_question(const struct call *call, const struct search *
         const struct search_condition *condition = &search->conditions[i];
         signed_text_add_part(&text, condition->field ? condition->field->name : NO_BYTES);
         builder_printf(&text, "%s", tests[condition->test]);
-        for (size_t v = 0; v < COUNT_OF(condition->values); v++) {
-            builder_printf(&text, ",%lld,%a,", (long long)condition->values[v].integer,
-                           condition->values[v].number);
-            signed_text_add_part(&text, condition->values[v].text);
-        }
+        for (size_t v = 0; v < COUNT_OF(condition->values); v++)
+            add_value(&text, &condition->values[v]);
+        builder_printf(&text, "%zu", condition->list_count);
+        for (size_t v = 0; v < condition->list_count; v++)
+            add_value(&text, &condition->list[v]);
     }
     builder_printf(&text, "%d", search->wants_items);
     for (size_t i = 0; i < search->order_count; i++) {

@@ -185,9 +185,13 @@ static enum fault seal_ids(const struct data_keys *keys, struct arena *arena, st
         struct search_condition *condition = &search->conditions[i];
         if (condition->field)
             continue;
-        if (condition->test != SEARCH_EQ)
+        if (!search_is_whole(condition->test))
             return FAULT_OENCRYPTED;
         condition->values[0].text = data_keys_seal_id(keys, arena, class, condition->values[0].text);
+        struct search_value *list = ARENA_ARRAY(arena, struct search_value, condition->list_count);
+        for (size_t v = 0; v < condition->list_count; v++)
+            list[v].text = data_keys_seal_id(keys, arena, class, condition->list[v].text);
+        condition->list = list;
     }
     return FAULT_NONE;
 }

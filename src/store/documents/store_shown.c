@@ -51,7 +51,14 @@ struct search store_shown_search(const struct data_keys *keys, struct arena *are
     struct search hashed = *search;
     for (size_t i = 0; i < hashed.count && keys->count; i++) {
         struct search_condition *condition = &hashed.conditions[i];
-        if (condition->field && condition->field->type == FIELD_HASH)
+        if (!condition->field || condition->field->type != FIELD_HASH)
+            continue;
+        struct search_value *list = ARENA_ARRAY(arena, struct search_value, condition->list_count);
+        for (size_t v = 0; v < condition->list_count; v++)
+            list[v].text = shown_field_value(arena, search->class, search->item, condition->field->name,
+                                             condition->list[v].text, hash, &copy);
+        condition->list = list;
+        if (condition->test == SEARCH_EQ)
             condition->values[0].text =
                 shown_field_value(arena, search->class, search->item, condition->field->name,
                                   condition->values[0].text, hash, &copy);
