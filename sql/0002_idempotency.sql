@@ -15,7 +15,7 @@ comment on table stampd.idempotency is
   'Answers kept under an Idempotency-Key, each written by the commit of its operation.';
 comment on column stampd.idempotency.account is 'Account of the caller; empty: the request named none.';
 comment on column stampd.idempotency.digest is
-  'SHA-256 of the request: another one under the same key is refused.';
+  'Keyed digest of the request: another one under the same key is refused.';
 comment on column stampd.idempotency.mime is 'Type of the answer.';
 comment on column stampd.idempotency.answer is 'The result of the operations work; what follows the commit is added anew.';
 comment on column stampd.idempotency.version is 'Version of the commit; 0: nothing was changed.';
@@ -66,7 +66,7 @@ create table stampd.spool_record (
 );
 comment on table stampd.spool_record is 'Records of spools of which tasks were made; kept for spool_s.';
 comment on column stampd.spool_record.sequence is 'Number of the record in its spool.';
-comment on column stampd.spool_record.digest is 'SHA-256 of the record: another one under the same name is of a copy that has diverged.';
+comment on column stampd.spool_record.digest is 'Keyed digest of the record: another one under the same name is of a copy that has diverged.';
 comment on column stampd.spool_record.at is 'Stamp of the commit.';
 create index spool_record_at on stampd.spool_record (at);
 grant select, insert, update, delete on stampd.spool_series, stampd.spool_record to stampd;

@@ -69,7 +69,7 @@ comment on column stampd.taskqueue.created is 'Stamp of its creation.';
 comment on column stampd.taskqueue.cron is 'The rule of which it is the task; null: it is not periodic.';
 comment on column stampd.taskqueue.plan is 'Period and time zone by which its start was chosen.';
 comment on column stampd.taskqueue.strict is 'In its domain it starts after all that were created before it with strict order.';
-comment on column stampd.taskqueue.requester is 'The limited client that requested it: its address, hashed; null: no limited client did.';
+comment on column stampd.taskqueue.requester is 'The limited client that requested it: its address as a number; null: no limited client did.';
 comment on column stampd.taskqueue.account is
   'The account on whose behalf it was requested; null: nobody had signed in, or it is the server''s.';
 comment on column stampd.taskqueue.credential is 'What the account had signed in with: session, key (a service key) or token END ISSUER ROLE…';
@@ -152,7 +152,7 @@ comment on column stampd.task_history.starttime is 'Stamp of the claim.';
 comment on column stampd.task_history.stoptime is 'Stamp of the end.';
 comment on column stampd.task_history.exc is 'Code of the exception; LOST; MORE: time was up between two cycles, it goes on; DROPPED; null: done.';
 comment on column stampd.task_history.result is 'JSON: the answer of the operation, or what the external worker left at its end; null: none.';
-comment on column stampd.task_history.owner is 'Who requested the task: an account, or # and the hashed address of a limited client; null: others.';
+comment on column stampd.task_history.owner is 'Who requested the task: an account, or # and the address of a limited client as a number; null: others.';
 comment on column stampd.task_history.param is 'Of an attempt with which the task has gone: its argument, as it was stored, unless it is too large; for task_redrive.';
 comment on column stampd.task_history.resource is 'This, domain, key, priority, batch, strict, of_client and credential: of the task that has gone; priority null: it has not.';
 comment on column stampd.task_history.trace is 'As in taskqueue.';

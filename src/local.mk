@@ -466,6 +466,7 @@ libstampd_a_SOURCES = \
 	src/operation/judge/judged_page.c src/operation/judge/judged_page.h \
 	src/operation/judge/matches.c src/operation/judge/matches.h \
 	src/operation/judge/sight.c src/operation/judge/sight.h \
+	src/operation/keyed_digest.c src/operation/keyed_digest.h \
 	src/operation/long_poll.c src/operation/long_poll.h \
 	src/operation/module/module.c src/operation/module/module.h \
 	src/operation/module/module_access.h \
@@ -561,6 +562,7 @@ libstampd_a_SOURCES = \
 	src/records/records_save.c src/records/records_save.h \
 	src/records/records_saved.c src/records/records_saved.h \
 	src/records/records_seal.c src/records/records_seal.h \
+	src/records/records_share.c \
 	src/records/records_spaces.c \
 	src/records/records_state.c src/records/records_state.h \
 	src/records/records_table.c \

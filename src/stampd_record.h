@@ -23,8 +23,9 @@
  * fails or dies: it ends by its time.
  *
  * A module is trusted: the rules for records in the configuration of the namespace are for clients and do not
- * apply here.  The limits apply: limit_namespace_records_mb, records_mb, limit_content_bytes.  An operation
- * that is read-only may only get (BREADONLY); a filter may do nothing here. */
+ * apply here, but to a set or add that is for_caller.  The limits apply: limit_namespace_records_mb,
+ * records_mb, limit_content_bytes.  An operation that is read-only may only get (BREADONLY); a filter may do
+ * nothing here. */
 #ifndef STAMPD_STAMPD_RECORD_H
 #define STAMPD_STAMPD_RECORD_H
 
@@ -47,11 +48,14 @@ enum stampd_record_state {
     STAMPD_RECORD_OUT_OF_MEMORY, /* the memory is full, or the quota of the namespace */
     STAMPD_RECORD_BUSY,          /* a process that is stopped holds the memory; two seconds have passed */
     STAMPD_RECORD_FAILED,        /* the try has failed, now or before: see below */
-    STAMPD_RECORD_NO_DISK,   /* persist: no records_directory, or no site key for an encrypted namespace */
-    STAMPD_RECORD_NOT_SAVED, /* changed in memory; the disk refuses, and is tried again */
-    STAMPD_RECORD_WORKED_ON, /* since 1.13: it is marked as worked on */
-    STAMPD_RECORD_NOT_READ,  /* since 1.14: the disk alone has the value, and does not give it */
-    STAMPD_RECORD_LOST       /* since 1.14: what has changed is no longer known */
+    STAMPD_RECORD_NO_DISK,     /* persist: no records_directory, or no site key for an encrypted namespace */
+    STAMPD_RECORD_NOT_SAVED,   /* changed in memory; the disk refuses, and is tried again */
+    STAMPD_RECORD_WORKED_ON,   /* since 1.13: it is marked as worked on */
+    STAMPD_RECORD_NOT_READ,    /* since 1.14: the disk alone has the value, and does not give it */
+    STAMPD_RECORD_LOST,        /* since 1.14: what has changed is no longer known */
+    STAMPD_RECORD_OTHER_STAMP, /* since 1.16: the record has another stamp than only_if_stamp */
+    STAMPD_RECORD_OUT_OF_SHARE /* since 1.16, for_caller: the caller's share, or that of the rule, is used up
+                                */
 };
 
 /* FAILED, and the try has failed with: BMODULE for a key that is not 1 to 1024 bytes of UTF-8, an owner that
@@ -83,7 +87,8 @@ struct stampd_record {
     int64_t touch_s;
     int64_t created_s, modified_s, accessed_s;
     int64_t locked_until_ms; /* 0: it is not locked */
-    int64_t reserved[4];
+    uint64_t stamp;          /* since 1.16: another one after each change of the value */
+    int64_t reserved[3];
 };
 
 /* NULL in its place: all zero. */
@@ -94,10 +99,16 @@ struct stampd_record_options {
     int64_t touch_s;     /* the same: each get moves the end at least so far from then; 0: it does not */
     const char *owner;   /* of the lock that may stand; NULL: none may */
     bool only_if_absent; /* set: NOT_FREE if there is a record */
-    bool only_if_there;  /* add: NOT_FOUND if there is none; else it begins at 0 */
+    bool only_if_there;  /* add, and since 1.16 set: NOT_FOUND if there is none */
     bool persist; /* of a set, and of an add that makes the record: it is kept on disk.  A call that changes
                    * such a record returns when the change is there */
-    const void *reserved[4];
+    /* Since 1.16, of a set and an add: as if the caller of the operation ran it himself.  The first rule of
+     * the namespace that allows him to write the key has the terms: how long it stays, and his share
+     * (OUT_OF_SHARE); a longer ttl_ms is cut.  FAILED, the try with SCLOSED: no rule allows it.  Without
+     * effect for an administrator. */
+    bool for_caller;
+    uint64_t only_if_stamp; /* since 1.16, set, add: OTHER_STAMP unless the record has it; 0: any */
+    const void *reserved[3];
 };
 
 /* All since 1.12.  `key`: 1 to 1024 bytes of UTF-8.  record_r may be NULL; it is set for OK, and zero
@@ -108,6 +119,12 @@ enum stampd_record_state stampd_record_get(struct stampd_call *call, const char 
 enum stampd_record_state stampd_record_set(struct stampd_call *call, const char *key,
                                            const struct stampd_record_value *value,
                                            const struct stampd_record_options *options);
+/* Since 1.16: as stampd_record_set.  record_r, for OK: what is there now, without the value; for NOT_FREE and
+ * OTHER_STAMP: what is in the way, with its value. */
+enum stampd_record_state stampd_record_put(struct stampd_call *call, const char *key,
+                                           const struct stampd_record_value *value,
+                                           const struct stampd_record_options *options,
+                                           struct stampd_record *record_r);
 /* Adds to an integer; its sum is in record_r. */
 enum stampd_record_state stampd_record_add(struct stampd_call *call, const char *key, int64_t by,
                                            const struct stampd_record_options *options,

@@ -80,6 +80,7 @@ NUMBER(limit_namespace_definitions_mb, 256, 1, 1048576, "MiB", "Size of all defi
 NUMBER(limit_namespace_live, 5000, 1, 1000000, "connections", "Concurrent connections for live events of one namespace.")
 NUMBER(limit_namespace_long, 0, 0, 128, "workers", "Workers that may serve long requests of one namespace at the same time; 0: half of the workers, at least one.")
 NUMBER(limit_namespace_mails, 60, 1, 1000000, "mails/min", "Mails about accounts that all clients together may request in a namespace in a minute, and at once.")
+NUMBER(limit_namespace_records, 0, 0, 4294967295, "records", "Records that one namespace may have, remembered deletions included; 0: as many as fit.")
 NUMBER(limit_namespace_records_mb, 8, 0, 8191, "MiB", "What the records of one namespace may take, of the memory or on disk; 0: as much as there is.")
 NUMBER(limit_operation_s, 60, 1, 3600, "s", "Time that an operation may take, all its tries together.")
 NUMBER(limit_partial_bytes, 68719476736, 1024, 1125899906842624, "bytes", "Incomplete uploads in parts of a namespace may reserve this together: what has arrived, and 16 MiB more of each.")

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -93,7 +94,7 @@ static int get(struct control *control, int argc, char **argv)
     bool is_probe = false, is_idle = false;
     int64_t work_ms = 0, ttl_ms = 0;
     const struct option_line lines[] = {
-        {.name = "probe", .help = "Without the value, which touches nothing.", .flag = &is_probe},
+        {.name = "probe", .help = "Without the value; it is no use of the record.", .flag = &is_probe},
         {.name = "work",
          .argument = "MS",
          .help = "Mark it as worked on.",
@@ -113,7 +114,7 @@ static int get(struct control *control, int argc, char **argv)
     request.key = journal_shell_text(words[0]);
     request.timeout_ms = (uint64_t)(ttl_ms ? ttl_ms : work_ms);
     request.flags = (is_probe ? 0u : STAMPD_JOURNAL_DATA) | (is_idle ? STAMPD_JOURNAL_WORKED_ON : 0u) |
-                    (ttl_ms ? STAMPD_JOURNAL_UPDATE_TIMEOUT : 0u);
+                    (ttl_ms ? STAMPD_JOURNAL_UPDATE_TIMEOUT : 0u) | STAMPD_JOURNAL_STAMP;
     return finish(&shell, &command, &request, !is_probe);
 }
 
@@ -187,8 +188,8 @@ static int set(struct control *control, int argc, char **argv)
     static const struct command command = {"journal set", "KEY VALUE", 2, 2, "Store a record.", NULL};
     struct journal_shell shell = JOURNAL_SHELL(control);
     struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
-    const char *type = "string";
-    bool may_overwrite = false, is_touched = false, is_persisted = false;
+    const char *type = "string", *stamp = NULL;
+    bool is_only_present = false, may_overwrite = false, is_touched = false, is_persisted = false;
     int64_t ttl_ms = 0;
     unsigned char bytes[8];
     const struct option_line lines[] = {
@@ -203,6 +204,11 @@ static int set(struct control *control, int argc, char **argv)
          .most = INT64_MAX},
         {.name = "touch", .help = "Each get of its value moves its end again.", .flag = &is_touched},
         {.name = "overwrite", .help = "Also where there is a record.", .flag = &may_overwrite},
+        {.name = "present", .help = "Only where there is a record.", .flag = &is_only_present},
+        {.name = "if",
+         .argument = "STAMP",
+         .help = "Only if the record has this stamp, as get --json prints it.",
+         .text = &stamp},
         {.name = "persist", .help = "It is kept on disk.", .flag = &is_persisted}};
     char **words;
     int count, status;
@@ -211,9 +217,11 @@ static int set(struct control *control, int argc, char **argv)
     request.function = STAMPD_JOURNAL_SET;
     request.key = journal_shell_text(words[0]);
     request.timeout_ms = (uint64_t)ttl_ms;
-    request.flags = (may_overwrite ? STAMPD_JOURNAL_OVERWRITE : 0u) |
-                    (is_touched ? STAMPD_JOURNAL_UPDATE_TIMEOUT : 0u) |
-                    (is_persisted ? STAMPD_JOURNAL_PERSIST : 0u);
+    request.flags =
+        (may_overwrite ? STAMPD_JOURNAL_OVERWRITE : 0u) | (is_touched ? STAMPD_JOURNAL_UPDATE_TIMEOUT : 0u) |
+        (is_only_present ? STAMPD_JOURNAL_ONLY_PRESENT : 0u) | (stamp ? STAMPD_JOURNAL_IF_STAMP : 0u) |
+        STAMPD_JOURNAL_STAMP | (is_persisted ? STAMPD_JOURNAL_PERSIST : 0u);
+    request.stamp = stamp ? strtoull(stamp, NULL, 16) : 0;
     if (!journal_shell_read_value(command.name, type, words[1], bytes, &request)) {
         journal_shell_close(&shell);
         return CONTROL_WRONG;

@@ -217,6 +217,7 @@ int journal_shell_run(struct journal_shell *shell, const char *command,
         message_print("%s: %s", command, error == EINVAL ? "a key or a value is too long" : strerror(error));
         return CONTROL_FAILED;
     }
+    shell->stamp = stampd_journal_stamp(answer_r);
     if (!answer_r->error.size)
         return CONTROL_DONE;
     message_print("%s: %s", command, message_quote(shell->control->arena, bytes_from(answer_r->error)));
@@ -275,6 +276,8 @@ void journal_shell_print(const struct journal_shell *shell, const struct stampd_
     if (value)
         record_add_json(&line, "value", bytes_of(value));
     record_add_i64(&line, "timestamp_us", (int64_t)answer->timestamp_us);
+    if (shell->stamp)
+        record_add_word(&line, "stamp", arena_printf(arena, "%016" PRIx64, shell->stamp));
     if (answer->timeout_ms)
         record_add_i64(&line, "timeout_ms", (int64_t)answer->timeout_ms);
     if (answer->flags & STAMPD_JOURNAL_LOCKED)

@@ -13,6 +13,7 @@ struct journal_shell {
     const char *socket, *connect, *ca, *ns, *key_file; /* NULL: not given */
     int64_t timeout_s;
     bool is_insecure, is_json;
+    uint64_t stamp; /* of the last answer; 0: it has none */
     struct stampd_journal *journal;
 };
 #define JOURNAL_SHELL(of) ((struct journal_shell){.control = (of), .timeout_s = 10})

@@ -4,12 +4,14 @@
  *   shop         write  5e884898da28047151d0e56f8dc6292773603d0d6aabbd62a11ef721d1542d8      presence.
  *
  * `read` or `write`, which includes read; without a prefix, all keys.  Several lines with one digest add up.
- */
+ * Behind them may stand the terms of what is written by a line: ttl_ms=, ttl_most_ms=, bytes=, records=, each
+ * with a positive integer. */
 #ifndef STAMPD_JOURNAL_JOURNAL_KEYS_H
 #define STAMPD_JOURNAL_JOURNAL_KEYS_H
 
 #include "base/bytes.h"
 #include "edge/crypto/crypto.h"
+#include "records/records.h"
 
 enum {
     JOURNAL_KEYS_MOST = 256,
@@ -35,6 +37,9 @@ struct journal_caller {
 MUST_USE bool journal_keys_enter(const struct journal_keys *keys, struct bytes ns, struct bytes key,
                                  struct journal_caller *caller_r);
 bool journal_keys_allow(const struct journal_caller *caller, struct bytes key, bool is_write);
+/* Holds a change to the terms of the first line that allows to write its key, of RENAME the new one: its end,
+ * and whose share it is.  False: it is to last longer than that allows. */
+MUST_USE bool journal_keys_hold(const struct journal_caller *caller, struct records_command *command);
 /* Can it be sent in a header: 1 to JOURNAL_KEYS_SENT_MOST visible ASCII characters? */
 bool journal_keys_is_sendable(struct bytes key);
 

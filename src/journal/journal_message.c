@@ -96,11 +96,14 @@ enum journal_reading journal_message_read(struct bytes bytes, size_t most, struc
     request->function = (uint16_t)number(&scan, 2);
     request->identifier = (uint16_t)number(&scan, 2);
     request->flags = (uint16_t)number(&scan, 2);
-    if (request->flags & JOURNAL_UNUSED)
+    bool is_of_records = request->function >= JOURNAL_SET && request->function <= JOURNAL_RENAME;
+    if (request->flags & JOURNAL_OF_RECORDS && !is_of_records)
         return JOURNAL_MALFORMED;
     request->timestamp = number(&scan, 8);
     if (request->flags & JOURNAL_HAS_TIMEOUT)
         request->timeout = number(&scan, 8);
+    if (request->flags & JOURNAL_IF_STAMP)
+        request->stamp = number(&scan, 8);
     if (journal_query_of(request) != JOURNAL_KEY)
         request->count = (uint16_t)number(&scan, 2);
     enum journal_reading reading = scan.is_short ? JOURNAL_PARTIAL : read_key(&scan, request, &request->key);
@@ -133,8 +136,10 @@ enum { FLAGS_PLACE = 6, KEY_SIZE_BYTES = 2, VALUE_SIZE_BYTES = 4 };
 
 /* Answers always use the long sizes: a client reads both, and one loop writes them. */
 void journal_message_begin(struct journal_answer *answer, struct builder *out,
-                           const struct journal_request *request, uint64_t timestamp, uint64_t timeout)
+                           const struct journal_request *request, uint64_t timestamp, uint64_t timeout,
+                           const char *error)
 {
+    struct bytes word = bytes_of(error);
     uint16_t query = (uint16_t)(journal_query_of(request) << JOURNAL_QUERY_SHIFT);
     *answer = (struct journal_answer){.out = out, .start = out->size};
     answer->flags = (uint16_t)(JOURNAL_LONG_KEYS | JOURNAL_VALUE_BITS << JOURNAL_VALUE_SHIFT | query);
@@ -148,8 +153,9 @@ void journal_message_begin(struct journal_answer *answer, struct builder *out,
     if (timeout)
         put(out, timeout, 8);
     if (query)
-        put(out, 0, 2);          /* the count */
-    put(out, 0, KEY_SIZE_BYTES); /* no error */
+        put(out, 0, 2); /* the count */
+    put(out, word.size, KEY_SIZE_BYTES);
+    builder_add_bytes(out, word);
 }
 
 void journal_message_refuse(struct builder *out, const struct journal_request *request, uint64_t timestamp,
@@ -163,6 +169,12 @@ void journal_message_refuse(struct builder *out, const struct journal_request *r
     put(out, timestamp, 8);
     put(out, word.size, KEY_SIZE_BYTES);
     builder_add_bytes(out, word);
+}
+
+void journal_message_add_stamp(struct journal_answer *answer, uint64_t stamp)
+{
+    answer->flags |= JOURNAL_STAMP;
+    put(answer->out, stamp, 8);
 }
 
 void journal_message_add(struct journal_answer *answer, struct bytes key, uint8_t type, struct bytes content,
@@ -190,7 +202,7 @@ void journal_message_notice(struct builder *out, uint16_t identifier, uint64_t t
 {
     const struct journal_request request = {.identifier = identifier};
     struct journal_answer answer;
-    journal_message_begin(&answer, out, &request, timestamp, 0);
+    journal_message_begin(&answer, out, &request, timestamp, 0, "");
     journal_message_add(&answer, key, 0, NO_BYTES, false);
     answer.flags |= JOURNAL_LISTEN;
     journal_message_end(&answer);

@@ -40,11 +40,15 @@ enum {
     JOURNAL_PERSIST = 1 << 9 | 1 << 12, /* the specification has it twice */
     JOURNAL_DATA = 1 << 10,
     JOURNAL_LISTEN = 1 << 11,
-    JOURNAL_LOCKED = 1 << 13,  /* in answers */
-    JOURNAL_MORE = 1 << 14,    /* in answers: a cursor follows the records */
-    JOURNAL_UNUSED = 7 << 13,  /* must be 0 in requests */
-    JOURNAL_FIXED_BYTES = 18,  /* of a request, to its timestamp */
-    JOURNAL_CURSOR_MOST = 4200 /* bytes of a key; those of records are shorter */
+    JOURNAL_ONLY_PRESENT = 1 << 13, /* in requests */
+    JOURNAL_IF_STAMP = 1 << 14,     /* in requests: a stamp follows the timeout */
+    JOURNAL_STAMP =
+        1 << 15, /* in requests: the answer is to have a stamp; in answers: it follows the error */
+    JOURNAL_LOCKED = 1 << 13,     /* in answers */
+    JOURNAL_MORE = 1 << 14,       /* in answers: a cursor follows the records */
+    JOURNAL_OF_RECORDS = 7 << 13, /* in requests: of functions of records, SET to RENAME */
+    JOURNAL_FIXED_BYTES = 18,     /* of a request, to its timestamp */
+    JOURNAL_CURSOR_MOST = 4200    /* bytes of a key; those of records are shorter */
 };
 
 enum journal_query { JOURNAL_KEY, JOURNAL_RANGE, JOURNAL_PATTERN, JOURNAL_CURSOR };
@@ -52,7 +56,7 @@ enum journal_query { JOURNAL_KEY, JOURNAL_RANGE, JOURNAL_PATTERN, JOURNAL_CURSOR
 /* The texts are slices of the bytes read. */
 struct journal_request {
     uint16_t function, identifier, flags, count;
-    uint64_t timestamp, timeout; /* 0: absent */
+    uint64_t timestamp, timeout, stamp; /* 0: absent */
     struct bytes key, other; /* `other`: the upper end of a range, or RENAME's new key; NO_BYTES: absent */
     bool has_value;
     uint8_t type;
@@ -74,7 +78,8 @@ static inline enum journal_query journal_query_of(const struct journal_request *
 MUST_USE enum journal_reading journal_message_read(struct bytes bytes, size_t most,
                                                    struct journal_request *request_r, size_t *used_r);
 
-/* An answer is written in this order: begin, any number of records, perhaps a cursor, end. */
+/* An answer is written in this order: begin, perhaps a stamp, any number of records, perhaps a cursor, end.
+ */
 struct journal_answer {
     struct builder *out;
     size_t start;
@@ -82,7 +87,9 @@ struct journal_answer {
 };
 
 void journal_message_begin(struct journal_answer *answer, struct builder *out,
-                           const struct journal_request *request, uint64_t timestamp, uint64_t timeout);
+                           const struct journal_request *request, uint64_t timestamp, uint64_t timeout,
+                           const char *error);
+void journal_message_add_stamp(struct journal_answer *answer, uint64_t stamp);
 /* An answer without records: an error, or, with "", success. */
 void journal_message_refuse(struct builder *out, const struct journal_request *request, uint64_t timestamp,
                             const char *error);

@@ -75,7 +75,7 @@ void journal_run_answer(struct builder *out, const struct journal_request *reque
         refuse(out, request, error);
         return;
     }
-    journal_message_begin(&answer, out, request, now_us(), 0);
+    journal_message_begin(&answer, out, request, now_us(), 0, "");
     journal_message_add(&answer, BYTES(""), RECORDS_STRING, text, true);
     journal_message_end(&answer);
 }
@@ -123,6 +123,19 @@ static bool may_persist(enum records_deed deed)
     return deed == RECORDS_SET || deed == RECORDS_ADD || deed == RECORDS_LOCK;
 }
 
+/* A SET may be only of what is there, and any change of one key only of what has the stamp. */
+static bool takes_stamps(const struct journal_request *request, struct records_command *command)
+{
+    bool is_set = command->deed == RECORDS_SET, is_key = journal_query_of(request) == JOURNAL_KEY;
+    bool may_compare = command->deed != RECORDS_GET && command->deed != RECORDS_LOCK &&
+                       command->deed != RECORDS_UNLOCK && request->stamp;
+    command->is_only_present = request->flags & JOURNAL_ONLY_PRESENT;
+    command->stamp = request->stamp;
+    command->shows_present = request->flags & JOURNAL_DATA;
+    return (!command->is_only_present || is_set) && (!(request->flags & JOURNAL_IF_STAMP) || may_compare) &&
+           (!(request->flags & JOURNAL_STAMP) || is_key);
+}
+
 /* The word of the error; NULL: a command. */
 static const char *read_command(const struct journal_session *session, const struct journal_request *request,
                                 struct records_command *command)
@@ -134,6 +147,8 @@ static const char *read_command(const struct journal_session *session, const str
                       journal_query_of(request) == JOURNAL_KEY;
     command->is_persisted = request->flags & JOURNAL_PERSIST;
     if ((command->is_persisted && !may_persist(command->deed)) || (command->is_listened && !may_listen))
+        return "UNSUPPORTED";
+    if (!takes_stamps(request, command))
         return "UNSUPPORTED";
     if (request->timestamp &&
         request->timestamp > now_us() + (uint64_t)session->settings->dhop_future_ms * 1000)
@@ -158,7 +173,9 @@ static const char *read_command(const struct journal_session *session, const str
     command->content = request->value;
     command->timestamp_us = (int64_t)request->timestamp;
     command->owner = bytes_of(session->owner);
-    command->may_overwrite = request->flags & JOURNAL_OVERWRITE;
+    command->may_overwrite = request->flags & JOURNAL_OVERWRITE ||
+                             (command->deed == RECORDS_SET && (command->is_only_present || command->stamp));
+    command->records_most = (uint64_t)session->settings->limit_namespace_records;
     command->is_immediate = command->deed == RECORDS_DELETE && command->may_overwrite;
     command->leaves_worked = request->flags & JOURNAL_WORKED_ON;
     command->is_probe = command->deed == RECORDS_GET && !(request->flags & JOURNAL_DATA);
@@ -211,20 +228,36 @@ static size_t quota(const struct journal_session *session)
 }
 
 /* What stands in an answer about one record. */
-static void answer(struct builder *out, const struct journal_request *request,
+static void answer(struct builder *out, const struct journal_request *request, const char *error,
                    const struct records_found *found, bool with_record)
 {
     struct journal_answer answer;
     int64_t left_ms = found->expires_ms ? found->expires_ms - clock_present_ms() : 0;
     journal_message_begin(&answer, out, request,
                           found->timestamp_us ? (uint64_t)found->timestamp_us : now_us(),
-                          left_ms > 0 ? (uint64_t)left_ms : 0);
+                          left_ms > 0 ? (uint64_t)left_ms : 0, error);
     answer.flags |= (uint16_t)((found->worked_until_ms ? JOURNAL_WORKED_ON : 0) |
                                (found->locked_until_ms ? JOURNAL_LOCKED : 0));
+    if (request->flags & JOURNAL_STAMP && found->stamp)
+        journal_message_add_stamp(&answer, found->stamp);
     if (with_record)
         journal_message_add(&answer, found->key, (uint8_t)found->type, found->content,
                             found->content.data != NULL);
     journal_message_end(&answer);
+}
+
+/* A refusal shows what is in the way, if it was requested, to whoever may read that. */
+static void refuse_outcome(const struct journal_session *session, const struct journal_request *request,
+                           enum records_outcome outcome, const struct records_found *found,
+                           struct builder *out)
+{
+    const char *word = records_outcome_word(outcome);
+    bool is_met = outcome == RECORDS_NOT_FREE || outcome == RECORDS_OTHER_STAMP;
+    bool is_wanted = request->flags & (JOURNAL_DATA | JOURNAL_STAMP);
+    if (is_met && is_wanted && journal_keys_allow(&session->caller, found->key, false))
+        answer(out, request, word, found, request->flags & JOURNAL_DATA);
+    else
+        refuse(out, request, word);
 }
 
 /* Runs it without waiting for the disk.  Answers are held until the disk has the changes that they report.
@@ -268,6 +301,8 @@ static enum journal_next run_one(struct journal_session *session, const struct j
     if (!journal_keys_allow(&session->caller, command->key, is_write(command)) ||
         (command->to.data && !journal_keys_allow(&session->caller, command->to, true)))
         return refuse(out, request, "RIGHT");
+    if (is_write(command) && !journal_keys_hold(&session->caller, command))
+        return refuse(out, request, "TIMEOUT");
     if (command->is_listened && !journal_listener_has_room(&session->listener, command->key))
         return refuse(out, request, "LISTENS");
     enum records_outcome outcome;
@@ -278,11 +313,13 @@ static enum journal_next run_one(struct journal_session *session, const struct j
     if (command->is_listened && (outcome == RECORDS_OK || is_absent))
         journal_listener_add(&session->listener, command->key, request->identifier, command->is_encrypted,
                              &found);
-    if (outcome != RECORDS_OK)
-        return refuse(out, request, records_outcome_word(outcome));
+    if (outcome != RECORDS_OK) {
+        refuse_outcome(session, request, outcome, &found, out);
+        return JOURNAL_GO_ON;
+    }
     bool returns =
         command->deed == RECORDS_GET || command->deed == RECORDS_ADD || command->deed == RECORDS_NOT;
-    answer(out, request, &found, returns && found.key.data);
+    answer(out, request, "", &found, returns && found.key.data);
     return JOURNAL_GO_ON;
 }
 
@@ -450,7 +487,7 @@ static enum journal_next run_scan(struct journal_session *session, const struct 
     struct bytes after = scan->after, before;
     enum records_outcome outcome = RECORDS_OK, result;
     struct records_found found;
-    journal_message_begin(&page.answer, out, request, now_us(), 0);
+    journal_message_begin(&page.answer, out, request, now_us(), 0, "");
     for (int64_t i = 0; passed < PASSED_MOST && steps > 0 && !page.is_early && has_room(session, &page);
          i++) {
         outcome = records_next(session->records, session->caller.ns, command->is_encrypted, scan->from, after,
@@ -466,12 +503,13 @@ static enum journal_next run_scan(struct journal_session *session, const struct 
         if (outcome != RECORDS_OK || !journal_keys_allow(&session->caller, after, is_write(command)) ||
             (pattern && !is_match(session, pattern, after, &steps)))
             continue;
-        enum journal_next next = run_command(session, command, &result, &found);
+        bool is_held = !is_write(command) || journal_keys_hold(&session->caller, command);
+        enum journal_next next = is_held ? run_command(session, command, &result, &found) : JOURNAL_GO_ON;
         if (next != JOURNAL_GO_ON && pass_by(session, &page, next))
             return next;
-        if (next == JOURNAL_GO_ON && is_error(result)) {
+        if (next == JOURNAL_GO_ON && (!is_held || is_error(result))) {
             out->size = page.answer.start;
-            refuse(out, request, records_outcome_word(result));
+            refuse(out, request, is_held ? records_outcome_word(result) : "TIMEOUT");
             return JOURNAL_GO_ON;
         }
         if (page.is_early)

@@ -14,7 +14,9 @@ enum {
     WIRE_QUERY = 3 << WIRE_QUERY_SHIFT,
     WIRE_MORE = 1 << 14,
     WIRE_OF_REQUESTS = STAMPD_JOURNAL_UPDATE_TIMEOUT | STAMPD_JOURNAL_OVERWRITE | STAMPD_JOURNAL_WORKED_ON |
-                       STAMPD_JOURNAL_PERSIST | STAMPD_JOURNAL_DATA | STAMPD_JOURNAL_LISTEN,
+                       STAMPD_JOURNAL_PERSIST | STAMPD_JOURNAL_DATA | STAMPD_JOURNAL_LISTEN |
+                       STAMPD_JOURNAL_ONLY_PRESENT | STAMPD_JOURNAL_IF_STAMP | STAMPD_JOURNAL_STAMP,
+    WIRE_STAMP_BYTES = 8
 };
 
 /* --- writing --- */
@@ -37,6 +39,7 @@ size_t journal_wire_size(const struct stampd_journal_request *request)
         (int)request->type > STAMPD_JOURNAL_BOOLEAN || (unsigned)request->query > STAMPD_JOURNAL_CURSOR)
         return 0;
     return (size_t)WIRE_FIXED_BYTES + (request->timeout_ms ? 8 : 0) +
+           (request->flags & STAMPD_JOURNAL_IF_STAMP ? WIRE_STAMP_BYTES : 0) +
            (request->query != STAMPD_JOURNAL_KEY ? 2 : 0) + 2 + request->key.size +
            (has_other(request) ? 2 + request->other.size : 0) +
            (has_value(request) ? 5 + request->value.size : 0);
@@ -69,6 +72,8 @@ void journal_wire_write(const struct stampd_journal_request *request, unsigned i
     to = put(to, request->timestamp_us, 8);
     if (request->timeout_ms)
         to = put(to, request->timeout_ms, 8);
+    if (request->flags & STAMPD_JOURNAL_IF_STAMP)
+        to = put(to, request->stamp, WIRE_STAMP_BYTES);
     if (request->query != STAMPD_JOURNAL_KEY)
         to = put(to, request->count, 2);
     to = put_text(put(to, request->key.size, 2), request->key);
@@ -146,6 +151,8 @@ ssize_t journal_wire_read(const unsigned char *bytes, size_t size, struct stampd
     answer_r->count =
         answer_r->flags & WIRE_QUERY ? (unsigned)number(&scan, 2) : !!(answer_r->flags & STAMPD_JOURNAL_DATA);
     answer_r->error = text(&scan, number(&scan, 2));
+    if (answer_r->flags & STAMPD_JOURNAL_STAMP)
+        number(&scan, WIRE_STAMP_BYTES);
     const unsigned char *first = scan.at;
     for (unsigned i = 0; i < answer_r->count && !scan.is_short && !scan.is_wrong; i++)
         read_record(&scan, &record);
@@ -155,6 +162,13 @@ ssize_t journal_wire_read(const unsigned char *bytes, size_t size, struct stampd
     if (scan.is_wrong)
         return -1;
     return scan.is_short ? 0 : scan.at - bytes;
+}
+
+uint64_t stampd_journal_stamp(const struct stampd_journal_answer *answer)
+{
+    struct wire_scan scan = {.at = (const unsigned char *)answer->records.data - WIRE_STAMP_BYTES,
+                             .left = WIRE_STAMP_BYTES};
+    return answer->flags & STAMPD_JOURNAL_STAMP ? number(&scan, WIRE_STAMP_BYTES) : 0;
 }
 
 int stampd_journal_next_record(struct stampd_journal_answer *answer, struct stampd_journal_record *record_r)

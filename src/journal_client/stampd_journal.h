@@ -67,9 +67,13 @@ enum {
     STAMPD_JOURNAL_OVERWRITE = 1 << 5,
     STAMPD_JOURNAL_WORKED_ON = 1 << 6,
     STAMPD_JOURNAL_PERSIST = 1 << 9, /* SET, ADD, LOCK: kept on disk; the answer comes when it is there */
-    STAMPD_JOURNAL_DATA = 1 << 10,
-    STAMPD_JOURNAL_LISTEN = 1 << 11, /* SET, GET: stampd_journal_next_notice */
-    STAMPD_JOURNAL_LOCKED = 1 << 13, /* of answers */
+    STAMPD_JOURNAL_DATA =
+        1 << 10, /* SET, RENAME and others, refused: NOT_FREE and OTHER_STAMP have what is there */
+    STAMPD_JOURNAL_LISTEN = 1 << 11,       /* SET, GET: stampd_journal_next_notice */
+    STAMPD_JOURNAL_ONLY_PRESENT = 1 << 13, /* SET: only where there is a record */
+    STAMPD_JOURNAL_IF_STAMP = 1 << 14,     /* a change: only of what has `stamp`, else OTHER_STAMP */
+    STAMPD_JOURNAL_STAMP = 1 << 15,        /* of one record: the answer has its stamp, stampd_journal_stamp */
+    STAMPD_JOURNAL_LOCKED = 1 << 13,       /* of answers */
     STAMPD_JOURNAL_VALUE_MOST = 1 << 30,
 };
 
@@ -89,6 +93,7 @@ struct stampd_journal_request {
     uint64_t timestamp_us; /* 0: now, by the server's clock */
     uint64_t timeout_ms;   /* 0: none */
     unsigned count;        /* most records of an answer; 0: as many as the server likes */
+    uint64_t stamp;        /* with STAMPD_JOURNAL_IF_STAMP */
 };
 #define STAMPD_JOURNAL_REQUEST ((struct stampd_journal_request){.type = STAMPD_JOURNAL_NO_VALUE})
 
@@ -154,6 +159,10 @@ STAMPD_JOURNAL_CHECKED int stampd_journal_receive(struct stampd_journal *journal
  * EBUSY: answers to requests have not been read. */
 STAMPD_JOURNAL_CHECKED int stampd_journal_next_notice(struct stampd_journal *journal, int timeout_ms,
                                                       struct stampd_journal_text *key_r);
+
+/* The stamp of the record, which another one follows after each change of its value; 0: the answer has none.
+ * Before stampd_journal_next_record. */
+uint64_t stampd_journal_stamp(const struct stampd_journal_answer *answer);
 
 /* Takes the next record from the answer; 0: there was one, ENOENT: there are no more. */
 STAMPD_JOURNAL_CHECKED int stampd_journal_next_record(struct stampd_journal_answer *answer,

@@ -16,6 +16,7 @@ struct record_rule {
     struct bytes head, tail; /* of the prefix, around {account} */
     bool is_of_account;
     struct record_right read, write;
+    struct record_terms terms;
 };
 
 struct record_rules {
@@ -71,23 +72,54 @@ static bool read_prefix(struct arena *arena, const struct json *value, struct re
            !memmem(rule->tail.data, rule->tail.size, PLACE, sizeof PLACE - 1);
 }
 
+/* Ten years. */
+#define TTL_MOST_MS INT64_C(315360000000)
+
+/* A number of a rule, or a member that the others read; false: it is none. */
+static bool read_number(const struct json *member, struct record_terms *terms)
+{
+    const struct {
+        const char *name;
+        int64_t *number_r, most;
+    } numbers[] = {{"ttl_ms", &terms->ttl_ms, TTL_MOST_MS},
+                   {"ttl_most_ms", &terms->ttl_most_ms, TTL_MOST_MS},
+                   {"bytes", &terms->bytes, INT64_C(1) << 40},
+                   {"records", &terms->records, UINT32_MAX},
+                   {"caller_bytes", &terms->caller_bytes, INT64_C(1) << 40},
+                   {"caller_records", &terms->caller_records, UINT32_MAX}};
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        if (bytes_equal(member->name, bytes_of(numbers[i].name)))
+            return json_is_i64(member, numbers[i].number_r) && *numbers[i].number_r >= 1 &&
+                   *numbers[i].number_r <= numbers[i].most;
+    return bytes_equal(member->name, BYTES("prefix")) || bytes_equal(member->name, BYTES("read")) ||
+           bytes_equal(member->name, BYTES("write"));
+}
+
 static bool read_rule(struct arena *arena, const struct json *value, struct record_rule *rule)
 {
+    static const enum record_writers writers[] = {[WHO_ANYONE] = RECORD_WRITERS_ALL,
+                                                  [WHO_ACCOUNT] = RECORD_WRITERS_ACCOUNTS,
+                                                  [WHO_ROLE] = RECORD_WRITERS_ROLE};
     *rule = (struct record_rule){0};
     if (value->kind != JSON_OBJECT)
         return false;
     for (const struct json *member = value->first; member; member = member->next)
-        if (!bytes_equal(member->name, BYTES("prefix")) && !bytes_equal(member->name, BYTES("read")) &&
-            !bytes_equal(member->name, BYTES("write")))
+        if (!read_number(member, &rule->terms))
             return false;
-    return read_prefix(arena, json_member(value, "prefix"), rule) &&
-           read_right(arena, json_member(value, "read"), &rule->read) &&
-           read_right(arena, json_member(value, "write"), &rule->write);
+    const struct json *prefix = json_member(value, "prefix");
+    bool is_read = read_prefix(arena, prefix, rule) &&
+                   read_right(arena, json_member(value, "read"), &rule->read) &&
+                   read_right(arena, json_member(value, "write"), &rule->write);
+    if (!is_read || (rule->terms.ttl_most_ms && rule->terms.ttl_ms > rule->terms.ttl_most_ms))
+        return false;
+    rule->terms.prefix = copy(arena, prefix->value);
+    rule->terms.writers = writers[rule->write.who];
+    return true;
 }
 
 bool record_rules_read(struct arena *arena, const struct json *value, const struct record_rules **rules_r)
 {
-    static const struct json_limits limits = {.depth = 3, .tree_depth = 3, .nodes = 256};
+    static const struct json_limits limits = {.depth = 3, .tree_depth = 3, .nodes = 512};
     struct json_problem problem;
     struct json *list;
     if (json_read(arena, value->text, &limits, &list, &problem) || list->kind != JSON_ARRAY ||
@@ -140,6 +172,15 @@ bool record_rules_allow(const struct record_rules *rules, const struct rules_cal
             return true;
     }
     return false;
+}
+
+const struct record_terms *record_rules_terms(const struct record_rules *rules,
+                                              const struct rules_caller *caller, struct bytes key)
+{
+    for (size_t i = 0; rules && i < rules->count; i++)
+        if (is_about(&rules->list[i], caller, key) && is_granted(&rules->list[i].write, caller))
+            return &rules->list[i].terms;
+    return NULL;
 }
 
 struct bytes record_rules_seek(struct arena *arena, const struct record_rules *rules,

@@ -44,7 +44,9 @@ static enum attempt_next settle(struct attempt_commit *commit, enum fault *fault
 static enum fault attempt_operation(struct attempt *attempt, struct idempotency *idempotency)
 {
     bool is_answered = false;
-    enum fault fault = idempotency ? idempotency_recall(attempt, idempotency, &is_answered) : FAULT_NONE;
+    enum fault fault = idempotency ? idempotency_seal(attempt, idempotency) : FAULT_NONE;
+    if (!fault && idempotency)
+        fault = idempotency_recall(attempt, idempotency, &is_answered);
     if (!fault && idempotency && !is_answered)
         fault = idempotency_check_age(attempt, idempotency);
     if (!fault && !is_answered && attempt->operation->prepare)

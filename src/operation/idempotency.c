@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "model/document/stamp.h"
 #include "edge/crypto/crypto.h"
+#include "operation/keyed_digest.h"
 #include "operation/reader.h"
 #include "operation/sync/versions_after.h"
 #include "store/documents/store_idempotency.h"
@@ -83,6 +84,11 @@ static enum fault check_future(const struct settings *settings, struct call *cal
         return FAULT_NONE;
     return reply_fault(call, reply, FAULT_AKEYAHEAD, NULL, stamp_text(call->arena, idempotency->made),
                        stamp_text(call->arena, most), stamp_text(call->arena, idempotency->now), NULL);
+}
+
+enum fault idempotency_seal(struct attempt *attempt, struct idempotency *idempotency)
+{
+    return keyed_digest(attempt, "request", idempotency->digest, &idempotency->digest);
 }
 
 /* A client whose clock was ahead when it made the key may have been answered this long before its time. */

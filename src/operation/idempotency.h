@@ -21,6 +21,9 @@ MUST_USE enum fault idempotency_read_dhop(struct worker_context *worker_context,
 MUST_USE enum fault idempotency_open(struct worker_context *worker_context, struct call *call,
                                      struct reply *reply, const struct operation *operation,
                                      struct idempotency **idempotency_r);
+/* Replaces the digest of the request by a keyed one, which is stored; call once, before idempotency_recall.
+ */
+MUST_USE enum fault idempotency_seal(struct attempt *attempt, struct idempotency *idempotency);
 /* Checks the time of a key: that in a UUID of version 7, else dhop.  FAULT_AKEYOLD: the answer stored under
  * it may have been deleted.  Call only when no answer is found. */
 MUST_USE enum fault idempotency_check_age(struct attempt *attempt, const struct idempotency *idempotency);

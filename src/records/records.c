@@ -18,9 +18,13 @@ static bool is_expired(const struct records *records, uint32_t value)
     return expires && expires <= records->now_ms;
 }
 
-static bool is_over(const struct records *records, int space, size_t quota)
+/* Has the namespace, which had so many bytes and values, grown beyond what it may have? */
+static bool is_over(const struct records *records, int space, size_t quota, uint64_t records_most,
+                    uint64_t bytes, uint32_t count)
 {
-    return quota && undo_long(records->head->space[space].bytes) > quota;
+    const struct records_space *now = &records->head->space[space];
+    return (quota && undo_long(now->bytes) > quota && undo_long(now->bytes) > bytes) ||
+           (records_most && now->count > records_most && now->count > count);
 }
 
 /* Does the command need the content, or write the record to the disk again? */
@@ -82,21 +86,37 @@ static void listen(const struct records *records, int space, struct bytes key, s
     found_r->position = undo_long(records->head->ring.end);
 }
 
+static void note_payer(struct records *records, int space, uint32_t value, const struct records_payer *payer)
+{
+    bool is_there = value && !(records_flags(records_value(records, value)) & VALUE_DELETED);
+    records->weight = is_there ? records_weigh(records, value) : 0;
+    records_note_shares(records, space, payer);
+}
+
 /* A change, and what it leaves in `found_r`; true: it is kept. */
 static bool change(struct records *records, int space, uint32_t key, uint32_t value, size_t quota,
                    const struct records_command *command, enum records_outcome *outcome_r,
                    struct records_found *found_r)
 {
     uint32_t left = 0;
-    uint64_t before = undo_long(records->head->space[space].bytes);
+    const struct records_space *sums = &records->head->space[space];
+    uint64_t bytes = undo_long(sums->bytes);
+    uint32_t count = sums->count;
+    if (command->payer)
+        note_payer(records, space, value, command->payer);
     enum records_outcome outcome = command->deed == RECORDS_GET
                                        ? records_get(records, value, command, found_r)
                                        : records_change(records, space, key, value, command, &left);
-    bool has_grown = undo_long(records->head->space[space].bytes) > before;
-    if (outcome == RECORDS_OK && has_grown && is_over(records, space, quota)) {
+    bool may_grow = outcome == RECORDS_OK || outcome == RECORDS_NOT_FOUND; /* a deletion is remembered */
+    bool is_refused = may_grow && is_over(records, space, quota, command->records_most, bytes, count);
+    if (is_refused)
         outcome = RECORDS_OUT_OF_MEMORY;
-        records->lack.bytes = 0;
+    else if (command->payer && may_grow && records_is_beyond_share(records, space, command->payer)) {
+        outcome = RECORDS_OUT_OF_SHARE;
+        is_refused = true;
     }
+    if (is_refused)
+        records->lack.bytes = 0;
     *outcome_r = outcome;
     bool is_absence =
         command->deed == RECORDS_DELETE || (command->deed == RECORDS_GET && command->is_listened);
@@ -108,6 +128,28 @@ static bool change(struct records *records, int space, uint32_t key, uint32_t va
     if (command->is_listened)
         listen(records, space, command->key, found_r);
     return true;
+}
+
+/* What the command has met, after it was taken back; AWAY: its content is to be read first. */
+static enum records_outcome describe_met(struct records *records, uint32_t value,
+                                         const struct records_command *command, enum records_outcome outcome,
+                                         struct records_found *found_r)
+{
+    struct bytes key = command->key;
+    bool is_shown = command->shows_present && (outcome == RECORDS_NOT_FREE || outcome == RECORDS_OTHER_STAMP);
+    if (outcome == RECORDS_NOT_FREE) {
+        value = records->obstacle.value;
+        key = records->obstacle.key;
+    }
+    if (is_shown && records_is_away(records_value(records, value))) {
+        if (!records_find_read(records, value)) {
+            records_note_away(records, value);
+            return AWAY;
+        }
+        is_shown = records->read.content.data != NULL;
+    }
+    records_describe(records, value, key, is_shown, found_r);
+    return outcome;
 }
 
 /* One try at a command; abandoned unless it succeeds. */
@@ -138,9 +180,10 @@ static enum records_outcome try_command(struct records *records, struct bytes ns
     bool is_kept = change(records, space, key, value, quota, command, &outcome, found_r);
     if (!is_kept) {
         records_abandon(records);
-        if (value && (outcome == RECORDS_NOT_FREE || outcome == RECORDS_OLDER || outcome == RECORDS_LOCKED))
-            records_describe(records, value, command->key, false, found_r);
-        return outcome;
+        bool is_met =
+            outcome == RECORDS_NOT_FREE || (value && (outcome == RECORDS_OLDER || outcome == RECORDS_LOCKED ||
+                                                      outcome == RECORDS_OTHER_STAMP));
+        return is_met ? describe_met(records, value, command, outcome, found_r) : outcome;
     }
     records_commit(records);
     found_r->saving = is_plain_get(command) ? 0 : records->saving;
@@ -190,6 +233,11 @@ static enum again read_content(struct records *records)
     return records_enter(records) ? TRY_AGAIN : LEFT;
 }
 
+static bool lacks_room(enum records_outcome outcome)
+{
+    return outcome == RECORDS_OUT_OF_MEMORY || outcome == RECORDS_OUT_OF_SHARE;
+}
+
 static bool is_to_read(const struct records *records, enum records_outcome outcome)
 {
     return outcome == AWAY && !records->read.is_elsewhere;
@@ -207,8 +255,8 @@ enum records_outcome records_run(struct records *records, struct bytes ns, size_
     records->read.has_ended = false;
     enum records_outcome outcome = try_command(records, ns, quota, command, found_r);
     enum again again = TRY_AGAIN;
-    for (int tries = 0;
-         (outcome == RECORDS_OUT_OF_MEMORY || is_to_read(records, outcome)) && tries < TRIES_MOST; tries++) {
+    for (int tries = 0; (lacks_room(outcome) || is_to_read(records, outcome)) && tries < TRIES_MOST;
+         tries++) {
         again = outcome == AWAY ? read_content(records) : make_room(records, &has_saved);
         if (again != TRY_AGAIN)
             break;
@@ -218,8 +266,10 @@ enum records_outcome records_run(struct records *records, struct bytes ns, size_
         return RECORDS_BUSY;
     if (outcome == RECORDS_OUT_OF_MEMORY && command->patience == RECORDS_REPORTS && is_room_unsaved(records))
         found_r->saving = undo_long(records->head->save_number);
-    else if (outcome == RECORDS_OUT_OF_MEMORY)
-        atomic_fetch_add_explicit(&records->head->refused, 1, memory_order_relaxed);
+    else if (lacks_room(outcome))
+        atomic_fetch_add_explicit(outcome == RECORDS_OUT_OF_SHARE ? &records->head->refused_shares
+                                                                  : &records->head->refused,
+                                  1, memory_order_relaxed);
     records_leave(records);
     if (outcome != AWAY)
         return outcome;
@@ -262,7 +312,9 @@ void records_sum(struct records *records, struct bytes ns, struct records_sums *
 {
     struct records_head *head = records->head;
     *sums_r = (struct records_sums){.capacity = records->mapping.size,
-                                    .refused = atomic_load_explicit(&head->refused, memory_order_relaxed)};
+                                    .refused = atomic_load_explicit(&head->refused, memory_order_relaxed),
+                                    .refused_shares =
+                                        atomic_load_explicit(&head->refused_shares, memory_order_relaxed)};
     if (!records_enter(records))
         return;
     int space = ns.data ? records_find_space(records, ns, false) : -1;
@@ -273,6 +325,18 @@ void records_sum(struct records *records, struct bytes ns, struct records_sums *
         if (!ns.data || i == space) {
             sums_r->bytes += undo_long(head->space[i].bytes);
             sums_r->records += head->space[i].count;
+            sums_r->paid += undo_long(head->space[i].paid);
         }
+    records_leave(records);
+}
+
+void records_sum_share(struct records *records, struct bytes ns, uint64_t digest, struct records_sums *sums_r)
+{
+    *sums_r = (struct records_sums){0};
+    if (!records_enter(records))
+        return;
+    int space = records_find_space(records, ns, false);
+    if (space >= 0)
+        records_read_share(records, space, digest, &sums_r->bytes, &sums_r->records);
     records_leave(records);
 }

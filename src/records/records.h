@@ -61,8 +61,10 @@ enum records_outcome {
     RECORDS_OUT_OF_MEMORY,
     RECORDS_NO_DISK, /* it was to be persisted: there is no folder, or no key for an encrypted namespace */
     RECORDS_BUSY,
-    RECORDS_NOT_SAVED, /* changed, and not yet on disk */
-    RECORDS_NOT_READ,  /* the disk alone has the content, and does not give it, or a damaged one */
+    RECORDS_NOT_SAVED,    /* changed, and not yet on disk */
+    RECORDS_NOT_READ,     /* the disk alone has the content, and does not give it, or a damaged one */
+    RECORDS_OTHER_STAMP,  /* the record has another stamp than the command expects */
+    RECORDS_OUT_OF_SHARE, /* a share of the payer is used up */
     RECORDS_OUTCOMES
 };
 
@@ -85,6 +87,17 @@ enum records_patience {
     RECORDS_REFUSES  /* ends with OUT_OF_MEMORY */
 };
 
+/* Whom a record counts for: a caller, who has a share of what a rule for keys may have.  A record counts for
+ * the payer of the command that stored its content last, or made it larger; one that a command without a
+ * payer has stored counts for the namespace alone.  Of all limits 0 is none; what makes a share smaller is
+ * always possible. */
+struct records_payer {
+    uint64_t rule, caller;             /* digests, not 0; that of the caller is of the rule too */
+    uint64_t rule_bytes, rule_records; /* limits of all callers of the rule */
+    uint64_t caller_bytes, caller_records;
+    uint64_t payers_bytes; /* of all payers of the namespace together */
+};
+
 struct records_command {
     enum records_deed deed;
     struct bytes key;
@@ -99,10 +112,16 @@ struct records_command {
     int64_t touch_s;    /* SET: each GET moves the end this far from then; 0: does not */
     int64_t lease_ms;   /* LOCK: its length.  GET: marks the record as worked on for this long; 0: does not */
     struct bytes owner; /* LOCK, UNLOCK; other changes: of the lock that may stand */
-    bool may_overwrite; /* SET, RENAME.  ADD, LOCK: makes the record if there is none */
+    uint64_t stamp;     /* not of GET, LOCK, UNLOCK: only the record that has it is changed; 0: any */
+    int64_t ends_by_ms; /* the latest end of what the payer stores, and that GET moves to; 0: there is none */
+    uint64_t records_most;             /* the namespace may have so many; 0: not limited */
+    const struct records_payer *payer; /* NULL: the namespace */
+    bool may_overwrite;                /* SET, RENAME.  ADD, LOCK: makes the record if there is none */
+    bool is_only_present;              /* SET, beside may_overwrite: where there is no record, NOT_FOUND */
+    bool shows_present; /* of what is in the way, NOT_FREE or OTHER_STAMP, found_r has the content too */
     bool is_immediate;  /* DELETE, RENAME: nothing is remembered */
     bool leaves_worked; /* GET: not what is worked on */
-    bool is_probe;      /* GET: without the content, and nothing moves */
+    bool is_probe;      /* GET: without the content, and it is no use of the record */
     bool is_persisted;  /* SET; ADD, LOCK that make it: it is kept on disk from then on, or no longer */
     bool is_encrypted;  /* the namespace: what the disk has of it is */
     enum records_patience patience;
@@ -116,6 +135,7 @@ struct records_found {
     int64_t expires_ms; /* 0: never */
     int64_t touch_s;
     int64_t timestamp_us;                      /* of the last SET */
+    uint64_t stamp;                            /* another one after each change of the content */
     int64_t created_s, modified_s, accessed_s; /* since 1970 */
     int64_t locked_until_ms, worked_until_ms;  /* 0: not now */
     size_t size;                               /* of the content, also of a probe */
@@ -139,7 +159,8 @@ void records_limit_wait(struct records *records, int64_t most_ms);
 
 /* Runs a command in a namespace, which may have `quota` bytes of the memory (0: all of it).  `found_r` is set
  * for RECORDS_OK, but for a record that is gone; for NOT_FREE, OLDER, LOCKED, WORKED_ON and
- * NOT_READ without content. */
+ * NOT_READ without content; for OTHER_STAMP too.  Of NOT_FREE it is what is in the way, under the key that is
+ * not free. */
 MUST_USE enum records_outcome records_run(struct records *records, struct bytes ns, size_t quota,
                                           const struct records_command *command,
                                           struct records_found *found_r);
@@ -172,9 +193,15 @@ struct records_sums {
     uint64_t unsaved;          /* bytes of the keys of what is not on disk yet; of all namespaces */
     uint64_t away, away_bytes; /* records whose content the disk alone has; of all namespaces */
     uint64_t refused; /* commands of all namespaces that ended OUT_OF_MEMORY, since the memory was created */
+    uint64_t refused_shares; /* the same of OUT_OF_SHARE */
+    uint64_t paid;           /* bytes of the namespace, or of all, that count for payers */
 };
 /* NO_BYTES: of all namespaces. */
 void records_sum(struct records *records, struct bytes ns, struct records_sums *sums_r);
+
+/* What a share has, by its digest: of a caller or a rule.  Zeros: nothing. */
+void records_sum_share(struct records *records, struct bytes ns, uint64_t digest,
+                       struct records_sums *sums_r);
 
 /* What a namespace has of the memory. */
 struct records_use {

@@ -42,6 +42,21 @@ static enum records_outcome check(const struct records *records, uint32_t value,
     return is_older(records, value, command) ? RECORDS_OLDER : RECORDS_OK;
 }
 
+/* The same of a record whose content is to change, or its keys. */
+static enum records_outcome check_own(const struct records *records, uint32_t value,
+                                      const struct records_command *command)
+{
+    bool is_other = command->stamp && command->stamp != records_stamp(at(records, value));
+    enum records_outcome outcome = check(records, value, command);
+    return is_other && outcome != RECORDS_LOCKED ? RECORDS_OTHER_STAMP : outcome;
+}
+
+static enum records_outcome note_obstacle(struct records *records, uint32_t value, struct bytes key)
+{
+    records->obstacle = (struct records_obstacle){value, key};
+    return RECORDS_NOT_FREE;
+}
+
 /* A command without a timestamp is later than all before it. */
 static void stamp(struct records *records, uint32_t value, int64_t timestamp_us)
 {
@@ -69,11 +84,11 @@ MUST_USE static bool set_end(struct records *records, uint32_t value, int64_t ex
 /* --- deletion --- */
 
 /* Turns the record into the memory of its deletion.  Without memory for a smaller piece it keeps the present
- * one; false: there is none for its end either, and nothing has changed. */
-MUST_USE static bool bury(struct records *records, uint32_t value, int64_t timestamp_us)
+ * one; 0: there is none for its end either, and nothing has changed.  The value may move. */
+MUST_USE static uint32_t bury(struct records *records, uint32_t value, int64_t timestamp_us)
 {
     if (!records_set_expiry(records, value, records->now_ms + records->tombstone_ms))
-        return false;
+        return 0;
     uint32_t moved = records_set_content(records, value, BYTES(""), false);
     if (moved)
         value = moved;
@@ -83,13 +98,13 @@ MUST_USE static bool bury(struct records *records, uint32_t value, int64_t times
     records_set_type(records, value, RECORDS_VOID);
     records_set_flags(records, value, VALUE_DELETED | persistence(records, value));
     stamp(records, value, timestamp_us);
-    return true;
+    return records_settle_share(records, value, NULL, false) ? value : 0;
 }
 
-/* The memory of a deletion of a key that has no record; without memory, or if none is kept, nothing.
- * `persistence`: of what was deleted. */
-static bool note_deletion(struct records *records, int space, struct bytes key, int64_t timestamp_us,
-                          uint32_t persistence)
+/* The memory of a deletion of a key of the command that has no record; without memory, or if none is kept,
+ * nothing.  `persistence`: of what was deleted. */
+static bool note_deletion(struct records *records, int space, const struct records_command *command,
+                          int64_t timestamp_us, uint32_t persistence)
 {
     if (!records->tombstone_ms)
         return true;
@@ -97,17 +112,21 @@ static bool note_deletion(struct records *records, int space, struct bytes key, 
     if (!value)
         return false;
     records_set_flags(records, value, VALUE_DELETED | persistence);
-    if (!records_add_key(records, space, value, key))
+    if (!records_add_key(records, space, value, command->key))
         return false;
-    return bury(records, value, timestamp_us) && (!persistence || records_list_unsaved(records, value));
+    value = bury(records, value, timestamp_us);
+    return value && (!command->payer || records_settle_share(records, value, command->payer, true)) &&
+           (!persistence || records_list_unsaved(records, value));
 }
 
 static enum records_outcome delete_absent(struct records *records, int space, uint32_t value,
                                           const struct records_command *command)
 {
+    if (command->stamp)
+        return RECORDS_NOT_FOUND;
     if (!value && command->timestamp_us && !command->is_immediate)
-        return note_deletion(records, space, command->key, command->timestamp_us, 0) ? RECORDS_NOT_FOUND
-                                                                                     : RECORDS_OUT_OF_MEMORY;
+        return note_deletion(records, space, command, command->timestamp_us, 0) ? RECORDS_NOT_FOUND
+                                                                                : RECORDS_OUT_OF_MEMORY;
     if (value && command->is_immediate && !is_older(records, value, command))
         records_remove_value(records, value);
     else if (value && !is_older(records, value, command)) {
@@ -121,7 +140,7 @@ static enum records_outcome delete_absent(struct records *records, int space, ui
 static enum records_outcome delete (struct records *records, int space, uint32_t value,
                                     const struct records_command *command) {
     if (!value || is_tombstone(records, value)) return delete_absent(records, space, value, command);
-    enum records_outcome outcome = check(records, value, command);
+    enum records_outcome outcome = check_own(records, value, command);
     if (outcome != RECORDS_OK) return outcome;
     /* without memory for its end, or to note that the disk is to remember it, it is not remembered */
     bool is_remembered = !command->is_immediate && records->tombstone_ms &&
@@ -144,7 +163,7 @@ static enum records_outcome clear_key(struct records *records, int space, uint32
     int64_t expires = records_end(records, at(records, value));
     if (!expires || expires > records->now_ms) {
         if (!is_tombstone(records, value) && !may_overwrite)
-            return RECORDS_NOT_FREE;
+            return note_obstacle(records, value, text);
         enum records_outcome outcome = check(records, value, command);
         if (outcome != RECORDS_OK)
             return outcome;
@@ -177,7 +196,7 @@ static enum records_outcome rename_key(struct records *records, int space, uint3
         return outcome;
     stamp(records, value, command->timestamp_us);
     if (!command->is_immediate &&
-        !note_deletion(records, space, command->key, (int64_t)records_timestamp(at(records, value)),
+        !note_deletion(records, space, command, (int64_t)records_timestamp(at(records, value)),
                        persistence(records, value)))
         return RECORDS_OUT_OF_MEMORY;
     return RECORDS_OK;
@@ -196,6 +215,8 @@ static enum records_outcome set(struct records *records, int space, uint32_t val
                                 const struct records_command *command, uint32_t *left_r)
 {
     enum records_outcome outcome = RECORDS_OK;
+    if ((command->is_only_present || command->stamp) && (!value || is_tombstone(records, value)))
+        return RECORDS_NOT_FOUND;
     if (value && is_tombstone(records, value)) {
         if (is_older(records, value, command))
             return RECORDS_OLDER;
@@ -203,7 +224,8 @@ static enum records_outcome set(struct records *records, int space, uint32_t val
         value = 0;
     }
     if (value)
-        outcome = command->may_overwrite ? check(records, value, command) : RECORDS_NOT_FREE;
+        outcome = command->may_overwrite ? check_own(records, value, command)
+                                         : note_obstacle(records, value, command->key);
     for (size_t i = 0; i < command->more_count && outcome == RECORDS_OK; i++)
         outcome = clear_key(records, space, value, command->more[i], command, false);
     if (outcome != RECORDS_OK)
@@ -359,7 +381,7 @@ static enum records_outcome change_present(struct records *records, int space, u
         return lock(records, value, command);
     if (command->deed == RECORDS_UNLOCK)
         return unlock(records, value, command, left_r);
-    enum records_outcome outcome = check(records, value, command);
+    enum records_outcome outcome = check_own(records, value, command);
     if (outcome != RECORDS_OK)
         return outcome;
     switch (command->deed) {
@@ -397,7 +419,7 @@ static enum records_outcome change(struct records *records, int space, uint32_t 
         return delete (records, space, value, command);
     if (!value || is_tombstone(records, value)) {
         bool can_begin = command->deed == RECORDS_ADD || command->deed == RECORDS_LOCK;
-        if (!can_begin || !command->may_overwrite)
+        if (!can_begin || !command->may_overwrite || command->stamp)
             return RECORDS_NOT_FOUND;
         return begin(records, space, value, command, left_r);
     }
@@ -405,10 +427,34 @@ static enum records_outcome change(struct records *records, int space, uint32_t 
     return change_present(records, space, key, value, command, left_r);
 }
 
+static bool has_share(const struct records *records, uint32_t value)
+{
+    uint32_t side = at(records, value)->side;
+    return side && records_side(records, side)->share;
+}
+
+/* Whoever stores a record, or gives it another key, or makes it larger, pays for it, and for no longer than
+ * he may.  False: no memory. */
+MUST_USE static bool settle(struct records *records, uint32_t value, const struct records_command *command)
+{
+    const struct records_payer *payer = command->payer;
+    bool is_taken = command->deed == RECORDS_SET ||
+                    (payer && (command->deed == RECORDS_RENAME || command->deed == RECORDS_LINK ||
+                               records_weigh(records, value) > records->weight));
+    int64_t end = records_end(records, at(records, value));
+    if (is_taken && command->ends_by_ms && (!end || end > command->ends_by_ms) &&
+        !set_end(records, value, command->ends_by_ms))
+        return false;
+    return records_settle_share(records, value, payer, is_taken);
+}
+
 enum records_outcome records_change(struct records *records, int space, uint32_t key, uint32_t value,
                                     const struct records_command *command, uint32_t *left_r)
 {
     enum records_outcome outcome = change(records, space, key, value, command, left_r);
+    if (outcome == RECORDS_OK && *left_r && (command->payer || has_share(records, *left_r)) &&
+        !settle(records, *left_r, command))
+        return RECORDS_OUT_OF_MEMORY;
     if (outcome == RECORDS_OK && *left_r && persistence(records, *left_r) &&
         !records_list_unsaved(records, *left_r))
         return RECORDS_OUT_OF_MEMORY;

@@ -1,6 +1,7 @@
 /* records_check: that pieces, keys, values and sums fit together; for tests. */
 #include "records/records_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { HEAD_FREE = 1, HEAD_UNITS = 2, HEAD_WORDS = 2 };
@@ -10,7 +11,9 @@ struct records_census {
     uint64_t reached_words;          /* of pieces that something leads to */
     uint64_t keys, values, ends;
     uint64_t away, away_bytes;
-    bool has_hand; /* it stands at the beginning of a piece */
+    bool has_hand;             /* it stands at the beginning of a piece */
+    uint64_t *charged, *payed; /* by the number of a share's piece: bytes, and values */
+    uint64_t paid[RECORDS_SPACES_MOST];
     uint64_t bytes[RECORDS_SPACES_MOST], counts[RECORDS_SPACES_MOST];
 };
 
@@ -59,6 +62,43 @@ static void reach_content(const struct records *records, struct records_census *
     census->reached_words += pieces_size(&records->memory, number) / sizeof(uint32_t);
 }
 
+static void charge(const struct records *records, struct records_census *census, uint32_t share,
+                   uint64_t bytes, uint64_t values)
+{
+    for (; share; share = ((struct share_piece *)pieces_at(&records->memory, share))->parent) {
+        census->charged[share] += bytes;
+        census->payed[share] += values;
+    }
+}
+
+static void reach_share(const struct records *records, struct records_census *census, uint32_t piece)
+{
+    const struct share_piece *share = pieces_at(&records->memory, piece);
+    size_t bytes = pieces_size(&records->memory, piece);
+    reach(records, census, (int)(share->place >> 16), piece);
+    charge(records, census, piece, bytes, 0);
+    if (!share->parent)
+        census->paid[share->place >> 16] += undo_long(share->bytes);
+}
+
+/* Of keys and shares, which a bucket has. */
+static bool is_share(const struct records *records, uint32_t piece)
+{
+    return (records_key(records, piece)->place & UINT16_MAX) == SHARE_SIZE;
+}
+
+static void check_shares(const struct records *records, const struct records_census *census)
+{
+    const struct records_head *head = records->head;
+    for (uint32_t i = 0; i <= head->bucket_mask; i++)
+        for (uint32_t key = records->memory.words[head->buckets + i]; key;
+             key = records_key(records, key)->chain) {
+            const struct share_piece *share = pieces_at(&records->memory, key);
+            assert(!is_share(records, key) || (share->count && share->count == census->payed[key] &&
+                                               undo_long(share->bytes) == census->charged[key]));
+        }
+}
+
 static void reach_side(const struct records *records, struct records_census *census, int space,
                        uint32_t value)
 {
@@ -69,6 +109,10 @@ static void reach_side(const struct records *records, struct records_census *cen
         reach(records, census, space, side->lease);
     census->ends += undo_long(side->expires) > 0;
     assert(side->value == value);
+    if (!side->share)
+        return;
+    assert(side->charged == records_weigh(records, value));
+    charge(records, census, side->share, side->charged, 1);
 }
 
 /* A value is counted with the key that stands first in its list. */
@@ -118,10 +162,16 @@ void records_check(struct records *records)
     bool is_in = records_enter(records);
     assert(is_in);
     walk_pieces(records, &census);
+    census.charged = calloc(records->mapping.size / sizeof(uint32_t), sizeof *census.charged);
+    census.payed = calloc(records->mapping.size / sizeof(uint32_t), sizeof *census.payed);
+    assert(census.charged && census.payed);
     for (uint32_t i = 0; i <= head->bucket_mask; i++)
         for (uint32_t key = records->memory.words[head->buckets + i]; key;
              key = records_key(records, key)->chain)
-            walk_key(records, &census, key);
+            (is_share(records, key) ? reach_share : walk_key)(records, &census, key);
+    check_shares(records, &census);
+    free(census.charged);
+    free(census.payed);
     uint64_t unsaved = 0;
     for (uint32_t key = head->unsaved_first; key; key = records_key(records, key)->chain)
         unsaved += pieces_size(&records->memory, key);
@@ -133,6 +183,6 @@ void records_check(struct records *records)
     assert(walk_order(records, &records->ends, head->end_root, &last_end) == census.ends);
     for (uint32_t i = 0; i < head->spaces; i++)
         assert(undo_long(head->space[i].bytes) == census.bytes[i] &&
-               head->space[i].count == census.counts[i]);
+               head->space[i].count == census.counts[i] && undo_long(head->space[i].paid) == census.paid[i]);
     records_leave(records);
 }

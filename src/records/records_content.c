@@ -21,11 +21,6 @@ bool records_goes_apart(size_t size, uint32_t flags)
     return size >= RECORDS_APART_LEAST && flags & VALUE_PERSISTED && !(flags & VALUE_DELETED);
 }
 
-size_t records_apart_size(size_t size)
-{
-    return pieces_size_of(sizeof(struct content_piece) + size);
-}
-
 uint32_t records_digest(const struct records *records, struct bytes content)
 {
     return (uint32_t)siphash_short(&records->hash, content);
@@ -81,14 +76,23 @@ static void drop_content(struct records *records, int space, uint32_t piece)
 
 /* --- values --- */
 
+/* One word, under the lock: whole without a note.  A change that is taken back leaves its number out. */
+static uint32_t number_change(struct records *records)
+{
+    return *(volatile uint32_t *)&records->head->last_change = records->head->last_change + 1;
+}
+
 static uint32_t make(struct records *records, int space, uint32_t form, size_t bytes)
 {
     uint32_t piece = records_take(records, space, sizeof(struct value_piece) + bytes);
     if (!piece)
         return 0;
     uint32_t now_s = (uint32_t)(records->now_ms / 1000);
-    *records_value(records, piece) =
-        (struct value_piece){.form = form, .created_s = now_s, .modified_s = now_s, .accessed_s = now_s};
+    *records_value(records, piece) = (struct value_piece){.form = form,
+                                                          .created_s = now_s,
+                                                          .modified_s = now_s,
+                                                          .accessed_s = now_s,
+                                                          .change = number_change(records)};
     records_count(records, space, form & VALUE_APART ? (int64_t)records_apart_size(form & VALUE_SIZE) : 0, 1);
     return piece;
 }
@@ -211,6 +215,7 @@ uint32_t records_set_content(struct records *records, uint32_t piece, struct byt
     for (uint32_t key = value->keys; key; key = records_key(records, key)->sibling)
         records_note_change(records, space, value, records_key_text(records_key(records, key)));
     undo_set(&records->memory, &value->modified_s, (uint32_t)(records->now_ms / 1000));
+    undo_set(&records->memory, &value->change, number_change(records));
     uint32_t left =
         is_apart ? set_apart(records, space, piece, content) : set_behind(records, space, piece, content);
     if (left)
@@ -230,6 +235,7 @@ void records_remove_value(struct records *records, uint32_t piece)
     struct value_piece *value = records_value(records, piece);
     int space = records_value_space(records, value);
     if (value->side) {
+        records_leave_share(records, piece);
         bool has_no_end = records_set_expiry(records, piece, 0);
         assert(has_no_end);
         records_drop_lease(records, piece);

@@ -23,6 +23,7 @@ void records_describe(struct records *records, uint32_t piece, struct bytes key,
         .expires_ms = records_end(records, value),
         .touch_s = value->side ? records_side(records, value->side)->touch_s : 0,
         .timestamp_us = (int64_t)records_timestamp(value),
+        .stamp = records_stamp(value),
         .created_s = value->created_s,
         .modified_s = value->modified_s,
         .accessed_s = value->accessed_s,
@@ -59,6 +60,13 @@ static void extend(struct records *records, uint32_t piece, int64_t expires_ms)
         records_set_flags(records, piece, flags | VALUE_TOUCHED);
 }
 
+/* Where a GET moves the end to. */
+static int64_t latest_end(const struct records_command *command)
+{
+    bool is_later = command->ends_by_ms && command->expires_ms > command->ends_by_ms;
+    return is_later ? command->ends_by_ms : command->expires_ms;
+}
+
 enum records_outcome records_get(struct records *records, uint32_t piece,
                                  const struct records_command *command, struct records_found *found_r)
 {
@@ -76,15 +84,18 @@ enum records_outcome records_get(struct records *records, uint32_t piece,
             return RECORDS_OUT_OF_MEMORY;
         undo_set_long(&records->memory, records_lease(records, taken)->worked_until,
                       (uint64_t)(records->now_ms + command->lease_ms));
+        if (!records_settle_share(records, piece, command->payer,
+                                  command->payer && records_weigh(records, piece) > records->weight))
+            return RECORDS_OUT_OF_MEMORY;
         if (records_flags(value) & VALUE_PERSISTED && !records_list_unsaved(records, piece))
             return RECORDS_OUT_OF_MEMORY;
     }
+    if (command->expires_ms)
+        extend(records, piece, latest_end(command));
     if (!command->is_probe) {
         uint32_t touch_s = value->side ? records_side(records, value->side)->touch_s : 0;
         if (touch_s)
             extend(records, piece, records->now_ms + (int64_t)touch_s * 1000);
-        if (command->expires_ms)
-            extend(records, piece, command->expires_ms);
         uint32_t now_s = (uint32_t)(records->now_ms / 1000);
         if (value->accessed_s < now_s)
             value->accessed_s = now_s; /* one word: whole without a note */
@@ -170,6 +181,8 @@ const char *records_outcome_word(enum records_outcome outcome)
         [RECORDS_BUSY] = "BUSY",
         [RECORDS_NOT_SAVED] = "NOT_SAVED",
         [RECORDS_NOT_READ] = "NOT_READ",
+        [RECORDS_OTHER_STAMP] = "OTHER_STAMP",
+        [RECORDS_OUT_OF_SHARE] = "OUT_OF_SHARE",
     };
     return words[outcome];
 }

@@ -90,6 +90,7 @@ static void make_ready(struct records *records)
     head->buckets = start;
     head->bucket_mask = buckets - 1;
     head->hand = head->away = 0;
+    head->last_change = (uint32_t)(head->head.seed >> 32);
     memset(head->away_bytes, 0, sizeof head->away_bytes);
     pieces_divide(&records->memory, &head->pieces, &head->contents, &head->fence, start + buckets,
                   (uint32_t)(words - start - buckets));

@@ -1,9 +1,9 @@
 /* records_private: the layout of the records, for the files records_*.c.
  *
- * Five kinds of pieces: keys, values, sides, leases and contents.  A key is in a list of its hash's bucket
- * and in the order of keys; its value lists all its keys.  What only some records have is in a side, so that
- * the others do not pay for it; a side with an end is in the order of ends.  A number of a piece is 0 where
- * there is none.
+ * Six kinds of pieces: keys, values, sides, leases, contents and shares.  A key is in a list of its hash's
+ * bucket and in the order of keys; its value lists all its keys.  What only some records have is in a side,
+ * so that the others do not pay for it; a side with an end is in the order of ends.  A number of a piece is 0
+ * where there is none.
  *
  * A large content of a record that is kept on disk is in a piece of its own, above the fence of pieces.h,
  * where nothing else is: so it can be given up when there is need of room, and a place for a larger one can
@@ -67,6 +67,7 @@ struct value_piece {
     uint32_t keys;
     uint32_t side;
     uint32_t created_s, modified_s, accessed_s;
+    uint32_t change; /* of the content, numbered: with modified_s its stamp */
     char content[];
 };
 
@@ -84,7 +85,24 @@ struct side_piece {
     uint32_t touch_s;
     uint32_t lease;
     uint32_t value;
+    uint32_t share, charged; /* whom the value counts for, and with how many bytes; 0: the namespace */
 };
+
+/* What a payer has: of a caller, whose parent is that of the rule, or of a rule.  It is there while a value
+ * counts for it, and counts itself.  It is in the bucket of its digest, among keys: the first six words are
+ * in their places. */
+struct share_piece {
+    uint32_t chain;
+    uint32_t parent; /* 0: none */
+    uint32_t count;  /* of values */
+    uint32_t bytes[2];
+    uint32_t place; /* namespace above, SHARE_SIZE in the low half */
+    uint32_t digest[2];
+};
+enum { SHARE_SIZE = 0xffff /* no key has it */ };
+_Static_assert(offsetof(struct share_piece, place) == offsetof(struct key_piece, place) &&
+                   offsetof(struct share_piece, chain) == offsetof(struct key_piece, chain),
+               "a bucket has both");
 
 struct lease_piece {
     uint32_t worked_until[2], locked_until[2]; /* ms */
@@ -102,7 +120,8 @@ enum space_kind {
 struct records_space {
     uint32_t code[RECORDS_CODE_MOST / 4]; /* zeros: not in use */
     uint32_t bytes[2];
-    uint32_t count; /* of values */
+    uint32_t count;   /* of values */
+    uint32_t paid[2]; /* of the bytes: those of shares */
     uint32_t kind;
     uint32_t is_hidden; /* of a former namespace of the code */
 };
@@ -149,6 +168,8 @@ struct records_head {
     _Atomic uint32_t changed[RECORDS_MARKS];                /* changes of keys, by their hash */
     _Atomic uint64_t changes;                               /* of all */
     _Atomic uint64_t refused;                               /* commands for which there was no room */
+    _Atomic uint64_t refused_shares;                        /* the same, in a share */
+    uint32_t last_change;                                   /* of contents: numbers may be left out */
     struct changes_ring ring;
     uint32_t states; /* in use */
     struct state_entry state[RECORDS_STATES_MOST];
@@ -157,17 +178,28 @@ struct records_head {
 
 /* Of the file: a number of the layout, which every change of these structs raises. */
 #define RECORDS_MAGIC UINT64_C(0x3153434552505453) /* "STPRECS1" */
-enum { RECORDS_LAYOUT = 10 };
+enum { RECORDS_LAYOUT = 11 };
 
 /* Of one change: a record of which each key takes the place of another one, or of the memory of a deletion,
- * which has as many. */
-enum { GIVEN_MOST = (RECORDS_KEYS_MOST + 1) * (RECORDS_KEYS_MOST + 4) };
+ * which has as many; with each may go two shares. */
+enum { GIVEN_MOST = (RECORDS_KEYS_MOST + 1) * (RECORDS_KEYS_MOST + 6) };
 
 /* Why a change ended RECORDS_OUT_OF_MEMORY: a piece was not to be had. */
 struct room_lack {
     size_t bytes; /* 0: it was not that */
     bool is_apart;
     int turns; /* of the hand, since */
+};
+
+/* What a payer and all payers have, before a change. */
+struct share_sums {
+    uint64_t caller_bytes, caller_records, rule_bytes, rule_records, paid;
+};
+
+/* What a command would have had to overwrite. */
+struct records_obstacle {
+    uint32_t value;
+    struct bytes key; /* of the command */
 };
 
 /* A content that is away, as it was seen, and what was read of it, outside the lock. */
@@ -211,6 +243,9 @@ struct records {
     size_t given_count;
     struct room_lack lack;
     struct room_read read;
+    struct records_obstacle obstacle;
+    struct share_sums shares; /* of the payer, before the change under way */
+    size_t weight;            /* of the value of the command, before it */
 };
 
 /* --- records_memory.c --- */
@@ -341,6 +376,18 @@ static inline const char *records_content(const struct records *records, const s
     return ((const struct content_piece *)pieces_at(&records->memory, records_apart(value)))->text;
 }
 
+/* Of a memory, no other content of the key had it. */
+static inline uint64_t records_stamp(const struct value_piece *value)
+{
+    return (uint64_t)value->modified_s << 32 | value->change;
+}
+
+/* What a content apart counts for its namespace, in the memory or not. */
+static inline size_t records_apart_size(size_t size)
+{
+    return pieces_size_of(sizeof(struct content_piece) + size);
+}
+
 /* When it ends; 0: never. */
 static inline int64_t records_end(const struct records *records, const struct value_piece *value)
 {
@@ -362,7 +409,7 @@ uint32_t records_make_value(struct records *records, int space, struct bytes con
                             bool is_apart);
 /* One whose content the disk has; of it is known what the value says. */
 uint32_t records_make_away(struct records *records, int space, struct bytes content, enum records_type type);
-/* Another content; the value may move.  0: no memory. */
+/* Another content, with another stamp; the value may move.  0: no memory. */
 uint32_t records_set_content(struct records *records, uint32_t value, struct bytes content, bool is_apart);
 /* Is a content of this size to be apart, in a record with these flags? */
 bool records_goes_apart(size_t size, uint32_t flags);
@@ -375,8 +422,6 @@ uint32_t records_digest(const struct records *records, struct bytes content);
 uint32_t records_away_digest(const struct records *records, uint32_t value);
 /* Leaves none of it; always possible. */
 void records_empty_content(struct records *records, uint32_t value);
-/* What a content apart counts for its namespace, in the memory or not. */
-size_t records_apart_size(size_t size);
 
 /* --- records_room.c --- */
 
@@ -433,6 +478,25 @@ void records_spare_side(struct records *records, uint32_t value);
 uint32_t records_need_lease(struct records *records, uint32_t value);
 void records_drop_lease(struct records *records, uint32_t value);
 size_t records_count_keys(const struct records *records, uint32_t value);
+
+/* --- records_share.c: shares of payers.  Changes belong to the change under way. --- */
+
+/* Bytes that the value takes, with all that is its own. */
+size_t records_weigh(const struct records *records, uint32_t value);
+/* The value, which has changed, counts for the payer if it `is_taken`; NULL: for the namespace.  Else for
+ * whom it did.  With what it weighs now.  False: no memory. */
+MUST_USE bool records_settle_share(struct records *records, uint32_t value, const struct records_payer *payer,
+                                   bool is_taken);
+/* It counts for the namespace from now on. */
+void records_leave_share(struct records *records, uint32_t value);
+/* Before a change and after it: has a share grown beyond its limit? */
+void records_note_shares(struct records *records, int space, const struct records_payer *payer);
+bool records_is_beyond_share(const struct records *records, int space, const struct records_payer *payer);
+/* What the share of this digest has; zeros: there is none. */
+void records_read_share(const struct records *records, int space, uint64_t digest, uint64_t *bytes_r,
+                        uint64_t *values_r);
+/* The digests of the value's payer; false: it has none. */
+bool records_find_payer(const struct records *records, uint32_t value, struct records_payer *payer_r);
 
 /* --- records_unsaved.c: what the disk does not have yet; parts of the change under way.  The list has pieces
  * of keys, of which `chain` is the next one; they are not counted for the namespace. --- */

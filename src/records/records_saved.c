@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-enum { LAYOUT = 1, NUMBER = 8 };
+/* The first layout has neither stamps nor payers. */
+enum { LAYOUT = 2, LAYOUT_BARE = 1, NUMBER = 8 };
 
 enum saved_number {
     SAVED_LAYOUT,
@@ -20,6 +21,10 @@ enum saved_number {
     SAVED_OWNER_SIZE,
     SAVED_CODE_SIZE,
     SAVED_CONTENT_SIZE,
+    SAVED_NUMBERS_BARE,
+    SAVED_CHANGE = SAVED_NUMBERS_BARE,
+    SAVED_RULE,
+    SAVED_CALLER,
     SAVED_NUMBERS
 };
 
@@ -66,6 +71,8 @@ static void add_record(const struct records *records, uint32_t piece, struct bui
     const struct value_piece *value = records_value(records, piece);
     const struct lease_piece *lease = records_lease_of(records, value);
     struct bytes code = records_space_code(records, records_value_space(records, value));
+    struct records_payer payer; /* of none: zeros */
+    records_find_payer(records, piece, &payer);
     const uint64_t numbers[SAVED_NUMBERS] = {
         [SAVED_LAYOUT] = LAYOUT,
         [SAVED_KIND] = kind_of(value),
@@ -81,6 +88,9 @@ static void add_record(const struct records *records, uint32_t piece, struct bui
         [SAVED_OWNER_SIZE] = lease ? lease->owner_size : 0,
         [SAVED_CODE_SIZE] = code.size,
         [SAVED_CONTENT_SIZE] = records_size(value),
+        [SAVED_CHANGE] = value->change,
+        [SAVED_RULE] = payer.rule,
+        [SAVED_CALLER] = payer.caller,
     };
     for (size_t i = 0; i < SAVED_NUMBERS; i++)
         add_number(text, numbers[i]);
@@ -136,10 +146,13 @@ static bool cut_number(struct bytes *rest, uint64_t *number_r)
 static bool read_text(struct bytes text, struct saved *saved)
 {
     uint64_t sizes[RECORDS_KEYS_MOST], *numbers = saved->numbers;
+    memset(numbers, 0, sizeof saved->numbers);
     for (size_t i = 0; i < SAVED_NUMBERS; i++)
-        if (!cut_number(&text, &numbers[i]))
+        if ((i < SAVED_NUMBERS_BARE || numbers[SAVED_LAYOUT] != LAYOUT_BARE) &&
+            !cut_number(&text, &numbers[i]))
             return false;
-    if (numbers[SAVED_LAYOUT] != LAYOUT || !numbers[SAVED_KEYS] || numbers[SAVED_KEYS] > RECORDS_KEYS_MOST)
+    if ((numbers[SAVED_LAYOUT] != LAYOUT && numbers[SAVED_LAYOUT] != LAYOUT_BARE) || !numbers[SAVED_KEYS] ||
+        numbers[SAVED_KEYS] > RECORDS_KEYS_MOST)
         return false;
     for (uint64_t i = 0; i < numbers[SAVED_KEYS]; i++)
         if (!cut_number(&text, &sizes[i]))
@@ -188,12 +201,16 @@ static bool add(struct records *records, int space, const struct saved *saved, b
     value->created_s = (uint32_t)numbers[SAVED_CREATED];
     value->modified_s = (uint32_t)numbers[SAVED_MODIFIED];
     value->accessed_s = (uint32_t)numbers[SAVED_ACCESSED];
+    if (numbers[SAVED_LAYOUT] != LAYOUT_BARE)
+        value->change = (uint32_t)numbers[SAVED_CHANGE];
     for (uint64_t i = numbers[SAVED_KEYS]; i > 0; i--)
         if (!records_add_key(records, space, piece, saved->keys[i - 1]))
             return false;
+    const struct records_payer payer = {.rule = numbers[SAVED_RULE], .caller = numbers[SAVED_CALLER]};
     return records_set_expiry(records, piece, (int64_t)numbers[SAVED_EXPIRES]) &&
            records_set_touch(records, piece, (uint32_t)numbers[SAVED_TOUCH]) &&
-           add_lease(records, piece, saved);
+           add_lease(records, piece, saved) &&
+           (!payer.rule || !payer.caller || records_settle_share(records, piece, &payer, true));
 }
 
 enum records_saved_result records_saved_read(struct records *records, struct bytes text, bool is_encrypted)

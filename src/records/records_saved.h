@@ -3,7 +3,9 @@
  * It stands under the first of its keys, with all of them: any other key of it, or one of a record that is
  * not persisted, has nothing.  Numbers of eight bytes, big-endian: the
  * layout, kind, end, timestamp, touch, created, modified, accessed, worked until, locked until, how many
- * keys, size of the owner, size of the content; then for each key its size, the keys, the owner, the content.
+ * keys, size of the owner, of the namespace's code, of the content, the number of its last change, digests of
+ * the rule and the caller that it counts for (0: none); then for each key its size, the keys, the owner, the
+ * code, the content.  The last three numbers are not in the first layout.
  */
 #ifndef STAMPD_RECORDS_RECORDS_SAVED_H
 #define STAMPD_RECORDS_RECORDS_SAVED_H

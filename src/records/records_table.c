@@ -240,7 +240,7 @@ void records_spare_side(struct records *records, uint32_t piece)
 {
     struct value_piece *value = records_value(records, piece);
     const struct side_piece *side = value->side ? records_side(records, value->side) : NULL;
-    if (!side || undo_long(side->expires) || side->touch_s || side->lease)
+    if (!side || undo_long(side->expires) || side->touch_s || side->lease || side->share)
         return;
     records_give(records, records_value_space(records, value), value->side);
     undo_set(&records->memory, &value->side, 0);

@@ -221,16 +221,22 @@ bool sealing_open_name(struct arena *arena, const struct sealing_keys *keys, str
 
 /* --- values --- */
 
-struct bytes sealing_hash(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
-                          struct bytes value)
+struct bytes sealing_digest(struct arena *arena, struct bytes key, struct sealing_place place,
+                            struct bytes value)
 {
     unsigned char digest[CRYPTO_SHA256];
-    struct bytes key = {(const char *)keys->values, sizeof keys->values};
     struct bytes *parts = ARENA_ROOM(arena, struct bytes, place.count + 1);
     memcpy(parts, place.parts, place.count * sizeof *parts);
     parts[place.count] = value;
     crypto_hmac(key, write_place(arena, (struct sealing_place){parts, place.count + 1}), digest);
-    char *hex = ARENA_ROOM(arena, char, 2 * SEALING_HASH + 1);
-    hex_write(digest, SEALING_HASH, hex);
-    return (struct bytes){hex, (size_t)2 * SEALING_HASH};
+    char *hex = ARENA_ROOM(arena, char, 2 * sizeof digest + 1);
+    hex_write(digest, sizeof digest, hex);
+    return (struct bytes){hex, 2 * sizeof digest};
+}
+
+struct bytes sealing_hash(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
+                          struct bytes value)
+{
+    struct bytes key = {(const char *)keys->values, sizeof keys->values};
+    return (struct bytes){sealing_digest(arena, key, place, value).data, (size_t)2 * SEALING_HASH};
 }

@@ -53,7 +53,10 @@ struct bytes sealing_seal_name(struct arena *arena, const struct sealing_keys *k
 MUST_USE bool sealing_open_name(struct arena *arena, const struct sealing_keys *keys,
                                 struct sealing_place place, struct bytes sealed, struct bytes *name_r);
 
-/* The first SEALING_HASH bytes of an HMAC-SHA256 of the place and the value, in hexadecimal, in the arena. */
+/* The HMAC-SHA256 of the place and the value under a key, in hexadecimal, in the arena. */
+struct bytes sealing_digest(struct arena *arena, struct bytes key, struct sealing_place place,
+                            struct bytes value);
+/* The first SEALING_HASH bytes of one under the key for values, in hexadecimal, in the arena. */
 struct bytes sealing_hash(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
                           struct bytes value);
 

@@ -163,6 +163,15 @@ struct bytes data_keys_hash(const struct data_keys *keys, struct arena *arena, s
     return keys->count ? sealing_hash(arena, keys->keys, place, value) : value;
 }
 
+struct bytes data_keys_digest(const struct data_keys *keys, struct arena *arena, struct bytes secret,
+                              struct bytes kind, struct bytes text)
+{
+    const struct bytes parts[] = {BYTES("digest"), kind};
+    const struct bytes key =
+        keys->count ? (struct bytes){(const char *)keys->keys->values, sizeof keys->keys->values} : secret;
+    return sealing_digest(arena, key, (struct sealing_place){parts, COUNT_OF(parts)}, text);
+}
+
 struct bytes data_keys_seal_name(const struct data_keys *keys, struct arena *arena,
                                  struct sealing_place place, struct bytes name)
 {

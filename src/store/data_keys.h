@@ -51,6 +51,11 @@ MUST_USE bool data_keys_open_mime(const struct data_keys *keys, struct arena *ar
 struct bytes data_keys_hash(const struct data_keys *keys, struct arena *arena, struct bytes class,
                             struct bytes field, struct bytes value);
 
+/* The digest of a text of a kind that the database stores and compares, 64 hexadecimal digits, in the arena:
+ * under the first key, or under `secret` where the namespace is not encrypted. */
+struct bytes data_keys_digest(const struct data_keys *keys, struct arena *arena, struct bytes secret,
+                              struct bytes kind, struct bytes text);
+
 /* A text that the database compares with another of the same place: the same text is sealed as the same.  One
  * without data stays so. */
 struct bytes data_keys_seal_name(const struct data_keys *keys, struct arena *arena,

@@ -72,6 +72,16 @@ enum fault store_sealing_use(struct store *store, int ns, struct pg **pg_r)
     return fault ? fault : store_use(store, ns, pg_r);
 }
 
+enum fault store_sealing_digest(struct store *store, int ns, struct arena *arena, struct bytes secret,
+                                struct bytes kind, struct bytes text, struct bytes *digest_r)
+{
+    struct pg *pg;
+    enum fault fault = store_sealing_use(store, ns, &pg);
+    if (!fault)
+        *digest_r = data_keys_digest(store_sealing_keys(store, ns), arena, secret, kind, text);
+    return fault;
+}
+
 /* --- opening --- */
 
 /* Another process may have begun to use a new key. */

@@ -15,6 +15,11 @@ MUST_USE enum fault store_sealing_renew(struct store *store, int ns);
  * ended, perhaps because its keys are others now (stampctl ns move), is opened again. */
 MUST_USE enum fault store_sealing_use(struct store *store, int ns, struct pg **pg_r);
 
+/* data_keys_digest, by a session that has the present keys. */
+MUST_USE enum fault store_sealing_digest(struct store *store, int ns, struct arena *arena,
+                                         struct bytes secret, struct bytes kind, struct bytes text,
+                                         struct bytes *digest_r);
+
 /* Opens the content and key of an item as it was stored.  FAULT_BCONTENT: altered, or of another place. */
 MUST_USE enum fault store_sealing_open_item(struct store *store, int ns, struct arena *arena,
                                             const struct header *header, struct item *item);

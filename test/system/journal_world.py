@@ -20,17 +20,20 @@ STACK = {'workers': 2, 'settings': {'records_mb': 4, 'limit_namespace_records_mb
 
 NOP, QUIT, SET, GET, DELETE, ADD, NOT, TRUNCATE, LOCK, UNLOCK, RENAME, PING, AUTH, NEXT, KEEP, DONE_, FAIL = *range(11), *range(64, 70)
 TIMEOUT, UPDATE, OVERWRITE, WORKED_ON, RANGE, PATTERN, CURSOR, PERSIST, DATA, LISTEN = 8, 16, 32, 64, 1 << 7, 2 << 7, 3 << 7, 1 << 9, 1 << 10, 1 << 11
+ONLY_PRESENT, IF_STAMP, STAMP = 1 << 13, 1 << 14, 1 << 15
 VOID, BUFFER, STRING, INTEGER, FLOAT, BOOLEAN = range(6)
 ALL, SOME = 'key-of-all', 'key-of-some'
 
 
-def message(function, key=b'', value=None, flags=0, other=None, identifier=1, timestamp=0, timeout=None, count=None):
+def message(function, key=b'', value=None, flags=0, other=None, identifier=1, timestamp=0, timeout=None, count=None, stamp=None):
     """The bytes as the specification has them, with keys of 16 bits and values of 32."""
     key = key.encode() if isinstance(key, str) else key
-    flags |= 1 | (6 if value is not None else 0) | (TIMEOUT if timeout is not None else 0)
+    flags |= 1 | (6 if value is not None else 0) | (TIMEOUT if timeout is not None else 0) | (IF_STAMP if stamp is not None else 0)
     text = b'FJ' + struct.pack('>HHHHQ', 1, function, identifier, flags, timestamp)
     if timeout is not None:
         text += struct.pack('>Q', timeout)
+    if stamp is not None:
+        text += struct.pack('>Q', stamp)
     if flags & CURSOR:
         text += struct.pack('>H', count or 0)
     text += struct.pack('>H', len(key)) + key
@@ -78,6 +81,7 @@ class Client:
         count = self.number(2) if flags & CURSOR else bool(flags & DATA)
         found['notice'] = bool(flags & LISTEN)
         found['error'] = self.text().decode()
+        found['stamp'] = self.number(8) if flags & STAMP else None
         found['records'] = []
         for _ in range(count):
             key, size = self.text().decode(), self.number(4)

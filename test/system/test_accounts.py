@@ -666,6 +666,27 @@ def test_a_cookie_writes_for_pages_of_listed_origins_only(team, origin, allowed)
         assert ask(team, 'team', {**bearer(made['token']), **origin}, 'sessions', param={'revoke': 'others'}).status_code == 200
 
 
+@pytest.mark.parametrize('origin, allowed', [({'Origin': ORIGIN, 'Sec-Fetch-Site': 'cross-site'}, True), ({'Sec-Fetch-Site': 'same-origin'}, True), ({}, True),
+                                             ({'Origin': 'SELF'}, True), ({'Origin': 'https://evil.example'}, False), ({'Origin': 'null'}, False),
+                                             ({'Sec-Fetch-Site': 'cross-site'}, False), ({'Sec-Fetch-Site': 'same-site'}, False),
+                                             ({'Origin': 'null', 'Sec-Fetch-Site': 'cross-site'}, False), ({'Origin': 'https://evil.example', 'Sec-Fetch-Site': 'cross-site'}, False)])
+def test_a_page_logs_its_visitor_in_if_its_origin_is_listed_by_name(team, origin, allowed):
+    """By fetch, and by a form that is sent as a top-level navigation; a star among the origins lists none by name."""
+    name, wish = next(NAMES), {'password': PASSWORD, 'cookie': True}
+    origin = {**origin, **({'Origin': team.url} if origin.get('Origin') == 'SELF' else {})}
+    navigation = {'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document', 'Sec-Fetch-User': '?1'} if 'Sec-Fetch-Site' in origin else {}
+    register(team, name=name)
+    for operation, param in (('register', {**wish, 'name': f'{name}2'}), ('register', {'cookie': True}), ('login', {**wish, 'name': name})):
+        for how in ({'json': {'param': param}}, {'data': {'param': json.dumps(param)}}):
+            answer = team.http.post(f'{team.url}/team/op/{operation}', headers={**origin, **navigation}, timeout=60, **how)
+            team.http.cookies.clear()
+            if how.get('json') or not allowed:
+                assert ('Set-Cookie' in answer.headers) == allowed and (allowed or (answer.status_code, answer.json()['code']) == (403, 'SORIGIN')), (operation, answer.text)
+    without = {name: value for name, value in wish.items() if name != 'cookie'}
+    answer = ask(team, 'team', origin, 'login', param={**without, 'name': name})
+    assert 'Set-Cookie' not in answer.headers and answer.status_code == (200 if 'Origin' in origin or allowed else 403)
+
+
 def test_pages_of_origins_listed_by_name_may_send_the_cookie(team):
     for ns, origin, allowed in (('team', ORIGIN, 'true'), ('team', 'https://evil.example', None), ('lab', ORIGIN, None)):
         for method in ('POST', 'OPTIONS'):

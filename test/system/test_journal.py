@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import struct
+import subprocess
 import time
 from pathlib import Path
 
@@ -11,8 +12,8 @@ import pytest
 
 from journal_world import (ADD, ALL, AUTH, BOOLEAN, BUFFER, CURSOR, Client, DATA, DELETE, GET, GONE, LISTEN, LOCK, NOT, OFF, ON, OVERWRITE, PATTERN,
                            PERSIST, PING, RANGE, READONLY, RENAME, SET, SOME, STACK, STRING, TRUNCATE, UNLOCK, UPDATE, VOID, WORKED_ON, back_on, client,
-                           integer, journal, message, set_conf, text)
-from stack import wait_until
+                           integer, journal, message, set_conf, text, ONLY_PRESENT, STAMP)
+from stack import BUILD, wait_until
 
 
 def test_the_bytes_are_those_of_the_page(journal, client):
@@ -194,6 +195,31 @@ def test_rights(journal):
     assert Client(journal.socket, ALL, 'demo').error(GET, 'open.1') == 'NOT_FOUND'
 
 
+def test_only_what_is_there_and_has_the_stamp(journal, client):
+    assert client.error(SET, 'swap', text('x'), ONLY_PRESENT) == 'NOT_FOUND'
+    first = client.ask(SET, 'swap', text('one'), STAMP)
+    assert first['error'] == '' and first['stamp'] == client.ask(GET, 'swap', flags=STAMP)['stamp'] != 0
+    assert client.ask(GET, 'swap')['stamp'] is None  # unless it is requested
+    second = client.ask(SET, 'swap', text('two'), ONLY_PRESENT | STAMP)
+    assert second['error'] == '' and second['stamp'] != first['stamp']
+    refused = client.ask(SET, 'swap', text('three'), DATA | STAMP, stamp=first['stamp'])
+    assert (refused['error'], refused['records'], refused['stamp']) == ('OTHER_STAMP', [('swap', STRING, b'two')], second['stamp'])
+    refused = client.ask(SET, 'swap', text('three'), DATA | STAMP)
+    assert (refused['error'], refused['records'], refused['stamp']) == ('NOT_FREE', [('swap', STRING, b'two')], second['stamp'])
+    assert client.ask(SET, 'swap', text('three'))['records'] == []  # nor the record
+    for function, more in ((DELETE, {}), (ADD, dict(value=integer(1))), (TRUNCATE, dict(value=integer(1))), (RENAME, dict(other='other')), (NOT, {})):
+        assert client.error(function, 'swap', stamp=first['stamp'], **more) == 'OTHER_STAMP'
+    assert client.error(SET, 'swap', text('three'), stamp=second['stamp']) == ''
+    assert client.error(DELETE, 'swap', stamp=second['stamp']) == 'OTHER_STAMP' and client.value('swap') == [b'three']
+    assert client.error(DELETE, 'swap', stamp=client.ask(GET, 'swap', flags=STAMP)['stamp']) == ''
+    assert client.error(SET, 'swap', text('four'), stamp=second['stamp']) == 'NOT_FOUND'
+    for function, more in ((GET, dict(stamp=1)), (LOCK, dict(stamp=1, timeout=5)), (SET, dict(value=text('x'), stamp=0)), (DELETE, dict(flags=ONLY_PRESENT)),
+                           (GET, dict(flags=STAMP | RANGE, other='z'))):
+        assert client.error(function, 'swap', **more) == 'UNSUPPORTED'
+    end = client.ask(SET, 'swap', text('x'), timeout=5000) and client.ask(GET, 'swap', timeout=60000, flags=UPDATE)
+    assert 50000 < end['timeout'] <= 60000 and end['records'][0][2] == b''  # without data, too
+
+
 @pytest.mark.plain
 def test_what_is_not_offered_is_refused(client):
     assert client.error(DELETE, 'p', flags=PERSIST) == 'UNSUPPORTED' and client.error(ADD, 'p', integer(1), LISTEN) == 'UNSUPPORTED'
@@ -317,6 +343,30 @@ def test_what_cannot_be_confirmed_is_refused(journal, client):
         set_conf(journal.stack, label='changed')
         assert client.error(GET, 'kept') == 'STATE'  # not what was read before, however young
     wait_until(lambda: client.error(GET, 'kept') == '')
+
+
+def test_the_terms_of_a_line(journal):
+    journal.write_keys(('lab', 'write', ALL), ('lab', 'write', SOME, 'terms.', 'ttl_ms=30000', 'ttl_most_ms=60000', 'records=3', 'bytes=2000'), ('lab', 'write', SOME))
+    journal.process.send_signal(signal.SIGHUP)
+
+    def has_terms():
+        try:
+            return Client(journal.socket, SOME).error(GET, 'terms.0', timeout=60001) == 'TIMEOUT'
+        except (AssertionError, EOFError, ConnectionError):
+            return False
+    wait_until(has_terms)
+    some, everything = Client(journal.socket, SOME), Client(journal.socket)
+    assert some.error(SET, 'terms.1', text('x')) == '' and 0 < some.ask(GET, 'terms.1')['timeout'] <= 30000
+    assert some.error(SET, 'terms.2', text('x'), timeout=60000) == '' and some.error(SET, 'terms.3', text('x'), timeout=60001) == 'TIMEOUT'
+    assert some.error(LOCK, 'terms.1', timeout=60001) == some.error(GET, 'terms.1', timeout=60001) == some.error(GET, 'terms.1', timeout=60001, flags=UPDATE) == 'TIMEOUT'
+    assert some.error(SET, 'terms.3', text('x' * 1900)) == 'OUT_OF_SHARE' and some.error(SET, 'terms.3', text('x')) == ''
+    assert some.error(SET, 'terms.4', text('x')) == some.error(RENAME, 'terms.3', other='terms.4') == 'OUT_OF_SHARE'  # the deletion is remembered
+    assert some.error(SET, 'free', text('x' * 1900)) == '' and some.ask(GET, 'free')['timeout'] is None
+    assert everything.error(SET, 'terms.4', text('x')) == '' and everything.ask(GET, 'terms.4')['timeout'] is None
+    for wrong in (('a', 'b'), ('a', 'ttl_ms=0'), ('a', 'ttl_ms=5', 'ttl_most_ms=4'), ('a', 'bytes=1000000000000000'), ('a', 'records=x')):
+        journal.write_keys(('lab', 'write', ALL, *wrong))
+        ended = subprocess.run([BUILD / 'src/stamp-journal', '-c', journal.config, '-k', journal.keys, '-s', journal.second], capture_output=True, text=True, timeout=30)
+        assert ended.returncode and 'expected' in ended.stderr, (wrong, ended)
 
 
 def test_keys_are_read_again(journal):

@@ -65,6 +65,38 @@ def test_conditions_ends_and_sums(stack):
     wait_until(lambda: state(stack, 'get', 'brief') == 'NOT_FOUND', what='the end of a record')
 
 
+def test_stamps_and_what_is_in_the_way(stack):
+    assert state(stack, 'put', 'swap', integer=1, there=True) == 'NOT_FOUND'
+    first = run(stack, 'put', 'swap', integer=1)
+    assert first['state'] == 'OK' and first['stamp'] == run(stack, 'get', 'swap')['stamp'] == int(beside(stack, 'get', 'swap')['stamp'], 16)
+    second = run(stack, 'put', 'swap', integer=2, there=True)
+    assert second['state'] == 'OK' and second['stamp'] != first['stamp']
+    refused_put = run(stack, 'put', 'swap', integer=3, stamp=first['stamp'])
+    assert (refused_put['state'], refused_put['integer'], refused_put['stamp']) == ('OTHER_STAMP', 2, second['stamp'])
+    refused_put = run(stack, 'put', 'swap', integer=3, absent=True)
+    assert (refused_put['state'], refused_put['integer'], refused_put['stamp']) == ('NOT_FREE', 2, second['stamp'])
+    assert state(stack, 'add', 'swap', integer=1, stamp=first['stamp']) == 'OTHER_STAMP'
+    assert state(stack, 'set', 'swap', integer=4, stamp=second['stamp']) == 'OK'
+    refused('BMODULE', run, stack, 'put', 'swap', integer=3, stamp=1, absent=True)
+
+
+def test_a_module_stores_as_its_caller(stack):
+    rules = [{'prefix': 'for.', 'write': 'anyone', 'records': 2, 'ttl_ms': 5000, 'ttl_most_ms': 60000}]
+    stack.op('z', 'ns', {'set': {'ns': 'lab', 'records': rules}}, admin=True)
+    try:
+        for number, wanted in enumerate(('OK', 'OK', 'OUT_OF_SHARE')):
+            assert state(stack, 'set', f'for.{number}', integer=1, for_caller=True) == wanted
+        ends = [run(stack, 'get', f'for.{number}')['expires_ms'] for number in range(2)]
+        assert all(0 < end < time.time() * 1000 + 30000 for end in ends)
+        assert state(stack, 'set', 'for.2', integer=1) == 'OK' and run(stack, 'get', 'for.2')['expires_ms'] == 0
+        assert run(stack, 'put', 'for.1', integer=1, for_caller=True, ttl_ms=3600000)['expires_ms'] < time.time() * 1000 + 90000
+        refused('SCLOSED', run, stack, 'set', 'other', integer=1, for_caller=True)
+        for number in range(3, 6):  # the administrator has no share
+            assert stack.op('lab', 'Record', {'do': 'set', 'key': f'for.{number}', 'integer': 1, 'for_caller': True}, admin=True)['out']['state'] == 'OK'
+    finally:
+        stack.op('z', 'ns', {'set': {'ns': 'lab', 'records': None}}, admin=True)
+
+
 def test_locks(stack):
     assert state(stack, 'lock', 'door', owner='me') == 'OK'
     assert run(stack, 'get', 'door')['locked_until_ms'] > time.time() * 1000

@@ -178,16 +178,26 @@ static bool is_own_origin(const struct browser *browser)
                        browser->host);
 }
 
-/* A cookie is sent whatever the page: its origin must then be known, and be listed by its name. */
-static bool is_foreign(const struct browser *browser, const struct ns_conf *conf, bool is_by_cookie)
+/* Does a page send the request that the namespace does not list?  `may_be_any`: the origin "*" lists it;
+ * `may_be_none`: neither header is there, so it is no page of a browser. */
+static bool is_foreign(const struct browser *browser, const struct ns_conf *conf, bool may_be_any,
+                       bool may_be_none)
 {
     if (bytes_equal(browser->site, BYTES("same-origin")) || bytes_equal(browser->site, BYTES("none")))
         return false;
     if (!browser->origin.size)
-        return browser->site.size > 0 || is_by_cookie;
+        return browser->site.size > 0 || !may_be_none;
     if (!browser->site.size && is_own_origin(browser))
         return false;
-    return !is_listed(conf->origins, browser->origin, !is_by_cookie);
+    return !is_listed(conf->origins, browser->origin, may_be_any);
+}
+
+/* A browser sends its cookie, and keeps one that it gets, whatever the page: the origin must then be listed
+ * by its name, and for a cookie that was sent it must be known. */
+static void judge_origin(struct call *call, const struct ns_conf *conf)
+{
+    call->is_foreign = is_foreign(&call->browser, conf, !call->is_by_cookie, !call->is_by_cookie);
+    call->may_get_cookie = !is_foreign(&call->browser, conf, false, true);
 }
 
 const struct filters *access_find_filters(const struct call *call, const struct rules *rules,
@@ -259,7 +269,7 @@ enum fault access_enter(struct worker_context *worker_context, struct call *call
     fault = caller_find(worker_context, call, &call->accounts, has_key, reply);
     if (fault)
         return fault;
-    call->is_foreign = is_foreign(&call->browser, &conf, call->is_by_cookie);
+    judge_origin(call, &conf);
     call->namespace_build = conf.build;
     call->is_entered = true;
     return FAULT_NONE;
@@ -297,6 +307,13 @@ enum fault access_admit(struct worker_context *worker_context, struct call *call
     return FAULT_NONE;
 }
 
+enum fault access_refuse_origin(struct call *call, struct reply *reply)
+{
+    struct bytes origin = call->browser.origin;
+    return reply_fault(call, reply, FAULT_SORIGIN, NULL, arena_copy(call->arena, origin.data, origin.size),
+                       NULL);
+}
+
 enum fault access_check_method(struct worker_context *worker_context, struct call *call, struct reply *reply,
                                const struct operation *operation)
 {
@@ -311,11 +328,7 @@ enum fault access_check_method(struct worker_context *worker_context, struct cal
                            "This operation may change something: send it by POST.", names[call->method],
                            NULL);
     }
-    if (!call->is_foreign)
-        return FAULT_NONE;
-    struct bytes origin = call->browser.origin;
-    return reply_fault(call, reply, FAULT_SORIGIN, NULL, arena_copy(call->arena, origin.data, origin.size),
-                       NULL);
+    return call->is_foreign ? access_refuse_origin(call, reply) : FAULT_NONE;
 }
 
 static enum fault refuse(struct call *call, struct reply *reply, const char *what)

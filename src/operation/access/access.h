@@ -82,6 +82,8 @@ MUST_USE enum fault access_admit(struct worker_context *worker_context, struct c
  * of another origin sends it.  Recorded in the reply. */
 MUST_USE enum fault access_check_method(struct worker_context *worker_context, struct call *call,
                                         struct reply *reply, const struct operation *operation);
+/* FAULT_SORIGIN, recorded in the reply. */
+MUST_USE enum fault access_refuse_origin(struct call *call, struct reply *reply);
 /* May the caller, whose level is known, run it, as far as that or the rules that it obeys decide? */
 bool access_may_run(const struct call *call, const struct operation *operation);
 /* FAULT_SCLOSED: the call, whose level is known, may not run the operation, or may not have what it requests

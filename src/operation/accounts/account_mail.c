@@ -1,8 +1,8 @@
 /* account_mail: see the header. */
 #include "operation/accounts/account_mail.h"
 
-#include "edge/crypto/crypto.h"
 #include "operation/accounts/accounts.h"
+#include "operation/keyed_digest.h"
 #include "operation/tasks/task_request.h"
 
 enum { RESOURCE_CHARACTERS = 32, LATEST_MS = 1 };
@@ -45,17 +45,18 @@ enum fault account_mail_plan(struct attempt *attempt, const struct account_mail_
     const struct reader reader = account_gate_reader(attempt);
     struct arena *arena = attempt->call->arena;
     struct task_excess excess;
-    char digest[CRYPTO_SHA256_HEX + 1];
-    struct bytes param = write_param(arena, wish);
-    crypto_sha256_hex(param, digest);
+    struct bytes param = write_param(arena, wish), digest;
+    enum fault fault = keyed_digest(attempt, "mail", param, &digest);
+    if (fault)
+        return fault;
     const struct task_request request = {
         .operation = &accounts_accountmail,
         .param = param,
-        .resource = bytes_of(arena_printf(arena, "accountmail/%.*s", RESOURCE_CHARACTERS, digest)),
+        .resource = bytes_of(arena_printf(arena, "accountmail/%.*s", RESOURCE_CHARACTERS, digest.data)),
         .longest_ms = LATEST_MS, /* another request never delays it */
         .priority = TASK_PRIORITY,
     };
-    enum fault fault = task_request_add(attempt, &request, &excess);
+    fault = task_request_add(attempt, &request, &excess);
     return fault ? reader_over(&reader, NULL, excess.limit, excess.most, excess.value) : FAULT_NONE;
 }
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "edge/crypto/crypto.h"
 #include "model/document/stamp.h"
+#include "operation/access/access.h"
 #include "operation/access/caller.h"
 
 enum { DAY_MINUTES = 1440, MINUTE_S = 60 };
@@ -17,7 +18,11 @@ enum fault account_session_read(const struct reader *reader, const struct json *
     if (!fault && !account_is_device(wish_r->device))
         fault = reader_wrong(reader, object, "device",
                              "At most 200 bytes without control characters are expected.");
-    return fault ? fault : reader_boolean(reader, object, "cookie", &wish_r->is_cookie);
+    if (!fault)
+        fault = reader_boolean(reader, object, "cookie", &wish_r->is_cookie);
+    if (!fault && wish_r->is_cookie && !reader->call->may_get_cookie)
+        fault = access_refuse_origin(reader->call, reader->reply);
+    return fault;
 }
 
 /* --- secrets --- */

@@ -9,7 +9,8 @@ struct session_wish {
     struct bytes device; /* text of the client for the list of sessions; empty: none */
     bool is_cookie;      /* the token goes into the namespace's cookie, not into the answer */
 };
-/* The members `device` and `cookie`. */
+/* The members `device` and `cookie`.  FAULT_SORIGIN: the page may not have its visitor's browser keep a
+ * cookie: it would log the visitor in to an account of its own choice. */
 MUST_USE enum fault account_session_read(const struct reader *reader, const struct json *object,
                                          struct session_wish *wish_r);
 

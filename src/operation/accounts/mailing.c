@@ -43,9 +43,10 @@ static enum fault find_reset(struct attempt *attempt, const struct account_mail_
 {
     struct draft *login, *draft;
     struct account account;
-    const struct document_name name =
-        wish->name.data ? account_gate_login_name(wish->name) : account_address_name(attempt, wish->address);
-    enum fault fault = transaction_fetch(attempt->transaction, name, &login);
+    struct document_name name = account_gate_login_name(wish->name);
+    enum fault fault = wish->name.data ? FAULT_NONE : account_address_name(attempt, wish->address, &name);
+    if (!fault)
+        fault = transaction_fetch(attempt->transaction, name, &login);
     if (fault)
         return fault;
     mailing->account = account_gate_find_id(attempt, login);

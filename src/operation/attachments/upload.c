@@ -8,11 +8,11 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "blob/blob_part.h"
-#include "edge/crypto/crypto.h"
 #include "model/document/upload_metadata.h"
 #include "operation/access/access.h"
 #include "operation/attachments/attachment.h"
 #include "operation/attachments/attachment_upload.h"
+#include "operation/keyed_digest.h"
 #include "operation/reader.h"
 #include "store/blobs/store_blobs.h"
 
@@ -74,24 +74,22 @@ static enum fault read_note(struct attempt *attempt, struct bytes text, struct u
     return FAULT_NONE;
 }
 
-static struct bytes digest_of(struct arena *arena, const char *text)
+/* Whose limits count: those of the account, and of the address, since accounts cost nothing.  Both stand in
+ * the file of the upload, and addresses are few: a plain digest would show them. */
+static enum fault find_owners(struct attempt *attempt, struct blob_part_state *state)
 {
-    char *digest = ARENA_ROOM(arena, char, CRYPTO_SHA256_HEX + 1);
-    crypto_sha256_hex(bytes_of(text), digest);
-    return (struct bytes){digest, BLOB_PART_OWNER};
-}
-
-/* Whose limits count: those of the account, and of the address, since accounts cost nothing. */
-static void find_owners(const struct call *call, struct blob_part_state *state)
-{
+    const struct call *call = attempt->call;
     const struct bytes account = call->caller.account;
+    enum fault fault = FAULT_NONE;
     if (access_is_administrator(call))
-        return;
+        return FAULT_NONE;
     if (account.size)
-        state->owner = digest_of(call->arena,
-                                 arena_printf(call->arena, "account %.*s", (int)account.size, account.data));
-    if (call->client)
-        state->address = digest_of(call->arena, arena_printf(call->arena, "address %" PRIu64, call->client));
+        fault = keyed_digest(attempt, "upload account", account, &state->owner);
+    if (!fault && call->client) {
+        struct bytes address = bytes_of(arena_printf(call->arena, "%" PRIu64, call->client));
+        fault = keyed_digest(attempt, "upload address", address, &state->address);
+    }
+    return fault;
 }
 
 /* --- answers --- */
@@ -294,9 +292,10 @@ static enum fault create(struct attempt *attempt, char id_r[BLOB_PART_ID + 1])
     struct blob_part_state state = {.size = call->attachment->upload->length};
     const struct blob_part_limits limits = limits_of(attempt);
     enum blob_part_limit limit;
-    find_owners(call, &state);
+    enum fault fault = find_owners(attempt, &state);
     blob_part_draw_id(id_r);
-    enum fault fault = write_note(attempt, id_r, &state.note);
+    if (!fault)
+        fault = write_note(attempt, id_r, &state.note);
     if (fault)
         return fault;
     attempt_note_change(attempt);

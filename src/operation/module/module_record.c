@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "seal/site_key.h"
 #include "operation/access/access.h"
+#include "operation/records/record_right.h"
 #include "operation/module/module_convert.h"
 #include "records/records_save.h"
 #include "stampd_record.h"
@@ -23,6 +24,8 @@ static const enum stampd_record_state states[RECORDS_OUTCOMES] = {
     [RECORDS_NOT_SAVED] = STAMPD_RECORD_NOT_SAVED,
     [RECORDS_WORKED_ON] = STAMPD_RECORD_WORKED_ON,
     [RECORDS_NOT_READ] = STAMPD_RECORD_NOT_READ,
+    [RECORDS_OTHER_STAMP] = STAMPD_RECORD_OTHER_STAMP,
+    [RECORDS_OUT_OF_SHARE] = STAMPD_RECORD_OUT_OF_SHARE,
     /* No call asks for what ends so. */
     [RECORDS_TOO_MANY_KEYS] = STAMPD_RECORD_FAILED,
 };
@@ -55,6 +58,8 @@ static const char *wrong_with(const struct records_command *command,
         return "Invalid record: ttl_ms is out of range.";
     if (options->touch_s < 0 || options->touch_s > RECORDS_TOUCH_MOST_S)
         return "Invalid record: touch_s is out of range.";
+    if (options->only_if_stamp && options->only_if_absent)
+        return "Invalid record: it cannot be absent and have a stamp.";
     for (size_t i = 0; i < COUNT_OF(options->reserved); i++)
         if (options->reserved[i])
             return "Invalid record: a reserved member is set.";
@@ -135,6 +140,7 @@ static void tell(const struct stampd_call *call, const struct records_found *fou
         .modified_s = found->modified_s,
         .accessed_s = found->accessed_s,
         .locked_until_ms = found->locked_until_ms,
+        .stamp = found->stamp,
     };
     value->type = (enum stampd_record_type)found->type;
     if (!found->content.data)
@@ -160,6 +166,23 @@ static void tell(const struct stampd_call *call, const struct records_found *fou
     }
 }
 
+/* The command as one of the caller.  False: the try has failed. */
+static bool hold_to_terms(struct stampd_call *call, struct records_command *command)
+{
+    const struct attempt *attempt = module_try_attempt(call);
+    const struct reader reader = {module_try_settings(call), attempt->call, attempt->reply};
+    struct ns_conf conf;
+    enum fault fault = access_configuration(attempt->worker_context, attempt->call, &conf);
+    if (!fault && !record_right_allows(attempt->call, conf.records, command->key, true))
+        fault = reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED,
+                            "No rule for records of the namespace allows it.", "record", NULL);
+    if (fault)
+        module_try_set_fault(call, fault);
+    else
+        record_right_hold_one(&reader, conf.records, command->key, command);
+    return !fault;
+}
+
 static enum stampd_record_state run(struct stampd_call *call, struct records_command *command,
                                     const struct stampd_record_options *options,
                                     struct stampd_record *record_r)
@@ -176,6 +199,10 @@ static enum stampd_record_state run(struct stampd_call *call, struct records_com
     command->expires_ms = options->ttl_ms ? clock_present_ms() + options->ttl_ms : 0;
     command->touch_s = options->touch_s;
     command->is_persisted = options->persist;
+    command->stamp = options->only_if_stamp;
+    command->records_most = (uint64_t)module_try_settings(call)->limit_namespace_records;
+    if (options->for_caller && !hold_to_terms(call, command))
+        return STAMPD_RECORD_FAILED;
     if (!module_record_is_encrypted(call, &command->is_encrypted))
         return STAMPD_RECORD_FAILED;
     if (is_change(command))
@@ -187,7 +214,9 @@ static enum stampd_record_state run(struct stampd_call *call, struct records_com
         attempt_undo_change(attempt);
     if (outcome == RECORDS_OK && found.saving && !records_save(records, found.saving))
         outcome = RECORDS_NOT_SAVED;
-    if ((outcome == RECORDS_OK || outcome == RECORDS_NOT_SAVED) && record_r)
+    bool is_met = outcome == RECORDS_NOT_FREE || outcome == RECORDS_OTHER_STAMP;
+    if ((outcome == RECORDS_OK || outcome == RECORDS_NOT_SAVED || (is_met && command->shows_present)) &&
+        record_r)
         tell(call, &found, record_r);
     return states[outcome];
 }
@@ -227,13 +256,23 @@ enum stampd_record_state stampd_record_set(struct stampd_call *call, const char 
                                            const struct stampd_record_value *value,
                                            const struct stampd_record_options *options)
 {
+    return stampd_record_put(call, key, value, options, NULL);
+}
+
+enum stampd_record_state stampd_record_put(struct stampd_call *call, const char *key,
+                                           const struct stampd_record_value *value,
+                                           const struct stampd_record_options *options,
+                                           struct stampd_record *record_r)
+{
     char room[8];
     struct records_command command = {.deed = RECORDS_SET,
                                       .key = bytes_of(key),
                                       .type = (enum records_type)value->type,
                                       .content = content_of(value, room),
-                                      .may_overwrite = !options || !options->only_if_absent};
-    return run(call, &command, options, NULL);
+                                      .may_overwrite = !options || !options->only_if_absent,
+                                      .is_only_present = options && options->only_if_there,
+                                      .shows_present = record_r != NULL};
+    return run(call, &command, options, record_r);
 }
 
 /* `room`: 8 bytes, the content of the type. */

@@ -39,7 +39,7 @@ static enum fault judge_listen(const struct record_work *work, const struct reco
     return fault ? fault : classes_schema(work->attempt, &schema);
 }
 
-static enum fault judge(const struct record_work *work, const struct record_request *request)
+static enum fault judge(const struct record_work *work, struct record_request *request)
 {
     const struct records_command *command = &request->command;
     bool is_write = record_is_write(request);
@@ -51,7 +51,8 @@ static enum fault judge(const struct record_work *work, const struct record_requ
         may(work, command->key, is_write) && (!command->to.data || may(work, command->to, true));
     for (size_t i = 0; i < command->more_count && is_allowed; i++)
         is_allowed = may(work, command->more[i], true);
-    return is_allowed ? FAULT_NONE : record_right_refuse(&work->reader, request->at);
+    return is_allowed ? record_right_hold(&work->reader, work->rules, request)
+                      : record_right_refuse(&work->reader, request->at);
 }
 
 /* What a command that changes a record answers about it is for those who may read it. */
@@ -121,7 +122,9 @@ static enum fault run_one(struct record_work *work, const struct record_request 
     struct records_found found;
     if (request->command.deed == RECORDS_GET && !request->command.is_probe && !has_room(work))
         return refuse_one(work, "NO_ROOM");
-    enum records_outcome outcome = run_command(work, record_is_write(request), &request->command, &found);
+    struct records_command command = request->command;
+    command.shows_present = has_room(work);
+    enum records_outcome outcome = run_command(work, record_is_write(request), &command, &found);
     builder_printf(body, "{\"state\":\"%s\"", records_outcome_word(outcome));
     if (found.saving && outcome == RECORDS_OK)
         note_saving(work, &found, body->size - strlen("OK\""));
@@ -177,6 +180,8 @@ static enum records_outcome add_record(struct record_work *work, struct record_p
     struct builder *body = work->attempt->reply->body;
     struct records_found found;
     command->key = page->last;
+    if (is_write)
+        record_right_hold_one(&work->reader, work->rules, page->last, command);
     enum records_outcome outcome = run_command(work, is_write, command, &found);
     if (outcome != RECORDS_OK && outcome != RECORDS_NOT_READ)
         return outcome; /* gone meanwhile, worked on, or BUSY */
@@ -339,6 +344,8 @@ static enum fault record_work(struct attempt *attempt)
     for (const struct json *one = commands->first; one && !fault; one = one->next, count++) {
         fault = record_read(&work.reader, one, &requests[count]);
         requests[count].command.is_encrypted = conf.is_encrypted;
+        requests[count].command.records_most =
+            (uint64_t)attempt->worker_context->settings->limit_namespace_records;
         if (!fault)
             fault = judge(&work, &requests[count]);
     }

@@ -38,6 +38,7 @@ struct record_request {
     struct record_query query;
     struct record_listen listen;
     bool is_query, is_listen;
+    int64_t ttl_ms;                /* as the client has it; 0: none */
     const struct pattern *pattern; /* of the query; NULL: any */
     const struct json *at;
 };

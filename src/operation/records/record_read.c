@@ -18,17 +18,17 @@ struct record_form {
 
 static const struct record_form forms[] = {
     {"listen", "do keys prefixes from to since wait", RECORDS_GET},
-    {"set", "do key keys value ttl_ms touch_s at overwrite owner persist", RECORDS_SET},
+    {"set", "do key keys value ttl_ms touch_s at overwrite only if owner persist", RECORDS_SET},
     {"get", "do key from to prefix pattern after limit probe work_ms idle ttl_ms", RECORDS_GET},
-    {"delete", "do key at owner immediate", RECORDS_DELETE},
-    {"add", "do key by create ttl_ms touch_s at owner persist", RECORDS_ADD},
-    {"not", "do key at owner", RECORDS_NOT},
-    {"truncate", "do key size at owner", RECORDS_TRUNCATE},
+    {"delete", "do key at owner immediate if", RECORDS_DELETE},
+    {"add", "do key by create ttl_ms touch_s at owner persist if", RECORDS_ADD},
+    {"not", "do key at owner if", RECORDS_NOT},
+    {"truncate", "do key size at owner if", RECORDS_TRUNCATE},
     {"lock", "do key owner lock_ms create at persist", RECORDS_LOCK},
     {"unlock", "do key owner", RECORDS_UNLOCK},
-    {"rename", "do key to overwrite at owner immediate", RECORDS_RENAME},
-    {"link", "do key to at owner", RECORDS_LINK},
-    {"unlink", "do key at owner", RECORDS_UNLINK},
+    {"rename", "do key to overwrite at owner immediate if", RECORDS_RENAME},
+    {"link", "do key to at owner if", RECORDS_LINK},
+    {"unlink", "do key at owner if", RECORDS_UNLINK},
 };
 
 static const struct record_form *find_form(const struct json *wish)
@@ -215,12 +215,12 @@ static enum fault read_timestamp(const struct reader *reader, const struct json 
 }
 
 static enum fault read_times(const struct reader *reader, const struct json *wish,
-                             struct records_command *command)
+                             struct record_request *request)
 {
-    int64_t ttl_ms = 0, now_ms = clock_present_ms();
+    struct records_command *command = &request->command;
     enum fault fault = read_timestamp(reader, wish, command);
     if (!fault)
-        fault = reader_integer(reader, wish, "ttl_ms", 1, RECORDS_TOUCH_MOST_S * 1000, 0, &ttl_ms);
+        fault = reader_integer(reader, wish, "ttl_ms", 1, RECORDS_TOUCH_MOST_S * 1000, 0, &request->ttl_ms);
     if (!fault)
         fault = reader_integer(reader, wish, "touch_s", 1, RECORDS_TOUCH_MOST_S, 0, &command->touch_s);
     if (!fault)
@@ -229,7 +229,7 @@ static enum fault read_times(const struct reader *reader, const struct json *wis
     if (!fault && command->deed == RECORDS_LOCK && !command->lease_ms)
         fault =
             reader_wrong(reader, wish, "lock_ms", "A number of milliseconds is expected, at most 604800000.");
-    command->expires_ms = ttl_ms ? now_ms + ttl_ms : 0;
+    command->expires_ms = request->ttl_ms ? clock_present_ms() + request->ttl_ms : 0;
     return fault;
 }
 
@@ -248,6 +248,55 @@ static enum fault read_flags(const struct reader *reader, const struct json *wis
     if (!fault)
         fault = reader_boolean(reader, wish, "persist", &command->is_persisted);
     return fault;
+}
+
+/* Of a SET: whether a record has to be there. */
+static enum fault read_only(const struct reader *reader, const struct json *wish,
+                            struct records_command *command)
+{
+    struct bytes only;
+    enum fault fault = reader_text(reader, wish, "only", &only);
+    if (fault || !only.data)
+        return fault;
+    command->is_only_present = bytes_equal(only, BYTES("present"));
+    if (!command->is_only_present && !bytes_equal(only, BYTES("absent")))
+        return reader_wrong(reader, wish, "only", "One of present, absent is expected.");
+    if (command->may_overwrite)
+        return reader_wrong(reader, wish, "only", "It cannot stand beside `overwrite`.");
+    command->may_overwrite = command->is_only_present;
+    return FAULT_NONE;
+}
+
+/* As record_write writes a stamp. */
+static bool read_hex(struct bytes text, uint64_t *number_r)
+{
+    static const char digits[] = "0123456789abcdef";
+    *number_r = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        const char *digit = text.data[i] ? strchr(digits, text.data[i]) : NULL;
+        if (!digit)
+            return false;
+        *number_r = *number_r << 4 | (uint64_t)(digit - digits);
+    }
+    return text.size == 2 * sizeof *number_r;
+}
+
+static enum fault read_stamp(const struct reader *reader, const struct json *wish,
+                             struct records_command *command)
+{
+    struct bytes text;
+    enum fault fault = reader_text(reader, wish, "if", &text);
+    if (fault || !text.data)
+        return fault;
+    if (!read_hex(text, &command->stamp) || !command->stamp)
+        return reader_wrong(reader, wish, "if", "A stamp of a record is expected: 16 hexadecimal digits.");
+    bool is_set = command->deed == RECORDS_SET, is_add = command->deed == RECORDS_ADD;
+    const char *beside =
+        is_add ? "It cannot stand beside `create`." : "It cannot stand beside `overwrite` and `only`.";
+    if ((is_set && json_member(wish, "only")) || ((is_set || is_add) && command->may_overwrite))
+        return reader_wrong(reader, wish, "if", beside);
+    command->may_overwrite = command->may_overwrite || is_set;
+    return FAULT_NONE;
 }
 
 static enum fault read_pattern(const struct reader *reader, const struct json *wish,
@@ -357,8 +406,12 @@ enum fault record_read(const struct reader *reader, const struct json *wish, str
     if (!fault)
         fault = read_owner(reader, wish, command);
     if (!fault)
-        fault = read_times(reader, wish, command);
-    return fault ? fault : read_flags(reader, wish, command);
+        fault = read_times(reader, wish, request);
+    if (!fault)
+        fault = read_flags(reader, wish, command);
+    if (!fault && command->deed == RECORDS_SET)
+        fault = read_only(reader, wish, command);
+    return fault ? fault : read_stamp(reader, wish, command);
 }
 
 /* --- answers --- */
@@ -405,9 +458,10 @@ void record_write(struct builder *body, const struct records_found *found)
         write_value(body, found);
     }
     builder_printf(body,
-                   ",\"size\":%zu,\"at\":%lld,\"created_s\":%lld,\"modified_s\":%lld,\"accessed_s\":%lld",
-                   found->size, (long long)found->timestamp_us, (long long)found->created_s,
-                   (long long)found->modified_s, (long long)found->accessed_s);
+                   ",\"size\":%zu,\"at\":%lld,\"stamp\":\"%016llx\",\"created_s\":%lld,\"modified_s\":%lld,"
+                   "\"accessed_s\":%lld",
+                   found->size, (long long)found->timestamp_us, (unsigned long long)found->stamp,
+                   (long long)found->created_s, (long long)found->modified_s, (long long)found->accessed_s);
     if (found->is_persisted)
         builder_add_text(body, ",\"persist\":true");
     for (size_t i = 0; i < COUNT_OF(numbers); i++)

@@ -12,6 +12,7 @@
 #include "model/trace.h"
 #include "operation/access/access.h"
 #include "operation/administration/task.h"
+#include "operation/keyed_digest.h"
 #include "operation/quota.h"
 #include "operation/reader.h"
 #include "store/tasks/store_spool.h"
@@ -185,6 +186,15 @@ static enum fault store_records(struct spool_work *work, const struct spool_know
     return FAULT_NONE;
 }
 
+/* The digests that the client has sent are those of records, which somebody may guess. */
+static enum fault key_digests(struct spool_work *work)
+{
+    enum fault fault = FAULT_NONE;
+    for (size_t i = 0; !fault && i < work->records->count; i++)
+        fault = keyed_digest(work->attempt, "spool", work->digests[i], &work->digests[i]);
+    return fault;
+}
+
 /* Which records are stored.  The first try expects that none is, which its commit verifies; the next one
  * reads. */
 static enum fault find_known(struct spool_work *work, const struct spool_batch *all,
@@ -210,6 +220,8 @@ static enum fault spool_work(struct attempt *attempt)
         return reply_fault(call, attempt->reply, FAULT_SCLOSED,
                            "Only the administrator and service keys may forward spools.", "spool", NULL);
     enum fault fault = read_names(work);
+    if (!fault)
+        fault = key_digests(work);
     if (fault)
         return fault;
     struct bytes account = call->caller.account.data ? call->caller.account : BYTES("");

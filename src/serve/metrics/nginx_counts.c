@@ -14,7 +14,7 @@
 #include "segment/counts/refusals.h"
 #include "edge/local_socket.h"
 
-enum { BATCH = 256, LINE_BYTES = 256, BUFFER_BYTES = 1 << 20, PROBLEM_BYTES = 400 };
+enum { BATCH = 256, LINE_BYTES = 2400, KIND_MOST = 24, BUFFER_BYTES = 1 << 20, PROBLEM_BYTES = 400 };
 
 struct nginx_counts {
     int fd;
@@ -68,6 +68,72 @@ int nginx_counts_descriptor(const struct nginx_counts *counts)
     return counts ? counts->fd : -1;
 }
 
+/* --- lines --- */
+
+/* Up to the word, which is left out; false: it is not there. */
+static bool cut_at(struct bytes *rest, const char *word, struct bytes *before_r)
+{
+    const char *at = rest->size ? memmem(rest->data, rest->size, word, strlen(word)) : NULL;
+    if (!at)
+        return false;
+    *before_r = (struct bytes){rest->data, (size_t)(at - rest->data)};
+    *rest = (struct bytes){at + strlen(word), rest->size - before_r->size - strlen(word)};
+    return true;
+}
+
+/* What stands in quotation marks may be of the request. */
+static size_t copy_unquoted(struct bytes words, char copy_r[NGINX_ERROR_WORDS + 1])
+{
+    size_t size = 0;
+    bool is_quoted = false;
+    for (size_t i = 0; i < words.size && size < NGINX_ERROR_WORDS; i++) {
+        bool is_mark = words.data[i] == '"';
+        if (!is_quoted || is_mark)
+            copy_r[size++] = words.data[i];
+        is_quoted ^= is_mark;
+    }
+    copy_r[size] = '\0';
+    return size;
+}
+
+bool nginx_counts_read_error(struct bytes line, struct nginx_error *error_r)
+{
+    struct bytes before, level, words, client = NO_BYTES;
+    if (!cut_at(&line, " nginx: ", &before) || !cut_at(&line, " [", &before) ||
+        !cut_at(&line, "] ", &level) || !cut_at(&line, ": ", &before))
+        return false;
+    error_r->is_warning = bytes_equal(level, BYTES("warn"));
+    if (line.size && *line.data == '*' && !cut_at(&line, " ", &before)) /* number of the connection */
+        return false;
+    if (!cut_at(&line, ", client: ", &words))
+        words = line;
+    else if (!cut_at(&line, ",", &client))
+        client = line;
+    copy_unquoted(words, error_r->words);
+    bool is_address = client.size && client.size < sizeof error_r->client;
+    for (size_t i = 0; is_address && i < client.size; i++)
+        is_address = strchr("0123456789abcdef.:", client.data[i]) && client.data[i];
+    snprintf(error_r->client, sizeof error_r->client, "%.*s", is_address ? (int)client.size : 1,
+             is_address ? client.data : "-");
+    return true;
+}
+
+static void log_error_of_nginx(const struct nginx_error *error)
+{
+    char kind[KIND_MOST + 1];
+    snprintf(kind, sizeof kind, "%.*s", KIND_MOST, error->words);
+    log_often(error->is_warning ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, kind, "nginx: %s client=%s",
+              error->words, error->client);
+}
+
+static void count_refusal(struct bytes line, struct segment *segment)
+{
+    const char *last = memrchr(line.data, ' ', line.size);
+    int64_t status;
+    if (last && bytes_to_i64((struct bytes){last + 1, (size_t)(line.data + line.size - last - 1)}, &status))
+        refusals_count_nginx(segment, status);
+}
+
 void nginx_counts_receive(struct nginx_counts *counts, struct segment *segment)
 {
     char line[LINE_BYTES];
@@ -75,9 +141,11 @@ void nginx_counts_receive(struct nginx_counts *counts, struct segment *segment)
         ssize_t size = recv(counts->fd, line, sizeof line, 0);
         if (size < 0)
             break;
-        const char *last = memrchr(line, ' ', (size_t)size);
-        int64_t status;
-        if (last && bytes_to_i64((struct bytes){last + 1, (size_t)(line + size - last - 1)}, &status))
-            refusals_count_nginx(segment, status);
+        struct nginx_error error;
+        const struct bytes text = {line, (size_t)size};
+        if (nginx_counts_read_error(text, &error))
+            log_error_of_nginx(&error);
+        else
+            count_refusal(text, segment);
     }
 }

@@ -225,6 +225,11 @@ static void add_records(struct builder *out, struct records *records)
     add_metric(out, "gauge", "records_away_bytes", "Bytes of these values.", sums.away_bytes);
     add_metric(out, "counter", "records_refused_total",
                "Commands for records that ended OUT_OF_MEMORY, of all programs of the host.", sums.refused);
+    add_metric(out, "counter", "records_share_refused_total",
+               "Commands for records that ended OUT_OF_SHARE, of all programs of the host.",
+               sums.refused_shares);
+    add_metric(out, "gauge", "records_shares_bytes",
+               "Bytes of records that count for callers, not for administrators.", sums.paid);
 }
 
 void probe_write_metrics(const struct worker_context *worker_context, struct builder *out)

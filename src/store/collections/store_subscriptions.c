@@ -167,7 +167,11 @@ static void add_change(struct pg_params *params, struct arena *arena, struct byt
                                                        change->context ? *change->context : NO_BYTES));
     pg_params_add_i64(params, settings->limit_subscriptions);
     pg_params_add_i64(params, settings->limit_push_subscriptions);
-    const char *client = change->client ? arena_printf(arena, "%" PRIu64, change->client) : "";
+    struct bytes client = BYTES(""); /* addresses are few, and the database has its secret in clear */
+    if (change->client)
+        client = bytes_of(arena_printf(arena, "%" PRIu64, change->client));
+    if (change->client && keys->count)
+        client = data_keys_digest(keys, arena, NO_BYTES, BYTES("client"), client);
     const int64_t mosts[] = {settings->limit_client_subscriptions,
                              settings->limit_client_definitions,
                              settings->limit_namespace_definitions,
@@ -175,7 +179,7 @@ static void add_change(struct pg_params *params, struct arena *arena, struct byt
                              change->mosts[0],
                              change->mosts[1],
                              change->mosts[2]};
-    pg_params_add_text(params, bytes_of(client));
+    pg_params_add_text(params, client);
     pg_params_add_i64(params, settings->subscription_trial_min);
     pg_params_add_i64_array(params, mosts, COUNT_OF(mosts));
     pg_params_add_text(params, account_of(&change->caller));

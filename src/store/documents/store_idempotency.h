@@ -6,8 +6,8 @@
 
 /* The answer to a request with an Idempotency-Key, a row of the table `idempotency`. */
 struct idempotency {
-    struct bytes account, key;   /* its name; account may be empty */
-    struct bytes digest;         /* of the request */
+    struct bytes account, key; /* its name; account may be empty */
+    struct bytes digest; /* of the request: plain from idempotency_open, keyed from idempotency_seal on */
     struct bytes mime, answer;   /* the result of work */
     int64_t version;             /* of the commit; 0: nothing was changed */
     struct bytes versions_after; /* of its documents: versions_after.h; may be empty */

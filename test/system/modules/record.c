@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-static const char *const words[] = {"OK",         "NOT_FOUND",  "NOT_FREE",     "OLDER",         "LOCKED",
-                                    "NOT_LOCKED", "WRONG_TYPE", "OUT_OF_RANGE", "OUT_OF_MEMORY", "BUSY",
-                                    "FAILED",     "NO_DISK",    "NOT_SAVED",    "WORKED_ON",     "NOT_READ",
-                                    "LOST"};
+static const char *const words[] = {"OK",         "NOT_FOUND",   "NOT_FREE",     "OLDER",         "LOCKED",
+                                    "NOT_LOCKED", "WRONG_TYPE",  "OUT_OF_RANGE", "OUT_OF_MEMORY", "BUSY",
+                                    "FAILED",     "NO_DISK",     "NOT_SAVED",    "WORKED_ON",     "NOT_READ",
+                                    "LOST",       "OTHER_STAMP", "OUT_OF_SHARE"};
 static const char *const deeds[] = {"get",        "set", "add",      "delete", "lock", "unlock", "odd",
-                                    "add_number", "not", "truncate", "rename", "work", NULL};
+                                    "add_number", "not", "truncate", "rename", "work", "put",    NULL};
 
 static void read_value(struct stampd_call *call, const struct stampd_json *param,
                        struct stampd_record_value *value)
@@ -60,7 +60,9 @@ static enum stampd_record_state run_one(struct stampd_call *call, const struct s
         .owner = owner,
         .only_if_absent = stampd_read_boolean_or(call, param, "absent", false),
         .only_if_there = stampd_read_boolean_or(call, param, "there", false),
-        .persist = stampd_read_boolean_or(call, param, "persist", false)};
+        .persist = stampd_read_boolean_or(call, param, "persist", false),
+        .for_caller = stampd_read_boolean_or(call, param, "for_caller", false),
+        .only_if_stamp = (uint64_t)stampd_read_integer_or(call, param, "stamp", 0, INT64_MAX, 0)};
     struct stampd_record_value value;
     read_value(call, param, &value);
     switch (stampd_read_choice(call, param, "do", deeds)) {
@@ -89,6 +91,8 @@ static enum stampd_record_state run_one(struct stampd_call *call, const struct s
     case 11:
         return stampd_record_work(
             call, key, stampd_read_integer_or(call, param, "work_ms", INT64_MIN, INT64_MAX, 60000), record_r);
+    case 12:
+        return stampd_record_put(call, key, &value, &options, record_r);
     default:
         options.reserved[0] = &options;
         return stampd_record_set(call, key, &value, &options);
@@ -112,6 +116,7 @@ static enum stampd_outcome record(struct stampd_call *call)
     stampd_add_integer(result, "expires_ms", found.expires_ms);
     stampd_add_integer(result, "touch_s", found.touch_s);
     stampd_add_integer(result, "locked_until_ms", found.locked_until_ms);
+    stampd_add_integer(result, "stamp", (int64_t)found.stamp);
     return stampd_result(call, result);
 }
 
