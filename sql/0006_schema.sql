@@ -104,7 +104,7 @@ create function stampd.export_doubles(value json) returns double precision[] lan
     select v from (select stampd.export_double(e) as v from stampd.export_elements(value) e) o where v is not null) end
 $$;
 
--- In an encrypted namespace the workers put behind an encrypted content what the database may read of it (src/model/shown.h).
+-- In an encrypted namespace the workers put behind an encrypted content what the database may read of it (src/model/schema/shown.h).
 create function stampd.export_object(content text) returns json language sql immutable parallel safe as $$
   select case when starts_with(content, '~')
     then case when strpos(content, '{') > 0 then substr(content, strpos(content, '{'))::json else '{}'::json end

@@ -5,7 +5,7 @@
 -- the items P keeps the references in step, whatever program or function writes the items.
 --
 -- In an encrypted namespace a file has a keyed hash of its SHA-256 as its name, which stands for the digest here, its size is that on the
--- disk, and the type is encrypted: workers show all three behind the encrypted content (src/store/store_shown.c).
+-- disk, and the type is encrypted: workers show all three behind the encrypted content (src/store/documents/store_shown.c).
 
 create table stampd.blob (
   digest   bytea primary key check (octet_length(digest) = 32),
@@ -118,7 +118,7 @@ create trigger blob_given after insert or update on stampd.item
 create trigger blob_taken after delete on stampd.item
   for each row when (old.iclass = 'P') execute function stampd.blob_follow();
 
--- --- the cleaner (src/serve/cleaner.h) ---
+-- --- the cleaner (src/serve/upkeep/cleaner.h) ---
 
 create function stampd.blob_is_used(of_digest bytea) returns boolean language sql stable as $$
   select exists (select from stampd.blob_ref r where r.digest = of_digest)
@@ -209,7 +209,7 @@ end $$;
 comment on function stampd.purge_references(bigint, int) is
   'Deletes references to files that ended before the stamp, and claims that have ended.  Returns how many; call again until 0.';
 
--- --- object stores (src/serve/mover.h, doc/reference/object-stores.md) ---
+-- --- object stores (src/serve/upkeep/mover.h, doc/reference/object-stores.md) ---
 --
 -- A file that is uploaded lies in the directory.  The mover copies it to the store of the namespace, reads the copy back, and only then
 -- notes it in the row of the file; later the directory may lose it.  The name of an object is used once: so whoever removes one that is no

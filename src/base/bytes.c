@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/swar.h"
+#include "base/coding/swar.h"
 
 /* Length of the well-formed sequence at p (RFC 3629 table), 0 if malformed. */
 static size_t utf8_sequence(const unsigned char *p, size_t left)

@@ -1,5 +1,5 @@
 /* fault: the result of every function that can fail for outside reasons.  The layer that knows the cause logs
- * it once; layers above pass the fault on; only serve/response.c turns it into an HTTP answer. */
+ * it once; layers above pass the fault on; only http/response.c turns it into an HTTP answer. */
 #ifndef STAMPD_BASE_FAULT_H
 #define STAMPD_BASE_FAULT_H
 

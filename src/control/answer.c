@@ -2,7 +2,7 @@
 #include "control/answer.h"
 
 #include "base/fault.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 static const char *text_of(struct arena *arena, const struct json *object, const char *name)
 {

@@ -14,16 +14,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "control/directive.h"
+#include "control/nginx/directive.h"
 #include "control/folder_reach.h"
-#include "control/migrations.h"
-#include "control/homes.h"
-#include "control/map.h"
-#include "control/ns_keys.h"
-#include "control/ns_registry.h"
+#include "control/ns/migrations.h"
+#include "control/nginx/homes.h"
+#include "control/nginx/map.h"
+#include "control/ns/ns_keys.h"
+#include "control/ns/ns_registry.h"
 #include "control/record.h"
 #include "store/statements.h"
-#include "edge/certificate.h"
+#include "edge/crypto/certificate.h"
 #include "operation/settings_check.h"
 
 enum {

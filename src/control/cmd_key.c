@@ -10,7 +10,7 @@
 
 #include "control/message.h"
 #include "control/record.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum { KEY_BYTES = 32, KEY_LEAST = 20 /* characters: shorter ones can be found by trying */ };
 

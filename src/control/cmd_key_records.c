@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "control/message.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_keys.h"
 #include "control/record.h"
 #include "records/records_seal.h"
 

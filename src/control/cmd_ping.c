@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "control/answer.h"
 #include "control/message.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 #include "control/record.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 struct pinger {
     struct control *control;

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 #include "control/record.h"
 #include "control/resource_folder.h"
 #include "control/resource_store.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 /* The database of z, and that the namespace exists; z needs no configuration. */
 static bool open_store(struct control *control, const char *code, struct pg **z_r)

@@ -11,8 +11,8 @@
 
 #include "control/message.h"
 #include "base/log.h"
-#include "edge/pg_conninfo.h"
-#include "model/item.h"
+#include "edge/pg/pg_conninfo.h"
+#include "model/document/item.h"
 
 enum {
     ADMIN_STATEMENT_MS = 6 * 3600 * 1000, /* a migration may rewrite a large table */

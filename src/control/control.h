@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/settings.h"
 #include "control/options.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 
 /* Exit statuses: done, failed, wrong usage. */
 enum control_status { CONTROL_DONE, CONTROL_FAILED, CONTROL_WRONG };

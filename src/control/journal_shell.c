@@ -14,10 +14,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "base/secret.h"
 #include "control/message.h"
-#include "edge/tls.h"
+#include "edge/crypto/tls.h"
 
 enum { PROBLEM_BYTES = 600, HOST_MOST = 256 };
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 static void add_name(struct record *record, const char *name)
 {

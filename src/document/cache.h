@@ -5,7 +5,7 @@
 #define STAMPD_DOCUMENT_CACHE_H
 
 #include "base/base.h"
-#include "model/document.h"
+#include "model/document/document.h"
 
 struct cache;
 

@@ -8,14 +8,14 @@
 #include "base/log.h"
 #include "document/documents_private.h"
 #include "segment/lineage.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 #include "segment/namespaces.h"
 #include "segment/notification.h"
 #include "segment/shared_cache.h"
 #include "segment/slots.h"
-#include "store/store_commit.h"
-#include "store/store_load.h"
-#include "store/store_schema.h"
+#include "store/documents/store_commit.h"
+#include "store/documents/store_load.h"
+#include "store/documents/store_schema.h"
 
 struct documents *documents_create(const struct settings *settings, struct segment *segment)
 {

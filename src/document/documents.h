@@ -8,12 +8,12 @@
 #include "base/arena.h"
 #include "base/fault.h"
 #include "base/settings.h"
-#include "model/document.h"
-#include "model/draft.h"
+#include "model/document/document.h"
+#include "model/document/draft.h"
 #include "segment/segment.h"
 #include "store/store.h"
-#include "store/store_commit.h"
-#include "store/store_idempotency.h"
+#include "store/documents/store_commit.h"
+#include "store/documents/store_idempotency.h"
 
 struct documents;
 

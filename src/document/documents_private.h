@@ -5,9 +5,9 @@
 #include "document/cache.h"
 #include "document/documents.h"
 #include "segment/feed.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 #include "segment/namespaces.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 
 /* The index of a database, which never changes. */
 struct known_ns {

@@ -8,7 +8,7 @@
 #include "segment/lineage.h"
 #include "segment/slots.h"
 #include "segment/writer_queue.h"
-#include "store/store_load.h"
+#include "store/documents/store_load.h"
 
 /* After this time the holder of a turn counts as dead or slow: the next writer takes the turn over. */
 enum { TURN_OVERDUE_MS = 500 };

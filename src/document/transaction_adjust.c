@@ -2,12 +2,12 @@
  * have.
  *
  * A commit that removes or replaces an image removes its thumbnails, and one that adds an image creates the
- * task that makes them (model/thumbnails.h). */
+ * task that makes them (model/document/thumbnails.h). */
 #include "document/transaction_private.h"
 
-#include "model/mutation.h"
-#include "model/thumbnails.h"
-#include "store/store_schema.h"
+#include "model/document/mutation.h"
+#include "model/document/thumbnails.h"
+#include "store/documents/store_schema.h"
 #include "store/store_sealing.h"
 
 /* --- releases --- */

@@ -6,13 +6,13 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "document/commit_slots.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "segment/lineage.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 #include "segment/slots.h"
-#include "segment/waits.h"
+#include "segment/counts/waits.h"
 #include "segment/writer_queue.h"
-#include "store/store_schema.h"
+#include "store/documents/store_schema.h"
 
 /* How long a worker waits for the old backend to end after an unknown outcome. */
 enum { RECONNECT_MS = 5000 };

@@ -4,7 +4,7 @@
 #include "document/transaction_private.h"
 
 #include "model/content/content.h"
-#include "store/store_schema.h"
+#include "store/documents/store_schema.h"
 
 /* Beside limit_content_steps, for each byte. */
 enum { STEPS_OF_BYTE = 16 };

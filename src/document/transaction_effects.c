@@ -3,9 +3,9 @@
 #include "document/transaction_private.h"
 
 #include "records/records_state.h"
-#include "segment/stored.h"
-#include "store/store_commit.h"
-#include "store/store_idempotency.h"
+#include "segment/counts/stored.h"
+#include "store/documents/store_commit.h"
+#include "store/documents/store_idempotency.h"
 #include "document/transaction.h"
 
 void transaction_keep(struct transaction *transaction, const struct idempotency *idempotency)

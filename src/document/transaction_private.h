@@ -3,9 +3,9 @@
 #define STAMPD_DOCUMENT_TRANSACTION_PRIVATE_H
 
 #include "document/documents_private.h"
-#include "store/store_commit.h"
-#include "store/store_idempotency.h"
-#include "store/store_spool.h"
+#include "store/documents/store_commit.h"
+#include "store/documents/store_idempotency.h"
+#include "store/tasks/store_spool.h"
 #include "document/transaction.h"
 
 /* A document that the operation requested. */
@@ -57,7 +57,7 @@ void transaction_end_snapshot(struct transaction *transaction);
  * migrated to the newest; thumbnails follow their images. */
 void transaction_adjust(struct transaction *transaction, const struct schema *schema);
 
-/* Counts the bytes by which the documents that a commit has written have grown (segment/stored.h). */
+/* Counts the bytes by which the documents that a commit has written have grown (segment/counts/stored.h). */
 void transaction_count(struct segment *segment, int ns, const struct commit *commit);
 /* Tells the records which configurations may have changed; before anybody learns of the commit. */
 void transaction_note_configurations(const struct transaction *transaction, const struct commit *commit);

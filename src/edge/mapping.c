@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum { OTHER_STARTERS_MS = 15000, PAUSE_LEAST_MS = 2, PAUSE_SPREAD_MS = 16 };
 

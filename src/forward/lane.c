@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "edge/crypto.h"
-#include "edge/json.h"
+#include "edge/crypto/crypto.h"
+#include "edge/json/json.h"
 
 enum { FIRST_PAUSE_MS = 200, WORDS_MOST = 1000, JSON_DEPTH = 128, NS_MOST = 64 };
 

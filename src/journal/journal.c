@@ -17,7 +17,7 @@
 #include "base/reaper.h"
 #include "base/stop.h"
 #include "edge/fcgi.h"
-#include "edge/site_key.h"
+#include "seal/site_key.h"
 #include "journal/journal_connection.h"
 #include "journal/journal_reader.h"
 #include "journal/journal_remote.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "base/log.h"
 #include "journal/journal_link.h"
 #include "journal/journal_reader.h"

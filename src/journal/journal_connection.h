@@ -4,7 +4,7 @@
 #define STAMPD_JOURNAL_JOURNAL_CONNECTION_H
 
 #include "edge/events.h"
-#include "edge/tls.h"
+#include "edge/crypto/tls.h"
 #include "journal/journal_run.h"
 #include "journal/journal_turns.h"
 

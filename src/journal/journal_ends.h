@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/builder.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 /* The object with the members of `take` in the param of an end; NULL: there is none. */
 const struct json *journal_ends_take(struct arena *arena, const struct json *param);

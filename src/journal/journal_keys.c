@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/siphash.h"
+#include "base/coding/siphash.h"
 #include "model/namespace.h"
 
 /* How long what is written by a line may stay, 0: not limited, and its share: of a payer without a rule,

@@ -10,7 +10,7 @@
 #define STAMPD_JOURNAL_JOURNAL_KEYS_H
 
 #include "base/bytes.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "records/records.h"
 
 enum {

@@ -3,7 +3,7 @@
 #ifndef STAMPD_JOURNAL_JOURNAL_LINK_H
 #define STAMPD_JOURNAL_JOURNAL_LINK_H
 
-#include "edge/tls.h"
+#include "edge/crypto/tls.h"
 
 struct journal_link {
     int fd;

@@ -13,7 +13,7 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 /* Sites share rates when their numbers share one, which a salt keeps them from choosing. */
 enum { BACKLOG = 256, RATES = 1024, HOST_MOST = 64, KEEPALIVE_IDLE_S = 60 };

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "edge/http.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "journal/journal_ends.h"
 
 /* An answer is noticed so much later: a request that has just begun is about to be answered, one that waits

@@ -15,7 +15,7 @@
 #include "live/live_endpoint.h"
 #include "live/live_listener.h"
 #include "live/live_namespace.h"
-#include "live/live_records.h"
+#include "live/topics/live_records.h"
 #include "segment/feed.h"
 
 enum {

@@ -5,8 +5,8 @@
 
 #include "base/settings.h"
 #include "live/live_horizon.h"
-#include "live/live_index.h"
-#include "live/live_access.h"
+#include "live/topics/live_index.h"
+#include "live/access/live_access.h"
 #include "live/live_shares.h"
 #include "segment/feed.h"
 

@@ -6,7 +6,7 @@
 #include "edge/events.h"
 #include "edge/exchange.h"
 #include "live/live_audience.h"
-#include "live/live_caller.h"
+#include "live/access/live_caller.h"
 #include "model/quotas.h"
 #include "segment/namespaces.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "live/live_follow.h"
-#include "live/live_key.h"
+#include "live/access/live_follow.h"
+#include "live/topics/live_key.h"
 #include "live/live_listener.h"
 #include "live/live_statement.h"
 #include "segment/slots.h"

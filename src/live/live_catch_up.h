@@ -9,7 +9,7 @@
 #define STAMPD_LIVE_LIVE_CATCH_UP_H
 
 #include "live/live_audience.h"
-#include "live/live_ruled.h"
+#include "live/access/live_ruled.h"
 #include "segment/feed.h"
 #include "segment/segment.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 
 struct live_horizon {
     int64_t life;    /* of the database */

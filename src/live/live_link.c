@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/session.h"
-#include "edge/pg_async.h"
+#include "edge/pg/pg_async.h"
 
 enum { LINGER_MS = 60000 }; /* an unneeded connection is kept this long: a new LISTEN advances all stamps */
 

@@ -7,14 +7,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/crypto.h"
-#include "edge/json.h"
+#include "edge/crypto/crypto.h"
+#include "edge/json/json.h"
 #include "live/live_audience_private.h"
-#include "live/live_follow.h"
+#include "live/access/live_follow.h"
 #include "live/live_opening.h"
-#include "live/live_records.h"
+#include "live/topics/live_records.h"
 #include "operation/reply.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 
 enum {
     BUFFER_MOST = 16 * 1024, /* no more is written until the client has read */

@@ -10,7 +10,7 @@
 #include "edge/events.h"
 #include "edge/exchange.h"
 #include "live/live_audience.h"
-#include "live/live_question.h"
+#include "live/topics/live_question.h"
 
 struct live_caller;
 struct live_listener;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "edge/crypto.h"
-#include "live/live_admission.h"
+#include "edge/crypto/crypto.h"
+#include "live/access/live_admission.h"
 #include "live/live_listener.h"
 #include "live/live_namespace_private.h"
 #include "segment/notification.h"

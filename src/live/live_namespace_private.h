@@ -3,15 +3,15 @@
 #define STAMPD_LIVE_LIVE_NAMESPACE_PRIVATE_H
 
 #include "live/live_catch_up.h"
-#include "live/live_follow.h"
+#include "live/access/live_follow.h"
 #include "live/live_link.h"
 #include "live/live_namespace.h"
 #include "live/live_news.h"
 #include "live/live_round.h"
 #include "live/live_statement.h"
-#include "live/live_access.h"
-#include "live/live_accounts.h"
-#include "live/live_ruled.h"
+#include "live/access/live_access.h"
+#include "live/access/live_accounts.h"
+#include "live/access/live_ruled.h"
 #include "segment/namespaces.h"
 
 enum { LIVE_CODE_BYTES = 17 };

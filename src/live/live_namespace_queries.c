@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "live/live_admission.h"
+#include "live/access/live_admission.h"
 #include "live/live_listener.h"
 #include "live/live_statement.h"
 #include "store/statements.h"

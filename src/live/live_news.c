@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "live/live_key.h"
+#include "live/topics/live_key.h"
 #include "live/live_statement.h"
 
 enum {

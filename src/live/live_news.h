@@ -7,7 +7,7 @@
 #define STAMPD_LIVE_LIVE_NEWS_H
 
 #include "live/live_horizon.h"
-#include "live/live_index.h"
+#include "live/topics/live_index.h"
 
 struct live_news;
 

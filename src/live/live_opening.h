@@ -3,9 +3,9 @@
 #define STAMPD_LIVE_LIVE_OPENING_H
 
 #include "live/live_horizon.h"
-#include "live/live_question.h"
+#include "live/topics/live_question.h"
 #include "operation/reply.h"
-#include "serve/response.h"
+#include "http/response.h"
 
 struct live_opening {
     struct arena *arena; /* which the opening is in, too */

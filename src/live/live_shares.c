@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "base/siphash.h"
-#include "edge/crypto.h"
+#include "base/coding/siphash.h"
+#include "edge/crypto/crypto.h"
 
 enum { BUCKETS = 1024 };
 

@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "model/expiry.h"
-#include "model/mutation.h"
-#include "model/stamp.h"
+#include "model/document/expiry.h"
+#include "model/document/mutation.h"
+#include "model/document/stamp.h"
 
 enum { LOAD_BYTES = 4 << 20 }; /* of documents in one result */
 enum { PLACE, VERSION, CTIME, DTIME, ICLASS, KEY, CONTENT, RAW };

@@ -4,7 +4,7 @@
 #define STAMPD_LIVE_LIVE_SNAPSHOT_H
 
 #include "document/documents.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 
 struct live_snapshot;
 

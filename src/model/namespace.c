@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/letter.h"
+#include "model/account/letter.h"
 
 enum { ORIGIN_MAX = 255 };
 

@@ -16,7 +16,7 @@
  * | quotas   | see model/quotas.h                         | those of z                   |
  * | records  | see model/record_rules.h                   | nobody has a right           |
  * | accounts | see struct ns_accounts                     | it has no accounts           |
- * | workers  | see model/worker_queues.h                  | nobody takes tasks           |
+ * | workers  | see model/task/worker_queues.h             | nobody takes tasks           |
  *
  * A namespace reads another one if both name each other so.
  *
@@ -29,12 +29,12 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "edge/json.h"
-#include "model/issuer.h"
+#include "edge/json/json.h"
+#include "model/account/issuer.h"
 #include "model/quotas.h"
 #include "model/record_rules.h"
-#include "model/relying_party.h"
-#include "model/worker_queues.h"
+#include "model/account/relying_party.h"
+#include "model/task/worker_queues.h"
 
 enum {
     NAMESPACE_CODE_MOST = 16,
@@ -75,8 +75,8 @@ struct ns_accounts {
     struct relying_party *passkeys; /* NULL: nobody signs in by passkey */
     bool needs_confirmation; /* "confirm":"required": names are addresses that their owners have confirmed */
     const struct letter_templates *mail; /* NULL: the standard mails */
-    const struct issuers *issuers;       /* model/issuer.h; NULL: none */
-    int64_t version; /* moves with each change; not of the content: set by operation/configurations.c */
+    const struct issuers *issuers;       /* issuer.h; NULL: none */
+    int64_t version; /* moves with each change; not of the content: set by configurations.c */
 };
 
 struct ns_conf {
@@ -96,7 +96,7 @@ struct ns_conf {
     struct ns_accounts accounts;
     struct bytes accounts_text; /* as written; empty: none */
     int64_t build;     /* of clients: the stamp of the last change that they must notice; 0: none; not
-                          of the content: set by operation/configurations.c */
+                          of the content: set by operation/access/configurations.c */
     const char *wrong; /* the first malformed member; "": the text is no object; NULL: none */
 };
 

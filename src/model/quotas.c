@@ -1,7 +1,7 @@
 /* quotas: the member of a configuration, read strictly. */
 #include "model/quotas.h"
 
-#include "model/item.h"
+#include "model/document/item.h"
 
 static const char *const subjects[QUOTA_SUBJECTS] = {"address", "account", "namespace"};
 static const char *const kinds[QUOTA_KINDS] = {"requests",      "writes", "tasks",

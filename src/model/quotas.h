@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum quota_subject { QUOTA_ADDRESS, QUOTA_ACCOUNT, QUOTA_NAMESPACE, QUOTA_SUBJECTS };
 /* The events of rates: requests; those that may change something; tasks requested; subscriptions declared or

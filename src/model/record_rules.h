@@ -15,8 +15,8 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "edge/json.h"
-#include "model/rules.h"
+#include "edge/json/json.h"
+#include "model/rules/rules.h"
 
 enum { RECORD_RULES_MOST = 32, RECORD_RULES_PREFIX_MOST = 128, RECORD_RULES_ROLE_MOST = 64 };
 

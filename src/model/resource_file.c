@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/base64.h"
-#include "edge/json.h"
+#include "base/coding/base64.h"
+#include "edge/json/json.h"
 
 /* --- paths --- */
 

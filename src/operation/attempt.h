@@ -21,17 +21,16 @@ struct attempt {
     struct transaction *transaction;
     bool is_open; /* the transaction has not ended: documents can be fetched */
     int ns;
-    const struct schema *schema; /* of this try, see classes_schema; NULL: not loaded */
-    int64_t version;             /* in afterwork: of the commit; 0: nothing was written */
-    struct version_after
-        *versions_after; /* in afterwork: its documents' versions (operation/versions_after.h) */
+    const struct schema *schema;          /* of this try, see classes_schema; NULL: not loaded */
+    int64_t version;                      /* in afterwork: of the commit; 0: nothing was written */
+    struct version_after *versions_after; /* in afterwork: its documents' versions (versions_after.h) */
     size_t versions_after_count;
     size_t out;                                 /* where the operation's own part of reply->body begins */
     bool is_final;                              /* the task has requested no further try */
-    const struct grant *grants;                 /* of this try: operation/sync.h */
-    const struct stand_in *stand_ins;           /* of this try: operation/judge.h */
-    const struct filtered_base *filtered_bases; /* of this try: operation/judge.c */
-    struct document_name *written; /* of this try, as far as matches are judged: operation/matches.h */
+    const struct grant *grants;                 /* of this try: sync.h */
+    const struct stand_in *stand_ins;           /* of this try: judge.h */
+    const struct filtered_base *filtered_bases; /* of this try: judge.c */
+    struct document_name *written;              /* of this try, as far as matches are judged: matches.h */
     size_t written_count;
     bool has_acted; /* outside the commit, and as a whole: it was done, whatever becomes of the request */
     uint64_t changes_before;  /* of the pulse: those that are not of this operation */

@@ -8,9 +8,9 @@
 #include "base/fault.h"
 #include "model/namespace.h"
 #include "model/quotas.h"
-#include "model/rules.h"
-#include "model/task.h"
-#include "edge/json.h"
+#include "model/rules/rules.h"
+#include "model/task/task.h"
+#include "edge/json/json.h"
 
 enum call_route {
     CALL_PING,
@@ -40,7 +40,7 @@ struct version_condition {
     bool is_given;
     bool is_any; /* any version: the document must exist */
     const int64_t *versions;
-    const struct bytes *views; /* each version's view (model/view.h); "": the whole document */
+    const struct bytes *views; /* each version's view (view.h); "": the whole document */
     size_t count;
     const struct bytes *digests; /* of attachments, 64 digits each */
     size_t digest_count;
@@ -112,7 +112,7 @@ struct file_request {
  * are 1.  Deeper nesting is content, kept as text.  Also the most nodes of a tree. */
 enum { CALL_PARAM_TREE = 5, CALL_PARAM_NODES = 1000000 };
 
-/* What a caller may do in a namespace; each level includes those before it (operation/access.h). */
+/* What a caller may do in a namespace; each level includes those before it (operation/access/access.h). */
 enum access_level {
     LEVEL_NOTHING,   /* the namespace z, without the administrator's key */
     LEVEL_PUBLIC,    /* public operations, which read documents by themselves */

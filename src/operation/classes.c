@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "store/store_schema.h"
+#include "store/documents/store_schema.h"
 
 struct document_class {
     struct bytes name;

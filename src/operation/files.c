@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/resource_file.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 
 enum { STATUS_OK = 200, STATUS_NOT_MODIFIED = 304 };
 

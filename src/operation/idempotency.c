@@ -4,12 +4,12 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "model/stamp.h"
-#include "edge/crypto.h"
+#include "model/document/stamp.h"
+#include "edge/crypto/crypto.h"
 #include "operation/keyed_digest.h"
 #include "operation/reader.h"
-#include "operation/versions_after.h"
-#include "store/store_idempotency.h"
+#include "operation/sync/versions_after.h"
+#include "store/documents/store_idempotency.h"
 #include "operation/reply.h"
 #include "document/transaction.h"
 

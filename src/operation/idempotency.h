@@ -7,7 +7,7 @@
 #define STAMPD_OPERATION_IDEMPOTENCY_H
 
 #include "operation/attempt.h"
-#include "store/store_idempotency.h"
+#include "store/documents/store_idempotency.h"
 #include "operation/reply.h"
 
 /* Parses dhop into call->dhop_stamp.  FAULT_AARG: it is not a stamp; FAULT_ADHOP: it is in the future, or too

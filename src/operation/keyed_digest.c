@@ -1,7 +1,7 @@
 /* keyed_digest: see the header. */
 #include "operation/keyed_digest.h"
 
-#include "store/store_schema.h"
+#include "store/documents/store_schema.h"
 #include "store/store_sealing.h"
 
 enum fault keyed_digest(struct attempt *attempt, const char *kind, struct bytes text, struct bytes *digest_r)

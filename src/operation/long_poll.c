@@ -2,7 +2,7 @@
 #include "operation/long_poll.h"
 
 #include "base/clock.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum {
     STEP_MS = 10,

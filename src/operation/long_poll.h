@@ -11,7 +11,7 @@
 #define STAMPD_OPERATION_LONG_POLL_H
 
 #include "operation/attempt.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 
 /* More than that no client needs to ask for. */
 enum { LONG_POLL_MOST_S = 3600 };

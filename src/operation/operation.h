@@ -1,5 +1,5 @@
 /* operation: what an operation is: its name, the right that it needs, and the functions that do its work.
- * Those that are built in are in builtin/, those of modules are made by module/; registry.h finds them by
+ * Those that are built in are in builtin.h, those of modules are made by module/; registry.h finds them by
  * name. */
 #ifndef STAMPD_OPERATION_OPERATION_H
 #define STAMPD_OPERATION_OPERATION_H
@@ -37,7 +37,7 @@ struct operation {
     enum fault (*work)(struct attempt *attempt);
     /* After the validation; may be NULL.  Depends only on the call, the version, the body that work left from
      * `out` on, which it completes or replaces, and the versions of the work's documents
-     * (operation/versions_after.h): a stored answer passes through it again. */
+     * (operation/sync/versions_after.h): a stored answer passes through it again. */
     enum fault (*afterwork)(struct attempt *attempt);
     /* Could work accept the call's param?  Reads no document; NULL: only work can decide. */
     enum fault (*check)(struct attempt *attempt);
@@ -47,11 +47,11 @@ struct operation {
      * unless is_safe. */
     bool (*is_look)(const struct call *call);
     bool is_safe;     /* changes nothing at all, not even subscriptions or tasks: GET and HEAD may call it */
-    bool obeys_rules; /* may be called where rules decide, since its work applies them (operation/judge.h) */
+    bool obeys_rules; /* may be called where rules decide, since its work applies them (judge.h) */
     bool is_of_z;     /* anybody may call it in z, if z has accounts: administrators sign in there */
     bool is_secret;   /* neither its param nor its answer is ever stored: no Idempotency-Key is accepted */
     bool is_for_workers; /* external workers call it, with the key of a queue, too */
-    bool may_grant;      /* its work may grant documents to be synchronised beside it (operation/sync.h) */
+    bool may_grant;      /* its work may grant documents to be synchronised beside it (sync.h) */
     /* The quota that the call uses beside those of requests and writes: its kind (model/quotas.h); -1: none.
      * NULL: none. */
     int (*quota)(const struct call *call);

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "operation/access.h"
-#include "model/rules.h"
-#include "segment/limiter.h"
-#include "segment/refusals.h"
-#include "segment/stored.h"
-#include "segment/streams.h"
-#include "store/store_list.h"
-#include "store/store_owners.h"
+#include "operation/access/access.h"
+#include "model/rules/rules.h"
+#include "segment/counts/limiter.h"
+#include "segment/counts/refusals.h"
+#include "segment/counts/stored.h"
+#include "segment/counts/streams.h"
+#include "store/collections/store_list.h"
+#include "store/documents/store_owners.h"
 
 enum { MEASURED_MOST = 10000 /* classes */ };
 

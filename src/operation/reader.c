@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/names.h"
-#include "model/item.h"
+#include "model/document/item.h"
 #include "operation/reply.h"
 
 /* --- where --------------------------------------------------------------------------------------- */

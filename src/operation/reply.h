@@ -39,14 +39,14 @@ struct reply_file {
     int64_t proxy_s;    /* nginx may answer with its copy this long; 0: it keeps none */
 };
 
-/* How nginx requests an object of an object store (edge/object_store.h). */
+/* How nginx requests an object of an object store (blob/object_store.h). */
 struct reply_object {
     const char *authorization, *date, *body;
     const char *range; /* "": the whole */
     int64_t size;
 };
 
-/* The head of an answer whose body nginx sends: the file of an attachment (builtin/attachment.c). */
+/* The head of an answer whose body nginx sends: the file of an attachment (attachments/attachment.c). */
 struct reply_attachment {
     const char *location;              /* where nginx finds it; NULL: there is no body */
     const struct reply_object *object; /* NULL: in the directory */
@@ -55,7 +55,7 @@ struct reply_attachment {
     bool is_public, is_immutable;
 };
 
-/* The head of an answer about an upload in parts (builtin/upload.c). */
+/* The head of an answer about an upload in parts (attachments/upload.c). */
 struct reply_upload {
     int64_t offset, length;                    /* -1: none */
     const char *location, *expires, *metadata; /* NULL: none */
@@ -82,7 +82,7 @@ struct reply {
     const struct reply_file *file;             /* NULL: the answer is not a file */
     const struct reply_attachment *attachment; /* NULL: the answer is not about an attachment */
     const struct reply_upload *upload;         /* NULL: the answer is not about an upload in parts */
-    const char *etag_view; /* the view (model/view.h) that it is of, in the arena; NULL, "": the whole */
+    const char *etag_view; /* the view (view.h) that it is of, in the arena; NULL, "": the whole */
     struct timing *timing; /* NULL: no measurement */
     struct outlet *outlet; /* NULL: the answer is sent whole, from `body` */
     struct builder *body;  /* cleared by the caller before; kept across requests */

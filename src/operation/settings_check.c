@@ -16,8 +16,8 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "base/secret.h"
-#include "model/cron.h"
-#include "edge/crypto.h"
+#include "model/task/cron.h"
+#include "edge/crypto/crypto.h"
 #include "operation/module/module.h"
 #include "operation/push/push_key.h"
 

@@ -2,8 +2,8 @@
  * nonce and question under the secret gives the key and the nonce of AES-128-GCM. */
 #include "operation/signed_text.h"
 
-#include "base/base64.h"
-#include "edge/crypto.h"
+#include "base/coding/base64.h"
+#include "edge/crypto/crypto.h"
 
 enum { NONCE_SIZE = 12, SEALED_LEAST = NONCE_SIZE + CRYPTO_TAG, SEALED_MOST = 16 * 1024 };
 

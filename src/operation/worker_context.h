@@ -18,11 +18,11 @@ struct worker_context {
     const struct settings *settings;
     struct segment *segment;
     struct documents *documents;
-    struct configurations *configurations;   /* operation/configurations.h */
-    struct verified_tokens *verified_tokens; /* operation/verified_tokens.h */
-    struct collection_unchanged *unchanged;  /* operation/builtin/collection_unchanged.h; NULL: none */
-    struct blob_store *blobs;                /* edge/blob_store.h; NULL: the process serves no attachments */
-    const struct object_stores *object_stores; /* edge/object_stores.h; NULL: none, or they cannot be read */
+    struct configurations *configurations;     /* configurations.h */
+    struct verified_tokens *verified_tokens;   /* verified_tokens.h */
+    struct collection_unchanged *unchanged;    /* collection_unchanged.h; NULL: none */
+    struct blob_store *blobs;                  /* blob_store.h; NULL: the process serves no attachments */
+    const struct object_stores *object_stores; /* object_stores.h; NULL: none, or they cannot be read */
     const struct instance *instance;           /* serve/instance.h */
     /* Waits for so long, but not longer than until another request, or a signal, waits for this process:
      * true.  NULL: the process never waits for anything else. */

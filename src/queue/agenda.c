@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/hash.h"
+#include "base/coding/hash.h"
 #include "base/log.h"
 
 enum { NAMESPACES = 256, BUCKETS_LEAST = 1024, OVERLOOKED_MS = 5000 };

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
+#include "base/coding/hash.h"
 #include "base/log.h"
 #include "base/secret.h"
-#include "model/letter.h"
-#include "model/stamp.h"
-#include "edge/crypto.h"
+#include "model/account/letter.h"
+#include "model/document/stamp.h"
+#include "edge/crypto/crypto.h"
 
 enum {
     RECEIVERS_MAX = 16,

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "base/names.h"
-#include "base/percent.h"
+#include "base/coding/percent.h"
 
 static const char arguments[] = "op key param";
 static const struct json_limits limits = {.depth = 8, .tree_depth = 8, .nodes = 1000};

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/fault.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 struct form {
     struct bytes op, key;     /* NO_BYTES: absent */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/coding/hash.h"
 
 /* The weight of an observation in the next estimate: it rises faster than it falls. */
 enum { PART_SLOWER = 2, PART_QUICKER = 4 };

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/schedule.h"
 #include "base/secret.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "queue/alert.h"
 #include "queue/endpoint.h"
 #include "queue/wakeups.h"

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum {
     SCANS_AT_ONCE = 2, /* the server has other work too */

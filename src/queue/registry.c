@@ -6,9 +6,9 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/json.h"
-#include "edge/pg.h"
-#include "edge/pg_async.h"
+#include "edge/json/json.h"
+#include "edge/pg/pg.h"
+#include "edge/pg/pg_async.h"
 
 enum {
     PERIOD_MS = 30000,

@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "model/stamp.h"
-#include "edge/json.h"
+#include "model/document/stamp.h"
+#include "edge/json/json.h"
 #include "queue/alert.h"
 
 enum {

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/disk_table.h"
+#include "log/disk_table.h"
 #include "records/records_seal.h"
 
 enum { BUSY_MS = 2000, BYTES_A_BUCKET = 256 };

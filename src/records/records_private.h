@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "base/siphash.h"
+#include "base/coding/siphash.h"
 #include "edge/mapping.h"
 #include "edge/robust_lock.h"
 #include "records/order.h"

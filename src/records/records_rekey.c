@@ -6,7 +6,7 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "edge/disk_table.h"
+#include "log/disk_table.h"
 #include "records/records_saved.h"
 #include "records/records_seal.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "edge/disk_table.h"
+#include "log/disk_table.h"
 #include "records/records_private.h"
 #include "records/records_rekey.h"
 #include "records/records_saved.h"

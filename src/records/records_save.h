@@ -1,4 +1,4 @@
-/* records_save: records that are kept on disk (edge/disk_table.h).
+/* records_save: records that are kept on disk (log/disk_table.h).
  *
  * The memory has all records, of some without their content (records_room.c); the disk has a copy of those
  * that are persisted.  A change of one is made in the memory first, under the lock, and noted there: its keys

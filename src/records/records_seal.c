@@ -13,9 +13,9 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "base/siphash.h"
-#include "edge/random_stock.h"
-#include "edge/site_key.h"
+#include "base/coding/siphash.h"
+#include "seal/random_stock.h"
+#include "seal/site_key.h"
 
 enum {
     LAYOUT = 2,

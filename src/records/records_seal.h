@@ -8,7 +8,7 @@
 #define STAMPD_RECORDS_RECORDS_SEAL_H
 
 #include "base/builder.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "records/records.h"
 
 /* The first byte of a place has this bit when what stands there is encrypted; codes are ASCII. */

@@ -193,8 +193,8 @@ void records_state_apply(struct records *records, const struct records_reading *
 
 /* --- admission --- */
 
-/* When the debt will be paid that one more request makes (GCRA, as in segment/limiter.h); 0: the request is
- * too much, and `wait_ms_r` says for how long. */
+/* When the debt will be paid that one more request makes (GCRA, as in segment/counts/limiter.h); 0: the
+ * request is too much, and `wait_ms_r` says for how long. */
 static uint64_t charge(const struct state_entry *entry, enum records_rate rate, uint64_t now_us,
                        int64_t *wait_ms_r)
 {

@@ -30,7 +30,7 @@ struct feed_board {
 };
 
 /* --- queries --- */
-/* Whether the session (model/definition.h) has a live-event connection in the namespace now.  A dead
+/* Whether the session (model/schema/definition.h) has a live-event connection in the namespace now.  A dead
  * connection counts until it is detected. */
 bool feed_session_listens(const struct segment *segment, int ns, struct bytes session);
 

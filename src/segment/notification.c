@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "model/item.h"
+#include "model/document/item.h"
 #include "segment/lineage.h"
 #include "segment/namespaces.h"
 #include "segment/slots.h"

@@ -3,7 +3,7 @@
 #include "segment/processes.h"
 
 #include "base/crash.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 #include "segment/namespaces.h"
 
 struct process {

@@ -14,7 +14,7 @@
 
 #include "base/base.h"
 #include "base/bytes.h"
-#include "model/document.h"
+#include "model/document/document.h"
 #include "segment/segment.h"
 
 enum {

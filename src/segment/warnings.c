@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/hash.h"
+#include "base/coding/hash.h"
 
 enum { LEVEL_BITS = 8 };
 

@@ -9,7 +9,7 @@
 #define STAMPD_SERVE_ACKNOWLEDGEMENT_H
 
 #include "base/bytes.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 
 /* The channel of questions. */
 #define ACKNOWLEDGEMENT_CHANNEL "stampd_obey"

@@ -13,11 +13,11 @@
 #include "base/log.h"
 #include "base/reaper.h"
 #include "base/stop.h"
-#include "edge/blob_reseal.h"
-#include "edge/blob_sealed.h"
+#include "blob/blob_reseal.h"
+#include "blob/blob_sealed.h"
 #include "edge/events.h"
 #include "edge/exchange.h"
-#include "edge/file_ticket.h"
+#include "blob/file_ticket.h"
 #include "serve/object_pipe.h"
 
 enum {

@@ -1,9 +1,9 @@
 /* home: which workers keep the database sessions of a namespace.
  *
  * With many namespaces, each has a home: a few workers with adjacent socket numbers, to which nginx prefers
- * to send its requests (control/homes.h).  While they are busy, other workers serve its requests too.  If
- * such a request needs a database session for which its worker has no room, the answer makes nginx redirect
- * it to the home (HOME_HANDOVER). */
+ * to send its requests (control/nginx/homes.h).  While they are busy, other workers serve its requests too.
+ * If such a request needs a database session for which its worker has no room, the answer makes nginx
+ * redirect it to the home (HOME_HANDOVER). */
 #ifndef STAMPD_SERVE_HOME_H
 #define STAMPD_SERVE_HOME_H
 

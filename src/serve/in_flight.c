@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "edge/mapping.h"
-#include "serve/request_id.h"
+#include "http/request_id.h"
 
 enum {
     TOKEN_BYTES = 64, /* shorter ones are padded with zeros */

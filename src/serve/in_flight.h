@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/bytes.h"
-#include "segment/losses.h"
+#include "segment/counts/losses.h"
 
 struct in_flight;
 

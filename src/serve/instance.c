@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 #include "segment/processes.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* lost: turns the end of a worker into a fault. */
 #include "serve/lost.h"
-#include "segment/losses.h"
+#include "segment/counts/losses.h"
 #include "operation/reply.h"
 
 enum { STATUS_LOST = 502, STATUS_STOPPING = 503, STATUS_LATE = 504 };

@@ -20,7 +20,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "model/cron.h"
+#include "model/task/cron.h"
 #include "records/records_save.h"
 #include "segment/processes.h"
 #include "segment/segment_open.h"
@@ -33,8 +33,8 @@
 #include "serve/handover.h"
 #include "serve/instance.h"
 #include "serve/lineage_file.h"
-#include "serve/nginx_counts.h"
-#include "serve/task_metrics.h"
+#include "serve/metrics/nginx_counts.h"
+#include "serve/metrics/task_metrics.h"
 
 enum {
     TURN_MS = 250,     /* longest time between two calls of supervisor_tend */

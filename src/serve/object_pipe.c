@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/reaper.h"
-#include "edge/object_stores.h"
+#include "blob/object_stores.h"
 
 enum {
     PIECE_BYTES = 1 << 20, /* of a request: it is in memory */

@@ -1,7 +1,7 @@
 /* record_states: one query, and the rules of access about states and quotas. */
 #include "serve/record_states.h"
 
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "records/records_state.h"
 
 static const struct pg_statement configurations = {

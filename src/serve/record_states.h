@@ -5,7 +5,7 @@
 #define STAMPD_SERVE_RECORD_STATES_H
 
 #include "base/arena.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "records/records.h"
 
 /* Reads and applies them.  False: they could not be read, and what was read before gets older.

@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "edge/http.h"
-#include "edge/json.h"
-#include "segment/backlog.h"
+#include "edge/json/json.h"
+#include "segment/counts/backlog.h"
 #include "segment/namespaces.h"
 
 enum {

@@ -3,15 +3,15 @@
 
 #include "config.h"
 
-#include "model/stamp.h"
-#include "operation/access.h"
+#include "model/document/stamp.h"
+#include "operation/access/access.h"
 #include "operation/attempt.h"
 #include "operation/execute.h"
 #include "operation/files.h"
 #include "operation/tasks/task_endpoint.h"
 #include "operation/reply.h"
 #include "segment/namespaces.h"
-#include "store/store_load.h"
+#include "store/documents/store_load.h"
 
 enum {
     HEALTH_MS = 60000, /* an older result does not count */

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "edge/pg.h"
-#include "edge/site_key.h"
+#include "edge/pg/pg.h"
+#include "seal/site_key.h"
 #include "model/namespace.h"
 #include "store/data_keys.h"
 

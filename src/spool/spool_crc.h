@@ -1,5 +1,5 @@
 /* spool_crc: CRC-32C (Castagnoli), by the instruction of the processor where it has one.  It stands alone:
- * both libstampd-spool and the server (base/crc32c.h) have it. */
+ * both libstampd-spool and the server (base/coding/crc32c.h) have it. */
 #ifndef STAMPD_SPOOL_SPOOL_CRC_H
 #define STAMPD_SPOOL_SPOOL_CRC_H
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "edge/site_key.h"
+#include "seal/site_key.h"
 #include "store/statements.h"
 
 /* Columns of the statement: the mark of the site key, the wrapped key, the name of the database, the classes

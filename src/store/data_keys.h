@@ -3,10 +3,10 @@
 #ifndef STAMPD_STORE_DATA_KEYS_H
 #define STAMPD_STORE_DATA_KEYS_H
 
-#include "edge/pg.h"
-#include "edge/sealed_file.h"
-#include "edge/sealing.h"
-#include "model/item.h"
+#include "edge/pg/pg.h"
+#include "seal/sealed_file.h"
+#include "seal/sealing.h"
+#include "model/document/item.h"
 
 struct data_keys {
     struct sealing_keys *keys; /* the first seals the keys of items, the last what is written now */
@@ -29,7 +29,7 @@ bool data_keys_has(const struct data_keys *keys, int64_t id);
 struct item_place {
     struct bytes class, id, iclass, key;
     bool is_raw;
-    struct bytes shown; /* of what is sealed: stands behind it in clear (model/shown.h); empty: nothing */
+    struct bytes shown; /* of what is sealed: stands behind it in clear (shown.h); empty: nothing */
 };
 struct bytes data_keys_seal_key(const struct data_keys *keys, struct arena *arena,
                                 const struct item_place *place);

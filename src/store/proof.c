@@ -2,7 +2,7 @@
 #include "store/proof.h"
 
 #include "base/log.h"
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg_pipeline.h"
 
 /* The log was replayed to where the timeline of a server begins that was a standby and has taken over. */
 #define HISTORY                                                                                              \

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/fault.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "segment/lineage.h"
 
 /* The first of a connection.  Waits for the standby up to `limit_ms`.  `met_r` may be NULL.  FAULT_XAWAY: not

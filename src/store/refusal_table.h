@@ -1,7 +1,8 @@
 /* Every refusal of the database once: REFUSAL(NAME, "SQLSTATE", "raised by", "meaning").  The functions of
  * sql/ raise it by stampd.fail(), and so do statements of the server, named here in capitals; `search` is
- * what model/search.c writes. scripts/check-refusals compares the table with sql/ and with the statements: a
- * state is raised where its row names, and nowhere else, and C code compares no state that is written out. */
+ * what model/schema/search.c writes. scripts/check-refusals compares the table with sql/ and with the
+ * statements: a state is raised where its row names, and nowhere else, and C code compares no state that is
+ * written out. */
 /* clang-format off */
 REFUSAL(MOVED, "ST001", "CORE CORE_ONE BORN", "Documents are not at the versions seen; the detail is JSON [[class, id, version now]…].")
 REFUSAL(FENCED, "ST002", "TASK_END TASK_END_ONE TASK_STEP CRON_END", "Tasks no longer belong to this attempt; the detail is a JSON list of their ids.")

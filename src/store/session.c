@@ -19,7 +19,7 @@
 #include "segment/slots.h"
 #include "store/proof.h"
 #include "store/statements.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum {
     POLL_LEAST_MS = 2,

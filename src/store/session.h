@@ -9,7 +9,7 @@
 
 #include "base/fault.h"
 #include "base/settings.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "segment/lineage.h"
 #include "segment/segment.h"
 

@@ -2,7 +2,7 @@
 #ifndef STAMPD_STORE_STATEMENTS_H
 #define STAMPD_STORE_STATEMENTS_H
 
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 
 /* Number of the last migration in sql/ that the statements need; checked by the session. */
 enum { SCHEMA_NUMBER = 22 };

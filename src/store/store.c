@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "segment/lineage.h"
 #include "segment/namespaces.h"
-#include "segment/waits.h"
+#include "segment/counts/waits.h"
 #include "store/session.h"
 #include "store/store_cache.h"
 #include "store/store_private.h"

@@ -3,7 +3,7 @@
 #ifndef STAMPD_STORE_STORE_CACHE_H
 #define STAMPD_STORE_STORE_CACHE_H
 
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "store/store.h"
 
 struct store_cache {

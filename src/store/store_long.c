@@ -5,12 +5,12 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "segment/long_requests.h"
+#include "segment/counts/long_requests.h"
 #include "segment/segment.h"
 #include "segment/slots.h"
 #include "store/statements.h"
 #include "store/store_reading.h"
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg_pipeline.h"
 
 /* A trial may take this part of the allowed time. */
 enum { TRIAL_PART = 8 };

@@ -3,7 +3,7 @@
 #ifndef STAMPD_STORE_STORE_PRIVATE_H
 #define STAMPD_STORE_STORE_PRIVATE_H
 
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "store/store.h"
 
 const struct settings *store_settings(const struct store *store);

@@ -2,8 +2,8 @@
 #include "store/store_run.h"
 
 #include "base/clock.h"
-#include "segment/metrics.h"
-#include "segment/waits.h"
+#include "segment/counts/metrics.h"
+#include "segment/counts/waits.h"
 #include "store/changes.h"
 #include "store/proof.h"
 #include "store/store_sealing.h"

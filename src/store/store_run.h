@@ -4,7 +4,7 @@
 #ifndef STAMPD_STORE_STORE_RUN_H
 #define STAMPD_STORE_STORE_RUN_H
 
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg_pipeline.h"
 #include "store/statements.h"
 #include "store/store_private.h"
 

@@ -2,7 +2,7 @@
 #ifndef STAMPD_STORE_STORE_SEALING_H
 #define STAMPD_STORE_STORE_SEALING_H
 
-#include "model/document.h"
+#include "model/document/document.h"
 #include "store/data_keys.h"
 #include "store/statements.h"
 #include "store/store.h"

@@ -2,7 +2,7 @@
 #ifndef STAMPD_STORE_STORE_SESSION_H
 #define STAMPD_STORE_STORE_SESSION_H
 
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "segment/namespaces.h"
 #include "store/store_cache.h"
 

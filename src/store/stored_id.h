@@ -4,7 +4,7 @@
 #ifndef STAMPD_STORE_STORED_ID_H
 #define STAMPD_STORE_STORED_ID_H
 
-#include "edge/pg_translation.h"
+#include "edge/pg/pg_translation.h"
 #include "store/data_keys.h"
 
 enum stored_id_kind {

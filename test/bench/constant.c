@@ -16,8 +16,8 @@
 #include "operation/worker_context.h"
 #include "operation/reply.h"
 #include "serve/route.h"
-#include "serve/request.h"
-#include "serve/request_id.h"
+#include "http/request.h"
+#include "http/request_id.h"
 
 enum fault __wrap_request_read(const struct settings *settings, struct arena *arena,
                                const struct request_source *source, struct builder *body,

@@ -1,6 +1,6 @@
 /* dear: makes each answer of lone a little dearer, as a change could that nobody looks at. */
 #include "base/builder.h"
-#include "serve/response.h"
+#include "http/response.h"
 
 enum { ROUNDS = 300 }; /* some 600 instructions: a thirtieth of a cached read */
 

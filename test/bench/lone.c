@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "edge/fcgi.h"
-#include "operation/builtin/builtin.h"
+#include "operation/builtin.h"
 #include "records/records.h"
-#include "segment/limiter.h"
+#include "segment/counts/limiter.h"
 #include "segment/processes.h"
 #include "segment/segment_open.h"
 #include "serve/heritage.h"

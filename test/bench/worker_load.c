@@ -21,7 +21,7 @@
 #include "base/arena.h"
 #include "base/builder.h"
 #include "edge/http.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum { WORKERS_MOST = 64, BUCKETS = 100000 /* of 10 microseconds */, TIMEOUT_MS = 60000 };
 enum deed { TAKE, DONE, DEEDS };

@@ -4,8 +4,8 @@
 #include "fuzz.h"
 
 #include "control/answer.h"
-#include "control/line.h"
-#include "control/page.h"
+#include "control/documents/line.h"
+#include "control/documents/page.h"
 
 const char fuzz_target[] = "answer";
 

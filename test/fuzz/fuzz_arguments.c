@@ -3,7 +3,7 @@
  * again for each road, must be read as the same. */
 #include "fuzz.h"
 
-#include "serve/arguments.h"
+#include "http/arguments.h"
 
 const char fuzz_target[] = "arguments";
 

@@ -1,8 +1,8 @@
 /* fuzz_client_copies: what the quick road takes, the tree takes too, and finds the same in it. */
 #include "fuzz.h"
 
-#include "edge/json.h"
-#include "operation/client_copies.h"
+#include "edge/json/json.h"
+#include "operation/sync/client_copies.h"
 #include "operation/reply.h"
 
 const char fuzz_target[] = "client_copies";

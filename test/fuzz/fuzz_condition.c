@@ -3,7 +3,7 @@
  */
 #include "fuzz.h"
 
-#include "serve/condition.h"
+#include "http/condition.h"
 
 const char fuzz_target[] = "condition";
 

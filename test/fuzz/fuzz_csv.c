@@ -4,8 +4,8 @@
 #include "fuzz.h"
 
 #include "control/archive/archive_line.h"
-#include "control/foreign/csv_mapping.h"
-#include "edge/json.h"
+#include "control/foreign/csv/csv_mapping.h"
+#include "edge/json/json.h"
 
 const char fuzz_target[] = "csv";
 

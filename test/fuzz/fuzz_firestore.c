@@ -4,9 +4,9 @@
 #include "fuzz.h"
 
 #include "control/archive/archive_line.h"
-#include "control/foreign/firestore_log.h"
-#include "control/foreign/firestore_mapping.h"
-#include "edge/json.h"
+#include "control/foreign/firestore/firestore_log.h"
+#include "control/foreign/firestore/firestore_mapping.h"
+#include "edge/json/json.h"
 
 const char fuzz_target[] = "firestore";
 

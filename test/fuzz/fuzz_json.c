@@ -3,8 +3,8 @@
  * for plain texts gives what yajl gives. */
 #include "fuzz.h"
 
-#include "edge/json.h"
-#include "edge/json_fast.h"
+#include "edge/json/json.h"
+#include "edge/json/json_fast.h"
 #include "oracle.h"
 
 const char fuzz_target[] = "json";

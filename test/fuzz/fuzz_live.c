@@ -2,10 +2,10 @@
  * distinct definitions of valid classes, and each, sent alone in the other form, is read as the same. */
 #include "fuzz.h"
 
-#include "model/item.h"
-#include "edge/json.h"
-#include "live/live_key.h"
-#include "live/live_question.h"
+#include "model/document/item.h"
+#include "edge/json/json.h"
+#include "live/topics/live_key.h"
+#include "live/topics/live_question.h"
 
 const char fuzz_target[] = "live";
 

@@ -2,9 +2,9 @@
  * a line gives is a document that is read as the same; a bookmark written is read as the same. */
 #include "fuzz.h"
 
-#include "control/bookmark.h"
-#include "control/line.h"
-#include "edge/json.h"
+#include "control/documents/bookmark.h"
+#include "control/documents/line.h"
+#include "edge/json/json.h"
 
 const char fuzz_target[] = "load";
 

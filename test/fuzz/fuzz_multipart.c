@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "base/builder.h"
-#include "serve/multipart.h"
+#include "http/multipart.h"
 
 const char fuzz_target[] = "multipart";
 

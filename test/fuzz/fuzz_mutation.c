@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "model/mutation.h"
-#include "edge/json.h"
+#include "model/document/mutation.h"
+#include "edge/json/json.h"
 
 const char fuzz_target[] = "mutation";
 

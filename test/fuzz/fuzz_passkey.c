@@ -4,8 +4,8 @@
  * an origin of the party; a stored key, written again, is read as the same; a challenge is used once. */
 #include "fuzz.h"
 
-#include "base/cbor.h"
-#include "model/passkey.h"
+#include "base/coding/cbor.h"
+#include "model/account/passkey.h"
 
 const char fuzz_target[] = "passkey";
 

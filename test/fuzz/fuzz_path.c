@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "base/builder.h"
-#include "serve/path.h"
+#include "http/path.h"
 
 const char fuzz_target[] = "path";
 

@@ -2,9 +2,9 @@
  * it names are flagged, and what a list names is flagged. */
 #include "fuzz.h"
 
-#include "store/store_commit.h"
-#include "store/commit_verdict.h"
-#include "edge/json.h"
+#include "store/documents/store_commit.h"
+#include "store/documents/commit_verdict.h"
+#include "edge/json/json.h"
 
 const char fuzz_target[] = "refusal";
 static const struct data_keys none;

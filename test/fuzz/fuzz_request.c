@@ -9,18 +9,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "operation/configurations.h"
-#include "operation/verified_tokens.h"
-#include "operation/builtin/builtin.h"
+#include "operation/access/configurations.h"
+#include "operation/access/verified_tokens.h"
+#include "operation/builtin.h"
 #include "operation/worker_context.h"
 #include "operation/reply.h"
 #include "serve/route.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
 #include "segment/segment_open.h"
-#include "serve/cors.h"
-#include "serve/request.h"
-#include "store/store_commit.h"
+#include "http/cors.h"
+#include "http/request.h"
+#include "store/documents/store_commit.h"
 #include "test/unit/fake_store.h"
 #include "test/unit/fake_tasks.h"
 

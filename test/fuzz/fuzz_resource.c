@@ -4,7 +4,7 @@
 
 #include "base/builder.h"
 #include "model/resource_file.h"
-#include "serve/path.h"
+#include "http/path.h"
 
 const char fuzz_target[] = "resource";
 

@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#include "edge/json_scan.h"
-#include "model/rules.h"
+#include "edge/json/json_scan.h"
+#include "model/rules/rules.h"
 
 const char fuzz_target[] = "rules";
 

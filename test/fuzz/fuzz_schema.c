@@ -2,7 +2,7 @@
  * refusal names a path and what is expected. */
 #include "fuzz.h"
 
-#include "model/schema.h"
+#include "model/schema/schema.h"
 
 const char fuzz_target[] = "schema";
 

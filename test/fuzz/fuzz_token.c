@@ -3,10 +3,10 @@
  * "r" a token as it is; "k" a set of keys; "i" a list of issuers. */
 #include "fuzz.h"
 
-#include "base/base64.h"
-#include "model/issuer.h"
-#include "model/jwt.h"
-#include "model/key_set.h"
+#include "base/coding/base64.h"
+#include "model/account/issuer.h"
+#include "model/account/jwt.h"
+#include "model/account/key_set.h"
 
 const char fuzz_target[] = "token";
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "queue/endpoint.h"
 #include "queue/manager_private.h"
 

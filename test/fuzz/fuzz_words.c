@@ -4,14 +4,14 @@
 #include "fuzz.h"
 
 #include "base/arena.h"
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "base/crash.h"
 #include "base/schedule.h"
-#include "control/directive.h"
-#include "control/ns_registry.h"
-#include "control/template.h"
-#include "model/cron.h"
-#include "model/stamp.h"
+#include "control/nginx/directive.h"
+#include "control/ns/ns_registry.h"
+#include "control/nginx/template.h"
+#include "model/task/cron.h"
+#include "model/document/stamp.h"
 #include "operation/push/webpush.h"
 
 const char fuzz_target[] = "words";

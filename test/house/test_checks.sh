@@ -287,6 +287,16 @@ plant 'library in a header of the edge' check-layers '<curl/curl.h> belongs to l
 plant 'private header of another folder' check-layers 'edge/wire_private.h is for its neighbours in src/edge only' \
     'printf "/* x. */\n#ifndef STAMPD_EDGE_WIRE_PRIVATE_H\n#define STAMPD_EDGE_WIRE_PRIVATE_H\n#endif\n" >src/edge/wire_private.h
      insert src/document/paper.h 4 "#include \"edge/wire_private.h\""'
+plant 'library in a folder of the edge, twice' check-layers '^src/edge/wire/xray.c:3: <libpq-fe.h> is already used by src/edge/wire.c' \
+    'mkdir src/edge/wire && printf "/* x: y. */\n#include \"edge/wire.h\"\n#include <libpq-fe.h>\n" >src/edge/wire/xray.c'
+plant 'file that no build knows' check-layers '^src/base/low.h:1: no build knows this file' \
+    'printf "libstampd_a_SOURCES = \\\\\n\tsrc/base/low.c\n" >src/local.mk; echo >Makefile.am; echo >src/base/local.mk'
+plant 'sources out of order' check-layers '^src/local.mk:3: the modules are not in the order of the alphabet' \
+    'printf "libstampd_a_SOURCES = \\\\\n\tsrc/base/b.c \\\\\n\tsrc/base/a.c\n" >src/local.mk; echo >Makefile.am; echo >src/base/local.mk'
+plant 'too many files in a folder' check-layers '^src/base:1: the folder has 44 files, 40 are the most' \
+    'for number in $(seq 40); do echo "/* x: y. */" >src/base/x${number}_table.h; done'
+plant 'too many lines in a folder' check-layers '^src/base:1: the folder has 2[0-9]* of 2[0-9]* lines, 12 % are the most' \
+    'seq -f "/* %g */" 21000 >src/base/x_table.h'
 plant 'mapped memory above the edge' check-layers '<sys/mman.h> belongs to mapped memory' \
     'insert src/base/low.c 3 "#include <sys/mman.h>"'
 plant 'unknown header' check-layers '<frob.h> is unknown' \

@@ -3,7 +3,7 @@
 #ifndef STAMPD_TEST_ADMINISTRATOR_H
 #define STAMPD_TEST_ADMINISTRATOR_H
 
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 
 struct pg *connect_admin(const char *database);
 void tell(struct pg *pg, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "segment/segment.h"
 #include "segment/segment_open.h"
 #include "store/statements.h"
-#include "store/store_commit.h"
-#include "store/store_idempotency.h"
-#include "store/store_load.h"
+#include "store/documents/store_commit.h"
+#include "store/documents/store_idempotency.h"
+#include "store/documents/store_load.h"
 #include "store/store_private.h"
 #include "scratch.h"
 

@@ -1,4 +1,4 @@
-/* edge/pg on a real PostgreSQL: connecting, waits, pipelines and their verdicts, notifications. */
+/* edge/pg/pg on a real PostgreSQL: connecting, waits, pipelines and their verdicts, notifications. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "scratch.h"
-#include "edge/pg_pipeline.h"
+#include "edge/pg/pg_pipeline.h"
 
 enum { STATEMENT_MS = 300 };
 

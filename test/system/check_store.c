@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "segment/namespaces.h"
 #include "segment/segment_open.h"
 #include "store/statements.h"
-#include "store/store_commit.h"
-#include "store/store_list.h"
-#include "store/store_load.h"
+#include "store/documents/store_commit.h"
+#include "store/collections/store_list.h"
+#include "store/documents/store_load.h"
 #include "store/store_private.h"
 #include "store/store_session.h"
 #include "scratch.h"

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "model/cron.h"
+#include "model/task/cron.h"
 
 int main(int argc, char **argv)
 {

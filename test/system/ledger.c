@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "model/draft.h"
+#include "model/document/draft.h"
 
 enum { REPORTED = 10 }; /* violations printed of each kind */
 

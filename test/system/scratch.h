@@ -5,7 +5,7 @@
 #define STAMPD_TEST_SCRATCH_H
 
 #include "base/settings.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "segment/segment.h"
 
 enum { SCRATCH_PROCESSES = 64 };

@@ -26,7 +26,7 @@
 #include "segment/slots.h"
 #include "segment/segment_open.h"
 #include "store/statements.h"
-#include "edge/pg.h"
+#include "edge/pg/pg.h"
 #include "serve/relay.h"
 #include "test/unit/child.h"
 

@@ -3,7 +3,7 @@
 #define STAMPD_TEST_TORTURE_H
 
 #include "base/arena.h"
-#include "model/document.h"
+#include "model/document/document.h"
 #include "ledger.h"
 #include "scratch.h"
 

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "segment/segment.h"
 #include "segment/segment_open.h"
 #include "store/store.h"
-#include "store/store_commit.h"
-#include "store/store_load.h"
+#include "store/documents/store_commit.h"
+#include "store/documents/store_load.h"
 
 enum { KEYS = 4 };
 

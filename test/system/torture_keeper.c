@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "model/draft.h"
+#include "model/document/draft.h"
 
 /* --- the administrator --------------------------------------------------------------------------- */
 

@@ -11,8 +11,8 @@
 
 #include "base/log.h"
 #include "child.h"
-#include "edge/disk_log.h"
-#include "edge/disk_table.h"
+#include "log/disk_log.h"
+#include "log/disk_table.h"
 
 enum { TABLE_BYTES = 8 << 20 };
 

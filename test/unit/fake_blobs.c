@@ -1,5 +1,5 @@
 /* fake_blobs: a namespace whose files are in clear, for tests with fake_store. */
-#include "store/store_blobs.h"
+#include "store/blobs/store_blobs.h"
 
 enum fault store_blobs_keys(struct store *store UNUSED, int ns UNUSED, struct sealed_file_keys *keys_r)
 {

@@ -1,7 +1,7 @@
-/* fake_sight: stands in for store/store_sight.c: no rules are followed. */
+/* fake_sight: stands in for store/collections/store_sight.c: no rules are followed. */
 #include <string.h>
 
-#include "store/store_sight.h"
+#include "store/collections/store_sight.h"
 
 enum fault store_sight_declare(struct store *store, int ns, struct arena *arena, int64_t mark,
                                struct bytes places)

@@ -5,20 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/expiry.h"
+#include "model/document/expiry.h"
 #include "fake_tasks.h"
 #include "segment/segment.h"
 #include "store/store_long.h"
-#include "store/store_stream.h"
-#include "store/store_commit.h"
-#include "store/store_copies.h"
-#include "store/store_idempotency.h"
-#include "store/store_list.h"
-#include "store/store_load.h"
-#include "store/store_owners.h"
-#include "store/store_schema.h"
+#include "store/collections/store_stream.h"
+#include "store/documents/store_commit.h"
+#include "store/collections/store_copies.h"
+#include "store/documents/store_idempotency.h"
+#include "store/collections/store_list.h"
+#include "store/documents/store_load.h"
+#include "store/documents/store_owners.h"
+#include "store/documents/store_schema.h"
 #include "store/store_sealing.h"
-#include "store/store_search.h"
+#include "store/collections/store_search.h"
 
 enum { ROWS = 128, ANSWERS = 16 };
 

@@ -5,8 +5,8 @@
 
 #include "store/data_keys.h"
 #include "store/store.h"
-#include "store/store_commit.h"
-#include "store/store_idempotency.h"
+#include "store/documents/store_commit.h"
+#include "store/documents/store_idempotency.h"
 
 struct fake_store {
     int loads; /* documents loaded */

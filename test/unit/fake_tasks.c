@@ -1,7 +1,7 @@
 /* fake_tasks: see the header. */
 #include "fake_tasks.h"
-#include "store/store_commit.h"
-#include "store/store_take.h"
+#include "store/documents/store_commit.h"
+#include "store/tasks/store_take.h"
 
 struct fake_queue queue;
 static struct arena *texts;

@@ -1,11 +1,11 @@
-/* fake_tasks: stands in for store/store_tasks.c at link time, beside fake_store: a queue in memory. */
+/* fake_tasks: stands in for store/tasks/store_tasks.c at link time, beside fake_store: a queue in memory. */
 #ifndef STAMPD_TEST_FAKE_TASKS_H
 #define STAMPD_TEST_FAKE_TASKS_H
 
-#include "store/store_commit.h"
-#include "store/store_cron.h"
-#include "store/store_subscriptions.h"
-#include "store/store_tasks.h"
+#include "store/documents/store_commit.h"
+#include "store/tasks/store_cron.h"
+#include "store/collections/store_subscriptions.h"
+#include "store/tasks/store_tasks.h"
 
 struct fake_task {
     struct task task;
@@ -28,7 +28,7 @@ struct fake_queue {
 };
 extern struct fake_queue queue;
 
-/* In place of store/store_subscriptions.c. */
+/* In place of store/collections/store_subscriptions.c. */
 struct fake_subs {
     struct subscription subscription; /* answered */
     bool is_there;

@@ -1,5 +1,5 @@
 /* fake_thumbnails: the notes of thumbnails, for tests without PostgreSQL: there are none. */
-#include "store/store_thumbnails.h"
+#include "store/blobs/store_thumbnails.h"
 
 enum fault store_thumbnails_reasons(struct store *store UNUSED, int ns UNUSED, struct arena *arena UNUSED,
                                     const struct blob_digest *digests UNUSED, size_t count,

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 static int64_t number_of(const struct json *object, const char *name)
 {

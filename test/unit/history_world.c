@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 
 #define FIRST_STAMP INT64_C(240228235959000) /* a leap day begins after one second */
 #define NONE        (-1)

@@ -4,7 +4,7 @@
 #ifndef STAMPD_TEST_HISTORY_WORLD_H
 #define STAMPD_TEST_HISTORY_WORLD_H
 
-#include "model/draft.h"
+#include "model/document/draft.h"
 
 #define WORLD_STEPS 300 /* operations of one world, at most */
 #define WORLD_NAMES 8

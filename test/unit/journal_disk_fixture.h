@@ -22,7 +22,7 @@
 
 #include "base/log.h"
 #include "base/settings.h"
-#include "edge/disk_log.h"
+#include "log/disk_log.h"
 #include "edge/mapping.h"
 #include "journal/journal.h"
 #include "journal/journal_message.h"

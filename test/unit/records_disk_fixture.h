@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "edge/site_key.h"
+#include "seal/site_key.h"
 #include "records/records_save.h"
 
 enum { DISK_BYTES = 64 << 20 };

@@ -2,7 +2,7 @@
 #ifndef STAMPD_TEST_RULES_WORLD_H
 #define STAMPD_TEST_RULES_WORLD_H
 
-#include "model/rules.h"
+#include "model/rules/rules.h"
 
 extern struct arena *rules_world_arena;
 extern int rules_world_loads; /* of teams */

@@ -10,7 +10,7 @@
 
 #include "fake_store.h"
 #include "module_world.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "segment/namespaces.h"
 #include "segment/slots.h"
 

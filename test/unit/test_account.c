@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "arena_fixture.h"
-#include "base/base64.h"
-#include "edge/password.h"
-#include "model/account.h"
-#include "model/stamp.h"
+#include "base/coding/base64.h"
+#include "edge/crypto/password.h"
+#include "model/account/account.h"
+#include "model/document/stamp.h"
 
 #define ID     "AAECAwQFBgcICQoLDA0ODw"
 #define SECRET "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "queue/alert.h"
 #include "queue/form.h"
 

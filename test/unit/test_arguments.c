@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "arena_fixture.h"
-#include "serve/arguments.h"
-#include "serve/path.h"
+#include "http/arguments.h"
+#include "http/path.h"
 
 static struct arguments arguments;
 static struct json_problem problem;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "arena_fixture.h"
-#include "model/attachment.h"
-#include "model/draft.h"
+#include "model/document/attachment.h"
+#include "model/document/draft.h"
 
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 

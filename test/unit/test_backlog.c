@@ -1,7 +1,7 @@
 /* backlog: what was written is read, by queue; queues that never had a task stay out; ages. */
-#include "segment/backlog.h"
-#include "segment/task_counts.h"
-#include "model/stamp.h"
+#include "segment/counts/backlog.h"
+#include "segment/counts/task_counts.h"
+#include "model/document/stamp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 
 static const struct {
     struct bytes bytes, text;

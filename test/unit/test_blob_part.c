@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "arena_fixture.h"
-#include "edge/blob_part.h"
-#include "edge/blob_sealed.h"
-#include "model/upload_metadata.h"
+#include "blob/blob_part.h"
+#include "blob/blob_sealed.h"
+#include "model/document/upload_metadata.h"
 
 static char room[] = "/tmp/test_blob_part.XXXXXX";
 static const struct bytes database = BYTES("one");

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/crash.h"
-#include "edge/blob_reseal.h"
-#include "edge/blob_sealed.h"
+#include "blob/blob_reseal.h"
+#include "blob/blob_sealed.h"
 #include "edge/mapping.h"
 
 enum { SIZE = 3 * SEALED_FILE_CHUNK + 5 };

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "edge/blob_sealed.h"
-#include "edge/blob_store.h"
+#include "blob/blob_sealed.h"
+#include "blob/blob_store.h"
 
 static char room[] = "/tmp/test_blob_store.XXXXXX";
 static char folder[sizeof room + 16];

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "arena_fixture.h"
-#include "edge/json.h"
-#include "operation/client_copies.h"
+#include "edge/json/json.h"
+#include "operation/sync/client_copies.h"
 #include "operation/reply.h"
 
 static const struct settings settings = {.limit_syncs = 100, .limit_name_bytes = 40};

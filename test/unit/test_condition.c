@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "arena_fixture.h"
-#include "serve/condition.h"
+#include "http/condition.h"
 
 static struct version_condition read_field(const char *field, enum comparison comparison)
 {

@@ -9,7 +9,7 @@
 
 #include "fake_tasks.h"
 #include "segment/slots.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 #include "document/transaction.h"
 #include "transaction_world.h"
 

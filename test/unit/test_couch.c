@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "control/foreign/couch_reader.h"
-#include "control/foreign/couch_text.h"
+#include "control/foreign/couch/couch_reader.h"
+#include "control/foreign/couch/couch_text.h"
 
 static void an_object_has_a_list_or_is_a_document(void **state UNUSED)
 {

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "model/cron.h"
-#include "model/stamp.h"
+#include "model/task/cron.h"
+#include "model/document/stamp.h"
 
 static int64_t next(const char *text, int64_t after)
 {

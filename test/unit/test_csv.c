@@ -11,7 +11,7 @@
 
 #include "arena_fixture.h"
 #include "base/builder.h"
-#include "control/foreign/csv_record.h"
+#include "control/foreign/csv/csv_record.h"
 #include "control/foreign/foreign_ids.h"
 
 static const char closed[] = "a quoted field is not closed";

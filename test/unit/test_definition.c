@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 #include "arena_fixture.h"
-#include "model/definition.h"
+#include "model/schema/definition.h"
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 static const char *key_of(const char *text)
 {

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "model/delta.h"
+#include "model/document/delta.h"
 
 /* Versions are small numbers here: only their order counts. */
 static const struct item source_items[] = {

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/crc32c.h"
+#include "base/coding/crc32c.h"
 #include "child.h"
-#include "edge/disk_entries.h"
-#include "edge/disk_log.h"
+#include "log/disk_entries.h"
+#include "log/disk_log.h"
 
 /* --- the sums --- */
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "model/document.h"
+#include "model/document/document.h"
 
 #define BIRTH INT64_C(230501100000000)
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "base/builder.h"
-#include "model/draft.h"
-#include "model/stamp.h"
+#include "model/document/draft.h"
+#include "model/document/stamp.h"
 
 #define BIRTH   INT64_C(230501100000000)
 #define COMMIT  (BIRTH + 50)

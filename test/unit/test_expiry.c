@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "model/document_pack.h"
-#include "model/expiry.h"
+#include "model/document/document_pack.h"
+#include "model/document/expiry.h"
 #include "document/transaction.h"
 #include "transaction_world.h"
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "control/foreign/firestore_log.h"
-#include "control/foreign/firestore_wire.h"
+#include "control/foreign/firestore/firestore_log.h"
+#include "control/foreign/firestore/firestore_wire.h"
 
 /* The events of a message, f: a field, e: its end, w: wrong. */
 static void assert_events(struct bytes message, const char *events)

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "child.h"
 #include "edge/mapping.h"
-#include "segment/hashers.h"
+#include "segment/counts/hashers.h"
 #include "segment/segment_open.h"
 
 enum { HANDLES = 6, OTHER_INSTANCE = 2, ROUNDS = 20000, MOST = 2 };

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "model/delta.h"
+#include "model/document/delta.h"
 #include "foreign_client.h"
 #include "history_world.h"
 

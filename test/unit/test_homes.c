@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "control/homes.h"
+#include "control/nginx/homes.h"
 #include "serve/home.h"
 
 static struct arena *arena;

@@ -8,11 +8,11 @@
 
 #include <stdlib.h>
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "fake_store.h"
 #include "segment/slots.h"
-#include "store/store_commit.h"
-#include "store/store_idempotency.h"
+#include "store/documents/store_commit.h"
+#include "store/documents/store_idempotency.h"
 #include "operation/reply.h"
 #include "worker_context_world.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/hex.h"
-#include "edge/crypto.h"
+#include "base/coding/hex.h"
+#include "edge/crypto/crypto.h"
 #include "journal/journal_child.h"
 #include "journal/journal_reader.h"
 

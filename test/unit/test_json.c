@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "arena_fixture.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 static const struct json_limits ordinary = {.depth = 32, .tree_depth = 32, .nodes = 0};
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 static void assert_bytes(struct bytes got, struct bytes wanted)
 {

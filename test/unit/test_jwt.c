@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "model/jwt.h"
-#include "model/key_set.h"
+#include "base/coding/base64.h"
+#include "model/account/jwt.h"
+#include "model/account/key_set.h"
 
 /* RFC 8037, appendix A: a key of Ed25519. */
 #define EDWARDS                                                                                              \

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "arena_fixture.h"
-#include "model/letter.h"
+#include "model/account/letter.h"
 
 static void addresses(void **state UNUSED)
 {

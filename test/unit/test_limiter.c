@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "child.h"
-#include "segment/limiter.h"
+#include "segment/counts/limiter.h"
 #include "segment/segment_open.h"
 
 enum { SLOTS = 1024, LAB = 3, DEMO = 4, REQUESTS = 1, WRITES = 2 };

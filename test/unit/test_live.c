@@ -12,10 +12,10 @@
 
 #include "arena_fixture.h"
 #include "segment/feed.h"
-#include "live/live_index.h"
+#include "live/topics/live_index.h"
 #include "live/live_horizon.h"
-#include "live/live_key.h"
-#include "live/live_question.h"
+#include "live/topics/live_key.h"
+#include "live/topics/live_question.h"
 #include "segment/segment.h"
 #include "segment/segment_open.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "live/live_audience_private.h"
-#include "live/live_records.h"
+#include "live/topics/live_records.h"
 
 #define RULES                                                                                                \
     "{\"records\":[{\"prefix\":\"open.\",\"read\":\"anyone\"},{\"prefix\":\"shut.\",\"read\":\"account\"}]}"

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "child.h"
 #include "edge/mapping.h"
-#include "segment/long_requests.h"
+#include "segment/counts/long_requests.h"
 #include "segment/segment.h"
 #include "segment/segment_open.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "fake_store.h"
-#include "serve/arguments.h"
+#include "http/arguments.h"
 #include "operation/reply.h"
 #include "worker_context_world.h"
 

@@ -7,10 +7,10 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "fake_store.h"
 #include "module_world.h"
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 #include "operation/reply.h"
 
 /* --- what is declared --- */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "fake_store.h"
 #include "module_world.h"
 #include "segment/slots.h"

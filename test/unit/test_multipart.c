@@ -10,7 +10,7 @@
 
 #include "arena_fixture.h"
 #include "base/builder.h"
-#include "serve/multipart.h"
+#include "http/multipart.h"
 
 enum { PARTS_MAX = 8 };
 

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/names.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 #define DOCUMENT "c id if items delete"
 #define E8       "éééééééé"

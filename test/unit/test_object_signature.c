@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "edge/object_signature.h"
+#include "blob/object_signature.h"
 
 enum { MAY_24_2013 = 1369353600 };
 

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "fake_store.h"
 #include "segment/namespaces.h"
 #include "segment/slots.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 #include "model/namespace.h"
 #include "operation/reply.h"
 #include "records/records.h"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "control/page.h"
+#include "control/documents/page.h"
 #include "control/backoff.h"
 
 static struct arena *arena;

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "arena_fixture.h"
-#include "base/cbor.h"
+#include "base/coding/cbor.h"
 #include "browser_passkey.h"
-#include "model/passkey.h"
+#include "model/account/passkey.h"
 
 /* --- CBOR --- */
 

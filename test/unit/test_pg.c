@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "arena_fixture.h"
-#include "model/search_prefix.h"
-#include "edge/pg.h"
+#include "model/schema/search_prefix.h"
+#include "edge/pg/pg.h"
 
 /* The last parameter is exactly these bytes. */
 #define expect_wire(params, ...)                                                                             \

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/push/push_send.h"
 
 static struct arena *arena;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "edge/random_stock.h"
+#include "seal/random_stock.h"
 
 enum { DRAW = 24, DRAWS = 400 /* more than a page */, CHILDREN = 6 };
 

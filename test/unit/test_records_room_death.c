@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/crash.h"
-#include "edge/crypto.h"
-#include "edge/disk_table.h"
+#include "edge/crypto/crypto.h"
+#include "log/disk_table.h"
 #include "edge/mapping.h"
 #include "records/records_seal.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "edge/disk_table.h"
+#include "log/disk_table.h"
 #include "records/records_changes.h"
 #include "records/records_seal.h"
 #include "records/records_state.h"

@@ -12,8 +12,8 @@
 
 #include "base/address.h"
 #include "base/clock.h"
-#include "serve/request.h"
-#include "serve/request_id.h"
+#include "http/request.h"
+#include "http/request_id.h"
 #include "operation/reply.h"
 
 /* A request as nginx would hand it on. */

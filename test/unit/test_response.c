@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "edge/json.h"
-#include "serve/response.h"
+#include "edge/json/json.h"
+#include "http/response.h"
 #include "serve/throttle.h"
 #include "operation/reply.h"
 

@@ -10,7 +10,7 @@
 
 #include "arena_fixture.h"
 #include "base/builder.h"
-#include "model/rules.h"
+#include "model/rules/rules.h"
 
 static void accept(struct bytes text)
 {

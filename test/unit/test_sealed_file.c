@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "edge/crypto.h"
-#include "edge/sealed_feed.h"
-#include "edge/sealed_file.h"
+#include "edge/crypto/crypto.h"
+#include "seal/sealed_feed.h"
+#include "seal/sealed_file.h"
 
 enum { SEALED = SEALED_FILE_CHUNK + SEALING_TAG };
 

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/builder.h"
-#include "edge/crypto.h"
-#include "edge/sealed_stream.h"
+#include "edge/crypto/crypto.h"
+#include "seal/sealed_stream.h"
 
 enum { SEALED = SEALED_STREAM_CHUNK + CRYPTO_TAG };
 

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hex.h"
-#include "edge/sealing.h"
-#include "model/shown.h"
+#include "base/coding/hex.h"
+#include "seal/sealing.h"
+#include "model/schema/shown.h"
 #include "store/data_keys.h"
-#include "store/store_shown.h"
+#include "store/documents/store_shown.h"
 
 static struct arena *arena;
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base/siphash.h"
-#include "serve/request_id.h"
+#include "base/coding/siphash.h"
+#include "http/request_id.h"
 
 /* Key 00 01 … 0f, text 00 01 … of so many bytes: `openssl mac -macopt size:16 … SIPHASH` gives the same. */
 static void digests_are_those_of_the_reference(void **state UNUSED)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "edge/siv_private.h"
+#include "seal/siv_private.h"
 
 enum { TEXT_MOST = 100, AAD_MOST = 50, SEALED_MOST = SIV_TAG + TEXT_MOST };
 

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 
 #define DAY_MS        INT64_C(86400000)
 #define EPOCH_2000_MS INT64_C(946684800000)

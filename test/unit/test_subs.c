@@ -11,7 +11,7 @@
 
 #include "fake_store.h"
 #include "fake_tasks.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 #include "worker_context_world.h"
 
 #define SESSION "session-of-a-client"

@@ -13,10 +13,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/swar.h"
-#include "edge/json.h"
-#include "edge/json_fast.h"
-#include "edge/json_string.h"
+#include "base/coding/swar.h"
+#include "edge/json/json.h"
+#include "edge/json/json_fast.h"
+#include "edge/json/json_string.h"
 
 enum { SIZE_MOST = 27 };
 

@@ -15,8 +15,8 @@
 #include "operation/registry.h"
 #include "operation/tasks/task_run.h"
 #include "operation/tasks/task_wakeup.h"
-#include "segment/backlog.h"
-#include "store/store_commit.h"
+#include "segment/counts/backlog.h"
+#include "store/documents/store_commit.h"
 #include "worker_context_world.h"
 
 enum { TASKS = 4 };

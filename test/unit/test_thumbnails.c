@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "model/thumbnails.h"
+#include "model/document/thumbnails.h"
 
 #define DECLARATION                                                                                          \
     "{\"classes\":{\"Photo\":{\"items\":{},\"thumbnails\":{\"small\":{\"width\":64,\"height\":48},"          \

@@ -9,11 +9,11 @@
 #include <stdio.h>
 
 #include "segment/feed.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
 #include "segment/segment_open.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 #include "document/transaction.h"
 #include "transaction_world.h"
 

@@ -10,7 +10,7 @@
 
 #include "child.h"
 #include "segment/segment_open.h"
-#include "segment/uploads.h"
+#include "segment/counts/uploads.h"
 
 enum { HANDLES = 4 };
 enum { ANN = 7, BEA = 8 };

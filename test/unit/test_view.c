@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/delta.h"
+#include "model/document/delta.h"
 #include "rules_world.h"
 
 #define RULES                                                                                                \

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "segment/segment_open.h"
-#include "segment/waits.h"
+#include "segment/counts/waits.h"
 
 enum { HANDLES = 3, OTHER_INSTANCE = 2, NOW = 1000000, SHORT = NOW - 500, LONG = NOW - 5000 };
 

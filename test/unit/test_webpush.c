@@ -10,9 +10,9 @@
 #include <openssl/ecdsa.h>
 #include <openssl/evp.h>
 
-#include "base/base64.h"
-#include "edge/crypto.h"
-#include "edge/json.h"
+#include "base/coding/base64.h"
+#include "edge/crypto/crypto.h"
+#include "edge/json/json.h"
 #include "operation/push/webpush.h"
 
 /* RFC 8291, section 5 and appendix A. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
 #include "segment/slots.h"

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "fake_store.h"
-#include "operation/configurations.h"
-#include "operation/verified_tokens.h"
-#include "operation/builtin/builtin.h"
+#include "operation/access/configurations.h"
+#include "operation/access/verified_tokens.h"
+#include "operation/builtin.h"
 #include "operation/reply.h"
 #include "segment/processes.h"
 #include "segment/slots.h"

@@ -6,10 +6,10 @@
 #include "base/log.h"
 #include "control/archive/archive_line.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
-#include "edge/pg_copy.h"
-#include "model/attachment.h"
-#include "store/store_shown.h"
+#include "control/ns/ns_keys.h"
+#include "edge/pg/pg_copy.h"
+#include "model/document/attachment.h"
+#include "store/documents/store_shown.h"
 
 enum { HEADER_COLUMNS = 7, ITEM_COLUMNS = 8, DEPTH_MOST = 128 };
 

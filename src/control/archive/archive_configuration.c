@@ -3,9 +3,9 @@
 
 #include "control/archive/archive_batch.h"
 #include "control/message.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "model/namespace.h"
-#include "model/rules.h"
+#include "model/rules/rules.h"
 
 struct renaming {
     struct control *control;

@@ -3,7 +3,7 @@
 #ifndef STAMPD_CONTROL_ARCHIVE_ARCHIVE_CONFIGURATION_H
 #define STAMPD_CONTROL_ARCHIVE_ARCHIVE_CONFIGURATION_H
 
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 
 /* Stores the lines of a member as the configuration of `target`: its database, its state and the message
  * about it stay.  On failure reports why. */

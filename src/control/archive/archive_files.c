@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 static const struct bytes folder = BYTES("files/"), left_out = BYTES("left-out/");
 

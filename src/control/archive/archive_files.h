@@ -6,8 +6,8 @@
 #define STAMPD_CONTROL_ARCHIVE_ARCHIVE_FILES_H
 
 #include "base/builder.h"
-#include "edge/blob_store.h"
-#include "edge/json.h"
+#include "blob/blob_store.h"
+#include "edge/json/json.h"
 
 struct archive_files {
     struct blob_digest *digests; /* ascending */

@@ -2,7 +2,7 @@
 #include "control/archive/archive_filter.h"
 
 #include "control/message.h"
-#include "edge/pg_copy.h"
+#include "edge/pg/pg_copy.h"
 
 /* COPY has no parameters: what selects documents is passed in settings of the session. */
 static bool set(struct control *control, struct pg *pg, const char *name, const char *const *texts,

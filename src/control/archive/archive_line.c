@@ -1,10 +1,10 @@
 /* archive_line: composes lines, and scans them without building a tree. */
 #include "control/archive/archive_line.h"
 
-#include "edge/json.h"
-#include "edge/json_string.h"
-#include "model/attachment.h"
-#include "model/item.h"
+#include "edge/json/json.h"
+#include "edge/json/json_string.h"
+#include "model/document/attachment.h"
+#include "model/document/item.h"
 
 enum { ID_MOST = 255 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "edge/pg_copy.h"
+#include "edge/pg/pg_copy.h"
 
 enum { PART_DOCUMENTS = 1000 };
 

@@ -7,15 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "base/log.h"
 #include "control/archive/archive_line.h"
 #include "control/archive/archive_writer.h"
 #include "control/message.h"
-#include "control/progress.h"
-#include "edge/sealed_stream.h"
+#include "control/documents/progress.h"
+#include "seal/sealed_stream.h"
 #include "edge/tarball.h"
-#include "model/attachment.h"
+#include "model/document/attachment.h"
 
 enum {
     PIECE = 1 << 16,

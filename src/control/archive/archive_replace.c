@@ -5,9 +5,9 @@
 #include "control/archive/archive_batch.h"
 #include "control/archive/importer_files.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_keys.h"
 #include "control/schema/schema_plan.h"
-#include "store/store_shown.h"
+#include "store/documents/store_shown.h"
 
 struct replacing {
     struct pg *pg;

@@ -4,7 +4,7 @@
 #define STAMPD_CONTROL_ARCHIVE_ARCHIVE_REPLACE_H
 
 #include "control/archive/archive_reader.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 
 /* Stores the files of attachments of the archive, which its documents refer to, outside a transaction; checks
  * that the namespace has those that it leaves out.  On failure reports why. */

@@ -7,8 +7,8 @@
 #include "control/archive/archive_line.h"
 #include "control/archive/archive_order.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
-#include "edge/pg_copy.h"
+#include "control/ns/ns_keys.h"
+#include "edge/pg/pg_copy.h"
 
 /* One of the two copies. */
 struct side {

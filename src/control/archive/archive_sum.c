@@ -3,7 +3,7 @@
 
 #include <endian.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 
 static void add_limbs(uint64_t *limbs, const uint64_t *others)
 {

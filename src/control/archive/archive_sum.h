@@ -7,8 +7,8 @@
 #define STAMPD_CONTROL_ARCHIVE_ARCHIVE_SUM_H
 
 #include "base/builder.h"
-#include "edge/digest.h"
-#include "edge/json.h"
+#include "edge/crypto/digest.h"
+#include "edge/json/json.h"
 
 enum { ARCHIVE_SUM_LIMBS = CRYPTO_SHA256 / 8, ARCHIVE_SUM_HEX = CRYPTO_SHA256_HEX };
 

@@ -11,9 +11,9 @@
 #include "base/builder.h"
 #include "base/log.h"
 #include "control/message.h"
-#include "edge/digest.h"
-#include "edge/json.h"
-#include "edge/sealed_stream.h"
+#include "edge/crypto/digest.h"
+#include "edge/json/json.h"
+#include "seal/sealed_stream.h"
 #include "edge/tarball.h"
 
 struct archive_writer {

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "control/archive/archive_key.h"
 #include "control/message.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 
 enum { PIECE_BYTES = 4 << 20, LEVEL = 3, LEVEL_MOST = 19 };
 

@@ -7,8 +7,8 @@
 #include "control/archive/archive_reader.h"
 #include "control/archive/exporter_files.h"
 #include "control/message.h"
-#include "control/progress.h"
-#include "model/stamp.h"
+#include "control/documents/progress.h"
+#include "model/document/stamp.h"
 
 struct export
 {

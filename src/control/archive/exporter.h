@@ -5,7 +5,7 @@
 #include "control/archive/archive_files.h"
 #include "control/archive/archive_rows.h"
 #include "control/archive/archive_writer.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 
 struct exporter_options {
     struct archive_filter filter; /* its members `since…`: set by `since` */

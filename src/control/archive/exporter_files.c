@@ -8,9 +8,9 @@
 #include "control/archive/archive_filter.h"
 #include "control/files/stored_files.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
-#include "edge/pg_copy.h"
-#include "model/attachment.h"
+#include "control/ns/ns_keys.h"
+#include "edge/pg/pg_copy.h"
+#include "model/document/attachment.h"
 
 enum { LIST_BYTES = 4 << 20 };
 enum { DIGEST, SIZE, COLUMNS };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_keys.h"
 
 bool import_progress_lock(struct control *control, struct pg *pg)
 {

@@ -3,7 +3,7 @@
 #define STAMPD_CONTROL_ARCHIVE_IMPORT_PROGRESS_H
 
 #include "control/archive/archive_reader.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 
 enum { IMPORT_VERIFIED = -1 };
 struct import_progress {

@@ -12,9 +12,9 @@
 #include "control/archive/archive_transform.h"
 #include "control/archive/import_progress.h"
 #include "control/archive/importer_files.h"
-#include "control/cmd_ns.h"
+#include "control/ns/cmd_ns.h"
 #include "control/message.h"
-#include "control/progress.h"
+#include "control/documents/progress.h"
 #include "control/schema/schema_wait.h"
 
 struct import {

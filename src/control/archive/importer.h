@@ -8,7 +8,7 @@
 #define STAMPD_CONTROL_ARCHIVE_IMPORTER_H
 
 #include "control/archive/archive_reader.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 
 struct importer_options {
     const char *code, *path;

@@ -6,8 +6,8 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
-#include "edge/blob_sealed.h"
+#include "control/ns/ns_keys.h"
+#include "blob/blob_sealed.h"
 
 enum { CHECK_BATCH = 1000 };
 

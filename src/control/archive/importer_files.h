@@ -1,5 +1,5 @@
 /* importer_files: files of attachments out of an archive into the store of a namespace, before the documents
- * that refer to them (store/store_blobs.h has the order of the steps).
+ * that refer to them (store/blobs/store_blobs.h has the order of the steps).
  *
  * Each file is whole, durable and registered, or not there: an interrupted import runs them again, and those
  * that the store has are not written twice.  The cleaner of the server removes what no document refers to. */
@@ -7,7 +7,7 @@
 #define STAMPD_CONTROL_ARCHIVE_IMPORTER_FILES_H
 
 #include "control/archive/archive_reader.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 
 /* Before anything is stored: does the namespace have the files that the archive leaves out?  On failure
  * reports why not. */

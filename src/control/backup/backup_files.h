@@ -1,4 +1,4 @@
-/* backup_files: copies of the files of attachments, which edge/blob_store.h keeps under their digests.
+/* backup_files: copies of the files of attachments, which blob/blob_store.h keeps under their digests.
  *
  * A file never changes, so that it is copied once, for all base backups.  The time of a copy is that of the
  * last run that saw the file in the store: a copy older than the oldest base backup is needed by none.

@@ -14,7 +14,7 @@
 
 #include "control/backup/backup_tool.h"
 #include "control/message.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum { FORMAT = 1 };
 

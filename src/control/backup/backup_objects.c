@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "control/message.h"
-#include "edge/blob_check.h"
-#include "edge/crypto.h"
+#include "blob/blob_check.h"
+#include "edge/crypto/crypto.h"
 
 enum { PIECE = 1 << 20, SHELF = 2, MARK = 8 };
 

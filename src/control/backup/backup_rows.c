@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_keys.h"
+#include "control/ns/ns_registry.h"
 
 enum { PAGE = 2000 };
 enum { ROW_DIGEST, ROW_SIZE, ROW_STORE, ROW_OBJECT, ROW_HEADER };

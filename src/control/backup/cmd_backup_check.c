@@ -11,8 +11,8 @@
 #include "control/backup/backup_objects.h"
 #include "control/backup/backup_tool.h"
 #include "control/message.h"
-#include "control/ns_database.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_database.h"
+#include "control/ns/ns_keys.h"
 #include "control/record.h"
 
 enum {

@@ -9,8 +9,8 @@
 
 #include "control/backup/backup_objects.h"
 #include "control/message.h"
-#include "control/ns_database.h"
-#include "edge/blob_check.h"
+#include "control/ns/ns_database.h"
+#include "blob/blob_check.h"
 
 struct returning {
     struct control *control;

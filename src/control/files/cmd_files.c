@@ -11,15 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "control/files/files_walk.h"
 #include "control/files/files_place.h"
 #include "control/files/stored_files.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
-#include "edge/blob_check.h"
-#include "edge/crypto.h"
-#include "edge/object_stores.h"
+#include "control/ns/ns_keys.h"
+#include "blob/blob_check.h"
+#include "edge/crypto/crypto.h"
+#include "blob/object_stores.h"
 
 enum { TIMEOUT_S = 60, TIMEOUT_MOST_S = 3600, CHECK_BYTES = 64, RANDOM_BYTES = 16 };
 enum { NAME_BYTES = 160 };

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "control/ns_registry.h"
-#include "edge/object_stores.h"
+#include "control/ns/ns_registry.h"
+#include "blob/object_stores.h"
 
 static const char DIRECTORY[] = "directory";
 

@@ -4,7 +4,7 @@
 #define STAMPD_CONTROL_FILES_FILES_PLACE_H
 
 #include "control/control.h"
-#include "edge/object_store.h"
+#include "blob/object_store.h"
 
 /* The store `name`; on failure reports why.  The texts are in the arena. */
 MUST_USE bool files_place_find(struct control *control, const char *name, struct object_store_place *place_r);

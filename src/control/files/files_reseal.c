@@ -1,6 +1,6 @@
 /* files_reseal: the shelves of the directory, then the files of object stores, which come to the directory by
- * it: the mover sends them again (serve/mover.h).  The row of a file is locked while it is replaced, so that
- * no cleaner removes it at the same time, nor the mover. */
+ * it: the mover sends them again (serve/upkeep/mover.h).  The row of a file is locked while it is replaced,
+ * so that no cleaner removes it at the same time, nor the mover. */
 #include "control/files/files_reseal.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/identity.h"
 #include "control/files/stored_files.h"
 #include "control/message.h"
-#include "edge/blob_reseal.h"
+#include "blob/blob_reseal.h"
 #include "edge/mapping.h"
 
 enum { REPORT_EVERY_MS = 5000, PAGE = 100, NAME_BYTES = 160 };

@@ -2,9 +2,9 @@
 #ifndef STAMPD_CONTROL_FILES_FILES_WALK_H
 #define STAMPD_CONTROL_FILES_FILES_WALK_H
 
-#include "control/ns_registry.h"
-#include "control/progress.h"
-#include "edge/blob_store.h"
+#include "control/ns/ns_registry.h"
+#include "control/documents/progress.h"
+#include "blob/blob_store.h"
 
 struct files_listing {
     struct control *control;

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "control/files/files_place.h"
 #include "control/message.h"
-#include "edge/blob_sealed.h"
-#include "edge/sealed_feed.h"
+#include "blob/blob_sealed.h"
+#include "seal/sealed_feed.h"
 
 enum { TIMEOUT_S = 60 };
 

@@ -4,8 +4,8 @@
 #define STAMPD_CONTROL_FILES_STORED_FILES_H
 
 #include "control/control.h"
-#include "edge/blob_store.h"
-#include "edge/object_store.h"
+#include "blob/blob_store.h"
+#include "blob/object_store.h"
 #include "store/data_keys.h"
 
 struct stored_files;
@@ -32,7 +32,7 @@ MUST_USE enum fault stored_files_read_name(struct stored_files *files, const str
                                            bool (*take)(void *context, struct bytes piece), void *context);
 
 /* The size of the file as it is stored, and its bytes, encrypted or not, for a caller who checks them
- * (edge/blob_check.h).  size_r and faults as above. */
+ * (blob/blob_check.h).  size_r and faults as above. */
 MUST_USE enum fault stored_files_measure_name(struct stored_files *files, const struct blob_digest *name,
                                               int64_t *size_r);
 MUST_USE enum fault stored_files_read_bytes(struct stored_files *files, const struct blob_digest *name,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 
 enum { DIGEST_SIZE = 16 }; /* two ids with one digest would lose a document: 8 bytes were too few */
 

@@ -7,8 +7,8 @@
 #include "control/archive/archive_merge.h"
 #include "control/foreign/foreign_ids.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
-#include "control/progress.h"
+#include "control/ns/ns_keys.h"
+#include "control/documents/progress.h"
 
 enum { BATCH_DOCUMENTS = 500, BATCH_BYTES = 1 << 20, PROBLEMS_SHOWN = 20 };
 

@@ -6,7 +6,7 @@
 #define STAMPD_CONTROL_FOREIGN_FOREIGN_IMPORT_H
 
 #include "control/archive/importer_files.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 
 struct foreign_import_options {
     const char *code, *path;

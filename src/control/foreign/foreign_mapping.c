@@ -2,8 +2,8 @@
 #include "control/foreign/foreign_mapping.h"
 
 #include "base/names.h"
-#include "model/document.h"
-#include "model/item.h"
+#include "model/document/document.h"
+#include "model/document/item.h"
 
 bool foreign_mapping_text(const struct json *value, struct bytes *text_r)
 {

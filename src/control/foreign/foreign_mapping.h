@@ -4,7 +4,7 @@
 
 #include "base/settings.h"
 #include "control/archive/archive_line.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 /* Sets the text if the value is there; false: it is no string. */
 MUST_USE bool foreign_mapping_text(const struct json *value, struct bytes *text_r);

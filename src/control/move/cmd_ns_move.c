@@ -1,5 +1,5 @@
 /* cmd_ns_move: `stampctl ns move`: options. */
-#include "control/cmd_ns.h"
+#include "control/ns/cmd_ns.h"
 
 #include <string.h>
 

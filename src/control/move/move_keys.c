@@ -4,12 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/coding/hex.h"
 #include "control/message.h"
 #include "control/move/move_site.h"
-#include "control/ns_keys.h"
-#include "edge/crypto.h"
-#include "edge/site_key.h"
+#include "control/ns/ns_keys.h"
+#include "edge/crypto/crypto.h"
+#include "seal/site_key.h"
 
 enum { ID, SITE, WRAPPED, DATABASE, ID_CLASSES }; /* columns of data_keys_statement */
 enum { SECRET_BYTES = 32 };

@@ -3,7 +3,7 @@
 #ifndef STAMPD_CONTROL_MOVE_MOVE_KEYS_H
 #define STAMPD_CONTROL_MOVE_MOVE_KEYS_H
 
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 
 /* The namespace there has all keys of the one here afterwards.  In place of its own, if it has any, it must
  * be unused.  Nothing happens when neither is encrypted.  On failure reports why. */

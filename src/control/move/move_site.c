@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "control/message.h"
-#include "control/migrations.h"
-#include "edge/pg_copy.h"
+#include "control/ns/migrations.h"
+#include "edge/pg/pg_copy.h"
 #include "store/statements.h"
 
 enum { PIECE_BYTES = 1 << 20, WAIT_PAUSE_MS = 20, WAIT_MOST_MS = 30000 };

@@ -4,7 +4,7 @@
 #ifndef STAMPD_CONTROL_MOVE_MOVE_SITE_H
 #define STAMPD_CONTROL_MOVE_MOVE_SITE_H
 
-#include "control/ns_registry.h"
+#include "control/ns/ns_registry.h"
 
 /* Each on failure reports why. */
 

@@ -13,7 +13,7 @@
 #include "control/archive/exporter.h"
 #include "control/archive/importer.h"
 #include "control/archive/import_progress.h"
-#include "control/cmd_ns.h"
+#include "control/ns/cmd_ns.h"
 #include "control/message.h"
 #include "control/move/move_keys.h"
 #include "control/move/move_site.h"

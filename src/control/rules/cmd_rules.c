@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "control/ns_registry.h"
-#include "model/rules_left.h"
-#include "model/rules_schema.h"
+#include "control/ns/ns_registry.h"
+#include "model/rules/rules_left.h"
+#include "model/rules/rules_schema.h"
 
 bool cmd_rules_read(struct arena *arena, const char *where, struct bytes text, struct rules **rules_r)
 {

@@ -3,8 +3,8 @@
 #define STAMPD_CONTROL_RULES_CMD_RULES_H
 
 #include "control/control.h"
-#include "model/rules.h"
-#include "model/schema.h"
+#include "model/rules/rules.h"
+#include "model/schema/schema.h"
 
 int cmd_rules_test(struct control *control, int argc, char **argv);
 int cmd_rules_explain(struct control *control, int argc, char **argv);

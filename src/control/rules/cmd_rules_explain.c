@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "control/ns_keys.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_keys.h"
+#include "control/ns/ns_registry.h"
 #include "control/record.h"
-#include "model/account.h"
-#include "model/rules_case.h"
-#include "model/rules_left.h"
+#include "model/account/account.h"
+#include "model/rules/rules_case.h"
+#include "model/rules/rules_left.h"
 
 struct rules_inquiry {
     struct control *control;

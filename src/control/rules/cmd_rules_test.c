@@ -6,7 +6,7 @@
 
 #include "control/message.h"
 #include "control/record.h"
-#include "model/rules_case.h"
+#include "model/rules/rules_case.h"
 
 enum { CASES_MOST = 10000, DOCUMENTS_MOST = 10000, TEXT_DEPTH = 128, TEXT_NODES = 2000000 };
 

@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "control/message.h"
-#include "control/ns_keys.h"
-#include "control/ns_registry.h"
+#include "control/ns/ns_keys.h"
+#include "control/ns/ns_registry.h"
 #include "control/record.h"
 #include "control/rules/cmd_rules.h"
 #include "control/schema/schema_contents.h"
 #include "control/schema/schema_plan.h"
 #include "control/schema/schema_watch.h"
-#include "edge/thumbnailer.h"
-#include "model/schema_index.h"
-#include "model/stamp.h"
+#include "blob/thumbnailer.h"
+#include "model/schema/schema_index.h"
+#include "model/document/stamp.h"
 
 /* --- declarations -------------------------------------------------------------------------------- */
 
@@ -324,7 +324,8 @@ static bool exports_contents(const struct schema_item *item)
 }
 
 /* Whether the database reads contents for it, which it cannot where they are encrypted.  Of collections,
- * unique properties, the expiry, fields in clear and hashed ones it reads what is shown (model/shown.h). */
+ * unique properties, the expiry, fields in clear and hashed ones it reads what is shown
+ * (model/schema/shown.h). */
 static bool needs_contents(const struct schema *schema)
 {
     for (size_t c = 0; c < schema->class_count; c++) {

@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "control/message.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_keys.h"
 #include "control/schema/schema_claims.h"
 #include "control/schema/schema_wait.h"
-#include "store/rewriting.h"
+#include "store/documents/rewriting.h"
 
 enum {
     LOCK_TRIES = 300, /* with a pause of a second: five minutes */

@@ -5,7 +5,7 @@
 
 #include "control/message.h"
 #include "store/refusal.h"
-#include "store/reservations.h"
+#include "store/documents/reservations.h"
 #include "store/statements.h"
 
 struct session {

@@ -1,5 +1,5 @@
 /* schema_claims: reserves the values of existing documents when properties are declared unique in all
- * namespaces, as commits of workers reserve them (store/reservations.h). */
+ * namespaces, as commits of workers reserve them (store/documents/reservations.h). */
 #ifndef STAMPD_CONTROL_SCHEMA_SCHEMA_CLAIMS_H
 #define STAMPD_CONTROL_SCHEMA_SCHEMA_CLAIMS_H
 

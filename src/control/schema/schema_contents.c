@@ -8,7 +8,7 @@
 #include "control/message.h"
 #include "control/record.h"
 #include "model/content/content.h"
-#include "model/mutation.h"
+#include "model/document/mutation.h"
 
 enum { BATCH = 500, STEPS_OF_BYTE = 16 };
 enum { ID, ICLASS, KEY, CONTENT, RAW };

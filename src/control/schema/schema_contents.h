@@ -4,8 +4,8 @@
 #define STAMPD_CONTROL_SCHEMA_SCHEMA_CONTENTS_H
 
 #include "control/control.h"
-#include "edge/pg.h"
-#include "model/schema.h"
+#include "edge/pg/pg.h"
+#include "model/schema/schema.h"
 
 /* Checks all contents of the namespace, in batches; prints a line for each that does not conform, or an
  * object of JSON.  False: a failure, which is reported. */

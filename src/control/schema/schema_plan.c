@@ -10,7 +10,7 @@
 
 #include "control/message.h"
 #include "control/schema/schema_plan_indexes.h"
-#include "model/mutation.h"
+#include "model/document/mutation.h"
 
 bool schema_plan_read_applied(struct control *control, struct pg *pg, struct schema_plan *plan_r)
 {

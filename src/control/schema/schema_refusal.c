@@ -2,9 +2,9 @@
 #include "control/schema/schema_refusal.h"
 
 #include "control/message.h"
-#include "control/ns_keys.h"
+#include "control/ns/ns_keys.h"
 #include "control/schema/schema_wait.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 #define TEXT(text) (int)(text).size, (text).data
 

@@ -2,8 +2,8 @@
  * letters, digits and '_' and stand between quotes here. */
 #include "control/schema/schema_sql.h"
 
-#include "base/hash.h"
-#include "edge/pg.h"
+#include "base/coding/hash.h"
+#include "edge/pg/pg.h"
 
 /* printf's arguments for "%.*s_%.*s". */
 #define SIDE(name) (int)(name).class.size, (name).class.data, (int)(name).item.size, (name).item.data

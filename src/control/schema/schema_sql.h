@@ -11,7 +11,7 @@
 #ifndef STAMPD_CONTROL_SCHEMA_SCHEMA_SQL_H
 #define STAMPD_CONTROL_SCHEMA_SCHEMA_SQL_H
 
-#include "model/schema.h"
+#include "model/schema/schema.h"
 
 /* One side table. */
 struct side_name {

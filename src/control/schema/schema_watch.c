@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "control/message.h"
-#include "control/ns_registry.h"
-#include "edge/json.h"
+#include "control/ns/ns_registry.h"
+#include "edge/json/json.h"
 #include "model/namespace.h"
 
 enum {

@@ -11,7 +11,7 @@
 #define STAMPD_MODEL_CONTENT_CONTENT_H
 
 #include "base/arena.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 enum {
     CONTENT_SCHEMA_BYTES_MOST = 65536,

@@ -1,7 +1,7 @@
 /* content_number: works on the digits as written. */
 #include "model/content/content_number.h"
 
-#include "base/hash.h"
+#include "base/coding/hash.h"
 
 /* Products of two 60-bit numbers. */
 __extension__ typedef unsigned __int128 wide;

@@ -1,7 +1,7 @@
 /* content_references: resolves $ref: "#", "#/$defs/name", any pointer to a subschema, "#anchor". */
 #include "model/content/content_references.h"
 
-#include "base/percent.h"
+#include "base/coding/percent.h"
 #include "model/content/content_place.h"
 
 /* The child that a piece of a pointer names; NULL: there is none. */

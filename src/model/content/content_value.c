@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/hash.h"
+#include "base/coding/hash.h"
 #include "model/content/content_number.h"
 
 static uint64_t mix(uint64_t hash)

@@ -3,7 +3,7 @@
 #define STAMPD_MODEL_CONTENT_CONTENT_VALUE_H
 
 #include "base/arena.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 /* What is still allowed of the work on one content; below 0: the limit is exceeded. */
 struct content_budget {

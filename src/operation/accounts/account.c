@@ -8,7 +8,7 @@
 #include "operation/accounts/account_invitation.h"
 #include "operation/accounts/account_proof.h"
 #include "operation/accounts/account_session.h"
-#include "operation/accounts/passkey_credential.h"
+#include "operation/passkeys/passkey_credential.h"
 
 static enum fault check_conversion(const struct reader *reader, const struct json *wish,
                                    const struct account_change *change, const struct draft *draft,

@@ -1,8 +1,8 @@
 /* account_address: see the header. */
 #include "operation/accounts/account_address.h"
 
-#include "base/hex.h"
-#include "edge/crypto.h"
+#include "base/coding/hex.h"
+#include "edge/crypto/crypto.h"
 
 enum { KEY_BYTES = 32, HEX = 2 * CRYPTO_SHA256 };
 

@@ -4,7 +4,7 @@
 #include "operation/accounts/account_address.h"
 #include "operation/accounts/account_left.h"
 #include "operation/accounts/account_mail.h"
-#include "model/issuer.h"
+#include "model/account/issuer.h"
 #include "operation/accounts/account_password.h"
 
 enum fault account_change_read(const struct reader *reader, const struct json *object,

@@ -2,8 +2,8 @@
 #include "operation/accounts/account_end.h"
 
 #include "base/clock.h"
-#include "model/issuer.h"
-#include "model/stamp.h"
+#include "model/account/issuer.h"
+#include "model/document/stamp.h"
 #include "operation/accounts/account_change.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/accounts.h"

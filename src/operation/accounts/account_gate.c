@@ -3,8 +3,8 @@
 
 #include "base/address.h"
 #include "base/clock.h"
-#include "operation/configurations.h"
-#include "segment/limiter.h"
+#include "operation/access/configurations.h"
+#include "segment/counts/limiter.h"
 
 enum { MINUTE_MS = 60000, HOUR_MS = 60 * MINUTE_MS };
 enum {

@@ -2,7 +2,7 @@
 #ifndef STAMPD_OPERATION_ACCOUNTS_ACCOUNT_GATE_H
 #define STAMPD_OPERATION_ACCOUNTS_ACCOUNT_GATE_H
 
-#include "model/account.h"
+#include "model/account/account.h"
 #include "operation/attempt.h"
 #include "operation/reader.h"
 

@@ -2,9 +2,9 @@
 #include "operation/accounts/account_invitation.h"
 
 #include "base/clock.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/accounts/account_gate.h"
-#include "operation/caller.h"
+#include "operation/access/caller.h"
 
 enum fault account_invitation_check(struct attempt *attempt, struct bytes invitation)
 {

@@ -5,7 +5,7 @@
 #ifndef STAMPD_OPERATION_ACCOUNTS_ACCOUNT_INVITATION_H
 #define STAMPD_OPERATION_ACCOUNTS_ACCOUNT_INVITATION_H
 
-#include "model/account.h"
+#include "model/account/account.h"
 #include "operation/attempt.h"
 
 /* FAULT_SCLOSED: registration is closed, or needs an invitation and `invitation` is NO_BYTES. */

@@ -5,13 +5,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "model/rules_left.h"
-#include "model/stamp.h"
+#include "model/rules/rules_left.h"
+#include "model/document/stamp.h"
 #include "operation/accounts/account_walk.h"
 #include "operation/accounts/accounts.h"
-#include "operation/configurations.h"
+#include "operation/access/configurations.h"
 #include "operation/tasks/task_request.h"
-#include "store/store_list.h"
+#include "store/collections/store_list.h"
 
 #define PREFIX "left "
 

@@ -2,7 +2,7 @@
  *
  * The commit that deletes an account writes the document Ticket/left <account> and plans the task
  * `accountclean`, of which a namespace has one that waits and one that runs at most.  The task visits the
- * documents of the classes that the rules concern (model/rules_left.h), page by page; each cycle is one
+ * documents of the classes that the rules concern (model/rules/rules_left.h), page by page; each cycle is one
  * commit, bounded by limit_documents, and its checkpoint says where the next one continues.  At the end of
  * the walk the documents Ticket/left … that it has served are deleted: until then everything can be done
  * again.

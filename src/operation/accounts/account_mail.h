@@ -6,7 +6,7 @@
 #ifndef STAMPD_OPERATION_ACCOUNTS_ACCOUNT_MAIL_H
 #define STAMPD_OPERATION_ACCOUNTS_ACCOUNT_MAIL_H
 
-#include "model/letter.h"
+#include "model/account/letter.h"
 #include "operation/accounts/account_gate.h"
 
 /* FAULT_OMAIL: no mails are set up (mail_from). */

@@ -1,9 +1,9 @@
 /* account_password: see the header. */
 #include "operation/accounts/account_password.h"
 
-#include "edge/password.h"
-#include "operation/caller.h"
-#include "segment/hashers.h"
+#include "edge/crypto/password.h"
+#include "operation/access/caller.h"
+#include "segment/counts/hashers.h"
 
 /* A worker that waits for a place serves nobody. */
 enum { WAITING_PART = 4, WAIT_MS = 5000 };

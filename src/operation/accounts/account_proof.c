@@ -2,7 +2,7 @@
 #include "operation/accounts/account_proof.h"
 
 #include "operation/accounts/account_password.h"
-#include "operation/accounts/passkey_credential.h"
+#include "operation/passkeys/passkey_credential.h"
 
 bool account_proof_has_password(const struct draft *draft)
 {

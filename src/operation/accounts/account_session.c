@@ -1,12 +1,12 @@
 /* account_session: see the header. */
 #include "operation/accounts/account_session.h"
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "base/clock.h"
-#include "edge/crypto.h"
-#include "model/stamp.h"
-#include "operation/access.h"
-#include "operation/caller.h"
+#include "edge/crypto/crypto.h"
+#include "model/document/stamp.h"
+#include "operation/access/access.h"
+#include "operation/access/caller.h"
 
 enum { DAY_MINUTES = 1440, MINUTE_S = 60 };
 

@@ -2,9 +2,9 @@
 #include "operation/accounts/account_ticket.h"
 
 #include "base/clock.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/accounts/accounts.h"
-#include "operation/caller.h"
+#include "operation/access/caller.h"
 #include "operation/tasks/task_request.h"
 
 enum { PROOF_CHARACTERS = 32 };

@@ -3,7 +3,7 @@
 #ifndef STAMPD_OPERATION_ACCOUNTS_ACCOUNT_TICKET_H
 #define STAMPD_OPERATION_ACCOUNTS_ACCOUNT_TICKET_H
 
-#include "model/letter.h"
+#include "model/account/letter.h"
 #include "operation/accounts/account_gate.h"
 
 struct account_ticket {

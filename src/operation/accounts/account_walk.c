@@ -2,7 +2,7 @@
 #include "operation/accounts/account_walk.h"
 
 #include "base/clock.h"
-#include "store/store_list.h"
+#include "store/collections/store_list.h"
 
 enum {
     CHANGES_MOST = 32,   /* of a cycle */

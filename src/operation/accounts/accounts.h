@@ -1,4 +1,4 @@
-/* accounts: the operations on accounts (model/account.h), in namespaces that have accounts.
+/* accounts: the operations on accounts (model/account/account.h), in namespaces that have accounts.
  *
  * | operation | param | for |
  * | --- | --- | --- |

@@ -10,13 +10,13 @@
 #include "operation/accounts/accounts.h"
 
 #include "base/clock.h"
-#include "model/issuer.h"
-#include "model/stamp.h"
+#include "model/account/issuer.h"
+#include "model/document/stamp.h"
 #include "operation/accounts/account_change.h"
 #include "operation/accounts/account_password.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/account_ticket.h"
-#include "operation/accounts/passkey_list.h"
+#include "operation/passkeys/passkey_list.h"
 
 enum { DAY_MINUTES = 1440, INVITATION_DAYS = 7, INVITATION_DAYS_MOST = 366 };
 

@@ -11,9 +11,9 @@
 #include "operation/accounts/account_password.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/account_ticket.h"
-#include "operation/accounts/passkey_credential.h"
-#include "operation/accounts/passkey_list.h"
-#include "operation/caller.h"
+#include "operation/passkeys/passkey_credential.h"
+#include "operation/passkeys/passkey_list.h"
+#include "operation/access/caller.h"
 
 static enum fault request_mail(struct attempt *attempt, const struct reader *reader)
 {

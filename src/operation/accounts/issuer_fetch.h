@@ -7,8 +7,8 @@
 #define STAMPD_OPERATION_ACCOUNTS_ISSUER_FETCH_H
 
 #include "base/settings.h"
-#include "model/issuer.h"
-#include "model/key_set.h"
+#include "model/account/issuer.h"
+#include "model/account/key_set.h"
 
 /* Blocks the process for at most some 6 seconds.  NULL: fetched; otherwise why not, one sentence that names
  * no address, in the arena. */

@@ -5,10 +5,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/accounts/account_gate.h"
 #include "operation/accounts/issuer_fetch.h"
-#include "operation/issuer_keys.h"
+#include "operation/access/issuer_keys.h"
 #include "operation/tasks/task_issuers.h"
 
 enum { LIMIT_S = 60 };

@@ -2,7 +2,7 @@
  * whether there is no such account, the password is wrong, or the account is disabled. */
 #include "operation/accounts/accounts.h"
 
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/accounts/account_password.h"
 #include "operation/accounts/account_session.h"
 

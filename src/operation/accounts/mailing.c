@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/accounts/account_address.h"
 #include "operation/accounts/account_mail.h"
 #include "operation/accounts/account_session.h"

@@ -5,7 +5,7 @@
  * "password"} makes the account. */
 #include "operation/accounts/accounts.h"
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 #include "operation/accounts/account_address.h"
 #include "operation/accounts/account_mail.h"
 #include "operation/accounts/account_password.h"
@@ -14,7 +14,7 @@
 #include "operation/accounts/account_proof.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/account_ticket.h"
-#include "operation/accounts/passkey_credential.h"
+#include "operation/passkeys/passkey_credential.h"
 
 struct registration_wish {
     struct bytes given, name, address, password, invitation;

@@ -2,7 +2,7 @@
 #include "operation/accounts/accounts.h"
 
 #include "operation/accounts/account_session.h"
-#include "operation/caller.h"
+#include "operation/access/caller.h"
 
 /* Of a browser whose cookie is the session that has ended. */
 static void remove_cookie(struct attempt *attempt)

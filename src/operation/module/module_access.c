@@ -4,8 +4,8 @@
 #include "operation/module/module_try.h"
 
 #include "base/clock.h"
-#include "operation/judge.h"
-#include "segment/limiter.h"
+#include "operation/judge/judge.h"
+#include "segment/counts/limiter.h"
 
 /* --- the caller --- */
 

@@ -2,7 +2,7 @@
 #ifndef STAMPD_OPERATION_MODULE_MODULE_ACCESS_H
 #define STAMPD_OPERATION_MODULE_MODULE_ACCESS_H
 
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "stampd.h"
 
 /* By the access of the namespace, or as a task of the server's own; always where rules decide. */

@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "model/stamp.h"
-#include "operation/access.h"
-#include "operation/versions_after.h"
+#include "model/document/stamp.h"
+#include "operation/access/access.h"
+#include "operation/sync/versions_after.h"
 #include "operation/reply.h"
 
 bool stampd_failed(const struct stampd_call *call)

@@ -3,11 +3,11 @@
 #define STAMPD_OPERATION_MODULE_MODULE_CONVERT_H
 
 #include "base/arena.h"
-#include "edge/json.h"
-#include "model/item.h"
+#include "edge/json/json.h"
+#include "model/document/item.h"
 #include "stampd.h"
 
-/* JSON values are nodes of edge/json. */
+/* JSON values are nodes of edge/json/json. */
 static inline const struct json *json_of(const struct stampd_json *value)
 {
     return (const struct json *)(const void *)value;

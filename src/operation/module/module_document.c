@@ -4,13 +4,13 @@
  * failed, so what the module does with it has no effect. */
 #include "operation/module/module_document.h"
 
-#include "model/copies.h"
-#include "model/draft.h"
+#include "model/document/copies.h"
+#include "model/document/draft.h"
 #include "operation/classes.h"
 #include "operation/module/module_convert.h"
 #include "operation/module/module_try.h"
-#include "operation/other_namespace.h"
-#include "operation/sync.h"
+#include "operation/access/other_namespace.h"
+#include "operation/sync/sync.h"
 #include "document/transaction.h"
 
 /* --- documents --- */

@@ -3,7 +3,7 @@
 #ifndef STAMPD_OPERATION_MODULE_MODULE_DOCUMENT_H
 #define STAMPD_OPERATION_MODULE_MODULE_DOCUMENT_H
 
-#include "model/draft.h"
+#include "model/document/draft.h"
 #include "stampd.h"
 
 struct stampd_document {

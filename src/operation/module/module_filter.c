@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "operation/filters.h"
+#include "operation/judge/filters.h"
 #include "operation/module/module_convert.h"
 #include "operation/module/module_document.h"
 #include "operation/module/module_try.h"

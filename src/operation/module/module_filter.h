@@ -1,4 +1,5 @@
-/* module_filter: filters of modules (stampd_filter.h), as the engine runs them (operation/filters.h). */
+/* module_filter: filters of modules (stampd_filter.h), as the engine runs them (operation/judge/filters.h).
+ */
 #ifndef STAMPD_OPERATION_MODULE_MODULE_FILTER_H
 #define STAMPD_OPERATION_MODULE_MODULE_FILTER_H
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/stamp.h"
+#include "model/document/stamp.h"
 
 static const struct json no_object = {.kind = JSON_OBJECT, .text = {"{}", 2}};
 static const struct json no_array = {.kind = JSON_ARRAY, .text = {"[]", 2}};

@@ -2,9 +2,9 @@
 #include "operation/module/module_record.h"
 
 #include "base/clock.h"
-#include "edge/site_key.h"
-#include "operation/access.h"
-#include "operation/builtin/record_right.h"
+#include "seal/site_key.h"
+#include "operation/access/access.h"
+#include "operation/records/record_right.h"
 #include "operation/module/module_convert.h"
 #include "records/records_save.h"
 #include "stampd_record.h"

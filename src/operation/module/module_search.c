@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "store/store_sealing.h"
-#include "store/store_search.h"
+#include "store/collections/store_search.h"
 
 enum { ROWS_MOST = 1000, BYTES_MOST = 16 << 20 };
 

@@ -1,7 +1,7 @@
 /* module_search_sight: the documents of the rows are loaded and judged as those of a page of `find`. */
 #include "operation/module/module_search_sight.h"
 
-#include "operation/judged_page.h"
+#include "operation/judge/judged_page.h"
 #include "operation/module/module_access.h"
 #include "operation/module/module_try.h"
 

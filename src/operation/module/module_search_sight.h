@@ -2,7 +2,7 @@
 #ifndef STAMPD_OPERATION_MODULE_MODULE_SEARCH_SIGHT_H
 #define STAMPD_OPERATION_MODULE_MODULE_SEARCH_SIGHT_H
 
-#include "edge/json.h"
+#include "edge/json/json.h"
 #include "stampd.h"
 
 /* The rows without those that the caller may not be shown, in the arena of the try.  NULL: the try has

@@ -1,9 +1,9 @@
 /* module_secret: digests, random values and comparison for modules (stampd.h). */
 #include "operation/module/module_try.h"
 
-#include "base/base64.h"
-#include "base/hex.h"
-#include "edge/crypto.h"
+#include "base/coding/base64.h"
+#include "base/coding/hex.h"
+#include "edge/crypto/crypto.h"
 
 static struct bytes bytes_from(struct stampd_bytes bytes)
 {

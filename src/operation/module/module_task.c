@@ -2,7 +2,7 @@
 #include "operation/module/module_convert.h"
 #include "operation/module/module_try.h"
 #include "base/schedule.h"
-#include "model/cron.h"
+#include "model/task/cron.h"
 #include "operation/tasks/task_external.h"
 #include "operation/tasks/task_request.h"
 #include "document/transaction.h"

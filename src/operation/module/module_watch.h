@@ -2,7 +2,7 @@
 #ifndef STAMPD_OPERATION_MODULE_MODULE_WATCH_H
 #define STAMPD_OPERATION_MODULE_MODULE_WATCH_H
 
-#include "segment/metrics.h"
+#include "segment/counts/metrics.h"
 
 /* Application code runs from now on, until `deadline_ms` (monotonic); `what` names it in the log. */
 void module_watch(struct pulse *pulse, const char *what, int64_t deadline_ms);

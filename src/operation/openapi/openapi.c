@@ -5,12 +5,12 @@
  * build turns into openapi_text.h.  Here the paths that the caller may not use are left out, and operations
  * of modules, classes of the schema and what the rules allow are added: nothing that the caller may not know.
  */
-#include "operation/builtin/builtin.h"
+#include "operation/builtin.h"
 
 #include "base/log.h"
-#include "edge/json.h"
-#include "model/rules_outline.h"
-#include "operation/access.h"
+#include "edge/json/json.h"
+#include "model/rules/rules_outline.h"
+#include "operation/access/access.h"
 #include "operation/accounts/accounts.h"
 #include "operation/classes.h"
 #include "operation/reader.h"

@@ -2,7 +2,7 @@
 #include "operation/openapi/openapi_content.h"
 
 #include "base/names.h"
-#include "edge/json.h"
+#include "edge/json/json.h"
 
 static const struct json_limits limits = {.depth = 256, .tree_depth = 256};
 

@@ -1,11 +1,11 @@
 /* push_judge: the account becomes the caller of the task while its matches are judged. */
 #include "operation/push/push_judge.h"
 
-#include "operation/caller.h"
-#include "operation/judge.h"
-#include "operation/judge_losses.h"
-#include "operation/judge_matches.h"
-#include "operation/stored_caller.h"
+#include "operation/access/caller.h"
+#include "operation/judge/judge.h"
+#include "operation/judge/judge_losses.h"
+#include "operation/judge/judge_matches.h"
+#include "operation/access/stored_caller.h"
 
 /* The session or service key, if one is stored: of a provider's account it is a token, which is not one. */
 static bool is_signed_in(struct arena *arena, const struct document *account, struct bytes credential)

@@ -9,7 +9,7 @@
 #define STAMPD_OPERATION_PUSH_PUSH_JUDGE_H
 
 #include "operation/attempt.h"
-#include "store/store_subscriptions.h"
+#include "store/collections/store_subscriptions.h"
 
 /* Reduces the list to what may be sent, each definition once, with a version that the caller may know. */
 MUST_USE enum fault push_judge(struct attempt *attempt, const struct subscription *subscription,

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/base64.h"
+#include "base/coding/base64.h"
 #include "base/log.h"
 #include "base/secret.h"
 

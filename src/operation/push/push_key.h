@@ -6,7 +6,7 @@
 #include "base/builder.h"
 #include "base/fault.h"
 #include "base/settings.h"
-#include "edge/curve.h"
+#include "edge/crypto/curve.h"
 
 /* Reads the keys of a file; on failure one line in `problem`, which contains nothing of the file's text. */
 MUST_USE bool push_key_read(const char *path, struct curve_key *key_r, char *problem, size_t problem_size);

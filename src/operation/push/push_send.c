@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/siphash.h"
-#include "edge/crypto.h"
+#include "base/coding/siphash.h"
+#include "edge/crypto/crypto.h"
 #include "edge/http.h"
 
 enum {

@@ -3,9 +3,9 @@
 
 #include <ctype.h>
 
-#include "base/base64.h"
-#include "edge/crypto.h"
-#include "edge/json.h"
+#include "base/coding/base64.h"
+#include "edge/crypto/crypto.h"
+#include "edge/json/json.h"
 
 enum {
     HEAD =

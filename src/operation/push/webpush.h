@@ -6,7 +6,7 @@
 #define STAMPD_OPERATION_PUSH_WEBPUSH_H
 
 #include "base/arena.h"
-#include "edge/curve.h"
+#include "edge/crypto/curve.h"
 
 enum {
     WEBPUSH_AUTH = 16,

@@ -5,8 +5,8 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "segment/losses.h"
-#include "model/worker_queues.h"
+#include "segment/counts/losses.h"
+#include "model/task/worker_queues.h"
 #include "operation/tasks/task_owner.h"
 #include "operation/tasks/task_result.h"
 #include "operation/tasks/task_retry.h"

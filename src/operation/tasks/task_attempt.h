@@ -2,7 +2,7 @@
 #ifndef STAMPD_OPERATION_TASKS_TASK_ATTEMPT_H
 #define STAMPD_OPERATION_TASKS_TASK_ATTEMPT_H
 
-#include "store/store_tasks.h"
+#include "store/tasks/store_tasks.h"
 #include "operation/attempt.h"
 #include "operation/tasks/task_run.h"
 

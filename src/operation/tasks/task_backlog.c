@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "segment/backlog.h"
-#include "store/store_tasks.h"
-#include "store/task_rows.h"
+#include "segment/counts/backlog.h"
+#include "store/tasks/store_tasks.h"
+#include "store/tasks/task_rows.h"
 
 enum { ROWS_MOST = 10000, FRESH_MS = 1000 };
 

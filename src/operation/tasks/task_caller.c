@@ -1,8 +1,8 @@
 /* task_caller: the account of a task becomes the caller of its call. */
 #include "operation/tasks/task_caller.h"
 
-#include "operation/access.h"
-#include "operation/stored_caller.h"
+#include "operation/access/access.h"
+#include "operation/access/stored_caller.h"
 
 struct bytes task_caller_credential(const struct call *call)
 {

@@ -5,11 +5,11 @@
 
 #include "base/log.h"
 #include "base/schedule.h"
-#include "model/cron.h"
-#include "model/stamp.h"
-#include "store/store_cron.h"
-#include "store/store_subscriptions.h"
-#include "store/store_tasks.h"
+#include "model/task/cron.h"
+#include "model/document/stamp.h"
+#include "store/tasks/store_cron.h"
+#include "store/collections/store_subscriptions.h"
+#include "store/tasks/store_tasks.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_external.h"
 

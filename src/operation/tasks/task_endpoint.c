@@ -4,10 +4,10 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "segment/refusals.h"
-#include "store/store_tasks.h"
-#include "edge/crypto.h"
-#include "operation/access.h"
+#include "segment/counts/refusals.h"
+#include "store/tasks/store_tasks.h"
+#include "edge/crypto/crypto.h"
+#include "operation/access/access.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/reader.h"
 #include "operation/tasks/task_run.h"

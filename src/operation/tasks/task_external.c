@@ -1,7 +1,7 @@
 /* task_external: operations made of declarations; who may take their tasks. */
 #include "operation/tasks/task_external.h"
 
-#include "operation/access.h"
+#include "operation/access/access.h"
 #include "operation/registry.h"
 
 static bool may_schedule(const struct call *call, const struct worker_queue *queue)

@@ -1,5 +1,5 @@
 /* task_external: operations whose tasks external workers take.  The configuration of the namespace declares
- * them (model/worker_queues.h), and nothing of them is code of the server. */
+ * them (model/task/worker_queues.h), and nothing of them is code of the server. */
 #ifndef STAMPD_OPERATION_TASKS_TASK_EXTERNAL_H
 #define STAMPD_OPERATION_TASKS_TASK_EXTERNAL_H
 

@@ -3,7 +3,7 @@
 #include "operation/tasks/task_issuers.h"
 
 #include "base/clock.h"
-#include "operation/issuer_keys.h"
+#include "operation/access/issuer_keys.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_request.h"
 

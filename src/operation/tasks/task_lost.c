@@ -5,11 +5,11 @@
 
 #include "base/crash.h"
 #include "base/log.h"
-#include "model/worker_queues.h"
-#include "segment/backlog.h"
-#include "segment/losses.h"
-#include "segment/metrics.h"
-#include "segment/task_counts.h"
+#include "model/task/worker_queues.h"
+#include "segment/counts/backlog.h"
+#include "segment/counts/losses.h"
+#include "segment/counts/metrics.h"
+#include "segment/counts/task_counts.h"
 #include "operation/registry.h"
 #include "operation/tasks/task_retry.h"
 

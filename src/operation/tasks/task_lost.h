@@ -2,7 +2,7 @@
 #ifndef STAMPD_OPERATION_TASKS_TASK_LOST_H
 #define STAMPD_OPERATION_TASKS_TASK_LOST_H
 
-#include "store/store_tasks.h"
+#include "store/tasks/store_tasks.h"
 #include "operation/call.h"
 #include "operation/worker_context.h"
 #include "operation/tasks/task_owner.h"

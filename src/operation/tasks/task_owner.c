@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-#include "model/stamp.h"
-#include "segment/losses.h"
-#include "segment/metrics.h"
+#include "model/document/stamp.h"
+#include "segment/counts/losses.h"
+#include "segment/counts/metrics.h"
 #include "segment/processes.h"
 
 struct bytes task_owner_name(const struct segment *segment, struct arena *arena)

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/settings.h"
-#include "segment/losses.h"
+#include "segment/counts/losses.h"
 #include "segment/segment.h"
 
 /* The name of this process as an owner. */

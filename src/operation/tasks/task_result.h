@@ -2,7 +2,7 @@
 #ifndef STAMPD_OPERATION_TASKS_TASK_RESULT_H
 #define STAMPD_OPERATION_TASKS_TASK_RESULT_H
 
-#include "store/store_tasks.h"
+#include "store/tasks/store_tasks.h"
 #include "operation/attempt.h"
 
 /* After the work of an attempt: its commit stores the answer that work has left, unless that has more than

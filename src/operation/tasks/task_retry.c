@@ -2,7 +2,7 @@
 #include "operation/tasks/task_retry.h"
 
 #include "base/schedule.h"
-#include "edge/crypto.h"
+#include "edge/crypto/crypto.h"
 #include "operation/registry.h"
 
 static struct bytes policy_of(const struct settings *settings, const struct worker_queues *workers,

@@ -4,8 +4,8 @@
 #define STAMPD_OPERATION_TASKS_TASK_RETRY_H
 
 #include "base/settings.h"
-#include "model/task.h"
-#include "model/worker_queues.h"
+#include "model/task/task.h"
+#include "model/task/worker_queues.h"
 
 /* The start after that many failures of a task of the operation; TASK_PARKED: no more tries.  `workers`:
  * what the namespace declares, or NULL. */

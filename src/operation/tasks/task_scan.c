@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "segment/backlog.h"
-#include "segment/metrics.h"
-#include "store/store_tasks.h"
+#include "segment/counts/backlog.h"
+#include "segment/counts/metrics.h"
+#include "store/tasks/store_tasks.h"
 #include "operation/tasks/task_wakeup.h"
 #include "operation/reader.h"
 #include "operation/registry.h"

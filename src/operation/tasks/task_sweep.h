@@ -6,7 +6,7 @@
 #ifndef STAMPD_OPERATION_TASKS_TASK_SWEEP_H
 #define STAMPD_OPERATION_TASKS_TASK_SWEEP_H
 
-#include "model/document.h"
+#include "model/document/document.h"
 #include "operation/call.h"
 #include "operation/worker_context.h"
 

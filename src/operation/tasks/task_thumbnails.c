@@ -2,9 +2,9 @@
  */
 #include "operation/tasks/task_thumbnails.h"
 
-#include "model/thumbnails.h"
+#include "model/document/thumbnails.h"
 #include "operation/tasks/task_request.h"
-#include "store/store_thumbnails.h"
+#include "store/blobs/store_thumbnails.h"
 
 enum { WAITING_MOST = 100 /* while so many documents wait for thumbnails, no more are looked for */ };
 

@@ -1,5 +1,5 @@
-/* task_thumbnails: creates the task that finds images without thumbnails (builtin/thumbnailsweep.c): once a
- * day, after each change of the applied schema, after an import, and as long as a sweep is not over. */
+/* task_thumbnails: creates the task that finds images without thumbnails (attachments/thumbnailsweep.c): once
+ * a day, after each change of the applied schema, after an import, and as long as a sweep is not over. */
 #ifndef STAMPD_OPERATION_TASKS_TASK_THUMBNAILS_H
 #define STAMPD_OPERATION_TASKS_TASK_THUMBNAILS_H
 

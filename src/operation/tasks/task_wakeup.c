@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "edge/json.h"
-#include "model/worker_queues.h"
-#include "segment/backlog.h"
+#include "edge/json/json.h"
+#include "model/task/worker_queues.h"
+#include "segment/counts/backlog.h"
 #include "segment/namespaces.h"
-#include "store/store_commit.h"
+#include "store/documents/store_commit.h"
 #include "document/transaction.h"
 
 /* The kernel queues ten datagrams of a socket (net.unix.max_dgram_qlen) until its owner reads them. */

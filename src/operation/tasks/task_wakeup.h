@@ -4,8 +4,8 @@
 #ifndef STAMPD_OPERATION_TASKS_TASK_WAKEUP_H
 #define STAMPD_OPERATION_TASKS_TASK_WAKEUP_H
 
-#include "model/task.h"
-#include "store/store_tasks.h"
+#include "model/task/task.h"
+#include "store/tasks/store_tasks.h"
 #include "operation/worker_context.h"
 #include "segment/segment.h"
 #include "document/transaction.h"

@@ -1,0 +1,473 @@
+/* cmd_nginx: `stampctl nginx` writes nginx's configuration from the template and stampd's settings. */
+#include "control/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/nginx/homes.h"
+#include "control/nginx/nginx_objects.h"
+#include "control/nginx/nginx_refusals.h"
+#include "control/nginx/map.h"
+#include "control/message.h"
+#include "control/ns/ns_registry.h"
+#include "control/nginx/site.h"
+#include "control/nginx/template.h"
+#include "edge/crypto/crypto.h"
+#include "edge/json/json.h"
+
+enum {
+    READ_TIMEOUT_ABOVE_S = 20, /* first an operation's own limit, then time to answer */
+    CONNECTIONS = 4096,        /* of a process of nginx, besides those of live events, which take two each */
+    DESCRIPTORS = 12288,       /* beyond one for each connection: listening sockets, files */
+    TASK_REQUESTS = 10,        /* queue managers may send this many times as many requests as clients */
+};
+
+struct nginx_options {
+    struct site site;
+    const char *probe_listen, *certificate, *key, *user;
+    const char *pid, *folder, *access_log, *error_log, *template_path, *output;
+    struct map_options map;
+    int64_t workers;
+};
+
+static void add_servers(struct builder *builder, const struct settings *settings, int64_t first, int64_t end,
+                        const char *words)
+{
+    for (int64_t i = first; i < end; i++)
+        builder_printf(builder, "%s        server unix:%s/worker-%lld.sock max_fails=0%s;",
+                       builder->size ? "\n" : "", settings->run_directory, (long long)i, words);
+}
+
+/* The half of the workers for large bodies; or the other half, each for one request at a time, and the first
+ * one for when all of them are busy. */
+static const char *compose_servers(struct control *control, bool is_for_large)
+{
+    struct builder builder = {0};
+    const struct settings *settings = &control->settings;
+    int64_t workers = settings->workers, large = homes_large(workers);
+    if (!is_for_large && large)
+        add_servers(&builder, settings, 0, large, " max_conns=1");
+    add_servers(&builder, settings, large, workers, is_for_large || !large ? "" : " backup");
+    const char *text = arena_copy(control->arena, builder.data, builder.size);
+    builder_free(&builder);
+    return text;
+}
+
+/* One line per word of a list. */
+static const char *compose_words(struct arena *arena, const char *before, const char *words,
+                                 const char *after)
+{
+    struct builder builder = {0};
+    for (const char *word = words + strspn(words, " "); *word; word += strspn(word, " ")) {
+        int size = (int)strcspn(word, " ");
+        builder_printf(&builder, "\n        %s%.*s%s;", before, size, word, after);
+        word += size;
+    }
+    const char *text = builder.size ? arena_copy(arena, builder.data, builder.size) : "";
+    builder_free(&builder);
+    return text;
+}
+
+static const char *compose_proxies(struct arena *arena, const struct settings *settings)
+{
+    if (!*settings->trusted_proxies)
+        return "";
+    return arena_printf(arena, "%s\n        real_ip_header %s;\n        real_ip_recursive on;",
+                        compose_words(arena, "set_real_ip_from ", settings->trusted_proxies, ""),
+                        settings->client_address_header);
+}
+
+/* Whom a request is counted for.  Without exempt clients no request is compared with them. */
+static const char *ration_of(const struct settings *settings)
+{
+    return *settings->exempt_clients ? "$stampd_ration" : "$stampd_counted";
+}
+
+/* The limits per client; nothing where the limit is 0. */
+static const char *compose_zones(struct arena *arena, const struct settings *settings)
+{
+    const char *connections = "", *requests = "", *ration = ration_of(settings);
+    long long rate = settings->limit_client_requests;
+    if (settings->limit_client_connections)
+        connections = arena_printf(arena, "\n    limit_conn_zone %s zone=stampd_connections:10m;", ration);
+    const char *of_client =
+        settings->limit_client_bodies
+            ? arena_printf(arena, "\n    limit_conn_zone %s zone=stampd_bodies:10m;", ration)
+            : "";
+    const char *of_namespace =
+        settings->limit_namespace_bodies ? "\n    limit_conn_zone $stampd_crowd zone=stampd_crowds:1m;" : "";
+    if (rate)
+        requests = arena_printf(arena,
+                                "\n    limit_req_zone %s zone=stampd_requests:10m rate=%lldr/s;"
+                                "\n    limit_req_zone %s zone=stampd_tasks:10m rate=%lldr/s;",
+                                ration, rate, ration, rate * TASK_REQUESTS);
+    return arena_printf(arena, "%s%s%s%s", connections, of_client, of_namespace, requests);
+}
+
+static const char *compose_rate(struct arena *arena, const struct settings *settings, const char *zone,
+                                int64_t times)
+{
+    long long burst = settings->limit_client_burst * times;
+    if (!settings->limit_client_requests)
+        return "";
+    return arena_printf(arena, "\n        limit_req zone=stampd_%s%s;", zone,
+                        burst ? arena_printf(arena, " burst=%lld nodelay", burst) : "");
+}
+
+static const char *compose_connections(struct arena *arena, const struct settings *settings)
+{
+    if (!settings->limit_client_connections)
+        return "";
+    return arena_printf(arena, "\n        limit_conn stampd_connections %lld;",
+                        (long long)settings->limit_client_connections);
+}
+
+/* Of a location for large bodies, which has none of the server's. */
+static const char *compose_bodies(struct arena *arena, const struct settings *settings)
+{
+    const struct {
+        const char *zone;
+        int64_t most;
+    } limits[] = {{"stampd_connections", settings->limit_client_connections},
+                  {"stampd_bodies", settings->limit_client_bodies},
+                  {"stampd_crowds", settings->limit_namespace_bodies}};
+    const char *text = "";
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        if (limits[i].most)
+            text = arena_printf(arena, "%s\n            limit_conn %s %lld;", text, limits[i].zone,
+                                (long long)limits[i].most);
+    return text;
+}
+
+/* Is it valid unquoted in nginx's file?  Reports it when not. */
+static bool is_plain(const char *what, const char *value)
+{
+    if (*value && !strpbrk(value, " \t\r\n\"'\\;{}$#"))
+        return true;
+    message_print("nginx: %s \"%s\": expected one word without quotes, blanks and any of \\ ; { } $ #", what,
+                  value);
+    return false;
+}
+
+static bool are_words_plain(const char *what, const struct option_words *words)
+{
+    for (int i = 0; i < words->count; i++)
+        if (!is_plain(what, words->words[i]))
+            return false;
+    return true;
+}
+
+static bool are_plain(const struct control *control, const struct nginx_options *options)
+{
+    const char *const words[][2] = {
+        {"--probe-listen", options->probe_listen},
+        {"--certificate", options->certificate},
+        {"--key", options->key},
+        {"--folder", options->folder},
+        {"--pid", options->pid},
+        {"--access-log", options->access_log},
+        {"--error-log", options->error_log},
+        {"--map", options->map.path},
+        {"run_directory", control->settings.run_directory},
+        {"blob_directory", control->settings.blob_directory},
+    };
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (!is_plain(words[i][0], words[i][1]))
+            return false;
+    const char *const others[][2] = {
+        {"--user", options->user},
+        {"--acme", options->site.acme},
+        {"--root", options->site.root},
+        {"--console", options->site.console},
+        {"--include", options->site.include},
+    };
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (others[i][1] && !is_plain(others[i][0], others[i][1]))
+            return false;
+    return are_words_plain("--listen", &options->site.listen) &&
+           are_words_plain("--http", &options->site.http) && are_words_plain("--name", &options->site.names);
+}
+
+static const char *absolute(struct arena *arena, const char *path)
+{
+    char here[4096];
+    if (*path == '/' || !getcwd(here, sizeof here))
+        return path;
+    return arena_printf(arena, "%s/%s", here, path);
+}
+
+/* Without a folder of its own nginx's files are where its package has them, on a disk: /run may be in memory.
+ */
+static void place_files(struct arena *arena, struct nginx_options *options)
+{
+    const char *run = "/run", *log = "/var/log/nginx";
+    if (options->folder)
+        run = log = options->folder = absolute(arena, options->folder);
+    else
+        options->folder = "/var/lib/nginx";
+    if (!options->pid)
+        options->pid = arena_printf(arena, "%s/nginx.pid", run);
+    if (!options->access_log)
+        options->access_log = arena_printf(arena, "%s/access.log", log);
+    if (!options->error_log)
+        options->error_log = arena_printf(arena, "%s/error.log", log);
+}
+
+static void complete(struct control *control, struct nginx_options *options)
+{
+    struct arena *arena = control->arena;
+    place_files(arena, options);
+    struct site *site = &options->site;
+    if (!site->listen.count)
+        site->listen = (struct option_words){{"443"}, 1};
+    if (!site->names.count)
+        site->names = (struct option_words){{"_"}, 1};
+    if (site->acme && !site->http.count)
+        site->http = (struct option_words){{"80"}, 1};
+    site->acme = site->acme ? absolute(arena, site->acme) : NULL;
+    site->root = site->root ? absolute(arena, site->root) : NULL;
+    site->console = site->console ? absolute(arena, site->console) : NULL;
+    site->is_proxied = *control->settings.trusted_proxies &&
+                       strcmp(control->settings.client_address_header, "proxy_protocol") == 0;
+    options->certificate = absolute(arena, options->certificate);
+    options->key = absolute(arena, options->key);
+    options->map.path = absolute(arena, map_path(control, &options->map));
+    if (!options->template_path)
+        options->template_path =
+            arena_printf(arena, "%s/nginx.conf.in",
+                         control_directory(arena, "STAMPD_NGINX", "nginx", STAMPD_NGINX_DIRECTORY));
+}
+
+static bool fill(struct control *control, const struct nginx_options *options, struct bytes text,
+                 struct builder *builder)
+{
+    struct arena *arena = control->arena;
+    const struct settings *settings = &control->settings;
+    int64_t connections = CONNECTIONS + 2 * settings->live_connections;
+    const char *objects = nginx_objects(control, &options->site);
+    int digits = snprintf(NULL, 0, "%lld", (long long)settings_anonymous_body(settings));
+    if (!objects)
+        return false;
+    const struct template_value values[] = {
+        {"ACCESS_LOG", strcmp(options->access_log, "off") == 0
+                           ? ""
+                           : arena_printf(arena, "    access_log %s stampd;\n", options->access_log)},
+        {"ANONYMOUS_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_anonymous_body(settings))},
+        {"ANSWER_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_answer_bytes)},
+        {"BLOB_DIRECTORY", settings->blob_directory},
+        {"BODIES", compose_bodies(arena, settings)},
+        {"BODY_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_body_bytes)},
+        {"CERTIFICATE", options->certificate},
+        {"CLIENT", *settings->exempt_clients ? "$stampd_client" : "$remote_addr"},
+        {"CLIENT_CONNECTIONS", compose_connections(arena, settings)},
+        {"CLIENT_REQUESTS", compose_rate(arena, settings, "requests", 1)},
+        {"CLIENT_ZONES", compose_zones(arena, settings)},
+        {"CONNECTIONS", arena_printf(arena, "%lld", (long long)connections)},
+        {"DESCRIPTORS", arena_printf(arena, "%lld", (long long)connections + DESCRIPTORS)},
+        {"ERRORS", nginx_refusals(arena, settings, &options->site)},
+        {"ERROR_LOG", options->error_log},
+        {"EXEMPT", compose_words(arena, "", settings->exempt_clients, " 1")},
+        {"FOLDER", options->folder},
+        {"HOMES", homes_path(arena, options->map.path)},
+        {"KEY", options->key},
+        {"LARGE_SERVERS", compose_servers(control, true)},
+        {"LARGE_DIGITS", arena_printf(arena, "%d", digits)},
+        {"SMALL_DIGITS", arena_printf(arena, "%d", digits - 1)},
+        {"LIMIT_BODIES", arena_printf(arena, "%lld", (long long)settings->limit_client_bodies)},
+        {"LIMIT_CONNECTIONS", arena_printf(arena, "%lld", (long long)settings->limit_client_connections)},
+        {"LIMIT_REQUESTS", arena_printf(arena, "%lld", (long long)settings->limit_client_requests)},
+        {"HSTS", site_hsts(arena, &options->site, "        ")},
+        {"HSTS_INNER", site_hsts(arena, &options->site, "            ")},
+        {"HTTP", site_http(arena, &options->site)},
+        {"LISTEN", site_listen(arena, &options->site)},
+        {"LOCATIONS", site_locations(arena, &options->site)},
+        {"OBJECT_STORES", objects},
+        {"PID", options->pid},
+        {"STRAY", site_stray(&options->site)},
+        {"LIVE_BODY_BYTES", arena_printf(arena, "%lld", (long long)settings_live_body(settings))},
+        {"LIVE_TIMEOUT",
+         arena_printf(arena, "%lld", (long long)settings->live_keepalive_s + READ_TIMEOUT_ABOVE_S)},
+        {"MAP", options->map.path},
+        {"PROBE_LISTEN", options->probe_listen},
+        {"PROXIES", compose_proxies(arena, settings)},
+        {"READ_TIMEOUT",
+         arena_printf(arena, "%lld", (long long)settings->limit_operation_s + READ_TIMEOUT_ABOVE_S)},
+        {"RESOURCE_CACHE_MB", arena_printf(arena, "%lld", (long long)settings->resource_cache_mb)},
+        {"RUN_DIRECTORY", settings->run_directory},
+        {"SERVERS", compose_servers(control, false)},
+        {"SERVER_NAME", site_names(arena, &options->site)},
+        {"TASK_REQUESTS", compose_rate(arena, settings, "tasks", TASK_REQUESTS)},
+        {"TASK_TIMEOUT",
+         arena_printf(arena, "%lld", (long long)settings->limit_task_s + READ_TIMEOUT_ABOVE_S)},
+        {"UPLOAD_BYTES", arena_printf(arena, "%lld",
+                                      (long long)(settings->limit_upload_bytes < settings->limit_blob_bytes
+                                                      ? settings->limit_upload_bytes
+                                                      : settings->limit_blob_bytes))},
+        {"USER_LINE", options->user ? arena_printf(arena, "user %s;", options->user) : ""},
+        {"WORKERS", options->workers ? arena_printf(arena, "%lld", (long long)options->workers) : "auto"},
+    };
+    struct bytes name;
+    int line;
+    if (template_fill(text, values, COUNT_OF(values), builder, &line, &name))
+        return true;
+    message_print("%s:%d: @%.*s@ is not known", options->template_path, line, (int)name.size, name.data);
+    return false;
+}
+
+/* --- files that others have edited are kept --- */
+
+static const char CHECKSUM[] = "# written by stampctl nginx, sha256 of the lines above: ";
+
+static void add_checksum(struct builder *builder)
+{
+    char digest[CRYPTO_SHA256_HEX + 1];
+    crypto_sha256_hex(builder_bytes(builder), digest);
+    builder_printf(builder, "%s%s\n", CHECKSUM, digest);
+}
+
+static bool is_as_written(struct bytes text)
+{
+    size_t tail = sizeof CHECKSUM - 1 + CRYPTO_SHA256_HEX + 1;
+    char digest[CRYPTO_SHA256_HEX + 1];
+    if (text.size < tail || memcmp(text.data + text.size - tail, CHECKSUM, sizeof CHECKSUM - 1) != 0)
+        return false;
+    crypto_sha256_hex((struct bytes){text.data, text.size - tail}, digest);
+    return memcmp(text.data + text.size - 1 - CRYPTO_SHA256_HEX, digest, CRYPTO_SHA256_HEX) == 0;
+}
+
+/* A file that this command did not leave as it is stays under another name. */
+static bool keep_edited(struct control *control, const char *path)
+{
+    struct stat status;
+    struct bytes text;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+        return true;
+    if (!control_read_file(control->arena, path, &text))
+        return false;
+    if (!text.size || is_as_written(text))
+        return true;
+    for (int number = 1; number < 1000; number++) {
+        const char *name = arena_printf(control->arena, "%s.~%d~", path, number);
+        if (linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
+            message_print("%s was not written by this program, or was edited: it is kept as %s", path, name);
+            return true;
+        }
+        if (errno != EEXIST) {
+            message_print("%s: %m", name);
+            return false;
+        }
+    }
+    message_print("%s: there are too many copies of it", path);
+    return false;
+}
+
+static bool write_configuration(struct control *control, struct nginx_options *options)
+{
+    struct builder builder = {0};
+    struct bytes text;
+    complete(control, options);
+    if (!are_plain(control, options) || !control_read_file(control->arena, options->template_path, &text))
+        return false;
+    bool is_done = fill(control, options, text, &builder);
+    if (is_done && options->output && mkdir(options->folder, 0755) != 0 && errno != EEXIST) {
+        message_print("%s: %m", options->folder);
+        is_done = false;
+    }
+    add_checksum(&builder);
+    if (is_done && options->output)
+        is_done = keep_edited(control, options->output) &&
+                  control_write_file(control->arena, options->output, builder_bytes(&builder), 0644);
+    else if (is_done)
+        is_done = fwrite(builder.data, 1, builder.size, stdout) == builder.size;
+    builder_free(&builder);
+    const char *const included[] = {options->map.path, homes_path(control->arena, options->map.path)};
+    for (size_t i = 0; is_done && i < COUNT_OF(included); i++)
+        if (access(included[i], R_OK) != 0)
+            message_print("%s: %m; `stampctl ns create z` or `stampctl ns map` writes it before nginx starts",
+                          included[i]);
+    return is_done;
+}
+
+int control_nginx(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "nginx",
+        "",
+        0,
+        0,
+        "Write nginx's configuration, with the limits of stampd's settings.",
+        "With --output, the folder for nginx's own files is created when it is missing; it must belong to "
+        "the\n"
+        "user that starts nginx.  Check the result with: nginx -t -c FILE\n"};
+    struct nginx_options options = {.probe_listen = "127.0.0.1:8081"};
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        SITE_LINES(&options.site),
+        {.name = "certificate",
+         .argument = "FILE",
+         .help = "Use this certificate with its chain, PEM.  Required.",
+         .text = &options.certificate},
+        {.name = "key",
+         .argument = "FILE",
+         .help = "Use this private key of the certificate, PEM.  Required.",
+         .text = &options.key},
+        {.name = "user",
+         .argument = "NAME",
+         .help = "Run nginx's workers as this user, when root starts nginx.",
+         .text = &options.user},
+        {.name = "probe-listen",
+         .argument = "ADDRESS:PORT",
+         .help = "Listen here for /live, /ready and /metrics (default: 127.0.0.1:8081).",
+         .text = &options.probe_listen},
+        {.name = "workers",
+         .argument = "N",
+         .help = "Run N processes of nginx (default: one for each processor).",
+         .number = &options.workers,
+         .least = 1,
+         .most = 256},
+        {.name = "folder",
+         .argument = "FOLDER",
+         .help = "Keep nginx's own files in FOLDER, on a disk (default: those of nginx's package).",
+         .text = &options.folder},
+        {.name = "pid",
+         .argument = "FILE",
+         .help = "Write nginx's process id to FILE (default: nginx.pid in FOLDER, or in /run).",
+         .text = &options.pid},
+        {.name = "map",
+         .argument = "FILE",
+         .help = "Read the map of namespaces from FILE (default: namespaces.map beside the settings).",
+         .text = &options.map.path},
+        {.name = "access-log",
+         .argument = "FILE",
+         .help = "Log requests to FILE (default: access.log in FOLDER, or in /var/log/nginx); off: none.",
+         .text = &options.access_log},
+        {.name = "error-log",
+         .argument = "FILE",
+         .help = "Log nginx's errors to FILE (default: error.log in FOLDER, or in /var/log/nginx).",
+         .text = &options.error_log},
+        {.name = "template",
+         .argument = "FILE",
+         .help = "Use another template.",
+         .text = &options.template_path},
+        {.name = "output",
+         .letter = 'o',
+         .argument = "FILE",
+         .help = "Write to FILE (default: standard output).",
+         .text = &options.output},
+    };
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    if (!options.certificate || !options.key) {
+        message_print("nginx: --certificate and --key are needed");
+        return CONTROL_WRONG;
+    }
+    return control_load_settings(control) && write_configuration(control, &options) ? CONTROL_DONE
+                                                                                    : CONTROL_FAILED;
+}

@@ -1,0 +1,67 @@
+/* site: the public side of the configuration that `stampctl nginx` writes: addresses, names, plain HTTP, own
+ * files. */
+#ifndef STAMPD_CONTROL_NGINX_SITE_H
+#define STAMPD_CONTROL_NGINX_SITE_H
+
+#include "control/control.h"
+
+struct site {
+    struct option_words listen, http, names;     /* addresses and ports; a port alone means all addresses */
+    const char *acme, *root, *console, *include; /* NULL: none */
+    int64_t hsts_s;                              /* 0: none */
+    bool is_proxied;                             /* connections begin with a PROXY protocol header */
+};
+
+/* The options of the site. */
+#define SITE_LINES(site)                                                                                     \
+    {.name = "listen",                                                                                       \
+     .argument = "ADDRESS:PORT",                                                                             \
+     .help = "Listen here for HTTPS (default: 443); a port alone: on all addresses, IPv4 and IPv6.  May be " \
+             "repeated.",                                                                                    \
+     .words = &(site)->listen},                                                                              \
+        {.name = "http",                                                                                     \
+         .argument = "ADDRESS:PORT",                                                                         \
+         .help = "Listen here for HTTP, which redirects to HTTPS (default: none, 80 with --acme).  May be "  \
+                 "repeated.",                                                                                \
+         .words = &(site)->http},                                                                            \
+        {.name = "acme",                                                                                     \
+         .argument = "FOLDER",                                                                               \
+         .help = "Serve /.well-known/acme-challenge/ from FOLDER.",                                          \
+         .text = &(site)->acme},                                                                             \
+        {.name = "hsts",                                                                                     \
+         .argument = "SECONDS",                                                                              \
+         .help = "Make browsers use HTTPS only, for this long.",                                             \
+         .number = &(site)->hsts_s,                                                                          \
+         .least = 1,                                                                                         \
+         .most = 315360000},                                                                                 \
+        {.name = "root",                                                                                     \
+         .argument = "FOLDER",                                                                               \
+         .help = "Serve files from FOLDER at every path that is not a namespace's.",                         \
+         .text = &(site)->root},                                                                             \
+        {.name = "console",                                                                                  \
+         .argument = "FOLDER",                                                                               \
+         .help = "Serve the administrator's page in FOLDER at /console/ (default: it is not served).",       \
+         .text = &(site)->console},                                                                          \
+        {.name = "include",                                                                                  \
+         .argument = "FILES",                                                                                \
+         .help = "Include your own directives for the public server, as /etc/nginx/stampd.d/*.conf.",        \
+         .text = &(site)->include},                                                                          \
+    {                                                                                                        \
+        .name = "name", .argument = "HOST",                                                                  \
+        .help = "Set the name of the server (default: any).  May be repeated.", .words = &(site)->names      \
+    }
+
+/* The directives `listen` of the public endpoint. */
+const char *site_listen(struct arena *arena, const struct site *site);
+/* Its names, separated by blanks. */
+const char *site_names(struct arena *arena, const struct site *site);
+/* The header that keeps browsers on HTTPS, one line indented by `indent`; "" without it. */
+const char *site_hsts(struct arena *arena, const struct site *site, const char *indent);
+/* What nginx does with an address outside all namespaces: a file, or 404. */
+const char *site_stray(const struct site *site);
+/* Locations for files, and other includes. */
+const char *site_locations(struct arena *arena, const struct site *site);
+/* The server for plain HTTP; "" for none. */
+const char *site_http(struct arena *arena, const struct site *site);
+
+#endif

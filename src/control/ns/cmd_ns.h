@@ -1,0 +1,41 @@
+/* cmd_ns: the subcommands of `stampctl ns`, shared with their dispatcher only. */
+#ifndef STAMPD_CONTROL_NS_CMD_NS_H
+#define STAMPD_CONTROL_NS_CMD_NS_H
+
+#include "control/nginx/map.h"
+#include "control/ns/ns_registry.h"
+#include "edge/json/json.h"
+
+/* The options of every command that writes the map. */
+#define NS_MAP_LINES(map)                                                                                    \
+    {.name = "map",                                                                                          \
+     .argument = "FILE",                                                                                     \
+     .help = "Write nginx's map of namespaces to FILE (default: namespaces.map beside the settings).",       \
+     .text = &(map)->path},                                                                                  \
+    {                                                                                                        \
+        .name = "nginx-pid", .argument = "FILE", .help = "Make nginx reload; FILE has its process id.",      \
+        .text = &(map)->nginx_pid                                                                            \
+    }
+
+int cmd_ns_create(struct control *control, int argc, char **argv);
+int cmd_ns_drop(struct control *control, int argc, char **argv);
+int cmd_ns_keys(struct control *control, int argc, char **argv);
+int cmd_ns_list(struct control *control, int argc, char **argv);
+int cmd_ns_move(struct control *control, int argc, char **argv);
+int cmd_ns_quotas(struct control *control, int argc, char **argv);
+int cmd_ns_reads(struct control *control, int argc, char **argv);
+int cmd_ns_readers(struct control *control, int argc, char **argv);
+
+/* Sets a member of a namespace's configuration to a JSON value, NO_BYTES: removes it.  False: failed, and
+ * reported. */
+MUST_USE bool cmd_ns_set(struct control *control, const char *code, const char *member, struct bytes value);
+/* Sets the state and the message about it (NULL: none), with connections of its own: they hold a lock that
+ * excludes other stampctl processes.  False: failed, and reported. */
+MUST_USE bool cmd_ns_set_state(const struct control *control, const char *code, enum ns_state state,
+                               const char *message);
+/* A member of a namespace's configuration, with its own members or elements; NULL: absent.  False: failed,
+ * and reported. */
+MUST_USE bool cmd_ns_read(struct control *control, const char *code, const char *member,
+                          const struct json **value_r);
+
+#endif

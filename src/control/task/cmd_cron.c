@@ -1,0 +1,357 @@
+/* cmd_cron: `stampctl cron add, list, drop, restore, next`: periodic tasks of a namespace. */
+#include "control/control.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "control/message.h"
+#include "control/ns/ns_registry.h"
+#include "control/record.h"
+#include "model/task/cron.h"
+#include "model/document/stamp.h"
+#include "model/task/task.h"
+#include "edge/json/json.h"
+
+enum { NAME_MOST = 64, OPERATION_MOST = 32, INFO_MOST = 255 };
+
+#define PERIODS "Ymmddhhmm, Mddhhmm, Wdhhmm (1 is Monday), Dhhmm, Hmm, or the fields of crontab(5)"
+
+/* --- common parts --- */
+
+static bool take_zone(const struct control *control)
+{
+    if (cron_set_zone(control->settings.zone))
+        return true;
+    message_print("zone = %s: there is no such time zone", control->settings.zone);
+    return false;
+}
+
+/* The database of the namespace, connected to as administrator. */
+static bool open_namespace(struct control *control, const char *code, struct pg **pg_r)
+{
+    struct ns_target target;
+    if (!control_load_settings(control) || !take_zone(control) ||
+        !ns_registry_connect(control, code, &target))
+        return false;
+    *pg_r = target.pg;
+    return true;
+}
+
+static bool is_period(const char *command, const char *text, struct cron *cron_r)
+{
+    if (cron_parse(bytes_of(text), cron_r))
+        return true;
+    message_print("%s: %s: expected " PERIODS ", with a day and a time that exist", command, text);
+    return false;
+}
+
+enum { TIME_ROOM = 64 };
+
+/* In the time zone of the command; returns `room`. */
+static const char *write_time(int64_t epoch_ms, const char *format, char room[TIME_ROOM])
+{
+    time_t seconds = (time_t)(epoch_ms / 1000);
+    struct tm parts;
+    if (!localtime_r(&seconds, &parts) || !strftime(room, TIME_ROOM, format, &parts))
+        room[0] = '\0';
+    return room;
+}
+
+static void print_time(int64_t epoch_ms)
+{
+    char room[TIME_ROOM];
+    printf("%s", write_time(epoch_ms, "%Y-%m-%d %H:%M:%S %z", room));
+}
+
+static void add_time(struct record *record, const char *name, int64_t epoch_ms)
+{
+    char room[TIME_ROOM];
+    record_add_word(record, name, write_time(epoch_ms, "%Y-%m-%dT%H:%M:%S%z", room));
+}
+
+/* --- add --- */
+
+static bool is_name(const char *what, const char *text, size_t most)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+                      all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    if (strspn(text, letters) && strlen(text) <= most && !text[strspn(text, all)])
+        return true;
+    message_print("cron add: %s is no name of %s: a letter, then letters, digits, '_', '.', '-', %zu in all",
+                  text, what, most);
+    return false;
+}
+
+static bool is_param(struct control *control, const char *text)
+{
+    static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
+    struct json_problem problem = {0};
+    struct json *json;
+    if (json_read(control->arena, bytes_of(text), &limits, &json, &problem) != FAULT_NONE)
+        message_print("cron add: --param %s: %s", text, problem.what ? problem.what : "it is no JSON");
+    else if (json->kind != JSON_OBJECT)
+        message_print("cron add: --param %s: expected a JSON object", text);
+    else
+        return true;
+    return false;
+}
+
+static bool is_info(const char *text)
+{
+    if (strlen(text) <= INFO_MOST && bytes_is_utf8(bytes_of(text)))
+        return true;
+    message_print("cron add: --info: expected at most %d bytes of UTF-8", INFO_MOST);
+    return false;
+}
+
+static int cron_add(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "cron add",
+        "CODE NAME PERIOD OPERATION",
+        4,
+        4,
+        "Create or change a periodic task of a namespace.",
+        "PERIOD is " PERIODS ",\nin the time zone of the setting zone.  The next scan of the queue manager "
+        "plans the task.\n"};
+    const char *param = "{}", *info = "";
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        CONTROL_ADMIN_LINE(control),
+        {.name = "param",
+         .argument = "JSON",
+         .help = "Set the argument of the operation, an object (default: {}).",
+         .text = &param},
+        {.name = "info",
+         .argument = "WORDS",
+         .help = "Set the info of its tasks, by which they can be found.",
+         .text = &info},
+    };
+    enum { WORD_CODE, WORD_NAME, WORD_PERIOD, WORD_OPERATION };
+    struct pg_params params;
+    struct pg_result *result;
+    struct cron cron;
+    struct pg *pg;
+    char **words;
+    int count;
+    enum options_result read = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (read != OPTIONS_READ)
+        return options_status(read);
+    if (!is_name("a periodic task", words[WORD_NAME], NAME_MOST) ||
+        !is_period("cron add", words[WORD_PERIOD], &cron) ||
+        !is_name("an operation", words[WORD_OPERATION], OPERATION_MOST) || !is_param(control, param) ||
+        !is_info(info))
+        return CONTROL_WRONG;
+    if (!open_namespace(control, words[WORD_CODE], &pg))
+        return CONTROL_FAILED;
+    pg_params_start(&params, control->arena);
+    pg_params_add_text(&params, bytes_of(words[WORD_NAME]));
+    pg_params_add_text(&params, bytes_of(words[WORD_OPERATION]));
+    pg_params_add_text(&params, bytes_of(words[WORD_PERIOD]));
+    pg_params_add_text(&params, bytes_of(param));
+    pg_params_add_text(&params, bytes_of(info));
+    if (!control_query(control, pg, words[WORD_NAME],
+                       "select stampd.cron_set($1::text, $2::text, $3::text, $4::text, $5::text)", &params,
+                       &result))
+        return CONTROL_FAILED;
+    if (bytes_equal(pg_get_text(result, 0, 0), BYTES("same"))) {
+        printf("%s: it is so already\n", words[WORD_NAME]);
+        return CONTROL_DONE;
+    }
+    printf("%s: next ", words[WORD_NAME]);
+    print_time(cron_next_ms(&cron, clock_wall_ms()));
+    puts("");
+    return CONTROL_DONE;
+}
+
+/* --- list --- */
+
+enum { NAME, PERIOD, OPERATION, MODULE, DROPPED, START, RUNS, RETRY, CODE }; /* columns of the list */
+
+/* What becomes of the rule; NULL: it is planned for its start. */
+static const char *state_of(const struct pg_result *rows, int row)
+{
+    if (pg_get_bool(rows, row, DROPPED))
+        return "dropped";
+    if (pg_get_bool(rows, row, RUNS))
+        return "runs";
+    if (pg_is_null(rows, row, START))
+        return "not planned yet";
+    return pg_get_i64(rows, row, START) == TASK_PARKED ? "parked" : NULL;
+}
+
+static void write_rule(const struct pg_result *rows, int row)
+{
+    static const char *const names[] = {"name", "period", "op", "module"};
+    struct record record = {0};
+    const char *state = state_of(rows, row);
+    for (int column = NAME; column <= MODULE; column++)
+        record_add_text(&record, names[column], pg_get_text(rows, row, column));
+    record_add_word(&record, "state", state ? state : "planned");
+    if (!state)
+        add_time(&record, "next", stamp_to_epoch_ms(pg_get_i64(rows, row, START)));
+    if (!pg_is_null(rows, row, CODE)) {
+        record_add_text(&record, "code", pg_get_text(rows, row, CODE));
+        record_add_i64(&record, "retry", pg_get_i64(rows, row, RETRY));
+    }
+    record_print(&record);
+}
+
+static void print_rule(const struct pg_result *rows, int row)
+{
+    const char *state = state_of(rows, row);
+    struct bytes texts[MODULE + 1], code = pg_get_text(rows, row, CODE);
+    for (int column = NAME; column <= MODULE; column++)
+        texts[column] = pg_get_text(rows, row, column);
+    printf("%-20.*s  %-9.*s  %-20.*s  ", (int)texts[NAME].size, texts[NAME].data, (int)texts[PERIOD].size,
+           texts[PERIOD].data, (int)texts[OPERATION].size, texts[OPERATION].data);
+    if (state)
+        printf("%s", state);
+    else
+        print_time(stamp_to_epoch_ms(pg_get_i64(rows, row, START)));
+    if (code.data)
+        printf("  %.*s, retry %lld", (int)code.size, code.data, (long long)pg_get_i64(rows, row, RETRY));
+    if (texts[MODULE].data)
+        printf("  (module %.*s)", (int)texts[MODULE].size, texts[MODULE].data);
+    puts("");
+}
+
+static int cron_list(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "cron list", "CODE", 1, 1, "List the periodic tasks of a namespace, with their next times.", NULL};
+    bool is_json = false;
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        RECORD_JSON_LINE(&is_json)};
+    struct pg_result *rows;
+    struct pg *pg;
+    char **words;
+    int count;
+    enum options_result read = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (read != OPTIONS_READ)
+        return options_status(read);
+    if (!open_namespace(control, words[0], &pg) ||
+        !control_query(control, pg, words[0],
+                       "select c.name, c.period, c.opname, c.module, c.dropped, t.startat,"
+                       " t.starttime is not null, t.retry, t.exc"
+                       " from stampd.cron c left join stampd.taskqueue t on t.cron = c.name order by c.name",
+                       NULL, &rows))
+        return CONTROL_FAILED;
+    for (int row = 0; row < pg_rows(rows); row++)
+        (is_json ? write_rule : print_rule)(rows, row);
+    return CONTROL_DONE;
+}
+
+/* --- drop and restore --- */
+
+/* CODE NAME, and a function of the database that is false when there is nothing to do. */
+static int change(struct control *control, const struct command *command, const char *sql,
+                  const char *problem, int argc, char **argv)
+{
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
+    struct pg_params params;
+    struct pg_result *result;
+    struct pg *pg;
+    char **words;
+    int count;
+    enum options_result read = options_read(command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (read != OPTIONS_READ)
+        return options_status(read);
+    if (!open_namespace(control, words[0], &pg))
+        return CONTROL_FAILED;
+    pg_params_start(&params, control->arena);
+    pg_params_add_text(&params, bytes_of(words[1]));
+    if (!control_query(control, pg, words[1], sql, &params, &result))
+        return CONTROL_FAILED;
+    if (pg_get_bool(result, 0, 0))
+        return CONTROL_DONE;
+    message_print("%s: %s", words[1], problem);
+    return CONTROL_FAILED;
+}
+
+static int cron_drop(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {"cron drop",
+                                           "CODE NAME",
+                                           2,
+                                           2,
+                                           "End a periodic task, and delete its waiting task.",
+                                           "A rule of a module stays ended until `cron restore`.  Where "
+                                           "`cron add` has replaced a module's rule, the\n"
+                                           "module's rule takes effect again.\n"};
+    return change(control, &command, "select stampd.cron_drop($1::text)", "there is no such periodic task",
+                  argc, argv);
+}
+
+static int cron_restore(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "cron restore", "CODE NAME", 2, 2, "Restore a periodic task of a module after `cron drop`.", NULL};
+    return change(control, &command, "select stampd.cron_restore($1::text)",
+                  "there is no such periodic task of a module that was dropped", argc, argv);
+}
+
+/* --- next --- */
+
+static int cron_next(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "cron next", "PERIOD", 1, 1, "Show the next times of a period.", "PERIOD is " PERIODS ".\n"};
+    int64_t many = 5, moment = clock_wall_ms();
+    bool is_json = false;
+    const char *zone = NULL;
+    const struct option_line lines[] = {
+        CONTROL_CONFIG_LINE(control),
+        {.name = "zone",
+         .argument = "ZONE",
+         .help = "Use this time zone, as Europe/Paris (default: the setting zone).",
+         .text = &zone},
+        {.name = "count",
+         .argument = "N",
+         .help = "Show N times (default: 5).",
+         .number = &many,
+         .least = 1,
+         .most = 1000},
+        RECORD_JSON_LINE(&is_json),
+    };
+    struct cron cron;
+    char **words;
+    int count;
+    enum options_result read = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (read != OPTIONS_READ)
+        return options_status(read);
+    if (!is_period("cron next", words[0], &cron))
+        return CONTROL_WRONG;
+    if (zone && !cron_set_zone(zone)) {
+        message_print("cron next: --zone %s: there is no such time zone", zone);
+        return CONTROL_WRONG;
+    }
+    if (!zone && (!control_load_settings(control) || !take_zone(control)))
+        return CONTROL_FAILED;
+    for (int64_t i = 0; i < many; i++) {
+        struct record record = {0};
+        moment = cron_next_ms(&cron, moment);
+        if (is_json) {
+            add_time(&record, "next", moment);
+            record_print(&record);
+        } else {
+            print_time(moment);
+            puts("");
+        }
+    }
+    return CONTROL_DONE;
+}
+
+int control_cron(struct control *control, int argc, char **argv)
+{
+    static const struct choice choices[] = {
+        {"add", "Create or change a periodic task.", cron_add},
+        {"list", "List periodic tasks, with their next times.", cron_list},
+        {"drop", "End a periodic task.", cron_drop},
+        {"restore", "Restore a periodic task of a module.", cron_restore},
+        {"next", "Show the next times of a period.", cron_next},
+    };
+    return options_choose("cron", "Set, list and drop the periodic tasks of a namespace.\n", choices,
+                          COUNT_OF(choices), control, argc, argv);
+}

@@ -1,0 +1,97 @@
+/* request_upload: the path and the headers. */
+#include "http/request_upload.h"
+
+#include "model/document/upload_metadata.h"
+
+enum { OTHER_VERSION = 412 };
+
+bool request_upload_find(const struct bytes *pieces, size_t count, struct call *call)
+{
+    if ((count != 2 && count != 3) || !bytes_equal(pieces[1], BYTES("upload")))
+        return false;
+    call->route = CALL_UPLOAD;
+    call->path = pieces + 2;
+    call->path_count = count - 2;
+    return true;
+}
+
+bool request_upload_find_act(struct bytes method, const struct call *call, enum resource_act *act_r)
+{
+    if (!call->path_count && bytes_equal(method, BYTES("POST")))
+        *act_r = RESOURCE_CREATE_UPLOAD;
+    else if (call->path_count && bytes_equal(method, BYTES("HEAD")))
+        *act_r = RESOURCE_SHOW_UPLOAD;
+    else if (call->path_count && bytes_equal(method, BYTES("PATCH")))
+        *act_r = RESOURCE_APPEND_UPLOAD;
+    else if (call->path_count && bytes_equal(method, BYTES("DELETE")))
+        *act_r = RESOURCE_DROP_UPLOAD;
+    else
+        return false;
+    return true;
+}
+
+static enum fault refuse(struct call *call, struct reply *reply, const char *header, const char *expected)
+{
+    return reply_fault(call, reply, FAULT_AARG, expected, header, NULL);
+}
+
+static bool read_number(struct bytes text, int64_t *number_r)
+{
+    return text.size && text.data[0] >= '0' && text.data[0] <= '9' && bytes_to_i64(text, number_r);
+}
+
+static enum fault read_new(struct call *call, const struct request_upload_headers *headers,
+                           struct resource *resource, struct attachment_request *attachment,
+                           struct upload_request *upload, struct reply *reply)
+{
+    struct upload_metadata metadata;
+    if (!read_number(headers->length, &upload->length))
+        return refuse(call, reply, "Upload-Length", "The size of the file is expected.");
+    if (!upload_metadata_read(call->arena, headers->metadata, &metadata))
+        return refuse(call, reply, "Upload-Metadata",
+                      "class, id, and key or filename are expected, in base64.");
+    upload->metadata = headers->metadata;
+    resource->class = metadata.class;
+    resource->id = metadata.id;
+    attachment->key = metadata.key;
+    attachment->mime = metadata.mime;
+    return request_attachment_read_promise(call, headers->body.content_digest, headers->body.repr_digest,
+                                           attachment, reply);
+}
+
+static enum fault read_part(struct call *call, const struct request_upload_headers *headers,
+                            struct attachment_request *attachment, struct upload_request *upload,
+                            struct reply *reply)
+{
+    bool is_create = !call->path_count;
+    upload->has_bytes =
+        bytes_equal(bytes_trim(headers->body.content_type), BYTES("application/offset+octet-stream"));
+    if (headers->body.content_length.size &&
+        (!bytes_to_i64(headers->body.content_length, &attachment->size) || attachment->size < 0))
+        return reply_fault(call, reply, FAULT_ABODY, NULL, NULL);
+    if (!upload->has_bytes && (!is_create || attachment->size))
+        return reply_fault(call, reply, FAULT_ATYPE, "application/offset+octet-stream is expected.", "body",
+                           NULL);
+    if (!is_create && !read_number(headers->offset, &upload->offset))
+        return refuse(call, reply, "Upload-Offset", "The offset of the part is expected.");
+    return FAULT_NONE;
+}
+
+enum fault request_upload_read(struct call *call, const struct request_upload_headers *headers,
+                               struct resource *resource, struct attachment_request *attachment_r,
+                               struct reply *reply)
+{
+    struct upload_request *upload = ARENA_NEW(call->arena, struct upload_request);
+    *upload = (struct upload_request){.id = call->path_count ? call->path[0] : NO_BYTES};
+    *attachment_r = (struct attachment_request){.key = BYTES(""), .upload = upload};
+    call->idempotency_key = NO_BYTES; /* the offset says what was done */
+    if (!bytes_equal(headers->version, BYTES(UPLOAD_VERSION))) {
+        reply->fault_status = OTHER_VERSION;
+        return refuse(call, reply, "Tus-Resumable", UPLOAD_VERSION " is expected.");
+    }
+    bool has_body = resource->act == RESOURCE_CREATE_UPLOAD || resource->act == RESOURCE_APPEND_UPLOAD;
+    enum fault fault = has_body ? read_part(call, headers, attachment_r, upload, reply) : FAULT_NONE;
+    if (!fault && resource->act == RESOURCE_CREATE_UPLOAD)
+        fault = read_new(call, headers, resource, attachment_r, upload, reply);
+    return fault;
+}

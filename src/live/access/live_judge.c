@@ -1,0 +1,368 @@
+/* live_judge: rules and filters decide what a listener may know; live_sight finds what it has lost. */
+#include "live/access/live_judge.h"
+
+#include "base/clock.h"
+#include "live/live_audience_private.h"
+#include "live/topics/live_key.h"
+#include "live/live_listener.h"
+#include "live/access/live_sight.h"
+#include "model/document/view.h"
+#include "operation/judge/filters.h"
+
+struct live_event {
+    struct live_mark *mark;
+    int64_t version;
+};
+
+struct live_judgement {
+    struct live_judging *of;
+    struct live_change *change;
+    const struct live_member
+        *member;                 /* of the collection that is judged; NULL: of all, as the caller moved */
+    bool is_trial;               /* an earlier change is not settled: only finds the team that is needed */
+    struct document_name needed; /* a team that is not loaded */
+    struct live_event *events;   /* to be sent once all are decided; in the scratch arena */
+    size_t event_count, event_room;
+};
+
+/* NULL: it is needed, and not loaded. */
+static const struct live_loaded *find_team(void *context, struct bytes class, struct bytes id)
+{
+    struct live_judgement *judgement = context;
+    const struct live_change *change = judgement->change;
+    for (size_t i = 0; i < change->team_count; i++) {
+        const struct live_loaded *team = &judgement->of->loaded[change->place - change->team_count + i];
+        if (team->document && bytes_equal(change->teams[i].class, class) &&
+            bytes_equal(change->teams[i].id, id))
+            return team;
+    }
+    judgement->needed = (struct document_name){class, id};
+    return NULL;
+}
+
+static enum fault load_team(void *context, struct bytes class, struct bytes id,
+                            const struct document **document_r)
+{
+    const struct live_loaded *team = find_team(context, class, id);
+    *document_r = team ? team->document : NULL;
+    return team ? FAULT_NONE : FAULT_STALE;
+}
+
+/* A client whose account is in doubt is sent a reset once it is not. */
+static bool is_trusted(const struct live_listener *listener)
+{
+    return listener->trust == LIVE_TRUSTED && !(listener->caller && live_caller_is_over(listener->caller));
+}
+
+static const struct rules_caller *caller_of(const struct live_listener *listener)
+{
+    static const struct rules_caller nobody = {0};
+    return listener->caller ? live_caller_rules(listener->caller) : &nobody;
+}
+
+static bool rules_allow(struct live_judgement *judgement, const struct live_listener *listener,
+                        enum rules_right right, const struct document *document, struct rules_view *view_r)
+{
+    struct rules_question question = {
+        .rules = live_access_rules(listener->audience->access, listener->is_administrator),
+        .caller = caller_of(listener),
+        .load = load_team,
+        .context = judgement,
+        .arena = judgement->of->scratch};
+    if (!question.rules)
+        return true;
+    return right == RULES_LIST ? rules_may_list(&question, document, view_r)
+                               : rules_may_read(&question, document, view_r);
+}
+
+enum { FILTER_MS = 1000 }; /* that it may assume; nothing ends it */
+
+static bool filters_allow(const struct live_judgement *judgement, const struct live_listener *listener,
+                          const struct document **document, struct view *view)
+{
+    const struct live_audience *audience = listener->audience;
+    const struct filters *filters = live_access_filters(audience->access, listener->is_administrator);
+    const struct filter_question question = {.settings = audience->all->settings,
+                                             .ns = bytes_of(audience->code),
+                                             .caller = caller_of(listener),
+                                             .request_id = "live",
+                                             .deadline_ms = clock_monotonic_ms() + FILTER_MS};
+    return !filters || filters_show(filters, &question, judgement->of->scratch, document, view);
+}
+
+/* Replaces the document by what the caller may be shown of it. */
+static bool may(struct live_judgement *judgement, const struct live_listener *listener,
+                enum rules_right right, const struct document **document, struct view *view)
+{
+    return document_exists(*document) &&
+           live_access_is_judged(listener->audience->access, listener->is_administrator) &&
+           rules_allow(judgement, listener, right, *document, &view->rules) &&
+           (judgement->is_trial || filters_allow(judgement, listener, document, view));
+}
+
+static struct live_sight sight_of(struct live_judgement *judgement, const struct live_listener *listener)
+{
+    const struct live_change *change = judgement->change;
+    return (struct live_sight){.rules =
+                                   live_access_rules(listener->audience->access, listener->is_administrator),
+                               .caller = caller_of(listener),
+                               .arena = judgement->of->scratch,
+                               .class = change->class,
+                               .right = RULES_READ,
+                               .loaded = &judgement->of->loaded[change->place],
+                               .version = change->version,
+                               .since = change->since,
+                               .find_team = find_team,
+                               .context = judgement};
+}
+
+/* Has the change reached what the caller sees of the document? */
+static bool is_visible(const struct live_judgement *judgement, const struct document *shown,
+                       const struct view *view)
+{
+    const struct live_change *change = judgement->change;
+    const struct live_loaded *loaded = &judgement->of->loaded[change->place];
+    if (view_is_whole(view))
+        return true;
+    if (change->version)
+        return view->version >= change->version;
+    for (size_t i = 0; i < loaded->document->item_count; i++) {
+        const struct item *item = &loaded->document->items[i];
+        if (live_snapshot_is_recent(0, loaded->writers[i], 0, change->since) &&
+            view_shows(view, item->iclass) && document_find_item(shown, item->iclass, item->key))
+            return true;
+    }
+    return false;
+}
+
+static bool is_filtered(const struct live_judgement *judgement, const struct live_listener *listener)
+{
+    return filters_cover(live_access_filters(listener->audience->access, listener->is_administrator),
+                         judgement->change->class);
+}
+
+/* Where no rules apply, nor a filter to the class: everybody may know of each change. */
+static bool is_everybodys(const struct live_judgement *judgement, const struct live_listener *listener)
+{
+    const struct live_access *access = listener->audience->access;
+    bool is_administrator = listener->is_administrator;
+    return live_access_is_judged(access, is_administrator) && !live_access_rules(access, is_administrator) &&
+           !is_filtered(judgement, listener);
+}
+
+static void add_event(struct live_judgement *judgement, struct live_mark *mark, int64_t version)
+{
+    ARENA_GROW(judgement->of->scratch, judgement->events, judgement->event_count, judgement->event_room);
+    judgement->events[judgement->event_count++] = (struct live_event){mark, version};
+}
+
+/* `lost`: of live_sight_lost. */
+static void add_loss(struct live_judgement *judgement, struct live_mark *mark, int64_t lost)
+{
+    if (lost != LIVE_SIGHT_KEPT)
+        add_event(judgement, mark, lost);
+}
+
+/* What a filter hid before is not recorded, so of its classes no departure is sent. */
+static int64_t find_loss(const struct live_judgement *judgement, const struct live_listener *listener,
+                         const struct live_sight *sight)
+{
+    return sight->rules && !is_filtered(judgement, listener) ? live_sight_lost(sight) : LIVE_SIGHT_KEPT;
+}
+
+/* What it sees has changed, or it is what it has lost. */
+static void judge_mark(void *context, struct live_mark *mark)
+{
+    struct live_judgement *judgement = context;
+    const struct live_listener *listener = (const struct live_listener *)(const void *)mark->owner;
+    const struct document *document = judgement->of->loaded[judgement->change->place].document;
+    struct view view = {0};
+    if (judgement->change->serial && judgement->change->serial != listener->serial)
+        return;
+    if (is_everybodys(judgement, listener)) {
+        int64_t version = judgement->change->version;
+        add_event(judgement, mark, version ? version : document->header.version);
+        return;
+    }
+    if (!is_trusted(listener))
+        return;
+    bool is_read = may(judgement, listener, RULES_READ, &document, &view);
+    const struct live_sight sight = sight_of(judgement, listener);
+    if (!is_read) {
+        add_loss(judgement, mark, find_loss(judgement, listener, &sight));
+        return;
+    }
+    view_take(&view, document, judgement->of->scratch);
+    if (is_visible(judgement, document, &view) || (sight.rules && live_sight_has_moved(&sight)))
+        add_event(judgement, mark, view_version(&view, document));
+}
+
+/* --- collections --- */
+
+/* What is listed of the collection: documents that show its properties. */
+static struct live_sight sight_in(struct live_judgement *judgement, const struct live_listener *listener,
+                                  const struct schema_collection *collection)
+{
+    struct bytes *items = ARENA_ROOM(judgement->of->scratch, struct bytes, collection->key_count);
+    struct live_sight sight = sight_of(judgement, listener);
+    for (size_t i = 0; i < collection->key_count; i++)
+        items[i] = collection->keys[i].item->name;
+    sight.right = RULES_LIST;
+    sight.items = items;
+    sight.item_count = collection->key_count;
+    return sight;
+}
+
+static bool may_list_in(struct live_judgement *judgement, const struct live_listener *listener,
+                        const struct live_sight *sight, const struct document **document, struct view *view)
+{
+    bool is_listed = may(judgement, listener, RULES_LIST, document, view);
+    if (is_listed)
+        view_take(view, *document, judgement->of->scratch);
+    for (size_t i = 0; is_listed && i < sight->item_count; i++)
+        is_listed = view_shows_plainly(view, sight->items[i]);
+    return is_listed;
+}
+
+/* The caller's relation to the document is another one than before, so the document may have come into each
+ * collection of the class, or left it; nothing here depends on those in which it is.  Where listing takes
+ * several relations at once, what the caller may read decides. */
+static void judge_moved(struct live_judgement *judgement, struct live_mark *mark,
+                        const struct live_listener *listener, const struct live_sight *sight)
+{
+    const struct document *document = judgement->of->loaded[judgement->change->place].document;
+    struct view view = {0}, whole = {0};
+    if (may_list_in(judgement, listener, sight, &document, &view)) {
+        add_event(judgement, mark, view_version(&view, document));
+        return;
+    }
+    struct live_sight lost_by = *sight;
+    if (live_sight_reach(sight) == RULES_REACH_MIXED) {
+        lost_by = sight_of(judgement, listener);
+        if (may(judgement, listener, RULES_READ, &document, &whole)) {
+            view_take(&whole, document, judgement->of->scratch);
+            add_event(judgement, mark, view_version(&whole, document));
+            return;
+        }
+    }
+    add_loss(judgement, mark, live_sight_lost(&lost_by));
+}
+
+/* The document was written in this collection, or has left it. */
+static void judge_written(struct live_judgement *judgement, struct live_mark *mark,
+                          const struct live_listener *listener, const struct live_sight *sight)
+{
+    const struct document *document = judgement->of->loaded[judgement->change->place].document;
+    struct view view = {0};
+    if (may_list_in(judgement, listener, sight, &document, &view)) {
+        if (is_visible(judgement, document, &view))
+            add_event(judgement, mark, view_version(&view, document));
+    } else if (live_sight_reach(sight) == RULES_REACH_ALL) {
+        add_loss(judgement, mark, live_sight_lost(sight));
+    }
+}
+
+static void judge_member(void *context, struct live_mark *mark)
+{
+    struct live_judgement *judgement = context;
+    const struct live_listener *listener = (const struct live_listener *)(const void *)mark->owner;
+    const struct definition *definition = live_index_definition(mark);
+    const struct schema_collection *collection =
+        live_snapshot_collection(judgement->of->snapshot, definition->class, definition->collection);
+    if (!collection || collection->key_count != (size_t)definition->value_count)
+        return;
+    if (is_everybodys(judgement, listener)) {
+        if (judgement->member)
+            add_event(judgement, mark, judgement->member->version);
+        return;
+    }
+    if (!is_trusted(listener) || is_filtered(judgement, listener))
+        return;
+    const struct live_sight sight = sight_in(judgement, listener, collection);
+    bool has_moved = live_sight_has_moved(&sight);
+    if (has_moved && !judgement->member)
+        judge_moved(judgement, mark, listener, &sight);
+    if (!has_moved && judgement->member)
+        judge_written(judgement, mark, listener, &sight);
+}
+
+static void judge_members(struct live_judgement *judgement)
+{
+    struct live_judging *of = judgement->of;
+    struct live_index *index = of->audience->ruled_index;
+    const struct live_change *change = judgement->change;
+    const struct live_loaded *loaded = &of->loaded[change->place];
+    const struct bytes class = change->class;
+    judgement->member = NULL;
+    if (loaded->principal_count)
+        live_index_each_member(index, class, judge_member, judgement);
+    for (size_t i = 0; i < loaded->member_count; i++) {
+        judgement->member = &loaded->members[i];
+        if (live_snapshot_is_recent(judgement->member->version, judgement->member->writer, change->version,
+                                    change->since))
+            live_index_each_mark(
+                index,
+                live_key_of_member(of->key, class, judgement->member->collection, judgement->member->value),
+                judge_member, judgement);
+    }
+}
+
+/* --- teams --- */
+
+/* A caller that has joined or left a team may now see other documents: those that depend on it. */
+static void judge_team(struct live_judgement *judgement)
+{
+    struct live_judging *of = judgement->of;
+    struct live_audience *audience = of->audience;
+    const struct rules *rules = live_access_rules(audience->access, false);
+    struct bytes class;
+    if (!rules || !rules_sight_is_team(rules, judgement->change->class) ||
+        !of->loaded[judgement->change->place].principal_count)
+        return;
+    for (struct live_listener *one = audience->listeners; one; one = one->next) {
+        size_t position = 0;
+        if (!one->is_ruled || !one->caller || !is_trusted(one))
+            continue;
+        const struct live_sight sight = sight_of(judgement, one);
+        while ((class = rules_sight_next(rules, &position)).data)
+            if (live_index_has_class(&one->feed, class) && live_sight_has_other_team(&sight, class))
+                live_index_match_class(audience->ruled_index, &one->feed, class);
+    }
+}
+
+/* --- all together --- */
+
+static struct bytes copy(struct arena *arena, struct bytes text)
+{
+    return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
+}
+
+bool live_judge(struct live_judging *of, struct live_change *change, bool is_trial)
+{
+    struct live_judgement judgement = {.of = of, .change = change, .is_trial = is_trial};
+    struct live_index *index = of->audience->ruled_index;
+    const struct live_loaded *loaded = &of->loaded[change->place];
+    if (!loaded->document)
+        return false;
+    live_index_each_mark(index, live_key_of_document(of->key, change->class, change->id), judge_mark,
+                         &judgement);
+    if (!change->serial) {
+        live_index_each_mark(index, live_key_of_class(of->key, change->class), judge_mark, &judgement);
+        judge_members(&judgement);
+    }
+    if (judgement.needed.class.data && change->team_count < LIVE_TEAMS_MOST) {
+        struct document_name *team = &change->teams[change->team_count++];
+        team->class = copy(of->teams, judgement.needed.class);
+        team->id = copy(of->teams, judgement.needed.id);
+        return false;
+    }
+    if (is_trial)
+        return false;
+    of->is_too_much |= judgement.needed.class.data || loaded->principal_count > LIVE_PRINCIPALS_MOST ||
+                       loaded->member_count > LIVE_PRINCIPALS_MOST;
+    for (size_t i = 0; i < judgement.event_count; i++)
+        live_index_match_mark(index, judgement.events[i].mark, judgement.events[i].version);
+    if (!change->serial)
+        judge_team(&judgement);
+    return true;
+}

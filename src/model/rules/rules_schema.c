@@ -1,0 +1,133 @@
+/* rules_schema: every name in the rules is looked up in the schema. */
+#include "model/rules/rules_schema.h"
+
+#include "model/rules/rules_private.h"
+#include "model/schema/schema_class.h"
+
+struct comparison {
+    struct arena *arena;
+    const struct schema *schema;
+    rules_schema_report *report;
+    void *context;
+    size_t count;
+};
+
+static void add(struct comparison *comparison, const char *path, const char *sentence)
+{
+    comparison->report(comparison->context, arena_printf(comparison->arena, "%s: %s", path, sentence));
+    comparison->count++;
+}
+
+static const char *member_path(struct comparison *comparison, const struct rules_class *class,
+                               const char *member)
+{
+    return arena_printf(comparison->arena, "%.*s.%s", (int)class->name.size, class->name.data, member);
+}
+
+/* Items of a class of documents, as the rules need them. */
+enum need { NEED_ANY, NEED_SINGLETON, NEED_LIST };
+
+static void compare_items(struct comparison *comparison, const char *path, struct bytes class_name,
+                          struct bytes item_name, enum need need)
+{
+    const struct schema_class *class = schema_find_class(comparison->schema, class_name);
+    if (!class || item_is_reserved(item_name))
+        return; /* the class is reported once; attachments are not declared */
+    const struct schema_item *item = schema_find_item(class, item_name);
+    const char *items = arena_printf(comparison->arena, "items %.*s of documents %.*s", (int)item_name.size,
+                                     item_name.data, (int)class_name.size, class_name.data);
+    if (!item && !class->is_open)
+        add(comparison, path, arena_printf(comparison->arena, "The schema does not declare %s.", items));
+    if (!item || need == NEED_ANY)
+        return;
+    if (item->is_singleton != (need == NEED_SINGLETON))
+        add(comparison, path,
+            arena_printf(comparison->arena, "The schema declares %s as %s; %s is expected.", items,
+                         item->is_singleton ? "a singleton" : "a list",
+                         need == NEED_SINGLETON ? "a singleton" : "a list"));
+    if (item->is_raw)
+        add(comparison, path,
+            arena_printf(comparison->arena, "The schema declares %s as raw; JSON is expected.", items));
+}
+
+static void compare_class(struct comparison *comparison, const char *path, struct bytes name)
+{
+    if (!schema_find_class(comparison->schema, name))
+        add(comparison, path,
+            arena_printf(comparison->arena, "The schema does not declare documents %.*s.", (int)name.size,
+                         name.data));
+}
+
+/* --- conditions --- */
+
+static void compare_operand(struct comparison *comparison, const char *path, const struct rules_class *class,
+                            const struct rules_operand *operand)
+{
+    if (operand->place.item.data)
+        compare_items(comparison, path, class->name, operand->place.item, NEED_SINGLETON);
+    for (size_t i = 0; i < operand->count; i++)
+        compare_operand(comparison, path, class, &operand->elements[i]);
+}
+
+static void compare_condition(struct comparison *comparison, const char *path,
+                              const struct rules_class *class, const struct rules_condition *condition)
+{
+    for (size_t i = 0; i < condition->part_count; i++)
+        compare_condition(comparison, path, class, &condition->parts[i]);
+    for (size_t i = 0; i < COUNT_OF(condition->operands); i++)
+        compare_operand(comparison, path, class, &condition->operands[i]);
+}
+
+static void compare_list(struct comparison *comparison, const struct rules_class *class,
+                         const struct rules_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->grants[i].condition)
+            compare_condition(comparison, list->grants[i].path, class, list->grants[i].condition);
+}
+
+/* --- a class --- */
+
+static void compare_team(struct comparison *comparison, const struct rules_class *class)
+{
+    if (!class->team.class.data)
+        return;
+    compare_items(comparison, member_path(comparison, class, "team.id"), class->name, class->team.id.item,
+                  NEED_SINGLETON);
+    compare_class(comparison, member_path(comparison, class, "team.class"), class->team.class);
+    compare_items(comparison, member_path(comparison, class, "team.members"), class->team.class,
+                  class->team.members, NEED_LIST);
+}
+
+static void compare(struct comparison *comparison, const struct rules_class *class)
+{
+    compare_class(comparison,
+                  arena_printf(comparison->arena, "%.*s", (int)class->name.size, class->name.data),
+                  class->name);
+    if (class->owner.item.data)
+        compare_items(comparison, member_path(comparison, class, "owner"), class->name, class->owner.item,
+                      NEED_SINGLETON);
+    if (class->members.data)
+        compare_items(comparison, member_path(comparison, class, "members"), class->name, class->members,
+                      NEED_LIST);
+    compare_team(comparison, class);
+    for (size_t i = 0; i < RULES_RIGHTS; i++)
+        compare_list(comparison, class, &class->lists[i]);
+    for (size_t i = 0; i < class->item_count; i++) {
+        const struct rules_item *item = &class->items[i];
+        const char *path =
+            arena_printf(comparison->arena, "items.%.*s", (int)item->name.size, item->name.data);
+        compare_items(comparison, member_path(comparison, class, path), class->name, item->name, NEED_ANY);
+        compare_list(comparison, class, &item->see);
+        compare_list(comparison, class, &item->write);
+    }
+}
+
+size_t rules_schema_compare(struct arena *arena, const struct rules *rules, const struct schema *schema,
+                            rules_schema_report *report, void *context)
+{
+    struct comparison comparison = {arena, schema, report, context, 0};
+    for (size_t i = 0; i < rules->class_count; i++)
+        compare(&comparison, &rules->classes[i]);
+    return comparison.count;
+}

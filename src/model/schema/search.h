@@ -1,0 +1,105 @@
+/* search: the conditions of `find`, and the SQL text that they become: values are parameters, names come from
+ * the schema.  Pure. */
+#ifndef STAMPD_MODEL_SCHEMA_SEARCH_H
+#define STAMPD_MODEL_SCHEMA_SEARCH_H
+
+#include "base/builder.h"
+#include "base/arena.h"
+#include "model/schema/schema.h"
+#include "edge/pg/pg.h"
+
+/* The conditions on a value (protocol.md, "find"). */
+enum search_test {
+    SEARCH_EQ,
+    SEARCH_SW,
+    SEARCH_LT,
+    SEARCH_LE,
+    SEARCH_GE,
+    SEARCH_GT,
+    SEARCH_GELE,
+    SEARCH_GELT,
+    SEARCH_GTLE,
+    SEARCH_GTLT,
+    SEARCH_NE,
+    SEARCH_IN,
+    SEARCH_NIN,
+    SEARCH_EXISTS,
+    SEARCH_TESTS
+};
+enum { SEARCH_CONDITIONS_MOST = 8, SEARCH_ORDERS_MOST = SCHEMA_INDEX_FIELDS_MOST, SEARCH_LIST_MOST = 100 };
+
+/* Does the test take two values? */
+static inline bool search_has_two(enum search_test test)
+{
+    return test >= SEARCH_GELE && test <= SEARCH_GTLT;
+}
+
+/* Does it take a list of values (NE: of one)? */
+static inline bool search_has_list(enum search_test test)
+{
+    return test == SEARCH_NE || test == SEARCH_IN || test == SEARCH_NIN;
+}
+
+/* Is only compared whether values are equal? */
+static inline bool search_is_whole(enum search_test test)
+{
+    return test == SEARCH_EQ || search_has_list(test);
+}
+
+/* Does what it finds lie together in an index? */
+static inline bool search_is_driving(enum search_test test)
+{
+    return test != SEARCH_NE && test != SEARCH_NIN && test != SEARCH_EXISTS;
+}
+
+/* The member in use is that of the field's type; of a hash it is the text of the value. */
+struct search_value {
+    struct bytes text;
+    int64_t integer;
+    double number;
+};
+
+struct search_condition {
+    const struct schema_field *field; /* NULL: the document's id */
+    enum search_test test;
+    struct search_value values[2];   /* EXISTS: the integer 1, or 0: is there none? */
+    const struct search_value *list; /* of a test that takes one */
+    size_t list_count;
+};
+
+/* The results are in the order of a field; what has no value of it is left out. */
+struct search_order {
+    const struct schema_field *field; /* neither a list nor a hash */
+    bool is_descending;
+    struct bytes after; /* the page begins after this value of the field, as text */
+};
+
+struct search {
+    const struct schema *schema;
+    const struct schema_class *class;
+    const struct schema_item *item;
+    struct search_condition conditions[SEARCH_CONDITIONS_MOST];
+    size_t count;
+    struct search_order orders[SEARCH_ORDERS_MOST];
+    size_t order_count; /* 0: in the order of ids and keys; else these decide in the direction of the last
+                           field where all fields are equal */
+    bool wants_count;   /* of the documents, at most `limit` */
+    bool wants_items;   /* else ids of documents; in an order these are of a singleton */
+    struct bytes after_id, after_key; /* the page begins after this; data NULL: at the start */
+    int32_t limit;
+    int64_t minute;     /* the present: documents that have expired are not found */
+    int64_t bytes_most; /* of the contents of a page, beyond the first item */
+};
+
+/* Composes the text of the statement and its parameters, in order.  Searches that differ only in values have
+ * the same text. */
+void search_compose(const struct search *search, struct builder *sql, struct pg_params *params);
+
+/* The same of a statement that returns one number: how many documents are found, `limit` + 1 at most. */
+void search_compose_count(const struct search *search, struct builder *sql, struct pg_params *params);
+
+/* Columns of the result; one row more than `limit` means that there is another page.  Behind SEARCH_ID or,
+ * with items, SEARCH_PAGE are the values of the fields of the order, as texts. */
+enum { SEARCH_ID, SEARCH_KEY, SEARCH_VERSION, SEARCH_CONTENT, SEARCH_RAW, SEARCH_PAGE };
+
+#endif

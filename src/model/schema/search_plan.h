@@ -1,0 +1,20 @@
+/* search_plan: whether an index returns the pages of a search in the order of fields, so that each costs what
+ * it holds.  Pure. */
+#ifndef STAMPD_MODEL_SCHEMA_SEARCH_PLAN_H
+#define STAMPD_MODEL_SCHEMA_SEARCH_PLAN_H
+
+#include "model/schema/search.h"
+
+enum search_plan {
+    SEARCH_PLAN_SERVED,   /* by an index, or all that is found by an element of a list is sorted */
+    SEARCH_PLAN_BUILDING, /* the index is declared, and not complete */
+    SEARCH_PLAN_MISSING,  /* an index would serve it */
+    SEARCH_PLAN_NONE      /* a condition is one that no index serves in this order */
+};
+
+/* MISSING, BUILDING: `index_r` is the index.  NONE: `condition_r` is the first such condition.  A search
+ * without an order is served. */
+enum search_plan search_plan_judge(const struct search *search, struct schema_index *index_r,
+                                   const struct search_condition **condition_r);
+
+#endif

@@ -1,0 +1,107 @@
+/* search_test: operators, and parameters of the type of the field. */
+#include "model/schema/search_test.h"
+
+#include "model/schema/search_prefix.h"
+
+static void add_number(struct builder *sql, struct pg_params *params, const char *before, const char *type)
+{
+    builder_printf(sql, "%s$%d::%s", before, params->count, type);
+}
+
+/* Adds the operator and a parameter; the column is already written. */
+static void add_value(struct builder *sql, struct pg_params *params, const struct search_condition *condition,
+                      const char *operator, struct search_value value)
+{
+    enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
+    switch (type) {
+    case FIELD_STRING:
+    case FIELD_HASH:
+        pg_params_add_text(params, value.text);
+        add_number(sql, params, operator, "text");
+        break;
+    case FIELD_LONG:
+        pg_params_add_i64(params, value.integer);
+        add_number(sql, params, operator, "bigint");
+        break;
+    case FIELD_INT:
+        pg_params_add_i32(params, (int32_t)value.integer);
+        add_number(sql, params, operator, "integer");
+        break;
+    case FIELD_DOUBLE:
+    default:
+        pg_params_add_f64(params, value.number);
+        add_number(sql, params, operator, "double precision");
+    }
+}
+
+/* Adds the values of a list, as an array. */
+static void add_list(struct builder *sql, struct pg_params *params, const struct search_condition *condition)
+{
+    enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
+    struct arena *arena = params->arena;
+    size_t count = condition->list_count;
+    if (type == FIELD_LONG || type == FIELD_INT) {
+        int64_t *integers = ARENA_ARRAY(arena, int64_t, count);
+        for (size_t i = 0; i < count; i++)
+            integers[i] = condition->list[i].integer;
+        pg_params_add_i64_array(params, integers, count);
+        add_number(sql, params, "", type == FIELD_INT ? "bigint[]::integer[]" : "bigint[]");
+        return;
+    }
+    struct bytes *texts = ARENA_ARRAY(arena, struct bytes, count);
+    for (size_t i = 0; i < count; i++)
+        texts[i] = type == FIELD_DOUBLE ? bytes_of(arena_printf(arena, "%.17g", condition->list[i].number))
+                                        : condition->list[i].text;
+    pg_params_add_text_array(params, texts, count);
+    add_number(sql, params, "", type == FIELD_DOUBLE ? "text[]::double precision[]" : "text[]");
+}
+
+/* Adds the condition that an SQL expression has one of the values, or none of them. */
+static void add_membership(struct builder *sql, struct pg_params *params,
+                           const struct search_condition *condition, const char *column, bool is_one)
+{
+    builder_printf(sql, "%s %s (", column, is_one ? "= any" : "<> all");
+    add_list(sql, params, condition);
+    builder_add_text(sql, ")");
+}
+
+/* Adds the condition on an SQL expression. */
+void search_test_add(struct builder *sql, struct pg_params *params, const struct search_condition *condition,
+                     const char *column)
+{
+    static const char *const lower[SEARCH_TESTS] = {
+        [SEARCH_EQ] = " = ",    [SEARCH_GE] = " >= ",   [SEARCH_GT] = " > ",   [SEARCH_SW] = " >= ",
+        [SEARCH_GELE] = " >= ", [SEARCH_GELT] = " >= ", [SEARCH_GTLE] = " > ", [SEARCH_GTLT] = " > "};
+    static const char *const upper[SEARCH_TESTS] = {
+        [SEARCH_LT] = " < ",   [SEARCH_LE] = " <= ",   [SEARCH_SW] = " < ",  [SEARCH_GELE] = " <= ",
+        [SEARCH_GELT] = " < ", [SEARCH_GTLE] = " <= ", [SEARCH_GTLT] = " < "};
+    enum search_test test = condition->test;
+    struct search_value high = condition->values[search_has_two(test)];
+    bool has_high = upper[test] != NULL;
+    if (search_has_list(test)) {
+        add_membership(sql, params, condition, column, test == SEARCH_IN);
+        return;
+    }
+    if (test == SEARCH_EXISTS) {
+        builder_printf(sql, "%s is %snull", column, condition->values[0].integer ? "not " : "");
+        return;
+    }
+    if (test == SEARCH_SW)
+        has_high = search_prefix_end(params->arena, high.text, &high.text);
+    if (lower[test]) {
+        builder_add_bytes(sql, bytes_of(column));
+        add_value(sql, params, condition, lower[test], condition->values[0]);
+    }
+    if (lower[test] && has_high)
+        builder_add_text(sql, " and ");
+    if (has_high) {
+        builder_add_bytes(sql, bytes_of(column));
+        add_value(sql, params, condition, upper[test], high);
+    }
+}
+
+void search_test_add_any(struct builder *sql, struct pg_params *params,
+                         const struct search_condition *condition, const char *column)
+{
+    add_membership(sql, params, condition, column, true);
+}

@@ -1,0 +1,205 @@
+/* explain: what may a caller do with a document, and by which rule (rules.md), for administrators.
+ * param {"c","id","account","roles":[…]} → out {"exists","served","roles","rights":{right:{"may","rule"}…},
+ * "items":[{"c","see","write"}…]}.
+ *
+ * `account` absent: nobody has signed in.  `roles` absent: those that the account has; of an account of a
+ * provider they are in its token.  Filters of modules are not asked.
+ *
+ * With a member `cases` it runs a table of cases: explain_cases.h. */
+#include "operation/builtin.h"
+
+#include "model/account/account.h"
+#include "model/rules/rules_deed.h"
+#include "operation/administration/explain_cases.h"
+#include "operation/access/configurations.h"
+#include "operation/judge/judge.h"
+#include "operation/reader.h"
+#include "operation/access/stored_caller.h"
+
+struct explanation {
+    struct attempt *attempt;
+    struct stored_caller_rights rights;
+    struct rules_caller caller;
+    bool is_served; /* the account exists, and is neither disabled nor of a provider whose token is needed */
+    const struct document *document;
+    struct rules_question question;
+};
+
+static enum fault load(void *context, struct bytes class, struct bytes id, const struct document **document_r)
+{
+    const struct document_name name = {class, id};
+    return judge_newest(context, &name, 1, SIZE_MAX, document_r);
+}
+
+/* --- the caller --- */
+
+/* *are_given_r: the member is there. */
+static enum fault read_roles(const struct reader *reader, struct rules_caller *caller, bool *are_given_r)
+{
+    const struct json *list = json_member(reader->call->param, "roles");
+    struct bytes roles[RULES_ROLES_MOST];
+    size_t count = 0;
+    *are_given_r = list && list->kind != JSON_NULL;
+    if (!*are_given_r)
+        return FAULT_NONE;
+    if (!account_are_roles(list))
+        return reader_wrong(reader, reader->call->param, "roles",
+                            "An array of at most 32 roles is expected.");
+    for (const struct json *one = list->first; one; one = one->next)
+        roles[count++] = one->value;
+    rules_caller_set_roles(reader->call->arena, caller, roles, count);
+    return FAULT_NONE;
+}
+
+static enum fault find_caller(struct explanation *explanation, const struct reader *reader)
+{
+    struct attempt *attempt = explanation->attempt;
+    struct rules_caller *caller = &explanation->caller;
+    const struct ns_accounts *accounts = &explanation->rights.own->conf.accounts;
+    const struct json *param = reader->call->param;
+    const struct document *account;
+    bool are_given;
+    enum fault fault = reader_text(reader, param, "account", &caller->account);
+    if (!fault && caller->account.data)
+        fault = reader_check_length(reader, param, "account", caller->account);
+    if (!fault)
+        fault = read_roles(reader, caller, &are_given);
+    if (!fault && are_given && !caller->account.data)
+        fault = reader_wrong(reader, param, "account", "The account that has the roles is expected.");
+    explanation->is_served = true;
+    if (fault || !caller->account.data || are_given)
+        return fault;
+    fault = load(attempt, BYTES("Account"), caller->account, &account);
+    explanation->is_served =
+        !fault && stored_caller_is_served(attempt->call->arena, accounts, NO_BYTES, account, false, caller);
+    return fault;
+}
+
+/* --- the answer --- */
+
+static bool is_allowed(struct explanation *explanation, enum rules_deed deed, const struct draft *draft,
+                       struct bytes item_class)
+{
+    struct rules_view view;
+    const bool is_look = deed == RULES_DEED_READ || deed == RULES_DEED_LIST || deed == RULES_DEED_SEE;
+    if (!explanation->is_served)
+        return false;
+    if (!explanation->rights.own->rules)
+        return explanation->rights.level >= (is_look ? LEVEL_READ : LEVEL_WRITE);
+    return rules_deed_may(&explanation->question, deed, draft, item_class, &view);
+}
+
+static void add_decision(struct explanation *explanation, enum rules_deed deed, const struct draft *draft,
+                         struct bytes item_class)
+{
+    struct builder *body = explanation->attempt->reply->body;
+    const char *comma = body->data[body->size - 1] == '{' ? "" : ",";
+    builder_printf(body, "%s\"%s\":{\"may\":%s,\"rule\":", comma, rules_deed_word(deed),
+                   is_allowed(explanation, deed, draft, item_class) ? "true" : "false");
+    json_add_string(body, bytes_of(explanation->question.rule));
+    builder_add_text(body, "}");
+}
+
+/* Of a document that does not exist: may it be created, without items? */
+static void add_rights(struct explanation *explanation, struct draft *draft)
+{
+    if (!document_exists(explanation->document)) {
+        draft_create(draft);
+        add_decision(explanation, RULES_DEED_CREATE, draft, NO_BYTES);
+        return;
+    }
+    add_decision(explanation, RULES_DEED_READ, draft, NO_BYTES);
+    add_decision(explanation, RULES_DEED_LIST, draft, NO_BYTES);
+    add_decision(explanation, RULES_DEED_UPDATE, draft, NO_BYTES);
+    draft_delete(draft);
+    add_decision(explanation, RULES_DEED_DELETE, draft, NO_BYTES);
+}
+
+/* A draft of its own, in which nothing is changed unless the caller does. */
+static struct draft *open_draft(const struct explanation *explanation)
+{
+    return draft_open(explanation->attempt->call->arena, (struct document *)explanation->document);
+}
+
+static void add_item_class(struct explanation *explanation, const struct draft *draft, struct bytes class)
+{
+    struct builder *body = explanation->attempt->reply->body;
+    builder_add_text(body, "{\"c\":");
+    json_add_string(body, class);
+    add_decision(explanation, RULES_DEED_SEE, draft, class);
+    add_decision(explanation, RULES_DEED_WRITE, draft, class);
+    builder_add_text(body, "}");
+}
+
+/* Each class of items of the document, which are sorted. */
+static void add_items(struct explanation *explanation)
+{
+    struct builder *body = explanation->attempt->reply->body;
+    const struct draft *draft = open_draft(explanation);
+    const struct item *last = NULL;
+    for (size_t i = 0; i < explanation->document->item_count; i++) {
+        const struct item *item = &explanation->document->items[i];
+        if (!item->content.data || (last && bytes_equal(last->iclass, item->iclass)))
+            continue;
+        if (last)
+            builder_add_text(body, ",");
+        add_item_class(explanation, draft, item->iclass);
+        last = item;
+    }
+}
+
+static void add_roles(const struct explanation *explanation)
+{
+    struct builder *body = explanation->attempt->reply->body;
+    for (size_t i = 0; i < explanation->caller.role_count; i++) {
+        if (i)
+            builder_add_text(body, ",");
+        json_add_string(body, explanation->caller.roles[i]);
+    }
+}
+
+static enum fault explain(struct explanation *explanation)
+{
+    struct attempt *attempt = explanation->attempt;
+    struct builder *body = attempt->reply->body;
+    explanation->question = (struct rules_question){.rules = explanation->rights.own->rules,
+                                                    .caller = &explanation->caller,
+                                                    .load = load,
+                                                    .context = attempt,
+                                                    .arena = attempt->call->arena,
+                                                    .rule = ""};
+    builder_printf(body, "{\"exists\":%s,\"access\":\"%s\",\"served\":%s,\"roles\":[",
+                   document_exists(explanation->document) ? "true" : "false",
+                   namespace_access_word(explanation->rights.own->conf.mode),
+                   explanation->is_served ? "true" : "false");
+    add_roles(explanation);
+    builder_add_text(body, "],\"rights\":{");
+    add_rights(explanation, open_draft(explanation));
+    builder_add_text(body, "},\"items\":[");
+    add_items(explanation);
+    builder_add_text(body, "]}");
+    return explanation->question.fault;
+}
+
+static enum fault explain_work(struct attempt *attempt)
+{
+    struct explanation explanation = {.attempt = attempt};
+    const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
+    const struct json *param = attempt->call->param;
+    struct document_name name;
+    enum fault fault = stored_caller_find_rights(attempt->worker_context, attempt->call, &explanation.rights);
+    if (!fault && param && param->kind == JSON_OBJECT && json_member(param, "cases"))
+        return explain_cases_run(attempt, &reader, explanation.rights.own->rules);
+    if (!fault)
+        fault = reader_members(&reader, param, "c id account roles");
+    if (!fault)
+        fault = reader_name(&reader, param, &name);
+    if (!fault)
+        fault = find_caller(&explanation, &reader);
+    if (!fault)
+        fault = load(attempt, name.class, name.id, &explanation.document);
+    return fault ? fault : explain(&explanation);
+}
+
+const struct operation builtin_explain = {
+    .name = "explain", .right = RIGHT_ADMIN, .only_reads = true, .is_safe = true, .work = explain_work};

@@ -1,0 +1,12 @@
+/* rules_warnings: appends to the answer of a change what the access rules and the schema of a namespace
+ * declare differently (model/rules/rules_schema.h); for the operations `ns` and `schema`. */
+#ifndef STAMPD_OPERATION_ADMINISTRATION_RULES_WARNINGS_H
+#define STAMPD_OPERATION_ADMINISTRATION_RULES_WARNINGS_H
+
+#include "model/rules/rules_schema.h"
+#include "operation/attempt.h"
+
+/* The member `warnings` of the answer that change_leave_version has made; absent when there are none. */
+void rules_warnings_write(struct attempt *attempt, const struct rules *rules, const struct schema *schema);
+
+#endif

@@ -1,0 +1,221 @@
+/* attachment_upload: judges, receives, stores. */
+#include "operation/attachments/attachment_upload.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/crash.h"
+#include "operation/access/access.h"
+#include "operation/reader.h"
+#include "operation/worker_context.h"
+#include "segment/counts/uploads.h"
+#include "store/blobs/store_blobs.h"
+
+enum { SMALL_BYTES = 1048576 /* quicker than most operations: the shares do not count it */ };
+
+/* --- before the bytes --- */
+
+/* All that the commit needs is there: ends the try. */
+static enum fault end_trial(struct attempt_commit *commit, struct attempt *attempt UNUSED)
+{
+    *(bool *)commit->context = true;
+    return FAULT_AVERSION; /* any fault: nothing is written */
+}
+
+static enum attempt_next settle_trial(struct attempt_commit *commit, enum fault *fault)
+{
+    bool is_fine = *(bool *)commit->context;
+    if (is_fine)
+        *fault = FAULT_NONE;
+    return !is_fine && reply_is_retried(commit->attempts[0]->reply, *fault) ? ATTEMPT_AGAIN : ATTEMPT_END;
+}
+
+enum fault attachment_upload_try(struct attempt *attempt)
+{
+    bool is_fine = false;
+    struct attempt_commit commit = {
+        .attempts = &attempt, .count = 1, .context = &is_fine, .complete = end_trial, .settle = settle_trial};
+    return attempt_run(&commit);
+}
+
+enum fault attachment_upload_keys(struct attempt *attempt, struct sealed_file_keys *keys_r)
+{
+    return store_blobs_renew_keys(documents_store(attempt->worker_context->documents), attempt->ns, keys_r);
+}
+
+enum fault attachment_upload_judge(struct attempt *attempt, struct attachment_upload *upload)
+{
+    struct bytes promised = attempt->call->attachment->promised;
+    if (promised.data && !blob_store_read_digest(promised, &upload->digest))
+        return FAULT_BINTERNAL;
+    if (!attempt->call->attachment->inlet)
+        return FAULT_ABODY;
+    return attachment_upload_try(attempt);
+}
+
+/* --- the shares --- */
+
+bool attachment_upload_is_large(int64_t size)
+{
+    return size > SMALL_BYTES;
+}
+
+static int64_t share_of(int64_t setting, int64_t workers, int64_t part)
+{
+    int64_t share = setting ? setting : workers / part;
+    return share > 0 ? share : 1;
+}
+
+enum fault attachment_upload_enter(struct attempt *attempt)
+{
+    const struct settings *settings = attempt->worker_context->settings;
+    const struct reader reader = {settings, attempt->call, attempt->reply};
+    const struct uploads_shares shares = {
+        .client = attempt->call->client,
+        .client_most = share_of(settings->limit_client_uploads, settings->workers, 4),
+        .most = share_of(settings->limit_uploads, settings->workers, 2),
+    };
+    switch (uploads_enter(attempt->worker_context->segment, &shares)) {
+    case UPLOADS_ENTERED:
+        return FAULT_NONE;
+    case UPLOADS_CLIENT_FULL:
+        return reader_busy(&reader, "limit_client_uploads", shares.client_most);
+    case UPLOADS_FULL:
+    default:
+        return reader_busy(&reader, "limit_uploads", shares.most);
+    }
+}
+
+void attachment_upload_leave(struct attempt *attempt)
+{
+    uploads_leave(attempt->worker_context->segment);
+}
+
+/* --- the bytes --- */
+
+static enum fault copy(const struct attachment_request *request, struct blob_upload *blob)
+{
+    struct bytes piece;
+    for (;;) {
+        enum fault fault = request->inlet->read(request->inlet, &piece);
+        if (fault || !piece.size)
+            return fault;
+        fault = blob_store_write(blob, piece);
+        if (fault)
+            return fault;
+    }
+}
+
+static enum fault check_digest(struct attempt *attempt, const struct blob_digest *digest)
+{
+    char sha[BLOB_HEX + 1];
+    struct bytes promised = attempt->call->attachment->promised;
+    blob_store_write_digest(digest, sha);
+    if (!promised.data || bytes_equal(promised, bytes_of(sha)))
+        return FAULT_NONE;
+    return reply_fault(attempt->call, attempt->reply, FAULT_ADIGEST, NULL, sha, NULL);
+}
+
+enum fault attachment_upload_seal(struct attempt *attempt, struct blob_upload *blob,
+                                  struct attachment_upload *upload)
+{
+    enum fault fault = blob_store_seal(blob, &upload->digest, &upload->size);
+    return fault ? fault : check_digest(attempt, &upload->digest);
+}
+
+/* Where rules decide, the account that has sent a file may attach it by its digest, too. */
+static enum fault claim(struct attempt *attempt, const struct attachment_upload *upload)
+{
+    const struct call *call = attempt->call;
+    if (!call->rules || !call->caller.account.size)
+        return FAULT_NONE;
+    return store_blobs_claim(documents_store(attempt->worker_context->documents), attempt->ns, call->arena,
+                             &upload->digest, call->caller.account);
+}
+
+/* The order matters: a file is registered before it appears, so that the cleaner finds it
+ * (store_blobs.h). */
+enum fault attachment_upload_publish(struct attempt *attempt, struct blob_upload *blob,
+                                     const struct attachment_upload *upload)
+{
+    enum fault fault = store_blobs_touch(documents_store(attempt->worker_context->documents), attempt->ns,
+                                         attempt->call->arena, &upload->digest, upload->size);
+    if (fault) {
+        blob_store_abandon(blob);
+        return fault;
+    }
+    crash_at(CRASH_BLOB_REGISTERED);
+    fault = blob_store_finish(blob);
+    return fault ? fault : claim(attempt, upload);
+}
+
+enum fault attachment_upload_bytes(struct attempt *attempt, struct bytes content,
+                                   struct attachment_upload *upload_r)
+{
+    struct blob_upload *blob;
+    struct sealed_file_keys keys;
+    *upload_r = (struct attachment_upload){0};
+    enum fault fault = attachment_upload_keys(attempt, &keys);
+    if (!fault)
+        fault = blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &keys, &blob);
+    if (fault)
+        return fault;
+    fault = blob_store_write(blob, content);
+    if (!fault)
+        fault = blob_store_seal(blob, &upload_r->digest, &upload_r->size);
+    if (!fault)
+        return attachment_upload_publish(attempt, blob, upload_r);
+    blob_store_abandon(blob);
+    return fault;
+}
+
+static enum fault store(struct attempt *attempt, struct blob_upload *blob)
+{
+    enum fault fault = copy(attempt->call->attachment, blob);
+    if (!fault)
+        fault = attachment_upload_seal(attempt, blob, attempt->kept);
+    if (!fault)
+        return attachment_upload_publish(attempt, blob, attempt->kept);
+    blob_store_abandon(blob);
+    return fault;
+}
+
+static enum fault receive(struct attempt *attempt)
+{
+    struct blob_upload *blob;
+    struct sealed_file_keys keys;
+    bool is_large = attachment_upload_is_large(attempt->call->attachment->size);
+    enum fault fault = is_large ? attachment_upload_enter(attempt) : FAULT_NONE;
+    if (fault)
+        return fault;
+    fault = attachment_upload_keys(attempt, &keys);
+    if (!fault)
+        fault = blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &keys, &blob);
+    if (!fault)
+        fault = store(attempt, blob);
+    if (is_large)
+        attachment_upload_leave(attempt);
+    return fault;
+}
+
+enum fault attachment_upload_begin_commit(struct attempt *attempt, enum fault fault)
+{
+    struct worker_context *worker_context = attempt->worker_context;
+    struct call *call = attempt->call;
+    call->deadline_ms = clock_monotonic_ms() + worker_context->settings->limit_operation_s * 1000;
+    documents_begin_request(worker_context->documents, call->deadline_ms);
+    return fault ? fault : access_renew(worker_context, call, attempt->reply, attempt->operation);
+}
+
+enum fault attachment_upload_receive(struct attempt *attempt)
+{
+    struct call *call = attempt->call;
+    struct attachment_upload *upload = ARENA_NEW(call->arena, struct attachment_upload);
+    *upload = (struct attachment_upload){.size = call->attachment->size};
+    attempt->kept = upload;
+    enum fault fault = attachment_upload_judge(attempt, upload); /* before anything is on the disk */
+    if (!fault)
+        fault = receive(attempt);
+    upload->is_stored = !fault;
+    return attachment_upload_begin_commit(attempt, fault);
+}

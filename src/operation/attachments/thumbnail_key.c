@@ -1,0 +1,18 @@
+/* thumbnail_key: as the schema declares them. */
+#include "operation/attachments/thumbnail_key.h"
+
+#include "model/document/thumbnails.h"
+#include "operation/classes.h"
+
+enum fault thumbnail_key_judge(struct attempt *attempt, struct bytes document_class, struct bytes key,
+                               const char **refusal_r)
+{
+    const struct schema *schema;
+    *refusal_r = NULL;
+    enum fault fault = classes_schema(attempt, &schema);
+    if (fault || !schema->has_thumbnails ||
+        !thumbnails_is_reserved(schema_find_class(schema, document_class), key))
+        return fault;
+    *refusal_r = "Another key is expected: the server gives this one to a thumbnail.";
+    return classes_confirm(attempt, FAULT_NONE);
+}

@@ -1,0 +1,321 @@
+/* collection_request: reads a request and writes where it may continue: tokens and cursors, signed for this
+ * collection. */
+#include "operation/collections/collection_request.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "model/document/value.h"
+#include "operation/classes.h"
+#include "operation/judge/judge.h"
+#include "operation/reply.h"
+#include "operation/signed_text.h"
+
+enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, KEYS_MOST = 4 };
+
+/* --- the collection ------------------------------------------------------------------------------ */
+
+/* The same as stampd.property_joined() of the database. */
+static enum fault read_value(const struct reader *reader, const struct json *param, struct bytes *value_r,
+                             size_t *count_r)
+{
+    static const char expected[] =
+        "A string, a number or a truth value is expected; of several properties, their array.";
+    struct arena *arena = reader->call->arena;
+    const struct json *value = json_member(param, "value");
+    if (!value)
+        return reader_wrong(reader, param, "value", expected);
+    *count_r = 1;
+    if (value->kind != JSON_ARRAY)
+        return value_of_json(arena, value, value_r) ? FAULT_NONE
+                                                    : reader_wrong(reader, param, "value", expected);
+    if (value->is_shallow || value->count < 1 || value->count > KEYS_MOST)
+        return reader_wrong(reader, param, "value", expected);
+    *count_r = value->count;
+    struct builder joined = {0};
+    struct bytes text = NO_BYTES;
+    for (const struct json *one = value->first; one; one = one->next) {
+        if (!value_of_json(arena, one, &text)) {
+            builder_free(&joined);
+            return reader_wrong_value(reader, one, "value", expected);
+        }
+        value_join(&joined, text);
+    }
+    struct bytes whole = value->count == 1 ? text : builder_bytes(&joined);
+    *value_r = (struct bytes){arena_copy(arena, whole.data, whole.size), whole.size};
+    builder_free(&joined);
+    return FAULT_NONE;
+}
+
+/* A token is bound to its caller by the digest in it: with another one it is answered completely. */
+static struct bytes make_question(const struct call *call, const struct collection_request *request,
+                                  bool is_judged)
+{
+    struct builder text = {0};
+    if (is_judged) {
+        signed_text_add_part(&text, BYTES("judged"));
+        signed_text_add_part(&text, call->caller.account);
+    }
+    signed_text_add_part(&text, call->ns);
+    signed_text_add_part(&text, request->class);
+    signed_text_add_part(&text, request->name);
+    signed_text_add_part(&text, request->value);
+    struct bytes question = {arena_copy(call->arena, text.data, text.size), text.size};
+    builder_free(&text);
+    return question;
+}
+
+/* --- tokens and cursors -------------------------------------------------------------------------- */
+
+/* Parses numbers of a payload, none below 0, separated by blanks; the rest is what follows them. */
+static bool take_numbers(struct bytes payload, int64_t *numbers, size_t count, struct bytes *rest_r)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *blank = memchr(payload.data, ' ', payload.size);
+        if (!blank ||
+            !bytes_to_i64((struct bytes){payload.data, (size_t)(blank - payload.data)}, &numbers[i]) ||
+            numbers[i] < 0)
+            return false;
+        payload.size -= (size_t)(blank + 1 - payload.data);
+        payload.data = blank + 1;
+    }
+    *rest_r = payload;
+    return true;
+}
+
+/* Removes the digest and the blanks behind it; false: it is none. */
+static bool take_digest(struct bytes *payload, struct bytes *digest_r)
+{
+    *digest_r = bytes_cut(payload, ' ');
+    return digest_r->size == SIGHT_DIGEST || !digest_r->size;
+}
+
+static enum fault read_token(const struct reader *reader, const struct json *param,
+                             struct collection_request *request)
+{
+    struct bytes token, payload, digest;
+    int64_t numbers[4];
+    enum fault fault = reader_text(reader, param, "token", &token);
+    if (fault || !token.data)
+        return fault;
+    if (!signed_text_read(reader->call->arena, request->secret, request->question, token, &payload) ||
+        !take_numbers(payload, numbers, COUNT_OF(numbers), &payload) || !take_digest(&payload, &digest))
+        return reader_wrong(reader, param, "token",
+                            "The token of an earlier answer about the same collection is expected.");
+    if (!bytes_equal(digest, request->sight.digest))
+        return FAULT_NONE; /* what its holder could see is not what the caller sees */
+    request->position = (struct collection_position){.is_first = true,
+                                                     .life = numbers[0],
+                                                     .number = numbers[1],
+                                                     .from = numbers[2],
+                                                     .transaction = numbers[2],
+                                                     .since = numbers[3]};
+    return FAULT_NONE;
+}
+
+/* Those of judged callers have one length, whatever they contain: padded with blanks. */
+enum { JUDGED_TOKEN_SIZE = 4 * 20 + SIGHT_DIGEST + 1, JUDGED_CURSOR_SIZE = 8 * 20 + SIGHT_DIGEST + 1 + 255 };
+
+static bool take_padded(struct bytes *id)
+{
+    int64_t size;
+    if (!take_numbers(*id, &size, 1, id) || size > (int64_t)id->size)
+        return false;
+    id->size = (size_t)size;
+    return true;
+}
+
+static enum fault read_cursor(const struct reader *reader, const struct json *param,
+                              struct collection_request *request)
+{
+    struct bytes token, cursor, payload, digest = request->sight.digest;
+    int64_t numbers[7];
+    enum fault fault = reader_text(reader, param, "token", &token);
+    if (!fault)
+        fault = reader_text(reader, param, "cursor", &cursor);
+    if (fault || !cursor.data)
+        return fault;
+    if (token.data)
+        return reader_wrong(reader, param, "cursor",
+                            "A cursor is sent without a token: it continues the answer that it came from.");
+    if (!signed_text_read(reader->call->arena, request->secret, request->cursor_question, cursor, &payload) ||
+        !take_numbers(payload, numbers, COUNT_OF(numbers), &payload) ||
+        (request->is_judged && (!take_digest(&payload, &digest) || !take_padded(&payload))))
+        return reader_wrong(reader, param, "cursor",
+                            "The cursor of an earlier page of the same collection is expected.");
+    if (!bytes_equal(digest, request->sight.digest)) {
+        collection_request_start_over(request);
+        return FAULT_NONE;
+    }
+    request->position = (struct collection_position){.is_complete = numbers[0] != 0,
+                                                     .life = numbers[1],
+                                                     .number = numbers[2],
+                                                     .from = numbers[3],
+                                                     .horizon = numbers[4],
+                                                     .minute = numbers[5],
+                                                     .since = INT64_MAX,
+                                                     .transaction = numbers[6],
+                                                     .id = payload};
+    return FAULT_NONE;
+}
+
+static void pad(struct builder *text, size_t size)
+{
+    while (text->size < size)
+        builder_add_text(text, " ");
+}
+
+void collection_request_write_token(const struct call *call, const struct collection_request *request,
+                                    struct builder *body)
+{
+    const struct collection_position *position = &request->position;
+    struct builder text = {0};
+    builder_printf(&text, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ", position->life,
+                   position->number, position->horizon, position->minute);
+    builder_add_bytes(&text, request->sight.digest);
+    if (request->is_judged)
+        pad(&text, JUDGED_TOKEN_SIZE);
+    builder_add_text(body, "\"token\":");
+    json_add_string(body,
+                    signed_text_make(call->arena, request->secret, request->question, builder_bytes(&text)));
+    builder_free(&text);
+}
+
+void collection_request_write_cursor(const struct call *call, const struct collection_request *request,
+                                     const struct collection_member *last, struct builder *body)
+{
+    const struct collection_position *position = &request->position;
+    struct builder text = {0};
+    builder_printf(&text, "%d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " ",
+                   position->is_complete, position->life, position->number, position->from, position->horizon,
+                   position->minute, last->transaction);
+    if (request->is_judged)
+        builder_printf(&text, "%.*s %zu ", (int)request->sight.digest.size, request->sight.digest.data,
+                       last->id.size);
+    builder_add_bytes(&text, last->id);
+    if (request->is_judged)
+        pad(&text, JUDGED_CURSOR_SIZE);
+    builder_add_text(body, ",\"cursor\":");
+    json_add_string(
+        body, signed_text_make(call->arena, request->secret, request->cursor_question, builder_bytes(&text)));
+    builder_free(&text);
+}
+
+void collection_request_start_over(struct collection_request *request)
+{
+    request->position = (struct collection_position){.is_complete = true, .is_first = true};
+}
+
+/* --- the whole ---------------------------------------------------------------------------------- */
+
+/* A stream has no pages and always starts over. */
+static enum fault check_stream(const struct reader *reader, const struct json *param)
+{
+    static const char *const others[] = {"token", "cursor", "limit"};
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (json_member(param, others[i]))
+            return reader_wrong(reader, param, others[i],
+                                "A stream returns the whole collection: omit this member.");
+    if (!reader->reply->outlet)
+        return reader_wrong(reader, param, "stream", "A task cannot stream.");
+    return FAULT_NONE;
+}
+
+/* Requires a value for each property of the collection: a shorter or longer list would be the value of
+ * nothing. */
+static enum fault check_count(const struct reader *reader, const struct schema *schema,
+                              struct collection_request *request)
+{
+    const struct schema_class *class = request->is_hidden ? NULL : schema_find_class(schema, request->class);
+    const struct schema_collection *collection = schema_find_collection(class, request->name);
+    const struct json *value = json_member(reader->call->param, "value");
+    size_t count = value->kind == JSON_ARRAY ? value->count : 1;
+    request->collection = collection;
+    request->expires = class && class->max_life.item;
+    if (!collection || collection->key_count == count)
+        return FAULT_NONE;
+    return reader_wrong(
+        reader, reader->call->param, "value",
+        arena_printf(reader->call->arena, "Number of values expected: %zu.", collection->key_count));
+}
+
+/* Of the documents whose properties the caller sees. */
+static struct caller_sight find_sight(const struct attempt *attempt, const struct collection_request *request)
+{
+    const struct schema_collection *collection = request->collection;
+    struct bytes keys[SCHEMA_KEYS_MOST];
+    size_t count = 0;
+    for (; collection && count < collection->key_count; count++)
+        keys[count] = collection->keys[count].item->name;
+    return sight_find(attempt, request->class, RULES_LIST, collection ? keys : NULL, count);
+}
+
+enum fault collection_request_read(struct attempt *attempt, const struct reader *reader,
+                                   struct collection_request *request)
+{
+    const struct json *param = attempt->call->param;
+    struct bytes want;
+    *request = (struct collection_request){.position = {.is_complete = true, .is_first = true},
+                                           .is_judged = call_is_judged(attempt->call)};
+    enum fault fault = reader_members(reader, param, "c collection value token cursor limit want stream");
+    if (!fault)
+        fault = reader_class(reader, param, "c", &request->class);
+    if (!fault)
+        fault = reader_text(reader, param, "collection", &request->name);
+    if (!fault)
+        fault = reader_check_length(reader, param, "collection", request->name);
+    if (!fault)
+        fault = read_value(reader, param, &request->value, &request->value_count);
+    if (!fault)
+        fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &request->limit);
+    if (!fault)
+        fault = reader_text(reader, param, "want", &want);
+    if (!fault)
+        fault = reader_boolean(reader, param, "stream", &request->is_stream);
+    if (!fault && request->is_stream)
+        fault = check_stream(reader, param);
+    if (fault)
+        return fault;
+    request->wants_ids = want.data && bytes_equal(want, BYTES("ids"));
+    if (want.data && !request->wants_ids && !bytes_equal(want, BYTES("docs")))
+        return reader_wrong(reader, param, "want", "\"docs\" or \"ids\" is expected.");
+    const struct schema *schema;
+    request->is_hidden = !judge_may_find(attempt->call, request->class, NO_BYTES);
+    fault = classes_schema(attempt, &schema);
+    if (!fault)
+        fault = check_count(reader, schema, request);
+    if (fault == FAULT_AARG)
+        fault = classes_confirm(attempt, fault);
+    if (fault)
+        return fault;
+    request->secret = schema->secret;
+    request->sight = find_sight(attempt, request);
+    request->question = make_question(attempt->call, request, false);
+    request->cursor_question = make_question(attempt->call, request, request->is_judged);
+    fault = read_token(reader, param, request);
+    return fault ? fault : read_cursor(reader, param, request);
+}
+
+/* --- against a page ------------------------------------------------------------------------------ */
+
+enum fault collection_request_judge(const struct reader *reader, const struct collection_request *request,
+                                    const struct collection_page *page)
+{
+    struct arena *arena = reader->call->arena;
+    if (page->number && page->is_ready && !request->is_hidden)
+        return FAULT_NONE;
+    const char *name = arena_copy(arena, request->name.data, request->name.size);
+    if (page->number && !request->is_hidden)
+        return reply_fault(reader->call, reader->reply, FAULT_OBUILDING, NULL, name, NULL);
+    return reply_fault(reader->call, reader->reply, FAULT_NCOLLECTION, NULL,
+                       arena_copy(arena, request->class.data, request->class.size), name, NULL);
+}
+
+void collection_request_begin(struct collection_position *position, const struct collection_page *page,
+                              int64_t minute)
+{
+    position->life = page->life;
+    position->number = page->number;
+    position->horizon = page->horizon;
+    position->minute = minute;
+}

@@ -1,0 +1,370 @@
+/* record: values by key in memory (records/records.h).  param {"commands":[{"do":word,…}…]} → out
+ * {"results":[{"state":word,…}…]}, one after the other, each whole or not at all.
+ *
+ * Who may do what is in the member `records` of the namespace's configuration (model/record_rules.h): every
+ * command is judged before the first one runs, and a record that the caller may not read is not there. */
+#include "operation/records/record.h"
+
+#include <string.h>
+
+#include "edge/pattern.h"
+#include "operation/access/access.h"
+#include "operation/builtin.h"
+#include "operation/records/record_listen.h"
+#include "operation/records/record_right.h"
+#include "operation/classes.h"
+#include "records/records_save.h"
+
+struct record_work {
+    struct attempt *attempt;
+    struct reader reader;
+    struct records *records;
+    size_t quota;
+    const struct record_rules *rules;
+    uint64_t saving; /* what the disk is to have before the answer; 0: nothing */
+    size_t saved_states[RECORD_COMMANDS_MOST], saved_count; /* where the body says OK about that */
+    int64_t passed, steps;                                  /* left */
+};
+
+static bool may(const struct record_work *work, struct bytes key, bool is_write)
+{
+    return record_right_allows(work->attempt->call, work->rules, key, is_write);
+}
+
+/* With what it is answered with: no fault comes behind other commands that have run. */
+static enum fault judge_listen(const struct record_work *work, const struct record_request *request)
+{
+    const struct schema *schema;
+    enum fault fault = record_listen_judge(&work->reader, request, work->rules);
+    return fault ? fault : classes_schema(work->attempt, &schema);
+}
+
+static enum fault judge(const struct record_work *work, struct record_request *request)
+{
+    const struct records_command *command = &request->command;
+    bool is_write = record_is_write(request);
+    if (request->is_listen)
+        return judge_listen(work, request);
+    if (request->is_query)
+        return FAULT_NONE; /* each record that it finds */
+    bool is_allowed =
+        may(work, command->key, is_write) && (!command->to.data || may(work, command->to, true));
+    for (size_t i = 0; i < command->more_count && is_allowed; i++)
+        is_allowed = may(work, command->more[i], true);
+    return is_allowed ? record_right_hold(&work->reader, work->rules, request)
+                      : record_right_refuse(&work->reader, request->at);
+}
+
+/* What a command that changes a record answers about it is for those who may read it. */
+static void write_found(const struct record_work *work, const struct records_found *found)
+{
+    struct builder *body = work->attempt->reply->body;
+    if (!found->key.data || !may(work, found->key, false))
+        return;
+    builder_add_text(body, ",\"key\":");
+    json_add_string(body, found->key);
+    record_write(body, found);
+}
+
+/* What was found is to be on disk before the answer, of which the state of the command is here. */
+static void note_saving(struct record_work *work, const struct records_found *found, size_t state_at)
+{
+    work->saving = found->saving;
+    if (!work->saved_count || work->saved_states[work->saved_count - 1] != state_at)
+        work->saved_states[work->saved_count++] = state_at;
+}
+
+/* OK becomes NOT_SAVED, where it was said too early. */
+static void take_back(struct record_work *work)
+{
+    static const char more[] = "NOT_SAVED";
+    struct builder *body = work->attempt->reply->body;
+    size_t longer = strlen(more) - strlen("OK");
+    while (work->saved_count) {
+        size_t at = work->saved_states[--work->saved_count];
+        builder_reserve(body, longer);
+        memmove(body->data + at + longer, body->data + at, body->size - at);
+        memcpy(body->data + at, more, strlen(more));
+        body->size += longer;
+    }
+}
+
+/* Noted before it runs, so that no fault behind it, and no end of the worker, counts as "nothing was
+ * changed". */
+static enum records_outcome run_command(const struct record_work *work, bool is_write,
+                                        const struct records_command *command, struct records_found *found_r)
+{
+    if (is_write)
+        attempt_note_change(work->attempt);
+    enum records_outcome outcome =
+        records_run(work->records, work->attempt->call->ns, work->quota, command, found_r);
+    if (is_write && outcome != RECORDS_OK && !found_r->saving)
+        attempt_undo_change(work->attempt);
+    return outcome;
+}
+
+/* For one more content: its characters may be escaped, so half of the answer is left for it. */
+static bool has_room(const struct record_work *work)
+{
+    return work->attempt->reply->body->size < (size_t)work->reader.settings->limit_answer_bytes / 2;
+}
+
+/* Nothing was done. */
+static enum fault refuse_one(struct record_work *work, const char *word)
+{
+    builder_printf(work->attempt->reply->body, "{\"state\":\"%s\"}", word);
+    return FAULT_NONE;
+}
+
+static enum fault run_one(struct record_work *work, const struct record_request *request)
+{
+    struct builder *body = work->attempt->reply->body;
+    struct records_found found;
+    if (request->command.deed == RECORDS_GET && !request->command.is_probe && !has_room(work))
+        return refuse_one(work, "NO_ROOM");
+    struct records_command command = request->command;
+    command.shows_present = has_room(work);
+    enum records_outcome outcome = run_command(work, record_is_write(request), &command, &found);
+    builder_printf(body, "{\"state\":\"%s\"", records_outcome_word(outcome));
+    if (found.saving && outcome == RECORDS_OK)
+        note_saving(work, &found, body->size - strlen("OK\""));
+    else if (found.saving)
+        work->saving = found.saving; /* a deletion that came before what it deletes */
+    write_found(work, &found);
+    builder_add_text(body, "}");
+    return FAULT_NONE;
+}
+
+/* --- many --- */
+
+struct record_page {
+    const struct record_query *query;
+    const struct pattern *pattern; /* NULL: any */
+    size_t state_at;               /* in the body */
+    struct bytes last;             /* the key that was looked at last, in the arena */
+    struct bytes to;               /* the end of what is looked at; NO_BYTES: none */
+    int64_t count;
+    bool is_over;
+};
+
+static struct bytes keep_text(const struct record_work *work, struct bytes text)
+{
+    return (struct bytes){arena_copy(work->attempt->call->arena, text.data, text.size), text.size};
+}
+
+/* Each key has steps of its own: whether it is found does not depend on the keys before it. */
+static bool is_match(struct record_work *work, const struct record_page *page)
+{
+    int64_t left = RECORD_KEY_STEPS;
+    enum pattern_result result = pattern_match(page->pattern, page->last, &left);
+    work->steps -= RECORD_KEY_STEPS - left;
+    return result == PATTERN_MATCHES;
+}
+
+/* One key: is it wanted?  Sets is_over at the end of the prefix, and when a limit of the request is used up.
+ */
+static bool is_wanted(struct record_work *work, struct record_page *page, bool is_write)
+{
+    if (page->query->prefix.data && !bytes_has_prefix(page->last, page->query->prefix)) {
+        page->is_over = bytes_compare(page->last, page->query->prefix) > 0;
+        return false;
+    }
+    if (is_write && !may(work, page->last, true))
+        return false;
+    return !page->pattern || is_match(work, page);
+}
+
+static enum records_outcome add_record(struct record_work *work, struct record_page *page, bool is_write,
+                                       struct records_command *command)
+{
+    struct builder *body = work->attempt->reply->body;
+    struct records_found found;
+    command->key = page->last;
+    if (is_write)
+        record_right_hold_one(&work->reader, work->rules, page->last, command);
+    enum records_outcome outcome = run_command(work, is_write, command, &found);
+    if (outcome != RECORDS_OK && outcome != RECORDS_NOT_READ)
+        return outcome; /* gone meanwhile, worked on, or BUSY */
+    if (found.saving)
+        note_saving(work, &found, page->state_at);
+    builder_printf(body, "%s{\"key\":", page->count++ ? "," : "");
+    json_add_string(body, found.key);
+    record_write(body, &found);
+    if (outcome == RECORDS_NOT_READ)
+        builder_add_text(body, ",\"state\":\"NOT_READ\"");
+    builder_add_text(body, "}");
+    return RECORDS_OK;
+}
+
+/* The first key to look at: an end of the range, the prefix, or behind the page before. */
+static struct bytes find_start(const struct record_query *query)
+{
+    bool is_prefix_later = query->prefix.data && bytes_compare(query->prefix, query->from) > 0;
+    struct bytes start = is_prefix_later ? query->prefix : query->from;
+    return start.data ? start : BYTES("");
+}
+
+/* What the caller may not read is not even passed: where a page ends would show its keys. */
+static void pass_hidden(const struct record_work *work, struct record_page *page, struct bytes key,
+                        struct bytes *from_r)
+{
+    const struct call *call = work->attempt->call;
+    *from_r = record_rules_seek(call->arena, work->rules, &call->caller, key);
+    page->is_over = !from_r->data;
+}
+
+static bool may_go_on(const struct record_work *work)
+{
+    return work->passed > 0 && work->steps > 0 && has_room(work);
+}
+
+static enum fault run_many(struct record_work *work, const struct record_request *request)
+{
+    struct builder *body = work->attempt->reply->body;
+    struct records_command command = request->command;
+    struct record_page page = {
+        .query = &request->query, .pattern = request->pattern, .last = request->query.after};
+    enum records_outcome outcome = RECORDS_OK;
+    const size_t start = body->size;
+    page.state_at = body->size + strlen("{\"state\":\"");
+    builder_add_text(body, "{\"state\":\"OK\",\"records\":[");
+    struct bytes from = find_start(page.query), after = page.last;
+    while (!page.is_over && page.count < page.query->limit && may_go_on(work)) {
+        struct records_found found;
+        outcome = records_next(work->records, work->attempt->call->ns, command.is_encrypted, from, after,
+                               page.query->to, &found);
+        if (!found.key.data)
+            break;
+        work->passed -= outcome == RECORDS_BUSY ? RECORDS_STEPS : 1;
+        struct bytes key = keep_text(work, found.key);
+        if (!may(work, key, false)) {
+            pass_hidden(work, &page, key, &from);
+            after = NO_BYTES;
+            continue;
+        }
+        const struct bytes before = page.last;
+        page.last = after = key;
+        if (outcome == RECORDS_OK && is_wanted(work, &page, record_is_write(request)) &&
+            (outcome = add_record(work, &page, record_is_write(request), &command)) == RECORDS_BUSY) {
+            page.last = before; /* the next page begins with it */
+            break;
+        }
+        outcome = RECORDS_OK;
+    }
+    bool is_end = page.is_over || outcome == RECORDS_NOT_FOUND;
+    if (!is_end && !page.last.data) { /* a page without `after` would mean that there is no more */
+        body->size = start;
+        return refuse_one(work, outcome == RECORDS_BUSY ? records_outcome_word(outcome) : "NO_ROOM");
+    }
+    builder_add_text(body, "]");
+    if (!is_end) {
+        builder_add_text(body, ",\"after\":");
+        json_add_string(body, page.last);
+    }
+    builder_add_text(body, "}");
+    return FAULT_NONE;
+}
+
+/* --- the operation --- */
+
+static enum fault run_any(struct record_work *work, const struct record_request *request)
+{
+    if (request->is_listen)
+        return record_listen_run(work->attempt, request, work->rules);
+    return request->is_query ? run_many(work, request) : run_one(work, request);
+}
+
+/* A request listens once, and waits only when it does nothing else. */
+static enum fault check_listens(const struct record_work *work, const struct record_request *requests,
+                                size_t count)
+{
+    size_t listens = 0;
+    for (size_t i = 0; i < count; i++) {
+        listens += requests[i].is_listen;
+        if (listens > 1)
+            return reader_wrong_value(&work->reader, requests[i].at, "do",
+                                      "At most one listen in a request is expected.");
+        if (requests[i].listen.wait_ms && count > 1)
+            return reader_wrong(&work->reader, requests[i].at, "wait",
+                                "A listen that waits is expected to be the only command.");
+    }
+    return FAULT_NONE;
+}
+
+static enum fault run_all(struct record_work *work, const struct record_request *requests, size_t count)
+{
+    struct builder *body = work->attempt->reply->body;
+    enum fault fault = FAULT_NONE;
+    builder_add_text(body, "{\"results\":[");
+    for (size_t i = 0; i < count && !fault; i++) {
+        if (i)
+            builder_add_text(body, ",");
+        fault = run_any(work, &requests[i]);
+    }
+    builder_add_text(body, "]}");
+    if (work->saving && !records_save(work->records, work->saving))
+        take_back(work);
+    return fault;
+}
+
+/* Another try, after a conflict of what the request does beside, must not run the commands again. */
+static enum fault record_work(struct attempt *attempt)
+{
+    const struct settings *settings = attempt->worker_context->settings;
+    struct record_work work = {
+        .attempt = attempt,
+        .reader = {settings, attempt->call, attempt->reply},
+        .records = attempt->worker_context->segment->records,
+        .quota = (size_t)settings->limit_namespace_records_mb << 20,
+        .passed = RECORD_PASSED_MOST,
+        .steps = RECORD_MATCH_STEPS,
+    };
+    const struct json *commands;
+    struct ns_conf conf;
+    struct builder *body = attempt->reply->body;
+    const struct bytes *done = attempt->kept;
+    if (done) {
+        builder_add_bytes(body, *done);
+        return FAULT_NONE;
+    }
+    enum fault fault = reader_members(&work.reader, attempt->call->param, "commands");
+    if (!fault && !work.records)
+        fault = reply_fault(attempt->call, attempt->reply, FAULT_ORECORDS, NULL, NULL);
+    if (!fault)
+        fault = reader_array(&work.reader, attempt->call->param, "commands", "record_commands",
+                             RECORD_COMMANDS_MOST, &commands);
+    if (!fault)
+        fault = access_configuration(attempt->worker_context, attempt->call, &conf);
+    if (fault)
+        return fault;
+    work.rules = conf.records;
+    struct record_request *requests =
+        ARENA_ARRAY(attempt->call->arena, struct record_request, commands->count + 1);
+    size_t count = 0;
+    for (const struct json *one = commands->first; one && !fault; one = one->next, count++) {
+        fault = record_read(&work.reader, one, &requests[count]);
+        requests[count].command.is_encrypted = conf.is_encrypted;
+        requests[count].command.records_most =
+            (uint64_t)attempt->worker_context->settings->limit_namespace_records;
+        if (!fault)
+            fault = judge(&work, &requests[count]);
+    }
+    if (!fault)
+        fault = check_listens(&work, requests, count);
+    size_t start = body->size;
+    if (!fault)
+        fault = run_all(&work, requests, count);
+    if (fault)
+        return fault;
+    struct bytes *kept = ARENA_ARRAY(attempt->call->arena, struct bytes, 1);
+    *kept = keep_text(&work, (struct bytes){body->data + start, body->size - start});
+    attempt->kept = kept;
+    attempt->has_acted = !record_is_look(attempt->call);
+    return FAULT_NONE;
+}
+
+const struct operation builtin_record = {.name = "record",
+                                         .right = RIGHT_PUBLIC,
+                                         .is_secret = true,
+                                         .work = record_work,
+                                         .is_look = record_is_look};

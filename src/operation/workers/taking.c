@@ -1,0 +1,169 @@
+/* taking: what `take` and an end with `take` have in common. */
+#include "operation/workers/taking.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "model/trace.h"
+#include "segment/counts/backlog.h"
+#include "operation/workers/claim.h"
+#include "operation/long_poll.h"
+#include "operation/tasks/task_lost.h"
+
+enum { TASKS_MOST = 100, NAME_MOST = 64 };
+
+/* --- the request --- */
+
+static enum fault read_worker(const struct reader *reader, const struct json *param, struct bytes *holder_r)
+{
+    struct bytes name;
+    enum fault fault = reader_text(reader, param, "worker", &name);
+    if (fault || !name.data) {
+        *holder_r = BYTES("external");
+        return fault;
+    }
+    bool is_name = name.size && name.size <= NAME_MOST;
+    for (size_t i = 0; is_name && i < name.size; i++)
+        is_name = name.data[i] > ' ' && name.data[i] < '\x7f';
+    if (!is_name)
+        return reader_wrong(reader, param, "worker",
+                            "A name of 1 to 64 visible ASCII characters is expected.");
+    *holder_r = bytes_of(arena_printf(reader->call->arena, "external %.*s", (int)name.size, name.data));
+    return FAULT_NONE;
+}
+
+enum fault taking_read(struct attempt *attempt, const struct reader *reader, const struct json *param,
+                       const struct task_fence *after, struct task_taking *taking_r)
+{
+    struct task_take *take = &taking_r->take;
+    int64_t queue, until, wait_s, most_s = reader->settings->task_wait_s;
+    *taking_r = (struct task_taking){.take = {.after = after}};
+    enum fault fault = reader_members(
+        reader, param, after ? "qn domain n claim worker wait apart" : "qn domain n claim worker wait after");
+    if (!fault)
+        fault = reader_integer(reader, param, "qn", WORKER_QUEUES_FIRST, WORKER_QUEUES_END - 1, 0, &queue);
+    if (!fault && !queue)
+        fault = reader_wrong(reader, param, "qn", "A queue of external workers is expected, 16 to 31.");
+    if (!fault)
+        fault = claim_check_queue(attempt, (int)queue);
+    if (!fault)
+        fault = reader_text(reader, param, "domain", &take->domain);
+    if (!fault)
+        fault = reader_integer(reader, param, "n", 1, TASKS_MOST, 1, &take->most);
+    if (!fault)
+        fault = claim_read_until(attempt, reader, param, (int)queue, &until);
+    if (!fault)
+        fault = read_worker(reader, param, &take->holder);
+    if (!fault)
+        fault = reader_integer(reader, param, "wait", 0, LONG_POLL_MOST_S, 0, &wait_s);
+    if (!fault && after)
+        fault = reader_boolean(reader, param, "apart", &taking_r->is_apart);
+    if (fault)
+        return fault;
+    take->queue = (int)queue;
+    taking_r->claim_ms = stamp_to_epoch_ms(until) - stamp_to_epoch_ms(stamp_now());
+    taking_r->wait_ms = 1000 * (wait_s < most_s ? wait_s : most_s);
+    return FAULT_NONE;
+}
+
+/* A task that was put back may be claimed again at once: that is another claim. */
+void taking_stamp(struct task_taking *taking)
+{
+    struct task_take *take = &taking->take;
+    int64_t first = take->after ? stamp_add_ms(take->after->claim, 1) : 0;
+    take->claim = task_claim_stamp();
+    if (take->claim < first)
+        take->claim = first;
+    take->until = stamp_add_ms(take->claim, taking->claim_ms);
+}
+
+/* --- the answer --- */
+
+struct given {
+    const struct task *task;
+    int64_t until;
+};
+
+static int compare(const void *one, const void *other)
+{
+    const struct task *a = ((const struct given *)one)->task, *b = ((const struct given *)other)->task;
+    if (a->priority != b->priority)
+        return a->priority < b->priority ? -1 : 1;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+static void add_text(struct builder *out, const char *name, struct bytes text)
+{
+    if (!text.size)
+        return;
+    builder_printf(out, ",\"%s\":", name);
+    json_add_string(out, text);
+}
+
+static void add_task(struct builder *out, const struct task *task, int64_t until)
+{
+    builder_add_text(out, "{\"id\":");
+    json_add_string(out, task->id);
+    add_text(out, "op", task->operation);
+    builder_add_text(out, ",\"param\":");
+    builder_add_bytes(out, task->param.data ? task->param : BYTES("null"));
+    builder_printf(out,
+                   ",\"qn\":%d,\"priority\":%d,\"startat\":%" PRId64 ",\"starttime\":%" PRId64
+                   ",\"retry\":%" PRId64 ",\"until\":%" PRId64 ",\"created\":%" PRId64,
+                   task->queue, task->priority, task->start, task->claim, task->attempt, until,
+                   task->created);
+    add_text(out, "info", task->info);
+    add_text(out, "resource", task->resource);
+    add_text(out, "domain", task->domain);
+    add_text(out, "account", task->account);
+    add_text(out, "trace", trace_parent(task->trace));
+    add_text(out, "tracestate", trace_state(task->trace));
+    builder_add_text(out, "}");
+}
+
+void taking_write(const struct attempt *attempt, const struct task_taken *taken)
+{
+    struct builder *out = attempt->reply->body;
+    struct given *given = ARENA_ROOM(attempt->call->arena, struct given, taken->count);
+    for (size_t i = 0; i < taken->count; i++)
+        given[i] = (struct given){&taken->tasks[i], taken->untils[i]};
+    if (taken->count)
+        qsort(given, taken->count, sizeof *given, compare);
+    builder_add_text(out, "\"tasks\":[");
+    for (size_t i = 0; i < taken->count; i++) {
+        if (i)
+            builder_add_text(out, ",");
+        add_task(out, given[i].task, given[i].until);
+    }
+    builder_add_text(out, "]");
+}
+
+enum fault taking_put_back(const struct attempt *attempt, const struct task_taking *taking)
+{
+    enum fault fault = FAULT_NONE;
+    if (taking->taken.has_overdue)
+        fault = task_lost_overdue(attempt->worker_context, attempt->call, attempt->ns, taking->take.queue);
+    if (!fault || !taking->taken.count)
+        return fault;
+    log_often(LOG_LEVEL_WARNING, "", "claims that have ended could not be put back: %s", fault_code(fault));
+    return FAULT_NONE;
+}
+
+void taking_note(const struct attempt *attempt, int queue, const struct task_taken *taken)
+{
+    struct backlog *backlog = backlog_of(attempt->worker_context->segment, attempt->ns);
+    for (size_t i = 0; i < taken->count; i++) {
+        const struct task *task = &taken->tasks[i];
+        backlog_begin_task(backlog, task->queue, task->start, task->created, clock_monotonic_ms());
+    }
+    claim_count(attempt, queue, EXTERNAL_COUNT_TAKEN, taken->count);
+}
+
+enum fault taking_find_following(const struct attempt *attempt, const struct task_fence *fence,
+                                 struct task_taking *taking)
+{
+    return store_take_following(documents_store(attempt->worker_context->documents), attempt->ns,
+                                attempt->call->arena, taking->take.queue, fence, &taking->taken);
+}

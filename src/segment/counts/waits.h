@@ -1,0 +1,40 @@
+/* waits: since when each worker waits for the answer to a commit.
+ *
+ * While a standby is away, or the primary is cut off, each commit waits as long as its limit allows, and all
+ * workers would wait: even what memory can answer would not be answered.  So a share of the workers stays
+ * free: when all others have waited for a while, a worker begins no commit and opens no session, and those of
+ * the share that wait already give up. */
+#ifndef STAMPD_SEGMENT_COUNTS_WAITS_H
+#define STAMPD_SEGMENT_COUNTS_WAITS_H
+
+#include <stdatomic.h>
+
+#include "segment/processes.h"
+#include "segment/segment.h"
+
+enum {
+    WAITS_LONG_MS = 2000,    /* a wait that counts */
+    WAITS_GIVE_UP_MS = 3000, /* the least that a commit gets */
+    WAITS_SHARE = 8,         /* one worker in so many stays free, and one at least */
+};
+
+struct waits {
+    struct waits_slot {
+        _Alignas(64) _Atomic int64_t since_ms; /* monotonic; 0: it does not wait */
+    } slots[PROCESSES_MOST];
+};
+
+/* `since_ms`, monotonic: in the future for a commit that may take until then. */
+void waits_begin(struct segment *segment, int64_t since_ms);
+void waits_end(struct segment *segment);
+/* Whether so many of the workers of this instance wait that one that does not must not begin to. */
+MUST_USE bool waits_are_crowded(const struct segment *segment, int64_t workers, int64_t now_ms);
+/* Whether the process, which waits, is one of the share that gives up. */
+MUST_USE bool waits_gives_up(const struct segment *segment, int64_t workers, int64_t now_ms);
+
+/* For board.c. */
+size_t waits_size(const struct board_sizes *sizes);
+void waits_init(struct segment *segment, void *memory, const struct board_sizes *sizes);
+void waits_recover(struct segment *segment, int index);
+
+#endif

@@ -1,0 +1,302 @@
+/* store_search: searches and selects of applications; each text is prepared once in a session, with LRU
+ * eviction. */
+#include "store/collections/store_search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "model/document/mutation.h"
+#include "store/documents/schema_cache.h"
+#include "store/store_cache.h"
+#include "store/store_long.h"
+#include "store/store_sealing.h"
+#include "store/documents/store_shown.h"
+#include "edge/pg/pg_pipeline.h"
+
+enum { PREPARED_MOST = 64 };
+
+struct search_cache {
+    uint64_t turn, number;
+    char sqlstate[6]; /* of the last preparation */
+    struct prepared {
+        char *sql; /* NULL: free */
+        char name[32];
+        uint64_t used;
+    } list[PREPARED_MOST];
+};
+
+static void close_cache(void *pointer)
+{
+    struct search_cache *searches = pointer;
+    for (size_t i = 0; i < PREPARED_MOST; i++)
+        free(searches->list[i].sql);
+}
+
+const struct store_cache store_cache_searches = {.size = sizeof(struct search_cache), .close = close_cache};
+
+static struct search_cache *cache_of(const struct store *store, int ns)
+{
+    return store_cache_of(store, ns, STORE_CACHE_searches);
+}
+
+/* The statement of this text, or the one that it replaces. */
+static struct prepared *find_place(struct search_cache *searches, const char *sql)
+{
+    struct prepared *oldest = &searches->list[0];
+    for (struct prepared *one = searches->list; one < searches->list + PREPARED_MOST; one++) {
+        if (one->sql && strcmp(one->sql, sql) == 0)
+            return one;
+        if (oldest->sql && (!one->sql || one->used < oldest->used))
+            oldest = one;
+    }
+    return oldest;
+}
+
+/* Preparation takes locks and may have to wait for them: not longer than the statement itself may take. */
+static enum fault prepare_limited(struct store *store, int ns, struct arena *arena, int64_t limit_ms,
+                                  const struct pg_statement *statement)
+{
+    struct pg *pg = store_pg(store, ns);
+    if (limit_ms) {
+        enum fault fault =
+            pg_execute(pg, arena_printf(arena, "set statement_timeout = %lld", (long long)limit_ms));
+        if (fault)
+            return fault;
+    }
+    enum fault fault = statement->parameters ? pg_prepare_texts(pg, statement) : pg_prepare(pg, statement, 1);
+    struct search_cache *searches = cache_of(store, ns);
+    snprintf(searches->sqlstate, sizeof searches->sqlstate, "%s", pg_sqlstate(pg));
+    if (!limit_ms || (fault && store_in_snapshot(store, ns))) /* its end resets the limit */
+        return fault;
+    enum fault reset = pg_execute(pg, "reset statement_timeout");
+    return fault ? fault : reset;
+}
+
+/* `texts`: the number of parameters, if all of them have type text; 0: PostgreSQL infers their types.
+ * `limit_ms`: the time limit of the preparation; 0: the general limit. */
+static enum fault prepare(struct store *store, int ns, struct arena *arena, const char *sql, int texts,
+                          int64_t limit_ms, const char **name_r)
+{
+    struct search_cache *searches = cache_of(store, ns);
+    struct pg *pg = store_pg(store, ns);
+    struct prepared *place = find_place(searches, sql);
+    place->used = ++searches->turn;
+    searches->sqlstate[0] = '\0';
+    *name_r = place->name;
+    if (place->sql && strcmp(place->sql, sql) == 0)
+        return FAULT_NONE;
+    enum fault fault = FAULT_NONE;
+    if (place->sql)
+        fault = pg_execute(pg, arena_printf(arena, "deallocate %s", place->name));
+    free(place->sql);
+    place->sql = NULL;
+    snprintf(place->name, sizeof place->name, "search_%llu", (unsigned long long)++searches->number);
+    const struct pg_statement statement = {place->name, sql, texts};
+    if (!fault)
+        fault = prepare_limited(store, ns, arena, limit_ms, &statement);
+    if (!fault && !(place->sql = strdup(sql)))
+        log_fatal("out of memory searches");
+    return fault;
+}
+
+static void give_up(struct store *store, int ns, struct arena *arena, const char *sql)
+{
+    struct prepared *place = find_place(cache_of(store, ns), sql);
+    struct pg *pg = store_pg(store, ns);
+    if (!place->sql || strcmp(place->sql, sql) != 0 || !pg_is_usable(pg))
+        return;
+    free(place->sql);
+    place->sql = NULL;
+    (void)!pg_execute(pg, arena_printf(arena, "deallocate %s", place->name));
+}
+
+struct text_run {
+    const char *sql;
+    const struct pg_params *params;
+    struct pg_result **result; /* of a search */
+    struct bytes *rows;        /* of a select */
+};
+
+static enum fault run(struct store *store, int ns, int64_t limit_ms, void *context)
+{
+    const struct text_run *search = context;
+    const struct pg_params *params = search->params;
+    const char *name, *sql = search->sql;
+    struct pg *pg = store_pg(store, ns);
+    enum fault fault = prepare(store, ns, params->arena, sql, 0, limit_ms, &name);
+    if (fault)
+        fault = schema_cache_judge(store, ns, cache_of(store, ns)->sqlstate, fault);
+    else
+        fault =
+            store_long_run_limited(pg, limit_ms, store_pipeline_ms(store),
+                                   &(struct pg_statement){name, sql, params->count}, params, search->result);
+    if (!fault)
+        return FAULT_NONE;
+    fault = schema_cache_judge(store, ns, pg_sqlstate(pg), fault);
+    if (fault == FAULT_STALE) /* the result of its preparation may be out of date */
+        give_up(store, ns, params->arena, sql);
+    return fault;
+}
+
+/* Rows of a page, without the one that only shows that there are more. */
+static enum fault read_page(struct store *store, int ns, const struct search *search, struct arena *arena,
+                            const struct pg_result *result, struct search_page *page_r)
+{
+    enum fault fault = FAULT_NONE;
+    size_t rows = (size_t)pg_rows(result);
+    struct search_found *found = ARENA_ARRAY(arena, struct search_found, rows);
+    size_t whole = search->wants_items && rows ? (size_t)pg_get_i64(result, 0, SEARCH_PAGE) : rows;
+    page_r->has_more = rows && (whole > (size_t)search->limit || rows < whole);
+    page_r->count = rows > (size_t)search->limit ? (size_t)search->limit : rows;
+    page_r->found = found;
+    for (size_t i = 0; i < page_r->count && !fault; i++) {
+        int row = (int)i;
+        found[i].id = pg_get_text(result, row, SEARCH_ID);
+        for (size_t f = 0; f < search->order_count; f++)
+            found[i].order[f] =
+                pg_get_text(result, row, 1 + (int)f + (search->wants_items ? SEARCH_PAGE : SEARCH_ID));
+        fault = store_sealing_open_id(store, ns, arena, search->class->name, &found[i].id);
+        if (fault || !search->wants_items)
+            continue;
+        found[i].item = (struct item){.iclass = search->item->name,
+                                      .key = pg_get_text(result, row, SEARCH_KEY),
+                                      .version = pg_get_i64(result, row, SEARCH_VERSION),
+                                      .content = pg_get_text(result, row, SEARCH_CONTENT),
+                                      .raw = pg_get_bool(result, row, SEARCH_RAW)};
+        const struct header header = {.class = search->class->name, .id = found[i].id};
+        fault = store_sealing_open_item(store, ns, arena, &header, &found[i].item);
+        if (!fault && mutation_applies(search->class))
+            found[i].item.content =
+                mutation_apply(arena, search->class, search->item->name, found[i].item.content);
+    }
+    return fault;
+}
+
+/* Where ids are encrypted: the ids of the search as they are stored.  Only equality is the same for both. */
+static enum fault seal_ids(const struct data_keys *keys, struct arena *arena, struct search *search)
+{
+    struct bytes class = search->class->name;
+    if (!data_keys_encrypts_ids(keys, class))
+        return FAULT_NONE;
+    search->after_id = data_keys_seal_id(keys, arena, class, search->after_id);
+    for (size_t i = 0; i < search->count; i++) {
+        struct search_condition *condition = &search->conditions[i];
+        if (condition->field)
+            continue;
+        if (!search_is_whole(condition->test))
+            return FAULT_OENCRYPTED;
+        condition->values[0].text = data_keys_seal_id(keys, arena, class, condition->values[0].text);
+        struct search_value *list = ARENA_ARRAY(arena, struct search_value, condition->list_count);
+        for (size_t v = 0; v < condition->list_count; v++)
+            list[v].text = data_keys_seal_id(keys, arena, class, condition->list[v].text);
+        condition->list = list;
+    }
+    return FAULT_NONE;
+}
+
+/* The result of the statement that `compose` makes of the search. */
+static enum fault run_search(struct store *store, int ns, struct arena *arena, const struct search *search,
+                             void (*compose)(const struct search *search, struct builder *sql,
+                                             struct pg_params *params),
+                             struct pg_result **result_r)
+{
+    struct builder sql = {0};
+    struct pg_params params;
+    struct search sealed = *search;
+    struct pg *pg;
+    enum fault fault = store_sealing_use(store, ns, &pg); /* which has the keys of an encrypted namespace */
+    if (!fault)
+        fault = seal_ids(store_sealing_keys(store, ns), arena, &sealed);
+    if (fault)
+        return fault;
+    pg_params_start(&params, arena);
+    const struct search shown = store_shown_search(store_sealing_keys(store, ns), arena, &sealed);
+    compose(&shown, &sql, &params);
+    const char *text = arena_copy(arena, sql.data, sql.size);
+    builder_free(&sql);
+    return store_long_run(store, ns, 0, run,
+                          &(struct text_run){.sql = text, .params = &params, .result = result_r});
+}
+
+enum fault store_search(struct store *store, int ns, struct arena *arena, const struct search *search,
+                        struct search_page *page_r)
+{
+    struct pg_result *result;
+    enum fault fault = run_search(store, ns, arena, search, search_compose, &result);
+    return fault ? fault : read_page(store, ns, search, arena, result, page_r);
+}
+
+enum fault store_search_count(struct store *store, int ns, struct arena *arena, const struct search *search,
+                              int64_t *count_r)
+{
+    struct pg_result *result;
+    enum fault fault = run_search(store, ns, arena, search, search_compose_count, &result);
+    *count_r = fault ? 0 : pg_get_i64(result, 0, 0);
+    return fault;
+}
+
+/* --- selects of applications --------------------------------------------------------------------- */
+
+static const char limit_statement[] =
+    "select set_config('transaction_read_only', 'on', true), set_config('statement_timeout', $1::text, true)";
+
+/* An error of the select itself is the fault of neither server nor caller, and is not retried. */
+static enum fault judge_refusal(const struct pg_verdict *verdict)
+{
+    if (strncmp(verdict->sqlstate, "22", 2) == 0) /* a text that is not a number, not a date, … */
+        return FAULT_AARG;
+    if (strcmp(verdict->sqlstate, "25006") == 0 || strcmp(verdict->sqlstate, "08P01") == 0)
+        return FAULT_XDATABASE; /* it wants to write; it has other parameters */
+    return verdict->fault;
+}
+
+/* Both statements are one transaction; the setting of the first lasts until its end. */
+static enum fault run_select(struct store *store, int ns, int64_t limit_ms, void *context)
+{
+    const struct text_run *select = context;
+    const struct pg_params *params = select->params;
+    const char *sql = select->sql;
+    const char *first, *second;
+    struct pg *pg = store_pg(store, ns);
+    struct pg_verdict verdict;
+    struct pg_params limits;
+    pg_params_start(&limits, params->arena);
+    pg_params_add_text(&limits, bytes_of(arena_printf(params->arena, "%lld", (long long)limit_ms)));
+    enum fault fault = prepare(store, ns, params->arena, limit_statement, 0, 0, &first);
+    if (!fault)
+        fault = prepare(store, ns, params->arena, sql, params->count, limit_ms, &second);
+    if (!fault)
+        fault = pg_pipeline_begin(pg, params->arena);
+    if (fault)
+        return fault;
+    pg_pipeline_add(pg, &(struct pg_statement){first, limit_statement, limits.count}, &limits);
+    pg_pipeline_add(pg, &(struct pg_statement){second, sql, params->count}, params);
+    pg_pipeline_run(pg, store_pipeline_ms(store), &verdict);
+    if (verdict.outcome != PG_COMMITTED)
+        return judge_refusal(&verdict);
+    *select->rows = pg_is_null(verdict.results[1], 0, 0) ? NO_BYTES : pg_get_text(verdict.results[1], 0, 0);
+    return FAULT_NONE;
+}
+
+enum fault store_search_select(struct store *store, int ns, struct arena *arena,
+                               const struct selection *selection, struct bytes *rows_r)
+{
+    /* The newline closes a comment at the end of the text. */
+    const char *sql = arena_printf(
+        arena,
+        "select case when octet_length(t.rows) <= %zu then t.rows end from (select coalesce(json_agg(r),"
+        " '[]')::text as rows from (select * from (%s\n) q limit %d) r) t",
+        selection->bytes, selection->sql, (int)selection->rows);
+    int64_t limit_ms = store_settings(store)->statement_timeout_ms;
+    struct pg_params params;
+    if (selection->timeout_ms <= 0)
+        return FAULT_XTIME;
+    limit_ms = selection->timeout_ms < limit_ms ? selection->timeout_ms : limit_ms;
+    pg_params_start(&params, arena);
+    for (size_t i = 0; i < selection->count; i++)
+        pg_params_add_text(&params, selection->values[i]);
+    return store_long_run(store, ns, limit_ms, run_select,
+                          &(struct text_run){.sql = sql, .params = &params, .rows = rows_r});
+}

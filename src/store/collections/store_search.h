@@ -1,0 +1,42 @@
+/* store_search: searches of exported fields, and selects of applications. */
+#ifndef STAMPD_STORE_COLLECTIONS_STORE_SEARCH_H
+#define STAMPD_STORE_COLLECTIONS_STORE_SEARCH_H
+
+#include "model/document/document.h"
+#include "model/schema/search.h"
+#include "store/store.h"
+
+/* A page of search results, decrypted, true at one instant.  FAULT_STALE: the schema has changed since the
+ * search was prepared. */
+struct search_found {
+    struct bytes id;
+    struct item item;                       /* with wants_items */
+    struct bytes order[SEARCH_ORDERS_MOST]; /* values of the fields of the order, as texts */
+};
+struct search_page {
+    struct search_found *found;
+    size_t count;
+    bool has_more;
+};
+MUST_USE enum fault store_search(struct store *store, int ns, struct arena *arena,
+                                 const struct search *search, struct search_page *page_r);
+
+/* How many documents are found, at one instant: `limit` + 1 at most. */
+MUST_USE enum fault store_search_count(struct store *store, int ns, struct arena *arena,
+                                       const struct search *search, int64_t *count_r);
+
+/* A read-only select of an application. */
+struct selection {
+    const char *sql;            /* its parameters, $1…, have type text */
+    const struct bytes *values; /* of the parameters; data NULL: null */
+    size_t count;
+    size_t bytes;       /* of the answer, at most */
+    int32_t rows;       /* at most; more are left out */
+    int64_t timeout_ms; /* at most statement_timeout_ms; 0 or less: FAULT_XTIME at once */
+};
+/* Its rows: a JSON array of objects; NO_BYTES: they are too large.  FAULT_AARG: a value does not have the
+ * type to which the select converts it. */
+MUST_USE enum fault store_search_select(struct store *store, int ns, struct arena *arena,
+                                        const struct selection *selection, struct bytes *rows_r);
+
+#endif

@@ -1,0 +1,60 @@
+/* store_owners: declares owners; the part of a commit that counts. */
+#include "store/documents/store_owners.h"
+
+#include "store/documents/commit_part.h"
+#include "store/documents/schema_cache.h"
+#include "store/store_private.h"
+#include "store/store_run.h"
+
+static enum fault read_schema(struct store *store, int ns, void *context UNUSED)
+{
+    return schema_cache_read(store, ns);
+}
+
+enum fault store_owners_declare(struct store *store, int ns, struct arena *arena, struct bytes owners)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    if (store_in_snapshot(store, ns))
+        return FAULT_NONE;
+    enum fault fault = store_run(store, ns, read_schema, NULL);
+    if (fault || bytes_equal(schema_cache_get(store, ns)->owners, owners))
+        return fault;
+    pg_params_start(&params, arena);
+    pg_params_add_text(&params, owners);
+    fault = store_run_statement(store, ns, STATEMENT_OWNERS_DECLARE, &params, &row);
+    schema_cache_forget(store, ns);
+    return fault;
+}
+
+/* After all statements that write items. */
+static enum fault plan_owners(struct commit_run *run)
+{
+    const struct commit *commit = run->commit;
+    const struct copy_batch *copies = commit->copies;
+    if (!run->schema || bytes_equal(run->schema->owners, STORE_OWNERS_NONE))
+        return FAULT_NONE;
+    size_t most = commit->count + (copies ? copies->target_count : 0), count = 0;
+    struct bytes *classes = ARENA_ARRAY(run->arena, struct bytes, most);
+    struct bytes *ids = ARENA_ARRAY(run->arena, struct bytes, most);
+    for (size_t i = 0; i < commit->count; i++) {
+        if (commit->documents[i].act == DRAFT_READ)
+            continue;
+        classes[count] = commit->documents[i].base->header.class;
+        ids[count++] = commit->documents[i].base->header.id;
+    }
+    for (size_t i = 0; copies && i < copies->target_count; i++) {
+        classes[count] = copies->targets[i].class;
+        ids[count++] = copies->targets[i].id;
+    }
+    if (!count)
+        return FAULT_NONE;
+    struct pg_params *params = commit_part_add(run, &statements[STATEMENT_OWNED_WRITE]);
+    pg_params_add_text_array(params, classes, count);
+    pg_params_add_text_array(params, ids, count);
+    pg_params_add_i64(params, commit->account_bytes_most);
+    pg_params_add_text(params, commit->account.data ? commit->account : BYTES(""));
+    return FAULT_NONE;
+}
+
+const struct commit_part commit_part_owners = {.plan = plan_owners};

@@ -1,0 +1,50 @@
+/* store_schema: the cached schema, and how a caller confirms it. */
+#include "store/documents/store_schema.h"
+
+#include "model/document/expiry.h"
+#include "store/documents/schema_cache.h"
+#include "store/store_run.h"
+
+static enum fault read_schema(struct store *store, int ns, void *context UNUSED)
+{
+    return schema_cache_read(store, ns);
+}
+
+enum fault store_schema(struct store *store, int ns, struct arena *arena, const struct schema **schema_r)
+{
+    enum fault fault = store_run(store, ns, read_schema, NULL);
+    if (!fault)
+        *schema_r = schema_cache_hold(store, ns, arena);
+    return fault;
+}
+
+bool store_schema_judge_expiry(struct store *store, int ns, struct document *document)
+{
+    if (!schema_cache_is_filled(store, ns))
+        return false;
+    document->until = expiry_of(schema_cache_get(store, ns), document);
+    return true;
+}
+
+enum fault store_schema_confirm(struct store *store, int ns, struct arena *arena, const struct schema *schema)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, arena);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SCHEMA_NUMBER, &params, &row);
+    if (fault || (pg_rows(row) && pg_get_i64(row, 0, 0) == schema->number))
+        return fault;
+    schema_cache_forget(store, ns);
+    return FAULT_STALE;
+}
+
+enum fault store_schema_progress(struct store *store, int ns, struct arena *arena, struct bytes *text_r)
+{
+    struct pg_params params;
+    struct pg_result *row;
+    pg_params_start(&params, arena);
+    enum fault fault = store_run_statement(store, ns, STATEMENT_SCHEMA_PROGRESS, &params, &row);
+    if (!fault)
+        *text_r = pg_get_text(row, 0, 0);
+    return fault;
+}
