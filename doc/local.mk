@@ -43,6 +43,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/how-to/keep-a-collection.md \
 	doc/how-to/keep-short-lived-values.md \
 	doc/how-to/model-data.md \
+	doc/how-to/translate-queries.md \
 	doc/how-to/move-a-namespace.md \
 	doc/how-to/move-your-data-in.md \
 	doc/how-to/operating.md \

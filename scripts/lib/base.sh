@@ -57,13 +57,17 @@ port_is_taken() {
     (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
+# nap: 20 ms, without a process: what waits there never comes.
+exec {NAP}<> <(:)
+nap() { read -r -t 0.02 -u "$NAP" || true; }
+
 # wait_until SECONDS COMMAND...: tries every 20 ms; false when the time is over.
 wait_until() {
     local end=$((EPOCHSECONDS + $1))
     shift
     until "$@"; do
         [ "$EPOCHSECONDS" -lt "$end" ] || return 1
-        sleep 0.02
+        nap
     done
 }
 
@@ -85,7 +89,7 @@ process_start() {
     user_prefix "$4"
     shift 4
     # Descriptor 9 is the scripts' lock: a server must not hold it.
-    (cd "$folder" && exec setsid "${AS_USER[@]}" "$@") </dev/null >>"$log" 2>&1 9>&- &
+    (cd "$folder" && exec setsid "${AS_USER[@]}" "$@") </dev/null >>"$log" 2>&1 9>&- {NAP}>&- &
     pid=$!
     disown "$pid"
     process_look "$pid" || return 1

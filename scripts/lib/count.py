@@ -2,7 +2,7 @@
 """Counts test cases for scripts/check: prints "passed failed skipped" on standard output, the names and logs of failures and why tests
 were skipped on standard error.  A program that make check skipped lacks what should be installed: it counts as failed.
 
-usage: count.py automake BUILD_FOLDER EXIT_STATUS | count.py junit FILE EXIT_STATUS
+usage: count.py automake BUILD_FOLDER EXIT_STATUS | count.py junit FILE EXIT_STATUS   (system.py calls junit itself)
 """
 import re
 import sys
@@ -39,7 +39,8 @@ def summary(failure):
     return ' '.join((failure.get('message') or '').split())[:MESSAGE_MOST]
 
 
-def junit(path, status):
+def junit(path, status, where=''):
+    """Of one pytest; `where` is said behind the names of those that failed.  One without results has failed."""
     passed = failed = skipped = 0
     if Path(path).exists():
         root = xml.etree.ElementTree.parse(path).getroot()
@@ -50,10 +51,12 @@ def junit(path, status):
             passed += max(0, int(suite.get('tests')) - bad - int(suite.get('skipped')))
         for case in root.iter('testcase'):
             for wrong in [*case.iter('failure'), *case.iter('error')][:1]:
-                print(f'failed: {case.get("classname")}.{case.get("name")}: {summary(wrong)}', file=sys.stderr)
+                print(f'failed: {case.get("classname")}.{case.get("name")}{where}: {summary(wrong)}', file=sys.stderr)
             for one in case.iter('skipped'):
                 print(f'skipped: {case.get("classname")}.{case.get("name")}: {one.get("message")}', file=sys.stderr)
-    return passed, max(failed, 1 if status or not passed else 0), skipped
+    else:
+        print(f'failed: {Path(path).stem}: it ended with {status}, without results', file=sys.stderr)
+    return passed, max(failed, 1 if status or not passed + skipped else 0), skipped
 
 
 if __name__ == '__main__':

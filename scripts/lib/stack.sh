@@ -256,7 +256,13 @@ postgres_has_no_orphans() { [ -z "$(postgres_orphans)" ]; }
 postgres_name() { echo "stampd-$(echo "$STACK" | sha256sum | head -c 12)"; }
 
 postgres_answers() { "$POSTGRES_BIN/pg_isready" -q -h "$STACK/run/postgres" -U postgres -d postgres; }
-postgres_is_decided() { postgres_answers || ! process_runs "$STACK/run/postgres.pid"; }
+postgres_is_decided() { postgres_says_ready || ! process_runs "$STACK/run/postgres.pid"; }
+
+# postgres_says_ready: in the eighth line of its file, which postgres_start has removed before; to look there costs no process.
+postgres_says_ready() {
+    local lines
+    mapfile -t lines <"$STACK/pg/postmaster.pid" && [[ ${lines[7]-} == ready* ]]
+} 2>/dev/null
 
 # postgres_stop [fast|immediate|kill]
 postgres_stop() {
@@ -525,12 +531,16 @@ stack_start() {
     for namespace in "$@"; do
         namespace_create "${namespace%=*}" "${namespace#*=}"
     done
-    stack_instance "$key"
+    stack_serve
 }
 
 # stack_instance KEY_FILE: stampd and nginx only; beside another stack the namespaces are those of its database.
 stack_instance() {
     stampd_configure "$1"
+    stack_serve
+}
+
+stack_serve() {
     stampd_start
     # Written each time: which workers a namespace prefers follows from the settings.
     stampctl_admin ns map >>"$STACK/log/namespaces.log" 2>&1 ||

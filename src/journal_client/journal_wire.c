@@ -31,9 +31,18 @@ static int has_value(const struct stampd_journal_request *request)
     return request->type != STAMPD_JOURNAL_NO_VALUE;
 }
 
+/* A flag of a function that does not take it would end the connection. */
+static int has_wrong_flags(const struct stampd_journal_request *request)
+{
+    unsigned of_records = STAMPD_JOURNAL_IF_STAMP | STAMPD_JOURNAL_STAMP;
+    int is_of_record = request->function >= STAMPD_JOURNAL_SET && request->function <= STAMPD_JOURNAL_RENAME;
+    return request->flags & ~(unsigned)WIRE_OF_REQUESTS || (request->flags & of_records && !is_of_record) ||
+           (request->flags & STAMPD_JOURNAL_ONLY_PRESENT && request->function != STAMPD_JOURNAL_SET);
+}
+
 size_t journal_wire_size(const struct stampd_journal_request *request)
 {
-    if (request->flags & ~(unsigned)WIRE_OF_REQUESTS || request->count > UINT16_MAX ||
+    if (has_wrong_flags(request) || request->count > UINT16_MAX ||
         request->key.size > JOURNAL_WIRE_KEY_MOST || request->other.size > JOURNAL_WIRE_KEY_MOST ||
         request->value.size > STAMPD_JOURNAL_VALUE_MOST || (int)request->type < STAMPD_JOURNAL_NO_VALUE ||
         (int)request->type > STAMPD_JOURNAL_BOOLEAN || (unsigned)request->query > STAMPD_JOURNAL_CURSOR)

@@ -13,6 +13,7 @@ from growths import documents, namespaces
 from reads import READS
 from seals import seal
 from servers import VERSION, ask
+from shares import share
 from validates import validate
 
 # --- what PostgreSQL is asked ---
@@ -262,4 +263,4 @@ def idle(options):
         yield Row('the same: private memory of all processes more', value=f'{(after[1] - before[1]) / 1024:.0f} KB')
 
 
-CASES = {case.__name__: case for case in (*READS, access, miss, find, collect, commit, seal, validate, copies, contend, documents, namespaces, load, memory, idle)}
+CASES = {case.__name__: case for case in (*READS, access, miss, find, collect, commit, seal, validate, copies, contend, documents, namespaces, load, memory, idle, share)}

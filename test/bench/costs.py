@@ -8,6 +8,7 @@ import http.client
 import json
 import re
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
@@ -137,20 +138,21 @@ class Nginx(Process):
         configure_nginx(folder, port)
 
         def connect():
-            link = http.client.HTTPSConnection('127.0.0.1', port, context=context, timeout=60)
-            link.connect()
-            return link
+            return context.wrap_socket(socket.create_connection(('127.0.0.1', port), timeout=60))
         super().__init__([*tool, shutil.which('nginx', path='/usr/sbin:/usr/bin'), '-c', folder / 'nginx.conf', '-g', 'daemon off; master_process off;'],
                          connect)
 
     def ask(self, case):
         address, param, more = CASES[case]
         body = body_of(param, next(self.numbers))
-        headers = {'Content-Type': 'application/json'} if body else {}
+        lines = [f'{"POST" if body else "GET"} {address} HTTP/1.1', 'Host: localhost']
+        if body:
+            lines += ['Content-Type: application/json', f'Content-Length: {len(body)}']
         if 'HTTP_IF_NONE_MATCH' in more:
-            headers['If-None-Match'] = more['HTTP_IF_NONE_MATCH']
-        self.link.request('POST' if body else 'GET', address, body or None, headers)
-        answer = self.link.getresponse()
+            lines.append(f'If-None-Match: {more["HTTP_IF_NONE_MATCH"]}')
+        self.link.sendall('\r\n'.join([*lines, '', '']).encode() + body)  # at once, so that nginx always reads as often
+        answer = http.client.HTTPResponse(self.link)
+        answer.begin()
         text = answer.read()
         if answer.status not in (200, 304):
             raise RuntimeError(f'{case}: {answer.status} {text.decode()}')
@@ -165,7 +167,7 @@ def configure_nginx(folder, port):
     (folder / 'stampd.conf').write_text(f'run_directory = {folder}/run\nworkers = 1\n')
     (folder / 'namespaces.map').write_text('lab stampd_lab;\nrated stampd_rated;\nkept stampd_kept;\n')
     (folder / 'namespaces.map.homes').write_text('map $stampd_ns $stampd_home {\n    default "";\n}\n'
-                                                 'map $stampd_body$stampd_home $stampd_workers {\n    large stampd_large;\n    default stampd;\n}\n'
+                                                 'map $stampd_body $stampd_workers {\n    large stampd_large;\n    default stampd;\n}\n'
                                                  'map $stampd_home $stampd_workers_only {\n    default stampd;\n}\n')
     if not (folder / 'certificate.pem').exists():
         subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj',

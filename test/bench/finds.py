@@ -13,13 +13,19 @@ sys.path.insert(0, str(stack.SOURCE / 'test/system'))
 from schema import Schemas  # noqa: E402
 
 SHARE, MANY = 10, 1000  # documents that have the same number; that are of the same group
-CLASSES = {'Doc': {'items': {'Main': {'singleton': True, 'fields': {'number': 'int', 'part': 'int', 'tags': 'string[]'}}}}}
+CLASSES = {'Doc': {'items': {'Main': {'singleton': True, 'fields': {'number': 'int', 'part': 'int', 'tenth': 'int', 'at': 'int', 'tags': 'string[]'},
+                                     'indexes': [['part', '-at']]}}}}
 APPLY_MOST_S = 3600  # to export the fields of a million documents
 # What is sought, as stampd is asked (@: a number), as PostgreSQL is, and by its JSON operators; how many have it.
 FORMS = {
     'equal number': ('{"f":"number","t":"eq","v1":@}', ':n', "jsonb_build_object('number', :n::int)", SHARE),
     'element of a list': ('{"f":"tags","t":"eq","v1":"t@"}', "'t' || :n", "jsonb_build_object('tags', jsonb_build_array('t' || :n))", SHARE),
     'equal number of many': ('{"f":"part","t":"eq","v1":@}', ':n', "jsonb_build_object('part', :n::int)", MANY),
+}
+# The same with an order, or a count: what is asked for more, how many values there are; a page has 20.
+MORE = {
+    'the latest 20 of many': ('{"f":"part","t":"eq","v1":@}', {'order': '-at', 'limit': 20}, lambda documents: documents // MANY),
+    'a count of a tenth': ('{"f":"tenth","t":"eq","v1":@}', {'want': 'count', 'limit': 100_000}, lambda documents: 10),
 }
 
 
@@ -32,7 +38,7 @@ def fill(server, documents):
         insert into doc (class, id, version, ctime, dtime, v1, v2)
           select 'Doc', n, {VERSION}, {VERSION}, {VERSION}, 0, 0 from generate_series(1, {documents}) n;
         insert into item (class, id, iclass, key, version, vop, content)
-          select 'Doc', n, 'Main', '', {VERSION}, {VERSION}, json_build_object('number', n / {SHARE}, 'part', n / {MANY},
+          select 'Doc', n, 'Main', '', {VERSION}, {VERSION}, json_build_object('number', n / {SHARE}, 'part', n / {MANY}, 'tenth', n % 10, 'at', n,
             'tags', json_build_array('t' || n / {SHARE}, 'u' || n % 10), 'text', repeat(md5(n::text), 4))
           from generate_series(1, {documents}) n""")
     with tempfile.TemporaryDirectory() as folder:
@@ -69,3 +75,14 @@ def find(options):
                 sides[anchor] = lambda script=script: pgbench(server, 'lab', script, options.seconds, 8, 'prepared')
             yield Row(f'find of {share} ids of {documents:,} documents, {name}, 8 clients',
                       rounds(options.pairs, sides, options.calm), {'pgbench, the same statement': 0.8})
+        for name, (condition, more, values) in MORE.items():
+            param = {'c': 'Doc', 'i': 'Main', 'where': [json.loads(condition.replace('@', '7'))], **more}
+            template = json.dumps({'param': {**param, 'where': []}}).replace('[]', f'[{condition}]')
+            most = values(documents) - 1
+            rows = more['limit'] + 1
+            statement = statement_of(server, param).replace('$1', str(number)).replace('$2', ':n').replace('$3', str(rows))
+            script = f'\\set n random(1, {most})\n{statement};\n'
+            yield Row(f'find of {documents:,} documents, {name}, 8 clients',
+                      rounds(options.pairs, {'stampd': lambda: wrk(server, '/lab/op/find', options.seconds, 8, 'find', template=template, count=most),
+                                             'pgbench, the same statement': lambda: pgbench(server, 'lab', script, options.seconds, 8, 'prepared')},
+                             options.calm), {'pgbench, the same statement': 0.45 if 'order' in more else 0.8})

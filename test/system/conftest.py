@@ -13,17 +13,11 @@ import pytest
 sys.dont_write_bytecode = not sys.pycache_prefix  # scripts/check has a folder for it
 sys.path.insert(0, os.path.dirname(__file__))
 
-from stack import (BUILD, CLUSTER_ROOM, ROOM, SERVER_USER, SOURCE, Stack, StackError, children, command_line, make_cluster_room,  # noqa: E402
-                   process_state)
+from cluster import CLUSTER_ROOM, ROOM, make_cluster_room  # noqa: E402
+from order import QUICK, name_of, place_of  # noqa: E402
+from stack import BUILD, SERVER_USER, SOURCE, Stack, StackError, children, command_line, process_state  # noqa: E402
 
 LOG_LINES = 40
-# The files that take longest begin first: --dist=loadfile hands them out in this order, and no runner is left with one at the end.
-LONGEST = ['object_places', 'plans', 'demo', 'backup_objects', 'states', 'move', 'explain', 'access', 'hostile', 'altered', 'encryption', 'rules_paths', 'quotas',
-           'task_death', 'crash_points', 'bare', 'tutorials', 'tasks', 'once', 'protocol', 'export', 'attachment_files', 'import_couchdb', 'console',
-           'sample', 'operate', 'restore', 'ends', 'dump', 'modules', 'stampctl', 'death', 'push', 'live', 'long_values', 'processes', 'task_losses']
-
-# Files of `scripts/check quick`: what is used most, each in some seconds.
-QUICK = ['documents', 'mutations', 'collections', 'resources', 'http', 'access', 'rules', 'tasks', 'live', 'records', 'stampctl', 'restore']
 
 
 def interrupt(*_):
@@ -53,10 +47,9 @@ def pytest_unconfigure(config):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
-        if item.path.stem.removeprefix('test_') in QUICK:
+        if name_of(item.path) in QUICK:
             item.add_marker(pytest.mark.quick)
-    places = {f'test_{name}': place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+    items.sort(key=lambda item: place_of(item.path)[0])
 
 
 @pytest.fixture(scope='module')

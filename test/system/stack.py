@@ -22,20 +22,11 @@ import psycopg2
 import requests
 from requests.adapters import HTTPAdapter
 
+from cluster import CLUSTER_ROOM, ROOM, cluster_folder
+
 SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get('STAMPD_BUILD', SOURCE / 'var/build')).resolve()
 NAMESPACES = {'z': 'closed', 'demo': 'read', 'lab': 'open'}
-# Where tests put their folders: PostgreSQL's user must be able to enter.
-ROOM = '/var/tmp'
-# In the environment: the folder of what the stacks of one run share, and of the files of their clusters.
-CLUSTER_ROOM = 'STAMPD_TEST_CLUSTER'
-
-
-MEMORY = Path('/dev/shm')
-# So much must be free there for the clusters of a run, which need about a quarter of it, and for each single one: another run, or what is
-# tested, may have taken it meanwhile.
-MEMORY_NEEDED, MEMORY_NEEDED_BY_ONE = 8 << 30, 2 << 30
-
 
 # As whom programs run that root starts: as root they refuse to.
 SERVER_USER = {'user': 'daemon'} if os.geteuid() == 0 else {}
@@ -103,11 +94,11 @@ def refused(code, action, *arguments, status=None, **more):
 
 
 def ports():
-    """Loopback ports below those that the kernel gives to clients, none twice; tests that run side by side have their own, and so has a
-    suite beside another one (STAMPD_TEST_PLACE)."""
-    beside = (int(os.environ.get('STAMPD_TEST_PLACE', 0)) + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:])) % 8
-    first = random.randrange(1500)
-    return itertools.cycle(20000 + beside * 1500 + (first + number) % 1500 for number in range(1500))
+    """Loopback ports below those that the kernel gives to clients, none twice; what runs side by side has its own, by its
+    place, one of 16 (STAMPD_TEST_PLACE, and the number of a runner of xdist)."""
+    beside = (int(os.environ.get('STAMPD_TEST_PLACE', 0)) + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:])) % 16
+    first = random.randrange(750)
+    return itertools.cycle(20000 + beside * 750 + (first + number) % 750 for number in range(750))
 
 
 PORTS = ports()
@@ -131,14 +122,15 @@ def comparable(headers, *without):
 
 
 def wait_until(look, seconds=PATIENCE_S, what='it'):
-    """Calls `look` until it returns something true, which is returned."""
-    end = time.monotonic() + seconds
+    """Calls `look` until it returns something true, which is returned; what takes long is looked at less often, as looking costs time, too."""
+    begun = time.monotonic()
     while True:
         found = look()
         if found:
             return found
-        assert time.monotonic() < end, f'{what} did not come true in {seconds} s'
-        time.sleep(0.02)
+        waited = time.monotonic() - begun
+        assert waited < seconds, f'{what} did not come true in {seconds} s'
+        time.sleep(min(0.1, 0.02 + waited / 20))
 
 
 def process_state(pid):
@@ -174,56 +166,6 @@ def command_line(pid):
         return Path(f'/proc/{pid}/cmdline').read_text().replace('\0', ' ').strip()
     except (FileNotFoundError, ProcessLookupError):
         return ''
-
-
-def make_cluster_room():
-    """In memory, where there is plenty: most of a stack's start goes into making some thousands of small files, and on a disk these take
-    several times as long while those of former stacks have just been removed.  With STAMPD_KEEP=all nothing is lost with the memory."""
-    sweep_cluster_rooms()
-    is_roomy = os.environ.get('STAMPD_KEEP') != 'all' and free_memory() >= MEMORY_NEEDED
-    path = Path(tempfile.mkdtemp(prefix='stampd-cluster-', dir=MEMORY if is_roomy else ROOM))
-    path.chmod(0o711)
-    lock = open(path / 'owner.new', 'w')
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    (path / 'owner.new').rename(path / 'owner')
-    ROOM_LOCKS.append(lock)  # until this process ends, however it does
-    return str(path)
-
-
-ROOM_LOCKS = []
-
-
-def sweep_cluster_rooms():
-    """Removes what runs that were killed have left in memory.  A PostgreSQL that still runs there ends within a minute: it looks for its files."""
-    for path in MEMORY.glob('stampd-cluster-*') if MEMORY.is_dir() else []:
-        with contextlib.suppress(OSError), open(path / 'owner') as lock:
-            if path.stat().st_uid == os.geteuid():
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path, ignore_errors=True)
-
-
-def free_memory():
-    """For files in memory: in their file system, on the machine, and in the group of processes that a container is; 0 where there are none."""
-    def numbers(path, pattern):
-        try:
-            return [int(number) for number in re.findall(pattern, Path(path).read_text(), re.M)]
-        except OSError:
-            return []
-    if not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK):
-        return 0
-    free = [shutil.disk_usage(MEMORY).free, *(1024 * number for number in numbers('/proc/meminfo', r'^MemAvailable: *(\d+)'))]
-    for limit, used, names in (('memory.max', 'memory.stat', 'anon|shmem'),
-                               ('memory/memory.limit_in_bytes', 'memory/memory.stat', 'total_rss|total_shmem')):
-        taken = sum(numbers(f'/sys/fs/cgroup/{used}', rf'^(?:{names}) (\d+)$'))
-        free += [number - taken for number in numbers(f'/sys/fs/cgroup/{limit}', r'^(\d+)$')]
-    return max(0, min(free))
-
-
-def cluster_folder(name):
-    """Of the files of the cluster of a stack; '': in the folder of the stack."""
-    room = os.environ.get(CLUSTER_ROOM)
-    is_full = room and MEMORY in Path(room).parents and free_memory() < MEMORY_NEEDED_BY_ONE
-    return Path(room) / name if room and not is_full else ''
 
 
 def seed_cluster():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import stack as kit
+import cluster as kit
 
 pytestmark = pytest.mark.plain
 

@@ -263,6 +263,9 @@ static void test_requests_that_are_not_well_formed(void **state)
     request = get_of("k");
     request.flags = STAMPD_JOURNAL_LOCKED;
     assert_int_equal(stampd_journal_send(world.journal, &request, NULL), EINVAL);
+    request.function = STAMPD_JOURNAL_PING;
+    request.flags = STAMPD_JOURNAL_STAMP;
+    assert_int_equal(stampd_journal_send(world.journal, &request, NULL), EINVAL);
     request = get_of("k");
     request.count = 70000;
     assert_int_equal(stampd_journal_send(world.journal, &request, NULL), EINVAL);

@@ -81,22 +81,30 @@ static const char *compose_proxies(struct arena *arena, const struct settings *s
                         settings->client_address_header);
 }
 
+/* Whom a request is counted for.  Without exempt clients no request is compared with them. */
+static const char *ration_of(const struct settings *settings)
+{
+    return *settings->exempt_clients ? "$stampd_ration" : "$stampd_counted";
+}
+
 /* The limits per client; nothing where the limit is 0. */
 static const char *compose_zones(struct arena *arena, const struct settings *settings)
 {
-    const char *connections = "", *requests = "";
+    const char *connections = "", *requests = "", *ration = ration_of(settings);
     long long rate = settings->limit_client_requests;
     if (settings->limit_client_connections)
-        connections = "\n    limit_conn_zone $stampd_ration zone=stampd_connections:10m;";
+        connections = arena_printf(arena, "\n    limit_conn_zone %s zone=stampd_connections:10m;", ration);
     const char *of_client =
-        settings->limit_client_bodies ? "\n    limit_conn_zone $stampd_ration zone=stampd_bodies:10m;" : "";
+        settings->limit_client_bodies
+            ? arena_printf(arena, "\n    limit_conn_zone %s zone=stampd_bodies:10m;", ration)
+            : "";
     const char *of_namespace =
         settings->limit_namespace_bodies ? "\n    limit_conn_zone $stampd_crowd zone=stampd_crowds:1m;" : "";
     if (rate)
         requests = arena_printf(arena,
-                                "\n    limit_req_zone $stampd_ration zone=stampd_requests:10m rate=%lldr/s;"
-                                "\n    limit_req_zone $stampd_ration zone=stampd_tasks:10m rate=%lldr/s;",
-                                rate, rate * TASK_REQUESTS);
+                                "\n    limit_req_zone %s zone=stampd_requests:10m rate=%lldr/s;"
+                                "\n    limit_req_zone %s zone=stampd_tasks:10m rate=%lldr/s;",
+                                ration, rate, ration, rate * TASK_REQUESTS);
     return arena_printf(arena, "%s%s%s%s", connections, of_client, of_namespace, requests);
 }
 
@@ -241,6 +249,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
     const struct settings *settings = &control->settings;
     int64_t connections = CONNECTIONS + 2 * settings->live_connections;
     const char *objects = nginx_objects(control, &options->site);
+    int digits = snprintf(NULL, 0, "%lld", (long long)settings_anonymous_body(settings));
     if (!objects)
         return false;
     const struct template_value values[] = {
@@ -253,6 +262,7 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"BODIES", compose_bodies(arena, settings)},
         {"BODY_BYTES", arena_printf(arena, "%lld", (long long)settings->limit_body_bytes)},
         {"CERTIFICATE", options->certificate},
+        {"CLIENT", *settings->exempt_clients ? "$stampd_client" : "$remote_addr"},
         {"CLIENT_CONNECTIONS", compose_connections(arena, settings)},
         {"CLIENT_REQUESTS", compose_rate(arena, settings, "requests", 1)},
         {"CLIENT_ZONES", compose_zones(arena, settings)},
@@ -265,8 +275,8 @@ static bool fill(struct control *control, const struct nginx_options *options, s
         {"HOMES", homes_path(arena, options->map.path)},
         {"KEY", options->key},
         {"LARGE_SERVERS", compose_servers(control, true)},
-        {"LARGE_DIGITS",
-         arena_printf(arena, "%d", snprintf(NULL, 0, "%lld", (long long)settings_anonymous_body(settings)))},
+        {"LARGE_DIGITS", arena_printf(arena, "%d", digits)},
+        {"SMALL_DIGITS", arena_printf(arena, "%d", digits - 1)},
         {"LIMIT_BODIES", arena_printf(arena, "%lld", (long long)settings->limit_client_bodies)},
         {"LIMIT_CONNECTIONS", arena_printf(arena, "%lld", (long long)settings->limit_client_connections)},
         {"LIMIT_REQUESTS", arena_printf(arena, "%lld", (long long)settings->limit_client_requests)},

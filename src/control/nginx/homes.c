@@ -82,10 +82,12 @@ static void add_homes(struct builder *builder, const char *before, const char *n
                        (long long)home);
 }
 
-/* $stampd_body is `large` or empty. */
+/* $stampd_body is `large` or empty.  Without homes no request is asked for its own. */
 static void add_maps(struct builder *builder, int64_t homes, int64_t width)
 {
-    builder_add_text(builder, "map $stampd_body$stampd_home $stampd_workers {\n");
+    if (homes)
+        builder_add_text(builder, "fastcgi_param STAMPD_HOME $stampd_home if_not_empty;\n");
+    builder_printf(builder, "map $stampd_body%s $stampd_workers {\n", homes ? "$stampd_home" : "");
     add_homes(builder, "", "stampd_home", homes, width);
     add_homes(builder, "large", "stampd_large", homes, width);
     builder_add_text(builder, "    large stampd_large;\n    default stampd;\n}\n"

@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+"""Runs the system tests, for scripts/check: the files of all suites side by side, those that take longest first.
+
+usage: system.py FOLDER BESIDE TEST_MOST_S BUILD=MARKS...
+
+Each suite is a build and the pytest expression that picks its tests.  A file of one suite is a pytest of its own, forked from this process,
+which has imported what all of them import; BESIDE of them run at once, each at a place (STAMPD_TEST_PLACE) from 0 on.  What they print, and
+their results, are in FOLDER: BUILD-FILE.log and .xml.  Prints "passed failed skipped" on standard output, a line a file on standard error,
+and of those that failed all that they said.
+"""
+import atexit
+import os
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SOURCE = HERE.parents[1]
+TESTS = SOURCE / 'test/system'
+sys.dont_write_bytecode = not sys.pycache_prefix  # scripts/check has a folder for it
+sys.path[:0] = [str(HERE), str(TESTS)]
+
+import psycopg2  # noqa: F401, E402
+import pytest  # noqa: E402
+import pytest_timeout  # noqa: F401, E402
+import requests  # noqa: F401, E402
+
+import cluster  # noqa: E402
+import count  # noqa: E402
+import order  # noqa: E402
+
+ALL_PLAIN = re.compile(r'^pytestmark = \[?pytest\.mark\.plain\b', re.M)
+NONE_PICKED = 5  # the status of a pytest without tests
+WRONG = []  # what the files with failures said
+
+
+def is_picked(path, marks):
+    """False where its text shows that the expression picks none of its tests; a pytest would find that out later."""
+    if marks == 'quick':
+        return order.name_of(path) in order.QUICK
+    text = path.read_text()
+    if marks == 'plain':
+        return 'mark.plain' in text
+    return marks != 'not plain' or not ALL_PLAIN.search(text)
+
+
+class File:
+    def __init__(self, folder, build, marks, path):
+        self.build, self.marks, self.path = build, marks, path
+        self.build_name = Path(build).name
+        self.name = f'{self.build_name}-{order.name_of(path)}'
+        self.log, self.results = folder / f'{self.name}.log', folder / f'{self.name}.xml'
+
+    def begin(self, place, most_s):
+        self.place, self.begun = place, time.monotonic()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self.test(most_s)
+
+    def test(self, most_s):
+        """In a process of its own, which ends here."""
+        status = 3
+        try:
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
+            output = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            os.environ.update(STAMPD_BUILD=self.build, STAMPD_TEST_PLACE=str(self.place))
+            sys.argv = ['pytest']
+            status = int(pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'no:xdist', '--strict-markers', '--tb=short', '--durations=5', f'--rootdir={SOURCE}',
+                                      f'--timeout={most_s}', f'--junitxml={self.results}', '-m', self.marks, str(self.path)]))
+        finally:
+            atexit._run_exitfuncs()  # what has begun in it removes its files by these
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            os._exit(status)
+
+    def end(self, status):
+        """Its counts; what is wrong is said."""
+        took = time.monotonic() - self.begun
+        if status == NONE_PICKED:
+            return 0, 0, 0
+        counts = count.junit(self.results, status, f' [{self.build_name}]')
+        print(f'{took:6.0f} s  {counts[0]:4} passed, {counts[1]} failed, {counts[2]} skipped  {self.name}', file=sys.stderr, flush=True)
+        if counts[1]:
+            WRONG.append(f'--- {self.name} ended with {status}:\n{self.log.read_text(errors="replace") if self.log.exists() else ""}')
+        return counts
+
+
+def run(files, beside, most_s):
+    """The sums of their counts."""
+    waiting, running, places, sums = list(reversed(files)), {}, set(range(beside)), (0, 0, 0)
+
+    def interrupt(*_):
+        waiting.clear()
+        for pid in running:
+            os.kill(pid, signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
+    while waiting or running:
+        while waiting and places:
+            file = waiting.pop()
+            file.begin(places.pop(), most_s)
+            running[file.pid] = file
+        pid, status = os.waitpid(-1, 0)
+        file = running.pop(pid, None)
+        if file:
+            places.add(file.place)
+            sums = tuple(map(sum, zip(sums, file.end(os.waitstatus_to_exitcode(status)))))
+    return sums
+
+
+def main(folder, beside, most_s, *suites):
+    folder = Path(folder)
+    folder.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        path.unlink()
+    files = [File(folder, *suite.split('=', 1), path) for suite in suites for path in TESTS.glob('test_*.py') if is_picked(path, suite.partition('=')[2])]
+    files.sort(key=lambda file: order.place_of(file.path))
+    with cluster.shared_room():
+        sums = run(files, int(beside), int(most_s))
+    print(*WRONG, sep='\n', file=sys.stderr)
+    print(*sums)
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])
