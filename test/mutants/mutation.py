@@ -12,9 +12,10 @@ class Problem(Exception):
 STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/', re.DOTALL)
 
 
-def bare(text):
-    """The text without white space and comments, and where each of its characters stands."""
-    comments = {place for found in STRING_OR_COMMENT.finditer(text) if found[0].startswith('/*') for place in range(*found.span())}
+def bare(text, has_comments=True):
+    """The text without white space and comments, and where each of its characters stands.  In nginx's configuration /* begins none."""
+    comments = {place for found in STRING_OR_COMMENT.finditer(text) if has_comments and found[0].startswith('/*')
+                for place in range(*found.span())}
     places = [place for place, one in enumerate(text) if not one.isspace() and place not in comments]
     return ''.join(text[place] for place in places), places
 
@@ -42,13 +43,14 @@ class Change:
         self.old, self.new = [], []
 
     def make(self, text):
-        present, places = bare(text)
+        has_comments = not self.file.startswith('nginx/')
+        present, places = bare(text, has_comments)
         begin = 0
         if self.anchor:
             begin = present.find(bare(self.anchor)[0])
             if begin < 0:
                 raise Problem(f'{self.file}: there is no {self.anchor!r}')
-        wanted = bare('\n'.join(self.old))[0]
+        wanted = bare('\n'.join(self.old), has_comments)[0]
         found = present.find(wanted, begin)
         if found < 0 or (not self.anchor and present.find(wanted, found + 1) >= 0):
             count = present.count(wanted, begin)
