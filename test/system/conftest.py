@@ -1,23 +1,27 @@
 """Fixtures of the system tests.  A test file that takes `stack` has one of its own; its variable STACK may hold
 arguments of stack.Stack.  The folder is removed at the end, unless a test failed: then the ends of the logs are shown."""
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
+import pytest_timeout
 
 sys.dont_write_bytecode = not sys.pycache_prefix  # scripts/check has a folder for it
 sys.path.insert(0, os.path.dirname(__file__))
 
+import order  # noqa: E402
 from cluster import CLUSTER_ROOM, ROOM, make_cluster_room  # noqa: E402
-from order import QUICK, name_of, place_of  # noqa: E402
-from stack import BUILD, SERVER_USER, SOURCE, Stack, StackError, children, command_line, process_state  # noqa: E402
+from stack import BUILD, SERVER_USER, SOURCE, Stack, StackError, children, command_line, name_of, process_state  # noqa: E402
 
 LOG_LINES = 40
+USUAL_LOAD = 4  # so many processes for each processor want to run at once in scripts/check, on a machine with nothing else to do
 
 
 def interrupt(*_):
@@ -47,9 +51,36 @@ def pytest_unconfigure(config):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
-        if name_of(item.path) in QUICK:
+        if order.name_of(item.path) in order.QUICK:
             item.add_marker(pytest.mark.quick)
-    items.sort(key=lambda item: place_of(item.path)[0])
+    items.sort(key=lambda item: order.place_of(item.path)[0])
+
+
+def strain():
+    """How many times as long as usual things may take now."""
+    return max(1, os.getloadavg()[0] / USUAL_LOAD / os.cpu_count())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_set_timer(item, settings):
+    """In place of the plugin's: what is slow because the machine is busy does not hang.  The limit grows with the load."""
+    begun = time.monotonic()
+
+    def judge(*_):
+        __tracebackhide__ = True
+        left = begun + settings.timeout * strain() - time.monotonic()
+        if left <= 0:
+            pytest_timeout.timeout_sigalrm(item, settings.timeout)
+        signal.setitimer(signal.ITIMER_REAL, max(1, left))
+
+    def cancel():
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+    item.cancel_timeout = cancel
+    signal.signal(signal.SIGALRM, judge)
+    signal.setitimer(signal.ITIMER_REAL, settings.timeout)
+    return True
 
 
 @pytest.fixture(scope='module')
@@ -65,19 +96,32 @@ def ends_of_logs(stack):
             yield f'end of the log of {part}', '\n'.join(lines)
 
 
-def where_processes_are(stack):
-    """What each process of the stack waits for in the kernel: one that hangs is found by it."""
+def processes(stack):
     for part in ('stampd', 'queue', 'nginx'):
         try:
             master = stack.pid(part)
         except StackError:
             continue
-        for pid in (master, *children(master)):
-            try:
-                place = ' < '.join(line.split()[-1].partition('+')[0] for line in Path(f'/proc/{pid}/stack').read_text().splitlines()[:4])
-            except OSError:  # only root may read it
-                place = ''
-            yield f'{pid} {"".join(process_state(pid)[:1])} {command_line(pid)[:80]}  {place}'
+        yield from (master, *children(master))
+
+
+def where_processes_are(stack):
+    """What each process of the stack waits for in the kernel: one that hangs is found by it."""
+    for pid in processes(stack):
+        try:
+            place = ' < '.join(line.split()[-1].partition('+')[0] for line in Path(f'/proc/{pid}/stack').read_text().splitlines()[:4])
+        except OSError:  # only root may read it
+            place = ''
+        yield f'{pid} {"".join(process_state(pid)[:1])} {command_line(pid)[:80]}  {place}'
+
+
+def functions_of_processes(stack):
+    """The functions that each process of stampd is in, where there is a gdb."""
+    for pid in processes(stack) if shutil.which('gdb') else ():
+        if 'stamp' in command_line(pid):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                done = subprocess.run(['gdb', '-batch', '-nx', '-p', str(pid), '-ex', 'thread apply all backtrace 12'], capture_output=True, text=True, timeout=20)
+                yield '\n'.join([f'{pid} {name_of(pid)}', *(line for line in done.stdout.splitlines() if line.startswith(('#', 'Thread')))])
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -89,6 +133,8 @@ def pytest_runtest_makereport(item, call):
         stack = getattr(item, 'funcargs', {}).get('stack')
         if stack:
             report.sections += [*ends_of_logs(stack), ('processes', '\n'.join(where_processes_are(stack)))]
+            if 'Timeout >' in str(report.longrepr):
+                report.sections.append(('functions that the processes are in', '\n'.join(functions_of_processes(stack))))
 
 
 @pytest.fixture(scope='module')
@@ -101,6 +147,9 @@ def stack(request):
         stack.stop()
         pytest.fail('\n'.join([str(error), f'kept: {stack.path}', *(f'{head}:\n{text}' for head, text in ends_of_logs(stack))]),
                     pytrace=False)
+    except BaseException:  # a limit of time, an interrupt: nothing of it is left running
+        stack.stop()
+        raise
     yield stack
     if getattr(request.node, 'has_failed', False):
         stack.stop()

@@ -39,7 +39,8 @@ def give(path):
     return path
 
 
-# Long, since the machine may be busy: what never comes true fails, all else goes on at once.
+# Long, since the machine may be busy: what never comes true fails, all else goes on at once.  In scripts/check the limit of a test, which knows
+# how busy the machine is, ends it before.
 PATIENCE_S = 240
 
 SANITIZER = re.compile(r'(Address|Leak|UndefinedBehavior)Sanitizer|runtime error:|Assertion .* failed')

@@ -18,9 +18,9 @@ import pytest
 from schema import Schemas
 from stack import NAMESPACES, PATIENCE_S, SOURCE
 from test_accounts import OPEN, configure
-from web import build_web
+from web import FETCHES, build_web
 
-pytestmark = [pytest.mark.plain, pytest.mark.skipif(not shutil.which('node'), reason='there is no Node (Debian: nodejs)')]
+pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not shutil.which('node'), reason='there is no Node (Debian: nodejs)')]
 
 STACK = {'workers': 3, 'namespaces': {**NAMESPACES, 'club': 'closed'}, 'settings': {'records_mb': 4, 'live_records': 6, 'limit_client_partial_uploads': 1000}}
 CLIENT = SOURCE / 'src/web/client'

@@ -17,9 +17,9 @@ from browser import Browser
 from hands import BY_LABEL, WATCH, Hands
 from manager import Manager
 from stack import PATIENCE_S, SOURCE, wait_until
-from web import built_page, install_packages, serve_page
+from web import FETCHES, built_page, install_packages, serve_page
 
-pytestmark = [pytest.mark.plain, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
+pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
 
 STACK = {'workers': 3, 'namespaces': {'z': 'closed', 'lab': 'open', 'team': 'rules'}}
 PAGE_MOST = 100 * 1024  # bytes of all files of the page, compressed

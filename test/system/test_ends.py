@@ -138,6 +138,7 @@ def test_an_end_is_told_once_to_everybody(lab, service):
     assert not is_purged(lab, 'longer') and version(lab, 'longer')[0] == born['longer']
 
 
+@pytest.mark.timeout(180)  # it waits for a real minute
 def test_ends_that_came_while_no_keeper_lived_are_told(lab):
     """Many, and by a keeper that dies and is replaced; psql writes them.  The minute is a real one."""
     count = 450

@@ -8,9 +8,9 @@ import browser as browsers
 from browser import Browser
 from hands import Hands
 from stack import SOURCE
-from web import install_packages, run, serve_page
+from web import FETCHES, install_packages, run, serve_page
 
-pytestmark = [pytest.mark.plain, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
+pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
 
 STACK = {'workers': 3}
 PAGES = ('react', 'svelte')

@@ -9,8 +9,9 @@ from object_places import PIECE, STACK, all_places, moved, places
 from object_service import S3rver
 from stack import PATIENCE_S, wait_until
 from test_attachment_http import fetch, send, sha
+from web import FETCHES
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, FETCHES]
 
 
 # --- there, and back ---

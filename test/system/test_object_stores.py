@@ -10,8 +10,9 @@ import pytest
 from object_service import S3rver, Service
 from stack import free_port, give
 from test_attachment_http import files, store
+from web import FETCHES
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, FETCHES]
 
 STACK = {'workers': 2, 'namespaces': {'z': 'closed', 'lab': 'open'}, 'settings': {'limit_blob_bytes': 64 << 20}}
 PIECE = 8 << 20

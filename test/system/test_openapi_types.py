@@ -8,9 +8,9 @@ import pytest
 
 from schema import Schemas
 from stack import PATIENCE_S, SOURCE
-from web import install_packages
+from web import FETCHES, install_packages
 
-pytestmark = [pytest.mark.plain, pytest.mark.skipif(not shutil.which('node'), reason='there is no Node (Debian: nodejs)')]
+pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not shutil.which('node'), reason='there is no Node (Debian: nodejs)')]
 
 STACK = {'workers': 2}
 NOTE = {'items': {'Title': {'singleton': True, 'content': {'type': 'object', 'properties': {'text': {'type': 'string'}}, 'required': ['text']}}}}

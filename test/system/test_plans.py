@@ -26,7 +26,7 @@ TURNS = itertools.count()
 
 STACK = {'workers': 1, 'settings': {'limit_subscriptions': 10000000, 'limit_push_subscriptions': 10000000, 'hosts': 'many'},
          'postgres': {'autovacuum': 'off', 'synchronous_commit': 'off', 'max_wal_size': '8GB', 'shared_buffers': '512MB'}}
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.timeout(180)]  # 250,000 documents are loaded
 
 # The pages, of memory or disk, that a statement may touch at most when one or two documents of a few items are concerned.
 # A look into an index of so many rows is 3 or 4 pages, a changed row a few more for its own index entries.

@@ -7,9 +7,9 @@ import pytest
 
 from schema import Schemas
 from stack import PATIENCE_S, SOURCE
-from web import install_packages
+from web import FETCHES, install_packages
 
-pytestmark = [pytest.mark.plain, pytest.mark.skipif(not shutil.which('node'), reason='there is no Node (Debian: nodejs)')]
+pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not shutil.which('node'), reason='there is no Node (Debian: nodejs)')]
 
 STACK = {'workers': 3, 'settings': {'limit_document_bytes': 2 << 20, 'limit_answer_bytes': 4 << 20}}
 TODO = {'items': {'Main': {'singleton': True}}, 'collections': {'list': {'key': ['Main.list'], 'mutable': True}}}

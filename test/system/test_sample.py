@@ -9,9 +9,9 @@ import browser as browsers
 from browser import Browser
 from hands import WATCH, Hands
 from stack import SOURCE, wait_until
-from web import built_page, serve_page
+from web import FETCHES, built_page, serve_page
 
-pytestmark = [pytest.mark.plain, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
+pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not browsers.PROGRAM, reason='there is no Chromium (Debian: chromium)')]
 
 STACK = {'workers': 4, 'namespaces': {'z': 'closed', 'demo': 'read', 'team': 'rules'}}
 LIBRARY = SOURCE / 'scripts/lib'

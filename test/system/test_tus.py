@@ -6,9 +6,9 @@ import subprocess
 import pytest
 
 from stack import PATIENCE_S, SOURCE
-from web import install_packages
+from web import FETCHES, install_packages
 
-pytestmark = [pytest.mark.plain, pytest.mark.skipif(not shutil.which('node'), reason='there is no Node (Debian: nodejs)')]
+pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not shutil.which('node'), reason='there is no Node (Debian: nodejs)')]
 
 STACK = {'workers': 4}
 

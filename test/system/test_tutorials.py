@@ -14,9 +14,9 @@ import browser as browsers
 from hands import People
 from replay import DEMONSTRATION, learn
 from stack import BUILD, SOURCE, Stack, children, wait_until
-from web import build_web
+from web import FETCHES, build_web
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, FETCHES]  # a page is one test, and the longest takes 50 s
 
 PAGES = sorted(path.name for path in (SOURCE / 'doc/tutorial').glob('*.md'))
 SECONDS = 120

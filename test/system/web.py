@@ -6,6 +6,9 @@ import pytest
 
 from stack import PATIENCE_S, SOURCE, wait_until
 
+# Of tests with packages of a registry, which sends them when it likes.
+FETCHES = pytest.mark.timeout(300)
+
 
 def run(*words):
     done = subprocess.run(words, capture_output=True, text=True, timeout=2 * PATIENCE_S)
