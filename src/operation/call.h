@@ -181,10 +181,12 @@ struct call {
         *message; /* of the administrator, about the namespace's state; NULL: none; set by access_enter */
     bool may_get_cookie; /* no page sends it that is not listed by name; set by access_enter */
     bool is_foreign;     /* the page that sends it has none of the namespace's origins; set by access_enter */
-    size_t body_size;    /* bytes of its body, if it is not an attachment's */
-    int64_t body_most;   /* most bytes of its body, set by route_admit */
-    enum fault barred;   /* why access is refused, unless a key stands in the body; set by route_admit */
-    int64_t dhop_stamp;  /* dhop, checked before the operation; 0: absent */
+    int64_t age_s;      /* how old all that it returns may be; before the body is read: how old it might be */
+    bool is_by_old;     /* an old configuration has let it in, since none newer could be had */
+    size_t body_size;   /* bytes of its body, if it is not an attachment's */
+    int64_t body_most;  /* most bytes of its body, set by route_admit */
+    enum fault barred;  /* why access is refused, unless a key stands in the body; set by route_admit */
+    int64_t dhop_stamp; /* dhop, checked before the operation; 0: absent */
     const char *request_id;
     struct bytes trace;  /* model/trace.h; of a task's run the task's; NO_BYTES: absent or invalid */
     int64_t deadline_ms; /* monotonic */

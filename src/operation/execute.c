@@ -183,9 +183,10 @@ static enum fault enter(struct attempt *attempt)
 enum fault execute_call(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
     const struct operation *operation = find_operation(call);
+    call->age_s = operation && operation->find_age ? operation->find_age(call) : 0;
     bool has_arguments = call->accounts.is_on && (call->key.data || call->account.data);
-    bool is_judged =
-        call->is_entered && !has_arguments && (!call->admin.data || call->admin.data == call->bearer.data);
+    bool is_judged = call->is_entered && !call->is_by_old && !has_arguments &&
+                     (!call->admin.data || call->admin.data == call->bearer.data);
     enum fault fault = client_build_check_server(worker_context->settings, call, reply);
     if (!fault && !is_judged)
         fault = count_wrong(worker_context, call, reply, access_enter(worker_context, call, reply));
@@ -229,6 +230,8 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
 
 enum fault execute_admit(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
-    enum fault fault = access_admit(worker_context, call, reply, find_operation(call));
+    const struct operation *operation = find_operation(call);
+    call->age_s = operation && operation->find_age ? AGE_MOST : 0;
+    enum fault fault = access_admit(worker_context, call, reply, operation);
     return count_wrong(worker_context, call, reply, fault);
 }

@@ -46,6 +46,8 @@ struct operation {
     /* Does this call change nothing at all, as if the operation were safe?  NULL: it may change something,
      * unless is_safe. */
     bool (*is_look)(const struct call *call);
+    /* How old, in seconds, all that it returns for this call may be; NULL: 0. */
+    int64_t (*find_age)(const struct call *call);
     bool is_safe;     /* changes nothing at all, not even subscriptions or tasks: GET and HEAD may call it */
     bool obeys_rules; /* may be called where rules decide, since its work applies them (judge.h) */
     bool is_of_z;     /* anybody may call it in z, if z has accounts: administrators sign in there */

@@ -19,6 +19,7 @@
 #include "segment/counts/purge_counts.h"
 #include "segment/notification.h"
 #include "segment/slots.h"
+#include "segment/counts/waits.h"
 #include "store/proof.h"
 #include "store/session.h"
 #include "store/stored_id.h"
@@ -35,6 +36,7 @@ enum {
     CHECK_MS = 250,             /* for new namespaces and for connections that are due */
     STATES_PAUSE_MS = 5000,     /* after configurations that cannot be read */
     REPORT_MS = 1000,           /* between two reports of the databases that it listens to */
+    SILENCE_MS = 5000,          /* more than between two attempts to reach PostgreSQL, without their time */
     TRUSTED_MS = 10000,         /* validity of a worker's report of an unreachable database */
     STATEMENT_TIMEOUT_MS = 5000 /* only LISTEN is run */
 };
@@ -156,6 +158,43 @@ static bool is_of_primary(struct relay *relay, int ns)
     return is_it;
 }
 
+/* --- is PostgreSQL silent? --- */
+
+static int64_t reach_ms(const struct relay *relay)
+{
+    return relay->settings->connect_timeout_s * 1000;
+}
+
+/* `lasted_ms`: until it has answered or refused, or until the wait was over. */
+static void note_answer(struct relay *relay, bool is_answer, int64_t lasted_ms)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (is_answer || lasted_ms < reach_ms(relay) / 2) {
+        waits_note_answer(relay->segment);
+        return;
+    }
+    if (!waits_is_silent(relay->segment, now_ms))
+        log_warning("postgresql is silent: what memory cannot answer is refused until it answers");
+    waits_note_silence(relay->segment, now_ms + 2 * reach_ms(relay) + SILENCE_MS);
+}
+
+static bool is_over(void *deadline_ms)
+{
+    return clock_monotonic_ms() >= *(const int64_t *)deadline_ms;
+}
+
+/* Behind a link that drops packets a session looks as one on which nothing happens. */
+static void ask(struct relay *relay, int ns)
+{
+    struct pg *pg = relay->sessions[ns].pg;
+    int64_t begun_ms = clock_monotonic_ms(), deadline_ms = begun_ms + reach_ms(relay);
+    (void)pg_set_patience(pg, (struct pg_patience){is_over, &deadline_ms});
+    enum fault fault = pg_execute(pg, "select 1");
+    (void)pg_set_patience(pg, (struct pg_patience){NULL, NULL});
+    note_answer(relay, !fault, clock_monotonic_ms() - begun_ms);
+    drain(relay, ns); /* what arrived meanwhile */
+}
+
 /* A former primary that goes on says nothing of the changes that others make in the new one. */
 static void leave_former(struct relay *relay, int count)
 {
@@ -182,7 +221,9 @@ static void connect(struct relay *relay, int ns)
         .lock_timeout_ms = STATEMENT_TIMEOUT_MS,
     };
     options.is_absence_known = session->is_absent;
+    int64_t begun_ms = clock_monotonic_ms();
     enum fault fault = pg_open(&options, &session->pg);
+    note_answer(relay, !fault, clock_monotonic_ms() - begun_ms);
     if (fault ||
         pg_execute(session->pg, "set application_name = 'stampd relay'; listen stampd; listen stampd_task;"
                                 " listen " ACKNOWLEDGEMENT_CHANNEL) ||
@@ -233,6 +274,11 @@ static void report_health(struct relay *relay, int count)
     if (now_ms < relay->reported_ms + REPORT_MS)
         return;
     relay->reported_ms = now_ms;
+    for (int ns = 0, is_asked = false; ns < count && !is_asked; ns++)
+        if (relay->sessions[ns].pg) {
+            ask(relay, ns);
+            is_asked = true;
+        }
     for (int ns = 0; ns < count; ns++) {
         bool is_up;
         int64_t age_ms = namespaces_health(relay->segment, ns, &is_up);

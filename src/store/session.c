@@ -17,6 +17,7 @@
 #include "segment/namespaces.h"
 #include "segment/processes.h"
 #include "segment/slots.h"
+#include "segment/counts/waits.h"
 #include "store/proof.h"
 #include "store/statements.h"
 #include "edge/crypto/crypto.h"
@@ -114,6 +115,11 @@ static enum fault end_entering(struct entering *entering, enum fault fault, stru
     return fault;
 }
 
+static bool is_silent(void *segment)
+{
+    return waits_is_silent(segment, clock_monotonic_ms());
+}
+
 static enum fault connect(struct entering *entering)
 {
     const struct settings *settings = entering->settings;
@@ -140,7 +146,10 @@ static enum fault connect(struct entering *entering)
         .statement_timeout_ms = settings->statement_timeout_ms,
         .lock_timeout_ms = settings->lock_timeout_ms,
     };
-    return pg_open(&options, &entering->pg);
+    enum fault fault = pg_open(&options, &entering->pg);
+    if (!fault)
+        (void)pg_set_patience(entering->pg, (struct pg_patience){is_silent, entering->segment});
+    return fault;
 }
 
 static enum fault run(struct entering *entering, enum session_statement which, bool former,

@@ -83,6 +83,16 @@ static void other_instances_do_not_count(void **state UNUSED)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_handles, close_handles)
 
+static void silence_lasts_until_an_answer_or_its_end(void **state UNUSED)
+{
+    assert_false(waits_is_silent(handles[1], NOW));
+    waits_note_silence(handles[0], NOW + 10);
+    assert_true(waits_is_silent(handles[1], NOW + 9));
+    assert_false(waits_is_silent(handles[1], NOW + 10));
+    waits_note_answer(handles[0]);
+    assert_false(waits_is_silent(handles[1], NOW));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -91,6 +101,7 @@ int main(void)
         TEST(a_long_commit_waits_from_its_limit_on),
         TEST(a_single_worker_waits),
         TEST(one_of_those_that_wait_gives_up),
+        TEST(silence_lasts_until_an_answer_or_its_end),
         TEST(a_dead_process_waits_for_nothing),
         TEST(other_instances_do_not_count),
     };

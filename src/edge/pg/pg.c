@@ -15,8 +15,7 @@ struct pg {
     PGconn *connection;
     int64_t answer_timeout_ms;
     bool is_broken, is_busy;
-    bool (*gives_up)(void *context);
-    void *context;
+    struct pg_patience patience;
     char sqlstate[6];
     char message[400];
     char detail[8192]; /* of the last error raised by one of our functions (ST…) */
@@ -243,10 +242,11 @@ int64_t pg_position(const struct pg *pg)
 
 enum { GIVE_UP_SLICE_MS = 250 };
 
-void pg_set_gives_up(struct pg *pg, bool (*gives_up)(void *context), void *context)
+struct pg_patience pg_set_patience(struct pg *pg, struct pg_patience patience)
 {
-    pg->gives_up = gives_up;
-    pg->context = context;
+    struct pg_patience former = pg->patience;
+    pg->patience = patience;
+    return former;
 }
 
 enum fault pg_await_result(struct pg *pg, int64_t deadline_ms, const char *what)
@@ -258,9 +258,10 @@ enum fault pg_await_result(struct pg *pg, int64_t deadline_ms, const char *what)
         int64_t left_ms = deadline_ms - clock_monotonic_ms();
         struct pollfd socket = {.fd = PQsocket(pg->connection),
                                 .events = (short)(unsent ? POLLIN | POLLOUT : POLLIN)};
-        int most_ms = pg->gives_up ? GIVE_UP_SLICE_MS : INT32_MAX;
+        int most_ms = pg->patience.gives_up ? GIVE_UP_SLICE_MS : INT32_MAX;
         int ready = poll(&socket, 1, left_ms < 0 ? 0 : left_ms < most_ms ? (int)left_ms : most_ms);
-        if (ready == 0 && (left_ms <= 0 || (pg->gives_up && pg->gives_up(pg->context))))
+        if (ready == 0 &&
+            (left_ms <= 0 || (pg->patience.gives_up && pg->patience.gives_up(pg->patience.context))))
             return pg_note_silence(pg, what);
         if (ready < 0 && errno != EINTR)
             return pg_note_loss(pg, what);

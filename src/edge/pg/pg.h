@@ -43,6 +43,13 @@ void pg_prepare_on_use(struct pg *pg, const struct pg_statement *statements, siz
 MUST_USE enum fault pg_prepare(struct pg *pg, const struct pg_statement *statements, size_t count);
 /* Prepares a statement with all parameters typed as text, whatever their context. */
 MUST_USE enum fault pg_prepare_texts(struct pg *pg, const struct pg_statement *statement);
+/* Waits for answers end before their time when `gives_up` returns true, which is asked four times a second;
+ * NULL: they do not. Returns what was so before.  The connection cannot be used again after such an end. */
+struct pg_patience {
+    bool (*gives_up)(void *context);
+    void *context;
+};
+struct pg_patience pg_set_patience(struct pg *pg, struct pg_patience patience);
 void pg_close(struct pg *pg);           /* NULL is allowed */
 bool pg_is_usable(const struct pg *pg); /* connected, idle, not in a transaction */
 /* Checks the socket without waiting: false when the server has ended the session while it was idle. */

@@ -294,9 +294,9 @@ static const char *copy_field(struct arena *arena, const PGresult *result, int f
 void pg_pipeline_run_patiently(struct pg *pg, int64_t timeout_ms, bool (*gives_up)(void *context),
                                void *context, struct pg_verdict *verdict_r)
 {
-    pg_set_gives_up(pg, gives_up, context);
+    struct pg_patience former = pg_set_patience(pg, (struct pg_patience){gives_up, context});
     pg_pipeline_run(pg, timeout_ms, verdict_r);
-    pg_set_gives_up(pg, NULL, NULL);
+    (void)pg_set_patience(pg, former);
 }
 
 void pg_pipeline_run(struct pg *pg, int64_t timeout_ms, struct pg_verdict *verdict_r)

@@ -46,8 +46,6 @@ enum fault pg_note_loss(struct pg *pg, const char *what);
 enum fault pg_note_silence(struct pg *pg, const char *what);
 
 /* --- answers (pg.c) --- */
-/* NULL: a wait lasts to its deadline. */
-void pg_set_gives_up(struct pg *pg, bool (*gives_up)(void *context), void *context);
 /* Sends pending output and reads until the next PQgetResult will not block. */
 MUST_USE enum fault pg_await_result(struct pg *pg, int64_t deadline_ms, const char *what);
 /* Reads the results of one command, to the end or to the one that begins a copy (`copy`: PGRES_COPY_IN or

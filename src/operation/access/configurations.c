@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 /* As parsed from one snapshot of its document; in its own arena. */
@@ -20,6 +21,7 @@ struct known_configuration {
     size_t code_size;
     struct held_configuration *held; /* NULL: none; while its document is the newest, it is current */
     struct newest_proof proof;
+    int64_t verified_ms; /* when it was the newest, monotonic */
 };
 
 enum { KNOWN_MOST = 64 };
@@ -145,6 +147,7 @@ static void keep(struct known_configuration *known, struct bytes code, const str
 {
     bool is_known = is_of(known, code);
     known->proof = *proof;
+    known->verified_ms = clock_monotonic_ms();
     if (is_known && known->held->document == document)
         return;
     bool is_reported = is_known && known->held->document->header.version == document->header.version;
@@ -176,6 +179,14 @@ static enum fault refresh(struct worker_context *worker_context, struct call *ca
     return FAULT_NONE;
 }
 
+/* What may be so old is decided by what is as old, while nothing newer can be had. */
+static bool is_young(const struct settings *settings, const struct call *call,
+                     const struct known_configuration *known, struct bytes code)
+{
+    int64_t age_s = call->age_s < settings->configuration_age_s ? call->age_s : settings->configuration_age_s;
+    return is_of(known, code) && clock_monotonic_ms() - known->verified_ms < age_s * 1000;
+}
+
 enum fault configurations_find_of(struct worker_context *worker_context, struct call *call, struct bytes code,
                                   const struct configuration **own_r, const struct configuration **z_r)
 {
@@ -183,9 +194,13 @@ enum fault configurations_find_of(struct worker_context *worker_context, struct 
     struct known_configuration *own = place_of(configurations, code), *z = &configurations->z;
     const struct documents *documents = worker_context->documents;
     if (!is_current(documents, own, code) || !is_current(documents, z, BYTES("z"))) {
+        const struct settings *settings = worker_context->settings;
         enum fault fault = refresh(worker_context, call, code, own, z);
-        if (fault)
+        bool is_unreachable = fault == FAULT_XAWAY || fault == FAULT_XTIME;
+        if (fault && !(is_unreachable && is_young(settings, call, own, code) &&
+                       is_young(settings, call, z, BYTES("z"))))
             return fault;
+        call->is_by_old |= fault != FAULT_NONE;
     }
     *own_r = &own->held->configuration;
     *z_r = &z->held->configuration;

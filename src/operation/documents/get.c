@@ -198,8 +198,28 @@ static enum fault get_work(struct attempt *attempt)
     return fault;
 }
 
-const struct operation builtin_get = {
-    .name = "get", .right = RIGHT_READ, .is_safe = true, .obeys_rules = true, .work = get_work};
+/* The least of its documents; 0 also where one is malformed. */
+static int64_t find_age(const struct call *call)
+{
+    const struct json *docs = json_member(call->param, "docs");
+    int64_t least = docs && docs->kind == JSON_ARRAY && docs->first && !call->client_copies ? AGE_MOST : 0;
+    for (const struct json *element = least ? docs->first : NULL; element; element = element->next) {
+        const struct json *age = element->kind == JSON_OBJECT ? json_member(element, "age") : NULL;
+        int64_t seconds = 0;
+        if (!age || !json_is_i64(age, &seconds) || seconds < 0)
+            seconds = 0;
+        least = seconds < least ? seconds : least;
+    }
+    return least;
+}
+
+const struct operation builtin_get = {.name = "get",
+                                      .right = RIGHT_READ,
+                                      .find_age = find_age,
+                                      .is_safe = true,
+                                      .obeys_rules = true,
+                                      .work = get_work};
+
 /* No work, and no members of param. */
 static enum fault sync_work(struct attempt *attempt)
 {

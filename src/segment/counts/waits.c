@@ -54,6 +54,22 @@ bool waits_gives_up(const struct segment *segment, int64_t workers, int64_t now_
            before < others + 1 - most_of(workers);
 }
 
+void waits_note_silence(struct segment *segment, int64_t until_ms)
+{
+    atomic_store(&segment->waits->silent_until_ms, until_ms);
+}
+
+void waits_note_answer(struct segment *segment)
+{
+    if (atomic_load(&segment->waits->silent_until_ms)) /* the line of the cache is that of all readers */
+        atomic_store(&segment->waits->silent_until_ms, 0);
+}
+
+bool waits_is_silent(const struct segment *segment, int64_t now_ms)
+{
+    return now_ms < atomic_load(&segment->waits->silent_until_ms);
+}
+
 size_t waits_size(const struct board_sizes *sizes UNUSED)
 {
     return sizeof(struct waits);
