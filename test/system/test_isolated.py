@@ -86,8 +86,9 @@ def test_nothing_hangs_and_what_needs_the_database_is_refused_at_once(hosts):
         until_silent(stack)
         for thread in threads:
             thread.join()
-        for answer, took in first:
-            assert answer.status_code == 503 and took < STATEMENT_S, 'before the time of a statement is over'
+        for answer, took in first:  # 429: the share of what is long is taken by another of them
+            assert answer.status_code in (429, 503) and took < STATEMENT_S, 'before the time of a statement is over'
+        assert any(answer.status_code == 503 for answer, _ in first)
         begun = time.monotonic()
         for _ in range(4 * WORKERS):
             answer, _ = ask(stack, 'list', c='Note')
