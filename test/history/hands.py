@@ -27,8 +27,6 @@ class Hand:
             answer = judge(*wire.receive())
         except Lost as lost:
             answer = Answer('unknown' if lost.was_sent else 'no', code='LOST' if lost.was_sent else 'CLOSED')
-        if answer.code == 'XBUSY':
-            answer.result = 'no'
         if answer.code in REFUSED:
             return answer
         if answer.result in ('no', 'unknown') or (answer.result == 'ok' and answer.body is None and answer.status != 304):
