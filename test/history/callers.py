@@ -170,7 +170,7 @@ class Caller(Hand):
 
         def seen():
             found = {f'{class_}/{id_}': what for id_, what in ([] if answer.code in UNSEEN else read(answer.body))}
-            missing = [] if 'cursor' in answer.body.get('out', {}) else [one for one in self.campaign.documents if one.startswith(f'{class_}/')]
+            missing = [] if 'cursor' in (answer.body or {}).get('out', {}) else [one for one in self.campaign.documents if one.startswith(f'{class_}/')]
             return {'seen': {**dict.fromkeys(missing), **found}}
         return self.take(kind, start, answer, 'list', seen)
 
