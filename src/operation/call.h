@@ -181,7 +181,9 @@ struct call {
         *message; /* of the administrator, about the namespace's state; NULL: none; set by access_enter */
     bool may_get_cookie; /* no page sends it that is not listed by name; set by access_enter */
     bool is_foreign;     /* the page that sends it has none of the namespace's origins; set by access_enter */
-    int64_t age_s;      /* how old all that it returns may be; before the body is read: how old it might be */
+    /* How old, in seconds, all that it returns may be; before the body is read: might be.  NULL: 0.  Asked
+     * only when nothing newer can be had. */
+    int64_t (*find_age)(const struct call *call);
     bool is_by_old;     /* an old configuration has let it in, since none newer could be had */
     size_t body_size;   /* bytes of its body, if it is not an attachment's */
     int64_t body_most;  /* most bytes of its body, set by route_admit */

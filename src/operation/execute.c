@@ -183,7 +183,7 @@ static enum fault enter(struct attempt *attempt)
 enum fault execute_call(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
     const struct operation *operation = find_operation(call);
-    call->age_s = operation && operation->find_age ? operation->find_age(call) : 0;
+    call->find_age = operation ? operation->find_age : NULL;
     bool has_arguments = call->accounts.is_on && (call->key.data || call->account.data);
     bool is_judged = call->is_entered && !call->is_by_old && !has_arguments &&
                      (!call->admin.data || call->admin.data == call->bearer.data);
@@ -228,10 +228,16 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
     return fault;
 }
 
+/* Before its body is read. */
+static int64_t find_possible_age(const struct call *call UNUSED)
+{
+    return AGE_MOST;
+}
+
 enum fault execute_admit(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
     const struct operation *operation = find_operation(call);
-    call->age_s = operation && operation->find_age ? AGE_MOST : 0;
+    call->find_age = operation && operation->find_age ? find_possible_age : NULL;
     enum fault fault = access_admit(worker_context, call, reply, operation);
     return count_wrong(worker_context, call, reply, fault);
 }

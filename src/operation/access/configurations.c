@@ -183,7 +183,9 @@ static enum fault refresh(struct worker_context *worker_context, struct call *ca
 static bool is_young(const struct settings *settings, const struct call *call,
                      const struct known_configuration *known, struct bytes code)
 {
-    int64_t age_s = call->age_s < settings->configuration_age_s ? call->age_s : settings->configuration_age_s;
+    int64_t age_s = call->find_age ? call->find_age(call) : 0;
+    if (age_s > settings->configuration_age_s)
+        age_s = settings->configuration_age_s;
     return is_of(known, code) && clock_monotonic_ms() - known->verified_ms < age_s * 1000;
 }
 
