@@ -170,8 +170,6 @@ void live_catch_up_query_listener(struct live_catch_up *catch_up, struct pg_para
                listener);
 }
 
-/* Of a class that no rule lets the listener list, none is refused: it is served as if it were declared, and
- * has no members that it sees. */
 static bool refuse_undeclared(struct live_listener *listener, const struct pg_result *result)
 {
     for (int row = 0; row < pg_rows(result); row++) {
@@ -180,8 +178,6 @@ static bool refuse_undeclared(struct live_listener *listener, const struct pg_re
             continue;
         const struct definition *definition =
             &live_listener_question(listener)->definitions[pg_get_i64(result, row, PLACE)];
-        if (!live_follow_may_list(listener, definition->class))
-            continue;
         live_listener_refuse(listener, version == NO_ROW ? FAULT_NCOLLECTION : FAULT_AARG, definition->text,
                              version == NO_ROW ? NULL : "The collection has another number of properties.");
         return true;

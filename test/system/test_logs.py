@@ -102,6 +102,7 @@ def test_a_body_that_is_too_large_is_still_reported(logs):
     wait_until(lambda: 'nginx: client intended to send too large body: 99999999999 bytes client=127.0.0.1' in logs.stack.log(), what='the line')
 
 
+@pytest.mark.timeout(180)  # nginx waits a minute for a body
 def test_408_a_body_that_does_not_come(logs):
     before = len(logs.statuses())
     with contextlib.ExitStack() as all_:

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "edge/crypto/crypto.h"
 #include "live/live_audience_private.h"
-#include "model/rules/rules_outline.h"
 #include "model/rules/rules_sight.h"
 #include "operation/judge/filters.h"
 #include "operation/signed_text.h"
@@ -116,15 +115,6 @@ void live_follow_fail(struct live_audience *audience)
 }
 
 /* --- ids --- */
-
-bool live_follow_may_list(const struct live_listener *listener, struct bytes class)
-{
-    static const struct rules_caller nobody;
-    const struct rules *rules =
-        listener->is_ruled ? live_access_rules(listener->audience->access, false) : NULL;
-    const struct rules_caller *caller = listener->caller ? live_caller_rules(listener->caller) : &nobody;
-    return !rules || rules_outline_lists(rules, caller, class);
-}
 
 enum { SIGHT_DIGITS = 15 }; /* hexadecimal: a positive number */
 

@@ -20,8 +20,6 @@ MUST_USE bool live_follow_confirm(struct live_audience *audience, int64_t follow
 /* A number for what decides beside documents what the listener can see: its account, its roles and the rules.
  * An id has it, so that it is of use under the same alone.  0: it sees everything. */
 int64_t live_follow_sight(struct live_listener *listener);
-/* Can the listener find documents of the class, by the present rules? */
-bool live_follow_may_list(const struct live_listener *listener, struct bytes class);
 /* Adds to the query LOOK the rules that must have been followed (0: any), its principals in teams, and the
  * class of each of those; listener NULL: none. */
 void live_follow_add_teams(const struct live_listener *listener, struct pg_params *params);

@@ -38,12 +38,6 @@ enum rules_extent rules_outline_class(const struct rules *rules, const struct ru
     return found ? outline_list(&found->lists[right], caller) : RULES_NEVER;
 }
 
-bool rules_outline_lists(const struct rules *rules, const struct rules_caller *caller, struct bytes class)
-{
-    return rules_outline_class(rules, caller, class, RULES_READ) != RULES_NEVER &&
-           rules_outline_class(rules, caller, class, RULES_LIST) != RULES_NEVER;
-}
-
 static const struct rules_item *find_item(const struct rules *rules, struct bytes class,
                                           struct bytes item_class)
 {

@@ -13,9 +13,6 @@ enum rules_extent {
 
 enum rules_extent rules_outline_class(const struct rules *rules, const struct rules_caller *caller,
                                       struct bytes class, enum rules_right right);
-/* Is there a document of the class, of whatever content, that the caller could find by a list or a search? If
- * there is none, it learns nothing of the schema of the class. */
-bool rules_outline_lists(const struct rules *rules, const struct rules_caller *caller, struct bytes class);
 /* Of items of this class in documents that the caller may read, or change. */
 enum rules_extent rules_outline_see(const struct rules *rules, const struct rules_caller *caller,
                                     struct bytes class, struct bytes item_class);

@@ -7,7 +7,6 @@
 
 #include "model/document/value.h"
 #include "operation/classes.h"
-#include "operation/judge/judge.h"
 #include "operation/reply.h"
 #include "operation/signed_text.h"
 
@@ -226,7 +225,7 @@ static enum fault check_stream(const struct reader *reader, const struct json *p
 static enum fault check_count(const struct reader *reader, const struct schema *schema,
                               struct collection_request *request)
 {
-    const struct schema_class *class = request->is_hidden ? NULL : schema_find_class(schema, request->class);
+    const struct schema_class *class = schema_find_class(schema, request->class);
     const struct schema_collection *collection = schema_find_collection(class, request->name);
     const struct json *value = json_member(reader->call->param, "value");
     size_t count = value->kind == JSON_ARRAY ? value->count : 1;
@@ -280,7 +279,6 @@ enum fault collection_request_read(struct attempt *attempt, const struct reader 
     if (want.data && !request->wants_ids && !bytes_equal(want, BYTES("docs")))
         return reader_wrong(reader, param, "want", "\"docs\" or \"ids\" is expected.");
     const struct schema *schema;
-    request->is_hidden = !judge_may_find(attempt->call, request->class, NO_BYTES);
     fault = classes_schema(attempt, &schema);
     if (!fault)
         fault = check_count(reader, schema, request);
@@ -302,10 +300,10 @@ enum fault collection_request_judge(const struct reader *reader, const struct co
                                     const struct collection_page *page)
 {
     struct arena *arena = reader->call->arena;
-    if (page->number && page->is_ready && !request->is_hidden)
+    if (page->number && page->is_ready)
         return FAULT_NONE;
     const char *name = arena_copy(arena, request->name.data, request->name.size);
-    if (page->number && !request->is_hidden)
+    if (page->number)
         return reply_fault(reader->call, reader->reply, FAULT_OBUILDING, NULL, name, NULL);
     return reply_fault(reader->call, reader->reply, FAULT_NCOLLECTION, NULL,
                        arena_copy(arena, request->class.data, request->class.size), name, NULL);

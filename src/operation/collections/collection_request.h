@@ -25,10 +25,9 @@ struct collection_request {
     size_t value_count;                     /* `value` has so many, joined */
     struct bytes question, cursor_question; /* what tokens and cursors are signed for */
     bool wants_ids, is_stream;
-    bool is_hidden;            /* by the rules, the caller can list no document of the class */
-    bool is_judged;            /* rules apply to the caller */
-    bool expires;              /* documents of the class may expire */
-    struct caller_sight sight; /* of the caller */
+    bool is_judged;                             /* rules apply to the caller */
+    bool expires;                               /* documents of the class may expire */
+    struct caller_sight sight;                  /* of the caller */
     const struct schema_collection *collection; /* its declaration; NULL: an application's, or none */
     int64_t limit;
     struct collection_position position;

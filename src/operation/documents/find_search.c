@@ -10,7 +10,6 @@
 #include "model/document/value.h"
 #include "operation/access/access.h"
 #include "operation/classes.h"
-#include "operation/judge/judge.h"
 #include "operation/signed_text.h"
 
 enum {
@@ -442,7 +441,7 @@ enum fault find_search_read(struct attempt *attempt, const struct reader *reader
         return fault;
     search->class = schema_find_class(search->schema, class);
     search->item = schema_find_item(search->class, item);
-    if (!search->item || !search->item->field_count || !judge_may_find(attempt->call, class, item))
+    if (!search->item || !search->item->field_count)
         return refuse_name(reader, class, item, NO_BYTES);
     for (size_t i = 0; i < COUNT_OF(of_pages) && search->wants_count; i++)
         if (json_member(param, of_pages[i]))

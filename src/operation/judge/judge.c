@@ -1,25 +1,10 @@
 /* judge: a question for each document; teams are loaded as the newest. */
 #include "operation/judge/judge.h"
 
-#include "model/rules/rules_outline.h"
 #include "operation/judge/filters.h"
 #include "operation/reply.h"
 
 /* What is read in a snapshot may not enter the cache. */
-bool judge_may_find(const struct call *call, struct bytes class, struct bytes item_class)
-{
-    return !call->rules || (rules_outline_lists(call->rules, &call->caller, class) &&
-                            (!item_class.data || rules_outline_see(call->rules, &call->caller, class,
-                                                                   item_class) != RULES_NEVER));
-}
-
-bool judge_may_write(const struct call *call, struct bytes class)
-{
-    return !call->rules ||
-           rules_outline_class(call->rules, &call->caller, class, RULES_CREATE) != RULES_NEVER ||
-           rules_outline_class(call->rules, &call->caller, class, RULES_UPDATE) != RULES_NEVER;
-}
-
 enum fault judge_newest(struct attempt *attempt, const struct document_name *names, size_t count,
                         size_t bytes_most, const struct document **documents_r)
 {

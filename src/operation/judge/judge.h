@@ -22,13 +22,6 @@ MUST_USE enum fault judge_name(struct attempt *attempt, const struct draft *draf
 /* FAULT_SRULE, recorded in the reply with the class and id of the document. */
 enum fault judge_refuse(struct attempt *attempt, const struct draft *draft);
 
-/* Can the caller find documents of the class, and in them items of this class (NO_BYTES: any)?  If not, the
- * answer is that for a class that the schema does not have. */
-bool judge_may_find(const struct call *call, struct bytes class, struct bytes item_class);
-
-/* Can it create or update documents of the class?  If not, it is refused before the schema refuses it. */
-bool judge_may_write(const struct call *call, struct bytes class);
-
 /* The newest documents, as documents_newest_part: during work as transaction_newest. */
 MUST_USE enum fault judge_newest(struct attempt *attempt, const struct document_name *names, size_t count,
                                  size_t bytes_most, const struct document **documents_r);

@@ -11,7 +11,6 @@
 #include "store/collections/store_subscriptions.h"
 #include "operation/access/access.h"
 #include "operation/classes.h"
-#include "operation/judge/judge.h"
 #include "operation/judge/matches.h"
 #include "operation/push/push_send.h"
 #include "operation/quota.h"
@@ -62,11 +61,8 @@ static enum fault check_collection(const struct subs_request *request, const cha
     enum fault fault = classes_schema(request->attempt, &schema);
     if (fault)
         return fault;
-    const bool is_hidden = !judge_may_find(request->attempt->call, definition->class, NO_BYTES);
     const struct schema_collection *collection =
-        is_hidden
-            ? NULL
-            : schema_find_collection(schema_find_class(schema, definition->class), definition->collection);
+        schema_find_collection(schema_find_class(schema, definition->class), definition->collection);
     if (collection && collection->key_count == (size_t)definition->value_count)
         return FAULT_NONE;
     fault = classes_confirm(request->attempt, FAULT_NONE);
