@@ -163,7 +163,7 @@ def test_a_request_may_bound_how_far_later_ones_move_its_start(stack, clients, m
     first = request(delay=60, within=90)
     last = [request(delay=delay) for delay in (70, 3600, 86400)][-1]
     assert last['id'] == first['id'] and first['startat'] < last['startat'] == rows(stack, 'latest')[0][0]
-    assert apart_s(first['startat'], last['startat']) <= 30
+    assert apart_s(first['startat'], last['startat']) < 30.01, 'times of stamps are cut to milliseconds'
     manager.hurry()
     assert rows(stack, 'startat')[0][0] < first['startat'] and request(delay=3600)['startat'] == last['startat']
     theirs = asked(clients(2), resource='w', delay=60, within=86400)
