@@ -6,8 +6,6 @@ from hands import NS, REFUSED, Hand
 
 AGES_S = (1, 10, 3600)
 READ_MOST = 4
-# What shows that a caller has no right, and may not even learn what the schema has.
-UNSEEN = (*REFUSED, 'NFIELD', 'NCOLLECTION')
 
 
 def split(document):
@@ -122,10 +120,10 @@ class Caller(Hand):
         if answer.code == 'SKEY':
             self.note(kind, start, end=end, refused='SKEY', **who)
             return True
-        if answer.result == 'wrong' and answer.code not in UNSEEN:
+        if answer.result == 'wrong' and answer.code not in REFUSED:
             self.note_wrong(kind, start, answer)
             return True
-        if answer.code not in UNSEEN and (answer.result != 'ok' or (answer.body is None and answer.status != 304)):
+        if answer.code not in REFUSED and (answer.result != 'ok' or (answer.body is None and answer.status != 304)):
             return False
         self.note(kind, start, end=end, **who, **seen())
         return True
@@ -169,8 +167,8 @@ class Caller(Hand):
         answer = self.ask(name, {'param': {'c': class_, **param}})
 
         def seen():
-            found = {f'{class_}/{id_}': what for id_, what in ([] if answer.code in UNSEEN else read(answer.body))}
-            missing = [] if 'cursor' in (answer.body or {}).get('out', {}) else [one for one in self.campaign.documents if one.startswith(f'{class_}/')]
+            found = {f'{class_}/{id_}': what for id_, what in read(answer.body)}
+            missing = [] if 'cursor' in answer.body.get('out', {}) else [one for one in self.campaign.documents if one.startswith(f'{class_}/')]
             return {'seen': {**dict.fromkeys(missing), **found}}
         return self.take(kind, start, answer, 'list', seen)
 
