@@ -79,7 +79,7 @@ class Worker:
             answer = judge(*wire.receive())
         except Lost as lost:
             answer = Answer('unknown' if lost.was_sent else 'no', code='LOST' if lost.was_sent else 'CLOSED')
-        if answer.code in ('ACLAIM', 'XBUSY'):
+        if answer.code == 'ACLAIM':
             answer.result = 'no'
         if answer.result == 'ok' and answer.body is None:
             answer.result = 'unknown'  # it was done; what it returned is lost
