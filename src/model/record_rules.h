@@ -22,8 +22,8 @@ enum { RECORD_RULES_MOST = 32, RECORD_RULES_PREFIX_MOST = 128, RECORD_RULES_ROLE
 
 struct record_rules;
 
-/* Who may write by a rule: whoever wants to, whoever has an account, or has a role.  The more there may be,
- * the less each gets where the rule has no number of its own. */
+/* The callers that may write by a rule: all, those with an account, or those with a role.  The more callers
+ * there may be, the less each gets where the rule has no number of its own. */
 enum record_writers { RECORD_WRITERS_ALL, RECORD_WRITERS_ACCOUNTS, RECORD_WRITERS_ROLE };
 
 /* Numbers of a rule; 0: it has none. */

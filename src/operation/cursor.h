@@ -1,5 +1,5 @@
 /* cursor: where the next page of a list or search begins: after a row, which is a few texts.  Bound to the
- * question.  For a caller to which rules apply, who may not be allowed to know the last row read, it is of
+ * question.  For a caller to which rules apply, and which may not know the last row read, it is of
  * one length whatever the row, and bound to the account too.  Encrypted. */
 #ifndef STAMPD_OPERATION_CURSOR_H
 #define STAMPD_OPERATION_CURSOR_H

@@ -87,7 +87,7 @@ enum records_patience {
     RECORDS_REFUSES  /* ends with OUT_OF_MEMORY */
 };
 
-/* Whom a record counts for: a caller, who has a share of what a rule for keys may have.  A record counts for
+/* The payer of a record: a caller, which has a share of what a rule for keys may have.  A record counts for
  * the payer of the command that stored its content last, or made it larger; one that a command without a
  * payer has stored counts for the namespace alone.  Of all limits 0 is none; what makes a share smaller is
  * always possible. */
