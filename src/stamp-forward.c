@@ -9,7 +9,7 @@
 
 #define CONFIG_DEFAULT "/etc/stampd/stamp-forward.conf"
 
-static void print_help(void)
+static void stamp_forward_print_help(void)
 {
     puts("Usage: stamp-forward [options]\n"
          "Sends the requests of a spool to stampd, each of which is stored once; runs in the foreground.\n"
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     for (int option; (option = getopt_long(argc, argv, "c:th", known, NULL)) != -1;) {
         if (option == 'h' || option == OPTION_VERSION) {
             if (option == 'h')
-                print_help();
+                stamp_forward_print_help();
             else
                 puts("stamp-forward " PACKAGE_VERSION);
             return fflush(stdout) ? 1 : 0;

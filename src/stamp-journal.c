@@ -9,7 +9,7 @@
 
 #define CONFIG_DEFAULT "/etc/stampd/stampd.conf"
 
-static void print_help(void)
+static void stamp_journal_print_help(void)
 {
     puts("Usage: stamp-journal [options] --keys FILE\n"
          "Serves the records of stampd, the document database server, by the journal protocol on a Unix\n"
@@ -40,7 +40,7 @@ struct journal_main_options {
     int status; /* ends with it at once; -1: does not */
 };
 
-static struct journal_main_options read_options(int argc, char **argv)
+static struct journal_main_options stamp_journal_read_options(int argc, char **argv)
 {
     struct journal_main_options options = {.settings_path = CONFIG_DEFAULT, .status = -1};
     for (int option;
@@ -60,7 +60,7 @@ static struct journal_main_options read_options(int argc, char **argv)
             options.status = 0;
             break;
         case 'h':
-            print_help();
+            stamp_journal_print_help();
             options.status = 0;
             break;
         default: /* getopt has reported the error */
@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 {
     struct settings settings;
     char problem[600] = "";
-    struct journal_main_options options = read_options(argc, argv);
+    struct journal_main_options options = stamp_journal_read_options(argc, argv);
     if (options.status >= 0)
         return fflush(stdout) ? 1 : options.status;
     if (!settings_load(&settings, options.settings_path, problem, sizeof problem)) {

@@ -10,7 +10,7 @@
 
 #define CONFIG_DEFAULT "/etc/stampd/stampd.conf"
 
-static void print_help(void)
+static void stamp_queue_print_help(void)
 {
     puts(
         "Usage: stamp-queue [options]\n"
@@ -43,7 +43,7 @@ struct queue_options {
     int status; /* ends with it at once; -1: does not */
 };
 
-static struct queue_options read_options(int argc, char **argv)
+static struct queue_options stamp_queue_read_options(int argc, char **argv)
 {
     struct queue_options options = {.settings_path = CONFIG_DEFAULT, .status = -1};
     for (int option; options.status < 0 && (option = getopt_long(argc, argv, "c:th", known, NULL)) != -1;) {
@@ -59,7 +59,7 @@ static struct queue_options read_options(int argc, char **argv)
             options.status = 0;
             break;
         case 'h':
-            print_help();
+            stamp_queue_print_help();
             options.status = 0;
             break;
         default: /* getopt has reported the error */
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 {
     struct settings settings;
     char problem[600] = "";
-    struct queue_options options = read_options(argc, argv);
+    struct queue_options options = stamp_queue_read_options(argc, argv);
     if (options.status >= 0)
         return fflush(stdout) ? 1 : options.status;
     if (!settings_load(&settings, options.settings_path, problem, sizeof problem)) {

@@ -40,7 +40,7 @@ struct wish {
     int count;
 };
 
-static int complain(const char *what, int error)
+static int stamp_spool_complain(const char *what, int error)
 {
     const char *words =
         error == EBADMSG     ? "it is damaged"
@@ -54,7 +54,7 @@ static int complain(const char *what, int error)
     return STATUS_FAILED;
 }
 
-static void print_help(void)
+static void stamp_spool_print_help(void)
 {
     puts("Usage: stamp-spool create [options]\n"
          "       stamp-spool put [options] NAMESPACE OPERATION [PARAM]\n"
@@ -106,7 +106,7 @@ static int read_next(struct stampd_spool *spool, bool is_dead, uint64_t after,
                    : stampd_spool_next(spool, after, record);
 }
 
-static int list(struct stampd_spool *spool, const struct wish *wish)
+static int stamp_spool_list(struct stampd_spool *spool, const struct wish *wish)
 {
     struct stampd_spool_state state;
     struct stampd_spool_record record;
@@ -114,7 +114,7 @@ static int list(struct stampd_spool *spool, const struct wish *wish)
     uint64_t after = 0;
     int error = stampd_spool_read_state(spool, &state);
     if (error)
-        return complain(wish->folder, error);
+        return stamp_spool_complain(wish->folder, error);
     printf("{\"id\":\"");
     spool_print_series(state.id);
     printf("\",\"waiting\":%" PRIu64 ",\"dead\":%" PRIu64 ",\"oldest_ms\":%" PRId64 ",\"last\":%" PRIu64
@@ -128,7 +128,7 @@ static int list(struct stampd_spool *spool, const struct wish *wish)
         if (error == EBADMSG)
             spool_print_damage(&record, reason);
         else if (error)
-            return complain(wish->folder, error);
+            return stamp_spool_complain(wish->folder, error);
         else
             spool_print_record(&record, reason, false);
         after = record.sequence;
@@ -136,7 +136,7 @@ static int list(struct stampd_spool *spool, const struct wish *wish)
     return STATUS_DONE;
 }
 
-static int read_number(const char *text, uint64_t *number_r)
+static int stamp_spool_read_number(const char *text, uint64_t *number_r)
 {
     char *end;
     errno = 0;
@@ -145,11 +145,11 @@ static int read_number(const char *text, uint64_t *number_r)
 }
 
 /* The record that the first word names; 0, EBADMSG: it is damaged, or ENOENT. */
-static int find(struct stampd_spool *spool, const struct wish *wish, bool is_dead,
-                struct stampd_spool_record *record, const char **reason)
+static int stamp_spool_find(struct stampd_spool *spool, const struct wish *wish, bool is_dead,
+                            struct stampd_spool_record *record, const char **reason)
 {
     uint64_t number;
-    if (read_number(wish->words[0], &number))
+    if (stamp_spool_read_number(wish->words[0], &number))
         return ENOENT;
     int error = read_next(spool, is_dead, number - 1, record, reason);
     bool is_it =
@@ -160,16 +160,16 @@ static int find(struct stampd_spool *spool, const struct wish *wish, bool is_dea
 static int refuse_number(const struct wish *wish, int error)
 {
     if (error != ENOENT)
-        return complain(wish->words[0], error);
+        return stamp_spool_complain(wish->words[0], error);
     fprintf(stderr, "stamp-spool: %s: no record has this number\n", wish->words[0]);
     return STATUS_FAILED;
 }
 
-static int show(struct stampd_spool *spool, const struct wish *wish)
+static int stamp_spool_show(struct stampd_spool *spool, const struct wish *wish)
 {
     struct stampd_spool_record record;
     const char *reason;
-    int error = find(spool, wish, wish->is_dead, &record, &reason);
+    int error = stamp_spool_find(spool, wish, wish->is_dead, &record, &reason);
     if (error && error != EBADMSG)
         return refuse_number(wish, error);
     if (error)
@@ -179,24 +179,24 @@ static int show(struct stampd_spool *spool, const struct wish *wish)
     return STATUS_DONE;
 }
 
-static int drop(struct stampd_spool *spool, const struct wish *wish)
+static int stamp_spool_drop(struct stampd_spool *spool, const struct wish *wish)
 {
     struct stampd_spool_record record;
     const char *reason;
-    int error = find(spool, wish, wish->is_dead, &record, &reason);
+    int error = stamp_spool_find(spool, wish, wish->is_dead, &record, &reason);
     if (error && error != EBADMSG)
         return refuse_number(wish, error);
     const struct stampd_spool_range range = {error ? record.first : record.sequence, record.sequence};
     error = wish->is_dead ? stampd_spool_drop_dead(spool, record.sequence)
                           : stampd_spool_acknowledge(spool, &range, 1);
-    return error ? complain(wish->words[0], error) : STATUS_DONE;
+    return error ? stamp_spool_complain(wish->words[0], error) : STATUS_DONE;
 }
 
 /* After EIO the record may be there. */
 static int complain_of_put(const char *what, int error)
 {
     if (error != EIO)
-        return complain(what, error);
+        return stamp_spool_complain(what, error);
     fprintf(stderr,
             "stamp-spool: %s: it is not known whether the request was stored: the disk has failed, or a "
             "process that synchronises does not run\n",
@@ -215,7 +215,7 @@ static int put_again(struct stampd_spool *spool, const struct stampd_spool_recor
         return complain_of_put(name, error);
     error = stampd_spool_drop_dead(spool, number);
     if (error)
-        return complain(name, error);
+        return stamp_spool_complain(name, error);
     printf("%" PRIu64 "\n", sequence);
     return STATUS_DONE;
 }
@@ -245,7 +245,7 @@ static int retry_many(struct stampd_spool *spool, const struct wish *wish)
             status = put_again(spool, &record);
         }
     }
-    return error && error != EAGAIN ? complain(wish->folder, error) : status;
+    return error && error != EAGAIN ? stamp_spool_complain(wish->folder, error) : status;
 }
 
 static int retry(struct stampd_spool *spool, const struct wish *wish)
@@ -254,7 +254,7 @@ static int retry(struct stampd_spool *spool, const struct wish *wish)
     const char *reason;
     if (!wish->count)
         return retry_many(spool, wish);
-    int error = find(spool, wish, true, &record, &reason);
+    int error = stamp_spool_find(spool, wish, true, &record, &reason);
     return error ? refuse_number(wish, error) : put_again(spool, &record);
 }
 
@@ -324,7 +324,7 @@ static int put_together(struct stampd_spool *spool, const struct wish *wish,
     for (uint64_t number = stored.first; number <= stored.last; number++)
         printf("%" PRIu64 "\n", number);
     if (fflush(stdout))
-        return complain("standard output", errno);
+        return stamp_spool_complain("standard output", errno);
     return error ? refuse_lines(&requests[done], line + done, line + count - 1, error) : STATUS_DONE;
 }
 
@@ -333,7 +333,7 @@ static int put_lines(struct stampd_spool *spool, const struct wish *wish, struct
     struct line_input input;
     struct stampd_spool_request *requests = calloc(LINES_MOST, sizeof *requests);
     int error = line_input_open(&input, STDIN_FILENO, STAMPD_SPOOL_PARAM_MOST),
-        status = error || !requests ? complain("put", ENOMEM) : STATUS_DONE;
+        status = error || !requests ? stamp_spool_complain("put", ENOMEM) : STATUS_DONE;
     for (uint64_t line = 1; status == STATUS_DONE;) {
         size_t count = 0;
         while (count < LINES_MOST && line_input_take(&input, &request.param, &request.param_size))
@@ -345,13 +345,13 @@ static int put_lines(struct stampd_spool *spool, const struct wish *wish, struct
         line += count;
     }
     if (status == STATUS_DONE && input.error)
-        status = complain("standard input", input.error);
+        status = stamp_spool_complain("standard input", input.error);
     line_input_close(&input);
     free(requests);
     return status;
 }
 
-static int put(struct stampd_spool *spool, const struct wish *wish)
+static int stamp_spool_put(struct stampd_spool *spool, const struct wish *wish)
 {
     struct stampd_spool_request request = wish->request;
     uint64_t sequence;
@@ -509,7 +509,8 @@ static bool set_option(struct wish *wish, int option, const char *value)
     }
 }
 
-static int run(const struct wish *wish, int (*command)(struct stampd_spool *, const struct wish *))
+static int stamp_spool_run(const struct wish *wish,
+                           int (*command)(struct stampd_spool *, const struct wish *))
 {
     struct stampd_spool *spool;
     int error = stampd_spool_open(wish->folder,
@@ -517,11 +518,11 @@ static int run(const struct wish *wish, int (*command)(struct stampd_spool *, co
     if (error == ENOENT)
         fprintf(stderr, "stamp-spool: %s: it is no spool (stamp-spool create makes one)\n", wish->folder);
     if (error)
-        return error == ENOENT ? STATUS_FAILED : complain(wish->folder, error);
+        return error == ENOENT ? STATUS_FAILED : stamp_spool_complain(wish->folder, error);
     int status = command(spool, wish);
     stampd_spool_close(spool);
     if (fflush(stdout))
-        status = complain("standard output", errno);
+        status = stamp_spool_complain("standard output", errno);
     return status;
 }
 
@@ -531,8 +532,9 @@ static int choose(const char *name, struct wish *wish)
         const char *name;
         int least, most;
         int (*run)(struct stampd_spool *, const struct wish *);
-    } commands[] = {{"put", 2, 3, put},   {"list", 0, 0, list},   {"show", 1, 1, show},
-                    {"drop", 1, 1, drop}, {"retry", 0, 1, retry}, {"create", 0, 0, NULL}};
+    } commands[] = {{"put", 2, 3, stamp_spool_put},   {"list", 0, 0, stamp_spool_list},
+                    {"show", 1, 1, stamp_spool_show}, {"drop", 1, 1, stamp_spool_drop},
+                    {"retry", 0, 1, retry},           {"create", 0, 0, NULL}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(name, commands[i].name) != 0)
             continue;
@@ -542,13 +544,13 @@ static int choose(const char *name, struct wish *wish)
                           : commands[i].run == retry && !wish->count)
             break;
         if (commands[i].run)
-            return run(wish, commands[i].run);
+            return stamp_spool_run(wish, commands[i].run);
         int error = stampd_spool_create(wish->folder, &wish->limits);
         if (error == EINVAL) {
             fprintf(stderr, "stamp-spool: create: --limit-bytes is less than --segment-bytes\n");
             return STATUS_USAGE;
         }
-        return error ? complain(wish->folder, error) : STATUS_DONE;
+        return error ? stamp_spool_complain(wish->folder, error) : STATUS_DONE;
     }
     fprintf(stderr, "stamp-spool: wrong usage (--help)\n");
     return STATUS_USAGE;
@@ -562,7 +564,7 @@ int main(int argc, char **argv)
     for (int option; (option = getopt_long(argc, argv, "s:dn:lh", known, NULL)) != -1;) {
         if (option == OPTION_VERSION || option == 'h') {
             if (option == 'h')
-                print_help();
+                stamp_spool_print_help();
             else
                 puts("stamp-spool " PACKAGE_VERSION);
             return fflush(stdout) ? STATUS_FAILED : STATUS_DONE;

@@ -21,7 +21,7 @@ struct job {
     size_t box_count;
 };
 
-static void print_help(void)
+static void stamp_thumbnail_print_help(void)
 {
     puts("Usage: stamp-thumbnail [options] WIDTHxHEIGHT...\n"
          "Reads an image from its standard input, and writes for each box a thumbnail in WebP that fits into "
@@ -36,7 +36,7 @@ static void print_help(void)
          "  -h, --help          Show this and exit." BUG_LINE);
 }
 
-static bool read_number(const char *text, int64_t most, int64_t *number_r)
+static bool stamp_thumbnail_read_number(const char *text, int64_t most, int64_t *number_r)
 {
     return bytes_to_i64(bytes_of(text), number_r) && *number_r >= 1 && *number_r <= most;
 }
@@ -79,7 +79,7 @@ static enum picture_end read_image(int64_t most, struct bytes *image_r)
 }
 
 /* Nothing is written unless all thumbnails can be made. */
-static enum picture_end make(const struct job *job)
+static enum picture_end stamp_thumbnail_make(const struct job *job)
 {
     struct bytes image, made[BOXES_MOST];
     char line[32];
@@ -97,7 +97,7 @@ static enum picture_end make(const struct job *job)
     return end;
 }
 
-static int run(const char *program, const struct job *job)
+static int stamp_thumbnail_run(const char *program, const struct job *job)
 {
     /* AddressSanitizer reserves more addresses than there is memory. */
     const struct confinement confinement = {
@@ -113,7 +113,7 @@ static int run(const char *program, const struct job *job)
         fprintf(stderr, "stamp-thumbnail: this process cannot be confined: %s\n", strerror(errno));
         return PICTURE_FAILED;
     }
-    return make(job);
+    return stamp_thumbnail_make(job);
 }
 
 enum { OPTION_VERSION = 256, OPTION_BYTES, OPTION_PIXELS, OPTION_MEMORY, OPTION_CPU };
@@ -135,15 +135,17 @@ int main(int argc, char **argv)
     for (int option; is_right && (option = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
         if (option == 'h' || option == OPTION_VERSION) {
             if (option == 'h')
-                print_help();
+                stamp_thumbnail_print_help();
             else
                 puts("stamp-thumbnail " PACKAGE_VERSION);
             return fflush(stdout) ? 1 : 0;
         }
-        is_right = (option == OPTION_BYTES && read_number(optarg, INT64_C(1) << 32, &job.bytes)) ||
-                   (option == OPTION_PIXELS && read_number(optarg, INT64_C(1) << 40, &job.pixels)) ||
-                   (option == OPTION_MEMORY && read_number(optarg, INT64_C(1) << 20, &job.memory_mb)) ||
-                   (option == OPTION_CPU && read_number(optarg, 3600, &job.cpu_s));
+        is_right =
+            (option == OPTION_BYTES && stamp_thumbnail_read_number(optarg, INT64_C(1) << 32, &job.bytes)) ||
+            (option == OPTION_PIXELS && stamp_thumbnail_read_number(optarg, INT64_C(1) << 40, &job.pixels)) ||
+            (option == OPTION_MEMORY &&
+             stamp_thumbnail_read_number(optarg, INT64_C(1) << 20, &job.memory_mb)) ||
+            (option == OPTION_CPU && stamp_thumbnail_read_number(optarg, 3600, &job.cpu_s));
     }
     is_right = is_right && optind < argc && argc - optind <= BOXES_MOST;
     for (int i = optind; is_right && i < argc; i++)
@@ -152,5 +154,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "stamp-thumbnail: invalid arguments; see --help\n");
         return PICTURE_USAGE;
     }
-    _exit(run(argv[0], &job)); /* what libraries do at the end of a process is not worth a risk */
+    _exit(stamp_thumbnail_run(argv[0],
+                              &job)); /* what libraries do at the end of a process is not worth a risk */
 }

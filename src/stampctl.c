@@ -30,7 +30,7 @@ static int version(struct control *control UNUSED, int argc, char **argv)
     return CONTROL_DONE;
 }
 
-static int run(struct control *control, int argc, char **argv)
+static int stampctl_run(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
         {"ns", "Create, drop, list, migrate and configure namespaces.", control_ns},
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 {
     struct control control = {.arena = arena_create("process"), .config = CONTROL_CONFIG_DEFAULT};
     log_open("stampctl", LOG_LEVEL_ERROR, false);
-    int status = run(&control, argc, argv);
+    int status = stampctl_run(&control, argc, argv);
     if (fflush(stdout) != 0 && status == CONTROL_DONE) {
         message_print("standard output: %m");
         status = CONTROL_FAILED;

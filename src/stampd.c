@@ -15,7 +15,7 @@
 
 #define CONFIG_DEFAULT "/etc/stampd/stampd.conf"
 
-static void print_help(void)
+static void stampd_print_help(void)
 {
     puts("Usage: stampd [options]\n"
          "The document database server; runs in the foreground.\n"
@@ -55,7 +55,7 @@ struct start_options {
     int status; /* ends with it at once; -1: does not */
 };
 
-static struct start_options read_options(int argc, char **argv)
+static struct start_options stampd_read_options(int argc, char **argv)
 {
     struct start_options options = {.master = {.settings_path = CONFIG_DEFAULT, .live_run = live_run},
                                     .status = -1};
@@ -79,7 +79,7 @@ static struct start_options read_options(int argc, char **argv)
             options.status = 0;
             break;
         case 'h':
-            print_help();
+            stampd_print_help();
             options.status = 0;
             break;
         default: /* getopt has reported the error */
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
     handover_take();
     struct settings settings;
     char problem[600] = "";
-    struct start_options options = read_options(argc, argv);
+    struct start_options options = stampd_read_options(argc, argv);
     if (options.status >= 0)
         return fflush(stdout) ? 1 : options.status;
     if (!settings_load(&settings, options.master.settings_path, problem, sizeof problem)) {

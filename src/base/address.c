@@ -12,7 +12,7 @@ struct prefix_4 {
 
 #define FOUR(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 
-static bool is_within(uint32_t address, struct prefix_4 prefix)
+static bool address_is_within(uint32_t address, struct prefix_4 prefix)
 {
     return (address ^ prefix.address) >> (32 - prefix.bits) == 0;
 }
@@ -27,7 +27,7 @@ static bool is_public_4(uint32_t address)
         {FOUR(203, 0, 113, 0), 24}, {FOUR(224, 0, 0, 0), 3}, /* multicast, reserved, broadcast */
     };
     for (size_t i = 0; i < COUNT_OF(special); i++)
-        if (is_within(address, special[i]))
+        if (address_is_within(address, special[i]))
             return false;
     return true;
 }
@@ -95,7 +95,7 @@ bool address_is_loopback(const struct sockaddr *address)
 
 enum { TEXT_MOST = 64 };
 
-static bool read_text(struct bytes text, char *copy)
+static bool address_read_text(struct bytes text, char *copy)
 {
     if (!text.size || text.size >= TEXT_MOST || memchr(text.data, '\0', text.size))
         return false;
@@ -136,7 +136,7 @@ uint64_t address_client(struct bytes text)
     uint32_t four;
     if (read_4(text, &four))
         return client_4(four);
-    if (!read_text(text, copy))
+    if (!address_read_text(text, copy))
         return 0;
     if (inet_pton(AF_INET6, copy, six) != 1)
         return 0;
@@ -157,7 +157,7 @@ bool address_is_network(struct bytes text)
     unsigned char six[16];
     struct in_addr four;
     int64_t bits = 0;
-    if (!read_text(text, copy))
+    if (!address_read_text(text, copy))
         return false;
     char *slash = strchr(copy, '/');
     if (slash) {

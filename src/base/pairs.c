@@ -19,7 +19,7 @@ struct pairs_reader {
     bool is_wrong;
 };
 
-static bool PRINTF_LIKE(2, 3) refuse(struct pairs_reader *reader, const char *format, ...)
+static bool PRINTF_LIKE(2, 3) pairs_refuse(struct pairs_reader *reader, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -30,7 +30,7 @@ static bool PRINTF_LIKE(2, 3) refuse(struct pairs_reader *reader, const char *fo
 }
 
 /* inih's handler: one name with its value, or with the next line of its value. */
-static int take_pair(void *context, const char *section, const char *name, const char *value)
+static int pairs_take_pair(void *context, const char *section, const char *name, const char *value)
 {
     struct pairs_reader *reader = context;
     const struct named_value pair = {section, name, value, reader->is_continued};
@@ -40,21 +40,22 @@ static int take_pair(void *context, const char *section, const char *name, const
 }
 
 /* Would inih read the line unchanged? */
-static bool is_plain(struct pairs_reader *reader, size_t size, size_t most)
+static bool pairs_is_plain(struct pairs_reader *reader, size_t size, size_t most)
 {
     const char *line = reader->line, *start = line + strspn(line, " \t\r\n");
     if (memchr(line, '\0', size))
-        return refuse(reader, "a NUL byte: this is no text file");
+        return pairs_refuse(reader, "a NUL byte: this is no text file");
     if (*start == '\0' || *start == '#' || *start == ';')
-        return size <= most || refuse(reader, "a line of more than %zu bytes", most);
+        return size <= most || pairs_refuse(reader, "a line of more than %zu bytes", most);
     if (*start == '[' && !reader->pairs->has_sections)
-        return refuse(reader, "%.*s: the file has no sections", (int)strcspn(start, "\r\n"), start);
+        return pairs_refuse(reader, "%.*s: the file has no sections", (int)strcspn(start, "\r\n"), start);
     if (size > most)
-        return refuse(reader, "a line of more than %zu bytes; a value may go on in indented lines", most);
+        return pairs_refuse(reader, "a line of more than %zu bytes; a value may go on in indented lines",
+                            most);
     const char *comment = strchr(start, ';');
     while (comment && comment[-1] != ' ' && comment[-1] != '\t')
         comment = strchr(comment + 1, ';');
-    return !comment || refuse(reader, "a blank and a semicolon in a value, which would end it");
+    return !comment || pairs_refuse(reader, "a blank and a semicolon in a value, which would end it");
 }
 
 /* inih's reader: returns the next line, or the end after the first error. */
@@ -66,11 +67,11 @@ static char *next_line(char *buffer, int size, void *context)
     ssize_t length = getline(&reader->line, &reader->capacity, reader->file);
     if (length < 0) {
         if (ferror(reader->file))
-            refuse(reader, "%s", strerror(errno));
+            pairs_refuse(reader, "%s", strerror(errno));
         return NULL;
     }
     reader->number++;
-    if (!is_plain(reader, (size_t)length, (size_t)size - 1))
+    if (!pairs_is_plain(reader, (size_t)length, (size_t)size - 1))
         return NULL;
     if (*reader->line == '[')
         reader->has_name = false;
@@ -83,11 +84,11 @@ bool pairs_read(struct pairs *pairs, const char *path)
     struct pairs_reader reader = {.pairs = pairs, .file = fopen(path, "re")};
     pairs->number = 0;
     if (!reader.file)
-        return refuse(&reader, "%s", strerror(errno));
-    int wrong = ini_parse_stream(next_line, &reader, take_pair, &reader);
+        return pairs_refuse(&reader, "%s", strerror(errno));
+    int wrong = ini_parse_stream(next_line, &reader, pairs_take_pair, &reader);
     if (wrong && (!reader.is_wrong || wrong < reader.number)) { /* no pair: only inih has the line */
         reader.number = wrong;
-        refuse(&reader, "expected name = value");
+        pairs_refuse(&reader, "expected name = value");
     }
     pairs->number = reader.is_wrong ? reader.number : 0;
     fclose(reader.file);

@@ -78,7 +78,7 @@ void settings_free(struct settings *settings)
 #undef NUMBER
 }
 
-static bool PRINTF_LIKE(2, 3) refuse(struct settings_reader *reader, const char *format, ...)
+static bool PRINTF_LIKE(2, 3) settings_refuse(struct settings_reader *reader, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -90,7 +90,7 @@ static bool PRINTF_LIKE(2, 3) refuse(struct settings_reader *reader, const char 
 static bool is_first(struct settings_reader *reader, enum setting setting, const char *name)
 {
     if (reader->is_given[setting])
-        return refuse(reader, "%s: given a second time", name);
+        return settings_refuse(reader, "%s: given a second time", name);
     reader->is_given[setting] = true;
     return true;
 }
@@ -100,8 +100,8 @@ static bool set_number(struct settings_reader *reader, int64_t *field, const cha
 {
     int64_t number;
     if (!bytes_to_i64(bytes_of(value), &number) || number < least || number > most)
-        return refuse(reader, "%s = %s: expected a number of %s from %lld to %lld", name, value, unit,
-                      (long long)least, (long long)most);
+        return settings_refuse(reader, "%s = %s: expected a number of %s from %lld to %lld", name, value,
+                               unit, (long long)least, (long long)most);
     *field = number;
     return true;
 }
@@ -127,8 +127,8 @@ static bool set_choice(struct settings_reader *reader, int64_t *field, const cha
 {
     char choices[128] = "";
     *field = find_choice(words, value);
-    return *field >= 0 ||
-           refuse(reader, "%s = %s: expected %s", name, value, list_choices(words, choices, sizeof choices));
+    return *field >= 0 || settings_refuse(reader, "%s = %s: expected %s", name, value,
+                                          list_choices(words, choices, sizeof choices));
 }
 
 static bool set_text(char **field, const char *value)
@@ -148,7 +148,7 @@ static bool continue_text(char **field, const char *value)
     return true;
 }
 
-static bool take_pair(void *context, const struct named_value *pair)
+static bool settings_take_pair(void *context, const struct named_value *pair)
 {
     struct settings_reader *reader = context;
     const char *name = pair->name, *value = pair->value;
@@ -170,15 +170,15 @@ static bool take_pair(void *context, const struct named_value *pair)
 #undef TEXT
 #undef CHOICE
 #undef NUMBER
-    return *name ? refuse(reader, "%s: there is no such setting", name)
-                 : refuse(reader, "expected name = value");
+    return *name ? settings_refuse(reader, "%s: there is no such setting", name)
+                 : settings_refuse(reader, "expected name = value");
 }
 
 /* The longest path made in run_directory, `/worker-127.sock`, must fit into a socket's address (108 bytes),
  * and the name under which a socket is bound first (edge/local_socket.h), too. */
 enum { RUN_DIRECTORY_MAX = 90, SOCKET_PATH_MAX = 103 };
 
-static bool is_digest(const char *text)
+static bool settings_is_digest(const char *text)
 {
     size_t digits = strlen(text);
     return !digits || (digits == 64 && strspn(text, "0123456789abcdef") == 64);
@@ -208,16 +208,18 @@ static bool check_manager(struct settings_reader *reader)
     const struct settings *settings = reader->settings;
     int concurrency[SCHEDULE_QUEUES];
     if (!is_manager_code(settings->queue_code))
-        return refuse(reader, "queue_code = %s: expected qm, then up to 14 of a-z and 0-9",
-                      settings->queue_code);
+        return settings_refuse(reader, "queue_code = %s: expected qm, then up to 14 of a-z and 0-9",
+                               settings->queue_code);
     if (!schedule_concurrency(settings->queue_concurrency, concurrency))
-        return refuse(reader, "queue_concurrency = %s: expected up to %d numbers up to %d, the first not 0",
-                      settings->queue_concurrency, SCHEDULE_QUEUES, SCHEDULE_CONCURRENCY_MAX);
+        return settings_refuse(reader,
+                               "queue_concurrency = %s: expected up to %d numbers up to %d, the first not 0",
+                               settings->queue_concurrency, SCHEDULE_QUEUES, SCHEDULE_CONCURRENCY_MAX);
     if (!is_server(settings->queue_url, "http", "https"))
-        return refuse(reader, "queue_url = %s: expected https://host:port", settings->queue_url);
+        return settings_refuse(reader, "queue_url = %s: expected https://host:port", settings->queue_url);
     if (!is_server(settings->mail_server, "smtp", "smtps"))
-        return refuse(reader, "mail_server = %s: expected smtp://host:port", settings->mail_server);
-    return (!*settings->mail_to || *settings->mail_from) || refuse(reader, "mail_to needs mail_from");
+        return settings_refuse(reader, "mail_server = %s: expected smtp://host:port", settings->mail_server);
+    return (!*settings->mail_to || *settings->mail_from) ||
+           settings_refuse(reader, "mail_to needs mail_from");
 }
 
 /* mailto: or https: and an address of visible characters. */
@@ -235,8 +237,8 @@ static bool check_networks(struct settings_reader *reader, const char *name, con
     for (const char *word = value + strspn(value, " "); *word; word += strspn(word, " ")) {
         size_t size = strcspn(word, " ");
         if (!address_is_network((struct bytes){word, size}))
-            return refuse(reader, "%s: %.*s is no address and no network as ADDRESS/BITS", name, (int)size,
-                          word);
+            return settings_refuse(reader, "%s: %.*s is no address and no network as ADDRESS/BITS", name,
+                                   (int)size, word);
         word += size;
     }
     return true;
@@ -249,8 +251,8 @@ static bool check_clients(struct settings_reader *reader)
     const char *header = settings->client_address_header;
     size_t size = strspn(header, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-");
     if (strcmp(header, "proxy_protocol") != 0 && (!size || header[size]))
-        return refuse(reader, "client_address_header = %s: expected a header's name or proxy_protocol",
-                      header);
+        return settings_refuse(
+            reader, "client_address_header = %s: expected a header's name or proxy_protocol", header);
     return check_networks(reader, "exempt_clients", settings->exempt_clients) &&
            check_networks(reader, "trusted_proxies", settings->trusted_proxies);
 }
@@ -259,10 +261,10 @@ static bool check_push(struct settings_reader *reader)
 {
     const struct settings *settings = reader->settings;
     if (*settings->push_contact && !is_contact(settings->push_contact))
-        return refuse(reader, "push_contact = %s: expected mailto:address or https://address",
-                      settings->push_contact);
+        return settings_refuse(reader, "push_contact = %s: expected mailto:address or https://address",
+                               settings->push_contact);
     return !*settings->push_key_file || *settings->push_contact ||
-           refuse(reader, "push_key_file needs push_contact");
+           settings_refuse(reader, "push_key_file needs push_contact");
 }
 
 /* Addresses of managers, without credentials: the key is sent in the body. */
@@ -290,26 +292,28 @@ bool settings_wakeup_path(const struct settings *settings, char path_r[SETTINGS_
 static bool check_tasks(struct settings_reader *reader)
 {
     const struct settings *settings = reader->settings;
-    if (!is_digest(settings->queue_key_sha256))
-        return refuse(reader, "queue_key_sha256: expected 64 hexadecimal digits in lower case");
+    if (!settings_is_digest(settings->queue_key_sha256))
+        return settings_refuse(reader, "queue_key_sha256: expected 64 hexadecimal digits in lower case");
     if (*settings->queue_socket && strcmp(settings->queue_socket, "off") != 0 &&
         (*settings->queue_socket != '/' || strlen(settings->queue_socket) > SOCKET_PATH_MAX))
-        return refuse(reader, "queue_socket = %s: expected an absolute path of at most %d bytes, or off",
-                      settings->queue_socket, SOCKET_PATH_MAX);
+        return settings_refuse(reader,
+                               "queue_socket = %s: expected an absolute path of at most %d bytes, or off",
+                               settings->queue_socket, SOCKET_PATH_MAX);
     if (!are_addresses(settings->queue_remotes))
-        return refuse(reader, "queue_remotes = %s: expected https://host/code, separated by blanks",
-                      settings->queue_remotes);
+        return settings_refuse(reader, "queue_remotes = %s: expected https://host/code, separated by blanks",
+                               settings->queue_remotes);
     if (*settings->queue_remotes && !*settings->queue_key_file)
-        return refuse(reader, "queue_remotes needs queue_key_file");
+        return settings_refuse(reader, "queue_remotes needs queue_key_file");
     if (!schedule_is_queues(settings->task_queues))
-        return refuse(reader, "task_queues = %s: expected Name=number, numbers from 0 to %d",
-                      settings->task_queues, SCHEDULE_QUEUES - 1);
+        return settings_refuse(reader, "task_queues = %s: expected Name=number, numbers from 0 to %d",
+                               settings->task_queues, SCHEDULE_QUEUES - 1);
     if (!schedule_is_retries(bytes_of(settings->task_retries)))
-        return refuse(reader, "task_retries = %s: expected up to %d numbers of minutes, up to %d",
-                      settings->task_retries, SCHEDULE_RETRIES_MAX, SCHEDULE_MINUTES_MAX);
+        return settings_refuse(reader, "task_retries = %s: expected up to %d numbers of minutes, up to %d",
+                               settings->task_retries, SCHEDULE_RETRIES_MAX, SCHEDULE_MINUTES_MAX);
     if (!schedule_is_retries_of(settings->task_retries_of))
-        return refuse(reader, "task_retries_of = %s: expected Name=delays, separated by commas, at most %d",
-                      settings->task_retries_of, SCHEDULE_RETRIES_MAX);
+        return settings_refuse(reader,
+                               "task_retries_of = %s: expected Name=delays, separated by commas, at most %d",
+                               settings->task_retries_of, SCHEDULE_RETRIES_MAX);
     return check_manager(reader) && check_push(reader);
 }
 
@@ -320,23 +324,26 @@ static bool check_whole(struct settings_reader *reader)
     const char *wrong;
     size_t wrong_size;
     if (!crash_is_list(settings->debug_die_at, &wrong, &wrong_size))
-        return refuse(reader, "debug_die_at: %.*s is no STEP[:PASSAGE[:DEATHS]]", (int)wrong_size, wrong);
-    if (!is_digest(settings->admin_key_sha256))
-        return refuse(reader, "admin_key_sha256: expected 64 hexadecimal digits in lower case");
+        return settings_refuse(reader, "debug_die_at: %.*s is no STEP[:PASSAGE[:DEATHS]]", (int)wrong_size,
+                               wrong);
+    if (!settings_is_digest(settings->admin_key_sha256))
+        return settings_refuse(reader, "admin_key_sha256: expected 64 hexadecimal digits in lower case");
     if (*settings->run_directory != '/' || strlen(settings->run_directory) > RUN_DIRECTORY_MAX)
-        return refuse(reader, "run_directory = %s: expected an absolute path of at most %d bytes",
-                      settings->run_directory, RUN_DIRECTORY_MAX);
+        return settings_refuse(reader, "run_directory = %s: expected an absolute path of at most %d bytes",
+                               settings->run_directory, RUN_DIRECTORY_MAX);
     if (*settings->segment && *settings->segment != '/')
-        return refuse(reader, "segment = %s: expected an absolute path", settings->segment);
+        return settings_refuse(reader, "segment = %s: expected an absolute path", settings->segment);
     if (*settings->site_key_command && (*settings->site_key_command != '/' || *settings->site_key_file))
-        return refuse(reader, "site_key_command = %s: expected an absolute path, and no site_key_file",
-                      settings->site_key_command);
+        return settings_refuse(reader,
+                               "site_key_command = %s: expected an absolute path, and no site_key_file",
+                               settings->site_key_command);
     if (settings->limit_answer_bytes <= settings->limit_document_bytes)
-        return refuse(reader, "limit_answer_bytes = %lld: expected more than limit_document_bytes, %lld",
-                      (long long)settings->limit_answer_bytes, (long long)settings->limit_document_bytes);
+        return settings_refuse(
+            reader, "limit_answer_bytes = %lld: expected more than limit_document_bytes, %lld",
+            (long long)settings->limit_answer_bytes, (long long)settings->limit_document_bytes);
     if (settings->segment_slots & (settings->segment_slots - 1))
-        return refuse(reader, "segment_slots = %lld: expected a power of two",
-                      (long long)settings->segment_slots);
+        return settings_refuse(reader, "segment_slots = %lld: expected a power of two",
+                               (long long)settings->segment_slots);
     return check_clients(reader) && check_tasks(reader);
 }
 
@@ -344,7 +351,7 @@ bool settings_load(struct settings *settings, const char *path, char *problem, s
 {
     char detail[512] = "";
     struct settings_reader reader = {.settings = settings, .problem = detail, .problem_size = sizeof detail};
-    struct pairs pairs = {take_pair, &reader, detail, sizeof detail, .has_sections = false};
+    struct pairs pairs = {settings_take_pair, &reader, detail, sizeof detail, .has_sections = false};
     set_defaults(settings);
     if (pairs_read(&pairs, path) && check_whole(&reader))
         return true;

@@ -307,7 +307,7 @@ enum fault blob_part_look(struct blob_store *store, struct bytes database, struc
 }
 
 /* A record that was removed before the lock was had is none. */
-static enum fault hold(int fd, const char *path)
+static enum fault blob_part_hold(int fd, const char *path)
 {
     struct stat status;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
@@ -324,7 +324,7 @@ enum fault blob_part_open(struct blob_store *store, struct bytes database, struc
     if (!fault)
         fault = open_record(part->path, O_RDWR, &part->fd);
     if (!fault)
-        fault = hold(part->fd, part->path);
+        fault = blob_part_hold(part->fd, part->path);
     if (!fault &&
         (!read_record(part->fd, &part->record) || !read_state(part->fd, &part->record, arena, &part->state)))
         fault = FAULT_NUPLOAD;
@@ -491,7 +491,7 @@ void blob_part_close(struct blob_part *part)
 /* --- sweeps --- */
 
 /* Parts now and then do not keep an upload without an end. */
-static bool is_over(int fd, int64_t age_s)
+static bool blob_part_is_over(int fd, int64_t age_s)
 {
     struct part_record record;
     struct stat status;
@@ -514,7 +514,7 @@ static enum fault clear_one(int folder, const char *name, void *context)
     if (!is_id(bytes_of(name)))
         return FAULT_NONE;
     int fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    bool is_old = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_over(fd, clearing->age_s);
+    bool is_old = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && blob_part_is_over(fd, clearing->age_s);
     snprintf(data, sizeof data, "%s.data", name);
     if (is_old && ((unlinkat(folder, data, 0) != 0 && errno != ENOENT) || unlinkat(folder, name, 0) != 0))
         fault = errno == ENOENT ? FAULT_NONE : blob_store_report("remove", name);

@@ -48,8 +48,8 @@ static bool copy_piece(void *context, struct bytes piece)
     return !copying->fault;
 }
 
-static enum fault copy(struct blob_resealing *resealing, const struct sealed_file_keys *keys,
-                       const struct blob_source *from)
+static enum fault blob_reseal_copy(struct blob_resealing *resealing, const struct sealed_file_keys *keys,
+                                   const struct blob_source *from)
 {
     struct resealed_copy copying = {resealing->upload, FAULT_NONE};
     struct blob_digest digest;
@@ -77,12 +77,12 @@ static enum fault write_again(struct blob_resealing *resealing, const struct sea
         head ? name_former(resealing->store, resealing->database, head, resealing->former) : FAULT_NONE;
     if (!fault)
         fault = blob_store_begin(resealing->store, resealing->database, keys, &resealing->upload);
-    return fault ? fault : copy(resealing, keys, from);
+    return fault ? fault : blob_reseal_copy(resealing, keys, from);
 }
 
-static enum fault begin(struct blob_resealing present, const struct sealed_file_keys *keys,
-                        const struct sealed_file_head *head, const struct blob_source *from,
-                        struct blob_resealing **resealing_r)
+static enum fault begin_blob_reseal(struct blob_resealing present, const struct sealed_file_keys *keys,
+                                    const struct sealed_file_head *head, const struct blob_source *from,
+                                    struct blob_resealing **resealing_r)
 {
     struct blob_resealing *resealing = malloc(sizeof *resealing);
     if (!resealing)
@@ -108,7 +108,7 @@ enum fault blob_reseal_begin(struct blob_store *store, struct bytes database,
     if (fault || sealed_file_key_id(&head) == keys->keys[keys->count - 1].id)
         return fault;
     const struct blob_resealing present = {.store = store, .database = database, .name = *name};
-    fault = begin(present, keys, &head, NULL, resealing_r);
+    fault = begin_blob_reseal(present, keys, &head, NULL, resealing_r);
     explicit_bzero(&head, sizeof head);
     return fault;
 }
@@ -126,7 +126,7 @@ enum fault blob_reseal_bring(struct blob_store *store, struct bytes database,
         return blob_sealed_report(SEALED_FILE_UNKNOWN, database, name);
     if (fault && fault != FAULT_NFILE)
         return fault;
-    fault = begin(present, keys, fault ? NULL : &head, from, resealing_r);
+    fault = begin_blob_reseal(present, keys, fault ? NULL : &head, from, resealing_r);
     explicit_bzero(&head, sizeof head);
     return fault;
 }
@@ -171,7 +171,7 @@ void blob_reseal_abandon(struct blob_resealing *resealing)
 
 /* --- reading --- */
 
-static bool is_of(int fd, const struct sealed_file_head *head)
+static bool blob_reseal_is_of(int fd, const struct sealed_file_head *head)
 {
     unsigned char bound[SEALED_FILE_BOUND];
     return bytes_read_at(fd, bound, sizeof bound, 0) == (ssize_t)sizeof bound &&
@@ -183,7 +183,7 @@ enum fault blob_reseal_open(struct blob_store *store, struct bytes database, con
 {
     char path[BLOB_PATH];
     enum fault fault = blob_sealed_open(store, database, name, fd_r);
-    if (fault || is_of(*fd_r, head))
+    if (fault || blob_reseal_is_of(*fd_r, head))
         return fault;
     fault = name_former(store, database, head, path);
     int former = fault ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

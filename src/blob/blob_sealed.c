@@ -79,8 +79,9 @@ enum fault blob_sealed_begin(struct blob_store *store, struct bytes database,
     return fault;
 }
 
-static enum sealed_file_state read_all(int fd, const struct sealed_file_head *head,
-                                       bool (*take)(void *context, struct bytes piece), void *context)
+static enum sealed_file_state blob_sealed_read_all(int fd, const struct sealed_file_head *head,
+                                                   bool (*take)(void *context, struct bytes piece),
+                                                   void *context)
 {
     struct sealed_file_reader *reader = sealed_file_open(fd, head);
     enum sealed_file_state state = SEALED_FILE_FINE;
@@ -109,7 +110,7 @@ enum fault blob_sealed_read_name(struct blob_store *store, struct bytes database
         return fault;
     enum sealed_file_state state = sealed_file_begin(fd, keys, name->bytes, &head);
     if (state == SEALED_FILE_FINE)
-        state = read_all(fd, &head, take, context);
+        state = blob_sealed_read_all(fd, &head, take, context);
     if (state != SEALED_FILE_FINE)
         fault = blob_sealed_report(state, database, name);
     explicit_bzero(&head, sizeof head);

@@ -155,7 +155,7 @@ enum fault blob_store_synchronise_folder(const char *path)
 }
 
 /* Owner, group and mode of what was just created.  What root writes belongs to the owner of the directory. */
-static bool give(const struct blob_store *store, int fd, mode_t mode)
+static bool blob_store_give(const struct blob_store *store, int fd, mode_t mode)
 {
     struct stat status;
     if (geteuid() == 0 && stat(store->directory, &status) == 0 && fchown(fd, status.st_uid, (gid_t)-1) != 0)
@@ -173,7 +173,7 @@ static enum fault make_folder(const struct blob_store *store, const char *path)
     if (mkdir(draft, 0700) != 0 && errno != EEXIST)
         return blob_store_report("create", path);
     int fd = open(draft, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_done = fd >= 0 && give(store, fd, FOLDER_MODE) && rename(draft, path) == 0;
+    bool is_done = fd >= 0 && blob_store_give(store, fd, FOLDER_MODE) && rename(draft, path) == 0;
     bool is_there = !is_done && (errno == EEXIST || errno == ENOTEMPTY); /* another process was faster */
     enum fault fault = is_done || is_there ? FAULT_NONE : blob_store_report("create", path);
     if (fd >= 0)
@@ -221,7 +221,7 @@ static void end_upload(struct blob_upload *upload)
     free(upload);
 }
 
-static int create(const char *path)
+static int blob_store_create(const char *path)
 {
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
@@ -265,9 +265,9 @@ enum fault blob_store_begin(struct blob_store *store, struct bytes database,
     enum fault fault = blob_store_name_folder(store, database, inside, upload->path);
     if (!fault) {
         memcpy(upload->database, database.data, database.size);
-        upload->fd = create(upload->path);
+        upload->fd = blob_store_create(upload->path);
         if (upload->fd < 0 && errno == ENOENT && !(fault = blob_store_make_way(store, upload->path)))
-            upload->fd = create(upload->path);
+            upload->fd = blob_store_create(upload->path);
         if (!fault && upload->fd < 0)
             fault = blob_store_report("create", upload->path);
     }
@@ -410,7 +410,7 @@ enum fault blob_store_seal(struct blob_upload *upload, struct blob_digest *diges
     enum fault fault = upload->is_kept && upload->keys ? join_frames(upload) : FAULT_NONE;
     if (fault)
         return fault;
-    if (!give(upload->store, upload->fd, FILE_MODE))
+    if (!blob_store_give(upload->store, upload->fd, FILE_MODE))
         return blob_store_report("give", upload->path);
     crash_at(CRASH_BLOB_WRITTEN);
     fault = upload->writer ? seal_encrypted(upload, digest_r) : seal_in_clear(upload);
@@ -427,7 +427,7 @@ enum fault blob_store_seal(struct blob_upload *upload, struct blob_digest *diges
 enum fault blob_store_seal_as(struct blob_upload *upload, const struct blob_digest *name)
 {
     assert(!upload->is_sealed && !upload->keys && !upload->is_kept);
-    if (!give(upload->store, upload->fd, FILE_MODE))
+    if (!blob_store_give(upload->store, upload->fd, FILE_MODE))
         return blob_store_report("give", upload->path);
     enum fault fault = seal_in_clear(upload);
     upload->name = *name;

@@ -54,7 +54,7 @@ struct object_request {
     int64_t expected;  /* bytes of the answer */
 };
 
-static char *compose(const char *a, const char *b, const char *c)
+static char *object_store_compose(const char *a, const char *b, const char *c)
 {
     char *text = NULL;
     if (asprintf(&text, "%s%s%s", a, b, c) < 0)
@@ -78,11 +78,12 @@ struct object_store *object_store_open(const struct object_store_place *place)
     host += strlen("://");
     store->place = *place;
     store->http = http_open(&options);
-    store->host = place->is_path_style ? compose(host, "", "") : compose(place->bucket, ".", host);
+    store->host = place->is_path_style ? object_store_compose(host, "", "")
+                                       : object_store_compose(place->bucket, ".", host);
     char *scheme = strndup(place->endpoint, (size_t)(host - place->endpoint));
     if (!scheme)
         log_fatal("out of memory object store");
-    store->base = compose(scheme, store->host, "");
+    store->base = object_store_compose(scheme, store->host, "");
     free(scheme);
     return store;
 }
@@ -125,7 +126,7 @@ static bool is_word(struct bytes text)
     return text.size && text.size <= 64;
 }
 
-static bool fail(struct object_store *store, const struct http_result *result)
+static bool object_store_fail(struct object_store *store, const struct http_result *result)
 {
     struct bytes code = find_element(result->body, "Code");
     if (result->is_too_large)
@@ -199,8 +200,8 @@ static bool is_transient(const struct http_result *result)
 }
 
 /* Repeats a request that failed for the moment.  The result is valid until the next request. */
-static void run(struct object_store *store, const struct object_request *request,
-                struct http_result *result_r)
+static void object_store_run(struct object_store *store, const struct object_request *request,
+                             struct http_result *result_r)
 {
     int64_t wait_ms = FIRST_WAIT_MS;
     for (int tries = 1;; tries++) {
@@ -221,7 +222,7 @@ struct object_upload *object_store_begin(struct object_store *store, const char 
     if (!upload)
         log_fatal("out of memory object store");
     upload->store = store;
-    upload->name = compose(name, "", "");
+    upload->name = object_store_compose(name, "", "");
     upload->size = size;
     upload->part_size = size / PARTS_MOST + 1;
     if (upload->part_size < OBJECT_STORE_PIECE)
@@ -261,9 +262,9 @@ static bool begin_parts(struct object_upload *upload)
 {
     const struct object_request request = {"POST", upload->name, "uploads=", BYTES(""), NULL, 0};
     struct http_result result;
-    run(upload->store, &request, &result);
+    object_store_run(upload->store, &request, &result);
     return result.status == STATUS_OK ? take_id(upload, find_element(result.body, "UploadId"))
-                                      : fail(upload->store, &result);
+                                      : object_store_fail(upload->store, &result);
 }
 
 static bool is_etag(const char *etag)
@@ -282,10 +283,10 @@ static bool send_part(struct object_upload *upload)
         return false;
     snprintf(query, sizeof query, "partNumber=%d&uploadId=%s", ++upload->parts, upload->id);
     const struct object_request request = {"PUT", upload->name, query, builder_bytes(&upload->part), NULL, 0};
-    run(upload->store, &request, &result);
+    object_store_run(upload->store, &request, &result);
     builder_clear(&upload->part, (size_t)upload->part_size);
     if (result.status != STATUS_OK)
-        return fail(upload->store, &result);
+        return object_store_fail(upload->store, &result);
     if (!is_etag(result.etag))
         return fail_with(upload->store, "its answer has no ETag of a part");
     builder_printf(&upload->list, "<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>", upload->parts,
@@ -313,8 +314,8 @@ static bool put_whole(struct object_upload *upload)
 {
     const struct object_request request = {"PUT", upload->name, "", builder_bytes(&upload->part), NULL, 0};
     struct http_result result;
-    run(upload->store, &request, &result);
-    return result.status == STATUS_OK || fail(upload->store, &result);
+    object_store_run(upload->store, &request, &result);
+    return result.status == STATUS_OK || object_store_fail(upload->store, &result);
 }
 
 /* A failure may follow the status 200. */
@@ -328,12 +329,12 @@ static bool complete_parts(struct object_upload *upload)
     builder_add_bytes(&body, builder_bytes(&upload->list));
     builder_add_text(&body, "</CompleteMultipartUpload>");
     const struct object_request request = {"POST", upload->name, query, builder_bytes(&body), NULL, 0};
-    run(upload->store, &request, &result);
+    object_store_run(upload->store, &request, &result);
     builder_free(&body);
     bool is_done = result.status == STATUS_OK &&
                    memmem(result.body.data, result.body.size, "<CompleteMultipartUploadResult",
                           strlen("<CompleteMultipartUploadResult"));
-    return is_done || fail(upload->store, &result);
+    return is_done || object_store_fail(upload->store, &result);
 }
 
 bool object_store_finish(struct object_upload *upload)
@@ -368,12 +369,12 @@ bool object_store_measure(struct object_store *store, const char *name, int64_t 
 {
     const struct object_request request = {"HEAD", name, "", NO_BYTES, NULL, 0};
     struct http_result result;
-    run(store, &request, &result);
+    object_store_run(store, &request, &result);
     *size_r = -1;
     if (result.status == STATUS_ABSENT)
         return true;
     if (result.status != STATUS_OK)
-        return fail(store, &result);
+        return object_store_fail(store, &result);
     *size_r = result.length;
     return result.length >= 0 || fail_with(store, "its answer has no length");
 }
@@ -387,11 +388,11 @@ bool object_store_read_part(struct object_store *store, const char *name, int64_
         snprintf(range, sizeof range, "bytes=%lld-%lld", (long long)from, (long long)(from + wanted - 1));
         const struct object_request request = {"GET", name, "", NO_BYTES, range, wanted};
         struct http_result result;
-        run(store, &request, &result);
+        object_store_run(store, &request, &result);
         if (result.status == STATUS_OK)
             return fail_with(store, "it ignores ranges");
         if (result.status != STATUS_PARTIAL)
-            return fail(store, &result);
+            return object_store_fail(store, &result);
         if ((int64_t)result.body.size != wanted)
             return fail_with(store, "the object has another size than the file");
         if (!take(context, result.body))
@@ -407,9 +408,9 @@ bool object_store_read(struct object_store *store, const char *name, int64_t siz
     struct http_result result;
     if (size > OBJECT_STORE_PIECE)
         return object_store_read_part(store, name, 0, size, OBJECT_STORE_PIECE, take, context);
-    run(store, &request, &result);
+    object_store_run(store, &request, &result);
     if (result.status != STATUS_OK)
-        return fail(store, &result);
+        return object_store_fail(store, &result);
     if ((int64_t)result.body.size != size)
         return fail_with(store, "the object has another size than the file");
     (void)take(context, result.body);
@@ -420,9 +421,9 @@ bool object_store_remove(struct object_store *store, const char *name)
 {
     const struct object_request request = {"DELETE", name, "", NO_BYTES, NULL, 0};
     struct http_result result;
-    run(store, &request, &result);
+    object_store_run(store, &request, &result);
     return (result.status >= STATUS_OK && result.status < 300) || result.status == STATUS_ABSENT ||
-           fail(store, &result);
+           object_store_fail(store, &result);
 }
 
 /* --- requests that another program sends --- */

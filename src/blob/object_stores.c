@@ -28,7 +28,7 @@ struct object_stores {
 };
 
 /* All letters, digits and those of `more`. */
-static bool is_of(const char *text, const char *more)
+static bool object_stores_is_of(const char *text, const char *more)
 {
     for (const char *byte = text; *byte; byte++)
         if (!((*byte >= '0' && *byte <= '9') || ((*byte | 0x20) >= 'a' && (*byte | 0x20) <= 'z') ||
@@ -41,7 +41,7 @@ static bool is_endpoint(const char *text)
 {
     const char *host = strstr(text, "://");
     return host && (strncmp(text, "https://", 8) == 0 || strncmp(text, "http://", 7) == 0) &&
-           is_of(host + 3, "-.:[]");
+           object_stores_is_of(host + 3, "-.:[]");
 }
 
 static bool is_printable(const char *text)
@@ -55,7 +55,7 @@ static bool is_printable(const char *text)
 /* nginx's configuration has it as it is. */
 static bool is_path(const char *text)
 {
-    return *text == '/' && is_of(text, "-_./");
+    return *text == '/' && object_stores_is_of(text, "-_./");
 }
 
 static bool set_style(struct object_store_place *place, const char *value)
@@ -65,7 +65,8 @@ static bool set_style(struct object_store_place *place, const char *value)
 }
 
 /* Keeps the first problem: an unknown name, or an invalid value. */
-static void take_line(struct arena *arena, struct named_store *store, const char *name, const char *value)
+static void object_stores_take_line(struct arena *arena, struct named_store *store, const char *name,
+                                    const char *value)
 {
     struct object_store_place *place = &store->place;
     const struct {
@@ -73,10 +74,10 @@ static void take_line(struct arena *arena, struct named_store *store, const char
         bool is_right;
     } texts[] = {
         {"endpoint", &place->endpoint, is_endpoint(value)},
-        {"bucket", &place->bucket, is_of(value, "-.")},
-        {"region", &place->region, is_of(value, "-")},
-        {"prefix", &place->prefix, is_of(value, "-_./") && *value != '/'},
-        {"key_id", &place->key_id, is_of(value, "-_.+=@")},
+        {"bucket", &place->bucket, object_stores_is_of(value, "-.")},
+        {"region", &place->region, object_stores_is_of(value, "-")},
+        {"prefix", &place->prefix, object_stores_is_of(value, "-_./") && *value != '/'},
+        {"key_id", &place->key_id, object_stores_is_of(value, "-_.+=@")},
         {"secret_key", &place->secret_key, is_printable(value)},
         {"ca_file", &place->ca_file, is_path(value)},
     };
@@ -90,7 +91,7 @@ static void take_line(struct arena *arena, struct named_store *store, const char
         store->problem = arena_copy(arena, name, strlen(name));
 }
 
-static struct named_store *find(struct object_stores *stores, const char *name)
+static struct named_store *find_object_stores(struct object_stores *stores, const char *name)
 {
     for (size_t i = 0; i < stores->count; i++)
         if (strcmp(stores->stores[i].name, name) == 0)
@@ -98,36 +99,38 @@ static struct named_store *find(struct object_stores *stores, const char *name)
     return NULL;
 }
 
-static bool refuse(struct object_stores *stores, const char *problem)
+static bool object_stores_refuse(struct object_stores *stores, const char *problem)
 {
     snprintf(stores->problem, stores->problem_size, "%s", problem);
     return false;
 }
 
-static bool take_pair(void *context, const struct named_value *pair)
+static bool object_stores_take_pair(void *context, const struct named_value *pair)
 {
     struct object_stores *stores = context;
-    struct named_store *store = find(stores, pair->section);
-    if (!store && (!is_of(pair->section, "-_") || strlen(pair->section) > NAME_MOST))
-        return refuse(stores, "expected a section before it, whose name has letters, digits, - and _");
+    struct named_store *store = find_object_stores(stores, pair->section);
+    if (!store && (!object_stores_is_of(pair->section, "-_") || strlen(pair->section) > NAME_MOST))
+        return object_stores_refuse(stores,
+                                    "expected a section before it, whose name has letters, digits, - and _");
     if (!store && stores->count == OBJECT_STORES_MOST)
-        return refuse(stores, "there are too many stores");
+        return object_stores_refuse(stores, "there are too many stores");
     if (pair->is_continued)
-        return refuse(stores, "a value is in one line");
+        return object_stores_refuse(stores, "a value is in one line");
     if (!store) {
         store = &stores->stores[stores->count++];
         store->name = arena_copy(stores->arena, pair->section, strlen(pair->section));
         store->place =
             (struct object_store_place){.region = "us-east-1", .prefix = "", .is_path_style = true};
     }
-    take_line(stores->arena, store, pair->name, pair->value);
+    object_stores_take_line(stores->arena, store, pair->name, pair->value);
     return true;
 }
 
-static bool read_file(struct object_stores *stores, const char *path, char *problem, size_t problem_size)
+static bool object_stores_read_file(struct object_stores *stores, const char *path, char *problem,
+                                    size_t problem_size)
 {
     char detail[200] = "";
-    struct pairs pairs = {take_pair, stores, detail, sizeof detail, .has_sections = true};
+    struct pairs pairs = {object_stores_take_pair, stores, detail, sizeof detail, .has_sections = true};
     stores->problem = detail;
     stores->problem_size = sizeof detail;
     if (!secret_is_closed("object_stores_file", path, problem, problem_size))
@@ -149,7 +152,7 @@ struct object_stores *object_stores_open(const char *path, char *problem, size_t
         log_fatal("out of memory object stores");
     stores->path = copy;
     stores->arena = arena_create("object stores");
-    if (!*path || read_file(stores, path, problem, problem_size))
+    if (!*path || object_stores_read_file(stores, path, problem, problem_size))
         return stores;
     object_stores_close(stores);
     return NULL;

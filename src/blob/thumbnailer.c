@@ -80,7 +80,7 @@ static void write_words(struct arena *arena, const struct thumbnailer_job *job, 
     words[count] = NULL;
 }
 
-static NORETURN void run_child(const char *const words[WORDS_MOST], int in, int out)
+static NORETURN void thumbnailer_run_child(const char *const words[WORDS_MOST], int in, int out)
 {
     static char *const none[] = {NULL};
     sigset_t all;
@@ -118,7 +118,7 @@ struct thumbnailer *thumbnailer_start(struct arena *arena, const struct thumbnai
     bool is_open = open_pipes(in, out);
     pid_t pid = is_open ? fork() : -1;
     if (pid == 0)
-        run_child(words, in[0], out[1]);
+        thumbnailer_run_child(words, in[0], out[1]);
     if (pid < 0)
         log_error("thumbnails: %s cannot be started: %m", words[0]);
     shut(&in[0]);
@@ -140,7 +140,7 @@ struct thumbnailer *thumbnailer_start(struct arena *arena, const struct thumbnai
 /* --- bytes ----------------------------------------------------------------------------------------- */
 
 /* False: not in time, or no more. */
-static bool await(struct thumbnailer *thumbnailer, int fd, short events)
+static bool thumbnailer_await(struct thumbnailer *thumbnailer, int fd, short events)
 {
     for (;;) {
         struct pollfd wait = {.fd = fd, .events = events};
@@ -160,7 +160,8 @@ bool thumbnailer_feed(void *context, struct bytes piece)
         ssize_t put = write(thumbnailer->in, piece.data, piece.size);
         if (put > 0)
             piece = (struct bytes){piece.data + put, piece.size - (size_t)put};
-        else if (put < 0 && errno == EAGAIN ? !await(thumbnailer, thumbnailer->in, POLLOUT) : errno != EINTR)
+        else if (put < 0 && errno == EAGAIN ? !thumbnailer_await(thumbnailer, thumbnailer->in, POLLOUT)
+                                            : errno != EINTR)
             shut(&thumbnailer->in); /* it has ended, or is late: thumbnailer_finish finds out which */
     }
     return thumbnailer->in >= 0;
@@ -176,7 +177,7 @@ static bool read_output(struct thumbnailer *thumbnailer, struct builder *output)
             return true;
         if (got > 0)
             builder_add(output, piece, (size_t)got);
-        else if (errno == EAGAIN ? !await(thumbnailer, thumbnailer->out, POLLIN) : errno != EINTR)
+        else if (errno == EAGAIN ? !thumbnailer_await(thumbnailer, thumbnailer->out, POLLIN) : errno != EINTR)
             return false;
     }
     return false;
@@ -235,7 +236,7 @@ static enum thumbnailer_end judge_exit(int status, const char **reason_r)
     }
 }
 
-static enum thumbnailer_end judge(int status, bool is_late, const char **reason_r)
+static enum thumbnailer_end thumbnailer_judge(int status, bool is_late, const char **reason_r)
 {
     if (is_late) {
         *reason_r = "too much time";
@@ -261,7 +262,7 @@ enum thumbnailer_end thumbnailer_finish(struct thumbnailer *thumbnailer,
     int status = end_program(thumbnailer, !is_whole);
     enum thumbnailer_end end = THUMBNAILER_MADE;
     if (thumbnailer->is_late || !WIFEXITED(status) || WEXITSTATUS(status) != PICTURE_DONE) {
-        end = judge(status, thumbnailer->is_late, reason_r);
+        end = thumbnailer_judge(status, thumbnailer->is_late, reason_r);
     } else if (!is_whole || !part(thumbnailer, builder_bytes(&output), images_r)) {
         *reason_r = "the decoder crashed"; /* what it writes is not of this program any more */
         end = THUMBNAILER_REFUSED;

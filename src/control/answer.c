@@ -4,7 +4,7 @@
 #include "base/fault.h"
 #include "edge/json/json.h"
 
-static const char *text_of(struct arena *arena, const struct json *object, const char *name)
+static const char *answer_text_of(struct arena *arena, const struct json *object, const char *name)
 {
     const struct json *member = json_member(object, name);
     if (!member || member->kind != JSON_STRING || !member->value.size)
@@ -55,8 +55,9 @@ enum answer_kind answer_read(struct arena *arena, const struct http_result *resu
         return ANSWER_DONE;
     if (json_read(arena, result->body, &limits, &root, &problem) != FAULT_NONE)
         root = NULL;
-    const char *code = text_of(arena, root, "code");
-    const char *message = text_of(arena, root, "message"), *title = text_of(arena, root, "title");
+    const char *code = answer_text_of(arena, root, "code");
+    const char *message = answer_text_of(arena, root, "message"),
+               *title = answer_text_of(arena, root, "title");
     answer_r->code = code ? code : arena_printf(arena, "HTTP %d", result->status);
     answer_r->words = message ? message : title ? title : "(no words)";
     answer_r->words = with_arguments(arena, answer_r->words, json_member(root, "args"));

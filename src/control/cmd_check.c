@@ -40,7 +40,7 @@ struct check {
 };
 
 /* One line, of kind OK, WARN or FAIL. */
-static void put(const struct check *check, const char *kind, const char *format, va_list arguments)
+static void cmd_check_put(const struct check *check, const char *kind, const char *format, va_list arguments)
 {
     struct record record = {0};
     char text[LINE_BYTES];
@@ -55,21 +55,21 @@ static void put(const struct check *check, const char *kind, const char *format,
 }
 
 /* Something that may be intended. */
-static void warn(const struct check *check, const char *format, ...) PRINTF_LIKE(2, 3);
-static void warn(const struct check *check, const char *format, ...)
+static void cmd_check_warn(const struct check *check, const char *format, ...) PRINTF_LIKE(2, 3);
+static void cmd_check_warn(const struct check *check, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    put(check, "WARN", format, arguments);
+    cmd_check_put(check, "WARN", format, arguments);
     va_end(arguments);
 }
 
-static bool find(struct check *check, bool is_well, const char *format, ...) PRINTF_LIKE(3, 4);
-static bool find(struct check *check, bool is_well, const char *format, ...)
+static bool cmd_check_find(struct check *check, bool is_well, const char *format, ...) PRINTF_LIKE(3, 4);
+static bool cmd_check_find(struct check *check, bool is_well, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    put(check, is_well ? "OK" : "FAIL", format, arguments);
+    cmd_check_put(check, is_well ? "OK" : "FAIL", format, arguments);
     va_end(arguments);
     check->is_well = check->is_well && is_well;
     return is_well;
@@ -86,26 +86,27 @@ static void check_folder(struct check *check)
     size_t longest = strlen(folder) + strlen("/worker-127.sock");
     bool is_there = stat(folder, &status) == 0;
     if (!is_there || !S_ISDIR(status.st_mode))
-        find(check, false, "run_directory %s: %s", folder, is_there ? "not a folder" : "there is none");
+        cmd_check_find(check, false, "run_directory %s: %s", folder,
+                       is_there ? "not a folder" : "there is none");
     else if (access(folder, W_OK | X_OK) != 0)
-        find(check, false, "run_directory %s: not writable for this user", folder);
+        cmd_check_find(check, false, "run_directory %s: not writable for this user", folder);
     else if (longest >= sizeof address.sun_path)
-        find(check, false, "run_directory %s: too long for the address of a socket", folder);
+        cmd_check_find(check, false, "run_directory %s: too long for the address of a socket", folder);
     else
-        find(check, true, "run_directory %s", folder);
+        cmd_check_find(check, true, "run_directory %s", folder);
     const char *path = arena_printf(check->control->arena, "%s/worker-0.sock", folder);
     if (stat(path, &status) == 0 && (status.st_mode & S_IWOTH))
-        find(check, false, "%s: everybody may connect (mode %03o): socket_group names who may", path,
-             (unsigned)status.st_mode & 0777);
+        cmd_check_find(check, false, "%s: everybody may connect (mode %03o): socket_group names who may",
+                       path, (unsigned)status.st_mode & 0777);
 }
 
 static void take_finding(void *context, enum settings_check_level level, const char *text)
 {
     struct check *check = context;
     if (level == SETTINGS_CHECK_WARNING)
-        warn(check, "%s", text);
+        cmd_check_warn(check, "%s", text);
     else
-        find(check, level == SETTINGS_CHECK_GOOD, "%s", text);
+        cmd_check_find(check, level == SETTINGS_CHECK_GOOD, "%s", text);
 }
 
 /* Does a process listen at a socket's address? */
@@ -130,20 +131,22 @@ static void check_queue(struct check *check)
     const char *endpoint =
         arena_printf(check->control->arena, "%s/%s.sock", settings->run_directory, settings->queue_code);
     if (!*settings->queue_key_sha256)
-        warn(check, "queue_key_sha256 is empty: no manager may start tasks; copies and push are tasks too "
-                    "(stampctl key new --queue FILE)");
+        cmd_check_warn(check,
+                       "queue_key_sha256 is empty: no manager may start tasks; copies and push are tasks too "
+                       "(stampctl key new --queue FILE)");
     else if (!is_heard(endpoint))
-        warn(check,
-             "%s: no queue manager of this host listens there; tasks wait unless one of another host starts "
-             "them "
-             "(systemctl start stamp-queue)",
-             endpoint);
+        cmd_check_warn(
+            check,
+            "%s: no queue manager of this host listens there; tasks wait unless one of another host starts "
+            "them "
+            "(systemctl start stamp-queue)",
+            endpoint);
     else
-        find(check, true, "queue manager %s", endpoint);
+        cmd_check_find(check, true, "queue manager %s", endpoint);
     if (*settings->queue_key_sha256 && strcmp(settings->queue_key_sha256, settings->admin_key_sha256) == 0)
-        find(check, false, "queue_key_sha256 and admin_key_sha256 are of the same key");
+        cmd_check_find(check, false, "queue_key_sha256 and admin_key_sha256 are of the same key");
     if (!*settings->mail_to)
-        warn(check, "mail_to is empty: failing tasks are not reported");
+        cmd_check_warn(check, "mail_to is empty: failing tasks are not reported");
 }
 
 /* --- databases --- */
@@ -153,33 +156,34 @@ static bool check_database(struct check *check, const char *code, const char *da
     int number = 0;
     enum fault fault = control_connect_worker(check->control, database, pg_r);
     if (fault == FAULT_ODATABASE)
-        return find(check, false, "namespace %s: the database %s does not exist", code, database);
+        return cmd_check_find(check, false, "namespace %s: the database %s does not exist", code, database);
     if (fault != FAULT_NONE)
-        return find(check, false, "namespace %s: the database %s cannot be reached", code, database);
+        return cmd_check_find(check, false, "namespace %s: the database %s cannot be reached", code,
+                              database);
     if (!migrations_applied(check->control, *pg_r, &number))
-        return find(check, false, "namespace %s: the database %s cannot be read", code, database);
+        return cmd_check_find(check, false, "namespace %s: the database %s cannot be read", code, database);
     if (number != SCHEMA_NUMBER)
-        return find(check, false, "namespace %s: schema %d, this release needs %d%s%s", code, number,
-                    SCHEMA_NUMBER, number < SCHEMA_NUMBER ? ": stampctl ns migrate " : "",
-                    number < SCHEMA_NUMBER ? code : "");
+        return cmd_check_find(check, false, "namespace %s: schema %d, this release needs %d%s%s", code,
+                              number, SCHEMA_NUMBER, number < SCHEMA_NUMBER ? ": stampctl ns migrate " : "",
+                              number < SCHEMA_NUMBER ? code : "");
     struct pg_result *row;
     if (!control_query(
             check->control, *pg_r, database,
             "select coalesce(nullif(current_setting('stampd.restored', true), '') <> restored, false)"
             " from namespace where one",
             NULL, &row))
-        return find(check, false, "namespace %s: the database %s cannot be read", code, database);
+        return cmd_check_find(check, false, "namespace %s: the database %s cannot be read", code, database);
     if (pg_get_bool(row, 0, 0))
-        return find(check, false,
-                    "namespace %s: the database was restored from a backup: stampctl ns restored %s", code,
-                    code);
+        return cmd_check_find(
+            check, false, "namespace %s: the database was restored from a backup: stampctl ns restored %s",
+            code, code);
     struct data_keys *keys;
     if (!ns_keys_read(check->control, *pg_r, &keys))
-        return find(check, false,
-                    "namespace %s: its data keys cannot be used: see site_key_file and site_key_command",
-                    code);
-    return find(check, true, "namespace %s: database %s, schema %d%s", code, database, number,
-                keys->count ? ", encrypted" : "");
+        return cmd_check_find(
+            check, false,
+            "namespace %s: its data keys cannot be used: see site_key_file and site_key_command", code);
+    return cmd_check_find(check, true, "namespace %s: database %s, schema %d%s", code, database, number,
+                          keys->count ? ", encrypted" : "");
 }
 
 /* Each worker has a connection for each namespace that it serves. */
@@ -197,8 +201,9 @@ static void check_connections(struct check *check, struct pg *z)
     int64_t namespaces =
         (int64_t)check->count < settings->connections ? (int64_t)check->count : settings->connections;
     int64_t wanted = settings->workers * namespaces, most = pg_get_i64(result, 0, 0);
-    find(check, wanted <= most, "connections: %lld workers with up to %lld each, PostgreSQL takes %lld",
-         (long long)settings->workers, (long long)namespaces, (long long)most);
+    cmd_check_find(check, wanted <= most,
+                   "connections: %lld workers with up to %lld each, PostgreSQL takes %lld",
+                   (long long)settings->workers, (long long)namespaces, (long long)most);
 }
 
 static void check_databases(struct check *check)
@@ -206,15 +211,15 @@ static void check_databases(struct check *check)
     struct control *control = check->control;
     struct pg *z, *pg;
     if (!check_database(check, "z", control->settings.z_database, &z) ||
-        !find(check, ns_registry_read(control, z, &check->confs, &check->count),
-              "configurations of the namespaces"))
+        !cmd_check_find(check, ns_registry_read(control, z, &check->confs, &check->count),
+                        "configurations of the namespaces"))
         return;
     check_connections(check, z);
     for (size_t i = 0; i < check->count; i++)
         if (check->confs[i].is_malformed)
-            find(check, false,
-                 "namespace %s: its configuration is malformed (stampctl ns create %s mends it)",
-                 check->confs[i].code, check->confs[i].code);
+            cmd_check_find(check, false,
+                           "namespace %s: its configuration is malformed (stampctl ns create %s mends it)",
+                           check->confs[i].code, check->confs[i].code);
         else if (strcmp(check->confs[i].code, "z") != 0)
             check_database(check, check->confs[i].code, check->confs[i].database, &pg);
 }
@@ -232,7 +237,8 @@ static void check_body_size(struct check *check, struct bytes text)
         if (bytes_equal(value, BYTES("0"))) /* where no body is read */
             continue;
         if (!directive_bytes(value, &bytes)) {
-            find(check, false, "nginx: client_max_body_size %.*s is not a size", (int)value.size, value.data);
+            cmd_check_find(check, false, "nginx: client_max_body_size %.*s is not a size", (int)value.size,
+                           value.data);
             return;
         }
         bool is_of_one_location = bytes == settings_live_body(settings) ||
@@ -250,15 +256,15 @@ static void check_body_size(struct check *check, struct bytes text)
         }
     }
     if (largest < 0)
-        find(check, false, "nginx: client_max_body_size is not set");
+        cmd_check_find(check, false, "nginx: client_max_body_size is not set");
     else if (largest != limit)
-        find(check, false, "nginx: client_max_body_size %.*s, limit_body_bytes is %lld", (int)large.size,
-             large.data, (long long)limit);
+        cmd_check_find(check, false, "nginx: client_max_body_size %.*s, limit_body_bytes is %lld",
+                       (int)large.size, large.data, (long long)limit);
     else if (smallest < anonymous)
-        find(check, false, "nginx: client_max_body_size %.*s, limit_anonymous_body_bytes is %lld",
-             (int)small.size, small.data, (long long)anonymous);
+        cmd_check_find(check, false, "nginx: client_max_body_size %.*s, limit_anonymous_body_bytes is %lld",
+                       (int)small.size, small.data, (long long)anonymous);
     else
-        find(check, true, "nginx: client_max_body_size");
+        cmd_check_find(check, true, "nginx: client_max_body_size");
 }
 
 static void check_read_timeout(struct check *check, struct bytes text)
@@ -267,15 +273,15 @@ static void check_read_timeout(struct check *check, struct bytes text)
     struct bytes value = BYTES("60");
     size_t position = 0;
     (void)directive_next(text, "fastcgi_read_timeout", &position, &value);
-    find(check, directive_seconds(value, &seconds) && seconds >= least,
-         "nginx: fastcgi_read_timeout %.*s, at least %lld s are needed", (int)value.size, value.data,
-         (long long)least);
+    cmd_check_find(check, directive_seconds(value, &seconds) && seconds >= least,
+                   "nginx: fastcgi_read_timeout %.*s, at least %lld s are needed", (int)value.size,
+                   value.data, (long long)least);
     /* Those that follow belong to addresses where tasks are run. */
     for (least = check->control->settings.limit_task_s + READ_TIMEOUT_ABOVE_S;
          directive_next(text, "fastcgi_read_timeout", &position, &value);)
-        find(check, directive_seconds(value, &seconds) && seconds >= least,
-             "nginx: fastcgi_read_timeout %.*s of tasks, at least %lld s are needed", (int)value.size,
-             value.data, (long long)least);
+        cmd_check_find(check, directive_seconds(value, &seconds) && seconds >= least,
+                       "nginx: fastcgi_read_timeout %.*s of tasks, at least %lld s are needed",
+                       (int)value.size, value.data, (long long)least);
 }
 
 static bool has_socket(const struct check *check, struct bytes text, int64_t worker)
@@ -295,8 +301,8 @@ static void check_sockets(struct check *check, struct bytes text)
     int64_t count = 0, workers = check->control->settings.workers;
     while (has_socket(check, text, count))
         count++;
-    find(check, count == workers, "nginx: %lld sockets in run_directory, workers = %lld", (long long)count,
-         (long long)workers);
+    cmd_check_find(check, count == workers, "nginx: %lld sockets in run_directory, workers = %lld",
+                   (long long)count, (long long)workers);
 }
 
 static void check_map(struct check *check, const char *map_file)
@@ -307,15 +313,17 @@ static void check_map(struct check *check, const char *map_file)
     if (!check->confs)
         return;
     bool is_read = control_read_file(check->control->arena, path, &text);
-    find(check,
-         is_read && bytes_equal(text, map_compose(check->control->arena, check->confs, check->count, NULL)),
-         "nginx: %s holds all namespaces (stampctl ns map writes it)", path);
+    cmd_check_find(
+        check,
+        is_read && bytes_equal(text, map_compose(check->control->arena, check->confs, check->count, NULL)),
+        "nginx: %s holds all namespaces (stampctl ns map writes it)", path);
     path = homes_path(check->control->arena, path);
     is_read = control_read_file(check->control->arena, path, &text);
-    find(check,
-         is_read && bytes_equal(text, homes_compose(check->control->arena, &check->control->settings,
-                                                    check->confs, check->count, NULL)),
-         "nginx: %s is of these namespaces and settings (stampctl ns map writes it)", path);
+    cmd_check_find(check,
+                   is_read &&
+                       bytes_equal(text, homes_compose(check->control->arena, &check->control->settings,
+                                                       check->confs, check->count, NULL)),
+                   "nginx: %s is of these namespaces and settings (stampctl ns map writes it)", path);
 }
 
 /* The address of each directive `listen`: is one of them IPv6, and of the public endpoint? */
@@ -327,10 +335,10 @@ static void check_listen(struct check *check, struct bytes text)
         has_six |=
             value.size > 1 && value.data[0] == '[' && (value.size < 5 || memcmp(value.data, "[::1]", 5) != 0);
     if (!has_six)
-        warn(check, "nginx: it does not listen on IPv6 (stampctl nginx --listen [::]:443)");
+        cmd_check_warn(check, "nginx: it does not listen on IPv6 (stampctl nginx --listen [::]:443)");
 }
 
-static bool is_loopback(struct bytes value)
+static bool cmd_check_is_loopback(struct bytes value)
 {
     static const struct bytes addresses[] = {BYTES("127."), BYTES("[::1]"), BYTES("localhost"),
                                              BYTES("unix:")};
@@ -354,15 +362,17 @@ static void check_plain(struct check *check, struct bytes text)
         if (has_word(check, value, " ssl"))
             has_tls = true;
         else
-            has_plain |= !is_loopback(value);
+            has_plain |= !cmd_check_is_loopback(value);
     for (size_t position = 0; directive_next(text, "add_header", &position, &value);)
         has_hsts |= has_word(check, value, "Strict-Transport-Security");
     if (has_tls && !has_plain)
-        warn(check,
-             "nginx: it does not listen for plain HTTP: addresses without https:// fail, and ACME cannot "
-             "renew a certificate (stampctl nginx --http 80 --acme FOLDER)");
+        cmd_check_warn(
+            check,
+            "nginx: it does not listen for plain HTTP: addresses without https:// fail, and ACME cannot "
+            "renew a certificate (stampctl nginx --http 80 --acme FOLDER)");
     if (has_tls && !has_hsts)
-        warn(check, "nginx: no HSTS: browsers may be led to plain HTTP (stampctl nginx --hsts 31536000)");
+        cmd_check_warn(check,
+                       "nginx: no HSTS: browsers may be led to plain HTTP (stampctl nginx --hsts 31536000)");
 }
 
 static void check_access_log(struct check *check, struct bytes text)
@@ -371,7 +381,7 @@ static void check_access_log(struct check *check, struct bytes text)
     size_t position = 0;
     if (directive_next(text, "access_log", &position, &value) && value.size >= 3 &&
         memcmp(value.data, "off", 3) == 0)
-        warn(check, "nginx: access_log is off: requests leave no record");
+        cmd_check_warn(check, "nginx: access_log is off: requests leave no record");
 }
 
 enum { RENEWAL_DAYS = 14, TMPFS = 0x01021994, RAMFS = 0x858458f6 /* statfs(2) */ };
@@ -400,9 +410,10 @@ static void check_temporary(struct check *check, struct bytes text)
         if (!(slash = strrchr(path, '/')) || slash == path)
             return;
     if ((uint32_t)status.f_type == TMPFS || (uint32_t)status.f_type == RAMFS)
-        warn(check,
-             "nginx: its temporary files are in memory, in %s (stampctl nginx --folder FOLDER on a disk)",
-             folder);
+        cmd_check_warn(
+            check,
+            "nginx: its temporary files are in memory, in %s (stampctl nginx --folder FOLDER on a disk)",
+            folder);
 }
 
 static void check_certificate(struct check *check, struct bytes text)
@@ -412,20 +423,21 @@ static void check_certificate(struct check *check, struct bytes text)
     int days;
     for (size_t position = 0; directive_next(text, "ssl_certificate", &position, &value);) {
         const char *path = first_word(check, value);
-        if (!find(check,
-                  control_read_file(check->control->arena, path, &pem) && certificate_days_left(pem, &days),
-                  "nginx: certificate %s", path))
+        if (!cmd_check_find(check,
+                            control_read_file(check->control->arena, path, &pem) &&
+                                certificate_days_left(pem, &days),
+                            "nginx: certificate %s", path))
             continue;
         if (days < 0)
-            find(check, false, "nginx: certificate %s has ended", path);
+            cmd_check_find(check, false, "nginx: certificate %s has ended", path);
         else if (days < RENEWAL_DAYS)
-            warn(check, "nginx: certificate %s ends in %d days", path, days);
+            cmd_check_warn(check, "nginx: certificate %s ends in %d days", path, days);
     }
     for (size_t position = 0; directive_next(text, "ssl_certificate_key", &position, &value);) {
         const char *path = first_word(check, value);
         if (stat(path, &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH)))
-            find(check, false, "nginx: any user may read or write the key %s (mode %03o)", path,
-                 (unsigned)status.st_mode & 0777);
+            cmd_check_find(check, false, "nginx: any user may read or write the key %s (mode %03o)", path,
+                           (unsigned)status.st_mode & 0777);
     }
 }
 
@@ -436,16 +448,16 @@ static void check_copies(struct check *check, struct bytes text)
     struct bytes value, size = BYTES("");
     size_t position = 0;
     if (!directive_next(text, "fastcgi_cache_path", &position, &value)) {
-        find(check, false, "nginx: fastcgi_cache_path is not set (stampctl nginx writes it)");
+        cmd_check_find(check, false, "nginx: fastcgi_cache_path is not set (stampctl nginx writes it)");
         return;
     }
     const char *at = memmem(value.data, value.size, " max_size=", 10);
     if (at)
         size =
             bytes_of(first_word(check, (struct bytes){at + 10, value.size - (size_t)(at + 10 - value.data)}));
-    find(check, directive_bytes(size, &bytes) && bytes == most << 20,
-         "nginx: copies of files in %s, max_size %s, resource_cache_mb is %lld", first_word(check, value),
-         size.size ? size.data : "none", (long long)most);
+    cmd_check_find(check, directive_bytes(size, &bytes) && bytes == most << 20,
+                   "nginx: copies of files in %s, max_size %s, resource_cache_mb is %lld",
+                   first_word(check, value), size.size ? size.data : "none", (long long)most);
 }
 
 static bool is_in_group(const struct passwd *user, const struct group *group)
@@ -457,20 +469,21 @@ static bool is_in_group(const struct passwd *user, const struct group *group)
 }
 
 /* nginx itself reads the files of attachments. */
-static void check_files(struct check *check, const struct passwd *user, bool is_certain)
+static void cmd_check_check_files(struct check *check, const struct passwd *user, bool is_certain)
 {
     const char *folder = check->control->settings.blob_directory;
     const char *obstacle = folder_reach_obstacle(check->control->arena, user, folder);
     if (!obstacle)
         return;
     if (is_certain)
-        find(check, false,
-             "nginx: its user %s cannot enter %s: it cannot send the files in blob_directory = %s",
-             user->pw_name, obstacle, folder);
+        cmd_check_find(check, false,
+                       "nginx: its user %s cannot enter %s: it cannot send the files in blob_directory = %s",
+                       user->pw_name, obstacle, folder);
     else
-        warn(check,
-             "nginx: the user %s of /etc/nginx/nginx.conf cannot enter %s, on the way to the files in %s",
-             user->pw_name, obstacle, folder);
+        cmd_check_warn(
+            check,
+            "nginx: the user %s of /etc/nginx/nginx.conf cannot enter %s, on the way to the files in %s",
+            user->pw_name, obstacle, folder);
 }
 
 /* The sockets of workers admit the members of socket_group.  If the file is a part of nginx's configuration,
@@ -491,18 +504,18 @@ static void check_user(struct check *check, struct bytes text)
     const struct passwd *user = getpwnam(name);
     bool is_member = user && group && (user->pw_uid == 0 || is_in_group(user, group));
     if (is_here || is_member)
-        find(check, is_member, "nginx: its user %s is in socket_group %s", name, of_sockets);
+        cmd_check_find(check, is_member, "nginx: its user %s is in socket_group %s", name, of_sockets);
     else
-        warn(check, "nginx: the user %s of /etc/nginx/nginx.conf is not in socket_group %s", name,
-             of_sockets);
+        cmd_check_warn(check, "nginx: the user %s of /etc/nginx/nginx.conf is not in socket_group %s", name,
+                       of_sockets);
     if (user)
-        check_files(check, user, is_here);
+        cmd_check_check_files(check, user, is_here);
 }
 
 static void check_nginx(struct check *check, const char *path, const char *map_file)
 {
     struct bytes text;
-    if (!find(check, control_read_file(check->control->arena, path, &text), "nginx: %s", path))
+    if (!cmd_check_find(check, control_read_file(check->control->arena, path, &text), "nginx: %s", path))
         return;
     check_body_size(check, text);
     check_read_timeout(check, text);
@@ -542,10 +555,10 @@ int control_check_config(struct control *control, int argc, char **argv)
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
-    if (!find(&check, control_load_settings(control), "settings %s", control->config))
+    if (!cmd_check_find(&check, control_load_settings(control), "settings %s", control->config))
         return CONTROL_FAILED;
-    find(&check, true, "admin_key_sha256 %s",
-         *control->settings.admin_key_sha256 ? "is set" : "is empty: there is no administrator");
+    cmd_check_find(&check, true, "admin_key_sha256 %s",
+                   *control->settings.admin_key_sha256 ? "is set" : "is empty: there is no administrator");
     check_folder(&check);
     check.is_well =
         settings_check_run(&control->settings, control->config, true, take_finding, &check) && check.is_well;

@@ -13,8 +13,9 @@
 enum { LINES_MOST = 20, PAGE = 1000, PING_S = 30 };
 
 /* Reads options and arguments, and connects.  False: ends with `status_r`. */
-static bool begin(struct journal_shell *shell, const struct command *command, const struct option_line *own,
-                  size_t own_count, int argc, char **argv, char ***words_r, int *count_r, int *status_r)
+static bool cmd_journal_begin(struct journal_shell *shell, const struct command *command,
+                              const struct option_line *own, size_t own_count, int argc, char **argv,
+                              char ***words_r, int *count_r, int *status_r)
 {
     const struct option_line common[] = {JOURNAL_SHELL_LINES(shell)};
     struct option_line lines[LINES_MOST];
@@ -30,8 +31,8 @@ static bool begin(struct journal_shell *shell, const struct command *command, co
 }
 
 /* Runs it, prints the record that is returned, and closes. */
-static int finish(struct journal_shell *shell, const struct command *command,
-                  const struct stampd_journal_request *request, bool has_value)
+static int cmd_journal_finish(struct journal_shell *shell, const struct command *command,
+                              const struct stampd_journal_request *request, bool has_value)
 {
     struct stampd_journal_answer answer;
     struct stampd_journal_record record;
@@ -58,7 +59,7 @@ static int ping(struct control *control, int argc, char **argv)
     struct record line = {0};
     char **words;
     int count, status;
-    if (!begin(&shell, &command, NULL, 0, argc, argv, &words, &count, &status))
+    if (!cmd_journal_begin(&shell, &command, NULL, 0, argc, argv, &words, &count, &status))
         return status;
     request.function = STAMPD_JOURNAL_PING;
     int64_t start_us = clock_monotonic_us();
@@ -86,7 +87,7 @@ static int ping(struct control *control, int argc, char **argv)
     return status;
 }
 
-static int get(struct control *control, int argc, char **argv)
+static int cmd_journal_get(struct control *control, int argc, char **argv)
 {
     static const struct command command = {"journal get", "KEY", 1, 1, "Print a record.", NULL};
     struct journal_shell shell = JOURNAL_SHELL(control);
@@ -108,14 +109,14 @@ static int get(struct control *control, int argc, char **argv)
          .most = INT64_MAX}};
     char **words;
     int count, status;
-    if (!begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
+    if (!cmd_journal_begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
         return status;
     request.function = STAMPD_JOURNAL_GET;
     request.key = journal_shell_text(words[0]);
     request.timeout_ms = (uint64_t)(ttl_ms ? ttl_ms : work_ms);
     request.flags = (is_probe ? 0u : STAMPD_JOURNAL_DATA) | (is_idle ? STAMPD_JOURNAL_WORKED_ON : 0u) |
                     (ttl_ms ? STAMPD_JOURNAL_UPDATE_TIMEOUT : 0u) | STAMPD_JOURNAL_STAMP;
-    return finish(&shell, &command, &request, !is_probe);
+    return cmd_journal_finish(&shell, &command, &request, !is_probe);
 }
 
 /* All pages, up to `most` records; 0: all. */
@@ -141,7 +142,7 @@ static int print_pages(struct journal_shell *shell, const char *command,
     return CONTROL_DONE;
 }
 
-static int list(struct control *control, int argc, char **argv)
+static int cmd_journal_list(struct control *control, int argc, char **argv)
 {
     static const struct command command = {"journal list",
                                            "[FROM [TO]]",
@@ -166,7 +167,7 @@ static int list(struct control *control, int argc, char **argv)
                                         {.name = "probe", .help = "Without the values.", .flag = &is_probe}};
     char **words;
     int count, status;
-    if (!begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
+    if (!cmd_journal_begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
         return status;
     if (pattern && count) {
         message_print("%s: either --pattern or keys are expected", command.name);
@@ -183,7 +184,7 @@ static int list(struct control *control, int argc, char **argv)
     return status;
 }
 
-static int set(struct control *control, int argc, char **argv)
+static int cmd_journal_set(struct control *control, int argc, char **argv)
 {
     static const struct command command = {"journal set", "KEY VALUE", 2, 2, "Store a record.", NULL};
     struct journal_shell shell = JOURNAL_SHELL(control);
@@ -212,7 +213,7 @@ static int set(struct control *control, int argc, char **argv)
         {.name = "persist", .help = "It is kept on disk.", .flag = &is_persisted}};
     char **words;
     int count, status;
-    if (!begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
+    if (!cmd_journal_begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
         return status;
     request.function = STAMPD_JOURNAL_SET;
     request.key = journal_shell_text(words[0]);
@@ -226,7 +227,7 @@ static int set(struct control *control, int argc, char **argv)
         journal_shell_close(&shell);
         return CONTROL_WRONG;
     }
-    return finish(&shell, &command, &request, false);
+    return cmd_journal_finish(&shell, &command, &request, false);
 }
 
 /* Waits for a change; over TCP the server would close an idle connection. */
@@ -245,7 +246,8 @@ static int await_change(struct journal_shell *shell)
 }
 
 /* Prints the record, or null, at first and after each change. */
-static int follow(struct journal_shell *shell, const struct command *command, const char *key, int64_t most)
+static int cmd_journal_follow(struct journal_shell *shell, const struct command *command, const char *key,
+                              int64_t most)
 {
     struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
     struct stampd_journal_answer answer;
@@ -291,9 +293,9 @@ static int listen_to(struct control *control, int argc, char **argv)
                                      .most = INT64_MAX};
     char **words;
     int count, status;
-    if (!begin(&shell, &command, &line, 1, argc, argv, &words, &count, &status))
+    if (!cmd_journal_begin(&shell, &command, &line, 1, argc, argv, &words, &count, &status))
         return status;
-    status = follow(&shell, &command, words[0], most);
+    status = cmd_journal_follow(&shell, &command, words[0], most);
     journal_shell_close(&shell);
     return status;
 }
@@ -315,7 +317,8 @@ static int run_deed(struct control *control, const struct deed *deed, int argc, 
     char **words;
     int count, status;
     int64_t lock_ms;
-    if (!begin(&shell, &deed->command, &line, deed->flag ? 1 : 0, argc, argv, &words, &count, &status))
+    if (!cmd_journal_begin(&shell, &deed->command, &line, deed->flag ? 1 : 0, argc, argv, &words, &count,
+                           &status))
         return status;
     request.function = deed->function;
     request.key = journal_shell_text(words[0]);
@@ -333,7 +336,7 @@ static int run_deed(struct control *control, const struct deed *deed, int argc, 
                                            bytes, &request);
     }
     if (is_read)
-        return finish(&shell, &deed->command, &request, true);
+        return cmd_journal_finish(&shell, &deed->command, &request, true);
     journal_shell_close(&shell);
     return CONTROL_WRONG;
 }
@@ -368,7 +371,7 @@ static int run_task(struct control *control, const struct command *command,
     struct stampd_journal_record record;
     char **words;
     int count, status;
-    if (!begin(&shell, command, NULL, 0, argc, argv, &words, &count, &status))
+    if (!cmd_journal_begin(&shell, command, NULL, 0, argc, argv, &words, &count, &status))
         return status;
     request.function = function;
     request.type = STAMPD_JOURNAL_STRING;
@@ -401,10 +404,10 @@ int control_journal(struct control *control, int argc, char **argv)
 {
     static const struct choice choices[] = {
         {"ping", "Check that a stamp-journal answers.", ping},
-        {"get", "Print a record.", get},
-        {"list", "Print many records.", list},
+        {"get", "Print a record.", cmd_journal_get},
+        {"list", "Print many records.", cmd_journal_list},
         {"listen", "Print a record after each change.", listen_to},
-        {"set", "Store a record.", set},
+        {"set", "Store a record.", cmd_journal_set},
         {"delete", "Delete a record.", run_delete},
         {"add", "Add to a number.", run_add},
         {"not", "Turn a boolean round.", run_not},

@@ -8,7 +8,7 @@
 #include "control/record.h"
 #include "records/records_seal.h"
 
-static bool report(const char *folder, const char *problem)
+static bool cmd_key_records_report(const char *folder, const char *problem)
 {
     if (problem)
         message_print("records in %s: %s", folder, problem);
@@ -37,8 +37,9 @@ static void print(const char *folder, const struct records_seal *present, const 
 static bool print_keys(const char *folder, bool is_json)
 {
     struct records_seal *present = NULL, *next = NULL;
-    bool is_read = report(folder, records_seal_read(&present, folder, RECORDS_SEAL_PRESENT)) &&
-                   report(folder, records_seal_read(&next, folder, RECORDS_SEAL_NEXT));
+    bool is_read =
+        cmd_key_records_report(folder, records_seal_read(&present, folder, RECORDS_SEAL_PRESENT)) &&
+        cmd_key_records_report(folder, records_seal_read(&next, folder, RECORDS_SEAL_NEXT));
     if (is_read)
         print(folder, present, next, is_json);
     records_seal_free(present);
@@ -74,8 +75,9 @@ int cmd_key_records(struct control *control, int argc, char **argv)
         message_print("records_directory is empty: no records are kept on disk");
         return CONTROL_FAILED;
     }
-    if (!ns_keys_need_site(control) || (is_wrap && !report(folder, records_seal_wrap(folder))) ||
-        (is_new && !report(folder, records_seal_make_next(folder, &is_there))))
+    if (!ns_keys_need_site(control) ||
+        (is_wrap && !cmd_key_records_report(folder, records_seal_wrap(folder))) ||
+        (is_new && !cmd_key_records_report(folder, records_seal_make_next(folder, &is_there))))
         return CONTROL_FAILED;
     if (is_there)
         message_print("a new key was waiting already");

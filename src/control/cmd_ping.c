@@ -36,7 +36,7 @@ static const char *find_trouble(struct arena *arena, const struct json *root)
     return NULL;
 }
 
-static const char *judge(struct arena *arena, const struct http_result *result, bool has_ns)
+static const char *cmd_ping_judge(struct arena *arena, const struct http_result *result, bool has_ns)
 {
     static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
     struct json_problem problem;
@@ -87,7 +87,7 @@ static bool ping(struct pinger *pinger, const char *ns)
     int64_t start_us = clock_monotonic_us();
     http_run(pinger->http, &request, &result);
     int64_t spent_us = clock_monotonic_us() - start_us;
-    const char *trouble = judge(arena, &result, *ns);
+    const char *trouble = cmd_ping_judge(arena, &result, *ns);
     (pinger->is_json ? write_answer : print_answer)(path, trouble, &result, spent_us);
     return !trouble;
 }

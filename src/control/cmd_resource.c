@@ -12,7 +12,7 @@
 #include "edge/crypto/crypto.h"
 
 /* The database of z, and that the namespace exists; z needs no configuration. */
-static bool open_store(struct control *control, const char *code, struct pg **z_r)
+static bool cmd_resource_open_store(struct control *control, const char *code, struct pg **z_r)
 {
     struct namespace_conf *confs;
     size_t count;
@@ -147,14 +147,14 @@ static void print_changed(const char *code, size_t changed, bool is_json)
     }
 }
 
-static bool put(struct control *control, const struct put_options *options, const char *code,
-                const char *folder)
+static bool cmd_resource_put(struct control *control, const struct put_options *options, const char *code,
+                             const char *folder)
 {
     struct pg *z;
     struct stored_resource *present = NULL;
     struct resource_change *changes;
     size_t present_count = 0, count, changed;
-    if (!open_store(control, code, &z) ||
+    if (!cmd_resource_open_store(control, code, &z) ||
         (options->is_only && !resource_store_list(control, z, code, &present, &present_count)) ||
         !read_folder(control, options, folder, &changes, &count, present_count))
         return false;
@@ -203,7 +203,7 @@ static int resource_put(struct control *control, int argc, char **argv)
         return status;
     if (!are_types(&options) || (options.under && !is_path(command.name, bytes_of(options.under))))
         return CONTROL_WRONG;
-    return put(control, &options, words[0], words[1]) ? CONTROL_DONE : CONTROL_FAILED;
+    return cmd_resource_put(control, &options, words[0], words[1]) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* --- rm, list, get --- */
@@ -232,7 +232,7 @@ static int resource_rm(struct control *control, int argc, char **argv)
                 return CONTROL_WRONG;
             }
     }
-    if (!open_store(control, words[0], &z) ||
+    if (!cmd_resource_open_store(control, words[0], &z) ||
         !resource_store_change(control, z, words[0], changes, count, &changed))
         return CONTROL_FAILED;
     print_changed(words[0], changed, is_json);
@@ -269,7 +269,8 @@ static int resource_list(struct control *control, int argc, char **argv)
     size_t count;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!open_store(control, words[0], &z) || !resource_store_list(control, z, words[0], &files, &count))
+    if (!cmd_resource_open_store(control, words[0], &z) ||
+        !resource_store_list(control, z, words[0], &files, &count))
         return CONTROL_FAILED;
     for (size_t i = 0; i < count; i++)
         print_file(&files[i], is_json);
@@ -296,7 +297,7 @@ static int resource_get(struct control *control, int argc, char **argv)
         return status;
     if (!is_path(command.name, bytes_of(words[1])))
         return CONTROL_WRONG;
-    if (!open_store(control, words[0], &z) ||
+    if (!cmd_resource_open_store(control, words[0], &z) ||
         !resource_store_get(control, z, words[0], bytes_of(words[1]), &bytes))
         return CONTROL_FAILED;
     bool is_done = output ? control_write_file(control->arena, output, bytes, 0644)

@@ -107,7 +107,7 @@ const char *control_worker_role(struct control *control)
     return user ? user : "stampd";
 }
 
-static void explain(struct pg *pg, const char *what)
+static void control_explain(struct pg *pg, const char *what)
 {
     const char *message = pg_message(pg);
     message_print("%s: %.*s", what, (int)strcspn(message, "\n"), message);
@@ -127,7 +127,7 @@ bool control_query(struct control *control, struct pg *pg, const char *what, con
         (struct pg_statement){arena_printf(control->arena, "control_%d", ++number), sql, params->count};
     if (pg_prepare(pg, statement, 1) == FAULT_NONE && pg_run(pg, statement, params, result_r) == FAULT_NONE)
         return true;
-    explain(pg, what);
+    control_explain(pg, what);
     return false;
 }
 
@@ -135,7 +135,7 @@ bool control_execute(struct pg *pg, const char *what, const char *sql)
 {
     if (pg_execute(pg, sql) == FAULT_NONE)
         return true;
-    explain(pg, what);
+    control_explain(pg, what);
     return false;
 }
 
@@ -185,7 +185,7 @@ const char *control_directory(struct arena *arena, const char *variable, const c
     return folder ? folder : installed;
 }
 
-static bool read_all(int fd, struct builder *builder)
+static bool control_read_all(int fd, struct builder *builder)
 {
     for (;;) {
         ssize_t got = read(fd, builder_reserve(builder, 65536), 65536);
@@ -205,7 +205,7 @@ bool control_read_file(struct arena *arena, const char *path, struct bytes *text
 {
     struct builder builder = {0};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool is_read = fd >= 0 && read_all(fd, &builder);
+    bool is_read = fd >= 0 && control_read_all(fd, &builder);
     if (!is_read)
         message_print("%s: %s", path, strerror(errno));
     if (fd >= 0)
@@ -228,7 +228,7 @@ static bool write_through(const char *path, struct bytes text)
 }
 
 /* The file that a symbolic link leads to, so that the link stays. */
-static const char *follow(struct arena *arena, const char *path)
+static const char *control_follow(struct arena *arena, const char *path)
 {
     char *target = realpath(path, NULL);
     if (!target)
@@ -243,7 +243,7 @@ bool control_write_file(struct arena *arena, const char *path, struct bytes text
     struct stat status;
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
         return write_through(path, text);
-    path = follow(arena, path);
+    path = control_follow(arena, path);
     char *draft = arena_printf(arena, "%s.XXXXXX", path);
     int fd = mkostemp(draft, O_CLOEXEC);
     if (fd < 0) {

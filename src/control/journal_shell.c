@@ -61,7 +61,7 @@ static void close_sealed(void *context)
 }
 
 /* "HOST:PORT" or "[ADDRESS]:PORT". */
-static bool split(const char *text, char *host, const char **port_r)
+static bool journal_shell_split(const char *text, char *host, const char **port_r)
 {
     const char *colon = strrchr(text, ':');
     size_t size = colon ? (size_t)(colon - text) : 0;
@@ -121,7 +121,7 @@ static int open_sealed(struct journal_shell *shell)
     struct tls_client *client;
     char host[HOST_MOST], problem[PROBLEM_BYTES];
     const char *port;
-    if (!split(shell->connect, host, &port)) {
+    if (!journal_shell_split(shell->connect, host, &port)) {
         message_print("--connect %s: HOST:PORT is expected", shell->connect);
         return CONTROL_WRONG;
     }
@@ -164,7 +164,7 @@ static int open_plain(struct journal_shell *shell)
     return error ? CONTROL_FAILED : CONTROL_DONE;
 }
 
-static int enter(struct journal_shell *shell, const char *command)
+static int journal_shell_enter(struct journal_shell *shell, const char *command)
 {
     struct secret key;
     char problem[PROBLEM_BYTES];
@@ -192,7 +192,7 @@ int journal_shell_open(struct journal_shell *shell, const char *command, bool ne
     }
     int status = shell->connect ? open_sealed(shell) : open_plain(shell);
     if (status == CONTROL_DONE && shell->ns)
-        status = enter(shell, command);
+        status = journal_shell_enter(shell, command);
     if (status != CONTROL_DONE)
         journal_shell_close(shell);
     return status;

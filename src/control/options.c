@@ -101,7 +101,7 @@ static void print_option(char letter, const char *name, const char *argument, co
         printf("  %-28s  %s\n", head, help);
 }
 
-static void print_help(const struct command *command, const struct option_line *lines, size_t count)
+static void options_print_help(const struct command *command, const struct option_line *lines, size_t count)
 {
     printf("usage: stampctl %s [OPTION]...%s%s\n%s\n", command->name, *command->arguments ? " " : "",
            command->arguments, command->summary);
@@ -113,7 +113,8 @@ static void print_help(const struct command *command, const struct option_line *
     print_option('h', "help", NULL, "Show this and exit.");
 }
 
-static bool take_value(const struct command *command, const struct option_line *line, const char *value)
+static bool options_take_value(const struct command *command, const struct option_line *line,
+                               const char *value)
 {
     if (line->flag) {
         *line->flag = true;
@@ -221,7 +222,7 @@ enum options_result options_read(const struct command *command, const struct opt
     opterr = 0;
     for (int code; (code = getopt_long(argc, argv, letters, longs, NULL)) != -1;) {
         if (code == 'h') {
-            print_help(command, lines, count);
+            options_print_help(command, lines, count);
             return OPTIONS_HELP;
         }
         if (code == ':') {
@@ -233,7 +234,7 @@ enum options_result options_read(const struct command *command, const struct opt
             refuse_option(command, lines, count, argv[optind - 1]);
             return OPTIONS_WRONG;
         }
-        if (!take_value(command, line, optarg))
+        if (!options_take_value(command, line, optarg))
             return OPTIONS_WRONG;
     }
     *words_r = argv + optind;

@@ -5,7 +5,7 @@
 
 #include "edge/json/json.h"
 
-static void add_name(struct record *record, const char *name)
+static void record_add_name(struct record *record, const char *name)
 {
     builder_add(&record->text, record->text.size ? "," : "{", 1);
     json_add_string(&record->text, bytes_of(name));
@@ -24,7 +24,7 @@ static void add_unknown(struct record *record, struct bytes value)
 
 void record_add_text(struct record *record, const char *name, struct bytes value)
 {
-    add_name(record, name);
+    record_add_name(record, name);
     if (!value.data)
         builder_add_text(&record->text, "null");
     else if (bytes_is_utf8(value))
@@ -40,19 +40,19 @@ void record_add_word(struct record *record, const char *name, const char *value)
 
 void record_add_i64(struct record *record, const char *name, int64_t value)
 {
-    add_name(record, name);
+    record_add_name(record, name);
     builder_add_i64(&record->text, value);
 }
 
 void record_add_bool(struct record *record, const char *name, bool value)
 {
-    add_name(record, name);
+    record_add_name(record, name);
     builder_add_bytes(&record->text, value ? BYTES("true") : BYTES("false"));
 }
 
 void record_add_json(struct record *record, const char *name, struct bytes json)
 {
-    add_name(record, name);
+    record_add_name(record, name);
     size_t start = record->text.size;
     builder_add_bytes(&record->text, json);
     for (size_t i = start; i < record->text.size; i++) /* in a string a line end is written \n */

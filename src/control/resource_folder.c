@@ -15,7 +15,7 @@ struct folder_walk {
     size_t count, capacity, most;
 };
 
-static bool add(struct folder_walk *walk, const char *name, const char *path)
+static bool resource_folder_add(struct folder_walk *walk, const char *name, const char *path)
 {
     if (walk->count == walk->most) {
         message_print("%s: more than %zu files; limit_resources is the most", path, walk->most);
@@ -26,7 +26,7 @@ static bool add(struct folder_walk *walk, const char *name, const char *path)
     return true;
 }
 
-static bool visit(struct folder_walk *walk, const char *name, const char *path, int depth);
+static bool resource_folder_visit(struct folder_walk *walk, const char *name, const char *path, int depth);
 
 static bool visit_folder(struct folder_walk *walk, const char *name, const char *path, int depth)
 {
@@ -41,7 +41,8 @@ static bool visit_folder(struct folder_walk *walk, const char *name, const char 
         if (entry->d_name[0] == '.' && strcmp(entry->d_name, ".well-known") != 0)
             continue;
         const char *inner = arena_printf(arena, "%s%s%s", name, *name ? "/" : "", entry->d_name);
-        is_done = visit(walk, inner, arena_printf(arena, "%s/%s", path, entry->d_name), depth + 1);
+        is_done =
+            resource_folder_visit(walk, inner, arena_printf(arena, "%s/%s", path, entry->d_name), depth + 1);
     }
     if (folder)
         closedir(folder);
@@ -49,7 +50,7 @@ static bool visit_folder(struct folder_walk *walk, const char *name, const char 
 }
 
 /* `name` "": the folder itself. */
-static bool visit(struct folder_walk *walk, const char *name, const char *path, int depth)
+static bool resource_folder_visit(struct folder_walk *walk, const char *name, const char *path, int depth)
 {
     struct stat status;
     if ((depth ? lstat(path, &status) : stat(path, &status)) != 0) {
@@ -63,10 +64,10 @@ static bool visit(struct folder_walk *walk, const char *name, const char *path, 
         return false;
     }
     const char *slash = strrchr(path, '/');
-    return add(walk, *name ? name : slash ? slash + 1 : path, path);
+    return resource_folder_add(walk, *name ? name : slash ? slash + 1 : path, path);
 }
 
-static int compare(const void *a, const void *b)
+static int resource_folder_compare(const void *a, const void *b)
 {
     const struct folder_file *first = a, *second = b;
     return strcmp(first->name, second->name);
@@ -76,10 +77,10 @@ bool resource_folder_read(struct control *control, const char *path, size_t most
                           struct folder_file **files_r, size_t *count_r)
 {
     struct folder_walk walk = {.control = control, .most = most};
-    if (!visit(&walk, "", path, 0))
+    if (!resource_folder_visit(&walk, "", path, 0))
         return false;
     if (walk.count)
-        qsort(walk.files, walk.count, sizeof *walk.files, compare);
+        qsort(walk.files, walk.count, sizeof *walk.files, resource_folder_compare);
     *files_r = walk.files;
     *count_r = walk.count;
     return true;

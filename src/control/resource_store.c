@@ -5,7 +5,7 @@
 
 enum { MEGA = 1048576 };
 
-static void add_text(struct pg_params *params, struct bytes text)
+static void resource_store_add_text(struct pg_params *params, struct bytes text)
 {
     pg_params_add_text(params, text);
 }
@@ -16,7 +16,7 @@ bool resource_store_list(struct control *control, struct pg *z, const char *code
     struct pg_params params;
     struct pg_result *result;
     pg_params_start(&params, control->arena);
-    add_text(&params, bytes_of(code));
+    resource_store_add_text(&params, bytes_of(code));
     if (!control_query(control, z, "reading the list of files",
                        "select key, content from stampd.item where class = '" RESOURCE_FILE_LIST
                        "' and id = $1::text and iclass = 'File' and content is not null "
@@ -47,7 +47,7 @@ bool resource_store_get(struct control *control, struct pg *z, const char *code,
     struct builder bytes = {0};
     bool is_whole = true;
     pg_params_start(&params, control->arena);
-    add_text(&params, resource_file_id(control->arena, bytes_of(code), path));
+    resource_store_add_text(&params, resource_file_id(control->arena, bytes_of(code), path));
     if (!control_query(control, z, "reading the file",
                        "select iclass = 'Part', content from stampd.item where class = '" RESOURCE_FILE_CLASS
                        "' and id = $1::text and content is not null order by iclass collate \"C\", key "
@@ -82,11 +82,11 @@ static bool put_item(struct control *control, struct pg *z, const char *class, s
     struct pg_params params;
     struct pg_result *result;
     pg_params_start(&params, control->arena);
-    add_text(&params, bytes_of(class));
-    add_text(&params, id);
-    add_text(&params, bytes_of(iclass));
-    add_text(&params, key);
-    add_text(&params, content);
+    resource_store_add_text(&params, bytes_of(class));
+    resource_store_add_text(&params, id);
+    resource_store_add_text(&params, bytes_of(iclass));
+    resource_store_add_text(&params, key);
+    resource_store_add_text(&params, content);
     return control_query(
         control, z, arena_printf(control->arena, "the document %s/%.*s", class, (int)id.size, id.data),
         is_raw ? "select stampd.put_item($1::text, $2::text, $3::text, $4::text, $5::text, true)"
@@ -99,15 +99,15 @@ static bool delete_document(struct control *control, struct pg *z, const char *c
     struct pg_params params;
     struct pg_result *result;
     pg_params_start(&params, control->arena);
-    add_text(&params, bytes_of(class));
-    add_text(&params, id);
+    resource_store_add_text(&params, bytes_of(class));
+    resource_store_add_text(&params, id);
     return control_query(control, z,
                          arena_printf(control->arena, "the document %s/%.*s", class, (int)id.size, id.data),
                          "select stampd.delete_document($1::text, $2::text)", &params, &result);
 }
 
-static bool store(struct control *control, struct pg *z, const char *code,
-                  const struct resource_change *change)
+static bool resource_store_store(struct control *control, struct pg *z, const char *code,
+                                 const struct resource_change *change)
 {
     struct arena *arena = control->arena;
     struct bytes id = resource_file_id(arena, bytes_of(code), change->path);
@@ -133,7 +133,7 @@ static bool move_build(struct control *control, struct pg *z, const char *code)
     struct pg_params params;
     struct pg_result *result;
     pg_params_start(&params, control->arena);
-    add_text(&params, bytes_of(code));
+    resource_store_add_text(&params, bytes_of(code));
     return control_query(
         control, z, "moving the build of the namespace",
         "select stampd.put_item('Namespace', $1::text, 'Build', '', json_build_object('n', 1 + "
@@ -143,8 +143,8 @@ static bool move_build(struct control *control, struct pg *z, const char *code)
         &params, &result);
 }
 
-static const struct stored_resource *find(const struct stored_resource *files, size_t count,
-                                          struct bytes path)
+static const struct stored_resource *resource_store_find(const struct stored_resource *files, size_t count,
+                                                         struct bytes path)
 {
     for (size_t i = 0; i < count; i++)
         if (bytes_equal(files[i].path, path))
@@ -152,8 +152,8 @@ static const struct stored_resource *find(const struct stored_resource *files, s
     return NULL;
 }
 
-static bool is_change(struct control *control, const struct stored_resource *present,
-                      const struct resource_change *change)
+static bool resource_store_is_change(struct control *control, const struct stored_resource *present,
+                                     const struct resource_change *change)
 {
     if (change->is_removal || !present)
         return change->is_removal == (present != NULL);
@@ -161,8 +161,8 @@ static bool is_change(struct control *control, const struct stored_resource *pre
 }
 
 /* Of all files after the change; what is above a limit already may shrink. */
-static bool is_within(struct control *control, struct pg *z, const char *code, int64_t bytes_before,
-                      size_t count_before)
+static bool resource_store_is_within(struct control *control, struct pg *z, const char *code,
+                                     int64_t bytes_before, size_t count_before)
 {
     const struct settings *settings = &control->settings;
     struct stored_resource *files;
@@ -195,14 +195,15 @@ static bool change_all(struct control *control, struct pg *z, const char *code,
         bytes_before += files[i].file.size;
     *changed_r = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!is_change(control, find(files, count_before, changes[i].path), &changes[i]))
+        if (!resource_store_is_change(control, resource_store_find(files, count_before, changes[i].path),
+                                      &changes[i]))
             continue;
-        if (!store(control, z, code, &changes[i]))
+        if (!resource_store_store(control, z, code, &changes[i]))
             return false;
         ++*changed_r;
     }
-    return !*changed_r ||
-           (is_within(control, z, code, bytes_before, count_before) && move_build(control, z, code));
+    return !*changed_r || (resource_store_is_within(control, z, code, bytes_before, count_before) &&
+                           move_build(control, z, code));
 }
 
 bool resource_store_change(struct control *control, struct pg *z, const char *code,
@@ -218,7 +219,7 @@ bool resource_store_drop(struct control *control, struct pg *z, const char *code
     struct pg_params params;
     struct pg_result *result;
     pg_params_start(&params, control->arena);
-    add_text(&params, bytes_of(code));
+    resource_store_add_text(&params, bytes_of(code));
     return control_query(control, z, "removing its files",
                          "select stampd.delete_document(class, id) from stampd.doc where ctime <> 0 and "
                          "((class = '" RESOURCE_FILE_CLASS "' and starts_with(id, $1::text || '/')) or "

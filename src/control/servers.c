@@ -11,7 +11,7 @@ enum {
     ANSWER_MOST_MS = 30000,
 };
 
-static bool ask(struct control *control, struct pg *pg, int64_t *question_r)
+static bool ask_servers(struct control *control, struct pg *pg, int64_t *question_r)
 {
     struct pg_result *row;
     if (!control_query(control, pg, "asking the servers", "select stampd.servers_ask()", NULL, &row))
@@ -36,7 +36,7 @@ static bool find_missing(struct control *control, struct pg *pg, int64_t questio
     return true;
 }
 
-static void report(const struct pg_result *rows)
+static void servers_report(const struct pg_result *rows)
 {
     for (int row = 0; row < pg_rows(rows); row++) {
         struct bytes name = pg_get_text(rows, row, 0);
@@ -50,7 +50,7 @@ static void report(const struct pg_result *rows)
 bool servers_await(struct control *control, struct pg *pg)
 {
     int64_t question, begun_ms = clock_monotonic_ms(), pause_ms = PAUSE_LEAST_MS;
-    if (!ask(control, pg, &question))
+    if (!ask_servers(control, pg, &question))
         return false;
     for (;;) {
         struct pg_result *rows;
@@ -60,7 +60,7 @@ bool servers_await(struct control *control, struct pg *pg)
         if (!pg_rows(rows))
             return true;
         if (clock_monotonic_ms() - begun_ms >= (is_connected ? ANSWER_MOST_MS : CONNECT_MOST_MS)) {
-            report(rows);
+            servers_report(rows);
             return !is_connected &&
                    control_execute(pg, "forgetting servers", "select stampd.servers_forget()");
         }

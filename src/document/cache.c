@@ -23,7 +23,7 @@ struct cache {
 
 enum { FIRST_BUCKETS = 1024 };
 
-static void *allocate(size_t count, size_t size)
+static void *cache_allocate(size_t count, size_t size)
 {
     void *memory = calloc(count, size);
     if (!memory)
@@ -33,8 +33,8 @@ static void *allocate(size_t count, size_t size)
 
 struct cache *cache_create(size_t budget_bytes, int64_t age_ms)
 {
-    struct cache *cache = allocate(1, sizeof *cache);
-    cache->buckets = allocate(FIRST_BUCKETS, sizeof(struct node *));
+    struct cache *cache = cache_allocate(1, sizeof *cache);
+    cache->buckets = cache_allocate(FIRST_BUCKETS, sizeof(struct node *));
     cache->bucket_count = FIRST_BUCKETS;
     cache->budget_bytes = budget_bytes;
     cache->age_ms = age_ms;
@@ -50,7 +50,7 @@ void cache_destroy(struct cache *cache)
     free(cache);
 }
 
-static struct node **bucket_of(const struct cache *cache, uint64_t hash)
+static struct node **cache_bucket_of(const struct cache *cache, uint64_t hash)
 {
     /* The low bits choose the slot of the shared segment: take others. */
     return &cache->buckets[(hash >> 32) & (cache->bucket_count - 1)];
@@ -76,11 +76,11 @@ static void grow(struct cache *cache)
     size_t old_count = cache->bucket_count;
     struct node **old = cache->buckets;
     cache->bucket_count = old_count * 2;
-    cache->buckets = allocate(cache->bucket_count, sizeof(struct node *));
+    cache->buckets = cache_allocate(cache->bucket_count, sizeof(struct node *));
     for (size_t i = 0; i < old_count; i++) {
         for (struct node *node = old[i], *next; node; node = next) {
             next = node->next;
-            struct node **bucket = bucket_of(cache, node->entry.hash);
+            struct node **bucket = cache_bucket_of(cache, node->entry.hash);
             node->next = *bucket;
             *bucket = node;
         }
@@ -89,7 +89,8 @@ static void grow(struct cache *cache)
     free(old);
 }
 
-static bool is_named(const struct node *node, uint64_t hash, int ns, struct bytes class, struct bytes id)
+static bool cache_is_named(const struct node *node, uint64_t hash, int ns, struct bytes class,
+                           struct bytes id)
 {
     const struct header *header = &node->entry.document->header;
     return node->entry.hash == hash && node->entry.ns == ns && bytes_equal(header->id, id) &&
@@ -99,8 +100,8 @@ static bool is_named(const struct node *node, uint64_t hash, int ns, struct byte
 struct cache_entry *cache_find(struct cache *cache, uint64_t hash, int ns, struct bytes class,
                                struct bytes id)
 {
-    for (struct node *node = *bucket_of(cache, hash); node; node = node->next) {
-        if (!is_named(node, hash, ns, class, id))
+    for (struct node *node = *cache_bucket_of(cache, hash); node; node = node->next) {
+        if (!cache_is_named(node, hash, ns, class, id))
             continue;
         if (node != cache->youngest) {
             unlink_by_use(cache, node);
@@ -131,8 +132,8 @@ struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot,
     } else {
         if (cache->count >= cache->bucket_count)
             grow(cache);
-        node = allocate(1, sizeof *node);
-        struct node **bucket = bucket_of(cache, hash);
+        node = cache_allocate(1, sizeof *node);
+        struct node **bucket = cache_bucket_of(cache, hash);
         node->next = *bucket;
         *bucket = node;
         link_youngest(cache, node);
@@ -149,7 +150,7 @@ struct cache_entry *cache_put(struct cache *cache, uint64_t hash, uint32_t slot,
 void cache_drop(struct cache *cache, struct cache_entry *entry)
 {
     struct node *node = (struct node *)entry;
-    struct node **link = bucket_of(cache, entry->hash);
+    struct node **link = cache_bucket_of(cache, entry->hash);
     while (*link != node)
         link = &(*link)->next;
     *link = node->next;

@@ -20,7 +20,7 @@ size_t commit_slots_find(const struct commit_slots *slots, uint32_t slot)
     return place;
 }
 
-static void add(struct commit_slots *slots, uint32_t slot)
+static void add_commit_slots(struct commit_slots *slots, uint32_t slot)
 {
     if (commit_slots_find(slots, slot) == slots->count)
         slots->list[slots->count++] = slot;
@@ -29,8 +29,8 @@ static void add(struct commit_slots *slots, uint32_t slot)
 /* Documents of a class are often neighbours. */
 void commit_slots_add(struct commit_slots *slots, struct bytes class, uint32_t slot)
 {
-    add(slots, slot);
+    add_commit_slots(slots, slot);
     if (!bytes_equal(slots->last_class, class))
-        add(slots, slots_of_class(slots->segment, slots->ns, class));
+        add_commit_slots(slots, slots_of_class(slots->segment, slots->ns, class));
     slots->last_class = class;
 }

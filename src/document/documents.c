@@ -92,7 +92,7 @@ int documents_ns(struct documents *documents, struct bytes database)
     return ns;
 }
 
-static void release(void *document)
+static void documents_release(void *document)
 {
     document_release(document);
 }
@@ -181,7 +181,7 @@ void documents_judge_expiry(struct arena *arena, struct found *found)
     if (!has_ended(found->document))
         return;
     found->document = document_end(found->document);
-    arena_defer(arena, release, found->document);
+    arena_defer(arena, documents_release, found->document);
 }
 
 /* Documents to load from the database, and where the results go: first at the positions of their names,
@@ -203,7 +203,7 @@ static void want(struct arena *arena, struct wanted *wanted, size_t most, size_t
     }
     struct document *copy = entry ? document_hold(entry->document) : NULL;
     if (copy)
-        arena_defer(arena, release, copy); /* the cache may evict it while others are loaded */
+        arena_defer(arena, documents_release, copy); /* the cache may evict it while others are loaded */
     wanted->loads[index] = (struct load){.class = name.class, .id = name.id, .copy = copy};
     wanted->found[index] = found;
     wanted->count++;
@@ -320,7 +320,7 @@ static enum fault load_wanted(struct documents *documents, int ns, struct arena 
         entry->fresh_ms = documents->now_ms;
         found->document = document;
         found->from_database = true;
-        arena_defer(arena, release, document);
+        arena_defer(arena, documents_release, document);
         if (!found->was_busy)
             put_on_shared_cache(documents, ns, found, found->tag, document);
     }
@@ -399,7 +399,7 @@ static enum fault find_tolerated(struct documents *documents, int ns, struct are
     }
     found_r->tag = entry->is_tagged ? entry->tag : observation.stamp - 1; /* no tag: matches no later one */
     found_r->document = document_hold(entry->document);
-    arena_defer(arena, release, entry->document);
+    arena_defer(arena, documents_release, entry->document);
     pulse_count(&documents->pulse->hits, 1);
     return FAULT_NONE;
 }

@@ -71,8 +71,8 @@ static void await_turns(struct transaction *transaction, const struct document_n
                       deadline_ms < documents->deadline_ms ? deadline_ms : documents->deadline_ms);
 }
 
-static struct transaction_entry *find_entry(struct transaction *transaction, uint64_t hash,
-                                            struct document_name name)
+static struct transaction_entry *transaction_find_entry(struct transaction *transaction, uint64_t hash,
+                                                        struct document_name name)
 {
     for (size_t i = 0; i < transaction->count; i++) {
         const struct found *found = &transaction->entries[i].found;
@@ -83,7 +83,7 @@ static struct transaction_entry *find_entry(struct transaction *transaction, uin
     return NULL;
 }
 
-static uint64_t hash_of(const struct transaction *transaction, struct document_name name)
+static uint64_t transaction_hash_of(const struct transaction *transaction, struct document_name name)
 {
     return slots_hash(transaction->documents->segment, transaction->ns, name.class, name.id);
 }
@@ -96,7 +96,7 @@ static struct transaction_entry *add_entry(struct transaction *transaction, cons
     return entry;
 }
 
-static void release(void *document)
+static void transaction_release(void *document)
 {
     document_release(document);
 }
@@ -125,7 +125,7 @@ static enum fault find_in_snapshot(struct transaction *transaction, const struct
     enum fault fault =
         store_load_part(documents->store, transaction->ns, transaction->arena, loads, count, most);
     for (size_t i = 0; !fault && i < count && loads[i].document; i++) {
-        arena_defer(transaction->arena, release, loads[i].document);
+        arena_defer(transaction->arena, transaction_release, loads[i].document);
         found[i] = (struct found){.document = loads[i].document, .from_database = true};
         found[i].hash = slots_hash(documents->segment, transaction->ns, names[i].class, names[i].id);
         found[i].slot = slots_index(documents->segment, found[i].hash);
@@ -177,7 +177,7 @@ static enum fault open_drafts(struct transaction *transaction, const struct docu
                               const struct found *found, size_t count, struct draft ***places)
 {
     for (size_t i = 0; i < count; i++) {
-        struct transaction_entry *entry = find_entry(transaction, found[i].hash, names[i]);
+        struct transaction_entry *entry = transaction_find_entry(transaction, found[i].hash, names[i]);
         if (!entry) {
             entry = add_entry(transaction, &found[i]);
             entry->draft = draft_open(transaction->arena, entry->found.document);
@@ -199,7 +199,9 @@ enum fault transaction_fetch_many(struct transaction *transaction, const struct 
     size_t missing_count = 0;
     for (size_t i = 0; i < count; i++) {
         struct transaction_entry *entry =
-            transaction->count ? find_entry(transaction, hash_of(transaction, names[i]), names[i]) : NULL;
+            transaction->count
+                ? transaction_find_entry(transaction, transaction_hash_of(transaction, names[i]), names[i])
+                : NULL;
         if (!entry) {
             places[missing_count] = &drafts_r[i];
             missing[missing_count++] = names[i];
@@ -229,7 +231,8 @@ enum fault transaction_fetch(struct transaction *transaction, struct document_na
 enum fault transaction_consult(struct transaction *transaction, struct document_name name,
                                const struct document **document_r)
 {
-    struct transaction_entry *entry = find_entry(transaction, hash_of(transaction, name), name);
+    struct transaction_entry *entry =
+        transaction_find_entry(transaction, transaction_hash_of(transaction, name), name);
     struct found found;
     enum fault fault = FAULT_NONE;
     if (entry && !entry->draft)
@@ -247,7 +250,8 @@ enum fault transaction_consult(struct transaction *transaction, struct document_
 enum fault transaction_read(struct transaction *transaction, struct document_name name, int64_t tolerance_s,
                             const struct document **document_r)
 {
-    struct transaction_entry *entry = find_entry(transaction, hash_of(transaction, name), name);
+    struct transaction_entry *entry =
+        transaction_find_entry(transaction, transaction_hash_of(transaction, name), name);
     if (!entry) {
         struct found found;
         enum fault fault =

@@ -32,14 +32,14 @@ static bool is_wrong(void *whose, const struct item *item)
     return false;
 }
 
-static struct bytes keep(struct arena *arena, const char *text)
+static struct bytes transaction_contents_keep(struct arena *arena, const char *text)
 {
     size_t size = strlen(text);
     return (struct bytes){arena_copy(arena, text, size), size};
 }
 
-static enum fault refuse(struct transaction *transaction, const struct header *header,
-                         const struct item *item, const struct checking *checking)
+static enum fault transaction_contents_refuse(struct transaction *transaction, const struct header *header,
+                                              const struct item *item, const struct checking *checking)
 {
     struct arena *arena = transaction->arena;
     const int64_t most = transaction->documents->settings->limit_content_steps;
@@ -55,12 +55,12 @@ static enum fault refuse(struct transaction *transaction, const struct header *h
         header->id,
         item->iclass,
         item->key.data ? item->key : BYTES(""),
-        keep(arena, violation->place),
-        keep(arena, violation->keyword),
-        keep(arena, violation->rule),
+        transaction_contents_keep(arena, violation->place),
+        transaction_contents_keep(arena, violation->keyword),
+        transaction_contents_keep(arena, violation->rule),
     };
     memcpy(transaction->refused, parts, sizeof parts);
-    transaction->expected = keep(arena, violation->expected).data;
+    transaction->expected = transaction_contents_keep(arena, violation->expected).data;
     return FAULT_ACONTENT;
 }
 
@@ -78,7 +78,7 @@ enum fault transaction_check_contents(struct transaction *transaction, const str
         checking.class = schema_find_class(schema, header->class);
         const struct item *wrong = checking.class ? draft_find_changed(draft, is_wrong, &checking) : NULL;
         if (wrong)
-            fault = refuse(transaction, header, wrong, &checking);
+            fault = transaction_contents_refuse(transaction, header, wrong, &checking);
     }
     arena_destroy(checking.arena);
     if (!fault)

@@ -183,7 +183,8 @@ size_t exchange_size(const struct exchange *exchange)
 /* --- answers --- */
 
 /* Takes one line, "Name: value", off the head, without its end; false: there are no more. */
-static bool take_line(struct bytes *head, char *name_r, size_t name_size, char *value_r, size_t value_size)
+static bool exchange_take_line(struct bytes *head, char *name_r, size_t name_size, char *value_r,
+                               size_t value_size)
 {
     const char *end = head->size ? memmem(head->data, head->size, "\r\n", 2) : NULL;
     const char *colon = end ? memchr(head->data, ':', (size_t)(end - head->data)) : NULL;
@@ -212,7 +213,7 @@ static int add_headers(struct evhttp_request *request, struct bytes head, bool h
     int64_t status = 200;
     char name[64], value[4096];
     *words_r = '\0';
-    while (take_line(&head, name, sizeof name, value, sizeof value)) {
+    while (exchange_take_line(&head, name, sizeof name, value, sizeof value)) {
         if (strcmp(name, "Status") == 0) {
             char *blank = strchr(value, ' ');
             struct bytes number = {value, blank ? (size_t)(blank - value) : strlen(value)};

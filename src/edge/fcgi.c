@@ -87,7 +87,7 @@ struct fcgi {
 
 /* --- connections --- */
 
-static void *allocate(size_t size)
+static void *fcgi_allocate(size_t size)
 {
     void *memory = calloc(1, size);
     if (!memory)
@@ -117,7 +117,7 @@ static void start_library(void)
 
 struct fcgi *fcgi_open(const struct fcgi_options *options)
 {
-    struct fcgi *fcgi = allocate(sizeof *fcgi);
+    struct fcgi *fcgi = fcgi_allocate(sizeof *fcgi);
     start_library();
     fcgi->options = *options;
     fcgi->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -144,7 +144,7 @@ static void add_connection(struct fcgi *fcgi, int fd)
     if (request)
         fcgi->spare = request->next;
     else
-        request = allocate(sizeof *request);
+        request = fcgi_allocate(sizeof *request);
     request->previous = NULL;
     request->next = fcgi->living;
     request->fcgi = fcgi;
@@ -461,7 +461,7 @@ static void take_slice(struct sheet *sheet, struct bytes *from, size_t *room)
 }
 
 /* Adds one output record, as large as possible. */
-static void add_record(struct sheet *sheet, int request_id, struct bytes *head, struct bytes *body)
+static void fcgi_add_record(struct sheet *sheet, int request_id, struct bytes *head, struct bytes *body)
 {
     FCGI_Header *header = &sheet->headers[sheet->header_count++];
     size_t room = RECORD_BYTES;
@@ -476,7 +476,7 @@ static void fill_sheet(struct sheet *sheet, int request_id, struct bytes *head, 
 {
     sheet->header_count = sheet->part_count = 0;
     while ((head->size || body->size) && sheet->header_count < RECORDS_AT_ONCE)
-        add_record(sheet, request_id, head, body);
+        fcgi_add_record(sheet, request_id, head, body);
 }
 
 static bool write_sheet(const struct fcgi_request *request, struct sheet *sheet)

@@ -61,8 +61,9 @@ static bool is_living(const struct sockaddr_un *address, int type)
 }
 
 /* May the name be taken?  True: nothing is there, or a socket that may be replaced. */
-static bool is_free(const struct sockaddr_un *address, const struct local_socket_options *options,
-                    char *problem, size_t problem_size)
+static bool local_socket_is_free(const struct sockaddr_un *address,
+                                 const struct local_socket_options *options, char *problem,
+                                 size_t problem_size)
 {
     struct stat status;
     if (lstat(address->sun_path, &status)) {
@@ -122,7 +123,8 @@ static bool open_in_turn(const struct sockaddr_un *last, const struct sockaddr_u
                          const struct local_socket_options *options, int *fd_r, char *problem,
                          size_t problem_size)
 {
-    if (!is_free(last, options, problem, problem_size) || !is_free(first, options, problem, problem_size))
+    if (!local_socket_is_free(last, options, problem, problem_size) ||
+        !local_socket_is_free(first, options, problem, problem_size))
         return false;
     int fd = socket(AF_UNIX, options->type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind_fresh(fd, first, options) && !rename(first->sun_path, last->sun_path)) {

@@ -42,7 +42,8 @@ struct mapping_request {
 
 enum step { STEP_DONE, STEP_AGAIN, STEP_REFUSED };
 
-PRINTF_LIKE(2, 3) static enum step refuse(const struct mapping_request *request, const char *format, ...)
+PRINTF_LIKE(2, 3)
+static enum step mapping_refuse(const struct mapping_request *request, const char *format, ...)
 {
     int used = snprintf(request->problem, request->problem_size, "segment %s: ", request->path);
     if (used > 0 && (size_t)used < request->problem_size) {
@@ -55,7 +56,7 @@ PRINTF_LIKE(2, 3) static enum step refuse(const struct mapping_request *request,
 }
 
 /* Bytes beyond the end of the file read as zero. */
-static bool read_head(int fd, struct mapping_head *head_r)
+static bool mapping_read_head(int fd, struct mapping_head *head_r)
 {
     memset(head_r, 0, sizeof *head_r);
     return pread(fd, head_r, sizeof *head_r, 0) >= 0;
@@ -70,7 +71,7 @@ static bool write_head(int fd, const struct mapping_head *head)
 }
 
 /* Is the file empty, or cut off before its first head was written? */
-static bool is_blank(const struct mapping_head *head, const struct stat *status)
+static bool mapping_is_blank(const struct mapping_head *head, const struct stat *status)
 {
     static const struct mapping_head blank;
     return status->st_size <= (off_t)sizeof *head && memcmp(head, &blank, sizeof blank) == 0;
@@ -94,14 +95,14 @@ static int take_room(int fd, size_t size)
 }
 
 /* Under EX: creates a new generation, with zeros after its head. */
-static enum step make(const struct mapping_request *request, int fd, uint64_t *generation_r)
+static enum step mapping_make(const struct mapping_request *request, int fd, uint64_t *generation_r)
 {
     struct mapping_head head;
     struct stat status;
-    if (fstat(fd, &status) || !read_head(fd, &head))
-        return refuse(request, "%s", strerror(errno));
-    if (!is_blank(&head, &status) && head.magic != request->magic)
-        return refuse(request, "the file holds something else; it is left as it is");
+    if (fstat(fd, &status) || !mapping_read_head(fd, &head))
+        return mapping_refuse(request, "%s", strerror(errno));
+    if (!mapping_is_blank(&head, &status) && head.magic != request->magic)
+        return mapping_refuse(request, "the file holds something else; it is left as it is");
     if (head.magic != request->magic || head.installation >> 24 != MAPPING_INSTALLATION_MARK)
         head.installation = draw_installation();
     head = (struct mapping_head){
@@ -109,18 +110,18 @@ static enum step make(const struct mapping_request *request, int fd, uint64_t *g
     crypto_random(&head.seed, sizeof head.seed);
     /* The number must survive a power failure: it identifies former database sessions. */
     if (!write_head(fd, &head) || fdatasync(fd) || ftruncate(fd, sizeof head))
-        return refuse(request, "%s", strerror(errno));
+        return mapping_refuse(request, "%s", strerror(errno));
     crash_at(CRASH_SEGMENT_NUMBERED);
     int error = take_room(fd, request->size);
     if (error) {
         if (ftruncate(fd, sizeof head))
-            return refuse(request, "%s", strerror(errno));
-        return refuse(request, "no room for %zu bytes: %s", request->size, strerror(error));
+            return mapping_refuse(request, "%s", strerror(errno));
+        return mapping_refuse(request, "no room for %zu bytes: %s", request->size, strerror(error));
     }
     head.layout = request->layout;
     head.size = request->size;
     if (!write_head(fd, &head))
-        return refuse(request, "%s", strerror(errno));
+        return mapping_refuse(request, "%s", strerror(errno));
     crash_at(CRASH_SEGMENT_MADE);
     *generation_r = head.generation;
     return STEP_DONE;
@@ -130,26 +131,28 @@ static enum step make(const struct mapping_request *request, int fd, uint64_t *g
 static enum step examine(const struct mapping_request *request, int fd, struct mapping_head *head_r)
 {
     struct stat status, named;
-    if (fstat(fd, &status) || !read_head(fd, head_r))
-        return refuse(request, "%s", strerror(errno));
+    if (fstat(fd, &status) || !mapping_read_head(fd, head_r))
+        return mapping_refuse(request, "%s", strerror(errno));
     if (stat(request->path, &named) || named.st_ino != status.st_ino || named.st_dev != status.st_dev)
         return STEP_AGAIN;
-    if (is_blank(head_r, &status) || (head_r->magic == request->magic && head_r->layout == 0))
+    if (mapping_is_blank(head_r, &status) || (head_r->magic == request->magic && head_r->layout == 0))
         return STEP_AGAIN;
     if (head_r->magic != request->magic)
-        return refuse(request, "the file holds something else; it is left as it is");
+        return mapping_refuse(request, "the file holds something else; it is left as it is");
     if (head_r->layout != request->layout)
-        return refuse(request, "in use by another release (layout %u, here %u): stop its instances first",
-                      head_r->layout, request->layout);
+        return mapping_refuse(request,
+                              "in use by another release (layout %u, here %u): stop its instances first",
+                              head_r->layout, request->layout);
     if (head_r->size != request->size)
-        return refuse(request,
-                      "in use with %llu bytes, here %zu: segment_slots and shared_cache_mb (of records: "
-                      "records_mb) must be the same in all "
-                      "instances",
-                      (unsigned long long)head_r->size, request->size);
+        return mapping_refuse(
+            request,
+            "in use with %llu bytes, here %zu: segment_slots and shared_cache_mb (of records: "
+            "records_mb) must be the same in all "
+            "instances",
+            (unsigned long long)head_r->size, request->size);
     if ((uint64_t)status.st_size != head_r->size)
-        return refuse(request, "the file was cut to %lld bytes: stop its instances first",
-                      (long long)status.st_size);
+        return mapping_refuse(request, "the file was cut to %lld bytes: stop its instances first",
+                              (long long)status.st_size);
     return STEP_DONE;
 }
 
@@ -157,7 +160,7 @@ static enum step map(const struct mapping_request *request, int fd, bool is_new,
 {
     void *memory = mmap(NULL, request->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
-        return refuse(request, "%s", strerror(errno));
+        return mapping_refuse(request, "%s", strerror(errno));
     *mapping_r = (struct mapping){.memory = memory, .size = request->size, .fd = fd, .is_new = is_new};
     return STEP_DONE;
 }
@@ -167,14 +170,14 @@ static enum step lock_and_map(const struct mapping_request *request, int fd, str
 {
     uint64_t made = 0; /* the generation that we created; 0: none */
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        enum step step = make(request, fd, &made);
+        enum step step = mapping_make(request, fd, &made);
         if (step != STEP_DONE)
             return step;
     } else if (errno != EWOULDBLOCK) {
-        return refuse(request, "%s", strerror(errno));
+        return mapping_refuse(request, "%s", strerror(errno));
     }
     if (flock(fd, LOCK_SH | LOCK_NB))
-        return errno == EWOULDBLOCK ? STEP_AGAIN : refuse(request, "%s", strerror(errno));
+        return errno == EWOULDBLOCK ? STEP_AGAIN : mapping_refuse(request, "%s", strerror(errno));
     struct mapping_head head;
     enum step step = examine(request, fd, &head);
     return step == STEP_DONE ? map(request, fd, head.generation == made, mapping_r) : step;
@@ -184,11 +187,11 @@ static enum step try_once(const struct mapping_request *request, struct mapping 
 {
     int fd = open(request->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
     if (fd < 0)
-        return refuse(request, "%s", strerror(errno));
+        return mapping_refuse(request, "%s", strerror(errno));
     struct stat status;
     enum step step;
     if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
-        step = refuse(request, "not a plain file");
+        step = mapping_refuse(request, "not a plain file");
     else
         step = lock_and_map(request, fd, mapping_r);
     if (step != STEP_DONE)
@@ -207,8 +210,8 @@ bool mapping_open(struct mapping *mapping, const char *path, uint64_t magic, uin
         if (step != STEP_AGAIN)
             return step == STEP_DONE;
         if (clock_monotonic_ms() >= deadline_ms) {
-            refuse(&request, "another process has been making it for more than %d s",
-                   OTHER_STARTERS_MS / 1000);
+            mapping_refuse(&request, "another process has been making it for more than %d s",
+                           OTHER_STARTERS_MS / 1000);
             return false;
         }
         uint8_t chance; /* random, so that competing starters do not stay in step */

@@ -57,7 +57,8 @@ static void create_contexts(void)
     pcre2_set_heap_limit(match_context, HEAP_KIB_MOST);
 }
 
-static bool refuse(struct arena *arena, struct pattern_problem *problem_r, const char *what, size_t offset)
+static bool pattern_refuse(struct arena *arena, struct pattern_problem *problem_r, const char *what,
+                           size_t offset)
 {
     *problem_r = (struct pattern_problem){arena_printf(arena, "%s", what), offset};
     return false;
@@ -77,7 +78,7 @@ static const char *find_foreign(struct bytes text)
     return NULL;
 }
 
-static void release(void *code)
+static void pattern_release(void *code)
 {
     pcre2_code_free(code);
 }
@@ -99,24 +100,25 @@ bool pattern_compile(struct arena *arena, struct bytes text, const struct patter
     PCRE2_SIZE offset;
     size_t size = 0;
     if (text.size > PATTERN_TEXT_MOST)
-        return refuse(arena, problem_r, "it is longer than 1024 bytes", PATTERN_TEXT_MOST);
+        return pattern_refuse(arena, problem_r, "it is longer than 1024 bytes", PATTERN_TEXT_MOST);
     const char *foreign = find_foreign(text);
     if (foreign)
-        return refuse(arena, problem_r, "verbs and callouts are not allowed", (size_t)(foreign - text.data));
+        return pattern_refuse(arena, problem_r, "verbs and callouts are not allowed",
+                              (size_t)(foreign - text.data));
     create_contexts();
     pcre2_code *code =
         pcre2_compile((PCRE2_SPTR)text.data, text.size, options, &error, &offset, compile_context);
     if (!code) {
         PCRE2_UCHAR words[256];
         int length = pcre2_get_error_message(error, words, sizeof words);
-        return refuse(arena, problem_r, length < 0 ? "it is not a regular expression" : (char *)words,
-                      offset);
+        return pattern_refuse(arena, problem_r, length < 0 ? "it is not a regular expression" : (char *)words,
+                              offset);
     }
-    arena_defer(arena, release, code);
+    arena_defer(arena, pattern_release, code);
     if (read_info(code, PCRE2_INFO_BACKREFMAX))
-        return refuse(arena, problem_r, "back references are not allowed", 0);
+        return pattern_refuse(arena, problem_r, "back references are not allowed", 0);
     if (pcre2_pattern_info(code, PCRE2_INFO_SIZE, &size) || size > COMPILED_MOST)
-        return refuse(arena, problem_r, "it is too large, with its repeats", 0);
+        return pattern_refuse(arena, problem_r, "it is too large, with its repeats", 0);
     struct pattern *pattern = ARENA_NEW(arena, struct pattern);
     pattern->code = code;
     *pattern_r = pattern;

@@ -18,7 +18,7 @@ static pthread_mutex_t *mutex_of(struct robust_lock *lock)
     return (pthread_mutex_t *)(void *)lock->words;
 }
 
-static void end(const char *what, int error)
+static void robust_lock_end(const char *what, int error)
 {
     errno = error;
     log_fatal("%s a lock: %m", what);
@@ -42,7 +42,7 @@ void robust_lock_init(struct robust_lock *lock)
         error = pthread_mutex_init(&image.mutex, &attributes);
     pthread_mutexattr_destroy(&attributes);
     if (error)
-        end("creating", error);
+        robust_lock_end("creating", error);
     for (size_t i = 0; i < COUNT_OF(image.words); i++)
         if (image.words[i])
             atomic_store((_Atomic uint32_t *)&lock->words[i], image.words[i]);
@@ -65,7 +65,7 @@ enum robust_lock_result robust_lock_take(struct robust_lock *lock, int64_t timeo
     if (error == ETIMEDOUT)
         return ROBUST_LOCK_REFUSED;
     if (error && error != EOWNERDEAD)
-        end("taking", error);
+        robust_lock_end("taking", error);
     return error ? ROBUST_LOCK_INHERITED : ROBUST_LOCK_TAKEN;
 }
 
@@ -76,5 +76,5 @@ void robust_lock_release(struct robust_lock *lock)
     pthread_mutex_consistent(mutex_of(lock));
     int error = pthread_mutex_unlock(mutex_of(lock));
     if (error)
-        end("releasing", error);
+        robust_lock_end("releasing", error);
 }

@@ -55,7 +55,7 @@ struct tarball_writer *tarball_create(const struct tarball_sink *sink, int level
     return NULL;
 }
 
-static bool check(struct tarball_writer *writer, bool is_done)
+static bool tarball_check(struct tarball_writer *writer, bool is_done)
 {
     int why = archive_errno(writer->archive);
     if (is_done)
@@ -72,7 +72,7 @@ bool tarball_begin(struct tarball_writer *writer, const char *name, int64_t size
     archive_entry_set_size(writer->entry, size);
     archive_entry_set_filetype(writer->entry, AE_IFREG);
     archive_entry_set_perm(writer->entry, FILE_MODE);
-    return check(writer, archive_write_header(writer->archive, writer->entry) == ARCHIVE_OK);
+    return tarball_check(writer, archive_write_header(writer->archive, writer->entry) == ARCHIVE_OK);
 }
 
 bool tarball_add_piece(struct tarball_writer *writer, struct bytes bytes)
@@ -80,7 +80,7 @@ bool tarball_add_piece(struct tarball_writer *writer, struct bytes bytes)
     while (bytes.size) {
         la_ssize_t done = archive_write_data(writer->archive, bytes.data, bytes.size);
         if (done <= 0)
-            return check(writer, false);
+            return tarball_check(writer, false);
         bytes.data += done;
         bytes.size -= (size_t)done;
     }
@@ -94,7 +94,7 @@ bool tarball_add(struct tarball_writer *writer, const char *name, struct bytes b
 
 bool tarball_finish(struct tarball_writer *writer)
 {
-    return check(writer, archive_write_close(writer->archive) == ARCHIVE_OK);
+    return tarball_check(writer, archive_write_close(writer->archive) == ARCHIVE_OK);
 }
 
 const char *tarball_problem(const struct tarball_writer *writer)
@@ -121,7 +121,7 @@ struct tarball_reader {
     struct tarball_source source;
 };
 
-static la_ssize_t fetch(struct archive *archive, void *context, const void **data)
+static la_ssize_t tarball_fetch(struct archive *archive, void *context, const void **data)
 {
     struct tarball_reader *reader = context;
     struct bytes bytes = NO_BYTES;
@@ -144,7 +144,7 @@ struct tarball_reader *tarball_open(const struct tarball_source *source)
     /* What fails here is reported by the first tarball_next. */
     (void)archive_read_support_filter_zstd(reader->archive);
     (void)archive_read_support_format_tar(reader->archive);
-    (void)archive_read_open(reader->archive, reader, NULL, fetch, NULL);
+    (void)archive_read_open(reader->archive, reader, NULL, tarball_fetch, NULL);
     return reader;
 }
 

@@ -44,7 +44,7 @@ void forward_settings_free(struct forward_settings *settings)
 #undef NUMBER
 }
 
-static bool PRINTF_LIKE(2, 3) refuse(struct forward_reader *reader, const char *format, ...)
+static bool PRINTF_LIKE(2, 3) forward_settings_refuse(struct forward_reader *reader, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -65,18 +65,18 @@ static bool set_number(struct forward_reader *reader, int64_t *field, const stru
 {
     int64_t number;
     if (!bytes_to_i64(bytes_of(pair->value), &number) || number < least || number > most)
-        return refuse(reader, "%s = %s: expected a number of %s from %lld to %lld", pair->name, pair->value,
-                      unit, (long long)least, (long long)most);
+        return forward_settings_refuse(reader, "%s = %s: expected a number of %s from %lld to %lld",
+                                       pair->name, pair->value, unit, (long long)least, (long long)most);
     *field = number;
     return true;
 }
 
-static bool take_pair(void *context, const struct named_value *pair)
+static bool forward_settings_take_pair(void *context, const struct named_value *pair)
 {
     struct forward_reader *reader = context;
     struct forward_settings *settings = reader->settings;
     if (pair->is_continued)
-        return refuse(reader, "%s: its value is one line", pair->name);
+        return forward_settings_refuse(reader, "%s: its value is one line", pair->name);
 #define TEXT(known, standard, description)                                                                   \
     if (strcmp(pair->name, #known) == 0)                                                                     \
         return set_text(&settings->known, pair->value);
@@ -86,7 +86,7 @@ static bool take_pair(void *context, const struct named_value *pair)
 #include "forward/forward_settings_table.h"
 #undef TEXT
 #undef NUMBER
-    return refuse(reader, "%s: there is no such setting", pair->name);
+    return forward_settings_refuse(reader, "%s: there is no such setting", pair->name);
 }
 
 /* Paths are appended to it. */
@@ -106,7 +106,7 @@ bool forward_settings_load(struct forward_settings *settings, const char *path, 
 {
     char detail[512] = "";
     struct forward_reader reader = {.settings = settings, .problem = detail, .problem_size = sizeof detail};
-    struct pairs pairs = {take_pair, &reader, detail, sizeof detail, .has_sections = false};
+    struct pairs pairs = {forward_settings_take_pair, &reader, detail, sizeof detail, .has_sections = false};
     set_defaults(settings);
     bool is_read = pairs_read(&pairs, path);
     bool has_all = is_read && *settings->url && *settings->key_file && *settings->spool;

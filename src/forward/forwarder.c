@@ -28,7 +28,7 @@ struct forwarder {
     bool has_more; /* records to read, perhaps: those read last were as many as there was room for */
 };
 
-static bool read_key(struct forwarder *forwarder)
+static bool forwarder_read_key(struct forwarder *forwarder)
 {
     char key[KEY_MOST];
     FILE *file = fopen(forwarder->settings->key_file, "re");
@@ -225,7 +225,7 @@ static bool is_idle(const struct forwarder *forwarder)
             (forwarder->until_empty && !forwarder->has_more && !count_waiting(forwarder)));
 }
 
-static int run(struct forwarder *forwarder, int stop_fd)
+static int run_forwarder(struct forwarder *forwarder, int stop_fd)
 {
     for (;;) {
         struct http_result result;
@@ -263,7 +263,7 @@ static void close_all(struct forwarder *forwarder)
 int forwarder_check(const struct forward_settings *settings)
 {
     struct forwarder forwarder = {.settings = settings};
-    bool is_right = read_key(&forwarder);
+    bool is_right = forwarder_read_key(&forwarder);
     if (*settings->ca_file && access(settings->ca_file, R_OK) != 0) {
         log_error("cannot read ca_file %s: %s", settings->ca_file, strerror(errno));
         is_right = false;
@@ -281,7 +281,7 @@ int forwarder_run(const struct forward_settings *settings, bool until_empty)
 {
     struct forwarder forwarder = {.settings = settings, .until_empty = until_empty};
     int stop_fd = stop_open(), error = EINVAL;
-    if (read_key(&forwarder) && open_spool(&forwarder)) {
+    if (forwarder_read_key(&forwarder) && open_spool(&forwarder)) {
         const struct http_options options = {.parallel = PARALLEL,
                                              .ca_file = *settings->ca_file ? settings->ca_file : NULL,
                                              .connect_timeout_ms = CONNECT_MS,
@@ -290,7 +290,7 @@ int forwarder_run(const struct forward_settings *settings, bool until_empty)
         log_info("forwards spool=%s url=%s", settings->spool, settings->url);
         error = drop_unfinished(&forwarder);
         if (!error)
-            error = run(&forwarder, stop_fd);
+            error = run_forwarder(&forwarder, stop_fd);
         if (error)
             log_error("the spool cannot be read or written: %s", strerror(error));
         http_close(forwarder.http);

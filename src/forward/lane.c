@@ -120,7 +120,7 @@ static void plan_again(struct lane *lane, const struct forward_settings *setting
 
 /* --- a batch --- */
 
-static void add_text(struct builder *body, const char *name, const char *text)
+static void lane_add_text(struct builder *body, const char *name, const char *text)
 {
     if (!text)
         return;
@@ -128,17 +128,17 @@ static void add_text(struct builder *body, const char *name, const char *text)
     json_add_string(body, bytes_of(text));
 }
 
-static void add_record(struct builder *body, const struct stampd_spool_record *record)
+static void lane_add_record(struct builder *body, const struct stampd_spool_record *record)
 {
     const struct stampd_spool_request *request = &record->request;
     char digest[CRYPTO_SHA256_HEX + 1];
     crypto_sha256_hex((struct bytes){record->body, record->body_size}, digest);
     builder_printf(body, "{\"n\":%" PRIu64 ",\"d\":\"%s\",\"task\":{\"priority\":%d", record->sequence,
                    digest, request->priority);
-    add_text(body, "op", request->operation);
-    add_text(body, "resource", request->resource);
-    add_text(body, "domain", request->domain);
-    add_text(body, "info", request->info);
+    lane_add_text(body, "op", request->operation);
+    lane_add_text(body, "resource", request->resource);
+    lane_add_text(body, "domain", request->domain);
+    lane_add_text(body, "info", request->info);
     if (request->is_strict)
         builder_add_text(body, ",\"order\":\"strict\"");
     if (request->start)
@@ -148,8 +148,8 @@ static void add_record(struct builder *body, const struct stampd_spool_record *r
         builder_add_bytes(body, (struct bytes){request->param, request->param_size});
     }
     builder_add_text(body, "}");
-    add_text(body, "traceparent", request->traceparent);
-    add_text(body, "tracestate", request->tracestate);
+    lane_add_text(body, "traceparent", request->traceparent);
+    lane_add_text(body, "tracestate", request->tracestate);
     builder_add_text(body, "}");
 }
 
@@ -208,8 +208,8 @@ static int find_record(struct lane *lane, size_t at, struct stampd_spool *spool,
 }
 
 /* A batch of those from number `at` of the lane on. */
-static int compose(struct lane *lane, size_t at, struct stampd_spool *spool,
-                   const struct forward_settings *settings, struct builder *body, size_t *count_r)
+static int compose_lane(struct lane *lane, size_t at, struct stampd_spool *spool,
+                        const struct forward_settings *settings, struct builder *body, size_t *count_r)
 {
     struct stampd_spool_record record;
     unsigned char series[STAMPD_SPOOL_ID_BYTES];
@@ -229,7 +229,7 @@ static int compose(struct lane *lane, size_t at, struct stampd_spool *spool,
         } else {
             builder_add_text(body, ",");
         }
-        add_record(body, &record);
+        lane_add_record(body, &record);
         count++;
     }
     builder_add_text(body, "]}}");
@@ -243,7 +243,7 @@ int lane_compose(struct lane *lane, struct stampd_spool *spool, const struct for
 {
     const struct builder body = lane->body;
     if (!lane->ready)
-        return compose(lane, 0, spool, settings, &lane->body, &lane->sent);
+        return compose_lane(lane, 0, spool, settings, &lane->body, &lane->sent);
     lane->body = lane->next_body;
     lane->next_body = body;
     lane->sent = lane->ready;
@@ -255,7 +255,7 @@ int lane_prepare(struct lane *lane, struct stampd_spool *spool, const struct for
 {
     if (!lane->sent || lane->ready || lane->count - lane->sent < lane->most)
         return 0;
-    return compose(lane, lane->sent, spool, settings, &lane->next_body, &lane->ready);
+    return compose_lane(lane, lane->sent, spool, settings, &lane->next_body, &lane->ready);
 }
 
 /* --- an answer --- */
@@ -267,7 +267,7 @@ static void take_back(struct lane *lane)
     lane->ready = 0;
 }
 
-static const char *text_of(struct arena *arena, const struct json *object, const char *name)
+static const char *lane_text_of(struct arena *arena, const struct json *object, const char *name)
 {
     const struct json *member = json_member(object, name);
     return member && member->kind == JSON_STRING ? arena_copy(arena, member->value.data, member->value.size)
@@ -295,7 +295,7 @@ static bool is_at_fault(struct lane *lane, const struct forward_settings *settin
     return true;
 }
 
-static size_t place_of(const struct lane *lane, uint64_t sequence)
+static size_t lane_place_of(const struct lane *lane, uint64_t sequence)
 {
     size_t place = 0;
     while (place < lane->sent && lane->waiting[place] != sequence)
@@ -313,7 +313,7 @@ static int bury_refused(struct lane *lane, struct stampd_spool *spool, struct ar
     size_t behind = 0; /* the place behind the last dead letter: what lies between two was stored */
     for (const struct json *one = refused->first; one && !error; one = one->next) {
         uint64_t sequence = number_in(one);
-        size_t place = place_of(lane, sequence);
+        size_t place = lane_place_of(lane, sequence);
         *left_r = one;
         if (!sequence)
             continue;
@@ -322,9 +322,9 @@ static int bury_refused(struct lane *lane, struct stampd_spool *spool, struct ar
         behind = place + 1;
         if (is_at_fault(lane, settings))
             return ECANCELED;
-        const char *code = text_of(arena, one, "code");
-        error =
-            bury_number(spool, sequence, arena_printf(arena, "%s: %s", code, text_of(arena, one, "message")));
+        const char *code = lane_text_of(arena, one, "code");
+        error = bury_number(spool, sequence,
+                            arena_printf(arena, "%s: %s", code, lane_text_of(arena, one, "message")));
         if (!error && strcmp(code, "DIVERGED") == 0) {
             log_error("the spool is a copy of another one, and both have gone on; it gets a new series "
                       "namespace=%s",
@@ -344,11 +344,11 @@ static bool is_any_stored(const struct lane *lane, const struct json *refused)
 {
     size_t count = 0;
     for (const struct json *one = refused->first; one; one = one->next)
-        count += place_of(lane, number_in(one)) < lane->sent;
+        count += lane_place_of(lane, number_in(one)) < lane->sent;
     return count < lane->sent;
 }
 
-static bool is_among(const struct json *list, uint64_t sequence)
+static bool lane_is_among(const struct json *list, uint64_t sequence)
 {
     while (list && number_in(list) != sequence)
         list = list->next;
@@ -369,7 +369,7 @@ static void add_stored(struct lane *lane, const struct json *refused, bool is_la
     }
     for (size_t i = 0; i < lane->sent; i++) {
         uint64_t sequence = lane->waiting[i];
-        if (refused && is_among(refused, sequence))
+        if (refused && lane_is_among(refused, sequence))
             lane->waiting[waits++] = sequence;
         else
             lane->stored[lane->stored_count++] = (struct stampd_spool_range){sequence, sequence};
@@ -453,8 +453,8 @@ void lane_settle(struct lane *lane, struct stampd_spool *spool, const struct for
     struct json *root = NULL;
     if (!result->status || json_read(arena, result->body, &limits, &root, &problem))
         root = NULL;
-    const char *code = text_of(arena, root, "code"), *message = text_of(arena, root, "message");
-    const char *words = *message ? message : text_of(arena, root, "title");
+    const char *code = lane_text_of(arena, root, "code"), *message = lane_text_of(arena, root, "message");
+    const char *words = *message ? message : lane_text_of(arena, root, "title");
     bool has_waited = lane->failures > 0;
     bool is_done =
         result->status == 200 && settle_done(lane, spool, arena, json_member(root, "out"), settings);

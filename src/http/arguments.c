@@ -22,8 +22,8 @@ struct argument_reader {
     struct json_problem *problem;
 };
 
-static enum fault refuse(struct argument_reader *reader, enum fault fault, const char *wrong,
-                         const char *what)
+static enum fault arguments_refuse(struct argument_reader *reader, enum fault fault, const char *wrong,
+                                   const char *what)
 {
     reader->arguments->wrong = wrong;
     reader->problem->what = what;
@@ -73,7 +73,7 @@ static enum fault refuse_unknown(struct argument_reader *reader, struct bytes na
     struct arguments *arguments = reader->arguments;
     struct builder names = {0}, text = {0};
     if (!bytes_is_utf8(name))
-        return refuse(reader, FAULT_AUTF8, "query", "The name of an argument is not UTF-8.");
+        return arguments_refuse(reader, FAULT_AUTF8, "query", "The name of an argument is not UTF-8.");
     for (size_t i = 0; i < COUNT_OF(known); i++)
         if (known[i].whose & reader->whose)
             builder_printf(&names, "%s%s", names.size ? " " : "", known[i].name);
@@ -81,8 +81,8 @@ static enum fault refuse_unknown(struct argument_reader *reader, struct bytes na
     names_explain(names.data, "argument", name, &text);
     arguments->is_unknown = true;
     arguments->nearest = nearest.data ? arena_copy(reader->arena, nearest.data, nearest.size) : NULL;
-    (void)refuse(reader, FAULT_AARG, arena_copy(reader->arena, name.data, name.size),
-                 arena_copy(reader->arena, text.data, text.size));
+    (void)arguments_refuse(reader, FAULT_AARG, arena_copy(reader->arena, name.data, name.size),
+                           arena_copy(reader->arena, text.data, text.size));
     builder_free(&names);
     builder_free(&text);
     return FAULT_AARG;
@@ -95,8 +95,8 @@ static enum fault refuse_text(struct argument_reader *reader, enum fault fault, 
     const char *sentence = fault == FAULT_AUTF8   ? "The text is not UTF-8 at byte %zu."
                            : fault == FAULT_AJSON ? "The text is not JSON at byte %zu: %s."
                                                   : "The text exceeds a limit at byte %zu: %s.";
-    return refuse(reader, fault, wrong,
-                  arena_printf(reader->arena, sentence, problem->offset, problem->what));
+    return arguments_refuse(reader, fault, wrong,
+                            arena_printf(reader->arena, sentence, problem->offset, problem->what));
 }
 
 static int item_level(const struct argument_reader *reader)
@@ -129,9 +129,9 @@ static enum fault set_tree(struct argument_reader *reader, const struct argument
                            const struct json *tree)
 {
     if (tree->kind != argument->kind)
-        return refuse(reader, FAULT_AARG, argument->name,
-                      argument->kind == JSON_OBJECT ? "A JSON object is expected."
-                                                    : "A JSON array is expected.");
+        return arguments_refuse(reader, FAULT_AARG, argument->name,
+                                argument->kind == JSON_OBJECT ? "A JSON object is expected."
+                                                              : "A JSON array is expected.");
     *tree_field(reader->arguments, argument) = tree;
     return FAULT_NONE;
 }
@@ -142,7 +142,7 @@ static enum fault set_text(struct argument_reader *reader, const struct argument
 {
     if (!is_tree(argument)) {
         if (!bytes_is_utf8(value))
-            return refuse(reader, FAULT_AUTF8, argument->name, "The text is not UTF-8.");
+            return arguments_refuse(reader, FAULT_AUTF8, argument->name, "The text is not UTF-8.");
         *text_field(reader->arguments, argument) = value;
         return FAULT_NONE;
     }
@@ -162,7 +162,7 @@ static enum fault read_pair(struct argument_reader *reader, struct bytes pair, c
         return FAULT_NONE;
     enum fault fault = percent_decode(reader->arena, bytes_cut(&pair, '='), true, &name, &what);
     if (fault != FAULT_NONE)
-        return refuse(reader, fault, where, what);
+        return arguments_refuse(reader, fault, where, what);
     const struct argument *argument = find_argument(reader, name);
     if (!argument)
         return refuse_unknown(reader, name);
@@ -170,7 +170,7 @@ static enum fault read_pair(struct argument_reader *reader, struct bytes pair, c
         return FAULT_NONE;
     fault = percent_decode(reader->arena, pair, true, &value, &what);
     if (fault != FAULT_NONE)
-        return refuse(reader, fault, argument->name, what);
+        return arguments_refuse(reader, fault, argument->name, what);
     return set_text(reader, argument, value);
 }
 
@@ -180,7 +180,7 @@ static enum fault read_pairs(struct argument_reader *reader, struct bytes pairs,
     enum fault fault = FAULT_NONE;
     while (pairs.size && fault == FAULT_NONE) {
         if (++reader->pair_count > reader->limits->parts)
-            return refuse(reader, FAULT_ALIMIT, "limit_parts", "There are too many arguments.");
+            return arguments_refuse(reader, FAULT_ALIMIT, "limit_parts", "There are too many arguments.");
         fault = read_pair(reader, bytes_cut(&pairs, '&'), where);
     }
     return fault;
@@ -192,9 +192,9 @@ static enum fault set_member(struct argument_reader *reader, const struct argume
     if (is_tree(argument))
         return set_tree(reader, argument, member);
     if (member->kind != JSON_STRING && !(member->kind == JSON_NUMBER && argument->may_be_number))
-        return refuse(reader, FAULT_AARG, argument->name,
-                      argument->may_be_number ? "A JSON string or number is expected."
-                                              : "A JSON string is expected.");
+        return arguments_refuse(reader, FAULT_AARG, argument->name,
+                                argument->may_be_number ? "A JSON string or number is expected."
+                                                        : "A JSON string is expected.");
     *text_field(reader->arguments, argument) = member->value;
     return FAULT_NONE;
 }
@@ -242,7 +242,7 @@ static enum fault read_json(struct argument_reader *reader, struct bytes body)
     if (!root)
         return FAULT_NONE;
     if (root->kind != JSON_OBJECT)
-        return refuse(reader, FAULT_AARG, "body", "A JSON object is expected.");
+        return arguments_refuse(reader, FAULT_AARG, "body", "A JSON object is expected.");
     for (const struct json *member = root->first; member && fault == FAULT_NONE; member = member->next) {
         const struct argument *argument = find_argument(reader, member->name);
         if (!argument)
@@ -292,13 +292,14 @@ static enum fault take_argument(struct argument_reader *reader, const struct par
     struct bytes parameters = part->type;
     bytes_cut(&parameters, ';');
     if (part->type.data && !parameters_are_fine(parameters))
-        return refuse(reader, FAULT_ATYPE, argument->name, "The character set must be utf-8.");
+        return arguments_refuse(reader, FAULT_ATYPE, argument->name, "The character set must be utf-8.");
     if (part->content.size && memchr(part->content.data, '\0', part->content.size))
-        return refuse(reader, FAULT_AARG, argument->name, "The character U+0000 is not allowed.");
+        return arguments_refuse(reader, FAULT_AARG, argument->name, "The character U+0000 is not allowed.");
     return set_text(reader, argument, part->content);
 }
 
-static void take_file(struct argument_reader *reader, const struct part *part, struct call_file *files)
+static void arguments_take_file(struct argument_reader *reader, const struct part *part,
+                                struct call_file *files)
 {
     files[reader->arguments->file_count++] = (struct call_file){
         .name = part->name,
@@ -309,7 +310,8 @@ static void take_file(struct argument_reader *reader, const struct part *part, s
 }
 
 /* Makes room for the files: doubles it when it is full. */
-static struct call_file *make_room(struct argument_reader *reader, struct call_file *files, size_t *room)
+static struct call_file *arguments_make_room(struct argument_reader *reader, struct call_file *files,
+                                             size_t *room)
 {
     size_t count = reader->arguments->file_count;
     if (count < *room)
@@ -336,17 +338,17 @@ static enum fault read_parts(struct argument_reader *reader, struct bytes parame
         if (fault || !is_there)
             break;
         if (++count > reader->limits->parts)
-            return refuse(reader, FAULT_ALIMIT, "limit_parts", "There are too many parts.");
+            return arguments_refuse(reader, FAULT_ALIMIT, "limit_parts", "There are too many parts.");
         if (part.file_name.data) {
-            files = make_room(reader, files, &room);
-            take_file(reader, &part, files);
+            files = arguments_make_room(reader, files, &room);
+            arguments_take_file(reader, &part, files);
         } else {
             enum fault wrong = take_argument(reader, &part);
             if (wrong)
                 return wrong; /* already reported */
         }
     }
-    return fault ? refuse(reader, fault, "body", what) : FAULT_NONE;
+    return fault ? arguments_refuse(reader, fault, "body", what) : FAULT_NONE;
 }
 
 /* --- bodies -------------------------------------------------------------------------------------- */
@@ -361,18 +363,19 @@ static bool looks_like_json(struct bytes body)
 static enum fault refuse_type(struct argument_reader *reader, struct bytes type, struct bytes body)
 {
     if (looks_like_json(body))
-        return refuse(reader, FAULT_ATYPE, "body",
-                      type.size ? "The body looks like JSON: send it with Content-Type: application/json."
-                                : "The body has no Content-Type: send JSON with application/json.");
-    return refuse(reader, FAULT_ATYPE, "body", "The body must be application/json or a form.");
+        return arguments_refuse(reader, FAULT_ATYPE, "body",
+                                type.size
+                                    ? "The body looks like JSON: send it with Content-Type: application/json."
+                                    : "The body has no Content-Type: send JSON with application/json.");
+    return arguments_refuse(reader, FAULT_ATYPE, "body", "The body must be application/json or a form.");
 }
 
-static enum fault read_body(struct argument_reader *reader, const struct argument_source *source)
+static enum fault arguments_read_body(struct argument_reader *reader, const struct argument_source *source)
 {
     struct bytes parameters = source->content_type;
     struct bytes type = bytes_trim(bytes_cut(&parameters, ';'));
     if (!parameters_are_fine(parameters))
-        return refuse(reader, FAULT_ATYPE, "body", "The character set must be utf-8.");
+        return arguments_refuse(reader, FAULT_ATYPE, "body", "The character set must be utf-8.");
     if (is_word(type, "application/json"))
         return read_json(reader, source->body);
     if (is_word(type, "application/x-www-form-urlencoded") && !looks_like_json(source->body))
@@ -398,6 +401,6 @@ enum fault arguments_read(struct arena *arena, const struct argument_source *sou
     *problem_r = (struct json_problem){0};
     enum fault fault = read_pairs(&reader, source->query, "query");
     if (fault == FAULT_NONE && source->body.size)
-        fault = read_body(&reader, source);
+        fault = arguments_read_body(&reader, source);
     return fault;
 }

@@ -3,20 +3,20 @@
 
 enum { DIGEST_DIGITS = 64 };
 
-static bool is_blank(char byte)
+static bool condition_is_blank(char byte)
 {
     return byte == ' ' || byte == '\t';
 }
 
-static void skip_blanks(struct bytes *text)
+static void condition_skip_blanks(struct bytes *text)
 {
-    while (text->size && is_blank(*text->data)) {
+    while (text->size && condition_is_blank(*text->data)) {
         text->data++;
         text->size--;
     }
 }
 
-static bool take(struct bytes *text, const char *word)
+static bool condition_take(struct bytes *text, const char *word)
 {
     size_t size = strlen(word);
     if (text->size < size || memcmp(text->data, word, size) != 0)
@@ -29,7 +29,7 @@ static bool take(struct bytes *text, const char *word)
 /* Reads the text between the quotes. */
 static bool take_quoted(struct bytes *text, struct bytes *tag_r)
 {
-    if (!take(text, "\""))
+    if (!condition_take(text, "\""))
         return false;
     const char *end = text->size ? memchr(text->data, '"', text->size) : NULL;
     if (!end)
@@ -77,7 +77,7 @@ static size_t count_commas(struct bytes text)
     return count;
 }
 
-static bool is_digest(struct bytes tag)
+static bool condition_is_digest(struct bytes tag)
 {
     return tag.size == DIGEST_DIGITS && is_view(tag);
 }
@@ -89,23 +89,23 @@ struct room {
 };
 
 /* One element: nothing, or a tag. */
-static bool read_element(struct bytes *rest, enum comparison comparison, struct version_condition *condition,
-                         const struct room *room)
+static bool condition_read_element(struct bytes *rest, enum comparison comparison,
+                                   struct version_condition *condition, const struct room *room)
 {
     struct bytes tag;
-    skip_blanks(rest);
+    condition_skip_blanks(rest);
     if (!rest->size || *rest->data == ',')
         return true;
-    bool is_weak = take(rest, "W/");
+    bool is_weak = condition_take(rest, "W/");
     if (!take_quoted(rest, &tag))
         return false;
     condition->is_given = true;
     bool counts = !is_weak || comparison == COMPARE_WEAKLY;
-    if (counts && is_digest(tag))
+    if (counts && condition_is_digest(tag))
         room->digests[condition->digest_count++] = tag;
     else if (counts && is_version(tag, &room->versions[condition->count], &room->views[condition->count]))
         condition->count++;
-    skip_blanks(rest);
+    condition_skip_blanks(rest);
     return !rest->size || *rest->data == ',';
 }
 
@@ -114,11 +114,11 @@ enum fault condition_read(struct arena *arena, struct bytes field, enum comparis
 {
     struct bytes rest = field;
     *condition_r = (struct version_condition){0};
-    skip_blanks(&rest);
+    condition_skip_blanks(&rest);
     if (!rest.size)
         return FAULT_NONE;
-    if (take(&rest, "*")) {
-        skip_blanks(&rest);
+    if (condition_take(&rest, "*")) {
+        condition_skip_blanks(&rest);
         condition_r->is_given = condition_r->is_any = true;
         return rest.size ? FAULT_AARG : FAULT_NONE;
     }
@@ -129,8 +129,8 @@ enum fault condition_read(struct arena *arena, struct bytes field, enum comparis
     condition_r->views = room.views;
     condition_r->digests = room.digests;
     do {
-        if (!read_element(&rest, comparison, condition_r, &room))
+        if (!condition_read_element(&rest, comparison, condition_r, &room))
             return FAULT_AARG;
-    } while (take(&rest, ","));
+    } while (condition_take(&rest, ","));
     return condition_r->is_given ? FAULT_NONE : FAULT_AARG;
 }

@@ -7,12 +7,12 @@ enum { BOUNDARY_MAX = 70, TYPE_MAX = 255 };
 
 /* --- small texts --------------------------------------------------------------------------------- */
 
-static bool is_blank(char byte)
+static bool multipart_is_blank(char byte)
 {
     return byte == ' ' || byte == '\t';
 }
 
-static bool is_token(char byte)
+static bool multipart_is_token(char byte)
 {
     static const char others[] = "!#$%&'*+-.^_`|~";
     return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
@@ -24,33 +24,33 @@ static bool is_word(struct bytes text, const char *word)
     return text.size == strlen(word) && strncasecmp(text.data, word, text.size) == 0;
 }
 
-static void skip(struct bytes *text, size_t size)
+static void multipart_skip(struct bytes *text, size_t size)
 {
     assert(size <= text->size);
     text->data += size;
     text->size -= size;
 }
 
-static void skip_blanks(struct bytes *text)
+static void multipart_skip_blanks(struct bytes *text)
 {
-    while (text->size && is_blank(*text->data))
-        skip(text, 1);
+    while (text->size && multipart_is_blank(*text->data))
+        multipart_skip(text, 1);
 }
 
-static bool take(struct bytes *text, struct bytes word)
+static bool multipart_take(struct bytes *text, struct bytes word)
 {
     if (text->size < word.size || memcmp(text->data, word.data, word.size) != 0)
         return false;
-    skip(text, word.size);
+    multipart_skip(text, word.size);
     return true;
 }
 
 static struct bytes take_token(struct bytes *text)
 {
     struct bytes token = {text->data, 0};
-    while (token.size < text->size && is_token(token.data[token.size]))
+    while (token.size < text->size && multipart_is_token(token.data[token.size]))
         token.size++;
-    skip(text, token.size);
+    multipart_skip(text, token.size);
     return token;
 }
 
@@ -70,7 +70,7 @@ static bool take_quoted(struct arena *arena, struct bytes *text, struct bytes *v
     if (size >= text->size)
         return false;
     *value_r = (struct bytes){text->data, size};
-    skip(text, size + 1);
+    multipart_skip(text, size + 1);
     if (!escapes)
         return true;
     char *plain = arena_alloc(arena, size);
@@ -88,14 +88,14 @@ static bool take_quoted(struct arena *arena, struct bytes *text, struct bytes *v
 static bool take_parameter(struct arena *arena, struct bytes *text, struct bytes *name_r,
                            struct bytes *value_r)
 {
-    skip_blanks(text);
-    if (!take(text, BYTES(";")))
+    multipart_skip_blanks(text);
+    if (!multipart_take(text, BYTES(";")))
         return false;
-    skip_blanks(text);
+    multipart_skip_blanks(text);
     *name_r = take_token(text);
-    if (!name_r->size || !take(text, BYTES("=")))
+    if (!name_r->size || !multipart_take(text, BYTES("=")))
         return false;
-    if (take(text, BYTES("\"")))
+    if (multipart_take(text, BYTES("\"")))
         return take_quoted(arena, text, value_r);
     *value_r = take_token(text);
     return value_r->size != 0;
@@ -117,16 +117,17 @@ static bool is_boundary(struct bytes text)
 }
 
 /* Some clients send characters unquoted that a token must not have: reads up to a blank or a semicolon. */
-static bool take_value(struct bytes *text, struct bytes *value_r)
+static bool multipart_take_value(struct bytes *text, struct bytes *value_r)
 {
-    bool is_quoted = take(text, BYTES("\""));
+    bool is_quoted = multipart_take(text, BYTES("\""));
     size_t size = 0;
     while (size < text->size &&
-           (is_quoted ? text->data[size] != '"' : text->data[size] != ';' && !is_blank(text->data[size])))
+           (is_quoted ? text->data[size] != '"'
+                      : text->data[size] != ';' && !multipart_is_blank(text->data[size])))
         size++;
     *value_r = (struct bytes){text->data, size};
-    skip(text, size);
-    return !is_quoted || take(text, BYTES("\""));
+    multipart_skip(text, size);
+    return !is_quoted || multipart_take(text, BYTES("\""));
 }
 
 static bool find_boundary(struct bytes parameters, struct bytes *boundary_r)
@@ -134,9 +135,10 @@ static bool find_boundary(struct bytes parameters, struct bytes *boundary_r)
     bool is_found = false;
     while (parameters.size) {
         struct bytes value;
-        skip_blanks(&parameters);
+        multipart_skip_blanks(&parameters);
         struct bytes name = take_token(&parameters);
-        if (!name.size || !take(&parameters, BYTES("=")) || !take_value(&parameters, &value))
+        if (!name.size || !multipart_take(&parameters, BYTES("=")) ||
+            !multipart_take_value(&parameters, &value))
             return false;
         if (is_word(name, "boundary")) {
             if (is_found || !is_boundary(value))
@@ -144,8 +146,8 @@ static bool find_boundary(struct bytes parameters, struct bytes *boundary_r)
             *boundary_r = value;
             is_found = true;
         }
-        skip_blanks(&parameters);
-        if (parameters.size && !take(&parameters, BYTES(";")))
+        multipart_skip_blanks(&parameters);
+        if (parameters.size && !multipart_take(&parameters, BYTES(";")))
             return false;
     }
     return is_found;
@@ -153,7 +155,7 @@ static bool find_boundary(struct bytes parameters, struct bytes *boundary_r)
 
 /* --- delimiters ---------------------------------------------------------------------------------- */
 
-static enum fault refuse(const char **what_r, enum fault fault, const char *what)
+static enum fault multipart_refuse(const char **what_r, enum fault fault, const char *what)
 {
     *what_r = what;
     return fault;
@@ -162,13 +164,13 @@ static enum fault refuse(const char **what_r, enum fault fault, const char *what
 /* Reads the end of a delimiter's line, which may be missing at the very end of the body. */
 static enum fault end_line(struct multipart *multipart, const char **what_r)
 {
-    skip_blanks(&multipart->rest);
-    if (take(&multipart->rest, BYTES("\r\n")))
+    multipart_skip_blanks(&multipart->rest);
+    if (multipart_take(&multipart->rest, BYTES("\r\n")))
         return FAULT_NONE;
     bool is_cut = !multipart->rest.size || bytes_equal(multipart->rest, BYTES("\r")) ||
                   bytes_equal(multipart->rest, BYTES("-"));
-    return is_cut ? refuse(what_r, FAULT_ABODY, "The body ends within a part.")
-                  : refuse(what_r, FAULT_AARG, "Something stands behind a boundary.");
+    return is_cut ? multipart_refuse(what_r, FAULT_ABODY, "The body ends within a part.")
+                  : multipart_refuse(what_r, FAULT_AARG, "Something stands behind a boundary.");
 }
 
 enum fault multipart_open(struct arena *arena, struct bytes parameters, struct bytes body,
@@ -176,15 +178,15 @@ enum fault multipart_open(struct arena *arena, struct bytes parameters, struct b
 {
     struct bytes boundary;
     if (!find_boundary(parameters, &boundary))
-        return refuse(what_r, FAULT_ATYPE,
-                      "A multipart/form-data body needs a boundary of 1 to 70 characters.");
+        return multipart_refuse(what_r, FAULT_ATYPE,
+                                "A multipart/form-data body needs a boundary of 1 to 70 characters.");
     size_t size = 4 + boundary.size;
     char *delimiter = arena_alloc(arena, size);
     memcpy(delimiter, "\r\n--", 4);
     memcpy(delimiter + 4, boundary.data, boundary.size);
     *multipart_r = (struct multipart){.arena = arena, .delimiter = {delimiter, size}, .rest = body};
-    if (!take(&multipart_r->rest, (struct bytes){delimiter + 2, size - 2}))
-        return refuse(what_r, FAULT_AARG, "The body does not begin with its boundary.");
+    if (!multipart_take(&multipart_r->rest, (struct bytes){delimiter + 2, size - 2}))
+        return multipart_refuse(what_r, FAULT_AARG, "The body does not begin with its boundary.");
     return FAULT_NONE;
 }
 
@@ -192,13 +194,13 @@ enum fault multipart_open(struct arena *arena, struct bytes parameters, struct b
 static enum fault take_content(struct multipart *multipart, struct bytes *content_r, const char **what_r)
 {
     struct bytes delimiter = multipart->delimiter, rest = multipart->rest, first = rest;
-    if (take(&first, (struct bytes){delimiter.data + 2, delimiter.size - 2}))
-        return refuse(what_r, FAULT_AARG, "A boundary stands where a content is expected.");
+    if (multipart_take(&first, (struct bytes){delimiter.data + 2, delimiter.size - 2}))
+        return multipart_refuse(what_r, FAULT_AARG, "A boundary stands where a content is expected.");
     const char *end = memmem(rest.data, rest.size, delimiter.data, delimiter.size);
     if (!end)
-        return refuse(what_r, FAULT_ABODY, "The last boundary is missing.");
+        return multipart_refuse(what_r, FAULT_ABODY, "The last boundary is missing.");
     *content_r = (struct bytes){rest.data, (size_t)(end - rest.data)};
-    skip(&multipart->rest, content_r->size + delimiter.size);
+    multipart_skip(&multipart->rest, content_r->size + delimiter.size);
     return FAULT_NONE;
 }
 
@@ -226,14 +228,15 @@ static enum fault take_name(struct part_header *header, struct bytes name, struc
 {
     bool is_file = is_word(name, "filename");
     if (is_word(name, "filename*") || is_word(name, "name*"))
-        return refuse(header->what_r, FAULT_AARG, "The name and filename are sent as UTF-8, without *.");
+        return multipart_refuse(header->what_r, FAULT_AARG,
+                                "The name and filename are sent as UTF-8, without *.");
     if (!is_file && !is_word(name, "name"))
         return FAULT_NONE;
     struct bytes *field = is_file ? &header->part->file_name : &header->part->name;
     if (field->data)
-        return refuse(header->what_r, FAULT_AARG, "A part has two names.");
+        return multipart_refuse(header->what_r, FAULT_AARG, "A part has two names.");
     if (!bytes_is_utf8(value))
-        return refuse(header->what_r, FAULT_AUTF8, "The name of a part is not valid UTF-8.");
+        return multipart_refuse(header->what_r, FAULT_AUTF8, "The name of a part is not valid UTF-8.");
     *field = value.size ? value : BYTES("");
     return FAULT_NONE;
 }
@@ -242,44 +245,45 @@ static enum fault read_disposition(struct part_header *header, struct bytes valu
 {
     enum fault fault = FAULT_NONE;
     if (header->has_disposition || !is_word(take_token(&value), "form-data"))
-        return refuse(header->what_r, FAULT_AARG, "A part has one Content-Disposition, of form-data.");
+        return multipart_refuse(header->what_r, FAULT_AARG,
+                                "A part has one Content-Disposition, of form-data.");
     header->has_disposition = true;
-    skip_blanks(&value);
+    multipart_skip_blanks(&value);
     while (value.size && !fault) {
         struct bytes name, text;
         if (!take_parameter(header->arena, &value, &name, &text))
-            return refuse(header->what_r, FAULT_AARG, "A Content-Disposition is malformed.");
+            return multipart_refuse(header->what_r, FAULT_AARG, "A Content-Disposition is malformed.");
         fault = take_name(header, name, text);
-        skip_blanks(&value);
+        multipart_skip_blanks(&value);
     }
     return fault;
 }
 
-static enum fault read_field(struct part_header *header, struct bytes name, struct bytes value)
+static enum fault multipart_read_field(struct part_header *header, struct bytes name, struct bytes value)
 {
     if (is_word(name, "Content-Disposition"))
         return read_disposition(header, value);
     if (is_word(name, "Content-Type")) {
         if (header->part->type.data || !value.size || value.size > TYPE_MAX || !is_field_text(value, false))
-            return refuse(header->what_r, FAULT_AARG, "The Content-Type of a part is malformed.");
+            return multipart_refuse(header->what_r, FAULT_AARG, "The Content-Type of a part is malformed.");
         header->part->type = value;
     } else if (is_word(name, "Content-Transfer-Encoding") && !is_word(value, "binary") &&
                !is_word(value, "8bit") && !is_word(value, "7bit")) {
-        return refuse(header->what_r, FAULT_ATYPE,
-                      "Parts are sent as they are, without a transfer encoding.");
+        return multipart_refuse(header->what_r, FAULT_ATYPE,
+                                "Parts are sent as they are, without a transfer encoding.");
     }
     return FAULT_NONE;
 }
 
-static enum fault read_line(struct part_header *header, struct bytes line)
+static enum fault multipart_read_line(struct part_header *header, struct bytes line)
 {
     struct bytes name = take_token(&line);
-    if (!name.size || !take(&line, BYTES(":")) || !is_field_text(line, true))
-        return refuse(header->what_r, FAULT_AARG, "A header field of a part is malformed.");
-    skip_blanks(&line);
-    while (line.size && is_blank(line.data[line.size - 1]))
+    if (!name.size || !multipart_take(&line, BYTES(":")) || !is_field_text(line, true))
+        return multipart_refuse(header->what_r, FAULT_AARG, "A header field of a part is malformed.");
+    multipart_skip_blanks(&line);
+    while (line.size && multipart_is_blank(line.data[line.size - 1]))
         line.size--;
-    return read_field(header, name, line);
+    return multipart_read_field(header, name, line);
 }
 
 /* Reads the fields, including the empty line. */
@@ -291,15 +295,16 @@ static enum fault take_header(struct multipart *multipart, struct part_header *h
         size_t most = rest.size < room ? rest.size : room;
         const char *end = most ? memmem(rest.data, most, "\r\n", 2) : NULL;
         if (!end && rest.size > room)
-            return refuse(header->what_r, FAULT_ALIMIT, "The header of a part has more than 8,192 bytes.");
+            return multipart_refuse(header->what_r, FAULT_ALIMIT,
+                                    "The header of a part has more than 8,192 bytes.");
         if (!end)
-            return refuse(header->what_r, FAULT_ABODY, "The body ends within a part.");
+            return multipart_refuse(header->what_r, FAULT_ABODY, "The body ends within a part.");
         struct bytes line = {rest.data, (size_t)(end - rest.data)};
-        skip(&multipart->rest, line.size + 2);
+        multipart_skip(&multipart->rest, line.size + 2);
         room -= line.size + 2;
         if (!line.size)
             return FAULT_NONE;
-        enum fault fault = read_line(header, line);
+        enum fault fault = multipart_read_line(header, line);
         if (fault)
             return fault;
     }
@@ -311,17 +316,18 @@ enum fault multipart_next(struct multipart *multipart, struct part *part_r, bool
     struct part_header header = {.arena = multipart->arena, .part = part_r, .what_r = what_r};
     *part_r = (struct part){0};
     *is_there_r = false;
-    if (take(&multipart->rest, BYTES("--"))) {
-        skip_blanks(&multipart->rest);
-        take(&multipart->rest, BYTES("\r\n"));
-        return multipart->rest.size ? refuse(what_r, FAULT_AARG, "Something stands behind the last boundary.")
-                                    : FAULT_NONE;
+    if (multipart_take(&multipart->rest, BYTES("--"))) {
+        multipart_skip_blanks(&multipart->rest);
+        multipart_take(&multipart->rest, BYTES("\r\n"));
+        return multipart->rest.size
+                   ? multipart_refuse(what_r, FAULT_AARG, "Something stands behind the last boundary.")
+                   : FAULT_NONE;
     }
     enum fault fault = end_line(multipart, what_r);
     if (!fault)
         fault = take_header(multipart, &header);
     if (!fault && !part_r->name.data)
-        fault = refuse(what_r, FAULT_AARG, "A part has no name.");
+        fault = multipart_refuse(what_r, FAULT_AARG, "A part has no name.");
     if (!fault)
         fault = take_content(multipart, &part_r->content, what_r);
     *is_there_r = !fault;

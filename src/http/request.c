@@ -42,7 +42,7 @@ static struct bytes parameter(const struct request_source *source, struct bytes 
     return value.data ? value : BYTES("");
 }
 
-static struct bytes query(const struct request_source *source)
+static struct bytes request_query(const struct request_source *source)
 {
     return path_query(parameter(source, BYTES("REQUEST_URI")));
 }
@@ -371,7 +371,7 @@ static bool is_canonical(struct arena *arena, struct bytes request_uri, const st
 static struct file_request *read_file_request(const struct request_source *source, const struct call *call)
 {
     struct file_request *file = ARENA_NEW(call->arena, struct file_request);
-    struct bytes build = query(source), name = build.size ? bytes_cut(&build, '=') : BYTES("");
+    struct bytes build = request_query(source), name = build.size ? bytes_cut(&build, '=') : BYTES("");
     bool is_build = bytes_equal(name, BYTES("b")) && build.size && *build.data != '+' && *build.data != '-';
     if (!is_build || !bytes_to_i64(build, &file->build))
         file->build = 0;
@@ -388,7 +388,7 @@ static enum fault begin_manager(const struct settings *settings, const struct re
                                 struct call *call, struct reply *reply)
 {
     call->deadline_ms = clock_monotonic_ms() + settings->limit_task_s * 1000;
-    if (!query(source).size)
+    if (!request_query(source).size)
         return FAULT_NONE;
     return reply_fault(call, reply, FAULT_AARG, "All arguments belong in the body.", "query", NULL);
 }
@@ -412,8 +412,8 @@ static enum fault refuse_body(const struct settings *settings, struct call *call
                        arena_printf(call->arena, "%lld", (long long)size), NULL);
 }
 
-static enum fault read_body(const struct settings *settings, const struct request_source *source,
-                            struct call *call, struct builder *body, struct reply *reply)
+static enum fault request_read_body(const struct settings *settings, const struct request_source *source,
+                                    struct call *call, struct builder *body, struct reply *reply)
 {
     int64_t size = call->attachment ? call->attachment->size : 0;
     bool is_upload = call->attachment && (call->resource->act == RESOURCE_STORE_FILE ||
@@ -469,7 +469,7 @@ static enum fault read_arguments(const struct settings *settings, const struct r
     struct argument_source from = {
         .is_resource = call->resource != NULL,
         .is_manager = call->route == CALL_TASKS,
-        .query = query(source),
+        .query = request_query(source),
         .content_type = call->attachment ? BYTES("") : parameter(source, BYTES("CONTENT_TYPE")),
         .body = body,
     };
@@ -582,6 +582,6 @@ enum fault request_read(const struct settings *settings, struct arena *arena,
     if (is_question(source))
         return answer_question(settings, source, request_r, reply, fault);
     if (!fault)
-        fault = read_body(settings, source, call, body, reply);
+        fault = request_read_body(settings, source, call, body, reply);
     return fault ? fault : read_arguments(settings, source, call, resource, builder_bytes(body), reply);
 }

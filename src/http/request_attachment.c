@@ -53,7 +53,8 @@ static bool read_digest(struct arena *arena, struct bytes field, struct bytes *d
     return true;
 }
 
-static enum fault refuse(struct call *call, struct reply *reply, const char *header, const char *expected)
+static enum fault request_attachment_refuse(struct call *call, struct reply *reply, const char *header,
+                                            const char *expected)
 {
     return reply_fault(call, reply, FAULT_AARG, expected, header, NULL);
 }
@@ -65,13 +66,13 @@ enum fault request_attachment_read_promise(struct call *call, struct bytes conte
     static const char expected[] = "A digest sha-256=:BASE64: is expected.";
     struct bytes other;
     if (!read_digest(call->arena, content_digest, &attachment->promised))
-        return refuse(call, reply, "Content-Digest", expected);
+        return request_attachment_refuse(call, reply, "Content-Digest", expected);
     if (!read_digest(call->arena, repr_digest, &other))
-        return refuse(call, reply, "Repr-Digest", expected);
+        return request_attachment_refuse(call, reply, "Repr-Digest", expected);
     if (!attachment->promised.data)
         attachment->promised = other;
     else if (other.data && !bytes_equal(other, attachment->promised))
-        return refuse(call, reply, "Repr-Digest", "It differs from Content-Digest.");
+        return request_attachment_refuse(call, reply, "Repr-Digest", "It differs from Content-Digest.");
     return FAULT_NONE;
 }
 
@@ -93,6 +94,7 @@ enum fault request_attachment_read(struct call *call, const struct request_attac
     enum fault fault = request_attachment_read_promise(call, headers->content_digest, headers->repr_digest,
                                                        attachment_r, reply);
     if (!fault && call->idempotency_key.data && !attachment_r->promised.data)
-        fault = refuse(call, reply, "Repr-Digest", "Under an Idempotency-Key the digest must be named.");
+        fault = request_attachment_refuse(call, reply, "Repr-Digest",
+                                          "Under an Idempotency-Key the digest must be named.");
     return fault;
 }

@@ -30,12 +30,13 @@ bool request_upload_find_act(struct bytes method, const struct call *call, enum 
     return true;
 }
 
-static enum fault refuse(struct call *call, struct reply *reply, const char *header, const char *expected)
+static enum fault request_upload_refuse(struct call *call, struct reply *reply, const char *header,
+                                        const char *expected)
 {
     return reply_fault(call, reply, FAULT_AARG, expected, header, NULL);
 }
 
-static bool read_number(struct bytes text, int64_t *number_r)
+static bool request_upload_read_number(struct bytes text, int64_t *number_r)
 {
     return text.size && text.data[0] >= '0' && text.data[0] <= '9' && bytes_to_i64(text, number_r);
 }
@@ -45,11 +46,11 @@ static enum fault read_new(struct call *call, const struct request_upload_header
                            struct upload_request *upload, struct reply *reply)
 {
     struct upload_metadata metadata;
-    if (!read_number(headers->length, &upload->length))
-        return refuse(call, reply, "Upload-Length", "The size of the file is expected.");
+    if (!request_upload_read_number(headers->length, &upload->length))
+        return request_upload_refuse(call, reply, "Upload-Length", "The size of the file is expected.");
     if (!upload_metadata_read(call->arena, headers->metadata, &metadata))
-        return refuse(call, reply, "Upload-Metadata",
-                      "class, id, and key or filename are expected, in base64.");
+        return request_upload_refuse(call, reply, "Upload-Metadata",
+                                     "class, id, and key or filename are expected, in base64.");
     upload->metadata = headers->metadata;
     resource->class = metadata.class;
     resource->id = metadata.id;
@@ -59,9 +60,9 @@ static enum fault read_new(struct call *call, const struct request_upload_header
                                            attachment, reply);
 }
 
-static enum fault read_part(struct call *call, const struct request_upload_headers *headers,
-                            struct attachment_request *attachment, struct upload_request *upload,
-                            struct reply *reply)
+static enum fault request_upload_read_part(struct call *call, const struct request_upload_headers *headers,
+                                           struct attachment_request *attachment,
+                                           struct upload_request *upload, struct reply *reply)
 {
     bool is_create = !call->path_count;
     upload->has_bytes =
@@ -72,8 +73,8 @@ static enum fault read_part(struct call *call, const struct request_upload_heade
     if (!upload->has_bytes && (!is_create || attachment->size))
         return reply_fault(call, reply, FAULT_ATYPE, "application/offset+octet-stream is expected.", "body",
                            NULL);
-    if (!is_create && !read_number(headers->offset, &upload->offset))
-        return refuse(call, reply, "Upload-Offset", "The offset of the part is expected.");
+    if (!is_create && !request_upload_read_number(headers->offset, &upload->offset))
+        return request_upload_refuse(call, reply, "Upload-Offset", "The offset of the part is expected.");
     return FAULT_NONE;
 }
 
@@ -87,10 +88,11 @@ enum fault request_upload_read(struct call *call, const struct request_upload_he
     call->idempotency_key = NO_BYTES; /* the offset says what was done */
     if (!bytes_equal(headers->version, BYTES(UPLOAD_VERSION))) {
         reply->fault_status = OTHER_VERSION;
-        return refuse(call, reply, "Tus-Resumable", UPLOAD_VERSION " is expected.");
+        return request_upload_refuse(call, reply, "Tus-Resumable", UPLOAD_VERSION " is expected.");
     }
     bool has_body = resource->act == RESOURCE_CREATE_UPLOAD || resource->act == RESOURCE_APPEND_UPLOAD;
-    enum fault fault = has_body ? read_part(call, headers, attachment_r, upload, reply) : FAULT_NONE;
+    enum fault fault =
+        has_body ? request_upload_read_part(call, headers, attachment_r, upload, reply) : FAULT_NONE;
     if (!fault && resource->act == RESOURCE_CREATE_UPLOAD)
         fault = read_new(call, headers, resource, attachment_r, upload, reply);
     return fault;

@@ -86,7 +86,7 @@ static struct bytes printable(const char *text)
     return bytes;
 }
 
-static void add_member(struct builder *out, const char *name, struct bytes value)
+static void response_add_member(struct builder *out, const char *name, struct bytes value)
 {
     builder_add(out, ",\"", 2);
     builder_add(out, name, strlen(name));
@@ -94,7 +94,7 @@ static void add_member(struct builder *out, const char *name, struct bytes value
     json_add_string(out, value);
 }
 
-static void add_number(struct builder *out, const char *name, int64_t value)
+static void response_add_number(struct builder *out, const char *name, int64_t value)
 {
     builder_printf(out, ",\"%s\":%lld", name, (long long)value);
 }
@@ -113,13 +113,13 @@ static void write_problem(const struct reply *reply, int status, struct builder 
     struct builder message = {0};
     add_message(&message, reply);
     builder_add_text(out, "{\"type\":\"about:blank\"");
-    add_member(out, "title", bytes_of(reply_words(reply)));
-    add_number(out, "status", status);
-    add_member(out, "code", bytes_of(reply_code(reply)));
-    add_number(out, "major", reply_major(reply));
+    response_add_member(out, "title", bytes_of(reply_words(reply)));
+    response_add_number(out, "status", status);
+    response_add_member(out, "code", bytes_of(reply_code(reply)));
+    response_add_number(out, "major", reply_major(reply));
     if (reply->phase != PHASE_UNKNOWN)
-        add_number(out, "phase", reply->phase);
-    add_member(out, "message", builder_bytes(&message));
+        response_add_number(out, "phase", reply->phase);
+    response_add_member(out, "message", builder_bytes(&message));
     builder_add_text(out, ",\"args\":[");
     for (int i = 0; i < reply->argument_count; i++) {
         if (i)
@@ -128,9 +128,9 @@ static void write_problem(const struct reply *reply, int status, struct builder 
     }
     builder_add_text(out, "]");
     if (reply->at)
-        add_member(out, "at", printable(reply->at));
+        response_add_member(out, "at", printable(reply->at));
     if (reply->detail)
-        add_member(out, "detail", printable(reply->detail));
+        response_add_member(out, "detail", printable(reply->detail));
     if (reply->members) {
         builder_add_text(out, ",");
         builder_add_bytes(out, bytes_of(reply->members));
@@ -161,7 +161,7 @@ static void write_for_people(const struct reply *reply, struct builder *out)
 /* --- the head --- */
 
 /* Has the text no characters that could split a header? */
-static bool is_plain(struct bytes text)
+static bool response_is_plain(struct bytes text)
 {
     for (size_t i = 0; i < text.size; i++) {
         char byte = text.data[i], letter = byte | 0x20;
@@ -329,7 +329,7 @@ static void add_content(const struct reply *reply, const char *mime, struct buil
 
 /* Whoever has a file keeps it, and asks before each use whether it has changed, unless it cannot change at
  * this address. */
-static void add_file(const struct reply_file *file, struct builder *head)
+static void response_add_file(const struct reply_file *file, struct builder *head)
 {
     add_number_header(head, "X-Accel-Expires",
                       file->proxy_s); /* first: else nginx heeds Cache-Control instead */
@@ -419,10 +419,10 @@ static void add_upload(const struct response_form *form, const struct reply *rep
         add_header(head, "Upload-Metadata", upload->metadata);
 }
 
-static void add_name(struct builder *head, const char *header, const char *name)
+static void response_add_name(struct builder *head, const char *header, const char *name)
 {
     struct bytes text = bytes_of(name);
-    if (!is_plain(text))
+    if (!response_is_plain(text))
         return;
     builder_add_bytes(head, bytes_of(header));
     builder_add_bytes(head, text);
@@ -447,7 +447,7 @@ void response_compose(const struct response_form *form, struct reply *reply, str
     if (reply->fault || reply->is_secret)
         add_headers(head, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff");
     else if (reply->file)
-        add_file(reply->file, head);
+        response_add_file(reply->file, head);
     else if (reply->attachment)
         add_attachment(reply->attachment, head);
     else if (is_stream(reply))
@@ -464,8 +464,8 @@ void response_compose(const struct response_form *form, struct reply *reply, str
         add_upload(form, reply, status, head);
     add_origin(form, reply, status, head);
     add_timing(reply, head);
-    add_name(head, "X-Request-Id: ", form->request_id);
-    add_name(head, "X-Stampd-Build: ", form->build);
+    response_add_name(head, "X-Request-Id: ", form->request_id);
+    response_add_name(head, "X-Stampd-Build: ", form->build);
     if (form->judged)
         add_header(head, "X-Stampd-Judged", form->judged);
     builder_add_text(head, "\r\n");

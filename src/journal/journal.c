@@ -58,7 +58,7 @@ struct journal {
 
 /* Nobody waits any more.  What nobody has waited for is saved by the child too, as the disk may not answer.
  */
-static void end(struct journal *journal)
+static void journal_end(struct journal *journal)
 {
     if (journal->rest)
         return;
@@ -88,7 +88,7 @@ static void on_end(void *context, struct journal_connection *connection)
     if (is_former && !--journal->former)
         retire_children(journal);
     if (journal->is_stopping && !journal->count)
-        end(journal);
+        journal_end(journal);
 }
 
 static void on_listens(void *context)
@@ -261,7 +261,7 @@ static void stop(struct journal *journal)
     events_timer_start(journal->stop, journal->settings->journal_disk_s * 1000);
     finish_connections(journal);
     if (!journal->count)
-        end(journal);
+        journal_end(journal);
 }
 
 static void on_signal(void *context)

@@ -21,8 +21,8 @@ static bool close_all_but(int one, int other)
 }
 
 /* All signals are blocked, as in the parent: a signal to the whole service leaves the end to the parent. */
-static void NORETURN run_child(const struct journal_child_work *work, struct records *records, int fd,
-                               pid_t parent)
+static void NORETURN journal_child_run_child(const struct journal_child_work *work, struct records *records,
+                                             int fd, pid_t parent)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, work->name);
@@ -61,7 +61,7 @@ bool journal_child_start(struct journal_child *child, const struct journal_child
     }
     pid_t pid = fork();
     if (pid == 0)
-        run_child(work, records, ends[1], parent);
+        journal_child_run_child(work, records, ends[1], parent);
     int error = errno;
     close(ends[1]);
     if (pid < 0) {

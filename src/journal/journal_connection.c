@@ -35,7 +35,7 @@ struct journal_connection {
     struct journal_turn turn;
 };
 
-static bool is_known(const struct journal_connection *connection)
+static bool is_known_journal_connection(const struct journal_connection *connection)
 {
     return connection->session.caller.ns.data != NULL;
 }
@@ -86,8 +86,9 @@ static void run_messages(struct journal_connection *connection, bool *has_more_r
     while (reading == JOURNAL_WHOLE && !connection->is_closing && !is_held(connection) && !*has_more_r &&
            done < connection->in.size) {
         struct journal_request request;
-        size_t used, most = is_known(connection) ? (size_t)connection->session.settings->limit_content_bytes
-                                                 : (size_t)JOURNAL_STRANGER_BYTES;
+        size_t used, most = is_known_journal_connection(connection)
+                                ? (size_t)connection->session.settings->limit_content_bytes
+                                : (size_t)JOURNAL_STRANGER_BYTES;
         struct bytes rest = {connection->in.data + done, connection->in.size - done};
         if (connection->out.size - connection->sent > PENDING_MOST || connection->turn.steps <= 0) {
             *has_more_r = true;
@@ -167,7 +168,7 @@ static enum tls_outcome send_some(struct journal_connection *connection, bool *h
  * disk. */
 static void note_progress(struct journal_connection *connection, bool has_moved)
 {
-    if (!is_known(connection))
+    if (!is_known_journal_connection(connection))
         return;
     if (!connection->link.tls || is_held(connection) || journal_connection_saving(connection)) {
         events_timer_stop(connection->deadline);
@@ -180,7 +181,7 @@ static void note_progress(struct journal_connection *connection, bool has_moved)
     }
 }
 
-static void end(struct journal_connection *connection)
+static void journal_connection_end(struct journal_connection *connection)
 {
     connection->owner.ended(connection->owner.context, connection);
 }
@@ -211,7 +212,7 @@ static void pump(struct journal_connection *connection, bool has_moved)
     enum tls_outcome outcome = send_some(connection, &has_moved);
     bool is_pending = outcome != TLS_DONE;
     if (outcome == TLS_ENDED || (connection->is_closing && !is_pending)) {
-        end(connection);
+        journal_connection_end(connection);
         return;
     }
     note_progress(connection, has_moved);
@@ -253,7 +254,7 @@ static size_t most_to_read(const struct journal_connection *connection)
 static void wait_or_end(struct journal_connection *connection, enum tls_outcome outcome)
 {
     if (outcome == TLS_ENDED)
-        end(connection);
+        journal_connection_end(connection);
     else
         events_watch_set(connection->watch, connection->link.fd, outcome == TLS_WRITES);
 }
@@ -293,7 +294,7 @@ static void on_soon(void *context)
 
 static void on_deadline(void *context)
 {
-    end(context);
+    journal_connection_end(context);
 }
 
 struct journal_connection *journal_connection_create(struct events *events,
@@ -378,14 +379,14 @@ void journal_connection_saved(struct journal_connection *connection, bool is_sav
     }
     if (may_send && send_some(connection, &has_moved) != TLS_DONE)
         log_debug("a connection ends before all its answers are sent");
-    end(connection);
+    journal_connection_end(connection);
 }
 
 void journal_connection_finish(struct journal_connection *connection)
 {
     connection->is_finished = connection->is_closing = true;
     if (!connection->session.saving) {
-        end(connection);
+        journal_connection_end(connection);
         return;
     }
     erase_keys(connection);
@@ -415,5 +416,5 @@ bool journal_connection_is_remote(const struct journal_connection *connection, u
 
 bool journal_connection_is_known(const struct journal_connection *connection)
 {
-    return is_known(connection);
+    return is_known_journal_connection(connection);
 }

@@ -9,7 +9,8 @@
 static const struct json_limits param_limits = {.depth = 64, .tree_depth = 1, .nodes = 1000};
 static const struct json_limits answer_limits = {.depth = 256, .tree_depth = 2};
 
-static struct json *read_object(struct arena *arena, struct bytes text, const struct json_limits *limits)
+static struct json *journal_ends_read_object(struct arena *arena, struct bytes text,
+                                             const struct json_limits *limits)
 {
     struct json_problem problem;
     struct json *root = NULL;
@@ -20,7 +21,7 @@ static struct json *read_object(struct arena *arena, struct bytes text, const st
 const struct json *journal_ends_take(struct arena *arena, const struct json *param)
 {
     const struct json *take = json_member(param, "take");
-    return take ? read_object(arena, take->text, &param_limits) : NULL;
+    return take ? journal_ends_read_object(arena, take->text, &param_limits) : NULL;
 }
 
 /* Adds a member to the object that `out` ends with, which is open. */
@@ -32,7 +33,7 @@ static void begin_member(struct builder *out, struct bytes name)
     builder_add_text(out, ":");
 }
 
-static void add_member(struct builder *out, const struct json *member)
+static void journal_ends_add_member(struct builder *out, const struct json *member)
 {
     begin_member(out, member->name);
     builder_add_bytes(out, member->text);
@@ -43,14 +44,14 @@ static void add_members(struct builder *out, const struct json *object, const ch
 {
     for (const struct json *member = object ? object->first : NULL; member; member = member->next)
         if (!names_have(without, member->name))
-            add_member(out, member);
+            journal_ends_add_member(out, member);
 }
 
 static void add_named(struct builder *out, const struct json *object, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (json_member(object, names[i]))
-            add_member(out, json_member(object, names[i]));
+            journal_ends_add_member(out, json_member(object, names[i]));
 }
 
 /* --- the requests --- */
@@ -88,7 +89,7 @@ static void add_following(struct builder *out, const struct json *param, const s
 bool journal_ends_split(struct bytes param, struct builder *end, struct builder *following)
 {
     struct arena *arena = arena_create("param");
-    const struct json *root = read_object(arena, param, &param_limits);
+    const struct json *root = journal_ends_read_object(arena, param, &param_limits);
     const struct json *take = journal_ends_take(arena, root);
     bool is_split = take && waits(take);
     if (is_split) {
@@ -109,7 +110,7 @@ void journal_ends_add_wait(struct builder *following, int64_t wait_s)
 int64_t journal_ends_wait_s(struct bytes answer)
 {
     struct arena *arena = arena_create("answer");
-    const struct json *out = json_member(read_object(arena, answer, &answer_limits), "out");
+    const struct json *out = json_member(journal_ends_read_object(arena, answer, &answer_limits), "out");
     const struct json *wait = json_member(out, "wait");
     int64_t wait_s = 0;
     bool is_number = wait && json_is_i64(wait, &wait_s);
@@ -135,8 +136,8 @@ static void add_out(struct builder *out, const struct json *end, const struct js
 void journal_ends_join(struct builder *out, struct bytes answer, struct bytes later, int64_t pause_ms)
 {
     struct arena *arena = arena_create("answers");
-    const struct json *end = read_object(arena, answer, &answer_limits);
-    const struct json *taken = later.data ? read_object(arena, later, &answer_limits) : NULL;
+    const struct json *end = journal_ends_read_object(arena, answer, &answer_limits);
+    const struct json *taken = later.data ? journal_ends_read_object(arena, later, &answer_limits) : NULL;
     builder_add_text(out, "{");
     add_out(out, json_member(end, "out"), json_member(taken, "out"), pause_ms);
     add_members(out, end, "out");

@@ -43,7 +43,7 @@ static struct bytes next_word(struct bytes *line)
     return word;
 }
 
-static bool is_digest(struct bytes word)
+static bool journal_keys_is_digest(struct bytes word)
 {
     for (size_t i = 0; i < word.size; i++)
         if (!strchr("0123456789abcdef", word.data[i]))
@@ -107,7 +107,7 @@ static void find_payer(struct journal_key *key)
 }
 
 /* NULL: it is a key. */
-static const char *read_line(struct bytes line, struct journal_key *key_r)
+static const char *journal_keys_read_line(struct bytes line, struct journal_key *key_r)
 {
     key_r->ns = next_word(&line);
     struct bytes right = next_word(&line);
@@ -127,7 +127,7 @@ static const char *read_line(struct bytes line, struct journal_key *key_r)
         return "the code of a namespace is expected first";
     if (!key_r->may_write && !bytes_equal(right, BYTES("read")))
         return "read or write is expected second";
-    if (!is_digest(key_r->digest))
+    if (!journal_keys_is_digest(key_r->digest))
         return "64 hexadecimal digits in lower case are expected third";
     if (key_r->prefix.size > JOURNAL_KEYS_PREFIX_MOST || is_over)
         return "at most one prefix of 128 bytes is expected, and terms as ttl_ms=60000 behind it";
@@ -137,7 +137,7 @@ static const char *read_line(struct bytes line, struct journal_key *key_r)
     return NULL;
 }
 
-static ssize_t read_file(const char *path, char *text)
+static ssize_t journal_keys_read_file(const char *path, char *text)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t size = 0;
@@ -156,7 +156,7 @@ bool journal_keys_load(struct journal_keys **keys_r, const char *path, char *pro
     int number = 0;
     if (!keys)
         log_fatal("out of memory reading keys");
-    ssize_t size = read_file(path, keys->text);
+    ssize_t size = journal_keys_read_file(path, keys->text);
     if (size < 0)
         snprintf(problem, problem_size, "%s: %m", path);
     else if (size > JOURNAL_KEYS_FILE_MOST)
@@ -169,7 +169,7 @@ bool journal_keys_load(struct journal_keys **keys_r, const char *path, char *pro
         if (!line.size || line.data[0] == '#')
             continue;
         wrong = keys->count == JOURNAL_KEYS_MOST ? "at most 256 keys are expected"
-                                                 : read_line(line, &keys->list[keys->count++]);
+                                                 : journal_keys_read_line(line, &keys->list[keys->count++]);
     }
     if (wrong)
         snprintf(problem, problem_size, "%s:%d: %s", path, number, wrong);

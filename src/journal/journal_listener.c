@@ -7,22 +7,23 @@
 #include "base/log.h"
 #include "journal/journal_message.h"
 
-static struct bytes key_of(const struct journal_listened *one)
+static struct bytes journal_listener_key_of(const struct journal_listened *one)
 {
     return (struct bytes){one->text, one->key_size};
 }
 
-static struct journal_listened *find(const struct journal_listener *listener, struct bytes key)
+static struct journal_listened *journal_listener_find(const struct journal_listener *listener,
+                                                      struct bytes key)
 {
     for (size_t i = 0; i < listener->count; i++)
-        if (bytes_equal(key_of(&listener->list[i]), key))
+        if (bytes_equal(journal_listener_key_of(&listener->list[i]), key))
             return &listener->list[i];
     return NULL;
 }
 
 bool journal_listener_has_room(const struct journal_listener *listener, struct bytes key)
 {
-    return listener->count < JOURNAL_LISTENER_MOST || find(listener, key);
+    return listener->count < JOURNAL_LISTENER_MOST || journal_listener_find(listener, key);
 }
 
 static void set_kind(struct journal_listener *listener, bool is_encrypted)
@@ -36,7 +37,7 @@ void journal_listener_add(struct journal_listener *listener, struct bytes key, u
                           bool is_encrypted, const struct records_found *found)
 {
     set_kind(listener, is_encrypted);
-    struct journal_listened *one = find(listener, key);
+    struct journal_listened *one = journal_listener_find(listener, key);
     if (!listener->list)
         listener->list = calloc(JOURNAL_LISTENER_MOST, sizeof *listener->list);
     if (!one && listener->list) {
@@ -76,7 +77,7 @@ static void note_read(struct journal_listener *listener, struct bytes read)
     struct bytes key;
     uint64_t position;
     while (records_changes_take(&read, &key, &position)) {
-        struct journal_listened *one = find(listener, key);
+        struct journal_listened *one = journal_listener_find(listener, key);
         if (one && position > one->position)
             one->is_due = true;
     }
@@ -141,7 +142,7 @@ bool journal_listener_report(struct journal_listener *listener, uint64_t timesta
             continue;
         if (out->size >= most)
             return false;
-        journal_message_notice(out, one->identifier, timestamp, key_of(one));
+        journal_message_notice(out, one->identifier, timestamp, journal_listener_key_of(one));
         free(one->text);
         *one = listener->list[--listener->count];
     }

@@ -55,8 +55,8 @@ static bool is_head(const unsigned char *data, size_t size)
 }
 
 /* The sizes are checked as soon as they are there: what is too large is not awaited. */
-static enum journal_reading read_value(struct journal_bytes *scan, size_t most,
-                                       struct journal_request *request)
+static enum journal_reading journal_message_read_value(struct journal_bytes *scan, size_t most,
+                                                       struct journal_request *request)
 {
     size_t size_bytes = value_size_bytes(request->flags);
     request->has_value = size_bytes > 0;
@@ -72,8 +72,9 @@ static enum journal_reading read_value(struct journal_bytes *scan, size_t most,
     return scan->is_short ? JOURNAL_PARTIAL : JOURNAL_WHOLE;
 }
 
-static enum journal_reading read_key(struct journal_bytes *scan, const struct journal_request *request,
-                                     struct bytes *key_r)
+static enum journal_reading journal_message_read_key(struct journal_bytes *scan,
+                                                     const struct journal_request *request,
+                                                     struct bytes *key_r)
 {
     uint64_t size = number(scan, request->flags & JOURNAL_LONG_KEYS ? 2 : 1);
     if (!scan->is_short && size > JOURNAL_CURSOR_MOST)
@@ -106,11 +107,12 @@ enum journal_reading journal_message_read(struct bytes bytes, size_t most, struc
         request->stamp = number(&scan, 8);
     if (journal_query_of(request) != JOURNAL_KEY)
         request->count = (uint16_t)number(&scan, 2);
-    enum journal_reading reading = scan.is_short ? JOURNAL_PARTIAL : read_key(&scan, request, &request->key);
+    enum journal_reading reading =
+        scan.is_short ? JOURNAL_PARTIAL : journal_message_read_key(&scan, request, &request->key);
     if (reading == JOURNAL_WHOLE && has_other(request))
-        reading = read_key(&scan, request, &request->other);
+        reading = journal_message_read_key(&scan, request, &request->other);
     if (reading == JOURNAL_WHOLE)
-        reading = read_value(&scan, most, request);
+        reading = journal_message_read_value(&scan, most, request);
     if (reading == JOURNAL_WHOLE)
         *used_r = bytes.size - scan.left;
     return reading;
@@ -118,7 +120,7 @@ enum journal_reading journal_message_read(struct bytes bytes, size_t most, struc
 
 /* --- writing --- */
 
-static void put(struct builder *out, uint64_t value, size_t bytes)
+static void journal_message_put(struct builder *out, uint64_t value, size_t bytes)
 {
     char *at = builder_reserve(out, bytes);
     for (size_t i = bytes; i-- > 0; value >>= 8)
@@ -146,15 +148,15 @@ void journal_message_begin(struct journal_answer *answer, struct builder *out,
     if (timeout)
         answer->flags |= JOURNAL_HAS_TIMEOUT;
     builder_add_text(out, "JR");
-    put(out, JOURNAL_VERSION, 2);
-    put(out, request->identifier, 2);
-    put(out, 0, 2); /* the flags, by journal_message_end */
-    put(out, timestamp, 8);
+    journal_message_put(out, JOURNAL_VERSION, 2);
+    journal_message_put(out, request->identifier, 2);
+    journal_message_put(out, 0, 2); /* the flags, by journal_message_end */
+    journal_message_put(out, timestamp, 8);
     if (timeout)
-        put(out, timeout, 8);
+        journal_message_put(out, timeout, 8);
     if (query)
-        put(out, 0, 2); /* the count */
-    put(out, word.size, KEY_SIZE_BYTES);
+        journal_message_put(out, 0, 2); /* the count */
+    journal_message_put(out, word.size, KEY_SIZE_BYTES);
     builder_add_bytes(out, word);
 }
 
@@ -163,18 +165,18 @@ void journal_message_refuse(struct builder *out, const struct journal_request *r
 {
     struct bytes word = bytes_of(error);
     builder_add_text(out, "JR");
-    put(out, JOURNAL_VERSION, 2);
-    put(out, request->identifier, 2);
-    put(out, JOURNAL_LONG_KEYS, 2);
-    put(out, timestamp, 8);
-    put(out, word.size, KEY_SIZE_BYTES);
+    journal_message_put(out, JOURNAL_VERSION, 2);
+    journal_message_put(out, request->identifier, 2);
+    journal_message_put(out, JOURNAL_LONG_KEYS, 2);
+    journal_message_put(out, timestamp, 8);
+    journal_message_put(out, word.size, KEY_SIZE_BYTES);
     builder_add_bytes(out, word);
 }
 
 void journal_message_add_stamp(struct journal_answer *answer, uint64_t stamp)
 {
     answer->flags |= JOURNAL_STAMP;
-    put(answer->out, stamp, 8);
+    journal_message_put(answer->out, stamp, 8);
 }
 
 void journal_message_add(struct journal_answer *answer, struct bytes key, uint8_t type, struct bytes content,
@@ -183,10 +185,10 @@ void journal_message_add(struct journal_answer *answer, struct bytes key, uint8_
     size_t size = with_content ? content.size : 0;
     answer->flags |= JOURNAL_DATA;
     answer->count++;
-    put(answer->out, key.size, KEY_SIZE_BYTES);
+    journal_message_put(answer->out, key.size, KEY_SIZE_BYTES);
     builder_add_bytes(answer->out, key);
-    put(answer->out, size + 1, VALUE_SIZE_BYTES);
-    put(answer->out, type, 1);
+    journal_message_put(answer->out, size + 1, VALUE_SIZE_BYTES);
+    journal_message_put(answer->out, type, 1);
     if (size)
         builder_add(answer->out, content.data, size);
 }
@@ -194,7 +196,7 @@ void journal_message_add(struct journal_answer *answer, struct bytes key, uint8_
 void journal_message_add_cursor(struct journal_answer *answer, struct bytes cursor)
 {
     answer->flags |= JOURNAL_MORE;
-    put(answer->out, cursor.size, KEY_SIZE_BYTES);
+    journal_message_put(answer->out, cursor.size, KEY_SIZE_BYTES);
     builder_add_bytes(answer->out, cursor);
 }
 

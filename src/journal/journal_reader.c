@@ -42,7 +42,7 @@ struct journal_reader {
 
 /* --- the child --- */
 
-static void run_child(struct records *records, int fd)
+static void journal_reader_run_child(struct records *records, int fd)
 {
     struct records_wanted wanted;
     bool is_sent = true;
@@ -62,7 +62,7 @@ static void run_child(struct records *records, int fd)
 
 /* --- the queue --- */
 
-static void append(struct journal_reader *reader, struct journal_contents *reading)
+static void journal_reader_append(struct journal_reader *reader, struct journal_contents *reading)
 {
     reading->next = NULL;
     *(reader->last ? &reader->last->next : &reader->first) = reading;
@@ -82,7 +82,7 @@ static void end_one(struct journal_reader *reader, struct journal_contents *read
     present(reading)->has_ended = true;
     reading->deaths = 0;
     if (++reading->ended < reading->count) {
-        append(reader, reading);
+        journal_reader_append(reader, reading);
         return;
     }
     reading->reader = NULL;
@@ -105,7 +105,7 @@ static void on_ready(void *context);
 /* One that is idle, or a new one; NULL: all are busy, or there can be none. */
 static struct reader_child *find_child(struct journal_reader *reader)
 {
-    static const struct journal_child_work work = {"journal-reader", SOCK_STREAM, run_child};
+    static const struct journal_child_work work = {"journal-reader", SOCK_STREAM, journal_reader_run_child};
     struct reader_child *absent = NULL;
     for (size_t i = 0; i < JOURNAL_READERS; i++) {
         struct reader_child *one = &reader->children[i];
@@ -154,7 +154,7 @@ static void replace_child(struct reader_child *child)
     if (reading && ++reading->deaths == DEATHS_MOST)
         refuse_one(child->reader, reading, "the processes that read it have ended");
     else if (reading)
-        append(child->reader, reading);
+        journal_reader_append(child->reader, reading);
     events_timer_start(child->reader->turn, 0);
 }
 
@@ -203,7 +203,7 @@ static void on_limit(void *context)
 /* --- answers --- */
 
 /* A part of what the child sends; false: it has ended. */
-static bool receive(struct reader_child *child, char *data, size_t most)
+static bool journal_reader_receive(struct reader_child *child, char *data, size_t most)
 {
     ssize_t size = recv(child->child.fd, data, most, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
@@ -217,10 +217,10 @@ static bool receive_content(struct reader_child *child)
     static char spare[SPARE_BYTES];
     uint64_t left = sizeof child->answer + child->answer.size - child->received, before = child->received;
     if (!child->reading)
-        return receive(child, spare, left < sizeof spare ? (size_t)left : sizeof spare);
+        return journal_reader_receive(child, spare, left < sizeof spare ? (size_t)left : sizeof spare);
     struct builder *content = &present(child->reading)->content;
     char *place = builder_reserve(content, (size_t)left);
-    bool is_there = receive(child, place, (size_t)left);
+    bool is_there = journal_reader_receive(child, place, (size_t)left);
     content->size += (size_t)(child->received - before);
     return is_there;
 }
@@ -256,7 +256,8 @@ static void on_ready(void *context)
     size_t head = sizeof child->answer;
     bool is_sound = child->is_busy; /* else nothing but its end is to come */
     if (is_sound && child->received < head)
-        is_sound = receive(child, (char *)&child->answer + child->received, head - (size_t)child->received) &&
+        is_sound = journal_reader_receive(child, (char *)&child->answer + child->received,
+                                          head - (size_t)child->received) &&
                    (child->received < head || fits(child));
     else if (is_sound)
         is_sound = receive_content(child);
@@ -333,5 +334,5 @@ void journal_reader_read(struct journal_reader *reader, struct journal_contents 
     assert(!reading->reader && reading->ended < reading->count);
     reading->reader = reader;
     reading->tries++;
-    append(reader, reading);
+    journal_reader_append(reader, reading);
 }

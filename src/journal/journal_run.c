@@ -25,7 +25,8 @@ static uint64_t now_us(void)
     return (uint64_t)clock_wall_ms() * 1000;
 }
 
-static enum journal_next refuse(struct builder *out, const struct journal_request *request, const char *word)
+static enum journal_next journal_run_refuse(struct builder *out, const struct journal_request *request,
+                                            const char *word)
 {
     journal_message_refuse(out, request, now_us(), word);
     return JOURNAL_GO_ON;
@@ -33,8 +34,8 @@ static enum journal_next refuse(struct builder *out, const struct journal_reques
 
 /* --- AUTH --- */
 
-static enum journal_next enter(struct journal_session *session, const struct journal_request *request,
-                               struct builder *out)
+static enum journal_next journal_run_enter(struct journal_session *session,
+                                           const struct journal_request *request, struct builder *out)
 {
     if (request->has_value &&
         journal_keys_enter(session->keys, request->key, request->value, &session->caller)) {
@@ -42,10 +43,10 @@ static enum journal_next enter(struct journal_session *session, const struct jou
         journal_listener_free(&session->listener); /* another caller's */
         if (journal_keys_is_sendable(request->value))
             memcpy(session->key, request->value.data, request->value.size);
-        return refuse(out, request, "");
+        return journal_run_refuse(out, request, "");
     }
     session->caller = (struct journal_caller){0};
-    refuse(out, request, "KEY");
+    journal_run_refuse(out, request, "KEY");
     return JOURNAL_CLOSE;
 }
 
@@ -57,14 +58,14 @@ const char *journal_run_operation(uint16_t function)
     return function >= JOURNAL_NEXT && function <= JOURNAL_FAIL ? operations[function - JOURNAL_NEXT] : NULL;
 }
 
-static enum journal_next pass(const struct journal_session *session, const struct journal_request *request,
-                              struct builder *out)
+static enum journal_next journal_run_pass(const struct journal_session *session,
+                                          const struct journal_request *request, struct builder *out)
 {
     if (journal_query_of(request) != JOURNAL_KEY || request->flags & (JOURNAL_PERSIST | JOURNAL_LISTEN))
-        return refuse(out, request, "UNSUPPORTED");
+        return journal_run_refuse(out, request, "UNSUPPORTED");
     if (!request->has_value || request->type != RECORDS_STRING)
-        return refuse(out, request, "VALUE");
-    return *session->key ? JOURNAL_PASS : refuse(out, request, "RIGHT");
+        return journal_run_refuse(out, request, "VALUE");
+    return *session->key ? JOURNAL_PASS : journal_run_refuse(out, request, "RIGHT");
 }
 
 void journal_run_answer(struct builder *out, const struct journal_request *request, const char *error,
@@ -72,7 +73,7 @@ void journal_run_answer(struct builder *out, const struct journal_request *reque
 {
     struct journal_answer answer;
     if (*error) {
-        refuse(out, request, error);
+        journal_run_refuse(out, request, error);
         return;
     }
     journal_message_begin(&answer, out, request, now_us(), 0, "");
@@ -205,7 +206,7 @@ static enum journal_next refuse_state(const struct journal_session *session,
         snprintf(text, sizeof text, "%s %lld", words[verdict], (long long)answer->wait_ms);
     else
         snprintf(text, sizeof text, "%s%s%s", words[verdict], *answer->message ? " " : "", answer->message);
-    return refuse(out, request, text);
+    return journal_run_refuse(out, request, text);
 }
 
 /* Counts the request, unless it was counted before it waited for contents.  Notes whether the namespace is
@@ -222,14 +223,14 @@ static bool is_admitted(const struct journal_session *session, const struct jour
     return verdict == RECORDS_ADMITTED;
 }
 
-static size_t quota(const struct journal_session *session)
+static size_t journal_run_quota(const struct journal_session *session)
 {
     return (size_t)session->settings->limit_namespace_records_mb << 20;
 }
 
 /* What stands in an answer about one record. */
-static void answer(struct builder *out, const struct journal_request *request, const char *error,
-                   const struct records_found *found, bool with_record)
+static void answer_journal_run(struct builder *out, const struct journal_request *request, const char *error,
+                               const struct records_found *found, bool with_record)
 {
     struct journal_answer answer;
     int64_t left_ms = found->expires_ms ? found->expires_ms - clock_present_ms() : 0;
@@ -255,9 +256,9 @@ static void refuse_outcome(const struct journal_session *session, const struct j
     bool is_met = outcome == RECORDS_NOT_FREE || outcome == RECORDS_OTHER_STAMP;
     bool is_wanted = request->flags & (JOURNAL_DATA | JOURNAL_STAMP);
     if (is_met && is_wanted && journal_keys_allow(&session->caller, found->key, false))
-        answer(out, request, word, found, request->flags & JOURNAL_DATA);
+        answer_journal_run(out, request, word, found, request->flags & JOURNAL_DATA);
     else
-        refuse(out, request, word);
+        journal_run_refuse(out, request, word);
 }
 
 /* Runs it without waiting for the disk.  Answers are held until the disk has the changes that they report.
@@ -269,7 +270,8 @@ static enum journal_next run_command(struct journal_session *session, struct rec
     command->patience = session->room_tries < JOURNAL_ROOM_TRIES ? RECORDS_REPORTS : RECORDS_REFUSES;
     if (reading->count)
         records_fetch_offer(session->records, reading->list, reading->count);
-    *outcome_r = records_run(session->records, session->caller.ns, quota(session), command, found_r);
+    *outcome_r =
+        records_run(session->records, session->caller.ns, journal_run_quota(session), command, found_r);
     if (reading->count)
         records_fetch_offer(session->records, NULL, 0);
     if (*outcome_r == RECORDS_BUSY && found_r->is_away)
@@ -297,14 +299,14 @@ static enum journal_next run_one(struct journal_session *session, const struct j
     command->key = request->key;
     command->to = command->deed == RECORDS_RENAME ? request->other : NO_BYTES;
     if (!records_is_key(command->key) || (command->to.data && !records_is_key(command->to)))
-        return refuse(out, request, "KEY_FORM");
+        return journal_run_refuse(out, request, "KEY_FORM");
     if (!journal_keys_allow(&session->caller, command->key, is_write(command)) ||
         (command->to.data && !journal_keys_allow(&session->caller, command->to, true)))
-        return refuse(out, request, "RIGHT");
+        return journal_run_refuse(out, request, "RIGHT");
     if (is_write(command) && !journal_keys_hold(&session->caller, command))
-        return refuse(out, request, "TIMEOUT");
+        return journal_run_refuse(out, request, "TIMEOUT");
     if (command->is_listened && !journal_listener_has_room(&session->listener, command->key))
-        return refuse(out, request, "LISTENS");
+        return journal_run_refuse(out, request, "LISTENS");
     enum records_outcome outcome;
     enum journal_next next = run_command(session, command, &outcome, &found);
     if (next != JOURNAL_GO_ON)
@@ -319,12 +321,13 @@ static enum journal_next run_one(struct journal_session *session, const struct j
     }
     bool returns =
         command->deed == RECORDS_GET || command->deed == RECORDS_ADD || command->deed == RECORDS_NOT;
-    answer(out, request, "", &found, returns && found.key.data);
+    answer_journal_run(out, request, "", &found, returns && found.key.data);
     return JOURNAL_GO_ON;
 }
 
 /* May the namespace be read now? */
-static bool is_served(const struct journal_session *session, bool is_counted, struct records_answer *answer_r)
+static bool journal_run_is_served(const struct journal_session *session, bool is_counted,
+                                  struct records_answer *answer_r)
 {
     return records_state_admit(session->records, session->caller.ns, false, is_counted,
                                session->settings->record_state_s * 1000, answer_r) == RECORDS_ADMITTED;
@@ -335,7 +338,7 @@ bool journal_run_report(struct journal_session *session, size_t most, struct bui
     struct records_answer answer;
     struct journal_listener *listener = &session->listener;
     if (journal_listener_look(listener, session->records)) {
-        if (!is_served(session, false, &answer))
+        if (!journal_run_is_served(session, false, &answer))
             return false;
         journal_listener_read(listener, session->records, session->caller.ns, answer.is_encrypted);
     }
@@ -343,7 +346,7 @@ bool journal_run_report(struct journal_session *session, size_t most, struct bui
         return !journal_listener_is_behind(listener);
     if (out->size >= most) /* admission counts a request: not for a listener that cannot be sent anything */
         return false;
-    if (!is_served(session, true, &answer))
+    if (!journal_run_is_served(session, true, &answer))
         return false;
     return journal_listener_report(listener, now_us(), most, out) && !journal_listener_is_behind(listener);
 }
@@ -431,7 +434,7 @@ static int64_t count_most(const struct journal_request *request)
                                                         : PAGE_STANDARD;
 }
 
-static bool has_room(const struct journal_session *session, const struct journal_page *page)
+static bool journal_run_has_room(const struct journal_session *session, const struct journal_page *page)
 {
     int64_t noted = page->notes ? (int64_t)session->reading.count : 0;
     return page->answer.count + noted < page->most &&
@@ -488,8 +491,8 @@ static enum journal_next run_scan(struct journal_session *session, const struct 
     enum records_outcome outcome = RECORDS_OK, result;
     struct records_found found;
     journal_message_begin(&page.answer, out, request, now_us(), 0, "");
-    for (int64_t i = 0; passed < PASSED_MOST && steps > 0 && !page.is_early && has_room(session, &page);
-         i++) {
+    for (int64_t i = 0;
+         passed < PASSED_MOST && steps > 0 && !page.is_early && journal_run_has_room(session, &page); i++) {
         outcome = records_next(session->records, session->caller.ns, command->is_encrypted, scan->from, after,
                                scan->to, &found);
         if (!found.key.data)
@@ -509,7 +512,7 @@ static enum journal_next run_scan(struct journal_session *session, const struct 
             return next;
         if (next == JOURNAL_GO_ON && (!is_held || is_error(result))) {
             out->size = page.answer.start;
-            refuse(out, request, is_held ? records_outcome_word(result) : "TIMEOUT");
+            journal_run_refuse(out, request, is_held ? records_outcome_word(result) : "TIMEOUT");
             return JOURNAL_GO_ON;
         }
         if (page.is_early)
@@ -536,22 +539,22 @@ static enum journal_next run_many(struct journal_session *session, const struct 
     struct pattern_problem problem;
     const struct pattern *pattern = NULL;
     if (command->deed != RECORDS_GET || !read_scan(request, &scan))
-        return refuse(out, request, "QUERY");
+        return journal_run_refuse(out, request, "QUERY");
     if (!journal_keys_allow(&session->caller, BYTES(""), is_write(command)))
-        return refuse(out, request, "RIGHT");
+        return journal_run_refuse(out, request, "RIGHT");
     struct arena *arena = arena_create("journal");
     enum journal_next next = JOURNAL_GO_ON;
     session->cost += (int64_t)scan.pattern.size * PATTERN_BYTE_STEPS;
     if (scan.pattern.data && !pattern_compile(arena, scan.pattern, &pattern, &problem))
-        refuse(out, request, "QUERY");
+        journal_run_refuse(out, request, "QUERY");
     else
         next = run_scan(session, request, command, &scan, pattern, out);
     arena_destroy(arena);
     return next;
 }
 
-static enum journal_next run(struct journal_session *session, const struct journal_request *request,
-                             struct builder *out)
+static enum journal_next journal_run_run(struct journal_session *session,
+                                         const struct journal_request *request, struct builder *out)
 {
     struct records_command command = {0};
     if (request->function == JOURNAL_NOP)
@@ -559,16 +562,16 @@ static enum journal_next run(struct journal_session *session, const struct journ
     if (request->function == JOURNAL_QUIT)
         return JOURNAL_CLOSE;
     if (request->function == JOURNAL_PING)
-        return refuse(out, request, "");
+        return journal_run_refuse(out, request, "");
     if (request->function == JOURNAL_AUTH)
-        return enter(session, request, out);
+        return journal_run_enter(session, request, out);
     if (!session->caller.ns.data)
-        return refuse(out, request, "AUTH");
+        return journal_run_refuse(out, request, "AUTH");
     if (journal_run_operation(request->function))
-        return pass(session, request, out);
+        return journal_run_pass(session, request, out);
     const char *word = read_command(session, request, &command);
     if (word)
-        return refuse(out, request, word);
+        return journal_run_refuse(out, request, word);
     enum journal_next next;
     if (!is_admitted(session, request, &command, out, &next))
         return next;
@@ -580,7 +583,7 @@ enum journal_next journal_run(struct journal_session *session, const struct jour
                               struct builder *out)
 {
     size_t before = out->size;
-    enum journal_next next = run(session, request, out);
+    enum journal_next next = journal_run_run(session, request, out);
     size_t bytes = request->key.size + request->value.size + (out->size - before);
     session->cost += MESSAGE_STEPS + (int64_t)(bytes / STEP_BYTES);
     return next;

@@ -32,7 +32,7 @@ struct saver_answer {
 
 /* --- the child --- */
 
-static void run_child(struct records *records, int fd)
+static void journal_saver_run_child(struct records *records, int fd)
 {
     struct saver_answer answer = {0};
     while (recv(fd, &answer.number, sizeof answer.number, 0) == sizeof answer.number) {
@@ -59,14 +59,14 @@ static void end_child(struct journal_saver *saver)
 
 static bool start_child(struct journal_saver *saver)
 {
-    static const struct journal_child_work work = {"journal-saver", SOCK_SEQPACKET, run_child};
+    static const struct journal_child_work work = {"journal-saver", SOCK_SEQPACKET, journal_saver_run_child};
     if (!journal_child_start(&saver->child, &work, saver->records))
         return false;
     events_watch_set(saver->watch, saver->child.fd, false);
     return true;
 }
 
-static void report(struct journal_saver *saver, uint64_t number, bool is_saved)
+static void journal_saver_report(struct journal_saver *saver, uint64_t number, bool is_saved)
 {
     if (saver->wanted <= number)
         saver->wanted = 0;
@@ -110,7 +110,7 @@ static void on_ready(void *context)
         bool is_over = saver->is_retired && !saver->sent;
         if (is_over)
             end_child(saver);
-        report(saver, answer.number, answer.is_saved);
+        journal_saver_report(saver, answer.number, answer.is_saved);
         if (is_over && saver->wanted)
             send_wanted(saver);
         return;
@@ -125,7 +125,7 @@ static void on_refusal(void *context)
 {
     struct journal_saver *saver = context;
     saver->tries = 0;
-    report(saver, saver->wanted, false);
+    journal_saver_report(saver, saver->wanted, false);
 }
 
 struct journal_saver *journal_saver_create(struct events *events, struct records *records,

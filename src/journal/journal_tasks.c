@@ -245,8 +245,8 @@ static const char *check_param(const struct journal_tasks *tasks, struct bytes t
     return word;
 }
 
-static struct journal_pending *find_place(struct journal_tasks *tasks, const struct journal_caller *caller,
-                                          bool is_next)
+static struct journal_pending *journal_tasks_find_place(struct journal_tasks *tasks,
+                                                        const struct journal_caller *caller, bool is_next)
 {
     struct journal_pending *place = NULL;
     int of_key = 0;
@@ -290,7 +290,7 @@ struct journal_pending *journal_tasks_send(struct journal_tasks *tasks, const st
                                            journal_tasks_done *done, void *context, const char **error_r)
 {
     bool is_next = strcmp(operation, "take") == 0;
-    struct journal_pending *pending = find_place(tasks, caller, is_next);
+    struct journal_pending *pending = journal_tasks_find_place(tasks, caller, is_next);
     *error_r = check_param(tasks, param, is_next);
     if (!*error_r && !pending)
         *error_r = "XBUSY 1000";

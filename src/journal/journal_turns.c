@@ -10,7 +10,7 @@ struct journal_turns {
     struct journal_turn *first, *last;
 };
 
-static void append(struct journal_turns *turns, struct journal_turn *turn)
+static void journal_turns_append(struct journal_turns *turns, struct journal_turn *turn)
 {
     turn->next = NULL;
     *(turns->last ? &turns->last->next : &turns->first) = turn;
@@ -30,7 +30,7 @@ static void on_turn(void *context)
     turn->steps = turn->steps < 0 ? turn->steps + JOURNAL_TURN_STEPS : JOURNAL_TURN_STEPS;
     turn->is_waiting = turn->steps <= 0;
     if (turn->is_waiting)
-        append(turns, turn);
+        journal_turns_append(turns, turn);
     if (turns->first)
         events_timer_start(turns->timer, 0);
     if (!turn->is_waiting)
@@ -60,7 +60,7 @@ void journal_turns_wait(struct journal_turns *turns, struct journal_turn *turn)
     if (!turns->first)
         events_timer_start(turns->timer, 0);
     turn->is_waiting = true;
-    append(turns, turn);
+    journal_turns_append(turns, turn);
 }
 
 void journal_turns_leave(struct journal_turns *turns, struct journal_turn *turn)

@@ -123,7 +123,7 @@ static unsigned char *reserve(struct session_buffer *buffer, size_t size)
     return buffer->data + buffer->end;
 }
 
-static int fail(struct stampd_journal *journal, int error)
+static int journal_session_fail(struct stampd_journal *journal, int error)
 {
     journal->broken = error;
     return error;
@@ -135,7 +135,7 @@ static int take_in(struct stampd_journal *journal)
     struct session_buffer *in = &journal->in;
     unsigned char *to = in->end - in->start < ANSWER_MOST ? reserve(in, RECEIVE_BYTES) : NULL;
     if (!to)
-        return fail(journal, in->end - in->start < ANSWER_MOST ? ENOMEM : EMSGSIZE);
+        return journal_session_fail(journal, in->end - in->start < ANSWER_MOST ? ENOMEM : EMSGSIZE);
     ssize_t size = journal->transport.receive(journal->transport.context, to, RECEIVE_BYTES);
     if (size > 0) {
         in->end += (size_t)size;
@@ -143,7 +143,7 @@ static int take_in(struct stampd_journal *journal)
     }
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return EAGAIN;
-    return fail(journal, size ? errno : ECONNRESET);
+    return journal_session_fail(journal, size ? errno : ECONNRESET);
 }
 
 /* Sends what it can.  EAGAIN: something is left. */
@@ -154,7 +154,7 @@ static int give_out(struct stampd_journal *journal)
         ssize_t size = journal->transport.send(journal->transport.context, out->data + out->start,
                                                out->end - out->start);
         if (size < 0)
-            return errno == EAGAIN || errno == EINTR ? EAGAIN : fail(journal, errno);
+            return errno == EAGAIN || errno == EINTR ? EAGAIN : journal_session_fail(journal, errno);
         out->start += (size_t)size;
     }
     return 0;
@@ -165,8 +165,8 @@ static int wait_for(struct stampd_journal *journal, short events)
     struct pollfd one = {.fd = journal->transport.descriptor, .events = events};
     int count = poll(&one, 1, journal->timeout_ms);
     if (count == 0)
-        return fail(journal, ETIMEDOUT);
-    return count < 0 && errno != EINTR ? fail(journal, errno) : 0;
+        return journal_session_fail(journal, ETIMEDOUT);
+    return count < 0 && errno != EINTR ? journal_session_fail(journal, errno) : 0;
 }
 
 /* Sends all.  Answers are read meanwhile: a server that is not read does not read either. */
@@ -221,13 +221,13 @@ static int keep_notice(struct stampd_journal *journal, struct stampd_journal_ans
     struct stampd_journal_record record;
     struct session_buffer *notices = &journal->notices;
     if (stampd_journal_next_record(notice, &record))
-        return fail(journal, EPROTO);
+        return journal_session_fail(journal, EPROTO);
     uint16_t key_size = (uint16_t)record.key.size;
     if (notices->end - notices->start > NOTICES_MOST)
-        return fail(journal, EMSGSIZE);
+        return journal_session_fail(journal, EMSGSIZE);
     unsigned char *to = reserve(notices, sizeof key_size + key_size);
     if (!to)
-        return fail(journal, ENOMEM);
+        return journal_session_fail(journal, ENOMEM);
     memcpy(to, &key_size, sizeof key_size);
     memcpy(to + sizeof key_size, record.key.data, key_size);
     notices->end += sizeof key_size + key_size;
@@ -243,7 +243,7 @@ static int read_answer(struct stampd_journal *journal, struct stampd_journal_ans
     for (;;) {
         ssize_t size = journal_wire_read(in->data + in->start, in->end - in->start, answer_r);
         if (size < 0)
-            return fail(journal, EPROTO);
+            return journal_session_fail(journal, EPROTO);
         int is_notice = size > 0 && answer_r->flags & STAMPD_JOURNAL_LISTEN;
         if (!is_notice) {
             *size_r = (size_t)size;
@@ -268,7 +268,7 @@ int stampd_journal_next_notice(struct stampd_journal *journal, int timeout_ms,
     while (notices->start == notices->end) {
         int error = read_answer(journal, &answer, &size);
         if (error || size)
-            return error ? error : fail(journal, EPROTO);
+            return error ? error : journal_session_fail(journal, EPROTO);
         if (notices->start < notices->end)
             break;
         if (journal->broken)
@@ -297,7 +297,7 @@ int stampd_journal_receive(struct stampd_journal *journal, struct stampd_journal
         size_t size;
         int wrong = read_answer(journal, answer_r, &size);
         if (wrong || (size && answer_r->identifier != journal->first))
-            return wrong ? wrong : fail(journal, EPROTO);
+            return wrong ? wrong : journal_session_fail(journal, EPROTO);
         if (size) {
             journal->consumed = size;
             journal->first++;
@@ -306,7 +306,7 @@ int stampd_journal_receive(struct stampd_journal *journal, struct stampd_journal
         }
         int arrived = take_in(journal);
         if (error && arrived)
-            return fail(journal, error);
+            return journal_session_fail(journal, error);
         if (arrived == EAGAIN)
             arrived = wait_for(journal, POLLIN);
         if (arrived)
@@ -334,5 +334,5 @@ int stampd_journal_enter(struct stampd_journal *journal, const char *ns, const c
     int error = stampd_journal_run(journal, &request, &answer);
     if (error || !answer.error.size)
         return error;
-    return fail(journal, EACCES);
+    return journal_session_fail(journal, EACCES);
 }

@@ -54,7 +54,7 @@ size_t journal_wire_size(const struct stampd_journal_request *request)
            (has_value(request) ? 5 + request->value.size : 0);
 }
 
-static unsigned char *put(unsigned char *to, uint64_t value, size_t bytes)
+static unsigned char *journal_wire_put(unsigned char *to, uint64_t value, size_t bytes)
 {
     for (size_t i = bytes; i-- > 0; value >>= 8)
         to[i] = (unsigned char)(value & 0xff);
@@ -74,22 +74,24 @@ void journal_wire_write(const struct stampd_journal_request *request, unsigned i
     unsigned flags = request->flags | WIRE_LONG_KEYS | (has_value(request) ? WIRE_VALUE : 0) |
                      (request->timeout_ms ? WIRE_TIMEOUT : 0) | (unsigned)request->query << WIRE_QUERY_SHIFT;
     unsigned char *to = put_text(bytes_r, (struct stampd_journal_text){"FJ", 2});
-    to = put(to, 1, 2);
-    to = put(to, (uint64_t)request->function, 2);
-    to = put(to, identifier, 2);
-    to = put(to, flags, 2);
-    to = put(to, request->timestamp_us, 8);
+    to = journal_wire_put(to, 1, 2);
+    to = journal_wire_put(to, (uint64_t)request->function, 2);
+    to = journal_wire_put(to, identifier, 2);
+    to = journal_wire_put(to, flags, 2);
+    to = journal_wire_put(to, request->timestamp_us, 8);
     if (request->timeout_ms)
-        to = put(to, request->timeout_ms, 8);
+        to = journal_wire_put(to, request->timeout_ms, 8);
     if (request->flags & STAMPD_JOURNAL_IF_STAMP)
-        to = put(to, request->stamp, WIRE_STAMP_BYTES);
+        to = journal_wire_put(to, request->stamp, WIRE_STAMP_BYTES);
     if (request->query != STAMPD_JOURNAL_KEY)
-        to = put(to, request->count, 2);
-    to = put_text(put(to, request->key.size, 2), request->key);
+        to = journal_wire_put(to, request->count, 2);
+    to = put_text(journal_wire_put(to, request->key.size, 2), request->key);
     if (has_other(request))
-        to = put_text(put(to, request->other.size, 2), request->other);
+        to = put_text(journal_wire_put(to, request->other.size, 2), request->other);
     if (has_value(request))
-        put_text(put(put(to, request->value.size + 1, 4), (uint64_t)request->type, 1), request->value);
+        put_text(
+            journal_wire_put(journal_wire_put(to, request->value.size + 1, 4), (uint64_t)request->type, 1),
+            request->value);
 }
 
 /* --- reading --- */
@@ -197,14 +199,14 @@ int stampd_journal_next_record(struct stampd_journal_answer *answer, struct stam
 
 void stampd_journal_write_integer(int64_t value, unsigned char bytes_r[8])
 {
-    put(bytes_r, (uint64_t)value, 8);
+    journal_wire_put(bytes_r, (uint64_t)value, 8);
 }
 
 void stampd_journal_write_float(double value, unsigned char bytes_r[8])
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    put(bytes_r, bits, 8);
+    journal_wire_put(bytes_r, bits, 8);
 }
 
 static uint64_t bits_of(struct stampd_journal_text value)

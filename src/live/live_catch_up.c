@@ -145,8 +145,8 @@ static void query_look(struct pg_params *params, const struct definition *defini
 }
 
 /* The version to send for a row; false: unchanged. */
-static bool judge(const struct pg_result *result, int row, const struct live_horizon *since,
-                  const struct live_horizon *known, int64_t *version_r)
+static bool live_catch_up_judge(const struct pg_result *result, int row, const struct live_horizon *since,
+                                const struct live_horizon *known, int64_t *version_r)
 {
     *version_r = pg_get_i64(result, row, VERSION);
     if (pg_get_i64(result, row, KIND) == LIVE_ROW_OF_ALL)
@@ -203,7 +203,7 @@ static void match_listener(struct live_catch_up *catch_up, struct live_listener 
     bool is_ruled = live_listener_is_ruled(listener);
     int64_t version;
     for (int row = 0; row < pg_rows(result); row++)
-        if (judge(result, row, live_listener_last(listener), known, &version)) {
+        if (live_catch_up_judge(result, row, live_listener_last(listener), known, &version)) {
             if (is_ruled && pg_get_i64(result, row, KIND) != LIVE_ROW_OF_COLLECTION)
                 look_at(catch_up, listener, result, row);
             else if (!is_ruled)
@@ -287,7 +287,7 @@ static void count_definition(void *context, const struct definition *definition)
     gathering->count++;
 }
 
-static struct bytes copy(struct arena *arena, struct bytes text)
+static struct bytes live_catch_up_copy(struct arena *arena, struct bytes text)
 {
     return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
 }
@@ -297,10 +297,10 @@ static void gather_definition(void *context, const struct definition *definition
     struct gathering *gathering = context;
     struct arena *arena = gathering->catch_up->arena;
     gathering->catch_up->gap[gathering->count++] = (struct definition){
-        .class = copy(arena, definition->class),
-        .id = copy(arena, definition->id),
-        .collection = copy(arena, definition->collection),
-        .value = copy(arena, definition->value),
+        .class = live_catch_up_copy(arena, definition->class),
+        .id = live_catch_up_copy(arena, definition->id),
+        .collection = live_catch_up_copy(arena, definition->collection),
+        .value = live_catch_up_copy(arena, definition->value),
         .value_count = definition->value_count,
     };
 }
@@ -363,7 +363,7 @@ static void match_gap(struct live_catch_up *catch_up, const struct pg_result *re
     const struct definition *definitions = catch_up->gap + catch_up->gap_next;
     int64_t version;
     for (int row = 0; row < pg_rows(result); row++)
-        if (judge(result, row, since, known, &version))
+        if (live_catch_up_judge(result, row, since, known, &version))
             live_index_match(index, live_key_of_definition(key, &definitions[pg_get_i64(result, row, PLACE)]),
                              version);
     for (size_t i = 0; i < gap_batch(catch_up); i++)

@@ -51,7 +51,7 @@ static bool comes_again(const struct exchange *exchange)
            memmem(accept.data, accept.size, "text/event-stream", strlen("text/event-stream"));
 }
 
-static struct bytes copy(struct arena *arena, struct bytes text)
+static struct bytes live_endpoint_copy(struct arena *arena, struct bytes text)
 {
     return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
 }
@@ -63,7 +63,7 @@ static struct live_opening *begin_opening(const struct settings *settings, const
     struct live_opening *opening = ARENA_NEW(arena, struct live_opening);
     struct bytes id = exchange_header(exchange, "X-Request-Id");
     opening->arena = arena;
-    opening->origin = copy(arena, exchange_header(exchange, "Origin"));
+    opening->origin = live_endpoint_copy(arena, exchange_header(exchange, "Origin"));
     opening->comes_again = comes_again(exchange);
     opening->form = (struct response_form){
         .is_live = true,
@@ -75,8 +75,8 @@ static struct live_opening *begin_opening(const struct settings *settings, const
 
 /* --- the request --- */
 
-static enum fault refuse(struct live_request *request, struct reply *reply, enum fault fault,
-                         const char *argument, const char *detail)
+static enum fault live_endpoint_refuse(struct live_request *request, struct reply *reply, enum fault fault,
+                                       const char *argument, const char *detail)
 {
     return reply_fault(&request->call, reply, fault, detail, argument, NULL);
 }
@@ -86,17 +86,17 @@ static enum fault read_address(struct live_request *request, struct reply *reply
     struct bytes pieces[PIECES_MOST];
     size_t count = 0;
     struct arena *arena = request->opening->arena;
-    struct bytes uri = copy(arena, exchange_uri(request->exchange));
-    request->ns = copy(arena, exchange_header(request->exchange, "X-Stampd-Ns"));
-    request->database = copy(arena, exchange_header(request->exchange, "X-Stampd-Database"));
+    struct bytes uri = live_endpoint_copy(arena, exchange_uri(request->exchange));
+    request->ns = live_endpoint_copy(arena, exchange_header(request->exchange, "X-Stampd-Ns"));
+    request->database = live_endpoint_copy(arena, exchange_header(request->exchange, "X-Stampd-Database"));
     enum fault fault = path_split(arena, uri, pieces, PIECES_MOST, &count);
     if (fault)
-        return refuse(request, reply, fault, "path", NULL);
+        return live_endpoint_refuse(request, reply, fault, "path", NULL);
     if (count != 2 || !request->ns.size || !bytes_equal(pieces[0], request->ns) ||
         !bytes_equal(pieces[1], BYTES("live")))
-        return refuse(request, reply, FAULT_NPATH, NULL, NULL);
+        return live_endpoint_refuse(request, reply, FAULT_NPATH, NULL, NULL);
     if (!request->database.size)
-        return refuse(request, reply, FAULT_NNAMESPACE, request->ns.data, NULL);
+        return live_endpoint_refuse(request, reply, FAULT_NNAMESPACE, request->ns.data, NULL);
     return FAULT_NONE;
 }
 
@@ -123,15 +123,16 @@ static enum fault refuse_question(struct live_request *request, struct reply *re
     const struct live_question *question = &request->opening->question;
     struct arena *arena = request->opening->arena;
     if (question->detail) {
-        refuse(request, reply, fault, arena_copy(arena, question->unknown.data, question->unknown.size),
-               question->detail);
+        live_endpoint_refuse(request, reply, fault,
+                             arena_copy(arena, question->unknown.data, question->unknown.size),
+                             question->detail);
         if (question->nearest.data)
             reply_add_argument(&request->call, reply,
                                arena_copy(arena, question->nearest.data, question->nearest.size));
     } else {
         bool is_definition = strncmp(wrong, "def", 3) == 0;
-        refuse(request, reply, fault, wrong,
-               fault == FAULT_AARG && is_definition ? expected(request->opening) : NULL);
+        live_endpoint_refuse(request, reply, fault, wrong,
+                             fault == FAULT_AARG && is_definition ? expected(request->opening) : NULL);
     }
     reply->at = question->at;
     return fault;
@@ -152,12 +153,12 @@ static enum fault read_question(struct live_request *request, struct reply *repl
     struct live_opening *opening = request->opening;
     struct arena *arena = opening->arena;
     const struct settings *settings = request->parts->settings;
-    struct bytes uri = copy(arena, exchange_uri(request->exchange));
+    struct bytes uri = live_endpoint_copy(arena, exchange_uri(request->exchange));
     const char *mark = memchr(uri.data, '?', uri.size);
     const struct live_source source = {
         .query = mark ? (struct bytes){mark + 1, uri.size - (size_t)(mark + 1 - uri.data)} : BYTES(""),
-        .content_type = copy(arena, exchange_header(request->exchange, "Content-Type")),
-        .body = copy(arena, exchange_body(request->exchange)),
+        .content_type = live_endpoint_copy(arena, exchange_header(request->exchange, "Content-Type")),
+        .body = live_endpoint_copy(arena, exchange_body(request->exchange)),
         .definitions_most = (size_t)settings->live_definitions,
         .definition_bytes_most = (size_t)settings->limit_definition_bytes,
         .records_most = (size_t)settings->live_records,
@@ -172,10 +173,10 @@ static enum fault read_question(struct live_request *request, struct reply *repl
     if (fault)
         return refuse_question(request, reply, fault, wrong);
     if (opening->question.record_count && !request->parts->segment->records)
-        return refuse(request, reply, FAULT_ORECORDS, NULL, NULL);
+        return live_endpoint_refuse(request, reply, FAULT_ORECORDS, NULL, NULL);
     struct bytes last = exchange_header(request->exchange, "Last-Event-ID");
     if (last.size)
-        opening->question.last = copy(arena, last);
+        opening->question.last = live_endpoint_copy(arena, last);
     return FAULT_NONE;
 }
 
@@ -186,10 +187,11 @@ static enum fault check_one_key(struct live_request *request, struct reply *repl
     char digest[CRYPTO_SHA256_HEX + 1];
     crypto_sha256_hex(key, digest);
     request->is_administrator = *right && crypto_equal(bytes_of(digest), bytes_of(right));
-    return request->is_administrator ? FAULT_NONE : refuse(request, reply, FAULT_SKEY, where, NULL);
+    return request->is_administrator ? FAULT_NONE
+                                     : live_endpoint_refuse(request, reply, FAULT_SKEY, where, NULL);
 }
 
-static bool is_token(struct bytes bearer)
+static bool live_endpoint_is_token(struct bytes bearer)
 {
     return account_is_token(bearer) || jwt_is_one(bearer);
 }
@@ -200,7 +202,7 @@ static void find_caller(struct live_request *request, struct bytes bearer)
 {
     struct bytes cookie = account_find_cookie(exchange_header(request->exchange, "Cookie"), request->ns);
     const struct settings *settings = request->parts->settings;
-    if (bearer.data && is_token(bearer))
+    if (bearer.data && live_endpoint_is_token(bearer))
         request->caller = live_caller_create(settings, bearer, false);
     else if (cookie.data && !request->is_administrator)
         request->caller = live_caller_create(settings, cookie, true);
@@ -210,7 +212,7 @@ static enum fault check_key(struct live_request *request, struct reply *reply)
 {
     struct bytes admin = request->opening->question.admin;
     struct bytes bearer = secret_bearer(exchange_header(request->exchange, "Authorization"));
-    bool is_key = bearer.data && !is_token(bearer);
+    bool is_key = bearer.data && !live_endpoint_is_token(bearer);
     enum fault fault = is_key ? check_one_key(request, reply, bearer, "Authorization") : FAULT_NONE;
     if (!fault && admin.size)
         fault = check_one_key(request, reply, admin, "admin");
@@ -250,9 +252,9 @@ static enum fault check_room(struct live_request *request, struct reply *reply)
     const struct live_endpoint_parts *parts = request->parts;
     size_t memory = (size_t)parts->settings->live_memory_mb << 20;
     if (!parts->settings->live)
-        return refuse(request, reply, FAULT_OOFF, NULL, NULL);
+        return live_endpoint_refuse(request, reply, FAULT_OOFF, NULL, NULL);
     if (request->is_leaving)
-        return refuse(request, reply, FAULT_XAWAY, NULL, NULL);
+        return live_endpoint_refuse(request, reply, FAULT_XAWAY, NULL, NULL);
     if (live_audiences_count(parts->audiences) >= parts->connections_most)
         return refuse_share(request, reply, FAULT_XCROWDED, "live_connections",
                             (int64_t)parts->connections_most);
@@ -267,7 +269,8 @@ static enum fault read_method(struct live_request *request, struct reply *reply)
     struct bytes method = exchange_method(request->exchange);
     if (bytes_equal(method, BYTES("GET")) || bytes_equal(method, BYTES("POST")))
         return FAULT_NONE;
-    return refuse(request, reply, FAULT_AMETHOD, copy(request->opening->arena, method).data, NULL);
+    return live_endpoint_refuse(request, reply, FAULT_AMETHOD,
+                                live_endpoint_copy(request->opening->arena, method).data, NULL);
 }
 
 static enum fault read_request(struct live_request *request, struct reply *reply)
@@ -291,7 +294,7 @@ static void answer_at_once(struct live_request *request)
     arena_destroy(request->opening->arena);
 }
 
-static void begin(struct live_request *request, struct live_namespace *ns)
+static void live_endpoint_begin(struct live_request *request, struct live_namespace *ns)
 {
     struct live_listener *listener =
         live_listener_create(request->audience, request->exchange, request->opening,
@@ -305,13 +308,13 @@ static void begin(struct live_request *request, struct live_namespace *ns)
 }
 
 /* A page of another origin can read the answer only if it names the origin, which the rules list. */
-static void answer(struct live_request *request, struct live_namespace *ns)
+static void live_endpoint_answer(struct live_request *request, struct live_namespace *ns)
 {
     struct reply unused = {0};
     request->opening->is_settled = true;
     request->opening->question.count = request->opening->question.record_count = 0;
     if (ns && request->opening->origin.size && !check_room(request, &unused))
-        begin(request, ns);
+        live_endpoint_begin(request, ns);
     else
         answer_at_once(request);
 }
@@ -333,7 +336,7 @@ static void serve(void *context, struct exchange *exchange)
         fault ? NULL : live_namespace_get(parts->namespaces, request.ns, request.database);
     request.audience = ns ? live_namespace_audience(ns) : NULL;
     if (!fault && !ns)
-        fault = refuse(&request, request.reply, FAULT_NNAMESPACE, request.ns.data, NULL);
+        fault = live_endpoint_refuse(&request, request.reply, FAULT_NNAMESPACE, request.ns.data, NULL);
     if (is_preflight && !fault)
         request.reply->status = STATUS_NO_CONTENT;
     else if (!fault)
@@ -342,9 +345,9 @@ static void serve(void *context, struct exchange *exchange)
     /* Commits before the arrival of the request are handled before its answer. */
     live_namespaces_receive(parts->namespaces);
     if (fault || is_preflight)
-        answer(&request, ns);
+        live_endpoint_answer(&request, ns);
     else
-        begin(&request, ns);
+        live_endpoint_begin(&request, ns);
     live_caller_destroy(request.caller);
 }
 

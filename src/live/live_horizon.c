@@ -57,7 +57,7 @@ struct bytes live_horizon_write_id(struct arena *arena, struct bytes secret, str
     return id;
 }
 
-static bool take_number(struct bytes *text, char end, int64_t *number_r)
+static bool live_horizon_take_number(struct bytes *text, char end, int64_t *number_r)
 {
     const char *stop = end ? memchr(text->data, end, text->size) : text->data + text->size;
     if (!stop || !bytes_to_i64((struct bytes){text->data, (size_t)(stop - text->data)}, number_r))
@@ -75,7 +75,8 @@ bool live_horizon_read_id(struct arena *arena, struct bytes secret, struct bytes
     make_question(&question, ns);
     bool is_ours = signed_text_read(arena, secret, builder_bytes(&question), id, &payload);
     builder_free(&question);
-    return is_ours && take_number(&payload, '.', &known_r->life) &&
-           take_number(&payload, '.', &known_r->horizon) && take_number(&payload, '.', &known_r->floor) &&
-           take_number(&payload, '\0', &known_r->sight) && known_r->horizon > 0;
+    return is_ours && live_horizon_take_number(&payload, '.', &known_r->life) &&
+           live_horizon_take_number(&payload, '.', &known_r->horizon) &&
+           live_horizon_take_number(&payload, '.', &known_r->floor) &&
+           live_horizon_take_number(&payload, '\0', &known_r->sight) && known_r->horizon > 0;
 }

@@ -82,7 +82,7 @@ static void close_connection(struct live_link *link)
     link->state = LINK_CLOSED;
 }
 
-static void drop(struct live_link *link)
+static void live_link_drop(struct live_link *link)
 {
     close_connection(link);
     link->owner->dropped(link->owner->context);
@@ -100,7 +100,7 @@ void live_link_destroy(struct live_link *link)
 void live_link_fail(struct live_link *link, enum fault fault)
 {
     log_often(LOG_LEVEL_WARNING, link->database, "live database=%s: %s", link->database, fault_code(fault));
-    drop(link);
+    live_link_drop(link);
     link->retry_ms = clock_monotonic_ms() + session_pause_ms(++link->failures);
     link->owner->failed(link->owner->context, fault);
 }
@@ -250,6 +250,6 @@ bool live_link_tick(struct live_link *link, int64_t now_ms)
     if (!link->pg || link->state == LINK_QUERYING || !link->unneeded_ms ||
         now_ms - link->unneeded_ms < LINGER_MS)
         return false;
-    drop(link);
+    live_link_drop(link);
     return true;
 }

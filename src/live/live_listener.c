@@ -34,7 +34,7 @@ static void free_opening(struct live_listener *listener)
     listener->opening = NULL;
 }
 
-static void destroy(struct live_listener *listener)
+static void live_listener_destroy(struct live_listener *listener)
 {
     if (listener->session)
         feed_session_remove(listener->audience->all->subscriber, listener->session);
@@ -47,7 +47,7 @@ static void destroy(struct live_listener *listener)
 
 static void on_gone(void *context)
 {
-    destroy(context);
+    live_listener_destroy(context);
 }
 
 static void on_drained(void *context)
@@ -151,7 +151,7 @@ void live_listener_answer_at_once(struct exchange *exchange, struct live_opening
 }
 
 /* Answers with opening->reply; frees the listener. */
-static void answer(struct live_listener *listener)
+static void live_listener_answer(struct live_listener *listener)
 {
     struct builder body = {0};
     struct reply *reply = &listener->opening->reply;
@@ -159,13 +159,13 @@ static void answer(struct live_listener *listener)
     find_origin(listener);
     live_listener_answer_at_once(listener->exchange, listener->opening, reply);
     builder_free(&body);
-    destroy(listener);
+    live_listener_destroy(listener);
 }
 
 static void end_stream(struct live_listener *listener)
 {
     struct exchange *exchange = listener->exchange;
-    destroy(listener);
+    live_listener_destroy(listener);
     exchange_end(exchange);
 }
 
@@ -189,7 +189,7 @@ void live_listener_refuse(struct live_listener *listener, enum fault fault, stru
                       argument.data ? arena_copy(arena, argument.data, argument.size) : NULL, NULL);
     if (fault == FAULT_SKEY)
         listener->opening->reply.fault_status = STATUS_UNAUTHORIZED;
-    answer(listener);
+    live_listener_answer(listener);
 }
 
 void live_listener_end(struct live_listener *listener)
@@ -197,7 +197,7 @@ void live_listener_end(struct live_listener *listener)
     if (listener->state == LIVE_OPEN)
         end_stream(listener);
     else if (listener->opening->is_settled)
-        answer(listener);
+        live_listener_answer(listener);
     else
         live_listener_refuse(listener, FAULT_XAWAY, NO_BYTES, NULL);
 }

@@ -35,7 +35,8 @@ static void on_gap(void *context)
 }
 
 /* A document was committed; version 0: unknown. */
-static void receive(struct live_namespace *ns, struct bytes class, struct bytes id, int64_t version)
+static void live_namespace_receive(struct live_namespace *ns, struct bytes class, struct bytes id,
+                                   int64_t version)
 {
     live_round_wake(ns->round);
     if (is_z(ns) && bytes_equal(class, BYTES("Namespace")))
@@ -51,7 +52,7 @@ static void receive_feed(struct live_namespaces *all, const struct subscriber_ne
         if (live_audience_number(ns->audience) != news->ns)
             continue;
         if (news->class.data)
-            receive(ns, news->class, news->id, news->version);
+            live_namespace_receive(ns, news->class, news->id, news->version);
         else
             live_catch_up_note_gap(ns->catch_up);
     }
@@ -86,7 +87,7 @@ static void on_notification(void *context, struct bytes channel, struct bytes pa
     payload = ns->has_keys ? stored_id_open_payload(&ns->keys, arena, payload) : BYTES("all");
     if (notification_publish(ns->all->parts.segment, live_audience_number(ns->audience), payload, &class,
                              &id))
-        receive(ns, class, id, 0);
+        live_namespace_receive(ns, class, id, 0);
     else
         live_catch_up_note_gap(ns->catch_up);
     arena_destroy(arena);
@@ -186,7 +187,7 @@ static struct live_namespace *rename_ns(struct live_namespace *ns, struct bytes 
     return ns;
 }
 
-static struct live_namespace *create(struct live_namespaces *all)
+static struct live_namespace *live_namespace_create(struct live_namespaces *all)
 {
     const struct live_namespaces_parts *parts = &all->parts;
     struct live_namespace *ns = calloc(1, sizeof *ns);
@@ -223,7 +224,7 @@ static struct live_namespace *create(struct live_namespaces *all)
     return ns;
 }
 
-static void destroy(struct live_namespace *ns)
+static void live_namespace_destroy(struct live_namespace *ns)
 {
     live_link_destroy(ns->link);
     live_round_destroy(ns->round);
@@ -246,7 +247,7 @@ struct live_namespace *live_namespace_get(struct live_namespaces *all, struct by
     if (code.size >= LIVE_CODE_BYTES || database.size > NAMESPACES_DATABASE_BYTES)
         return NULL;
     struct live_namespace *ns = find_refused(all);
-    return rename_ns(ns ? ns : create(all), code, database);
+    return rename_ns(ns ? ns : live_namespace_create(all), code, database);
 }
 
 struct live_audience *live_namespace_audience(struct live_namespace *ns)
@@ -288,7 +289,7 @@ void live_namespaces_destroy(struct live_namespaces *all)
 {
     for (struct live_namespace *ns; all && (ns = all->first);) {
         all->first = ns->next; /* no longer reachable */
-        destroy(ns);
+        live_namespace_destroy(ns);
     }
     free(all);
 }

@@ -49,14 +49,14 @@ void live_round_destroy(struct live_round *round)
     free(round);
 }
 
-static int number_of(const struct live_round *round)
+static int live_round_number_of(const struct live_round *round)
 {
     return live_audience_number(round->parts.audience);
 }
 
 void live_round_begin(struct live_round *round)
 {
-    round->was_clean = namespaces_is_clean(round->parts.segment, number_of(round));
+    round->was_clean = namespaces_is_clean(round->parts.segment, live_round_number_of(round));
 }
 
 void live_round_wake(struct live_round *round)
@@ -92,7 +92,7 @@ void live_round_query(struct live_round *round, struct pg_params *params)
     round->state = ROUND_QUERIES;
     round->queried_ms = clock_monotonic_ms();
     round->has_news = false;
-    bool is_clean = namespaces_is_clean(round->parts.segment, number_of(round));
+    bool is_clean = namespaces_is_clean(round->parts.segment, live_round_number_of(round));
     round->is_clean = round->was_clean && is_clean;
     round->was_clean = is_clean;
     round->number++;
@@ -142,7 +142,7 @@ static bool have_all_published(struct live_round *round)
         uint64_t bit = UINT64_C(1) << (i % 64);
         if (!(round->busy[i / 64] & bit))
             continue;
-        if (processes_namespace(segment, i) == number_of(round))
+        if (processes_namespace(segment, i) == live_round_number_of(round))
             have_all = false;
         else
             round->busy[i / 64] &= ~bit;

@@ -30,16 +30,16 @@ void live_shares_destroy(struct live_shares *shares)
     free(shares);
 }
 
-static size_t bucket_of(const struct live_shares *shares, uint64_t client)
+static size_t live_shares_bucket_of(const struct live_shares *shares, uint64_t client)
 {
     uint64_t digest[2];
     siphash(&shares->key, (struct bytes){(const char *)&client, sizeof client}, digest);
     return digest[0] % BUCKETS;
 }
 
-static struct live_share *find(const struct live_shares *shares, uint64_t client)
+static struct live_share *find_live_shares(const struct live_shares *shares, uint64_t client)
 {
-    struct live_share *share = shares->buckets[bucket_of(shares, client)];
+    struct live_share *share = shares->buckets[live_shares_bucket_of(shares, client)];
     while (share && share->client != client)
         share = share->next;
     return share;
@@ -47,14 +47,14 @@ static struct live_share *find(const struct live_shares *shares, uint64_t client
 
 const struct live_share *live_shares_find(const struct live_shares *shares, uint64_t client)
 {
-    return find(shares, client);
+    return find_live_shares(shares, client);
 }
 
 struct live_share *live_shares_join(struct live_shares *shares, uint64_t client)
 {
-    struct live_share *share = find(shares, client);
+    struct live_share *share = find_live_shares(shares, client);
     if (!share) {
-        struct live_share **first = &shares->buckets[bucket_of(shares, client)];
+        struct live_share **first = &shares->buckets[live_shares_bucket_of(shares, client)];
         share = calloc(1, sizeof *share);
         if (!share)
             log_fatal("out of memory live");
@@ -72,7 +72,7 @@ void live_shares_leave(struct live_shares *shares, struct live_share *share)
     if (--share->count)
         return;
     assert(!share->memory);
-    struct live_share **link = &shares->buckets[bucket_of(shares, share->client)];
+    struct live_share **link = &shares->buckets[live_shares_bucket_of(shares, share->client)];
     while (*link != share)
         link = &(*link)->next;
     *link = share->next;

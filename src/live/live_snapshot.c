@@ -124,7 +124,7 @@ struct rows {
     size_t member_count;
 };
 
-static void release(void *document)
+static void live_snapshot_release(void *document)
 {
     document_release(document);
 }
@@ -170,7 +170,7 @@ static struct document *build_whole(const struct snapshot_loading *loading, stru
         writers[i] = rows->items[i].writer;
     }
     struct document *document = document_build(&rows->header, items, rows->count);
-    arena_defer(loading->arena, release, document);
+    arena_defer(loading->arena, live_snapshot_release, document);
     *writers_r = writers;
     return document;
 }
@@ -199,12 +199,12 @@ static struct live_loaded build(const struct snapshot_loading *loading, struct r
     if (document->until == DOCUMENT_FOREVER || document->until > clock_present_minute())
         return loaded;
     document = document_end(document);
-    arena_defer(loading->arena, release, document);
+    arena_defer(loading->arena, live_snapshot_release, document);
     loaded.document = document;
     return loaded;
 }
 
-static void read_item(const struct pg_result *result, int row, struct written_item *written_r)
+static void live_snapshot_read_item(const struct pg_result *result, int row, struct written_item *written_r)
 {
     written_r->item = (struct item){.iclass = pg_get_text(result, row, ICLASS),
                                     .key = pg_get_text(result, row, KEY),
@@ -269,7 +269,7 @@ static struct live_principal read_principal(const struct pg_result *result, int 
                                    .is_lost = pg_get_bool(result, row, IS_LOST)};
 }
 
-static struct live_member read_member(const struct pg_result *result, int row)
+static struct live_member live_snapshot_read_member(const struct pg_result *result, int row)
 {
     return (struct live_member){.collection = pg_get_text(result, row, COLLECTION),
                                 .value = pg_get_text(result, row, VALUE),
@@ -292,11 +292,11 @@ static void read_items(const struct snapshot_loading *loading, struct rows *rows
         struct rows *of = place ? &rows[place - 1] : NULL;
         enum row_kind kind = kind_of(result, row);
         if (kind == ROW_OF_ITEM)
-            read_item(result, row, &of->items[of->count++]);
+            live_snapshot_read_item(result, row, &of->items[of->count++]);
         else if (kind == ROW_OF_PRINCIPAL)
             of->principals[of->principal_count++] = read_principal(result, row);
         else if (kind == ROW_OF_MEMBER)
-            of->members[of->member_count++] = read_member(result, row);
+            of->members[of->member_count++] = live_snapshot_read_member(result, row);
     }
 }
 

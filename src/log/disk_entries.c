@@ -84,7 +84,8 @@ static bool read_place(const struct disk_entries *entries, uint32_t at, struct d
     return disk_entries_cut(&rest, entry_r);
 }
 
-static struct entry_place *find(const struct disk_entries *entries, struct bytes key, uint32_t hash)
+static struct entry_place *find_disk_entries(const struct disk_entries *entries, struct bytes key,
+                                             uint32_t hash)
 {
     size_t i = hash & entries->mask;
     for (;; i = (i + 1) & entries->mask) {
@@ -121,7 +122,7 @@ bool disk_entries_add(struct disk_entries *entries, struct bytes change)
         if (entries->count > entries->mask / 2)
             grow(entries);
         uint32_t hash = (uint32_t)siphash_short(&entries->key, entry.key);
-        struct entry_place *place = find(entries, entry.key, hash);
+        struct entry_place *place = find_disk_entries(entries, entry.key, hash);
         entries->count += !place->at;
         *place = (struct entry_place){hash, at};
     }
@@ -130,7 +131,8 @@ bool disk_entries_add(struct disk_entries *entries, struct bytes change)
 
 bool disk_entries_find(const struct disk_entries *entries, struct bytes key, struct disk_entry *entry_r)
 {
-    const struct entry_place *place = find(entries, key, (uint32_t)siphash_short(&entries->key, key));
+    const struct entry_place *place =
+        find_disk_entries(entries, key, (uint32_t)siphash_short(&entries->key, key));
     return place->at && read_place(entries, place->at, entry_r);
 }
 

@@ -55,7 +55,7 @@ struct disk_log_system disk_log_system = {.write = pwrite, .sync = sync_data};
 
 /* --- the file --- */
 
-static bool path_of(const char *folder, const char *name, char path_r[PATH_BYTES])
+static bool disk_log_path_of(const char *folder, const char *name, char path_r[PATH_BYTES])
 {
     int size = snprintf(path_r, PATH_BYTES, "%s/%s", folder, name);
     if (size < PATH_BYTES)
@@ -86,7 +86,7 @@ enum disk_log_opened disk_log_open(struct disk_log **log_r, const char *folder, 
     struct disk_log *log = calloc(1, sizeof *log);
     if (!log)
         log_fatal("out of memory opening a log");
-    log->fd = path_of(folder, "log", path) ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    log->fd = disk_log_path_of(folder, "log", path) ? open(path, O_RDWR | O_CLOEXEC) : -1;
     bool is_absent = log->fd < 0 && errno == ENOENT;
     const char *wrong = NULL;
     if (log->fd < 0 || fstat(log->fd, &stat))
@@ -118,7 +118,7 @@ void disk_log_close(struct disk_log *log)
     free(log);
 }
 
-static bool write_all(int fd, const char *data, size_t size, size_t at)
+static bool disk_log_write_all(int fd, const char *data, size_t size, size_t at)
 {
     while (size) {
         ssize_t written = disk_log_system.write(fd, data, size, (off_t)at);
@@ -136,15 +136,15 @@ static bool write_all(int fd, const char *data, size_t size, size_t at)
 }
 
 /* With zeros: blocks that are only reserved would be noted as written at their first sync. */
-static bool fill(int fd, size_t size)
+static bool disk_log_fill(int fd, size_t size)
 {
     static const char zeros[1 << 16];
     struct log_block block = {.magic = LOG_MAGIC, .layout = LAYOUT};
     block.sum = block_sum(&block);
     for (size_t at = 0; at < size; at += sizeof zeros)
-        if (!write_all(fd, zeros, sizeof zeros, at))
+        if (!disk_log_write_all(fd, zeros, sizeof zeros, at))
             return false;
-    return write_all(fd, (const char *)&block, sizeof block, 0) && disk_log_system.sync(fd) == 0;
+    return disk_log_write_all(fd, (const char *)&block, sizeof block, 0) && disk_log_system.sync(fd) == 0;
 }
 
 bool disk_log_sync_folder(const char *folder)
@@ -159,13 +159,13 @@ bool disk_log_sync_folder(const char *folder)
 bool disk_log_create(const char *folder, size_t bytes)
 {
     char path[PATH_BYTES], temporary[PATH_BYTES];
-    if (!path_of(folder, "log", path) || !path_of(folder, "log.new", temporary))
+    if (!disk_log_path_of(folder, "log", path) || !disk_log_path_of(folder, "log.new", temporary))
         return false;
     int fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
     size_t size = bytes < BYTES_MOST / 2 ? FIRST + bytes : BYTES_MOST / 2;
-    bool is_done = fill(fd, size);
+    bool is_done = disk_log_fill(fd, size);
     close(fd);
     crash_at(CRASH_DISK_LOG_FILLED);
     is_done = is_done && rename(temporary, path) == 0 && disk_log_sync_folder(folder);
@@ -194,7 +194,7 @@ static size_t places(size_t body)
 }
 
 /* A head of any epoch whose body is within the file. */
-static bool read_head(const struct disk_log *log, size_t at, struct log_head *head_r)
+static bool disk_log_read_head(const struct disk_log *log, size_t at, struct log_head *head_r)
 {
     if (at > log->view.size || log->view.size - at < sizeof *head_r)
         return false;
@@ -213,9 +213,9 @@ static bool is_of_epoch(const struct disk_log *log, const struct log_head *head)
     return head->epoch.number == log->epoch.number && head->epoch.salt == log->epoch.salt;
 }
 
-static bool is_change(const struct disk_log *log, size_t at, struct log_head *head_r)
+static bool disk_log_is_change(const struct disk_log *log, size_t at, struct log_head *head_r)
 {
-    return read_head(log, at, head_r) && is_of_epoch(log, head_r) &&
+    return disk_log_read_head(log, at, head_r) && is_of_epoch(log, head_r) &&
            crc32c(0, body_at(log, at, head_r)) == head_r->body_sum;
 }
 
@@ -233,7 +233,7 @@ bool disk_log_is_same(const struct disk_log *log)
     return !log->last || memcmp(log->view.data + log->last, &log->last_head, sizeof log->last_head) == 0;
 }
 
-static void pass(struct disk_log *log, size_t at, const struct log_head *head)
+static void disk_log_pass(struct disk_log *log, size_t at, const struct log_head *head)
 {
     log->number = head->number;
     log->last = at;
@@ -246,12 +246,12 @@ enum disk_log_next disk_log_next(struct disk_log *log, struct bytes *change_r)
     struct log_head head;
     if (log->is_broken)
         return DISK_LOG_BROKEN;
-    if (!is_change(log, log->end, &head) || head.number != log->number + 1)
+    if (!disk_log_is_change(log, log->end, &head) || head.number != log->number + 1)
         return DISK_LOG_END;
     if (head.kind == KIND_BROKEN)
         return DISK_LOG_BROKEN;
     *change_r = body_at(log, log->end, &head);
-    pass(log, log->end, &head);
+    disk_log_pass(log, log->end, &head);
     return DISK_LOG_CHANGE;
 }
 
@@ -259,7 +259,7 @@ bool disk_log_skip_damage(struct disk_log *log, uint64_t *changes_r)
 {
     for (size_t at = log->end + ALIGN; at < log->view.size; at += ALIGN) {
         struct log_head head;
-        if (is_change(log, at, &head) && head.kind == KIND_CHANGE && head.number > log->number) {
+        if (disk_log_is_change(log, at, &head) && head.kind == KIND_CHANGE && head.number > log->number) {
             *changes_r = head.number - log->number - 1;
             log->number = head.number - 1;
             log->end = at;
@@ -272,7 +272,7 @@ bool disk_log_skip_damage(struct disk_log *log, uint64_t *changes_r)
 bool disk_log_is_foreign(const struct disk_log *log, struct disk_epoch epoch)
 {
     struct log_head head;
-    return read_head(log, FIRST, &head) &&
+    return disk_log_read_head(log, FIRST, &head) &&
            (head.epoch.number > epoch.number ||
             (head.epoch.number == epoch.number && head.epoch.salt != epoch.salt));
 }
@@ -300,12 +300,12 @@ void disk_log_break(struct disk_log *log)
 {
     log->is_broken = true;
     struct log_head head = make_head(log, KIND_BROKEN, BYTES(""));
-    if (!write_all(log->fd, (const char *)&head, sizeof head, log->end))
+    if (!disk_log_write_all(log->fd, (const char *)&head, sizeof head, log->end))
         log_error("a log whose sync has failed cannot be marked: %m");
 }
 
 /* Head and body in one write. */
-static const char *compose(struct disk_log *log, struct bytes body, const struct log_head *head)
+static const char *disk_log_compose(struct disk_log *log, struct bytes body, const struct log_head *head)
 {
     size_t size = sizeof *head + body.size;
     if (size > log->scratch_size) {
@@ -323,7 +323,7 @@ static const char *compose(struct disk_log *log, struct bytes body, const struct
 const char *disk_log_append(struct disk_log *log, struct bytes body, struct bytes *change_r)
 {
     struct log_head head = make_head(log, KIND_CHANGE, body);
-    if (!write_all(log->fd, compose(log, body, &head), sizeof head + body.size, log->end))
+    if (!disk_log_write_all(log->fd, disk_log_compose(log, body, &head), sizeof head + body.size, log->end))
         return strerror(errno);
     crash_at(CRASH_DISK_LOG_WRITTEN);
     if (disk_log_system.sync(log->fd)) {
@@ -333,6 +333,6 @@ const char *disk_log_append(struct disk_log *log, struct bytes body, struct byte
     }
     crash_at(CRASH_DISK_LOG_SYNCED);
     *change_r = body_at(log, log->end, &head);
-    pass(log, log->end, &head);
+    disk_log_pass(log, log->end, &head);
     return NULL;
 }

@@ -106,7 +106,7 @@ static int reopen_env(struct disk_table *disk)
     return error;
 }
 
-static int begin(struct disk_table *disk, unsigned flags, MDB_txn **transaction_r)
+static int begin_disk_table(struct disk_table *disk, unsigned flags, MDB_txn **transaction_r)
 {
     int error = disk->env ? mdb_txn_begin(disk->env, NULL, flags, transaction_r) : MDB_PANIC;
     if (error == MDB_READERS_FULL) {
@@ -133,7 +133,7 @@ static int read_epoch(struct disk_table *disk, MDB_txn *transaction, struct disk
     return error == MDB_NOTFOUND ? 0 : error;
 }
 
-static int store(struct disk_table *disk, const struct disk_entry *entry)
+static int disk_table_store(struct disk_table *disk, const struct disk_entry *entry)
 {
     MDB_val place = value_of(entry->key), value = value_of(entry->text);
     int error = entry->text.data ? mdb_put(disk->change, disk->table, &place, &value, 0)
@@ -189,7 +189,7 @@ static void read_on(struct disk_table *disk)
 }
 
 /* Reads what the log has beyond the table as of this transaction. */
-static int follow(struct disk_table *disk, MDB_txn *transaction)
+static int disk_table_follow(struct disk_table *disk, MDB_txn *transaction)
 {
     struct disk_epoch epoch;
     int error = read_epoch(disk, transaction, &epoch);
@@ -216,7 +216,7 @@ static int store_all(struct disk_table *disk, struct bytes change)
 {
     int error = 0;
     for (struct disk_entry entry; !error && disk_entries_cut(&change, &entry);)
-        error = store(disk, &entry);
+        error = disk_table_store(disk, &entry);
     return error;
 }
 
@@ -230,7 +230,7 @@ static int go_direct(struct disk_table *disk)
     if (mdb_reader_check(disk->env, &dead)) /* what they read would not be used again */
         log_often(LOG_LEVEL_WARNING, "disk-table", "%s: dead readers cannot be sought", disk->folder);
     for (size_t place = 0; !error && disk->log && disk_entries_next(disk->entries, &place, &entry);)
-        error = store(disk, &entry);
+        error = disk_table_store(disk, &entry);
     disk->is_direct = true;
     if (!error)
         error = store_all(disk, builder_bytes(&disk->body));
@@ -247,7 +247,7 @@ static int commit_direct(struct disk_table *disk)
     crypto_random(&epoch.salt, sizeof epoch.salt);
     const struct disk_entry entry = {epoch_key, {(const char *)&epoch, sizeof epoch}};
     if (!error)
-        error = store(disk, &entry);
+        error = disk_table_store(disk, &entry);
     if (error) {
         mdb_txn_abort(disk->change);
         return error;
@@ -280,12 +280,12 @@ const char *disk_table_begin(struct disk_table *disk)
 {
     MDB_txn *change;
     assert(!disk->change);
-    int error = begin(disk, 0, &change);
+    int error = begin_disk_table(disk, 0, &change);
     if (error)
         return word(error);
     disk->change = change;
     bool is_attached = attach(disk);
-    error = is_attached ? follow(disk, change) : 0;
+    error = is_attached ? disk_table_follow(disk, change) : 0;
     if (is_attached && !error)
         return NULL;
     disk_table_abandon(disk);
@@ -303,7 +303,7 @@ const char *disk_table_put(struct disk_table *disk, struct bytes key, struct byt
         if (disk->log && disk_log_has_room(disk->log, disk->body.size))
             return NULL;
     }
-    int error = disk->is_direct ? store(disk, &entry) : go_direct(disk);
+    int error = disk->is_direct ? disk_table_store(disk, &entry) : go_direct(disk);
     return error ? word(error) : NULL;
 }
 
@@ -345,10 +345,10 @@ static int look_up(struct disk_table *disk, struct bytes key, struct builder *te
     MDB_txn *reading;
     MDB_val place = value_of(key), value;
     struct disk_entry entry;
-    int error = begin(disk, MDB_RDONLY, &reading);
+    int error = begin_disk_table(disk, MDB_RDONLY, &reading);
     if (error)
         return error;
-    error = follow(disk, reading);
+    error = disk_table_follow(disk, reading);
     if (!error && disk->log && disk_entries_find(disk->entries, key, &entry)) {
         builder_add_bytes(text, entry.text);
         *is_there_r = entry.text.data != NULL;
@@ -451,7 +451,7 @@ static const char *open_log(struct disk_table *disk)
         return disk->problem;
     if (disk->log && disk_log_is_foreign(disk->log, epoch))
         return "its log is newer than its table, or of another one: they are not of one copy";
-    error = follow(disk, disk->change);
+    error = disk_table_follow(disk, disk->change);
     if (!error && disk->log && (report_damage(disk) || !epoch.number))
         error = go_direct(disk); /* nothing is appended to an epoch that is damaged, or none */
     return error ? word(error) : NULL;
@@ -461,7 +461,7 @@ static const char *open_table(struct disk_table *disk)
 {
     int error = open_env(disk);
     if (!error)
-        error = begin(disk, 0, &disk->change);
+        error = begin_disk_table(disk, 0, &disk->change);
     if (error) {
         disk->change = NULL;
         return word(error);

@@ -18,7 +18,7 @@ static bool is_lower(char c)
     return c >= 'a' && c <= 'z';
 }
 
-static bool is_digit(char c)
+static bool namespace_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -29,7 +29,7 @@ bool namespace_is_code(const char *code)
     if (size < 1 || size > 16 || !is_lower(code[0]))
         return false;
     for (size_t i = 1; i < size; i++)
-        if (!is_lower(code[i]) && !is_digit(code[i]))
+        if (!is_lower(code[i]) && !namespace_is_digit(code[i]))
             return false;
     return true;
 }
@@ -45,10 +45,10 @@ bool namespace_is_reserved(const char *code)
 bool namespace_is_database(const char *name)
 {
     size_t size = strlen(name);
-    if (size < 1 || size > 63 || is_digit(name[0]) || name[0] == '-')
+    if (size < 1 || size > 63 || namespace_is_digit(name[0]) || name[0] == '-')
         return false;
     for (size_t i = 0; i < size; i++)
-        if (!is_lower(name[i]) && !is_digit(name[i]) && !(name[i] >= 'A' && name[i] <= 'Z') &&
+        if (!is_lower(name[i]) && !namespace_is_digit(name[i]) && !(name[i] >= 'A' && name[i] <= 'Z') &&
             name[i] != '_' && name[i] != '-')
             return false;
     return true;
@@ -129,7 +129,7 @@ static bool read_state(struct arena *arena UNUSED, const struct json *value, str
     return is_one;
 }
 
-static bool read_text(const struct json *value, size_t most, struct bytes *text_r)
+static bool namespace_read_text(const struct json *value, size_t most, struct bytes *text_r)
 {
     bool is_one = value->kind == JSON_STRING && value->value.size <= most;
     if (is_one)
@@ -139,20 +139,20 @@ static bool read_text(const struct json *value, size_t most, struct bytes *text_
 
 static bool read_message(struct arena *arena UNUSED, const struct json *value, struct ns_conf *conf)
 {
-    return read_text(value, NAMESPACE_MESSAGE_MOST, &conf->message);
+    return namespace_read_text(value, NAMESPACE_MESSAGE_MOST, &conf->message);
 }
 
 static bool read_label(struct arena *arena UNUSED, const struct json *value, struct ns_conf *conf)
 {
-    return read_text(value, NAMESPACE_LABEL_MOST, &conf->label);
+    return namespace_read_text(value, NAMESPACE_LABEL_MOST, &conf->label);
 }
 
 static bool read_theme(struct arena *arena UNUSED, const struct json *value, struct ns_conf *conf)
 {
-    return read_text(value, NAMESPACE_THEME_MOST, &conf->theme);
+    return namespace_read_text(value, NAMESPACE_THEME_MOST, &conf->theme);
 }
 
-static bool read_options(struct arena *arena, const struct json *value, struct ns_conf *conf)
+static bool namespace_read_options(struct arena *arena, const struct json *value, struct ns_conf *conf)
 {
     static const struct json_limits limits = {.depth = NAMESPACE_OPTIONS_DEPTH, .tree_depth = 1};
     struct json *root;
@@ -255,7 +255,7 @@ static bool read_registration(const struct json *value, struct ns_accounts *acco
     return is_one;
 }
 
-static bool read_number(const struct json *value, int64_t least, int64_t most, int64_t *number_r)
+static bool namespace_read_number(const struct json *value, int64_t least, int64_t most, int64_t *number_r)
 {
     return json_is_i64(value, number_r) && *number_r >= least && *number_r <= most;
 }
@@ -288,11 +288,11 @@ static bool read_accounts_member(struct arena *arena, const struct json *member,
     if (bytes_equal(member->name, BYTES("registration")))
         return read_registration(member, accounts);
     if (bytes_equal(member->name, BYTES("session_days")))
-        return read_number(member, 1, NAMESPACE_SESSION_DAYS_MOST, &accounts->session_days);
+        return namespace_read_number(member, 1, NAMESPACE_SESSION_DAYS_MOST, &accounts->session_days);
     if (bytes_equal(member->name, BYTES("sessions_most")))
-        return read_number(member, 1, NAMESPACE_SESSIONS_MOST, &accounts->sessions_most);
+        return namespace_read_number(member, 1, NAMESPACE_SESSIONS_MOST, &accounts->sessions_most);
     if (bytes_equal(member->name, BYTES("anonymous_days")))
-        return read_number(member, 0, NAMESPACE_SESSION_DAYS_MOST, &accounts->anonymous_days);
+        return namespace_read_number(member, 0, NAMESPACE_SESSION_DAYS_MOST, &accounts->anonymous_days);
     accounts->has_anonymous = member->kind == JSON_TRUE;
     return bytes_equal(member->name, BYTES("anonymous")) &&
            (member->kind == JSON_TRUE || member->kind == JSON_FALSE);
@@ -333,7 +333,7 @@ static const struct ns_member {
      read_accounts},
     {"label", "A text of at most 200 bytes is expected.", read_label},
     {"message", "A text of at most 1000 bytes is expected.", read_message},
-    {"options", "An object of at most 4096 bytes and 16 levels is expected.", read_options},
+    {"options", "An object of at most 4096 bytes and 16 levels is expected.", namespace_read_options},
     {"origins", "An array of at most 32 origins is expected, each * or like https://host:port.",
      read_origins},
     {"quotas", QUOTAS_EXPECTED, read_quotas},
@@ -386,7 +386,7 @@ struct ns_conf namespace_read(struct arena *arena, struct bytes content)
     return result;
 }
 
-static const struct json *read_object(struct arena *arena, struct bytes text)
+static const struct json *namespace_read_object(struct arena *arena, struct bytes text)
 {
     static const struct json_limits limits = {.depth = 32, .tree_depth = 1};
     struct json_problem problem;
@@ -400,7 +400,7 @@ const char *namespace_refuse_content(struct arena *arena, struct bytes before, s
                                      const char **member_r)
 {
     static const struct json_limits limits = {.depth = 32, .tree_depth = 2, .nodes = 4096};
-    const struct json *old = before.data ? read_object(arena, before) : NULL;
+    const struct json *old = before.data ? namespace_read_object(arena, before) : NULL;
     struct json *new;
     struct json_problem problem;
     struct ns_conf conf = {0};
@@ -424,8 +424,8 @@ const char *namespace_refuse_content(struct arena *arena, struct bytes before, s
 const char *namespace_refuse_change(struct arena *arena, struct bytes before, struct bytes after)
 {
     struct ns_conf conf = {0};
-    const struct json *old = before.data ? read_object(arena, before) : NULL;
-    const struct json *new = after.data ? read_object(arena, after) : NULL;
+    const struct json *old = before.data ? namespace_read_object(arena, before) : NULL;
+    const struct json *new = after.data ? namespace_read_object(arena, after) : NULL;
     const struct json *access = json_member(new, "access");
     if (json_member(old, "accounts") && !json_member(new, "accounts"))
         return "The member cannot be removed while there may be accounts: close the registration.";
@@ -434,7 +434,7 @@ const char *namespace_refuse_change(struct arena *arena, struct bytes before, st
     return NULL;
 }
 
-static void add_member(struct builder *builder, struct bytes name, struct bytes value)
+static void namespace_add_member(struct builder *builder, struct bytes name, struct bytes value)
 {
     if (builder->size > 1)
         builder_add_text(builder, ",");
@@ -445,20 +445,20 @@ static void add_member(struct builder *builder, struct bytes name, struct bytes 
 
 struct bytes namespace_set_json(struct arena *arena, struct bytes text, const char *name, struct bytes value)
 {
-    const struct json *object = text.data ? read_object(arena, text) : NULL;
+    const struct json *object = text.data ? namespace_read_object(arena, text) : NULL;
     struct builder builder = {0};
     bool is_set = !value.data;
     builder_add_text(&builder, "{");
     for (const struct json *member = object ? object->first : NULL; member; member = member->next) {
         if (!bytes_equal(member->name, bytes_of(name))) {
-            add_member(&builder, member->name, member->text);
+            namespace_add_member(&builder, member->name, member->text);
         } else if (!is_set) {
-            add_member(&builder, member->name, value);
+            namespace_add_member(&builder, member->name, value);
             is_set = true;
         }
     }
     if (!is_set)
-        add_member(&builder, bytes_of(name), value);
+        namespace_add_member(&builder, bytes_of(name), value);
     builder_add_text(&builder, "}");
     struct bytes result = {arena_copy(arena, builder.data, builder.size), builder.size};
     builder_free(&builder);

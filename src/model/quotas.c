@@ -36,7 +36,7 @@ static size_t find_word(const char *const *words, size_t count, struct bytes wor
 /* --- a rate --- */
 
 /* Takes 1 to QUOTAS_COUNT_MOST from the beginning of the text. */
-static bool take_number(struct bytes *text, int64_t *number_r)
+static bool quotas_take_number(struct bytes *text, int64_t *number_r)
 {
     size_t digits = 0;
     for (*number_r = 0; digits < text->size && text->data[digits] >= '0' && text->data[digits] <= '9';
@@ -74,11 +74,11 @@ static bool take_period(struct bytes *text, int64_t *period_ms_r)
 bool quotas_read_rate(struct arena *arena, struct bytes text, struct quota_rate *rate_r)
 {
     struct bytes rest = text;
-    if (!take_number(&rest, &rate_r->count) || !take_period(&rest, &rate_r->period_ms) ||
+    if (!quotas_take_number(&rest, &rate_r->count) || !take_period(&rest, &rate_r->period_ms) ||
         rate_r->count > rate_r->period_ms * QUOTAS_RATES_MOST)
         return false;
     rate_r->burst = rate_r->count;
-    if (rest.size && (!take_word(&rest, BYTES(", burst ")) || !take_number(&rest, &rate_r->burst)))
+    if (rest.size && (!take_word(&rest, BYTES(", burst ")) || !quotas_take_number(&rest, &rate_r->burst)))
         return false;
     rate_r->text = arena_copy(arena, text.data, text.size);
     return !rest.size;
@@ -88,7 +88,7 @@ bool quotas_read_rate(struct arena *arena, struct bytes text, struct quota_rate 
 
 /* False: there is no such number.  No document belongs to an address; files of accounts are not counted
  * apart. */
-static bool read_number(const struct json *member, size_t subject, struct quotas *quotas)
+static bool quotas_read_number(const struct json *member, size_t subject, struct quotas *quotas)
 {
     size_t number = find_word(numbers, QUOTA_NUMBERS, member->name);
     if (number == QUOTA_NUMBERS || (number == QUOTA_BYTES && subject == QUOTA_ADDRESS) ||
@@ -106,7 +106,7 @@ static bool read_subject(struct arena *arena, const struct json *object, struct 
     for (const struct json *member = object->first; member; member = member->next) {
         size_t kind = find_word(kinds, QUOTA_KINDS, member->name);
         if (kind == QUOTA_KINDS) {
-            if (!read_number(member, subject, quotas))
+            if (!quotas_read_number(member, subject, quotas))
                 return false;
             continue;
         }
@@ -131,7 +131,7 @@ static bool read_class(const struct json *object, struct quota_class *class_r)
     return true;
 }
 
-static bool read_classes(const struct json *object, struct quotas *quotas)
+static bool quotas_read_classes(const struct json *object, struct quotas *quotas)
 {
     if (object->kind != JSON_OBJECT)
         return false;
@@ -152,7 +152,7 @@ bool quotas_read(struct arena *arena, const struct json *value, const struct quo
         json_read(arena, value->text, &limits, &object, &problem))
         return false;
     for (const struct json *member = object->first; member; member = member->next)
-        if (bytes_equal(member->name, BYTES("classes")) ? !read_classes(member, quotas)
+        if (bytes_equal(member->name, BYTES("classes")) ? !quotas_read_classes(member, quotas)
                                                         : !read_subject(arena, member, quotas))
             return false;
     quotas->text = value->text;

@@ -24,7 +24,7 @@ struct record_rules {
     struct record_rule list[RECORD_RULES_MOST];
 };
 
-static struct bytes copy(struct arena *arena, struct bytes text)
+static struct bytes record_rules_copy(struct arena *arena, struct bytes text)
 {
     return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
 }
@@ -45,7 +45,8 @@ static bool read_right(struct arena *arena, const struct json *value, struct rec
                    : is_role                             ? WHO_ROLE
                                                          : WHO_NOBODY;
     if (is_role)
-        right_r->role = copy(arena, (struct bytes){word.data + role.size, word.size - role.size});
+        right_r->role =
+            record_rules_copy(arena, (struct bytes){word.data + role.size, word.size - role.size});
     return right_r->who != WHO_NOBODY;
 }
 
@@ -59,7 +60,7 @@ static bool read_prefix(struct arena *arena, const struct json *value, struct re
 {
     if (!value || value->kind != JSON_STRING || value->value.size > RECORD_RULES_PREFIX_MOST)
         return false;
-    struct bytes text = copy(arena, value->value);
+    struct bytes text = record_rules_copy(arena, value->value);
     const char *place = text.size ? memmem(text.data, text.size, PLACE, sizeof PLACE - 1) : NULL;
     rule->head = text;
     rule->is_of_account = place != NULL;
@@ -76,7 +77,7 @@ static bool read_prefix(struct arena *arena, const struct json *value, struct re
 #define TTL_MOST_MS INT64_C(315360000000)
 
 /* A number of a rule, or a member that the others read; false: it is none. */
-static bool read_number(const struct json *member, struct record_terms *terms)
+static bool record_rules_read_number(const struct json *member, struct record_terms *terms)
 {
     const struct {
         const char *name;
@@ -104,7 +105,7 @@ static bool read_rule(struct arena *arena, const struct json *value, struct reco
     if (value->kind != JSON_OBJECT)
         return false;
     for (const struct json *member = value->first; member; member = member->next)
-        if (!read_number(member, &rule->terms))
+        if (!record_rules_read_number(member, &rule->terms))
             return false;
     const struct json *prefix = json_member(value, "prefix");
     bool is_read = read_prefix(arena, prefix, rule) &&
@@ -112,7 +113,7 @@ static bool read_rule(struct arena *arena, const struct json *value, struct reco
                    read_right(arena, json_member(value, "write"), &rule->write);
     if (!is_read || (rule->terms.ttl_most_ms && rule->terms.ttl_ms > rule->terms.ttl_most_ms))
         return false;
-    rule->terms.prefix = copy(arena, prefix->value);
+    rule->terms.prefix = record_rules_copy(arena, prefix->value);
     rule->terms.writers = writers[rule->write.who];
     return true;
 }
@@ -136,7 +137,7 @@ bool record_rules_read(struct arena *arena, const struct json *value, const stru
 
 /* --- decisions --- */
 
-static bool cut(struct bytes *text, struct bytes start)
+static bool record_rules_cut(struct bytes *text, struct bytes start)
 {
     if (text->size < start.size || (start.size && memcmp(text->data, start.data, start.size) != 0))
         return false;
@@ -147,10 +148,10 @@ static bool cut(struct bytes *text, struct bytes start)
 
 static bool is_about(const struct record_rule *rule, const struct rules_caller *caller, struct bytes key)
 {
-    if (!cut(&key, rule->head))
+    if (!record_rules_cut(&key, rule->head))
         return false;
-    return !rule->is_of_account ||
-           (caller->account.data && cut(&key, caller->account) && cut(&key, rule->tail));
+    return !rule->is_of_account || (caller->account.data && record_rules_cut(&key, caller->account) &&
+                                    record_rules_cut(&key, rule->tail));
 }
 
 static bool is_granted(const struct record_right *right, const struct rules_caller *caller)

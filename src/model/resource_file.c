@@ -121,7 +121,7 @@ const char *resource_file_type(struct bytes path)
     return NULL;
 }
 
-static bool is_token(struct bytes text)
+static bool resource_file_is_token(struct bytes text)
 {
     static const char others[] = "!#$&^_.+-";
     for (size_t i = 0; i < text.size; i++) {
@@ -143,7 +143,7 @@ static bool is_parameter(struct bytes text)
     while (text.size && *text.data == ' ')
         text = (struct bytes){text.data + 1, text.size - 1};
     struct bytes name = bytes_cut(&text, '=');
-    return is_token(name) && is_token(text);
+    return resource_file_is_token(name) && resource_file_is_token(text);
 }
 
 const char *resource_file_refuse_type(struct bytes type)
@@ -151,8 +151,8 @@ const char *resource_file_refuse_type(struct bytes type)
     struct bytes rest = type, essence = bytes_cut(&rest, ';'), subtype = essence;
     bool has_slash = essence.size && memchr(essence.data, '/', essence.size);
     struct bytes main = bytes_cut(&subtype, '/');
-    if (type.size > RESOURCE_FILE_TYPE_MOST || !has_slash || !is_token(main) || !is_token(subtype) ||
-        bytes_equal(main, BYTES("multipart")))
+    if (type.size > RESOURCE_FILE_TYPE_MOST || !has_slash || !resource_file_is_token(main) ||
+        !resource_file_is_token(subtype) || bytes_equal(main, BYTES("multipart")))
         return TYPE_EXPECTED;
     if (essence.size == type.size)
         return NULL;
@@ -204,7 +204,7 @@ struct bytes resource_file_write(struct arena *arena, const struct resource_file
     return result;
 }
 
-static bool is_digest(struct bytes text)
+static bool resource_file_is_digest(struct bytes text)
 {
     for (size_t i = 0; i < text.size; i++)
         if (!strchr("0123456789abcdef", text.data[i]) || !text.data[i])
@@ -224,7 +224,7 @@ bool resource_file_read(struct arena *arena, struct bytes content, struct resour
     const struct json *sha256 = json_member(object, "sha256"), *policy = json_member(object, "policy");
     bool is_one = type && size && sha256 && json_is_i64(size, &file_r->size) && file_r->size >= 0 &&
                   type->kind == JSON_STRING && !resource_file_refuse_type(type->value) &&
-                  sha256->kind == JSON_STRING && is_digest(sha256->value) &&
+                  sha256->kind == JSON_STRING && resource_file_is_digest(sha256->value) &&
                   (!policy || (policy->kind == JSON_STRING && !resource_file_refuse_policy(policy->value)));
     if (!is_one)
         return false;

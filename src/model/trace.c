@@ -60,7 +60,7 @@ static struct bytes trim(struct bytes text)
 }
 
 /* The next member of the list, whose rest is left in `list`. */
-static struct bytes cut(struct bytes *list)
+static struct bytes trace_cut(struct bytes *list)
 {
     const char *comma = memchr(list->data, ',', list->size);
     size_t size = comma ? (size_t)(comma - list->data) : list->size, used = comma ? size + 1 : size;
@@ -76,7 +76,7 @@ static bool is_state(struct bytes list)
     struct bytes keys[STATE_MEMBERS_MOST];
     size_t count = 0;
     while (list.size) {
-        struct bytes member = cut(&list);
+        struct bytes member = trace_cut(&list);
         const char *sign = memchr(member.data, '=', member.size);
         if (!member.size)
             continue;

@@ -32,25 +32,25 @@ enum fault attempt_answer(enum fault fault)
     return fault == FAULT_STALE ? FAULT_CONTENTION : fault == FAULT_FENCED ? FAULT_ACLAIM : fault;
 }
 
-static struct pulse *pulse_of(const struct worker_context *worker_context)
+static struct pulse *attempt_pulse_of(const struct worker_context *worker_context)
 {
     return metrics_pulse(worker_context->segment, segment_index(worker_context->segment));
 }
 
 uint64_t attempt_count_changes(const struct worker_context *worker_context)
 {
-    return atomic_load(&pulse_of(worker_context)->may_have_changed);
+    return atomic_load(&attempt_pulse_of(worker_context)->may_have_changed);
 }
 
 void attempt_note_change(const struct attempt *attempt)
 {
-    pulse_begin_change(pulse_of(attempt->worker_context));
+    pulse_begin_change(attempt_pulse_of(attempt->worker_context));
     store_clear_visitor(documents_store(attempt->worker_context->documents));
 }
 
 void attempt_undo_change(const struct attempt *attempt)
 {
-    pulse_undo_change(pulse_of(attempt->worker_context));
+    pulse_undo_change(attempt_pulse_of(attempt->worker_context));
 }
 
 void attempt_note_fault(struct attempt *attempt)
@@ -64,7 +64,8 @@ void attempt_note_fault(struct attempt *attempt)
 }
 
 /* The names in a refusal of the database become the arguments of the fault. */
-static void explain(const struct attempt *attempt, const struct transaction *transaction, enum fault fault)
+static void attempt_explain(const struct attempt *attempt, const struct transaction *transaction,
+                            enum fault fault)
 {
     struct call *call = attempt->call;
     struct reply *reply = attempt->reply;
@@ -110,8 +111,8 @@ static bool may_write(const struct attempt *attempt)
     return attempt->fence || (attempt->operation->right != RIGHT_READ && !attempt->operation->only_reads);
 }
 
-static enum fault begin(const struct attempt_commit *commit, bool in_snapshot,
-                        struct transaction **transaction_r)
+static enum fault attempt_begin(const struct attempt_commit *commit, bool in_snapshot,
+                                struct transaction **transaction_r)
 {
     const struct attempt *first = commit->attempts[0];
     enum fault fault = transaction_begin(first->worker_context->documents, first->ns, first->call->arena,
@@ -174,7 +175,7 @@ static enum fault validate(struct attempt_commit *commit, struct transaction *tr
         reply_enter(commit->attempts[i]->reply, PHASE_VALIDATION);
     enum fault fault = transaction_validate(transaction, &version);
     if (commit->count == 1)
-        explain(first, transaction, fault);
+        attempt_explain(first, transaction, fault);
     for (size_t i = 0; i < commit->count && !fault; i++)
         commit->attempts[i]->version = version;
     return fault;
@@ -186,7 +187,7 @@ static enum fault try_once(struct attempt_commit *commit, bool in_snapshot)
     commit->failed = commit->count;
     for (size_t i = 0; i < commit->count; i++)
         clear(commit->attempts[i]);
-    enum fault fault = begin(commit, in_snapshot, &transaction);
+    enum fault fault = attempt_begin(commit, in_snapshot, &transaction);
     if (fault)
         return fault;
     struct task_fence *fences = fence(commit, transaction);

@@ -16,7 +16,7 @@ struct document_class {
 static struct document_class *classes;
 static size_t class_count;
 
-static const struct document_class *find_class(struct bytes name)
+static const struct document_class *classes_find_class(struct bytes name)
 {
     for (size_t i = 0; i < class_count; i++)
         if (bytes_equal(classes[i].name, name))
@@ -27,7 +27,7 @@ static const struct document_class *find_class(struct bytes name)
 bool classes_add(struct bytes document_class, const struct item_class *items, size_t count,
                  const char *schema)
 {
-    if (find_class(document_class))
+    if (classes_find_class(document_class))
         return false;
     struct document_class *more = realloc(classes, (class_count + 1) * sizeof *classes);
     if (!more)
@@ -49,12 +49,12 @@ bool classes_get(size_t place, struct bytes *document_class_r, const char **sche
 
 bool classes_is_declared(struct bytes document_class)
 {
-    return find_class(document_class) != NULL;
+    return classes_find_class(document_class) != NULL;
 }
 
 const char *classes_refuse_copy(struct bytes document_class, const struct item_class *item)
 {
-    const struct document_class *declared = find_class(document_class);
+    const struct document_class *declared = classes_find_class(document_class);
     if (!declared)
         return "The class is not declared.";
     for (size_t i = 0; i < declared->count; i++) {
@@ -70,7 +70,7 @@ const char *classes_refuse_copy(struct bytes document_class, const struct item_c
 const char *classes_refusal(struct bytes document_class, struct bytes item_class, bool is_singleton,
                             bool is_raw)
 {
-    const struct document_class *declared = find_class(document_class);
+    const struct document_class *declared = classes_find_class(document_class);
     if (!declared)
         return NULL;
     for (size_t i = 0; i < declared->count; i++) {

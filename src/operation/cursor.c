@@ -56,7 +56,7 @@ static bool take_size(struct bytes *payload, size_t *size_r)
     return true;
 }
 
-static bool split(struct bytes payload, struct cursor_row *row)
+static bool cursor_split(struct bytes payload, struct cursor_row *row)
 {
     for (size_t i = 0; i < row->count; i++)
         if (!take_size(&payload, &row->texts[i].size))
@@ -83,6 +83,6 @@ enum fault cursor_read(struct attempt *attempt, struct bytes question, struct by
     *is_ours_r = !fault &&
                  signed_text_read(attempt->call->arena, schema->secret, question_of(attempt->call, question),
                                   text, &payload) &&
-                 split(payload, row);
+                 cursor_split(payload, row);
     return fault;
 }

@@ -23,7 +23,7 @@ enum { BODY_SHORT = 65536 };
 /* --- the tries --- */
 
 /* The answer is stored by the commit of the operation. */
-static enum fault complete(struct attempt_commit *commit, struct attempt *attempt)
+static enum fault execute_complete(struct attempt_commit *commit, struct attempt *attempt)
 {
     struct idempotency *idempotency = commit->context;
     enum fault fault = attempt->operation->afterwork ? versions_after_note(attempt) : FAULT_NONE;
@@ -31,7 +31,7 @@ static enum fault complete(struct attempt_commit *commit, struct attempt *attemp
     return fault || !idempotency ? fault : idempotency_keep(attempt, idempotency);
 }
 
-static enum attempt_next settle(struct attempt_commit *commit, enum fault *fault)
+static enum attempt_next execute_settle(struct attempt_commit *commit, enum fault *fault)
 {
     const struct idempotency *idempotency = commit->context;
     struct attempt *attempt = commit->attempts[0];
@@ -57,8 +57,8 @@ static enum fault attempt_operation(struct attempt *attempt, struct idempotency 
                                     .count = 1,
                                     .may_read_snapshot = true,
                                     .context = idempotency,
-                                    .complete = complete,
-                                    .settle = settle};
+                                    .complete = execute_complete,
+                                    .settle = execute_settle};
     return attempt_run(&commit);
 }
 
@@ -164,7 +164,7 @@ static enum fault count_wrong(struct worker_context *worker_context, struct call
 }
 
 /* Administrators have no share, and no time of their own. */
-static enum fault enter(struct attempt *attempt)
+static enum fault execute_enter(struct attempt *attempt)
 {
     const struct call *call = attempt->call;
     struct store *store = documents_store(attempt->worker_context->documents);
@@ -218,7 +218,7 @@ enum fault execute_call(struct worker_context *worker_context, struct call *call
     reply->is_secret = operation->is_secret;
     if (call->is_visitor)
         store_set_visitor(documents_store(worker_context->documents), attempt.ns);
-    fault = enter(&attempt);
+    fault = execute_enter(&attempt);
     if (!fault)
         fault = run_cycle(&attempt, operation);
     if (fault)

@@ -120,7 +120,7 @@ static void add_part(struct builder *parts, struct bytes part)
     builder_add_text(parts, ",");
 }
 
-static void add_file(struct builder *parts, const struct call_file *file)
+static void idempotency_add_file(struct builder *parts, const struct call_file *file)
 {
     char content[CRYPTO_SHA256_HEX + 1];
     crypto_sha256_hex(file->content, content);
@@ -151,7 +151,7 @@ static struct bytes digest_of(struct call *call)
     for (size_t i = 0; i < call->path_count; i++)
         add_part(&parts, call->path[i]);
     for (size_t i = 0; i < call->file_count; i++)
-        add_file(&parts, &call->files[i]);
+        idempotency_add_file(&parts, &call->files[i]);
     if (call->attachment) {
         builder_add_text(&parts, "attachment ");
         add_part(&parts, call->attachment->mime);
@@ -210,7 +210,7 @@ static enum fault refuse_kept(struct attempt *attempt, const char *column)
         column, NULL);
 }
 
-static bool is_json(struct arena *arena, struct bytes text)
+static bool idempotency_is_json(struct arena *arena, struct bytes text)
 {
     const struct json_limits limits = {.depth = ANSWER_DEPTH_MOST};
     struct json *root;
@@ -224,7 +224,7 @@ static enum fault check_kept(struct attempt *attempt, const struct idempotency *
     if (!reply_is_mime(kept->mime))
         return refuse_kept(attempt, "mime");
     if (!kept->answer.data ||
-        (!is_plain && kept->answer.size && !is_json(attempt->call->arena, kept->answer)))
+        (!is_plain && kept->answer.size && !idempotency_is_json(attempt->call->arena, kept->answer)))
         return refuse_kept(attempt, "answer");
     if (kept->version < 0 || kept->version > STAMP_MAX)
         return refuse_kept(attempt, "version");

@@ -29,8 +29,8 @@ struct bytes quota_subject(const struct call *call, enum quota_subject subject)
     return call->client ? (struct bytes){(const char *)&call->client, sizeof call->client} : NO_BYTES;
 }
 
-static enum fault refuse(struct segment *segment, struct call *call, struct reply *reply, int ns,
-                         enum quota_subject subject, enum quota_kind kind, int64_t wait_ms)
+static enum fault quota_refuse(struct segment *segment, struct call *call, struct reply *reply, int ns,
+                               enum quota_subject subject, enum quota_kind kind, int64_t wait_ms)
 {
     const struct quota_rate *rate = &call->quotas->rates[subject][kind];
     refusals_count_quota(segment, ns, call->ns, quotas_rate(subject, kind));
@@ -56,7 +56,7 @@ enum fault quota_take(struct segment *segment, struct call *call, struct reply *
         const struct limiter_rate limit = {rate->count, rate->period_ms, rate->burst};
         int64_t wait_ms = limiter_take(segment, key, &limit, 1, now_ms);
         if (wait_ms)
-            return refuse(segment, call, reply, ns, subject, kind, wait_ms);
+            return quota_refuse(segment, call, reply, ns, subject, kind, wait_ms);
     }
     return FAULT_NONE;
 }
@@ -199,7 +199,7 @@ void quota_count_refusal(const struct attempt *attempt, const char *limit)
 }
 
 /* Volumes are read from a row for each class. */
-static enum fault measure(struct attempt *attempt)
+static enum fault quota_measure(struct attempt *attempt)
 {
     struct segment *segment = attempt->worker_context->segment;
     struct stored_measurement measurement;
@@ -249,7 +249,7 @@ static enum fault check_limit(struct attempt *attempt, const struct stored_limit
     find_growth(attempt->transaction, limit->class, growth);
     if (sum < 0 || (growth[STORED_BYTES] <= 0 && growth[STORED_FILE_BYTES] <= 0))
         return FAULT_NONE;
-    enum fault fault = stored_read(segment, attempt->ns, sum, stored) ? FAULT_NONE : measure(attempt);
+    enum fault fault = stored_read(segment, attempt->ns, sum, stored) ? FAULT_NONE : quota_measure(attempt);
     if (fault || !stored_read(segment, attempt->ns, sum, stored))
         return fault;
     for (int kind = 0; kind < STORED_KINDS && !fault; kind++)

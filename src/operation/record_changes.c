@@ -57,8 +57,8 @@ enum fault record_changes_begin(struct attempt *attempt, bool is_encrypted, stru
 }
 
 /* False: `take` takes no more. */
-static bool give(struct record_changes *changes, uint64_t first, struct bytes read,
-                 bool (*take)(void *context, struct bytes key), void *context)
+static bool record_changes_give(struct record_changes *changes, uint64_t first, struct bytes read,
+                                bool (*take)(void *context, struct bytes key), void *context)
 {
     struct bytes key;
     uint64_t behind;
@@ -84,7 +84,7 @@ bool record_changes_read(struct record_changes *changes, bool (*take)(void *cont
         end = records_changes_read(changes->records, changes->attempt->call->ns, changes->is_encrypted,
                                    &changes->position, &read);
         changes->is_lost |= end == RECORDS_CHANGES_LOST;
-        takes_more = give(changes, first, builder_bytes(&read), take, context);
+        takes_more = record_changes_give(changes, first, builder_bytes(&read), take, context);
     } while (end == RECORDS_CHANGES_MORE && takes_more);
     builder_free(&read);
     return end != RECORDS_CHANGES_BUSY;

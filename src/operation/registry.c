@@ -14,7 +14,7 @@ static const struct operation **added;
 static size_t added_count;
 
 /* The position of the name among the added ones, or where it belongs. */
-static size_t place_of(struct bytes name, bool *is_there_r)
+static size_t registry_place_of(struct bytes name, bool *is_there_r)
 {
     size_t low = 0, high = added_count;
     *is_there_r = false;
@@ -51,7 +51,7 @@ const struct operation *registry_find(struct bytes name)
     for (size_t i = 0; i < builtin_count; i++)
         if (bytes_are(name, builtin[i]->name))
             return last = builtin[i];
-    size_t place = place_of(name, &is_there);
+    size_t place = registry_place_of(name, &is_there);
     return is_there ? added[place] : NULL;
 }
 
@@ -70,7 +70,7 @@ bool registry_add(const struct operation *operation)
     if (!more)
         log_fatal("out of memory adding an operation");
     added = more;
-    size_t place = place_of(name, &is_there);
+    size_t place = registry_place_of(name, &is_there);
     memmove(added + place + 1, added + place, (added_count - place) * sizeof *added);
     added[place] = operation;
     added_count++;

@@ -35,9 +35,10 @@ struct settings_check {
     bool is_good;
 };
 
-static void report(struct settings_check *check, enum settings_check_level level, const char *format, ...)
-    PRINTF_LIKE(3, 4);
-static void report(struct settings_check *check, enum settings_check_level level, const char *format, ...)
+static void settings_check_report(struct settings_check *check, enum settings_check_level level,
+                                  const char *format, ...) PRINTF_LIKE(3, 4);
+static void settings_check_report(struct settings_check *check, enum settings_check_level level,
+                                  const char *format, ...)
 {
     char text[LINE_BYTES];
     va_list arguments;
@@ -56,24 +57,26 @@ static void check_names(struct settings_check *check)
     char problem[PROBLEM_BYTES];
     if (*settings->user) {
         bool is_user = identity_find_user(settings, problem, sizeof problem) != NULL;
-        report(check, is_user ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, is_user ? "user = %s" : "%s",
-               is_user ? settings->user : problem);
+        settings_check_report(check, is_user ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG,
+                              is_user ? "user = %s" : "%s", is_user ? settings->user : problem);
     } else if (geteuid() == 0) {
-        report(check, SETTINGS_CHECK_WARNING,
-               "user is not set: started as root the server refuses, a unit must name its User");
+        settings_check_report(
+            check, SETTINGS_CHECK_WARNING,
+            "user is not set: started as root the server refuses, a unit must name its User");
     }
     if (*settings->socket_group) {
         bool is_group = getgrnam(settings->socket_group) != NULL;
-        report(check, is_group ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "socket_group = %s%s",
-               settings->socket_group, is_group ? "" : ": there is no such group");
+        settings_check_report(check, is_group ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG,
+                              "socket_group = %s%s", settings->socket_group,
+                              is_group ? "" : ": there is no such group");
     } else {
-        report(check, SETTINGS_CHECK_WARNING,
-               "socket_group is empty: only the user of stampd may connect to the workers");
+        settings_check_report(check, SETTINGS_CHECK_WARNING,
+                              "socket_group is empty: only the user of stampd may connect to the workers");
     }
     if (strcmp(settings->zone, "UTC") != 0) {
         bool is_zone = cron_set_zone(settings->zone);
-        report(check, is_zone ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "zone = %s%s", settings->zone,
-               is_zone ? "" : ": there is no such time zone");
+        settings_check_report(check, is_zone ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "zone = %s%s",
+                              settings->zone, is_zone ? "" : ": there is no such time zone");
     }
 }
 
@@ -92,12 +95,12 @@ static void check_settings_file(struct settings_check *check, const char *path)
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
         return;
     if (status.st_mode & S_IWOTH)
-        report(check, SETTINGS_CHECK_WRONG, "%s: any user may write it (mode %03o)", path,
-               (unsigned)status.st_mode & 0777);
+        settings_check_report(check, SETTINGS_CHECK_WRONG, "%s: any user may write it (mode %03o)", path,
+                              (unsigned)status.st_mode & 0777);
     else if (has_password(check->settings->database) && (status.st_mode & S_IROTH))
-        report(check, SETTINGS_CHECK_WRONG,
-               "%s: holds a password, and any user may read it (mode %03o): chmod 640", path,
-               (unsigned)status.st_mode & 0777);
+        settings_check_report(check, SETTINGS_CHECK_WRONG,
+                              "%s: holds a password, and any user may read it (mode %03o): chmod 640", path,
+                              (unsigned)status.st_mode & 0777);
 }
 
 static void check_secret(struct settings_check *check, const char *setting, const char *path)
@@ -116,9 +119,9 @@ static void check_secret(struct settings_check *check, const char *setting, cons
     }
     secret_erase(&secret);
     if (is_good)
-        report(check, SETTINGS_CHECK_GOOD, "%s = %s", setting, path);
+        settings_check_report(check, SETTINGS_CHECK_GOOD, "%s = %s", setting, path);
     else
-        report(check, SETTINGS_CHECK_WRONG, "%s", problem);
+        settings_check_report(check, SETTINGS_CHECK_WRONG, "%s", problem);
 }
 
 static void check_push_key(struct settings_check *check)
@@ -131,8 +134,8 @@ static void check_push_key(struct settings_check *check)
     bool is_good = push_key_read(path, &key, problem, sizeof problem) &&
                    secret_is_closed("push_key_file", path, problem, sizeof problem);
     explicit_bzero(&key, sizeof key);
-    report(check, is_good ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "%s%s",
-           is_good ? "push_key_file = " : problem, is_good ? path : "");
+    settings_check_report(check, is_good ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "%s%s",
+                          is_good ? "push_key_file = " : problem, is_good ? path : "");
 }
 
 /* The server does not read it, so its user may lack access to the folder. */
@@ -142,14 +145,14 @@ static void check_object_stores(struct settings_check *check)
     char problem[PROBLEM_BYTES];
     if (*path && access(path, F_OK) == 0 &&
         !secret_is_closed("object_stores_file", path, problem, sizeof problem))
-        report(check, SETTINGS_CHECK_WRONG, "%s", problem);
+        settings_check_report(check, SETTINGS_CHECK_WRONG, "%s", problem);
 }
 
 static void check_file(struct settings_check *check, const char *setting, const char *path)
 {
     if (*path)
-        report(check, access(path, R_OK) == 0 ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, "%s = %s%s",
-               setting, path, access(path, R_OK) == 0 ? "" : ": cannot be read");
+        settings_check_report(check, access(path, R_OK) == 0 ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG,
+                              "%s = %s%s", setting, path, access(path, R_OK) == 0 ? "" : ": cannot be read");
 }
 
 /* stamp-queue reads these two before it gives up root, if it is started as root. */
@@ -162,11 +165,12 @@ static void check_secrets(struct settings_check *check)
 static void check_owner(struct settings_check *check, const char *setting, const char *path)
 {
     if (*path && access(path, R_OK) != 0 && errno == EACCES)
-        report(check, SETTINGS_CHECK_WARNING,
-               "%s = %s: this user cannot read it: stamp-queue will not start but as root", setting, path);
+        settings_check_report(check, SETTINGS_CHECK_WARNING,
+                              "%s = %s: this user cannot read it: stamp-queue will not start but as root",
+                              setting, path);
 }
 
-static void check_files(struct settings_check *check)
+static void settings_check_check_files(struct settings_check *check)
 {
     const struct settings *settings = check->settings;
     check_owner(check, "queue_key_file", settings->queue_key_file);
@@ -185,15 +189,16 @@ static void check_modules(struct settings_check *check)
     if (!check->with_modules || !*check->settings->modules)
         return;
     if (geteuid() == 0) {
-        report(check, SETTINGS_CHECK_WARNING,
-               "modules: not tried as root; with the setting user they would be, as that user");
+        settings_check_report(
+            check, SETTINGS_CHECK_WARNING,
+            "modules: not tried as root; with the setting user they would be, as that user");
         return;
     }
     alarm(MODULE_SECONDS);
     bool is_loaded = module_load_all(check->settings, problem, sizeof problem);
     alarm(0);
-    report(check, is_loaded ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG, is_loaded ? "modules = %s" : "%s",
-           is_loaded ? check->settings->modules : problem);
+    settings_check_report(check, is_loaded ? SETTINGS_CHECK_GOOD : SETTINGS_CHECK_WRONG,
+                          is_loaded ? "modules = %s" : "%s", is_loaded ? check->settings->modules : problem);
 }
 
 /* --- the child --- */
@@ -210,17 +215,17 @@ static void become_user(struct settings_check *check)
                                     ? identity_find_user(check->settings, problem, sizeof problem)
                                     : NULL;
     if (user && (initgroups(user->pw_name, user->pw_gid) || setgid(user->pw_gid) || setuid(user->pw_uid)))
-        report(check, SETTINGS_CHECK_WRONG, "user = %s: cannot become it: %m", user->pw_name);
+        settings_check_report(check, SETTINGS_CHECK_WRONG, "user = %s: cannot become it: %m", user->pw_name);
 }
 
-static void NORETURN run_child(const struct settings_check *parent, int out)
+static void NORETURN settings_check_run_child(const struct settings_check *parent, int out)
 {
     struct settings_check check = *parent;
     check.report = write_line;
     check.context = &out;
     log_set_level(LOG_LEVEL_ERROR);
     become_user(&check);
-    check_files(&check);
+    settings_check_check_files(&check);
     check_modules(&check);
     _exit(0);
 }
@@ -231,7 +236,7 @@ static void read_child(struct settings_check *check, FILE *in)
     while (fgets(line, sizeof line, in)) {
         line[strcspn(line, "\n")] = '\0';
         if (*line >= '0' && *line <= '2')
-            report(check, (enum settings_check_level)(*line - '0'), "%s", line + 1);
+            settings_check_report(check, (enum settings_check_level)(*line - '0'), "%s", line + 1);
     }
 }
 
@@ -246,7 +251,7 @@ static void check_as_user(struct settings_check *check)
         log_fatal("cannot start a process: %m");
     if (pid == 0) {
         close(ends[0]);
-        run_child(check, ends[1]);
+        settings_check_run_child(check, ends[1]);
     }
     close(ends[1]);
     FILE *in = fdopen(ends[0], "r");
@@ -255,11 +260,13 @@ static void check_as_user(struct settings_check *check)
     read_child(check, in);
     fclose(in);
     if (waitpid(pid, &status, 0) == pid && WIFSIGNALED(status))
-        report(check, SETTINGS_CHECK_WRONG, "modules = %s: loading them ended the process by signal %d (%s)",
-               check->settings->modules, WTERMSIG(status), strsignal(WTERMSIG(status)));
+        settings_check_report(check, SETTINGS_CHECK_WRONG,
+                              "modules = %s: loading them ended the process by signal %d (%s)",
+                              check->settings->modules, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else if (WEXITSTATUS(status))
-        report(check, SETTINGS_CHECK_WRONG, "modules = %s: loading them ended the process with status %d",
-               check->settings->modules, WEXITSTATUS(status));
+        settings_check_report(check, SETTINGS_CHECK_WRONG,
+                              "modules = %s: loading them ended the process with status %d",
+                              check->settings->modules, WEXITSTATUS(status));
 }
 
 bool settings_check_run(const struct settings *settings, const char *path, bool with_modules,

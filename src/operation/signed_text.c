@@ -42,8 +42,8 @@ struct signed_text_key {
 };
 _Static_assert(CRYPTO_KEY + CRYPTO_NONCE <= CRYPTO_SHA256, "a digest has both");
 
-static void derive(struct bytes secret, struct bytes question, const unsigned char nonce[NONCE_SIZE],
-                   struct signed_text_key *key_r)
+static void signed_text_derive(struct bytes secret, struct bytes question,
+                               const unsigned char nonce[NONCE_SIZE], struct signed_text_key *key_r)
 {
     struct builder text = {0};
     builder_add(&text, (const char *)nonce, NONCE_SIZE);
@@ -60,7 +60,7 @@ struct bytes signed_text_make(struct arena *arena, struct bytes secret, struct b
     unsigned char *raw = arena_alloc(arena, size);
     struct builder text = {0};
     crypto_random(raw, NONCE_SIZE);
-    derive(secret, question, raw, &key);
+    signed_text_derive(secret, question, raw, &key);
     crypto_seal(key.digest, key.digest + CRYPTO_KEY, payload, raw + NONCE_SIZE);
     base64_add(&text, (struct bytes){(const char *)raw, size});
     struct bytes signed_text = {arena_copy(arena, text.data, text.size), text.size};
@@ -79,7 +79,7 @@ bool signed_text_read(struct arena *arena, struct bytes secret, struct bytes que
     unsigned char *raw = arena_alloc(arena, size), *payload = arena_alloc(arena, size);
     if (!base64_read(signed_text, raw, size))
         return false;
-    derive(secret, question, raw, &key);
+    signed_text_derive(secret, question, raw, &key);
     bool is_ours = crypto_open(key.digest, key.digest + CRYPTO_KEY,
                                (struct bytes){(const char *)raw + NONCE_SIZE, size - NONCE_SIZE}, payload);
     *payload_r = (struct bytes){(const char *)payload, size - SEALED_LEAST};

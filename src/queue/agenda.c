@@ -48,7 +48,7 @@ static bool goes_first(const struct heap_link *a, const struct heap_link *b)
                                              : left->sequence < right->sequence;
 }
 
-static void *allocate(size_t count, size_t size)
+static void *agenda_allocate(size_t count, size_t size)
 {
     void *memory = calloc(count, size);
     if (!memory)
@@ -58,7 +58,7 @@ static void *allocate(size_t count, size_t size)
 
 struct agenda *agenda_create(const int concurrency[AGENDA_QUEUES], size_t most)
 {
-    struct agenda *agenda = allocate(1, sizeof *agenda);
+    struct agenda *agenda = agenda_allocate(1, sizeof *agenda);
     int total = 0;
     for (int i = 0; i < AGENDA_QUEUES; i++) {
         agenda->queues[i].concurrency = concurrency[i];
@@ -71,8 +71,8 @@ struct agenda *agenda_create(const int concurrency[AGENDA_QUEUES], size_t most)
     agenda->later.is_before = is_earlier;
     agenda->most = most;
     agenda->bucket_count = BUCKETS_LEAST;
-    agenda->buckets = allocate(agenda->bucket_count, sizeof *agenda->buckets);
-    agenda->running = allocate((size_t)total, sizeof *agenda->running);
+    agenda->buckets = agenda_allocate(agenda->bucket_count, sizeof *agenda->buckets);
+    agenda->running = agenda_allocate((size_t)total, sizeof *agenda->running);
     return agenda;
 }
 
@@ -85,20 +85,20 @@ void agenda_judge(struct agenda *agenda, bool (*is_quick)(void *context, const s
 
 /* --- the table --- */
 
-static size_t hash_of(int ns, const char *id, size_t size)
+static size_t agenda_hash_of(int ns, const char *id, size_t size)
 {
     uint64_t hash = hash_more(HASH_START + (uint64_t)ns, (struct bytes){id, size});
     return hash ^ hash >> 32;
 }
 
-static struct agenda_task **bucket_of(const struct agenda *agenda, int ns, const char *id, size_t size)
+static struct agenda_task **agenda_bucket_of(const struct agenda *agenda, int ns, const char *id, size_t size)
 {
-    return &agenda->buckets[hash_of(ns, id, size) & (agenda->bucket_count - 1)];
+    return &agenda->buckets[agenda_hash_of(ns, id, size) & (agenda->bucket_count - 1)];
 }
 
-static struct agenda_task *find(const struct agenda *agenda, int ns, struct bytes id)
+static struct agenda_task *agenda_find(const struct agenda *agenda, int ns, struct bytes id)
 {
-    struct agenda_task *task = *bucket_of(agenda, ns, id.data, id.size);
+    struct agenda_task *task = *agenda_bucket_of(agenda, ns, id.data, id.size);
     while (task && (task->ns != ns || !bytes_equal(bytes_of(task->id), id)))
         task = task->next;
     return task;
@@ -106,7 +106,7 @@ static struct agenda_task *find(const struct agenda *agenda, int ns, struct byte
 
 static void insert(struct agenda *agenda, struct agenda_task *task)
 {
-    struct agenda_task **bucket = bucket_of(agenda, task->ns, task->id, strlen(task->id));
+    struct agenda_task **bucket = agenda_bucket_of(agenda, task->ns, task->id, strlen(task->id));
     task->next = *bucket;
     *bucket = task;
 }
@@ -116,7 +116,7 @@ static void widen(struct agenda *agenda)
     struct agenda_task **former = agenda->buckets;
     size_t count = agenda->bucket_count;
     agenda->bucket_count *= 2;
-    agenda->buckets = allocate(agenda->bucket_count, sizeof *agenda->buckets);
+    agenda->buckets = agenda_allocate(agenda->bucket_count, sizeof *agenda->buckets);
     for (size_t i = 0; i < count; i++)
         for (struct agenda_task *task = former[i], *next; task; task = next) {
             next = task->next;
@@ -148,11 +148,11 @@ static void stop_waiting(struct agenda *agenda, struct agenda_task *task)
     agenda->waiting_of[task->ns]--;
 }
 
-static void forget(struct agenda *agenda, struct agenda_task *task)
+static void agenda_forget(struct agenda *agenda, struct agenda_task *task)
 {
     if (task->link.place)
         stop_waiting(agenda, task);
-    struct agenda_task **at = bucket_of(agenda, task->ns, task->id, strlen(task->id));
+    struct agenda_task **at = agenda_bucket_of(agenda, task->ns, task->id, strlen(task->id));
     while (*at != task)
         at = &(*at)->next;
     *at = task->next;
@@ -162,7 +162,7 @@ static void forget(struct agenda *agenda, struct agenda_task *task)
     free(task);
 }
 
-static char *keep(struct bytes text)
+static char *agenda_keep(struct bytes text)
 {
     char *copy = strndup(text.data ? text.data : "", text.size);
     if (!copy)
@@ -175,7 +175,7 @@ static void learn_text(char **field, struct bytes text)
     if (!text.size || bytes_equal(bytes_of(*field), text))
         return;
     free(*field);
-    *field = keep(text);
+    *field = agenda_keep(text);
 }
 
 /* Tasks of a queue without slots of its own go to the one before it. */
@@ -203,7 +203,7 @@ static void learn(struct agenda *agenda, struct agenda_task *task, const struct 
 bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry)
 {
     assert(entry->ns >= 0 && entry->ns < NAMESPACES && entry->id.size <= AGENDA_ID_MAX);
-    struct agenda_task *task = find(agenda, entry->ns, entry->id);
+    struct agenda_task *task = agenda_find(agenda, entry->ns, entry->id);
     if (task && task->is_running) {
         task->is_received_again = true;
         task->again_ms = entry->start_ms;
@@ -215,11 +215,11 @@ bool agenda_put(struct agenda *agenda, const struct agenda_entry *entry)
     } else {
         if (agenda->waiting >= agenda->most && agenda->waiting_of[entry->ns] >= AGENDA_RESERVE)
             return false;
-        task = allocate(1, sizeof *task);
+        task = agenda_allocate(1, sizeof *task);
         memcpy(task->id, entry->id.data, entry->id.size);
         task->ns = entry->ns;
-        task->operation = keep(NO_BYTES);
-        task->domain = keep(NO_BYTES);
+        task->operation = agenda_keep(NO_BYTES);
+        task->domain = agenda_keep(NO_BYTES);
         if (++agenda->known > agenda->bucket_count)
             widen(agenda);
         insert(agenda, task);
@@ -267,10 +267,10 @@ bool agenda_is_overlooked(const struct agenda *agenda, const struct agenda_entry
 {
     const struct agenda_queue *queue = &agenda->queues[choose_queue(agenda, entry->queue)];
     return entry->start_ms <= now_ms - OVERLOOKED_MS && queue->running < queue->concurrency &&
-           !find(agenda, entry->ns, entry->id) && !find_running(agenda, entry->ns, entry->domain);
+           !agenda_find(agenda, entry->ns, entry->id) && !find_running(agenda, entry->ns, entry->domain);
 }
 
-static void start(struct agenda *agenda, struct agenda_task *task)
+static void agenda_start(struct agenda *agenda, struct agenda_task *task)
 {
     stop_waiting(agenda, task);
     task->is_running = true;
@@ -316,13 +316,13 @@ struct agenda_task *agenda_take(struct agenda *agenda, int64_t now_ms)
             struct agenda_task *before = find_running(agenda, task->ns, bytes_of(task->domain));
             if (before) {
                 before->has_followers = true;
-                forget(agenda, task);
+                agenda_forget(agenda, task);
                 continue;
             }
             queue->running++;
             queue->running_of[task->ns]++;
             agenda->running[agenda->running_count++] = task;
-            start(agenda, task);
+            agenda_start(agenda, task);
             return task;
         }
     }
@@ -353,7 +353,7 @@ struct agenda_task *agenda_see_along(struct agenda *agenda, const struct agenda_
 
 void agenda_take_along(struct agenda *agenda, struct agenda_task *task)
 {
-    start(agenda, task);
+    agenda_start(agenda, task);
 }
 
 static void leave_slot(struct agenda *agenda, const struct agenda_task *task)
@@ -373,7 +373,7 @@ void agenda_end(struct agenda *agenda, struct agenda_task *task, bool has_slot, 
         leave_slot(agenda, task);
     task->is_running = false;
     if (!task->is_received_again || (is_over && task->again_ms <= task->start_ms)) {
-        forget(agenda, task);
+        agenda_forget(agenda, task);
         return;
     }
     task->start_ms = task->again_ms;
@@ -397,7 +397,7 @@ static void sweep(struct agenda *agenda, int ns, int64_t until_ms)
             next = task->next;
             if (task->ns == ns && !task->is_running && task->round != agenda->rounds[ns] &&
                 task->start_ms <= until_ms)
-                forget(agenda, task);
+                agenda_forget(agenda, task);
         }
 }
 

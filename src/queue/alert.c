@@ -79,10 +79,10 @@ struct alert *alert_create(const struct settings *settings, char *problem, size_
 
 static void free_text(const void *text)
 {
-    free((void *)(uintptr_t)text); /* allocated by keep() */
+    free((void *)(uintptr_t)text); /* allocated by alert_keep() */
 }
 
-static void forget(struct alert *alert, struct note **at)
+static void alert_forget(struct alert *alert, struct note **at)
 {
     struct note *note = *at;
     *at = note->next;
@@ -101,7 +101,7 @@ void alert_destroy(struct alert *alert)
     if (!alert)
         return;
     while (alert->notes)
-        forget(alert, &alert->notes);
+        alert_forget(alert, &alert->notes);
     secret_erase(&alert->password);
     free(alert->receivers);
     free(alert);
@@ -109,7 +109,7 @@ void alert_destroy(struct alert *alert)
 
 /* --- schedule --- */
 
-static uint64_t hash_of(const struct alert_cause *cause)
+static uint64_t alert_hash_of(const struct alert_cause *cause)
 {
     uint64_t hash = hash_more(HASH_START, bytes_of(cause->ns));
     return hash_more(hash_more(hash, BYTES(".")), cause->operation);
@@ -131,7 +131,7 @@ static struct alert_report *find_report(struct alert *alert, uint64_t name)
 
 /* --- failures to be mailed --- */
 
-static const char *keep(const char *text, size_t size)
+static const char *alert_keep(const char *text, size_t size)
 {
     char *copy = strndup(text ? text : "", size < WORDS_MAX ? size : WORDS_MAX);
     if (!copy)
@@ -141,7 +141,7 @@ static const char *keep(const char *text, size_t size)
 
 static struct bytes keep_bytes(struct bytes text)
 {
-    return bytes_of(keep(text.data, text.size));
+    return bytes_of(alert_keep(text.data, text.size));
 }
 
 static bool is_worth_reporting(const struct alert *alert, const struct alert_cause *cause)
@@ -157,7 +157,7 @@ static bool is_about(const struct note *note, const struct alert_cause *cause)
 
 /* Is the failure queued or recently mailed?  Removes those mailed long ago, and an older one of the task not
  * mailed yet. */
-static bool is_known(struct alert *alert, const struct alert_cause *cause, int64_t now_ms)
+static bool alert_is_known(struct alert *alert, const struct alert_cause *cause, int64_t now_ms)
 {
     for (struct note **at = &alert->notes; *at;) {
         struct note *note = *at;
@@ -166,7 +166,7 @@ static bool is_known(struct alert *alert, const struct alert_cause *cause, int64
         if (is_same && !is_old)
             return true;
         if (is_old || (is_about(note, cause) && !note->is_sent && !note->reported_ms))
-            forget(alert, at);
+            alert_forget(alert, at);
         else
             at = &note->next;
     }
@@ -176,14 +176,14 @@ static bool is_known(struct alert *alert, const struct alert_cause *cause, int64
 void alert_report(struct alert *alert, const struct alert_cause *cause, bool is_unreported)
 {
     if (!*alert->to || !(is_unreported || is_worth_reporting(alert, cause)) ||
-        is_known(alert, cause, clock_monotonic_ms()) || alert->note_count >= NOTES_MAX)
+        alert_is_known(alert, cause, clock_monotonic_ms()) || alert->note_count >= NOTES_MAX)
         return;
     struct note **at = &alert->notes, *note = calloc(1, sizeof *note);
     if (!note)
         log_fatal("out of memory");
-    *note = (struct note){.name = hash_of(cause), .cause = *cause};
-    note->cause.ns = keep(cause->ns, strlen(cause->ns));
-    note->cause.task = keep(cause->task, strlen(cause->task));
+    *note = (struct note){.name = alert_hash_of(cause), .cause = *cause};
+    note->cause.ns = alert_keep(cause->ns, strlen(cause->ns));
+    note->cause.task = alert_keep(cause->task, strlen(cause->task));
     note->cause.operation = keep_bytes(cause->operation);
     note->cause.code = keep_bytes(cause->code);
     note->cause.words = keep_bytes(cause->words);
@@ -198,7 +198,7 @@ void alert_report(struct alert *alert, const struct alert_cause *cause, bool is_
 
 /* Adds words without their line ends, reduced to printable UTF-8.  Text too long for a line continues on the
  * next, which begins with a blank, as in headers. */
-static void add_words(struct builder *mail, struct bytes words)
+static void alert_add_words(struct builder *mail, struct bytes words)
 {
     size_t size = words.size < WORDS_MAX ? words.size : WORDS_MAX, written = 0;
     for (size_t i = 0; i < size; i++, written++) {
@@ -217,7 +217,7 @@ static void add_line(struct builder *mail, const char *name, struct bytes words)
     if (!words.size)
         return;
     builder_printf(mail, "%-12s", name);
-    add_words(mail, words);
+    alert_add_words(mail, words);
     builder_add_text(mail, "\r\n");
 }
 
@@ -245,9 +245,9 @@ static void add_head(struct builder *mail, const struct settings *settings, cons
     letter_add_date(mail, now_ms);
     builder_printf(mail, "Message-ID: <%016llx.%s@stampd>\r\n", (unsigned long long)random, cause->task);
     builder_printf(mail, "Subject: stampd %s: ", cause->ns);
-    add_words(mail, cause->operation.size ? cause->operation : BYTES("a task"));
+    alert_add_words(mail, cause->operation.size ? cause->operation : BYTES("a task"));
     builder_add_bytes(mail, bytes_of(cause->startat >= STAMP_MAX ? " is parked after " : " failed with "));
-    add_words(mail, cause->code);
+    alert_add_words(mail, cause->code);
     builder_add_text(mail, "\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n"
                            "Content-Transfer-Encoding: 8bit\r\nAuto-Submitted: auto-generated\r\n\r\n");
 }
@@ -284,7 +284,7 @@ static void add_others(struct builder *mail, const struct alert_cause *causes, s
         builder_printf(mail, "    %s  %s after %lld failure%s, ", causes[i].task,
                        causes[i].startat >= STAMP_MAX ? "parked" : "waits", (long long)causes[i].failures,
                        causes[i].failures == 1 ? "" : "s");
-        add_words(mail, causes[i].code);
+        alert_add_words(mail, causes[i].code);
         builder_add_text(mail, "\r\n");
     }
     if (more)
@@ -313,8 +313,8 @@ void alert_compose(struct builder *mail, const struct settings *settings, const 
 
 /* --- sending --- */
 
-static void send(struct alert *alert, struct http *http, const struct alert_cause *causes, size_t count,
-                 size_t more)
+static void alert_send(struct alert *alert, struct http *http, const struct alert_cause *causes, size_t count,
+                       size_t more)
 {
     const struct settings *settings = alert->settings;
     struct builder text = {0};
@@ -350,7 +350,7 @@ static void send_all_of(struct alert *alert, struct http *http, uint64_t name)
             more++;
     }
     alert->name_sent = name;
-    send(alert, http, causes, count, more);
+    alert_send(alert, http, causes, count, more);
 }
 
 void alert_send_due(struct alert *alert, struct http *http)

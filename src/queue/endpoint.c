@@ -124,7 +124,7 @@ static void list_task(void *context, const struct agenda_task *task)
                    task->is_running ? "true" : "false");
 }
 
-static void list(struct endpoint *endpoint)
+static void endpoint_list(struct endpoint *endpoint)
 {
     const struct manager *manager = endpoint->manager;
     struct agenda_counts counts = agenda_count(manager->agenda);
@@ -186,7 +186,7 @@ static enum fault scan(struct endpoint *endpoint, struct form *form)
     return FAULT_NONE;
 }
 
-static enum fault take(struct endpoint *endpoint, const struct json *param)
+static enum fault endpoint_take(struct endpoint *endpoint, const struct json *param)
 {
     if (!endpoint_take_wakeup(endpoint->manager, param))
         return FAULT_AARG;
@@ -211,12 +211,12 @@ static bool is_allowed(const struct endpoint *endpoint, const struct form *form,
            (!form->key.data || is_right_key(endpoint, form->key));
 }
 
-static enum fault run(struct endpoint *endpoint, struct form *form, struct bytes bearer)
+static enum fault endpoint_run(struct endpoint *endpoint, struct form *form, struct bytes bearer)
 {
     if (!is_allowed(endpoint, form, bearer))
         return FAULT_SKEY;
     if (bytes_equal(form->op, BYTES("list")))
-        list(endpoint);
+        endpoint_list(endpoint);
     else if (bytes_equal(form->op, BYTES("suspend")))
         set_suspended(endpoint, true);
     else if (bytes_equal(form->op, BYTES("restart")))
@@ -224,7 +224,7 @@ static enum fault run(struct endpoint *endpoint, struct form *form, struct bytes
     else if (bytes_equal(form->op, BYTES("scan")))
         return scan(endpoint, form);
     else if (bytes_equal(form->op, BYTES("inq")))
-        return take(endpoint, form->param);
+        return endpoint_take(endpoint, form->param);
     else
         return FAULT_NOPERATION;
     return FAULT_NONE;
@@ -261,7 +261,7 @@ static void write_problem(struct builder *answer, enum fault fault, int status, 
     builder_add_text(answer, "}");
 }
 
-static void compose(struct endpoint *endpoint, enum fault fault, const struct form *form)
+static void endpoint_compose(struct endpoint *endpoint, enum fault fault, const struct form *form)
 {
     int status = fault_status(fault, false);
     if (fault) {
@@ -305,10 +305,11 @@ static void serve(struct endpoint *endpoint, struct fcgi_request *request)
                       fcgi_parameter(request, BYTES("CONTENT_TYPE")), builder_bytes(&endpoint->body), &form);
     if (!fault) {
         builder_add_text(&endpoint->answer, "{\"out\":");
-        fault = run(endpoint, &form, secret_bearer(fcgi_parameter(request, BYTES("HTTP_AUTHORIZATION"))));
+        fault = endpoint_run(endpoint, &form,
+                             secret_bearer(fcgi_parameter(request, BYTES("HTTP_AUTHORIZATION"))));
         builder_add_text(&endpoint->answer, "}");
     }
-    compose(endpoint, fault, &form);
+    endpoint_compose(endpoint, fault, &form);
     (void)fcgi_answer(request, builder_bytes(&endpoint->head), builder_bytes(&endpoint->answer));
     if (endpoint->body.size)
         explicit_bzero(endpoint->body.data, endpoint->body.size);

@@ -11,7 +11,7 @@ static const char arguments[] = "op key param";
 static const struct json_limits limits = {.depth = 8, .tree_depth = 8, .nodes = 1000};
 
 /* False: an escape is malformed, or the text is not UTF-8 without NUL. */
-static bool decode(struct arena *arena, struct bytes text, struct bytes *decoded_r)
+static bool form_decode(struct arena *arena, struct bytes text, struct bytes *decoded_r)
 {
     const char *what;
     return percent_decode(arena, text, true, decoded_r, &what) == FAULT_NONE && bytes_is_utf8(*decoded_r);
@@ -48,7 +48,7 @@ static enum fault read_pairs(struct arena *arena, struct bytes rest, bool is_que
 {
     while (rest.size) {
         struct bytes value = bytes_cut(&rest, '&'), name = bytes_cut(&value, '=');
-        if (!decode(arena, value, &value) || !decode(arena, name, &name))
+        if (!form_decode(arena, value, &value) || !form_decode(arena, name, &name))
             return FAULT_AARG;
         if (bytes_equal(name, BYTES("op")))
             form->op = value;

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 
-static void set(struct heap *heap, size_t place, struct heap_link *element)
+static void heap_set(struct heap *heap, size_t place, struct heap_link *element)
 {
     heap->elements[place - 1] = element;
     element->place = place;
@@ -19,8 +19,8 @@ static struct heap_link *at(const struct heap *heap, size_t place)
 static void rise(struct heap *heap, struct heap_link *element, size_t place)
 {
     for (; place > 1 && heap->is_before(element, at(heap, place / 2)); place /= 2)
-        set(heap, place, at(heap, place / 2));
-    set(heap, place, element);
+        heap_set(heap, place, at(heap, place / 2));
+    heap_set(heap, place, element);
 }
 
 static void sink(struct heap *heap, struct heap_link *element, size_t place)
@@ -30,9 +30,9 @@ static void sink(struct heap *heap, struct heap_link *element, size_t place)
             child++;
         if (!heap->is_before(at(heap, child), element))
             break;
-        set(heap, place, at(heap, child));
+        heap_set(heap, place, at(heap, child));
     }
-    set(heap, place, element);
+    heap_set(heap, place, element);
 }
 
 void heap_add(struct heap *heap, struct heap_link *element)

@@ -117,7 +117,7 @@ static void close_manager(struct manager *manager, struct secret *key)
 
 /* --- the loop --- */
 
-static void heed_signals(struct manager *manager)
+static void manager_heed_signals(struct manager *manager)
 {
     for (int number; (number = stop_next());) {
         bool is_first = manager->stopping == STOP_NOT;
@@ -203,7 +203,7 @@ static void take_turn(struct manager *manager, int signals)
             POLLIN; /* poll again */
     }
     if (sources[SIGNALS].revents)
-        heed_signals(manager);
+        manager_heed_signals(manager);
     if (sources[WAKEUPS].revents)
         read_wakeups(manager);
     if (sources[ENDPOINT].revents)
@@ -212,7 +212,7 @@ static void take_turn(struct manager *manager, int signals)
     arena_reset(manager->arena);
 }
 
-static bool is_over(const struct manager *manager, int64_t *since_ms)
+static bool manager_is_over(const struct manager *manager, int64_t *since_ms)
 {
     if (manager->stopping == STOP_NOT)
         return false;
@@ -235,7 +235,7 @@ int manager_run(const struct settings *settings)
     if (is_open) {
         log_info("ready version=%s code=%s url=%s", PACKAGE_VERSION, settings->queue_code,
                  settings->queue_url);
-        for (int64_t since_ms = 0; !is_over(&manager, &since_ms);)
+        for (int64_t since_ms = 0; !manager_is_over(&manager, &since_ms);)
             take_turn(&manager, signals);
         log_info("stopped running=%d", agenda_running(manager.agenda));
     } else {

@@ -40,7 +40,7 @@ static struct queue_namespace *find_or_add(struct manager *manager, const char *
     return ns;
 }
 
-static bool is_among(const char *code, const char *const *codes, size_t count)
+static bool manager_namespaces_is_among(const char *code, const char *const *codes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(codes[i], code) == 0)
@@ -52,7 +52,7 @@ void manager_namespaces_set(struct manager *manager, const char *const *codes, s
 {
     for (int i = 0; i < manager->ns_count; i++) {
         struct queue_namespace *ns = &manager->namespaces[i];
-        if (ns->is_ours && !is_among(ns->code, codes, count)) {
+        if (ns->is_ours && !manager_namespaces_is_among(ns->code, codes, count)) {
             log_info("namespace=%s released", ns->code);
             ns->is_ours = false;
             agenda_drop_ns(manager->agenda, i);
@@ -99,7 +99,7 @@ static int64_t when(const struct manager *manager, int number)
 }
 
 /* Returns up to which start, by the wall clock, the scan asks for tasks. */
-static int64_t begin(struct manager *manager, int number, int64_t now_ms)
+static int64_t manager_namespaces_begin(struct manager *manager, int number, int64_t now_ms)
 {
     struct queue_namespace *ns = &manager->namespaces[number];
     int64_t period_ms = manager->settings->task_wakeup_s * 1000;
@@ -124,7 +124,7 @@ bool manager_namespaces_begin_scan(struct manager *manager, struct due_scan *sca
     scan_r->next_ms = first_ms;
     if (first_ms > now_ms)
         return false;
-    scan_r->before_ms = begin(manager, scan_r->ns, now_ms);
+    scan_r->before_ms = manager_namespaces_begin(manager, scan_r->ns, now_ms);
     return true;
 }
 

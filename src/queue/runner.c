@@ -64,8 +64,8 @@ static void destroy_pending(struct manager *manager, struct queue_request *pendi
     free(pending);
 }
 
-static void send(struct manager *manager, struct queue_request *pending, const char *id, struct bytes body,
-                 int64_t timeout_ms)
+static void runner_send(struct manager *manager, struct queue_request *pending, const char *id,
+                        struct bytes body, int64_t timeout_ms)
 {
     const struct queue_namespace *ns = &manager->namespaces[pending->ns];
     struct http_request request = {
@@ -87,11 +87,11 @@ static int64_t run_timeout_ms(const struct manager *manager)
     return (manager->settings->limit_task_s + RUN_GRACE_S) * 1000;
 }
 
-static void run(struct manager *manager, struct queue_request *pending)
+static void runner_run(struct manager *manager, struct queue_request *pending)
 {
     if (pending->count == 1 && (pending->tasks[0]->batch <= 1 || *pending->tasks[0]->domain)) {
-        send(manager, pending, pending->tasks[0]->id, builder_bytes(&manager->key_body),
-             run_timeout_ms(manager));
+        runner_send(manager, pending, pending->tasks[0]->id, builder_bytes(&manager->key_body),
+                    run_timeout_ms(manager));
         return;
     }
     builder_add_text(&pending->body, "{\"key\":");
@@ -100,7 +100,7 @@ static void run(struct manager *manager, struct queue_request *pending)
     for (size_t i = 0; i < pending->count; i++)
         builder_printf(&pending->body, "%s\"%s\"", i ? "," : "", pending->tasks[i]->id);
     builder_add_text(&pending->body, "]}}");
-    send(manager, pending, NULL, builder_bytes(&pending->body), run_timeout_ms(manager));
+    runner_send(manager, pending, NULL, builder_bytes(&pending->body), run_timeout_ms(manager));
 }
 
 /* Runs tasks that share a commit. */
@@ -113,7 +113,7 @@ static void run_batch(struct manager *manager, struct agenda_task *first, int64_
          pending->count < room && (task = agenda_see_along(manager->agenda, first, now_ms)) != NULL;
          pending->tasks[pending->count++] = task)
         agenda_take_along(manager->agenda, task);
-    run(manager, pending);
+    runner_run(manager, pending);
 }
 
 static int64_t guess_us(const struct manager *manager, const struct agenda_task *task)
@@ -142,7 +142,7 @@ static void run_with_commits(struct manager *manager, struct agenda_task *first,
         pending->guess_us += guess_us(manager, task);
         agenda_take_along(manager->agenda, task);
     }
-    run(manager, pending);
+    runner_run(manager, pending);
 }
 
 void runner_start_due(struct manager *manager)
@@ -173,7 +173,7 @@ void runner_scan(struct manager *manager, int ns, int64_t before_ms)
     builder_add_text(&pending->body, "}}}");
     manager->scans++;
     agenda_begin_scan(manager->agenda, ns);
-    send(manager, pending, NULL, builder_bytes(&pending->body), SCAN_TIMEOUT_MS);
+    runner_send(manager, pending, NULL, builder_bytes(&pending->body), SCAN_TIMEOUT_MS);
 }
 
 /* --- answers --- */
@@ -186,13 +186,13 @@ static const struct json *read_answer(struct manager *manager, struct bytes body
     return json_read(manager->arena, body, &limits, &root, &problem) == FAULT_NONE ? root : NULL;
 }
 
-static struct bytes text_of(const struct json *object, const char *name)
+static struct bytes runner_text_of(const struct json *object, const char *name)
 {
     const struct json *member = json_member(object, name);
     return member && member->kind == JSON_STRING ? member->value : NO_BYTES;
 }
 
-static int64_t number_of(const struct json *object, const char *name, int64_t otherwise)
+static int64_t runner_number_of(const struct json *object, const char *name, int64_t otherwise)
 {
     int64_t number;
     return json_is_i64(json_member(object, name), &number) ? number : otherwise;
@@ -217,20 +217,20 @@ bool runner_read_row(int ns, const struct json *row, struct agenda_entry *entry_
 {
     *entry_r = (struct agenda_entry){
         .ns = ns,
-        .id = text_of(row, "id"),
-        .operation = text_of(row, "op"),
-        .domain = text_of(row, "domain"),
-        .start_ms = stamp_to_epoch_ms(number_of(row, "startat", STAMP_MIN)),
-        .queue = small(number_of(row, "qn", 0), AGENDA_QUEUES - 1),
-        .priority = small(number_of(row, "priority", 20), 255),
-        .retry = small(number_of(row, "retry", 0), INT32_MAX),
-        .batch = small(number_of(row, "batch", 1), BATCH_MAX),
+        .id = runner_text_of(row, "id"),
+        .operation = runner_text_of(row, "op"),
+        .domain = runner_text_of(row, "domain"),
+        .start_ms = stamp_to_epoch_ms(runner_number_of(row, "startat", STAMP_MIN)),
+        .queue = small(runner_number_of(row, "qn", 0), AGENDA_QUEUES - 1),
+        .priority = small(runner_number_of(row, "priority", 20), 255),
+        .retry = small(runner_number_of(row, "retry", 0), INT32_MAX),
+        .batch = small(runner_number_of(row, "batch", 1), BATCH_MAX),
     };
     return is_id(entry_r->id);
 }
 
 /* Adds a row to the agenda if its start is near; false: not a valid row. */
-static bool note(struct manager *manager, int ns, const struct json *row)
+static bool runner_note(struct manager *manager, int ns, const struct json *row)
 {
     struct agenda_entry entry;
     int64_t horizon_ms = clock_wall_ms() + 2 * manager->settings->task_wakeup_s * 1000;
@@ -252,7 +252,7 @@ static void again(struct manager *manager, const struct agenda_task *task, const
                                  .start_ms = start_ms,
                                  .queue = task->queue,
                                  .priority = task->priority,
-                                 .retry = small(number_of(member, "retry", task->retry), INT32_MAX),
+                                 .retry = small(runner_number_of(member, "retry", task->retry), INT32_MAX),
                                  .batch = task->batch};
     if (start_ms <= clock_wall_ms() + 2 * manager->settings->task_wakeup_s * 1000)
         (void)agenda_put(manager->agenda, &entry); /* it is still running: there is room */
@@ -266,11 +266,12 @@ static void failed(struct manager *manager, const struct agenda_task *task, cons
         .ns = manager->namespaces[task->ns].code,
         .task = task->id,
         .operation = bytes_of(task->operation),
-        .code = text_of(member, "code"),
-        .words = text_of(exception, "message"),
-        .detail = text_of(exception, "detail"),
-        .failures = number_of(member, "retry", 0),
-        .startat = number_of(member, "startat", 0), /* 0: it could not be put back, a scan will return it */
+        .code = runner_text_of(member, "code"),
+        .words = runner_text_of(exception, "message"),
+        .detail = runner_text_of(exception, "detail"),
+        .failures = runner_number_of(member, "retry", 0),
+        .startat =
+            runner_number_of(member, "startat", 0), /* 0: it could not be put back, a scan will return it */
     };
     log_info("failed namespace=%s task=%s operation=%s code=%.*s failures=%lld", cause.ns, cause.task,
              task->operation, (int)cause.code.size, cause.code.data ? cause.code.data : "",
@@ -281,12 +282,12 @@ static void failed(struct manager *manager, const struct agenda_task *task, cons
 }
 
 /* Is this start of the task known to be finished? */
-static bool judge(struct manager *manager, const struct agenda_task *task, const struct json *member,
-                  const struct json *answer)
+static bool runner_judge(struct manager *manager, const struct agenda_task *task, const struct json *member,
+                         const struct json *answer)
 {
-    struct bytes result = text_of(member, "result");
+    struct bytes result = runner_text_of(member, "result");
     int64_t now_ms = clock_wall_ms();
-    int64_t start_ms = stamp_to_epoch_ms(number_of(member, "startat", STAMP_MAX));
+    int64_t start_ms = stamp_to_epoch_ms(runner_number_of(member, "startat", STAMP_MAX));
     if (bytes_equal(result, BYTES("failed")))
         failed(manager, task, member, answer);
     else if (bytes_equal(result, BYTES("more")))
@@ -298,10 +299,10 @@ static bool judge(struct manager *manager, const struct agenda_task *task, const
     return bytes_equal(result, BYTES("done")) || bytes_equal(result, BYTES("gone"));
 }
 
-static const struct json *find_member(const struct json *tasks, const char *id)
+static const struct json *runner_find_member(const struct json *tasks, const char *id)
 {
     for (const struct json *member = tasks ? tasks->first : NULL; member; member = member->next)
-        if (bytes_equal(text_of(member, "id"), bytes_of(id)))
+        if (bytes_equal(runner_text_of(member, "id"), bytes_of(id)))
             return member;
     return NULL;
 }
@@ -309,14 +310,16 @@ static const struct json *find_member(const struct json *tasks, const char *id)
 /* Members are in the order of the request. */
 static const struct json *next_member(const struct json *tasks, const struct json *expected, const char *id)
 {
-    return expected && bytes_equal(text_of(expected, "id"), bytes_of(id)) ? expected : find_member(tasks, id);
+    return expected && bytes_equal(runner_text_of(expected, "id"), bytes_of(id))
+               ? expected
+               : runner_find_member(tasks, id);
 }
 
 /* Were all attempted?  Refused tasks are no measure of how long tasks take. */
 static bool were_attempts(const struct json *tasks)
 {
     for (const struct json *member = tasks->first; member; member = member->next) {
-        struct bytes result = text_of(member, "result");
+        struct bytes result = runner_text_of(member, "result");
         if (!bytes_equal(result, BYTES("done")) && !bytes_equal(result, BYTES("failed")) &&
             !bytes_equal(result, BYTES("more")))
             return false;
@@ -343,7 +346,7 @@ static struct bytes find_stop(struct manager *manager, const struct http_result 
 {
     if (result->status != STATUS_UNAVAILABLE && result->status != STATUS_GONE)
         return NO_BYTES;
-    struct bytes code = text_of(read_answer(manager, result->body), "code");
+    struct bytes code = runner_text_of(read_answer(manager, result->body), "code");
     enum fault_remedy remedy =
         fault_remedy_of_code(arena_copy(manager->arena, code.data ? code.data : "", code.size));
     return remedy == REMEDY_HELD || remedy == REMEDY_OVER ? code : NO_BYTES;
@@ -355,9 +358,9 @@ static struct bytes find_stop(struct manager *manager, const struct http_result 
  */
 static bool has_unknown_follower(const struct agenda_task *task, const struct json *member)
 {
-    struct bytes result = text_of(member, "result");
+    struct bytes result = runner_text_of(member, "result");
     const struct json *next = json_member(member, "next");
-    int64_t next_ms = stamp_to_epoch_ms(number_of(next, "startat", STAMP_MAX));
+    int64_t next_ms = stamp_to_epoch_ms(runner_number_of(next, "startat", STAMP_MAX));
     bool is_attempt = bytes_equal(result, BYTES("done")) || bytes_equal(result, BYTES("more")) ||
                       (bytes_equal(result, BYTES("failed")) && json_member(member, "startat"));
     return *task->domain && (!is_attempt || (task->has_followers && next_ms > clock_wall_ms()));
@@ -374,7 +377,7 @@ static void end_run(struct manager *manager, struct queue_request *pending, cons
     for (size_t i = 0; i < pending->count; i++) {
         struct agenda_task *task = pending->tasks[i];
         const struct json *member = next_member(tasks, expected, task->id);
-        bool is_over = member && judge(manager, task, member, answer);
+        bool is_over = member && runner_judge(manager, task, member, answer);
         if (member && has_unknown_follower(task, member))
             manager_namespaces_want_scan(manager, pending->ns);
         if (member)
@@ -382,7 +385,7 @@ static void end_run(struct manager *manager, struct queue_request *pending, cons
         agenda_end(manager->agenda, task, i == 0, is_over);
     }
     for (const struct json *member = tasks ? tasks->first : NULL; member; member = member->next)
-        (void)note(manager, pending->ns, json_member(member, "next"));
+        (void)runner_note(manager, pending->ns, json_member(member, "next"));
     if (stop.data)
         manager_namespaces_wait(manager, pending->ns, stop);
     else if (!tasks)
@@ -394,17 +397,17 @@ static void end_run(struct manager *manager, struct queue_request *pending, cons
 static void report_lost(struct manager *manager, int ns, const struct json *lost)
 {
     for (const struct json *row = lost ? lost->first : NULL; row; row = row->next) {
-        struct bytes id = text_of(row, "id");
+        struct bytes id = runner_text_of(row, "id");
         if (!is_id(id))
             continue;
         struct alert_cause cause = {
             .ns = manager->namespaces[ns].code,
             .task = arena_copy(manager->arena, id.data, id.size),
-            .operation = text_of(row, "op"),
+            .operation = runner_text_of(row, "op"),
             .code = BYTES("LOST"),
-            .words = text_of(row, "report"),
-            .failures = number_of(row, "retry", 0),
-            .startat = number_of(row, "startat", STAMP_MAX),
+            .words = runner_text_of(row, "report"),
+            .failures = runner_number_of(row, "retry", 0),
+            .startat = runner_number_of(row, "startat", STAMP_MAX),
         };
         log_info("lost namespace=%s task=%s", cause.ns, cause.task);
         alert_report(manager->alert, &cause, false);
@@ -415,14 +418,14 @@ static void report_lost(struct manager *manager, int ns, const struct json *lost
 static void report_failures(struct manager *manager, int ns, const struct json *unreported)
 {
     for (const struct json *row = unreported ? unreported->first : NULL; row; row = row->next) {
-        struct bytes id = text_of(row, "id");
+        struct bytes id = runner_text_of(row, "id");
         struct alert_cause cause = {
             .ns = manager->namespaces[ns].code,
-            .operation = text_of(row, "op"),
-            .code = text_of(row, "code"),
-            .words = text_of(row, "report"),
-            .failures = number_of(row, "retry", 0),
-            .startat = number_of(row, "startat", 0),
+            .operation = runner_text_of(row, "op"),
+            .code = runner_text_of(row, "code"),
+            .words = runner_text_of(row, "report"),
+            .failures = runner_number_of(row, "retry", 0),
+            .startat = runner_number_of(row, "startat", 0),
         };
         if (!is_id(id))
             continue;
@@ -452,8 +455,8 @@ static void take_due(struct manager *manager, int number, const struct json *due
         count_overlooked(manager, number, due);
     ns->was_cut = false;
     for (const struct json *row = due->first; row; row = row->next)
-        if (note(manager, number, row) &&
-            ++received[small(number_of(row, "qn", 0), AGENDA_QUEUES - 1)] >= SCAN_LIMIT)
+        if (runner_note(manager, number, row) &&
+            ++received[small(runner_number_of(row, "qn", 0), AGENDA_QUEUES - 1)] >= SCAN_LIMIT)
             ns->was_cut = true;
     ns->is_known = !ns->was_cut;
     if (ns->is_known)
@@ -504,7 +507,7 @@ static void send_reported(void *context, const struct alert_cause *cause)
     json_add_string(&pending->body, manager->key);
     builder_printf(&pending->body, ",\"param\":{\"reported\":[{\"id\":\"%s\",\"retry\":%lld}]}}", cause->task,
                    (long long)cause->failures);
-    send(manager, pending, NULL, builder_bytes(&pending->body), SCAN_TIMEOUT_MS);
+    runner_send(manager, pending, NULL, builder_bytes(&pending->body), SCAN_TIMEOUT_MS);
 }
 
 void runner_end(struct manager *manager, const struct http_result *result)

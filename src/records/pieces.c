@@ -49,7 +49,7 @@ static void find_list(uint32_t units, uint32_t *rank_r, uint32_t *list_r)
     *list_r = is_small ? units : units >> (top - 4) & (PIECES_LISTS - 1);
 }
 
-static void put(const struct memory *memory, struct pieces *pieces, uint32_t piece, uint32_t units)
+static void pieces_put(const struct memory *memory, struct pieces *pieces, uint32_t piece, uint32_t units)
 {
     uint32_t rank, list;
     find_list(units, &rank, &list);
@@ -124,7 +124,7 @@ static uint32_t rounded(uint32_t units)
 }
 
 /* The first piece of the first list all of whose pieces are large enough; 0: there is none. */
-static uint32_t find(const struct pieces *pieces, uint32_t units)
+static uint32_t pieces_find(const struct pieces *pieces, uint32_t units)
 {
     uint32_t rank, list;
     find_list(rounded(units), &rank, &list);
@@ -143,7 +143,7 @@ uint32_t pieces_take(const struct memory *memory, struct pieces *pieces, size_t 
 {
     if (bytes > UINT32_MAX / 2)
         return 0;
-    uint32_t units = units_for(bytes), piece = find(pieces, units);
+    uint32_t units = units_for(bytes), piece = pieces_find(pieces, units);
     if (!piece)
         piece = find_among(memory, pieces, units);
     if (!piece)
@@ -153,7 +153,7 @@ uint32_t pieces_take(const struct memory *memory, struct pieces *pieces, size_t 
     if (left >= LEAST_UNITS) {
         uint32_t rest = piece + units * UNIT_WORDS;
         undo_set(memory, &memory->words[rest], left << FLAG_BITS | IS_FREE);
-        put(memory, pieces, rest, left);
+        pieces_put(memory, pieces, rest, left);
     } else {
         units = whole;
         undo_set(memory, &memory->words[behind], memory->words[behind] & ~(uint32_t)IS_BEFORE_FREE);
@@ -181,7 +181,7 @@ uint32_t pieces_give(const struct memory *memory, struct pieces *pieces, uint32_
     behind = piece + units * UNIT_WORDS;
     undo_set(memory, &memory->words[piece], units << FLAG_BITS | IS_FREE);
     undo_set(memory, &memory->words[behind], memory->words[behind] | IS_BEFORE_FREE);
-    put(memory, pieces, piece, units);
+    pieces_put(memory, pieces, piece, units);
     return piece;
 }
 
@@ -225,7 +225,7 @@ void pieces_divide(const struct memory *memory, struct pieces *below, struct pie
 
 /* How many units of a free piece go to the other side: those that are wanted, and what is too little to
  * remain.  0: it is too small. */
-static uint32_t cut(uint32_t whole, size_t bytes)
+static uint32_t pieces_cut(uint32_t whole, size_t bytes)
 {
     size_t units = (bytes + UNIT_BYTES - 1) / UNIT_BYTES;
     units = units < LEAST_UNITS ? LEAST_UNITS : units;
@@ -236,7 +236,7 @@ bool pieces_lower(const struct memory *memory, struct pieces *below, struct piec
                   size_t bytes)
 {
     uint32_t whole = has(memory, *fence, IS_BEFORE_FREE) ? memory->words[*fence - 1] : 0;
-    uint32_t units = cut(whole, bytes), left = whole - units;
+    uint32_t units = pieces_cut(whole, bytes), left = whole - units;
     if (!units)
         return false;
     uint32_t piece = *fence - whole * UNIT_WORDS, next = *fence - units * UNIT_WORDS;
@@ -244,7 +244,7 @@ bool pieces_lower(const struct memory *memory, struct pieces *below, struct piec
     pull(memory, below, piece);
     if (left) {
         undo_set(memory, &memory->words[piece], left << FLAG_BITS | IS_FREE);
-        put(memory, below, piece, left);
+        pieces_put(memory, below, piece, left);
     }
     undo_set(memory, &memory->words[next],
              (uint32_t)FENCE_UNITS << FLAG_BITS | (left ? (uint32_t)IS_BEFORE_FREE : 0));
@@ -259,7 +259,7 @@ bool pieces_raise(const struct memory *memory, struct pieces *below, struct piec
 {
     uint32_t piece = after(memory, *fence), former = *fence;
     uint32_t whole = has(memory, piece, IS_FREE) ? units_of(memory, piece) : 0;
-    uint32_t units = cut(whole, bytes), left = whole - units;
+    uint32_t units = pieces_cut(whole, bytes), left = whole - units;
     if (!units)
         return false;
     uint32_t next = former + units * UNIT_WORDS, rest = next + FENCE_UNITS * UNIT_WORDS;
@@ -267,7 +267,7 @@ bool pieces_raise(const struct memory *memory, struct pieces *below, struct piec
     pull(memory, above, piece);
     if (left) {
         undo_set(memory, &memory->words[rest], left << FLAG_BITS | IS_FREE);
-        put(memory, above, rest, left);
+        pieces_put(memory, above, rest, left);
     } else {
         undo_set(memory, &memory->words[behind], memory->words[behind] & ~(uint32_t)IS_BEFORE_FREE);
     }

@@ -19,8 +19,8 @@ static bool is_expired(const struct records *records, uint32_t value)
 }
 
 /* Has the namespace, which had so many bytes and values, grown beyond what it may have? */
-static bool is_over(const struct records *records, int space, size_t quota, uint64_t records_most,
-                    uint64_t bytes, uint32_t count)
+static bool records_is_over(const struct records *records, int space, size_t quota, uint64_t records_most,
+                            uint64_t bytes, uint32_t count)
 {
     const struct records_space *now = &records->head->space[space];
     return (quota && undo_long(now->bytes) > quota && undo_long(now->bytes) > bytes) ||
@@ -94,9 +94,9 @@ static void note_payer(struct records *records, int space, uint32_t value, const
 }
 
 /* A change, and what it leaves in `found_r`; true: it is kept. */
-static bool change(struct records *records, int space, uint32_t key, uint32_t value, size_t quota,
-                   const struct records_command *command, enum records_outcome *outcome_r,
-                   struct records_found *found_r)
+static bool change_records(struct records *records, int space, uint32_t key, uint32_t value, size_t quota,
+                           const struct records_command *command, enum records_outcome *outcome_r,
+                           struct records_found *found_r)
 {
     uint32_t left = 0;
     const struct records_space *sums = &records->head->space[space];
@@ -108,7 +108,7 @@ static bool change(struct records *records, int space, uint32_t key, uint32_t va
                                        ? records_get(records, value, command, found_r)
                                        : records_change(records, space, key, value, command, &left);
     bool may_grow = outcome == RECORDS_OK || outcome == RECORDS_NOT_FOUND; /* a deletion is remembered */
-    bool is_refused = may_grow && is_over(records, space, quota, command->records_most, bytes, count);
+    bool is_refused = may_grow && records_is_over(records, space, quota, command->records_most, bytes, count);
     if (is_refused)
         outcome = RECORDS_OUT_OF_MEMORY;
     else if (command->payer && may_grow && records_is_beyond_share(records, space, command->payer)) {
@@ -177,7 +177,7 @@ static enum records_outcome try_command(struct records *records, struct bytes ns
     if (value && records_is_away(records_value(records, value)) && needs_content(command) &&
         (outcome = bring(records, value, command, found_r)) != RECORDS_OK)
         return outcome;
-    bool is_kept = change(records, space, key, value, quota, command, &outcome, found_r);
+    bool is_kept = change_records(records, space, key, value, quota, command, &outcome, found_r);
     if (!is_kept) {
         records_abandon(records);
         bool is_met =
@@ -210,7 +210,7 @@ static enum again save_waiting(struct records *records)
     return !records_enter(records) ? LEFT : is_saved ? TRY_AGAIN : GIVE_UP;
 }
 
-static enum again make_room(struct records *records, bool *has_saved)
+static enum again make_room_records(struct records *records, bool *has_saved)
 {
     enum room room;
     if (records_sweep(records, SWEPT_FOR_ROOM))
@@ -226,7 +226,7 @@ static enum again make_room(struct records *records, bool *has_saved)
     return save_waiting(records);
 }
 
-static enum again read_content(struct records *records)
+static enum again records_read_content(struct records *records)
 {
     records_leave(records);
     records_fetch_content(records);
@@ -257,7 +257,7 @@ enum records_outcome records_run(struct records *records, struct bytes ns, size_
     enum again again = TRY_AGAIN;
     for (int tries = 0; (lacks_room(outcome) || is_to_read(records, outcome)) && tries < TRIES_MOST;
          tries++) {
-        again = outcome == AWAY ? read_content(records) : make_room(records, &has_saved);
+        again = outcome == AWAY ? records_read_content(records) : make_room_records(records, &has_saved);
         if (again != TRY_AGAIN)
             break;
         outcome = try_command(records, ns, quota, command, found_r);

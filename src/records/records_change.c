@@ -34,8 +34,8 @@ static bool is_older(const struct records *records, uint32_t value, const struct
 }
 
 /* May the command change this record, which exists? */
-static enum records_outcome check(const struct records *records, uint32_t value,
-                                  const struct records_command *command)
+static enum records_outcome records_change_check(const struct records *records, uint32_t value,
+                                                 const struct records_command *command)
 {
     if (records_is_locked(records, value, command->owner))
         return RECORDS_LOCKED;
@@ -47,7 +47,7 @@ static enum records_outcome check_own(const struct records *records, uint32_t va
                                       const struct records_command *command)
 {
     bool is_other = command->stamp && command->stamp != records_stamp(at(records, value));
-    enum records_outcome outcome = check(records, value, command);
+    enum records_outcome outcome = records_change_check(records, value, command);
     return is_other && outcome != RECORDS_LOCKED ? RECORDS_OTHER_STAMP : outcome;
 }
 
@@ -164,7 +164,7 @@ static enum records_outcome clear_key(struct records *records, int space, uint32
     if (!expires || expires > records->now_ms) {
         if (!is_tombstone(records, value) && !may_overwrite)
             return note_obstacle(records, value, text);
-        enum records_outcome outcome = check(records, value, command);
+        enum records_outcome outcome = records_change_check(records, value, command);
         if (outcome != RECORDS_OK)
             return outcome;
     }
@@ -211,8 +211,8 @@ static enum records_outcome link_key(struct records *records, int space, uint32_
 
 /* --- contents --- */
 
-static enum records_outcome set(struct records *records, int space, uint32_t value,
-                                const struct records_command *command, uint32_t *left_r)
+static enum records_outcome records_change_set(struct records *records, int space, uint32_t value,
+                                               const struct records_command *command, uint32_t *left_r)
 {
     enum records_outcome outcome = RECORDS_OK;
     if ((command->is_only_present || command->stamp) && (!value || is_tombstone(records, value)))
@@ -254,16 +254,16 @@ static enum records_outcome set(struct records *records, int space, uint32_t val
     return RECORDS_OK;
 }
 
-static enum records_outcome put(struct records *records, uint32_t value, const char *content, size_t size,
-                                uint32_t *left_r)
+static enum records_outcome records_change_put(struct records *records, uint32_t value, const char *content,
+                                               size_t size, uint32_t *left_r)
 {
     bool is_apart = records_goes_apart(size, persistence(records, value));
     *left_r = records_set_content(records, value, (struct bytes){content, size}, is_apart);
     return *left_r ? RECORDS_OK : RECORDS_OUT_OF_MEMORY;
 }
 
-static enum records_outcome add(struct records *records, uint32_t value,
-                                const struct records_command *command, uint32_t *left_r)
+static enum records_outcome records_change_add(struct records *records, uint32_t value,
+                                               const struct records_command *command, uint32_t *left_r)
 {
     struct bytes present = {records_content(records, at(records, value)), records_size(at(records, value))};
     char sum[8];
@@ -281,7 +281,7 @@ static enum records_outcome add(struct records *records, uint32_t value,
             return RECORDS_OUT_OF_RANGE;
         records_write_float(sum, number);
     }
-    return put(records, value, sum, sizeof sum, left_r);
+    return records_change_put(records, value, sum, sizeof sum, left_r);
 }
 
 static enum records_outcome flip(struct records *records, uint32_t value, uint32_t *left_r)
@@ -289,7 +289,7 @@ static enum records_outcome flip(struct records *records, uint32_t value, uint32
     if (records_type(at(records, value)) != RECORDS_BOOLEAN)
         return RECORDS_WRONG_TYPE;
     const char flipped = !records_content(records, at(records, value))[0];
-    return put(records, value, &flipped, 1, left_r);
+    return records_change_put(records, value, &flipped, 1, left_r);
 }
 
 /* A buffer grows by zeros; a string only shrinks, to whole characters. */
@@ -307,13 +307,13 @@ static enum records_outcome resize(struct records *records, uint32_t value, size
     char *copy = builder_reserve(&records->out, size + 1);
     memcpy(copy, present.data, kept);
     memset(copy + kept, 0, size - kept);
-    return put(records, value, copy, size, left_r);
+    return records_change_put(records, value, copy, size, left_r);
 }
 
 /* --- locks --- */
 
-static enum records_outcome lock(struct records *records, uint32_t value,
-                                 const struct records_command *command)
+static enum records_outcome records_change_lock(struct records *records, uint32_t value,
+                                                const struct records_command *command)
 {
     int64_t end_ms = records->now_ms + command->lease_ms;
     if (records_is_locked(records, value, command->owner))
@@ -353,8 +353,8 @@ static enum records_outcome unlock(struct records *records, uint32_t value,
 }
 
 /* ADD and LOCK of what is not there. */
-static enum records_outcome begin(struct records *records, int space, uint32_t value,
-                                  const struct records_command *command, uint32_t *left_r)
+static enum records_outcome records_change_begin(struct records *records, int space, uint32_t value,
+                                                 const struct records_command *command, uint32_t *left_r)
 {
     struct records_command first = *command;
     first.deed = RECORDS_SET;
@@ -365,11 +365,11 @@ static enum records_outcome begin(struct records *records, int space, uint32_t v
         first.touch_s = 0;
         first.expires_ms = records->now_ms + command->lease_ms;
     }
-    enum records_outcome outcome = set(records, space, value, &first, left_r);
+    enum records_outcome outcome = records_change_set(records, space, value, &first, left_r);
     if (outcome != RECORDS_OK || command->deed != RECORDS_LOCK)
         return outcome;
     records_set_flags(records, *left_r, VALUE_OF_LOCK | persistence(records, *left_r));
-    return lock(records, *left_r, command);
+    return records_change_lock(records, *left_r, command);
 }
 
 /* --- the commands --- */
@@ -378,7 +378,7 @@ static enum records_outcome change_present(struct records *records, int space, u
                                            const struct records_command *command, uint32_t *left_r)
 {
     if (command->deed == RECORDS_LOCK)
-        return lock(records, value, command);
+        return records_change_lock(records, value, command);
     if (command->deed == RECORDS_UNLOCK)
         return unlock(records, value, command, left_r);
     enum records_outcome outcome = check_own(records, value, command);
@@ -386,7 +386,7 @@ static enum records_outcome change_present(struct records *records, int space, u
         return outcome;
     switch (command->deed) {
     case RECORDS_ADD:
-        return add(records, value, command, left_r);
+        return records_change_add(records, value, command, left_r);
     case RECORDS_NOT:
         return flip(records, value, left_r);
     case RECORDS_TRUNCATE:
@@ -410,18 +410,19 @@ static enum records_outcome change_present(struct records *records, int space, u
     return RECORDS_BUSY;
 }
 
-static enum records_outcome change(struct records *records, int space, uint32_t key, uint32_t value,
-                                   const struct records_command *command, uint32_t *left_r)
+static enum records_outcome records_change_change(struct records *records, int space, uint32_t key,
+                                                  uint32_t value, const struct records_command *command,
+                                                  uint32_t *left_r)
 {
     if (command->deed == RECORDS_SET)
-        return set(records, space, value, command, left_r);
+        return records_change_set(records, space, value, command, left_r);
     if (command->deed == RECORDS_DELETE)
         return delete (records, space, value, command);
     if (!value || is_tombstone(records, value)) {
         bool can_begin = command->deed == RECORDS_ADD || command->deed == RECORDS_LOCK;
         if (!can_begin || !command->may_overwrite || command->stamp)
             return RECORDS_NOT_FOUND;
-        return begin(records, space, value, command, left_r);
+        return records_change_begin(records, space, value, command, left_r);
     }
     *left_r = value;
     return change_present(records, space, key, value, command, left_r);
@@ -435,7 +436,8 @@ static bool has_share(const struct records *records, uint32_t value)
 
 /* Whoever stores a record, or gives it another key, or makes it larger, pays for it, and for no longer than
  * he may.  False: no memory. */
-MUST_USE static bool settle(struct records *records, uint32_t value, const struct records_command *command)
+MUST_USE static bool records_change_settle(struct records *records, uint32_t value,
+                                           const struct records_command *command)
 {
     const struct records_payer *payer = command->payer;
     bool is_taken = command->deed == RECORDS_SET ||
@@ -451,9 +453,9 @@ MUST_USE static bool settle(struct records *records, uint32_t value, const struc
 enum records_outcome records_change(struct records *records, int space, uint32_t key, uint32_t value,
                                     const struct records_command *command, uint32_t *left_r)
 {
-    enum records_outcome outcome = change(records, space, key, value, command, left_r);
+    enum records_outcome outcome = records_change_change(records, space, key, value, command, left_r);
     if (outcome == RECORDS_OK && *left_r && (command->payer || has_share(records, *left_r)) &&
-        !settle(records, *left_r, command))
+        !records_change_settle(records, *left_r, command))
         return RECORDS_OUT_OF_MEMORY;
     if (outcome == RECORDS_OK && *left_r && persistence(records, *left_r) &&
         !records_list_unsaved(records, *left_r))

@@ -11,7 +11,7 @@ static struct content_piece *piece_at(const struct records *records, uint32_t pi
 }
 
 /* Behind the value of a content apart. */
-static uint32_t *place_of(struct value_piece *value)
+static uint32_t *records_content_place_of(struct value_piece *value)
 {
     return (uint32_t *)(void *)value->content;
 }
@@ -82,7 +82,7 @@ static uint32_t number_change(struct records *records)
     return *(volatile uint32_t *)&records->head->last_change = records->head->last_change + 1;
 }
 
-static uint32_t make(struct records *records, int space, uint32_t form, size_t bytes)
+static uint32_t records_content_make(struct records *records, int space, uint32_t form, size_t bytes)
 {
     uint32_t piece = records_take(records, space, sizeof(struct value_piece) + bytes);
     if (!piece)
@@ -105,13 +105,13 @@ static uint32_t form_of(size_t size, enum records_type type, bool is_apart)
 uint32_t records_make_value(struct records *records, int space, struct bytes content, enum records_type type,
                             bool is_apart)
 {
-    uint32_t piece = make(records, space, form_of(content.size, type, is_apart),
-                          is_apart ? sizeof(uint32_t) : content.size);
+    uint32_t piece = records_content_make(records, space, form_of(content.size, type, is_apart),
+                                          is_apart ? sizeof(uint32_t) : content.size);
     if (!piece)
         return 0;
     struct value_piece *value = records_value(records, piece);
     if (is_apart)
-        return (*place_of(value) = take_apart(records, piece, content)) ? piece : 0;
+        return (*records_content_place_of(value) = take_apart(records, piece, content)) ? piece : 0;
     if (content.size)
         memcpy(value->content, content.data, content.size);
     return piece;
@@ -119,10 +119,11 @@ uint32_t records_make_value(struct records *records, int space, struct bytes con
 
 uint32_t records_make_away(struct records *records, int space, struct bytes content, enum records_type type)
 {
-    uint32_t piece = make(records, space, form_of(content.size, type, true), sizeof(uint32_t));
+    uint32_t piece =
+        records_content_make(records, space, form_of(content.size, type, true), sizeof(uint32_t));
     if (!piece)
         return 0;
-    *place_of(records_value(records, piece)) = records_digest(records, content);
+    *records_content_place_of(records_value(records, piece)) = records_digest(records, content);
     records_set_state(records, records_value(records, piece), VALUE_AWAY);
     count_away(records, content.size, 1);
     return piece;
@@ -202,7 +203,7 @@ static uint32_t set_apart(struct records *records, int space, uint32_t piece, st
             return 0;
         drop_content(records, space, piece);
         records_count(records, space, (int64_t)records_apart_size(content.size), 0);
-        undo_set(&records->memory, place_of(records_value(records, moved)), taken);
+        undo_set(&records->memory, records_content_place_of(records_value(records, moved)), taken);
     }
     set_form(records, moved, content.size, true);
     return moved;
@@ -258,7 +259,7 @@ bool records_bring_content(struct records *records, uint32_t piece, struct bytes
     if (!taken)
         return false;
     count_away(records, content.size, -1);
-    undo_set(&records->memory, place_of(value), taken);
+    undo_set(&records->memory, records_content_place_of(value), taken);
     undo_set(&records->memory, &value->form, value->form | VALUE_USED);
     records_set_state(records, value, VALUE_SAVED);
     return true;
@@ -270,7 +271,7 @@ void records_give_up_content(struct records *records, uint32_t piece)
     struct bytes content = {records_content(records, value), records_size(value)};
     assert(records_is_apart(value) && records_state_of(value) == VALUE_SAVED);
     records_give_later(records, records_apart(value));
-    undo_set(&records->memory, place_of(value), records_digest(records, content));
+    undo_set(&records->memory, records_content_place_of(value), records_digest(records, content));
     records_set_state(records, value, VALUE_AWAY);
     count_away(records, content.size, 1);
 }

@@ -35,7 +35,8 @@ void records_note_away(struct records *records, uint32_t value)
  * as fewer changes of all keys have been noted than bring a mark round, a mark that is the same has not
  * moved: the content is not that of another version, however long the reading process stood still.  (Half of
  * them: a process that dies may have moved a mark alone.) */
-static bool is_current(const struct records *records, const struct records_wanted *wanted, uint32_t value)
+static bool records_fetch_is_current(const struct records *records, const struct records_wanted *wanted,
+                                     uint32_t value)
 {
     uint32_t key = first_key(records, value);
     return wanted->space == records_key(records, key)->place >> 16 &&
@@ -48,11 +49,11 @@ static bool is_current(const struct records *records, const struct records_wante
 bool records_find_read(struct records *records, uint32_t value)
 {
     struct room_read *read = &records->read;
-    if (read->has_ended && is_current(records, &read->wanted, value))
+    if (read->has_ended && records_fetch_is_current(records, &read->wanted, value))
         return true;
     for (size_t i = 0; i < read->offered_count; i++) {
         const struct records_fetched *one = &read->offered[i];
-        if (one->has_ended && is_current(records, &one->wanted, value)) {
+        if (one->has_ended && records_fetch_is_current(records, &one->wanted, value)) {
             read->content = one->is_read ? builder_bytes(&one->content) : NO_BYTES;
             read->problem = *one->problem ? one->problem : NULL;
             return true;

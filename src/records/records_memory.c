@@ -142,7 +142,7 @@ void records_give_later(struct records *records, uint32_t piece)
 }
 
 /* The hand never stands in the middle of a piece. */
-static void give(struct records *records, uint32_t piece)
+static void records_memory_give(struct records *records, uint32_t piece)
 {
     struct records_head *head = records->head;
     if (piece < head->fence) {
@@ -158,7 +158,7 @@ static void give(struct records *records, uint32_t piece)
 void records_commit(struct records *records)
 {
     while (records->given_count)
-        give(records, records->given[--records->given_count]);
+        records_memory_give(records, records->given[--records->given_count]);
     undo_commit(&records->memory);
     records->appended = 0;
 }

@@ -50,7 +50,7 @@ static const char *seal_again(struct rekey_walk *walk, struct bytes place, struc
     return NULL;
 }
 
-static enum disk_table_next take(void *context, struct bytes place, struct bytes text)
+static enum disk_table_next records_rekey_take(void *context, struct bytes place, struct bytes text)
 {
     struct rekey_walk *walk = context;
     if (!records_seal_is_place(place) || records_seal_has(walk->next, text))
@@ -99,7 +99,7 @@ static const char *walk_on(struct rekey_walk *walk, struct disk_table *disk, con
         memcpy(place, rekey->from.data, from.size);
     builder_clear(&rekey->from, KEPT_BYTES);
     builder_clear(&rekey->changes, KEPT_BYTES);
-    const char *error = disk_table_each_from(disk, from.size ? from : NO_BYTES, take, walk);
+    const char *error = disk_table_each_from(disk, from.size ? from : NO_BYTES, records_rekey_take, walk);
     error = error ? error : walk->problem;
     if (!error && !from.size && !walk->entries)
         return replace(rekey, folder);

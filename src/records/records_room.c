@@ -18,7 +18,7 @@ static struct content_piece *content_at(const struct records *records, uint32_t 
     return pieces_at(&records->memory, piece);
 }
 
-static void give_up(struct records *records, uint32_t piece)
+static void records_room_give_up(struct records *records, uint32_t piece)
 {
     records_give_up_content(records, content_at(records, piece)->value);
     records_commit(records);
@@ -76,7 +76,7 @@ bool records_widen(struct records *records)
 
 /* --- above the fence --- */
 
-static void pass(struct records *records, uint32_t piece)
+static void records_room_pass(struct records *records, uint32_t piece)
 {
     uint32_t next = pieces_next(&records->memory, piece);
     records->lack.turns += !next;
@@ -96,17 +96,17 @@ static enum room make_above(struct records *records, size_t need)
         if (pieces_is_free(&records->memory, piece)) {
             if (pieces_size(&records->memory, piece) >= need)
                 return ROOM_MADE;
-            pass(records, piece);
+            records_room_pass(records, piece);
             continue;
         }
         struct value_piece *value = records_value(records, content_at(records, piece)->value);
         if (is_given_up_easily(value)) {
             *(volatile uint32_t *)&head->hand = piece;
-            give_up(records, piece); /* the hand stands before what is free now */
+            records_room_give_up(records, piece); /* the hand stands before what is free now */
             continue;
         }
         *(volatile uint32_t *)&value->form = value->form & ~VALUE_USED;
-        pass(records, piece);
+        records_room_pass(records, piece);
     }
     bool is_over = records->lack.turns >= TURNS_MOST || !pieces_next(&records->memory, head->fence);
     return !is_over ? ROOM_MORE : lower(records, need) ? ROOM_MADE : ROOM_NONE;
@@ -154,7 +154,7 @@ static enum room make_below(struct records *records, size_t need)
             break;
         const struct value_piece *value = records_value(records, content_at(records, piece)->value);
         if (records_state_of(value) == VALUE_SAVED)
-            give_up(records, piece);
+            records_room_give_up(records, piece);
         else if (!move_away(records, piece))
             break;
     }

@@ -28,8 +28,8 @@ static bool is_sealed(const struct records *records, int space)
 }
 
 /* Of an encrypted namespace there is a key. */
-static void place_of(const struct records *records, int space, struct bytes key,
-                     unsigned char place_r[RECORDS_PLACE_BYTES])
+static void records_save_place_of(const struct records *records, int space, struct bytes key,
+                                  unsigned char place_r[RECORDS_PLACE_BYTES])
 {
     memcpy(place_r, records->head->space[space].code, RECORDS_CODE_MOST);
     if (is_sealed(records, space))
@@ -62,8 +62,8 @@ static void collect_key(struct records *records, const struct key_piece *key)
     const struct value_piece *value = value_under(records, key);
     if (value && records_is_away(value))
         return; /* an entry before this one has written the same, and the disk alone has it now */
-    place_of(records, space, records_key_text(key),
-             (unsigned char *)builder_reserve(&records->texts, RECORDS_PLACE_BYTES));
+    records_save_place_of(records, space, records_key_text(key),
+                          (unsigned char *)builder_reserve(&records->texts, RECORDS_PLACE_BYTES));
     records->texts.size += RECORDS_PLACE_BYTES;
     records_saved_write(records, space, records_key_text(key), &records->texts);
     records_commit(records); /* each by itself: the notes of one change are bounded */
@@ -89,7 +89,7 @@ static void note_reached(const struct records *records, struct save_walk *walk, 
 /* What the disk is to have, of the next part of the list: for each key its place, eight bytes of size, and
  * the text; size UINT64_MAX: none.  What is to be encrypted is not yet.  Between two parts others have the
  * lock: what they change is listed further on, and written again. */
-static void collect(struct records *records, struct save_walk *walk)
+static void records_save_collect(struct records *records, struct save_walk *walk)
 {
     builder_clear(&records->texts, KEPT_BYTES);
     walk->error = "they are busy";
@@ -201,7 +201,7 @@ static struct disk_table *own_disk(struct records *records)
 static void write_parts(struct records *records, struct disk_table *disk, struct save_walk *walk)
 {
     while (!walk->error && !walk->may_end) {
-        collect(records, walk);
+        records_save_collect(records, walk);
         if (!walk->error)
             walk->error = put_all(records, disk);
         crash_at(CRASH_RECORDS_PART_WRITTEN);
@@ -209,7 +209,7 @@ static void write_parts(struct records *records, struct disk_table *disk, struct
 }
 
 /* One change of the disk. */
-static const char *write_all(struct records *records, struct disk_table *disk)
+static const char *records_save_write_all(struct records *records, struct disk_table *disk)
 {
     struct save_walk walk = {.error = disk_table_begin(disk)};
     if (walk.error)
@@ -239,7 +239,7 @@ static bool save_some(struct records *records, uint64_t number)
         struct disk_table *disk = own_disk(records);
         is_open = disk != NULL;
         if (is_open && atomic_load(&records->head->saved) < number) /* else another process has, meanwhile */
-            error = write_all(records, disk);
+            error = records_save_write_all(records, disk);
         robust_lock_release(&records->head->save_lock);
     }
     if (error)
@@ -284,8 +284,8 @@ static struct disk_table *disk_to_read(struct records *records)
 }
 
 /* What stands under the place, decrypted. */
-static const char *fetch(struct records *records, struct disk_table *disk, struct bytes place,
-                         struct builder *text, struct bytes *text_r)
+static const char *records_save_fetch(struct records *records, struct disk_table *disk, struct bytes place,
+                                      struct builder *text, struct bytes *text_r)
 {
     bool is_there = false;
     builder_clear(text, KEPT_BYTES);
@@ -315,8 +315,9 @@ void records_fetch_content(struct records *records)
     struct disk_table *disk = disk_to_read(records);
     if (!disk)
         return;
-    place_of(records, (int)wanted->space, (struct bytes){wanted->key, wanted->key_size}, place);
-    const char *error = fetch(records, disk, (struct bytes){(char *)place, sizeof place}, &read->text, &text);
+    records_save_place_of(records, (int)wanted->space, (struct bytes){wanted->key, wanted->key_size}, place);
+    const char *error =
+        records_save_fetch(records, disk, (struct bytes){(char *)place, sizeof place}, &read->text, &text);
     if (!error && (!records_saved_content(text, &content) || content.size != wanted->size ||
                    records_digest(records, content) != wanted->digest))
         error = "it is damaged";
@@ -361,8 +362,8 @@ static enum disk_table_next load_one(void *context, struct bytes place, struct b
 
 /* One change of the disk: another key for some of the records, if the folder is to get one and no process has
  * the present one; else all of them come into the memory, `is_over_r`. */
-static const char *load(struct records *records, struct disk_table *disk, const char *folder,
-                        struct records_rekey *rekey, uint64_t *count_r, bool *is_over_r)
+static const char *records_save_load(struct records *records, struct disk_table *disk, const char *folder,
+                                     struct records_rekey *rekey, uint64_t *count_r, bool *is_over_r)
 {
     struct records_loading loading = {.records = records};
     bool is_rekeyed = false;
@@ -408,7 +409,7 @@ bool records_save_into(struct records *records, const char *folder, size_t bytes
         return false;
     const char *error = NULL;
     while (!error && !is_over)
-        error = load(records, disk, folder, &rekey, &count, &is_over);
+        error = records_save_load(records, disk, folder, &rekey, &count, &is_over);
     records_rekey_free(&rekey);
     disk_table_close(disk); /* each child opens its own */
     if (error) {

@@ -34,17 +34,17 @@ static const struct {
     uint32_t kind, flag;
 } kinds[] = {{KIND_DELETED, VALUE_DELETED}, {KIND_OF_LOCK, VALUE_OF_LOCK}, {KIND_PERSISTED, VALUE_PERSISTED}};
 
-static void add_number(struct builder *text, uint64_t number)
+static void records_saved_add_number(struct builder *text, uint64_t number)
 {
     bytes_put_u64((unsigned char *)builder_reserve(text, NUMBER), number);
     text->size += NUMBER;
 }
 
-static void add_keys(const struct records *records, uint32_t value, struct builder *text)
+static void records_saved_add_keys(const struct records *records, uint32_t value, struct builder *text)
 {
     uint32_t first = records_value(records, value)->keys;
     for (uint32_t key = first; key; key = records_key(records, key)->sibling)
-        add_number(text, records_key_text(records_key(records, key)).size);
+        records_saved_add_number(text, records_key_text(records_key(records, key)).size);
     for (uint32_t key = first; key; key = records_key(records, key)->sibling)
         builder_add_bytes(text, records_key_text(records_key(records, key)));
 }
@@ -66,7 +66,7 @@ static uint32_t flags_of(uint64_t kind)
     return flags;
 }
 
-static void add_record(const struct records *records, uint32_t piece, struct builder *text)
+static void records_saved_add_record(const struct records *records, uint32_t piece, struct builder *text)
 {
     const struct value_piece *value = records_value(records, piece);
     const struct lease_piece *lease = records_lease_of(records, value);
@@ -93,8 +93,8 @@ static void add_record(const struct records *records, uint32_t piece, struct bui
         [SAVED_CALLER] = payer.caller,
     };
     for (size_t i = 0; i < SAVED_NUMBERS; i++)
-        add_number(text, numbers[i]);
-    add_keys(records, piece, text);
+        records_saved_add_number(text, numbers[i]);
+    records_saved_add_keys(records, piece, text);
     builder_add(text, lease ? lease->owner : "", (size_t)numbers[SAVED_OWNER_SIZE]);
     builder_add_bytes(text, code);
     builder_add(text, records_content(records, value), records_size(value));
@@ -105,13 +105,13 @@ void records_saved_write(struct records *records, int space, struct bytes key, s
     uint32_t piece = records_find(records, space, key),
              value = piece ? records_key(records, piece)->value : 0;
     size_t start = text->size;
-    add_number(text, UINT64_MAX);
+    records_saved_add_number(text, UINT64_MAX);
     if (!value || records_value(records, value)->keys != piece ||
         !(records_flags(records_value(records, value)) & VALUE_PERSISTED))
         return;
     records_set_flags(records, value,
                       records_flags(records_value(records, value)) & ~(uint32_t)VALUE_TOUCHED);
-    add_record(records, value, text);
+    records_saved_add_record(records, value, text);
     if (records_is_apart(records_value(records, value)))
         records_set_state(records, records_value(records, value), VALUE_WRITTEN);
     bytes_put_u64((unsigned char *)text->data + start, text->size - start - NUMBER);
@@ -119,7 +119,7 @@ void records_saved_write(struct records *records, int space, struct bytes key, s
 
 /* --- back --- */
 
-static bool cut(struct bytes *rest, uint64_t size, struct bytes *text_r)
+static bool records_saved_cut(struct bytes *rest, uint64_t size, struct bytes *text_r)
 {
     if (size > rest->size)
         return false;
@@ -137,13 +137,13 @@ struct saved {
 static bool cut_number(struct bytes *rest, uint64_t *number_r)
 {
     struct bytes text;
-    if (!cut(rest, NUMBER, &text))
+    if (!records_saved_cut(rest, NUMBER, &text))
         return false;
     *number_r = bytes_get_u64((const unsigned char *)text.data);
     return true;
 }
 
-static bool read_text(struct bytes text, struct saved *saved)
+static bool records_saved_read_text(struct bytes text, struct saved *saved)
 {
     uint64_t sizes[RECORDS_KEYS_MOST], *numbers = saved->numbers;
     memset(numbers, 0, sizeof saved->numbers);
@@ -158,11 +158,11 @@ static bool read_text(struct bytes text, struct saved *saved)
         if (!cut_number(&text, &sizes[i]))
             return false;
     for (uint64_t i = 0; i < numbers[SAVED_KEYS]; i++)
-        if (!cut(&text, sizes[i], &saved->keys[i]) || !records_is_key(saved->keys[i]))
+        if (!records_saved_cut(&text, sizes[i], &saved->keys[i]) || !records_is_key(saved->keys[i]))
             return false;
-    return cut(&text, numbers[SAVED_OWNER_SIZE], &saved->owner) &&
-           cut(&text, numbers[SAVED_CODE_SIZE], &saved->code) &&
-           cut(&text, numbers[SAVED_CONTENT_SIZE], &saved->content) && !text.size &&
+    return records_saved_cut(&text, numbers[SAVED_OWNER_SIZE], &saved->owner) &&
+           records_saved_cut(&text, numbers[SAVED_CODE_SIZE], &saved->code) &&
+           records_saved_cut(&text, numbers[SAVED_CONTENT_SIZE], &saved->content) && !text.size &&
            saved->owner.size <= RECORDS_OWNER_MOST && saved->code.size &&
            saved->code.size <= RECORDS_CODE_MOST && numbers[SAVED_TIMESTAMP] <= VALUE_TIMESTAMP &&
            records_is_content((enum records_type)(numbers[SAVED_KIND] & KIND_TYPE), saved->content);
@@ -184,7 +184,7 @@ static bool add_lease(struct records *records, uint32_t value, const struct save
 }
 
 /* `is_away`: its content stays on disk, if it may. */
-static bool add(struct records *records, int space, const struct saved *saved, bool is_away)
+static bool records_saved_add(struct records *records, int space, const struct saved *saved, bool is_away)
 {
     const uint64_t *numbers = saved->numbers;
     enum records_type type = (enum records_type)(numbers[SAVED_KIND] & KIND_TYPE);
@@ -216,7 +216,7 @@ static bool add(struct records *records, int space, const struct saved *saved, b
 enum records_saved_result records_saved_read(struct records *records, struct bytes text, bool is_encrypted)
 {
     struct saved saved;
-    if (!read_text(text, &saved))
+    if (!records_saved_read_text(text, &saved))
         return RECORDS_SAVED_MALFORMED;
     uint64_t expires = saved.numbers[SAVED_EXPIRES];
     if (expires && expires <= (uint64_t)records->now_ms)
@@ -227,7 +227,7 @@ enum records_saved_result records_saved_read(struct records *records, struct byt
             if (records_find(records, space, saved.keys[i]))
                 return RECORDS_SAVED_THERE;
         records->lack.bytes = 0;
-        if (space >= 0 && add(records, space, &saved, is_away)) {
+        if (space >= 0 && records_saved_add(records, space, &saved, is_away)) {
             records_commit(records);
             return RECORDS_SAVED_READ;
         }
@@ -242,7 +242,7 @@ enum records_saved_result records_saved_read(struct records *records, struct byt
 bool records_saved_key(struct bytes text, struct bytes *key_r)
 {
     struct saved saved;
-    bool is_whole = read_text(text, &saved);
+    bool is_whole = records_saved_read_text(text, &saved);
     *key_r = saved.keys[0];
     return is_whole;
 }
@@ -250,7 +250,7 @@ bool records_saved_key(struct bytes text, struct bytes *key_r)
 bool records_saved_content(struct bytes text, struct bytes *content_r)
 {
     struct saved saved;
-    bool is_whole = read_text(text, &saved);
+    bool is_whole = records_saved_read_text(text, &saved);
     *content_r = saved.content;
     return is_whole;
 }

@@ -45,7 +45,7 @@ static const char *const names[] = {[RECORDS_SEAL_PRESENT] = "key", [RECORDS_SEA
 
 /* --- the files --- */
 
-static bool path_of(const char *folder, const char *name, char path_r[PATH_BYTES])
+static bool records_seal_path_of(const char *folder, const char *name, char path_r[PATH_BYTES])
 {
     int size = snprintf(path_r, PATH_BYTES, "%s/%s", folder, name);
     errno = ENAMETOOLONG;
@@ -58,7 +58,7 @@ static const char *failed(enum records_seal_file file, const char *verb)
     return problem;
 }
 
-static struct records_seal *make(const void *secret)
+static struct records_seal *records_seal_make(const void *secret)
 {
     unsigned char digest[CRYPTO_SHA256];
     struct records_seal *seal = calloc(1, sizeof *seal);
@@ -74,7 +74,7 @@ static struct records_seal *make_random(void)
 {
     unsigned char secret[SEALING_KEY];
     crypto_random(secret, sizeof secret);
-    struct records_seal *seal = make(secret);
+    struct records_seal *seal = records_seal_make(secret);
     explicit_bzero(secret, sizeof secret);
     return seal;
 }
@@ -92,10 +92,12 @@ const char *records_seal_site(const struct records_seal *seal)
 }
 
 /* False: errno; ENOENT: there is no file. */
-static bool read_line(const char *folder, enum records_seal_file file, char line_r[LINE_MOST + 1])
+static bool records_seal_read_line(const char *folder, enum records_seal_file file,
+                                   char line_r[LINE_MOST + 1])
 {
     char path[PATH_BYTES];
-    int fd = path_of(folder, names[file], path) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    int fd =
+        records_seal_path_of(folder, names[file], path) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     ssize_t size = fd < 0 ? -1 : read(fd, line_r, LINE_MOST);
     int error = errno;
     if (fd >= 0)
@@ -123,7 +125,7 @@ static const char *open_line(struct arena *arena, const char *name, char *line, 
                  name, (int)mark.size, mark.data, site_key_mark());
         return problem;
     }
-    *seal_r = make(secret.data);
+    *seal_r = records_seal_make(secret.data);
     memcpy((*seal_r)->site, mark.data, SITE_KEY_MARK);
     explicit_bzero((char *)(uintptr_t)secret.data, secret.size);
     return NULL;
@@ -133,7 +135,7 @@ const char *records_seal_read(struct records_seal **seal_r, const char *folder, 
 {
     char line[LINE_MOST + 1];
     *seal_r = NULL;
-    if (!read_line(folder, file, line))
+    if (!records_seal_read_line(folder, file, line))
         return errno == ENOENT ? NULL : failed(file, "read");
     struct arena *arena = arena_create("records key");
     const char *error = open_line(arena, names[file], line, seal_r);
@@ -173,8 +175,8 @@ static bool write_temporary(int locked, const char *temporary, struct bytes line
 static const char *write_line(const char *folder, int locked, enum records_seal_file file, struct bytes line)
 {
     char path[PATH_BYTES], temporary[PATH_BYTES];
-    if (!path_of(folder, names[file], path) || !path_of(folder, "key.new", temporary) ||
-        !write_temporary(locked, temporary, line))
+    if (!records_seal_path_of(folder, names[file], path) ||
+        !records_seal_path_of(folder, "key.new", temporary) || !write_temporary(locked, temporary, line))
         return failed(file, "written");
     crash_at(CRASH_RECORDS_KEY_WRITTEN);
     bool is_done = rename(temporary, path) == 0 && fsync(locked) == 0;
@@ -272,8 +274,8 @@ const char *records_seal_replace(const char *folder)
 {
     char path[PATH_BYTES], next[PATH_BYTES];
     int locked = lock_folder(folder);
-    bool is_done = locked >= 0 && path_of(folder, names[RECORDS_SEAL_PRESENT], path) &&
-                   path_of(folder, names[RECORDS_SEAL_NEXT], next) && rename(next, path) == 0 &&
+    bool is_done = locked >= 0 && records_seal_path_of(folder, names[RECORDS_SEAL_PRESENT], path) &&
+                   records_seal_path_of(folder, names[RECORDS_SEAL_NEXT], next) && rename(next, path) == 0 &&
                    fsync(locked) == 0;
     const char *error = is_done ? NULL : failed(RECORDS_SEAL_PRESENT, "written");
     if (locked >= 0)

@@ -13,16 +13,16 @@ static struct share_piece *share_at(const struct records *records, uint32_t shar
     return pieces_at(&records->memory, share);
 }
 
-static uint32_t *bucket_of(const struct records *records, uint64_t digest)
+static uint32_t *records_share_bucket_of(const struct records *records, uint64_t digest)
 {
     return records->memory.words + records->head->buckets + (digest & records->head->bucket_mask);
 }
 
 /* 0: there is none. */
-static uint32_t find(const struct records *records, int space, uint64_t digest)
+static uint32_t records_share_find(const struct records *records, int space, uint64_t digest)
 {
     uint32_t place = (uint32_t)space << 16 | SHARE_SIZE;
-    for (uint32_t piece = *bucket_of(records, digest); piece;) {
+    for (uint32_t piece = *records_share_bucket_of(records, digest); piece;) {
         const struct share_piece *share = share_at(records, piece);
         if (share->place == place && undo_long(share->digest) == digest)
             return piece;
@@ -46,10 +46,10 @@ static void charge(struct records *records, uint32_t share, int64_t bytes, int v
 /* Found or made; 0: no memory. */
 static uint32_t need(struct records *records, int space, uint64_t digest, uint32_t parent)
 {
-    uint32_t piece = find(records, space, digest);
+    uint32_t piece = records_share_find(records, space, digest);
     if (piece || !(piece = records_take(records, space, sizeof(struct share_piece))))
         return piece;
-    uint32_t *bucket = bucket_of(records, digest);
+    uint32_t *bucket = records_share_bucket_of(records, digest);
     *share_at(records, piece) = (struct share_piece){.chain = *bucket,
                                                      .parent = parent,
                                                      .place = (uint32_t)space << 16 | SHARE_SIZE,
@@ -64,7 +64,7 @@ static void spare(struct records *records, uint32_t piece)
 {
     while (piece && !share_at(records, piece)->count) {
         struct share_piece *share = share_at(records, piece);
-        uint32_t parent = share->parent, *link = bucket_of(records, undo_long(share->digest));
+        uint32_t parent = share->parent, *link = records_share_bucket_of(records, undo_long(share->digest));
         charge(records, piece, -(int64_t)pieces_size(&records->memory, piece), 0);
         assert(!undo_long(share->bytes));
         while (*link != piece)
@@ -161,7 +161,7 @@ bool records_find_payer(const struct records *records, uint32_t piece, struct re
 void records_read_share(const struct records *records, int space, uint64_t digest, uint64_t *bytes_r,
                         uint64_t *values_r)
 {
-    uint32_t piece = find(records, space, digest);
+    uint32_t piece = records_share_find(records, space, digest);
     *bytes_r = piece ? undo_long(share_at(records, piece)->bytes) : 0;
     *values_r = piece ? share_at(records, piece)->count : 0;
 }

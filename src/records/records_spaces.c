@@ -26,7 +26,8 @@ static void words_of(struct bytes code, uint32_t words_r[RECORDS_CODE_MOST / 4])
     memcpy(words_r, code.data, code.size);
 }
 
-static bool is_of(const struct records_space *space, const uint32_t words[RECORDS_CODE_MOST / 4])
+static bool records_spaces_is_of(const struct records_space *space,
+                                 const uint32_t words[RECORDS_CODE_MOST / 4])
 {
     return memcmp(space->code, words, RECORDS_CODE_MOST) == 0;
 }
@@ -56,7 +57,7 @@ static int show_or_make(struct records *records, const uint32_t words[RECORDS_CO
     const struct records_head *head = records->head;
     int hidden = -1;
     for (uint32_t i = 0; i < head->spaces; i++)
-        if (is_of(&head->space[i], words) && (hidden < 0 || head->space[i].count))
+        if (records_spaces_is_of(&head->space[i], words) && (hidden < 0 || head->space[i].count))
             hidden = (int)i;
     if (hidden < 0)
         return make_space(records, words);
@@ -70,7 +71,7 @@ int records_find_space(struct records *records, struct bytes code, bool is_made)
     uint32_t words[RECORDS_CODE_MOST / 4];
     words_of(code, words);
     for (uint32_t i = 0; i < head->spaces; i++)
-        if (is_of(&head->space[i], words) && !head->space[i].is_hidden)
+        if (records_spaces_is_of(&head->space[i], words) && !head->space[i].is_hidden)
             return (int)i;
     return is_made ? show_or_make(records, words) : -1;
 }
@@ -93,7 +94,8 @@ static int need_hidden(struct records *records, int space, enum space_kind kind)
     const struct records_head *head = records->head;
     const uint32_t *words = head->space[space].code;
     for (uint32_t i = 0; i < head->spaces; i++)
-        if (is_of(&head->space[i], words) && head->space[i].is_hidden && head->space[i].kind == kind)
+        if (records_spaces_is_of(&head->space[i], words) && head->space[i].is_hidden &&
+            head->space[i].kind == kind)
             return (int)i;
     int made = make_space(records, words);
     if (made >= 0) {
@@ -148,7 +150,7 @@ void records_empty_spaces(struct records *records, struct bytes code)
     uint32_t words[RECORDS_CODE_MOST / 4];
     words_of(code, words);
     for (uint32_t i = 0; i < records->head->spaces; i++)
-        if (is_of(&records->head->space[i], words))
+        if (records_spaces_is_of(&records->head->space[i], words))
             empty(records, (int)i);
 }
 

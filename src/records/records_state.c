@@ -10,7 +10,7 @@ enum { US = 1000 };
 
 static const struct siphash_key hash_key; /* only spreads codes, which the administrator selects */
 
-static size_t place_of(struct bytes ns)
+static size_t records_state_place_of(struct bytes ns)
 {
     return siphash_short(&hash_key, ns) % RECORDS_STATE_MOVES;
 }
@@ -18,7 +18,8 @@ static size_t place_of(struct bytes ns)
 void records_state_move(struct records *records, struct bytes ns)
 {
     bool is_all = !ns.data || bytes_equal(ns, BYTES("z"));
-    atomic_fetch_add(is_all ? &records->head->moved_all : &records->head->moved[place_of(ns)], 1);
+    atomic_fetch_add(is_all ? &records->head->moved_all : &records->head->moved[records_state_place_of(ns)],
+                     1);
 }
 
 void records_state_begin(const struct records *records, struct records_reading *reading_r)
@@ -46,7 +47,7 @@ bool records_state_is_due(const struct records *records)
 
 /* --- the table --- */
 
-static bool is_of(const struct state_entry *entry, const char code[RECORDS_CODE_MOST])
+static bool records_state_is_of(const struct state_entry *entry, const char code[RECORDS_CODE_MOST])
 {
     return memcmp(entry->code, code, RECORDS_CODE_MOST) == 0;
 }
@@ -58,12 +59,12 @@ static void code_of(struct bytes ns, char code_r[RECORDS_CODE_MOST])
     memcpy(code_r, ns.data, ns.size);
 }
 
-static struct state_entry *find_entry(struct records_head *head, struct bytes ns)
+static struct state_entry *records_state_find_entry(struct records_head *head, struct bytes ns)
 {
     char code[RECORDS_CODE_MOST];
     code_of(ns, code);
     for (size_t i = 0; i < head->states; i++)
-        if (is_of(&head->state[i], code))
+        if (records_state_is_of(&head->state[i], code))
             return &head->state[i];
     return NULL;
 }
@@ -77,7 +78,7 @@ static void write_words(struct records *records, uint32_t *words, size_t size, s
         undo_set(&records->memory, &words[i], value[i]);
 }
 
-static struct bytes cut(struct bytes message)
+static struct bytes records_state_cut(struct bytes message)
 {
     while (message.size > RECORDS_STATE_MESSAGE_MOST || (message.size && !bytes_is_utf8(message)))
         message.size--;
@@ -87,10 +88,10 @@ static struct bytes cut(struct bytes message)
 /* The debts stay: they are what was counted. */
 static void write_entry(struct records *records, struct state_entry *entry, const struct records_state *state)
 {
-    struct bytes message = state->message.data ? cut(state->message) : BYTES("");
+    struct bytes message = state->message.data ? records_state_cut(state->message) : BYTES("");
     char code[RECORDS_CODE_MOST];
     code_of(state->ns, code);
-    if (!is_of(entry, code))
+    if (!records_state_is_of(entry, code))
         for (size_t i = 0; i < RECORDS_RATES; i++)
             undo_set_long(&records->memory, entry->paid_us[i], 0);
     write_words(records, entry->code, sizeof entry->code, (struct bytes){code, sizeof code});
@@ -108,12 +109,13 @@ static void write_entry(struct records *records, struct state_entry *entry, cons
     records_commit(records);
 }
 
-static bool is_listed(const struct records_state *states, size_t count, const struct state_entry *entry)
+static bool records_state_is_listed(const struct records_state *states, size_t count,
+                                    const struct state_entry *entry)
 {
     char code[RECORDS_CODE_MOST];
     for (size_t i = 0; i < count; i++) {
         code_of(states[i].ns, code);
-        if (is_of(entry, code))
+        if (records_state_is_of(entry, code))
             return true;
     }
     return false;
@@ -131,18 +133,20 @@ static void settle_spaces(struct records *records)
 {
     for (int i = 0; i < (int)records->head->spaces; i++) {
         const struct state_entry *entry =
-            records->head->space[i].kind ? find_entry(records->head, records_space_code(records, i)) : NULL;
+            records->head->space[i].kind
+                ? records_state_find_entry(records->head, records_space_code(records, i))
+                : NULL;
         if (entry)
             records_settle_space(records, i, entry->is_encrypted);
     }
 }
 
-static void write_all(struct records *records, const struct records_state *states, size_t count)
+static void records_state_write_all(struct records *records, const struct records_state *states, size_t count)
 {
     struct records_head *head = records->head;
     for (uint32_t i = 0; i < head->states;) {
         struct state_entry *entry = &head->state[i], *last = &head->state[head->states - 1];
-        if (is_listed(states, count, entry)) {
+        if (records_state_is_listed(states, count, entry)) {
             i++;
             continue;
         }
@@ -153,7 +157,7 @@ static void write_all(struct records *records, const struct records_state *state
         records_commit(records);
     }
     for (size_t i = 0; i < count; i++) {
-        struct state_entry *entry = find_entry(head, states[i].ns);
+        struct state_entry *entry = records_state_find_entry(head, states[i].ns);
         if (!entry) {
             assert(head->states < RECORDS_STATES_MOST);
             entry = &head->state[head->states];
@@ -181,7 +185,7 @@ void records_state_apply(struct records *records, const struct records_reading *
     if (!records_enter(records))
         return;
     if (!is_outdated(head, reading)) {
-        write_all(records, states, count);
+        records_state_write_all(records, states, count);
         undo_set(&records->memory, &head->seen_all, reading->moved_all);
         for (size_t i = 0; i < RECORDS_STATE_MOVES; i++)
             undo_set(&records->memory, &head->seen[i], reading->moved[i]);
@@ -223,19 +227,20 @@ static enum records_verdict count_request(struct records *records, struct state_
     return RECORDS_ADMITTED;
 }
 
-static enum records_verdict judge(struct records *records, struct bytes ns, bool is_write, int64_t oldest_ms,
-                                  bool is_counted, struct records_answer *answer)
+static enum records_verdict records_state_judge(struct records *records, struct bytes ns, bool is_write,
+                                                int64_t oldest_ms, bool is_counted,
+                                                struct records_answer *answer)
 {
     struct records_head *head = records->head;
     int64_t confirmed_ms = (int64_t)undo_long(head->confirmed);
     int64_t now_ms = clock_monotonic_ms();
-    size_t place = place_of(ns);
+    size_t place = records_state_place_of(ns);
     if (!confirmed_ms || now_ms - confirmed_ms > oldest_ms)
         return RECORDS_UNCONFIRMED;
     if (atomic_load(&head->moved_all) != head->seen_all ||
         atomic_load(&head->moved[place]) != head->seen[place])
         return RECORDS_IS_MOVED;
-    struct state_entry *entry = find_entry(head, ns);
+    struct state_entry *entry = records_state_find_entry(head, ns);
     if (!entry)
         return RECORDS_IS_ABSENT;
     memcpy(answer->message, entry->message, entry->message_size);
@@ -257,7 +262,8 @@ enum records_verdict records_state_admit(struct records *records, struct bytes n
     answer_r->is_encrypted = false;
     if (!records_enter_untimed(records))
         return RECORDS_UNCONFIRMED;
-    enum records_verdict verdict = judge(records, ns, is_write, oldest_ms, is_counted, answer_r);
+    enum records_verdict verdict =
+        records_state_judge(records, ns, is_write, oldest_ms, is_counted, answer_r);
     records_leave(records);
     return verdict;
 }

@@ -8,7 +8,7 @@
 /* --- keys --- */
 
 /* A command needs the hash of its key up to four times. */
-static uint64_t hash_of(const struct records *records, int space, struct bytes key)
+static uint64_t records_table_hash_of(const struct records *records, int space, struct bytes key)
 {
     struct hashed_key *last = records->hashed;
     assert(key.size <= RECORDS_KEY_MOST);
@@ -24,7 +24,7 @@ static uint64_t hash_of(const struct records *records, int space, struct bytes k
 /* Marks use other bits of the hash than buckets do. */
 static uint32_t mark_of(const struct records *records, int space, struct bytes key)
 {
-    return (uint32_t)(hash_of(records, space, key) >> 40) % RECORDS_MARKS;
+    return (uint32_t)(records_table_hash_of(records, space, key) >> 40) % RECORDS_MARKS;
 }
 
 uint64_t records_mark(const struct records *records, int space, struct bytes key)
@@ -48,16 +48,16 @@ void records_note_change(struct records *records, int space, const struct value_
                           memory_order_release);
 }
 
-static uint32_t *bucket_of(const struct records *records, int space, struct bytes key)
+static uint32_t *records_table_bucket_of(const struct records *records, int space, struct bytes key)
 {
-    uint64_t hash = hash_of(records, space, key);
+    uint64_t hash = records_table_hash_of(records, space, key);
     return records->memory.words + records->head->buckets + (hash & records->head->bucket_mask);
 }
 
 uint32_t records_find(const struct records *records, int space, struct bytes key)
 {
     uint32_t place = (uint32_t)space << 16 | (uint32_t)key.size;
-    for (uint32_t piece = *bucket_of(records, space, key); piece;) {
+    for (uint32_t piece = *records_table_bucket_of(records, space, key); piece;) {
         const struct key_piece *found = records_key(records, piece);
         if (found->place == place && memcmp(found->text, key.data, key.size) == 0)
             return piece;
@@ -66,7 +66,7 @@ uint32_t records_find(const struct records *records, int space, struct bytes key
     return 0;
 }
 
-static int compare(int space, struct bytes text, const struct key_piece *key)
+static int records_table_compare(int space, struct bytes text, const struct key_piece *key)
 {
     int other = (int)(key->place >> 16);
     return space != other ? (space > other) - (space < other) : bytes_compare(text, records_key_text(key));
@@ -75,13 +75,13 @@ static int compare(int space, struct bytes text, const struct key_piece *key)
 int records_compare_keys(const struct memory *memory, uint32_t a, uint32_t b)
 {
     const struct key_piece *key = pieces_at(memory, a);
-    return compare((int)(key->place >> 16), records_key_text(key), pieces_at(memory, b));
+    return records_table_compare((int)(key->place >> 16), records_key_text(key), pieces_at(memory, b));
 }
 
 int records_probe(const struct memory *memory, const void *sought, uint32_t piece)
 {
     const struct records_sought *wanted = sought;
-    int order = compare(wanted->space, wanted->key, pieces_at(memory, piece));
+    int order = records_table_compare(wanted->space, wanted->key, pieces_at(memory, piece));
     return order == 0 && wanted->is_after ? 1 : order;
 }
 
@@ -122,7 +122,7 @@ bool records_add_key(struct records *records, int space, uint32_t value, struct 
     if (!piece)
         return false;
     struct key_piece *key = records_key(records, piece);
-    uint32_t *bucket = bucket_of(records, space, text);
+    uint32_t *bucket = records_table_bucket_of(records, space, text);
     *key = (struct key_piece){.chain = *bucket,
                               .value = value,
                               .sibling = owner->keys,
@@ -152,7 +152,7 @@ void records_remove_key(struct records *records, uint32_t piece)
     struct key_piece *key = records_key(records, piece);
     int space = (int)(key->place >> 16);
     order_remove(&records->memory, &records->keys, piece);
-    unlink_from(records, bucket_of(records, space, records_key_text(key)), piece, true);
+    unlink_from(records, records_table_bucket_of(records, space, records_key_text(key)), piece, true);
     struct value_piece *value = records_value(records, key->value);
     records_note_change(records, space, value, records_key_text(key));
     unlink_from(records, &value->keys, piece, false);

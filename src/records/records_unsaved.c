@@ -28,7 +28,7 @@ static bool is_further_key(const struct records *records, const struct key_piece
            (last->place != key->place || !bytes_equal(records_key_text(last), records_key_text(key)));
 }
 
-static void append(struct records *records, uint32_t piece)
+static void records_unsaved_append(struct records *records, uint32_t piece)
 {
     struct records_head *head = records->head;
     struct key_piece *key = records_key(records, piece);
@@ -56,7 +56,7 @@ static bool list_key(struct records *records, int space, struct bytes text)
     struct key_piece *key = records_key(records, piece);
     *key = (struct key_piece){.place = (uint32_t)space << 16 | (uint32_t)text.size};
     memcpy(key->text, text.data, text.size);
-    append(records, piece);
+    records_unsaved_append(records, piece);
     return true;
 }
 
@@ -74,7 +74,7 @@ bool records_list_unsaved(struct records *records, uint32_t value)
 
 void records_list_removed(struct records *records, uint32_t key)
 {
-    append(records, key);
+    records_unsaved_append(records, key);
 }
 
 /* Most often there is nothing, which is seen without the lock. */

@@ -11,7 +11,8 @@
 
 #include "records/records_private.h"
 
-static size_t collect(const struct records_head *head, struct records_use uses_r[RECORDS_SPACES_MOST])
+static size_t records_use_collect(const struct records_head *head,
+                                  struct records_use uses_r[RECORDS_SPACES_MOST])
 {
     size_t count = 0;
     for (uint32_t i = 0; i < head->spaces && i < RECORDS_SPACES_MOST; i++) {
@@ -28,7 +29,7 @@ size_t records_uses(struct records *records, struct records_use uses_r[RECORDS_S
 {
     if (!records_enter(records))
         return 0;
-    size_t count = collect(records->head, uses_r);
+    size_t count = records_use_collect(records->head, uses_r);
     records_leave(records);
     return count;
 }
@@ -87,7 +88,7 @@ static bool find_users(int fd, bool *has_users_r)
     return is_known;
 }
 
-static bool read_head(int fd, struct records_head *head)
+static bool records_use_read_head(int fd, struct records_head *head)
 {
     size_t size = offsetof(struct records_head, space) + sizeof head->space; /* nothing behind is needed */
     return pread(fd, head, size, 0) == (ssize_t)size && head->head.magic == RECORDS_MAGIC &&
@@ -101,9 +102,10 @@ bool records_peek(const char *path, struct records_use uses_r[RECORDS_SPACES_MOS
     *count_r = 0;
     if (fd < 0)
         return errno == ENOENT;
-    bool has_users = false, is_known = find_users(fd, &has_users) && (!has_users || read_head(fd, &head));
+    bool has_users = false,
+         is_known = find_users(fd, &has_users) && (!has_users || records_use_read_head(fd, &head));
     close(fd);
     if (is_known && has_users && head.is_ready)
-        *count_r = collect(&head, uses_r);
+        *count_r = records_use_collect(&head, uses_r);
     return is_known;
 }

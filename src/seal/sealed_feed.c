@@ -57,7 +57,7 @@ static void open_chunk(struct sealed_feed *feed)
 }
 
 /* Takes from the piece what is missing of the header or of a chunk. */
-static void fill(struct sealed_feed *feed, struct bytes *piece)
+static void sealed_feed_fill(struct sealed_feed *feed, struct bytes *piece)
 {
     size_t wanted = SEALED_FILE_HEADER;
     int64_t from;
@@ -83,7 +83,7 @@ bool sealed_feed_add(struct sealed_feed *feed, struct bytes piece)
         if (feed->is_whole)
             feed->state = SEALED_FILE_ALTERED; /* it is longer than it was */
         else
-            fill(feed, &piece);
+            sealed_feed_fill(feed, &piece);
     }
     return feed->state == SEALED_FILE_FINE && !feed->is_ended;
 }

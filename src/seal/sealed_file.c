@@ -32,7 +32,7 @@ struct sealed_file_reader {
     unsigned char clear[SEALED_FILE_CHUNK], sealed[SEALED_CHUNK];
 };
 
-static void *allocate(size_t size)
+static void *sealed_file_allocate(size_t size)
 {
     void *memory = calloc(1, size);
     if (!memory)
@@ -77,7 +77,7 @@ void sealed_file_name(const struct sealed_file_keys *keys, const unsigned char d
 
 /* --- keys, nonces, the check --- */
 
-static void derive(const struct sealing_keys *keys, struct sealed_file_head *head)
+static void sealed_file_derive(const struct sealing_keys *keys, struct sealed_file_head *head)
 {
     crypto_derive(bytes_at(head->bound + MARK + ID, SEALED_FILE_SALT), bytes_at(keys->files, SEALING_KEY),
                   BYTES("stampd file"), head->key, SEALING_KEY);
@@ -113,13 +113,13 @@ static EVP_CIPHER_CTX *make_context(void)
 
 struct sealed_file_writer *sealed_file_create(int fd, const struct sealed_file_keys *keys)
 {
-    struct sealed_file_writer *writer = allocate(sizeof *writer);
+    struct sealed_file_writer *writer = sealed_file_allocate(sizeof *writer);
     writer->fd = fd;
     writer->keys = keys->keys[keys->count - 1];
     memcpy(writer->head.bound, mark, MARK);
     bytes_put_u64(writer->head.bound + MARK, (uint64_t)writer->keys.id);
     crypto_random(writer->head.bound + MARK + ID, SEALED_FILE_SALT);
-    derive(&writer->keys, &writer->head);
+    sealed_file_derive(&writer->keys, &writer->head);
     writer->context = make_context();
     return writer;
 }
@@ -202,7 +202,7 @@ enum sealed_file_state sealed_file_check(const unsigned char header[SEALED_FILE_
     compute_check(of_file, head_r, name, check);
     if (CRYPTO_memcmp(check, header + SEALED_FILE_BOUND, CHECK) != 0)
         return SEALED_FILE_ALTERED;
-    derive(of_file, head_r);
+    sealed_file_derive(of_file, head_r);
     return SEALED_FILE_FINE;
 }
 
@@ -221,7 +221,7 @@ enum sealed_file_state sealed_file_begin(int fd, const struct sealed_file_keys *
 
 struct sealed_file_reader *sealed_file_open(int fd, const struct sealed_file_head *head)
 {
-    struct sealed_file_reader *reader = allocate(sizeof *reader);
+    struct sealed_file_reader *reader = sealed_file_allocate(sizeof *reader);
     reader->fd = fd;
     reader->head = *head;
     reader->context = make_context();

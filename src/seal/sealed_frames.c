@@ -29,7 +29,7 @@ static void free_frame(struct sealed_frame *frame)
 }
 
 /* A key for frames only. */
-static void derive(const struct sealing_keys *keys, unsigned char key_r[SEALING_KEY])
+static void sealed_frames_derive(const struct sealing_keys *keys, unsigned char key_r[SEALING_KEY])
 {
     crypto_derive(BYTES(""), (struct bytes){(const char *)keys->files, SEALING_KEY}, BYTES("stampd parts"),
                   key_r, SEALING_KEY);
@@ -52,7 +52,7 @@ static bool write_frame(int fd, const struct sealing_keys *keys, struct sealed_f
     bytes_put_u64(frame->bytes, (uint64_t)keys->id);
     bytes_put_u64(frame->bytes + 8, piece.size);
     crypto_random(frame->bytes + HEAD, SEALING_NONCE);
-    derive(keys, key);
+    sealed_frames_derive(keys, key);
     sealing_encrypt(key, frame->bytes + HEAD, write_place(upload, offset, piece.size, place), piece,
                     frame->bytes + BEFORE);
     explicit_bzero(key, sizeof key);
@@ -97,7 +97,7 @@ static enum sealed_file_state read_frame(int fd, const struct sealed_file_keys *
         sealing_find(keys->keys, keys->count, (int64_t)bytes_get_u64(frame->bytes));
     if (!of_frame)
         return SEALED_FILE_UNKNOWN;
-    derive(of_frame, key);
+    sealed_frames_derive(of_frame, key);
     bool is_open = sealing_decrypt(
         key, frame->bytes + HEAD, write_place(upload, offset, (size_t)size, place),
         (struct bytes){(const char *)frame->bytes + BEFORE, (size_t)size + SEALING_TAG}, frame->clear);

@@ -44,7 +44,7 @@ struct sealed_stream_reader {
     unsigned char clear[SEALED_STREAM_CHUNK], sealed[SEALED_CHUNK + 1];
 };
 
-static void *allocate(size_t size)
+static void *sealed_stream_allocate(size_t size)
 {
     void *memory = calloc(1, size);
     if (!memory)
@@ -55,8 +55,8 @@ static void *allocate(size_t size)
 /* --- keys and nonces --- */
 
 /* `check_r` proves that a secret is the right one, and discloses nothing about the key. */
-static void derive(struct sealing *sealing, struct bytes secret, const unsigned char salt[SALT],
-                   unsigned char check_r[CHECK])
+static void sealed_stream_derive(struct sealing *sealing, struct bytes secret, const unsigned char salt[SALT],
+                                 unsigned char check_r[CHECK])
 {
     const struct bytes salt_bytes = {(const char *)salt, SALT};
     crypto_derive(salt_bytes, secret, BYTES("stampd archive key"), sealing->key, KEY);
@@ -65,7 +65,7 @@ static void derive(struct sealing *sealing, struct bytes secret, const unsigned 
     crypto_must(sealing->context != NULL);
 }
 
-static void forget(struct sealing *sealing)
+static void sealed_stream_forget(struct sealing *sealing)
 {
     EVP_CIPHER_CTX_free(sealing->context);
     OPENSSL_cleanse(sealing->key, KEY);
@@ -87,13 +87,13 @@ static bool next_nonce(struct sealing *sealing, bool is_last, unsigned char nonc
 struct sealed_stream_writer *
 sealed_stream_create(struct bytes secret, bool (*write)(void *context, struct bytes bytes), void *context)
 {
-    struct sealed_stream_writer *writer = allocate(sizeof *writer);
+    struct sealed_stream_writer *writer = sealed_stream_allocate(sizeof *writer);
     unsigned char *salt = writer->header + SEALED_STREAM_MARK;
     writer->write = write;
     writer->context = context;
     memcpy(writer->header, mark, SEALED_STREAM_MARK);
     crypto_random(salt, SALT);
-    derive(&writer->sealing, secret, salt, salt + SALT);
+    sealed_stream_derive(&writer->sealing, secret, salt, salt + SALT);
     return writer;
 }
 
@@ -135,7 +135,7 @@ void sealed_stream_destroy(struct sealed_stream_writer *writer)
 {
     if (!writer)
         return;
-    forget(&writer->sealing);
+    sealed_stream_forget(&writer->sealing);
     OPENSSL_cleanse(writer->clear, sizeof writer->clear);
     free(writer);
 }
@@ -150,7 +150,7 @@ bool sealed_stream_is(struct bytes beginning)
 struct sealed_stream_reader *
 sealed_stream_open(struct bytes secret, bool (*read)(void *context, struct bytes *bytes_r), void *context)
 {
-    struct sealed_stream_reader *reader = allocate(sizeof *reader);
+    struct sealed_stream_reader *reader = sealed_stream_allocate(sizeof *reader);
     assert(secret.size <= sizeof reader->secret);
     memcpy(reader->secret, secret.data, secret.size);
     reader->secret_size = secret.size;
@@ -159,14 +159,15 @@ sealed_stream_open(struct bytes secret, bool (*read)(void *context, struct bytes
     return reader;
 }
 
-static bool refuse(struct sealed_stream_reader *reader, const char *problem)
+static bool sealed_stream_refuse(struct sealed_stream_reader *reader, const char *problem)
 {
     reader->problem = problem;
     return false;
 }
 
 /* Collects bytes up to `wanted`; fewer: the end.  False: `read` has failed. */
-static bool collect(struct sealed_stream_reader *reader, unsigned char *buffer, size_t *size, size_t wanted)
+static bool sealed_stream_collect(struct sealed_stream_reader *reader, unsigned char *buffer, size_t *size,
+                                  size_t wanted)
 {
     while (*size < wanted) {
         if (!reader->arrived.size) {
@@ -183,44 +184,45 @@ static bool collect(struct sealed_stream_reader *reader, unsigned char *buffer, 
     return true;
 }
 
-static bool read_header(struct sealed_stream_reader *reader)
+static bool sealed_stream_read_header(struct sealed_stream_reader *reader)
 {
     unsigned char header[SEALED_STREAM_HEADER], check[CHECK];
     const unsigned char *salt = header + SEALED_STREAM_MARK;
     size_t size = 0;
-    if (!collect(reader, header, &size, sizeof header))
+    if (!sealed_stream_collect(reader, header, &size, sizeof header))
         return false;
     if (!sealed_stream_is((struct bytes){(const char *)header, size}))
-        return refuse(reader, "not encrypted, but a key is named");
+        return sealed_stream_refuse(reader, "not encrypted, but a key is named");
     if (header[VERSION_AT] != (unsigned char)mark[VERSION_AT])
-        return refuse(reader, "encrypted by another version of the format");
+        return sealed_stream_refuse(reader, "encrypted by another version of the format");
     if (size < sizeof header)
-        return refuse(reader, "truncated: its end is missing");
-    derive(&reader->sealing, (struct bytes){reader->secret, reader->secret_size}, salt, check);
+        return sealed_stream_refuse(reader, "truncated: its end is missing");
+    sealed_stream_derive(&reader->sealing, (struct bytes){reader->secret, reader->secret_size}, salt, check);
     OPENSSL_cleanse(reader->secret, sizeof reader->secret);
     reader->has_header = true;
-    return CRYPTO_memcmp(check, salt + SALT, CHECK) == 0 || refuse(reader, "this key is not the right one");
+    return CRYPTO_memcmp(check, salt + SALT, CHECK) == 0 ||
+           sealed_stream_refuse(reader, "this key is not the right one");
 }
 
 static bool open_chunk(struct sealed_stream_reader *reader, size_t sealed_size, bool is_last)
 {
     unsigned char nonce[CRYPTO_NONCE];
     if (sealed_size < CRYPTO_TAG || !next_nonce(&reader->sealing, is_last, nonce))
-        return refuse(reader, "truncated: its end is missing");
+        return sealed_stream_refuse(reader, "truncated: its end is missing");
     if (!gcm_decrypt(reader->sealing.context, EVP_aes_256_gcm(), reader->sealing.key, nonce, BYTES(""),
                      (struct bytes){(const char *)reader->sealed, sealed_size}, reader->clear))
-        return refuse(reader, "damaged: truncated, or not what was encrypted");
+        return sealed_stream_refuse(reader, "damaged: truncated, or not what was encrypted");
     return true;
 }
 
 bool sealed_stream_read(struct sealed_stream_reader *reader, struct bytes *bytes_r)
 {
     *bytes_r = (struct bytes){"", 0};
-    if (reader->problem || (!reader->has_header && !read_header(reader)))
+    if (reader->problem || (!reader->has_header && !sealed_stream_read_header(reader)))
         return false;
     if (reader->is_ended)
         return true;
-    if (!collect(reader, reader->sealed, &reader->size, SEALED_CHUNK + 1))
+    if (!sealed_stream_collect(reader, reader->sealed, &reader->size, SEALED_CHUNK + 1))
         return false;
     bool is_last = reader->size <= SEALED_CHUNK;
     size_t size = is_last ? reader->size : SEALED_CHUNK;
@@ -242,7 +244,7 @@ void sealed_stream_close(struct sealed_stream_reader *reader)
 {
     if (!reader)
         return;
-    forget(&reader->sealing);
+    sealed_stream_forget(&reader->sealing);
     OPENSSL_cleanse(reader, sizeof *reader);
     free(reader);
 }

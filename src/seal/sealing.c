@@ -115,7 +115,7 @@ static struct bytes encode(struct arena *arena, struct bytes prefix, const void 
 }
 
 /* NULL: it is not what encode wrote. */
-static unsigned char *decode(struct arena *arena, struct bytes text, size_t *size_r)
+static unsigned char *sealing_decode(struct arena *arena, struct bytes text, size_t *size_r)
 {
     *size_r = text.size / 4 * 3 + text.size % 4 * 3 / 4;
     unsigned char *bytes = ARENA_ROOM(arena, unsigned char, *size_r + 1);
@@ -147,7 +147,7 @@ struct bytes sealing_seal(struct arena *arena, const struct sealing_keys *keys, 
 }
 
 /* "~ID." and the rest; 0: it is no sealed text. */
-static int64_t read_id(struct bytes *text)
+static int64_t sealing_read_id(struct bytes *text)
 {
     int64_t id = 0;
     size_t at = 1;
@@ -164,7 +164,7 @@ static int64_t read_id(struct bytes *text)
 
 int64_t sealing_key_id(struct bytes sealed)
 {
-    return read_id(&sealed);
+    return sealing_read_id(&sealed);
 }
 
 bool sealing_open(struct arena *arena, const struct sealing_keys *keys, struct sealing_place place,
@@ -172,9 +172,9 @@ bool sealing_open(struct arena *arena, const struct sealing_keys *keys, struct s
 {
     size_t size;
     *text_r = NO_BYTES;
-    if (read_id(&sealed) != keys->id)
+    if (sealing_read_id(&sealed) != keys->id)
         return false;
-    const unsigned char *bytes = decode(arena, sealed, &size);
+    const unsigned char *bytes = sealing_decode(arena, sealed, &size);
     if (!bytes || size < SEALING_NONCE + SEALING_TAG)
         return false;
     unsigned char *text = ARENA_ROOM(arena, unsigned char, size);
@@ -207,7 +207,7 @@ bool sealing_open_name(struct arena *arena, const struct sealing_keys *keys, str
     *name_r = sealed;
     if (!sealed.size)
         return true;
-    unsigned char *bytes = decode(arena, sealed, &size);
+    unsigned char *bytes = sealing_decode(arena, sealed, &size);
     if (!bytes || size <= SEALING_TAG)
         return false;
     const struct bytes whole = {(const char *)bytes, size};

@@ -13,7 +13,8 @@ struct kept_key {
 };
 
 /* The place of the key, which is written there; `is_known_r`: it was there already. */
-static size_t find(struct kept_key *table, const unsigned char *key, size_t size, bool *is_known_r)
+static size_t sealing_ciphers_find(struct kept_key *table, const unsigned char *key, size_t size,
+                                   bool *is_known_r)
 {
     struct kept_key *kept = &table[key[0] % KEPT];
     *is_known_r = kept->is_set && CRYPTO_memcmp(kept->key, key, size) == 0;
@@ -31,7 +32,7 @@ static struct siv_block_cipher blocks[KEPT];
 const struct siv_block_cipher *sealing_ciphers_block(const unsigned char key[SEALING_KEY])
 {
     bool is_known;
-    struct siv_block_cipher *cipher = &blocks[find(block_keys, key, SEALING_KEY, &is_known)];
+    struct siv_block_cipher *cipher = &blocks[sealing_ciphers_find(block_keys, key, SEALING_KEY, &is_known)];
     if (!is_known)
         siv_block_set_key(cipher, key);
     return cipher;
@@ -58,7 +59,7 @@ static struct siv names[KEPT];
 const struct siv *sealing_ciphers_siv(const unsigned char key[SEALING_NAME_KEY])
 {
     bool is_known;
-    struct siv *siv = &names[find(name_keys, key, SEALING_NAME_KEY, &is_known)];
+    struct siv *siv = &names[sealing_ciphers_find(name_keys, key, SEALING_NAME_KEY, &is_known)];
     if (!is_known)
         siv_set_key(siv, key);
     return siv;

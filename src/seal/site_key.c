@@ -57,8 +57,8 @@ static bool read_digits(const char *text, unsigned char secret_r[SEALING_KEY])
 }
 
 /* Takes the secret, and erases it. */
-static bool take(struct site_key *key, const char *setting, const char *source, struct secret *line,
-                 char *problem, size_t problem_size)
+static bool site_key_take(struct site_key *key, const char *setting, const char *source, struct secret *line,
+                          char *problem, size_t problem_size)
 {
     char digest[CRYPTO_SHA256_HEX + 1];
     unsigned char secret[SEALING_KEY], marked[CRYPTO_SHA256];
@@ -89,7 +89,7 @@ static bool load_file(struct site_key *key, const char *setting, const char *pat
     path = expand(path, buffer);
     return is_owned(setting, path, problem, problem_size) &&
            secret_read(&line, setting, path, problem, problem_size) &&
-           take(key, setting, path, &line, problem, problem_size);
+           site_key_take(key, setting, path, &line, problem, problem_size);
 }
 
 static bool load_command(struct site_key *key, const char *command, char *problem, size_t problem_size)
@@ -97,7 +97,7 @@ static bool load_command(struct site_key *key, const char *command, char *proble
     struct secret line;
     *key = (struct site_key){0};
     return site_key_command_run(command, &line, problem, problem_size) &&
-           take(key, "site_key_command", command, &line, problem, problem_size);
+           site_key_take(key, "site_key_command", command, &line, problem, problem_size);
 }
 
 bool site_key_load(const struct settings *settings, char *problem, size_t problem_size)
@@ -123,7 +123,7 @@ void site_key_forget(void)
 }
 
 enum { PLACE_PARTS = 3 };
-static struct sealing_place place_of(struct arena *arena, struct bytes database, int64_t id)
+static struct sealing_place site_key_place_of(struct arena *arena, struct bytes database, int64_t id)
 {
     struct bytes *parts = ARENA_ROOM(arena, struct bytes, PLACE_PARTS);
     parts[0] = BYTES("data key");
@@ -136,7 +136,7 @@ struct bytes site_key_wrap(struct arena *arena, struct bytes database, int64_t i
                            const unsigned char secret[SEALING_KEY])
 {
     assert(site_keys[PRESENT].is_set);
-    return sealing_seal(arena, &site_keys[PRESENT].keys, place_of(arena, database, id),
+    return sealing_seal(arena, &site_keys[PRESENT].keys, site_key_place_of(arena, database, id),
                         (struct bytes){(const char *)secret, SEALING_KEY}, BYTES(""));
 }
 
@@ -146,7 +146,8 @@ bool site_key_unwrap(struct arena *arena, struct bytes mark, struct bytes databa
     for (size_t i = 0; i < KEYS; i++) {
         struct bytes secret;
         if (!site_keys[i].is_set || !bytes_equal(mark, bytes_of(site_keys[i].mark)) ||
-            !sealing_open(arena, &site_keys[i].keys, place_of(arena, database, id), wrapped, &secret) ||
+            !sealing_open(arena, &site_keys[i].keys, site_key_place_of(arena, database, id), wrapped,
+                          &secret) ||
             secret.size != SEALING_KEY)
             continue;
         memcpy(secret_r, secret.data, SEALING_KEY);

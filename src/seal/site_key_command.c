@@ -17,7 +17,7 @@
 enum { OUTPUT_MOST = 1000, NOT_RUN = 127 };
 static const char setting[] = "site_key_command";
 
-static _Noreturn void run_child(char **words, int out)
+static _Noreturn void site_key_command_run_child(char **words, int out)
 {
     int none = open("/dev/null", O_RDONLY);
     if (none >= 0 && dup2(none, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
@@ -26,7 +26,7 @@ static _Noreturn void run_child(char **words, int out)
 }
 
 /* At most OUTPUT_MOST bytes; false: not in time. */
-static bool read_all(int fd, char output[OUTPUT_MOST + 1])
+static bool site_key_command_read_all(int fd, char output[OUTPUT_MOST + 1])
 {
     const int64_t end_ms = clock_monotonic_ms() + SITE_KEY_COMMAND_MS;
     size_t size = 0;
@@ -47,7 +47,7 @@ static bool read_all(int fd, char output[OUTPUT_MOST + 1])
 }
 
 /* Its status as a shell has it; -1: it was killed. */
-static int await(pid_t pid, bool is_late)
+static int site_key_command_await(pid_t pid, bool is_late)
 {
     int status = 0;
     if (is_late)
@@ -57,8 +57,8 @@ static int await(pid_t pid, bool is_late)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static bool judge(const char *program, bool is_late, int status, char *output, char *problem,
-                  size_t problem_size)
+static bool site_key_command_judge(const char *program, bool is_late, int status, char *output, char *problem,
+                                   size_t problem_size)
 {
     output[strcspn(output, " \t\r\n")] = '\0';
     if (is_late)
@@ -75,7 +75,7 @@ static bool judge(const char *program, bool is_late, int status, char *output, c
     return false;
 }
 
-static bool run(char **words, struct secret *line, char *problem, size_t problem_size)
+static bool run_site_key_command(char **words, struct secret *line, char *problem, size_t problem_size)
 {
     char output[OUTPUT_MOST + 1] = "";
     int ends[2];
@@ -85,12 +85,12 @@ static bool run(char **words, struct secret *line, char *problem, size_t problem
     }
     pid_t pid = fork();
     if (pid == 0)
-        run_child(words, ends[1]);
+        site_key_command_run_child(words, ends[1]);
     close(ends[1]);
-    bool is_late = pid > 0 && !read_all(ends[0], output);
+    bool is_late = pid > 0 && !site_key_command_read_all(ends[0], output);
     close(ends[0]);
-    int status = pid > 0 ? await(pid, is_late) : NOT_RUN;
-    bool is_right = judge(words[0], is_late, status, output, problem, problem_size);
+    int status = pid > 0 ? site_key_command_await(pid, is_late) : NOT_RUN;
+    bool is_right = site_key_command_judge(words[0], is_late, status, output, problem, problem_size);
     if (is_right && !(line->text = strdup(output)))
         log_fatal("out of memory");
     explicit_bzero(output, sizeof output);
@@ -116,7 +116,7 @@ bool site_key_command_run(const char *command, struct secret *line, char *proble
     is_right = is_right && count;
     if (!is_right)
         snprintf(problem, problem_size, "%s: expected at most %d words", setting, SITE_KEY_COMMAND_WORDS);
-    is_right = is_right && run(words, line, problem, problem_size);
+    is_right = is_right && run_site_key_command(words, line, problem, problem_size);
     free(copy);
     return is_right;
 }

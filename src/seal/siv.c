@@ -11,7 +11,7 @@ static void encrypt(const struct siv_block_cipher *cipher, unsigned char block[S
     crypto_must(EVP_EncryptUpdate(cipher->context, block, &size, block, SIV_BLOCK) == 1 && size == SIV_BLOCK);
 }
 
-static void add(unsigned char block[SIV_BLOCK], const unsigned char *other)
+static void siv_add(unsigned char block[SIV_BLOCK], const unsigned char *other)
 {
     for (int i = 0; i < SIV_BLOCK; i++)
         block[i] ^= other[i];
@@ -62,13 +62,13 @@ static void absorb(const struct siv *siv, unsigned char state[SIV_BLOCK], const 
                    size_t size)
 {
     for (; size; text += SIV_BLOCK, size -= SIV_BLOCK) {
-        add(state, text);
+        siv_add(state, text);
         encrypt(&siv->mac, state);
     }
 }
 
 /* The CMAC of what the state has absorbed and of the text. */
-static void finish(const struct siv *siv, unsigned char state[SIV_BLOCK], const void *text, size_t size)
+static void siv_finish(const struct siv *siv, unsigned char state[SIV_BLOCK], const void *text, size_t size)
 {
     unsigned char last[SIV_BLOCK], subkey[SIV_BLOCK];
     const unsigned char *bytes = text;
@@ -81,7 +81,7 @@ static void finish(const struct siv *siv, unsigned char state[SIV_BLOCK], const 
         pad(last, rest ? bytes + before : NULL, rest);
         multiply(subkey);
     }
-    add(last, subkey);
+    siv_add(last, subkey);
     OPENSSL_cleanse(subkey, sizeof subkey);
     absorb(siv, state, last, sizeof last);
 }
@@ -90,22 +90,22 @@ static void compute_tag(const struct siv *siv, struct bytes aad, struct bytes te
                         unsigned char tag_r[SIV_TAG])
 {
     unsigned char sum[SIV_BLOCK] = {0}, end[2 * SIV_BLOCK];
-    finish(siv, sum, aad.data, aad.size);
-    add(sum, siv->start);
+    siv_finish(siv, sum, aad.data, aad.size);
+    siv_add(sum, siv->start);
     memset(tag_r, 0, SIV_TAG);
     if (text.size < SIV_BLOCK) {
         pad(end, text.data, text.size);
         multiply(sum);
-        add(end, sum);
-        finish(siv, tag_r, end, SIV_BLOCK);
+        siv_add(end, sum);
+        siv_finish(siv, tag_r, end, SIV_BLOCK);
         return;
     }
     /* The sum is added to the last bytes, which begin within a block. */
     const size_t size = SIV_BLOCK + text.size % SIV_BLOCK, before = text.size - size;
     absorb(siv, tag_r, (const unsigned char *)text.data, before);
     memcpy(end, text.data + before, size);
-    add(end + size - SIV_BLOCK, sum);
-    finish(siv, tag_r, end, size);
+    siv_add(end + size - SIV_BLOCK, sum);
+    siv_finish(siv, tag_r, end, size);
 }
 
 /* Encrypts or decrypts. */
@@ -135,7 +135,7 @@ void siv_set_key(struct siv *siv, const unsigned char key[SIV_KEY])
     siv_block_set_key(&siv->mac, key);
     siv_block_set_key(&siv->counter, key + SIV_KEY / 2);
     memset(siv->start, 0, SIV_BLOCK);
-    finish(siv, siv->start, zeros, sizeof zeros);
+    siv_finish(siv, siv->start, zeros, sizeof zeros);
     multiply(siv->start);
 }
 

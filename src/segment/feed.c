@@ -86,7 +86,7 @@ static int find_pipe(struct publisher *publisher, int number)
     return channel->fd;
 }
 
-static void send(struct publisher *publisher, int ns, const char *message, size_t size)
+static void feed_send(struct publisher *publisher, int ns, const char *message, size_t size)
 {
     struct feed_board *feed = publisher->segment->feed;
     uint32_t wanted = atomic_load(&feed->wanted[ns]);
@@ -99,11 +99,11 @@ static void send(struct publisher *publisher, int ns, const char *message, size_
     }
 }
 
-static void finish(struct publisher *publisher, int ns, int64_t version, char *message, size_t size)
+static void feed_finish(struct publisher *publisher, int ns, int64_t version, char *message, size_t size)
 {
     const struct message_header header = {.size = (uint32_t)size, .ns = (uint32_t)ns, .version = version};
     memcpy(message, &header, sizeof header);
-    send(publisher, ns, message, size);
+    feed_send(publisher, ns, message, size);
 }
 
 void feed_publisher_send(struct publisher *publisher, int ns, int64_t version,
@@ -116,7 +116,7 @@ void feed_publisher_send(struct publisher *publisher, int ns, int64_t version,
         size_t more = 2 + change->class.size + change->id.size;
         assert(change->class.size <= NAME_MOST && change->id.size <= NAME_MOST);
         if (size + more > sizeof message) {
-            finish(publisher, ns, version, message, size);
+            feed_finish(publisher, ns, version, message, size);
             size = sizeof(struct message_header);
         }
         message[size++] = (char)change->class.size;
@@ -126,7 +126,7 @@ void feed_publisher_send(struct publisher *publisher, int ns, int64_t version,
         size += change->class.size + change->id.size;
     }
     if (size > sizeof(struct message_header))
-        finish(publisher, ns, version, message, size);
+        feed_finish(publisher, ns, version, message, size);
 }
 
 void feed_publisher_miss(struct publisher *publisher, int ns)
@@ -137,7 +137,7 @@ void feed_publisher_miss(struct publisher *publisher, int ns)
     for (int i = 0; i < FEED_MOST; i++)
         if (wanted >> i & 1)
             atomic_fetch_add(&feed->slots[i].missed[ns], 1);
-    finish(publisher, ns, 0, message, sizeof message); /* only a wake-up */
+    feed_finish(publisher, ns, 0, message, sizeof message); /* only a wake-up */
 }
 
 /* --- subscribers --- */
@@ -270,7 +270,7 @@ void feed_subscriber_close(struct subscriber *subscriber)
 
 /* --- sessions --- */
 
-static uint64_t key_of(const struct segment *segment, int ns, struct bytes session)
+static uint64_t feed_key_of(const struct segment *segment, int ns, struct bytes session)
 {
     enum { KEY_LEAST = 2 }; /* lower values have a meaning in the table */
     uint64_t key = slots_hash(segment, ns, BYTES(""), session);
@@ -279,7 +279,7 @@ static uint64_t key_of(const struct segment *segment, int ns, struct bytes sessi
 
 uint64_t feed_session_add(struct subscriber *subscriber, int ns, struct bytes session)
 {
-    uint64_t key = key_of(subscriber->segment, ns, session);
+    uint64_t key = feed_key_of(subscriber->segment, ns, session);
     return feed_sessions_add(&subscriber->slot->sessions, &subscriber->counts, key) ? key : 0;
 }
 
@@ -290,7 +290,7 @@ void feed_session_remove(struct subscriber *subscriber, uint64_t key)
 
 bool feed_session_listens(const struct segment *segment, int ns, struct bytes session)
 {
-    uint64_t key = key_of(segment, ns, session);
+    uint64_t key = feed_key_of(segment, ns, session);
     for (int i = 0; i < FEED_MOST; i++) {
         const struct feed_subscriber_slot *slot = &segment->feed->slots[i];
         if (atomic_load(&slot->turn) % 2 && feed_sessions_has(&slot->sessions, key))

@@ -15,7 +15,7 @@ static size_t next_to(size_t slot)
 }
 
 /* The position of the key, else FEED_SESSIONS; `room_r` gets the position where it may be stored. */
-static size_t find(const struct feed_sessions *sessions, uint64_t key, size_t *room_r)
+static size_t feed_sessions_find(const struct feed_sessions *sessions, uint64_t key, size_t *room_r)
 {
     size_t slot = slot_of(key);
     *room_r = FEED_SESSIONS;
@@ -35,12 +35,12 @@ bool feed_sessions_has(const struct feed_sessions *sessions, uint64_t key)
 {
     size_t room;
     assert(key > LEFT);
-    return find(sessions, key, &room) != FEED_SESSIONS;
+    return feed_sessions_find(sessions, key, &room) != FEED_SESSIONS;
 }
 
 bool feed_sessions_add(struct feed_sessions *sessions, struct subscriber_counts *counts, uint64_t key)
 {
-    size_t room, slot = find(sessions, key, &room);
+    size_t room, slot = feed_sessions_find(sessions, key, &room);
     assert(key > LEFT);
     if (slot == FEED_SESSIONS) {
         if (counts->used == FEED_SESSIONS_MOST)
@@ -55,7 +55,7 @@ bool feed_sessions_add(struct feed_sessions *sessions, struct subscriber_counts 
 }
 
 /* Frees the end of a chain, so that chains do not grow for ever. */
-static void shorten(struct feed_sessions *sessions, size_t slot)
+static void feed_sessions_shorten(struct feed_sessions *sessions, size_t slot)
 {
     while (atomic_load(&sessions->keys[slot]) == LEFT &&
            atomic_load(&sessions->keys[next_to(slot)]) == FREE) {
@@ -66,13 +66,13 @@ static void shorten(struct feed_sessions *sessions, size_t slot)
 
 void feed_sessions_remove(struct feed_sessions *sessions, struct subscriber_counts *counts, uint64_t key)
 {
-    size_t room, slot = find(sessions, key, &room);
+    size_t room, slot = feed_sessions_find(sessions, key, &room);
     assert(slot != FEED_SESSIONS && counts->counts[slot]);
     if (--counts->counts[slot])
         return;
     counts->used--;
     atomic_store(&sessions->keys[slot], LEFT);
-    shorten(sessions, slot);
+    feed_sessions_shorten(sessions, slot);
 }
 
 void feed_sessions_clear(struct feed_sessions *sessions)

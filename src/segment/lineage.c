@@ -38,7 +38,7 @@ void lineage_drop(struct segment *segment)
 }
 
 /* The log has all up to `end`, and nothing behind it. */
-static void judge(struct lineage_record *record, uint64_t mark, uint64_t end)
+static void lineage_judge(struct lineage_record *record, uint64_t mark, uint64_t end)
 {
     uint64_t position = (mark & ((UINT64_C(1) << POSITION_BITS) - 1)) << POSITION_SHIFT;
     if (!mark || position < end)
@@ -63,7 +63,7 @@ enum lineage_verdict lineage_meet(struct segment *segment, int ns, const struct 
         return LINEAGE_FORMER;
     if (!is_other && known == met->timeline) {
         if (met->mark >= mark_of(known, 0)) /* unless it has gone back by itself, nothing is lost */
-            judge(&lineage->records[ns], met->mark, met->position);
+            lineage_judge(&lineage->records[ns], met->mark, met->position);
         return LINEAGE_SAME;
     }
     /* After several failovers nobody knows where the first one left the former history. */
@@ -71,7 +71,7 @@ enum lineage_verdict lineage_meet(struct segment *segment, int ns, const struct 
     for (int each = 0; each < NAMESPACES_MOST; each++) {
         uint64_t mark = lineage_mark(segment, each);
         if (is_other || mark < mark_of(met->timeline, 0)) /* else of a commit after the failover */
-            judge(&lineage->records[each], mark, end);
+            lineage_judge(&lineage->records[each], mark, end);
     }
     if (is_other) { /* it may have a lower one */
         atomic_store(&lineage->settled, 0);

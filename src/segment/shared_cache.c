@@ -65,19 +65,19 @@ void shared_cache_destroy(struct shared_cache *shared_cache)
 }
 
 /* Hash bits other than those that choose the slot and the cache's bucket would be no better. */
-static struct bucket *bucket_of(const struct shared_cache *shared_cache, uint64_t hash)
+static struct bucket *shared_cache_bucket_of(const struct shared_cache *shared_cache, uint64_t hash)
 {
     return &shared_cache->buckets[((hash >> 32) * shared_cache->count) >> 32];
 }
 
 /* --- words under the lock ------------------------------------------------------------------------ */
 
-static uint64_t get(const _Atomic uint64_t *word)
+static uint64_t shared_cache_get(const _Atomic uint64_t *word)
 {
     return atomic_load_explicit(word, memory_order_relaxed);
 }
 
-static void set(_Atomic uint64_t *word, uint64_t value)
+static void shared_cache_set(_Atomic uint64_t *word, uint64_t value)
 {
     atomic_store_explicit(word, value, memory_order_relaxed);
 }
@@ -88,31 +88,32 @@ struct extent {
 
 static struct extent extent_of(const struct bucket_entry *entry)
 {
-    uint64_t extent = get(&entry->extent);
+    uint64_t extent = shared_cache_get(&entry->extent);
     return (struct extent){extent & UINT16_MAX, extent >> 16 & UINT16_MAX, extent >> 32 & UINT16_MAX};
 }
 
 static void set_extent(struct bucket_entry *entry, struct extent extent)
 {
-    set(&entry->extent, extent.start | (uint64_t)extent.words << 16 | (uint64_t)extent.room << 32);
+    shared_cache_set(&entry->extent,
+                     extent.start | (uint64_t)extent.words << 16 | (uint64_t)extent.room << 32);
 }
 
 static bool is_empty(const struct bucket_entry *entry)
 {
-    return get(&entry->extent) == 0;
+    return shared_cache_get(&entry->extent) == 0;
 }
 
-static struct bucket_entry *find_entry(struct bucket *bucket, uint64_t hash)
+static struct bucket_entry *shared_cache_find_entry(struct bucket *bucket, uint64_t hash)
 {
     for (struct bucket_entry *entry = bucket->entries; entry < bucket->entries + ENTRIES; entry++)
-        if (get(&entry->hash) == hash && !is_empty(entry))
+        if (shared_cache_get(&entry->hash) == hash && !is_empty(entry))
             return entry;
     return NULL;
 }
 
 /* --- writing ------------------------------------------------------------------------------------- */
 
-static bool lock(struct bucket *bucket, int index)
+static bool shared_cache_lock(struct bucket *bucket, int index)
 {
     uint64_t seen = atomic_load(&bucket->lock);
     if (seen & OWNER_MASK ||
@@ -124,7 +125,7 @@ static bool lock(struct bucket *bucket, int index)
 
 static void unlock(struct bucket *bucket)
 {
-    uint64_t held = get(&bucket->lock);
+    uint64_t held = shared_cache_get(&bucket->lock);
     atomic_store(&bucket->lock, ((held >> OWNER_BITS) + 1) << OWNER_BITS);
 }
 
@@ -136,17 +137,18 @@ void shared_cache_recover(struct shared_cache *shared_cache, int index)
             continue;
         atomic_thread_fence(memory_order_release);
         for (struct bucket_entry *entry = bucket->entries; entry < bucket->entries + ENTRIES; entry++)
-            set(&entry->extent, 0);
-        set(&bucket->next, 0);
+            shared_cache_set(&entry->extent, 0);
+        shared_cache_set(&bucket->next, 0);
         unlock(bucket);
     }
 }
 
 /* A position where `words` fit; evicts what lies there, and the oldest copy if the directory is full. */
-static struct bucket_entry *make_room(struct bucket *bucket, uint32_t words, struct extent *extent_r)
+static struct bucket_entry *shared_cache_make_room(struct bucket *bucket, uint32_t words,
+                                                   struct extent *extent_r)
 {
     uint32_t room = words + words / 8; /* to grow in place */
-    uint32_t start = (uint32_t)get(&bucket->next);
+    uint32_t start = (uint32_t)shared_cache_get(&bucket->next);
     if (start + room > ROOM)
         start = 0;
     struct bucket_entry *empty = NULL, *oldest = NULL;
@@ -154,7 +156,7 @@ static struct bucket_entry *make_room(struct bucket *bucket, uint32_t words, str
     for (struct bucket_entry *entry = bucket->entries; entry < bucket->entries + ENTRIES; entry++) {
         struct extent extent = extent_of(entry);
         if (extent.start < start + room && start < extent.start + extent.room)
-            set(&entry->extent, 0);
+            shared_cache_set(&entry->extent, 0);
         if (is_empty(entry)) {
             empty = entry;
             continue;
@@ -165,7 +167,7 @@ static struct bucket_entry *make_room(struct bucket *bucket, uint32_t words, str
             oldest = entry;
         }
     }
-    set(&bucket->next, start + room);
+    shared_cache_set(&bucket->next, start + room);
     *extent_r = (struct extent){start, words, room};
     return empty ? empty : oldest;
 }
@@ -175,22 +177,23 @@ static void write_copy(struct bucket *bucket, struct bucket_entry *entry, uint64
 {
     struct extent extent = entry ? extent_of(entry) : (struct extent){0};
     if (entry && extent.room < words)
-        set(&entry->extent, 0);
+        shared_cache_set(&entry->extent, 0);
     if (extent.room < words)
-        entry = make_room(bucket, words, &extent);
+        entry = shared_cache_make_room(bucket, words, &extent);
     extent.words = words;
     for (uint32_t i = 0; i < words; i++)
-        set(&bucket->room[extent.start + i], copy[i]);
-    set(&entry->hash, hash);
-    set(&entry->tag, tag);
-    set(&entry->version, version);
+        shared_cache_set(&bucket->room[extent.start + i], copy[i]);
+    shared_cache_set(&entry->hash, hash);
+    shared_cache_set(&entry->tag, tag);
+    shared_cache_set(&entry->version, version);
     set_extent(entry, extent);
 }
 
 /* Whether the stored copy is as good. */
 static bool is_needless(const struct bucket_entry *entry, uint64_t tag, uint64_t version)
 {
-    return entry && (get(&entry->tag) > tag || (get(&entry->tag) == tag && get(&entry->version) >= version));
+    return entry && (shared_cache_get(&entry->tag) > tag ||
+                     (shared_cache_get(&entry->tag) == tag && shared_cache_get(&entry->version) >= version));
 }
 
 void shared_cache_put(struct shared_cache *shared_cache, int index, uint64_t hash, int ns, uint64_t tag,
@@ -198,19 +201,19 @@ void shared_cache_put(struct shared_cache *shared_cache, int index, uint64_t has
 {
     if (!shared_cache->count || document->block_bytes > SHARED_CACHE_DOCUMENT_BYTES)
         return;
-    struct bucket *bucket = bucket_of(shared_cache, hash);
+    struct bucket *bucket = shared_cache_bucket_of(shared_cache, hash);
     uint64_t version = (uint64_t)document->header.version;
-    if (is_needless(find_entry(bucket, hash), tag, version)) /* a guess: harmless if wrong */
+    if (is_needless(shared_cache_find_entry(bucket, hash), tag, version)) /* a guess: harmless if wrong */
         return;
     uint64_t *copy = shared_cache->packed + 1;
     uint32_t words = (uint32_t)(COPY_HEAD + (document->block_bytes + sizeof *copy - 1) / sizeof *copy);
     copy[words - 1] = 0;
     copy[0] = (uint64_t)ns;
     document_pack(document, copy + COPY_HEAD);
-    if (!lock(bucket, index))
+    if (!shared_cache_lock(bucket, index))
         return;
     crash_at(CRASH_SHARED_CACHE_LOCKED);
-    struct bucket_entry *entry = find_entry(bucket, hash);
+    struct bucket_entry *entry = shared_cache_find_entry(bucket, hash);
     if (!is_needless(entry, tag, version))
         write_copy(bucket, entry, hash, tag, copy, words, version);
     crash_at(CRASH_SHARED_CACHE_WRITTEN);
@@ -229,15 +232,15 @@ static enum reading read_copy(struct shared_cache *shared_cache, struct bucket *
     if (before & OWNER_MASK)
         return READING_TORN;
     struct extent extent = {0};
-    const struct bucket_entry *entry = find_entry(bucket, hash);
-    bool is_there = entry && get(&entry->tag) == tag;
+    const struct bucket_entry *entry = shared_cache_find_entry(bucket, hash);
+    bool is_there = entry && shared_cache_get(&entry->tag) == tag;
     if (is_there) {
         extent = extent_of(entry);
         if (extent.words <= COPY_HEAD || extent.words > COPY_MOST || extent.start + extent.words > ROOM)
             is_there = false;
     }
     for (uint32_t i = 0; is_there && i < extent.words; i++)
-        shared_cache->packed[1 + i] = get(&bucket->room[extent.start + i]);
+        shared_cache->packed[1 + i] = shared_cache_get(&bucket->room[extent.start + i]);
     atomic_thread_fence(memory_order_acquire); /* the words, then the lock again */
     if (atomic_load(&bucket->lock) != before)
         return READING_TORN;
@@ -251,7 +254,7 @@ struct document *shared_cache_take(struct shared_cache *shared_cache, uint64_t h
     enum reading reading = READING_TORN;
     uint32_t words = 0;
     for (int i = 0; shared_cache->count && reading == READING_TORN && i < ATTEMPTS; i++)
-        reading = read_copy(shared_cache, bucket_of(shared_cache, hash), hash, tag, &words);
+        reading = read_copy(shared_cache, shared_cache_bucket_of(shared_cache, hash), hash, tag, &words);
     const uint64_t *copy = shared_cache->packed + 1;
     if (reading != READING_DONE || copy[0] != (uint64_t)ns)
         return NULL;

@@ -25,7 +25,7 @@ static uint64_t sum_of(const struct line *line)
     return sum ? sum : 1;
 }
 
-static void keep(enum log_level level, const char *text, size_t size)
+static void warnings_keep(enum log_level level, const char *text, size_t size)
 {
     if (level > LOG_LEVEL_WARNING)
         return;
@@ -46,7 +46,7 @@ static void keep(enum log_level level, const char *text, size_t size)
 void warnings_start(struct segment *segment)
 {
     board = segment->warnings;
-    log_set_listener(keep);
+    log_set_listener(warnings_keep);
 }
 
 void warnings_stop(void)

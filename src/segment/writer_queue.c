@@ -58,21 +58,21 @@ static uint32_t draw_word(const struct segment *segment)
 }
 
 /* A change from `seen` to `next`. */
-static bool change(_Atomic uint32_t *turn, uint32_t seen, uint32_t next)
+static bool writer_queue_change(_Atomic uint32_t *turn, uint32_t seen, uint32_t next)
 {
     return atomic_compare_exchange_strong(turn, &seen, next);
 }
 
 /* Waits for the turn.  A process that has slept always wakes the next: others may sleep too. */
-static bool await(const struct writer_queue *writer_queue, _Atomic uint32_t *turn, uint32_t word,
-                  int64_t deadline_ms)
+static bool writer_queue_await(const struct writer_queue *writer_queue, _Atomic uint32_t *turn, uint32_t word,
+                               int64_t deadline_ms)
 {
     uint32_t owner = 0; /* the owner's word, without SLEEPERS */
     int64_t overdue_ms = 0;
     for (;;) {
         uint32_t seen = atomic_load(turn);
         if (seen == 0) {
-            if (change(turn, 0, word | SLEEPERS))
+            if (writer_queue_change(turn, 0, word | SLEEPERS))
                 return true;
             continue;
         }
@@ -81,7 +81,7 @@ static bool await(const struct writer_queue *writer_queue, _Atomic uint32_t *tur
             owner = seen & ~SLEEPERS;
             overdue_ms = now_ms + writer_queue->overdue_ms;
         } else if (now_ms >= overdue_ms) {
-            if (change(turn, seen, word | SLEEPERS))
+            if (writer_queue_change(turn, seen, word | SLEEPERS))
                 return true;
             continue;
         }
@@ -89,15 +89,15 @@ static bool await(const struct writer_queue *writer_queue, _Atomic uint32_t *tur
             futex_wake(turn); /* we may have been woken in another's place */
             return false;
         }
-        if (seen & SLEEPERS || change(turn, seen, seen | SLEEPERS))
+        if (seen & SLEEPERS || writer_queue_change(turn, seen, seen | SLEEPERS))
             futex_wait(turn, seen | SLEEPERS, (deadline_ms < overdue_ms ? deadline_ms : overdue_ms) - now_ms);
     }
 }
 
-static void give(_Atomic uint32_t *turn, uint32_t word)
+static void give_writer_queue(_Atomic uint32_t *turn, uint32_t word)
 {
     for (uint32_t seen = atomic_load(turn); (seen & ~SLEEPERS) == word; seen = atomic_load(turn)) {
-        if (!change(turn, seen, 0))
+        if (!writer_queue_change(turn, seen, 0))
             continue; /* a process has gone to sleep meanwhile */
         if (seen & SLEEPERS)
             futex_wake(turn);
@@ -107,7 +107,7 @@ static void give(_Atomic uint32_t *turn, uint32_t word)
 
 /* --- the turns of an operation ------------------------------------------------------------------- */
 
-static void keep(struct writer_queue *writer_queue, uint32_t slot, uint32_t word)
+static void writer_queue_keep(struct writer_queue *writer_queue, uint32_t slot, uint32_t word)
 {
     if (writer_queue->count == writer_queue->capacity) {
         size_t capacity = writer_queue->capacity ? writer_queue->capacity * 2 : 8;
@@ -140,9 +140,10 @@ void writer_queue_take(struct writer_queue *writer_queue, const uint32_t *slots,
         _Atomic uint32_t *turn = writer_queue_word(writer_queue->segment, sorted[i]);
         uint32_t word = draw_word(writer_queue->segment);
         bool may_wait = !writer_queue->count || sorted[i] > writer_queue->highest;
-        if (!change(turn, 0, word) && !(may_wait && await(writer_queue, turn, word, deadline_ms)))
+        if (!writer_queue_change(turn, 0, word) &&
+            !(may_wait && writer_queue_await(writer_queue, turn, word, deadline_ms)))
             continue;
-        keep(writer_queue, sorted[i], word);
+        writer_queue_keep(writer_queue, sorted[i], word);
         crash_at(CRASH_TURN_TAKEN);
     }
 }
@@ -159,7 +160,7 @@ void writer_queue_give(struct writer_queue *writer_queue)
 {
     while (writer_queue->count) {
         const struct held_slot *held = &writer_queue->held[--writer_queue->count];
-        give(writer_queue_word(writer_queue->segment, held->slot), held->word);
+        give_writer_queue(writer_queue_word(writer_queue->segment, held->slot), held->word);
     }
     writer_queue->highest = 0;
 }
@@ -170,7 +171,7 @@ void writer_queue_recover(struct segment *segment, int index)
         _Atomic uint32_t *turn = writer_queue_word(segment, slot);
         uint32_t seen = atomic_load(turn);
         if (owner_of(seen) == (uint32_t)(index + 1))
-            give(turn, seen & ~SLEEPERS);
+            give_writer_queue(turn, seen & ~SLEEPERS);
     }
 }
 

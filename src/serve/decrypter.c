@@ -63,7 +63,7 @@ struct download {
 /* --- downloads --- */
 
 /* A place for its process, or NULL: there is none, or its client has its share. */
-static struct download **find_place(const struct download *download)
+static struct download **decrypter_find_place(const struct download *download)
 {
     struct download **places = download->decrypter->fetching, **free_place = NULL;
     size_t own = 0, all = 0;
@@ -92,7 +92,7 @@ static void close_sources(struct download *download)
     download->object = NULL;
 }
 
-static void end(struct download *download)
+static void decrypter_end(struct download *download)
 {
     struct decrypter *decrypter = download->decrypter;
     close_sources(download);
@@ -106,7 +106,7 @@ static void end(struct download *download)
 
 static void on_gone(void *context)
 {
-    end(context);
+    decrypter_end(context);
 }
 
 static void on_arrived(void *context);
@@ -132,7 +132,7 @@ static bool open_object(struct download *download, struct download **place)
 
 enum piece_state { PIECE_READ, PIECE_LATER, PIECE_FAILED };
 
-static void send_piece(struct download *download);
+static void decrypter_send_piece(struct download *download);
 
 /* The client takes nothing: what is missing is requested again when it does.  Or it takes, and there was no
  * process for it: again. */
@@ -142,10 +142,10 @@ static void on_idle(void *context)
     if (download->object)
         close_sources(download);
     else
-        send_piece(download);
+        decrypter_send_piece(download);
 }
 
-static enum piece_state read_file(struct download *download, struct bytes *piece_r)
+static enum piece_state decrypter_read_file(struct download *download, struct bytes *piece_r)
 {
     struct sealed_file_reader *reader = download->decrypter->reader;
     enum sealed_file_state state = sealed_file_read(reader, download->at, piece_r);
@@ -164,10 +164,10 @@ static enum piece_state turn_to_directory(struct download *download, struct byte
     if (blob_reseal_open(decrypter->blobs, ticket->database, &ticket->name, &ticket->head, &download->fd))
         return PIECE_FAILED;
     sealed_file_turn(decrypter->reader, download->fd, &ticket->head);
-    return read_file(download, piece_r);
+    return decrypter_read_file(download, piece_r);
 }
 
-static enum piece_state read_object(struct download *download, struct bytes *piece_r)
+static enum piece_state decrypter_read_object(struct download *download, struct bytes *piece_r)
 {
     int64_t from;
     size_t size;
@@ -193,7 +193,7 @@ static enum piece_state read_object(struct download *download, struct bytes *pie
 static enum piece_state read_piece(struct download *download, struct bytes *piece_r)
 {
     if (download->fd < 0 && !download->object) { /* it was idle */
-        struct download **place = find_place(download);
+        struct download **place = decrypter_find_place(download);
         if (!place) {
             events_timer_start(download->idle, TICK_MS);
             return PIECE_LATER;
@@ -202,20 +202,21 @@ static enum piece_state read_piece(struct download *download, struct bytes *piec
             return PIECE_FAILED;
     }
     sealed_file_turn(download->decrypter->reader, download->fd, &download->ticket.head);
-    enum piece_state state = download->object ? read_object(download, piece_r) : read_file(download, piece_r);
+    enum piece_state state =
+        download->object ? decrypter_read_object(download, piece_r) : decrypter_read_file(download, piece_r);
     if (state == PIECE_READ && (int64_t)piece_r->size > download->end - download->at)
         piece_r->size = (size_t)(download->end - download->at);
     return state;
 }
 
-static void refuse(struct exchange *exchange, const char *status)
+static void decrypter_refuse(struct exchange *exchange, const char *status)
 {
     char head[HEAD_ROOM];
     int size = snprintf(head, sizeof head, "Status: %s\r\n\r\n", status);
     exchange_answer(exchange, (struct bytes){head, (size_t)size}, BYTES(""));
 }
 
-static void begin(struct download *download)
+static void decrypter_begin(struct download *download)
 {
     char head[HEAD_ROOM];
     int64_t size = download->ticket.head.size;
@@ -230,25 +231,25 @@ static void begin(struct download *download)
     download->is_begun = true;
 }
 
-static void complete(struct download *download)
+static void decrypter_complete(struct download *download)
 {
     exchange_end(download->exchange);
-    end(download);
+    decrypter_end(download);
 }
 
 /* `gone` ends one whose head was sent. */
-static void fail(struct download *download)
+static void decrypter_fail(struct download *download)
 {
     if (download->is_begun) {
         exchange_break(download->exchange);
         return;
     }
-    refuse(download->exchange, "500 Internal Server Error");
-    end(download);
+    decrypter_refuse(download->exchange, "500 Internal Server Error");
+    decrypter_end(download);
 }
 
 /* The next chunk.  The first one is read before the head is sent, so that its faults have a status. */
-static void send_piece(struct download *download)
+static void decrypter_send_piece(struct download *download)
 {
     struct bytes piece;
     switch (read_piece(download, &piece)) {
@@ -257,14 +258,14 @@ static void send_piece(struct download *download)
     case PIECE_LATER: /* on_arrived */
         return;
     case PIECE_FAILED:
-        fail(download);
+        decrypter_fail(download);
         return;
     }
     if (!download->is_begun)
-        begin(download);
+        decrypter_begin(download);
     download->at += (int64_t)piece.size;
     if (!piece.size) {
-        complete(download);
+        decrypter_complete(download);
         return;
     }
     exchange_write(download->exchange, piece);
@@ -274,7 +275,7 @@ static void send_piece(struct download *download)
 
 static void on_arrived(void *context)
 {
-    send_piece(context);
+    decrypter_send_piece(context);
 }
 
 /* Everything was sent: the next chunk, or the end. */
@@ -284,9 +285,9 @@ static void on_drained(void *context)
     if (download->idle)
         events_timer_stop(download->idle);
     if (download->at == download->end)
-        complete(download);
+        decrypter_complete(download);
     else
-        send_piece(download);
+        decrypter_send_piece(download);
 }
 
 /* --- requests --- */
@@ -343,7 +344,7 @@ static bool open_source(struct download *download)
     if (!*ticket->store)
         return !blob_reseal_open(download->decrypter->blobs, ticket->database, &ticket->name, &ticket->head,
                                  &download->fd);
-    struct download **place = find_place(download);
+    struct download **place = decrypter_find_place(download);
     return place && open_object(download, place);
 }
 
@@ -352,18 +353,18 @@ static void send_file(struct download *download, struct bytes range, bool is_hea
     struct exchange *exchange = download->exchange;
     download->is_part = range.size > 0;
     if (download->is_part && !read_range(range, download->end, &download->at, &download->end)) {
-        refuse(exchange, "416 Range Not Satisfiable");
-        end(download);
+        decrypter_refuse(exchange, "416 Range Not Satisfiable");
+        decrypter_end(download);
     } else if (is_head) {
-        begin(download);
-        complete(download);
+        decrypter_begin(download);
+        decrypter_complete(download);
     } else if (!open_source(download)) {
-        refuse(exchange, "503 Service Unavailable");
-        end(download);
+        decrypter_refuse(exchange, "503 Service Unavailable");
+        decrypter_end(download);
     } else {
         exchange_own(exchange,
                      &(struct exchange_owner){.gone = on_gone, .drained = on_drained, .context = download});
-        send_piece(download);
+        decrypter_send_piece(download);
     }
 }
 
@@ -384,15 +385,15 @@ static void on_request(void *context, struct exchange *exchange)
     struct bytes method = exchange_method(exchange);
     bool is_head = bytes_equal(method, BYTES("HEAD"));
     if (!is_head && !bytes_equal(method, BYTES("GET"))) {
-        refuse(exchange, "405 Method Not Allowed");
+        decrypter_refuse(exchange, "405 Method Not Allowed");
         return;
     }
     if (!file_ticket_read(decrypter->arena, exchange_header(exchange, "X-Stampd-File"), &ticket)) {
-        refuse(exchange, "403 Forbidden");
+        decrypter_refuse(exchange, "403 Forbidden");
         return;
     }
     if (is_full(decrypter))
-        refuse(exchange, "503 Service Unavailable");
+        decrypter_refuse(exchange, "503 Service Unavailable");
     else
         send_file(make_download(decrypter, exchange, &ticket), exchange_header(exchange, "Range"), is_head);
     explicit_bzero(&ticket, sizeof ticket);

@@ -23,7 +23,7 @@ static int ready_fd = -1;
 
 /* --- the new server --- */
 
-static long number_of(const char *name)
+static long handover_number_of(const char *name)
 {
     const char *text = getenv(name);
     char *end;
@@ -44,9 +44,9 @@ static void take_one(int fd, const char *name, size_t size)
 
 void handover_take(void)
 {
-    long count = number_of("LISTEN_FDS");
+    long count = handover_number_of("LISTEN_FDS");
     const char *names = getenv("LISTEN_FDNAMES");
-    if (number_of("LISTEN_PID") == getpid() && count > 0 && names) {
+    if (handover_number_of("LISTEN_PID") == getpid() && count > 0 && names) {
         for (int fd = FIRST_FD; fd < FIRST_FD + count && taken_count < HANDOVER_MOST; fd++) {
             size_t size = strcspn(names, ":");
             take_one(fd, names, size);

@@ -46,7 +46,7 @@ static size_t size_of(int slots)
     return sizeof(struct in_flight) + (size_t)slots * sizeof(struct in_flight_slot);
 }
 
-static struct in_flight *make(struct in_flight *in_flight, int slots, int64_t now_ms)
+static struct in_flight *in_flight_make(struct in_flight *in_flight, int slots, int64_t now_ms)
 {
     in_flight->count = slots;
     for (int i = 0; i < slots; i++)
@@ -57,7 +57,7 @@ static struct in_flight *make(struct in_flight *in_flight, int slots, int64_t no
 
 struct in_flight *in_flight_create(int slots, int64_t now_ms)
 {
-    return make(mapping_share(size_of(slots)), slots, now_ms);
+    return in_flight_make(mapping_share(size_of(slots)), slots, now_ms);
 }
 
 struct in_flight *in_flight_open(int slots, int64_t now_ms, int *descriptor, bool is_alone)
@@ -65,7 +65,7 @@ struct in_flight *in_flight_open(int slots, int64_t now_ms, int *descriptor, boo
     bool is_new = *descriptor < 0;
     struct in_flight *in_flight = mapping_share_passed(size_of(slots), descriptor);
     if (is_new)
-        return make(in_flight, slots, now_ms);
+        return in_flight_make(in_flight, slots, now_ms);
     if (!in_flight || atomic_load(&in_flight->layout) != LAYOUT || in_flight->count != slots)
         return NULL;
     for (int i = 0; is_alone && i < slots; i++)
@@ -91,19 +91,19 @@ static void read_token(const struct token *token, uint64_t words_r[TOKEN_WORDS])
         words_r[i] = atomic_load(&token->words[i]);
 }
 
-static bool is_token(const struct token *token, const uint64_t words[TOKEN_WORDS])
+static bool in_flight_is_token(const struct token *token, const uint64_t words[TOKEN_WORDS])
 {
     uint64_t present[TOKEN_WORDS];
     read_token(token, present);
     return memcmp(present, words, sizeof present) == 0;
 }
 
-static bool is_known(const struct in_flight_slot *slot, const uint64_t words[TOKEN_WORDS])
+static bool in_flight_is_known(const struct in_flight_slot *slot, const uint64_t words[TOKEN_WORDS])
 {
-    if (is_token(&slot->present, words))
+    if (in_flight_is_token(&slot->present, words))
         return true;
     for (int i = 0; i < RETIRED; i++)
-        if (is_token(&slot->retired[i], words) || is_token(&slot->left[i], words))
+        if (in_flight_is_token(&slot->retired[i], words) || in_flight_is_token(&slot->left[i], words))
             return true;
     return false;
 }
@@ -157,7 +157,7 @@ static bool is_untouched(const struct in_flight *in_flight, const uint64_t words
         return false;
     int64_t came_ms = now_ms - age_ms - SLACK_MS;
     for (int i = 0; i < in_flight->count; i++)
-        if (is_known(&in_flight->slots[i], words) ||
+        if (in_flight_is_known(&in_flight->slots[i], words) ||
             atomic_load(&in_flight->slots[i].forgotten_ms) >= came_ms)
             return false;
     return true;
@@ -195,7 +195,7 @@ void in_flight_name(struct in_flight *in_flight, int slot, struct bytes given)
         atomic_store_explicit(&name->words[0], 0, memory_order_release);
 }
 
-static const char *text_of(struct arena *arena, const struct token *token)
+static const char *in_flight_text_of(struct arena *arena, const struct token *token)
 {
     uint64_t words[TOKEN_WORDS + 1] = {0};
     read_token(token, words);
@@ -205,8 +205,8 @@ static const char *text_of(struct arena *arena, const struct token *token)
 const char *in_flight_request_id(const struct in_flight *in_flight, int slot, struct arena *arena)
 {
     assert(slot >= 0 && slot < in_flight->count);
-    const char *token = text_of(arena, &in_flight->slots[slot].present);
-    const char *given = text_of(arena, &in_flight->slots[slot].given);
+    const char *token = in_flight_text_of(arena, &in_flight->slots[slot].present);
+    const char *given = in_flight_text_of(arena, &in_flight->slots[slot].given);
     if (!*token)
         return NULL;
     return *given ? given : request_id_make(arena, bytes_of(token));
@@ -267,10 +267,10 @@ static bool find_retired(const struct in_flight *in_flight, const uint64_t words
     for (int i = 0; i < in_flight->count; i++) {
         const struct in_flight_slot *slot = &in_flight->slots[i];
         for (int retired = 0; retired < RETIRED; retired++) {
-            if (!is_token(&slot->retired[retired], words))
+            if (!in_flight_is_token(&slot->retired[retired], words))
                 continue;
             uint32_t bits = atomic_load(&slot->fates[retired]);
-            if (!is_token(&slot->retired[retired], words))
+            if (!in_flight_is_token(&slot->retired[retired], words))
                 return false;
             *fate_r = (struct fate){.cause = (enum loss_cause)(bits & ((1U << CAUSE_BITS) - 1)),
                                     .in_application = (bits & BIT_APPLICATION) != 0,
@@ -284,7 +284,7 @@ static bool find_retired(const struct in_flight *in_flight, const uint64_t words
 static bool is_present(const struct in_flight *in_flight, const uint64_t words[TOKEN_WORDS])
 {
     for (int i = 0; i < in_flight->count; i++)
-        if (is_token(&in_flight->slots[i].present, words))
+        if (in_flight_is_token(&in_flight->slots[i].present, words))
             return true;
     return false;
 }

@@ -90,7 +90,7 @@ static bool has_entries(const struct segment *segment, uint32_t number)
 
 /* Takes a number that no entry has, in use or to be repaired, and whose file is not locked.  Only the holder
  * of its file takes entries with a number, so the second check is final. */
-static bool take_number(struct instance *instance, struct stat *status_r)
+static bool instance_take_number(struct instance *instance, struct stat *status_r)
 {
     for (uint32_t number = 1; number <= NUMBER_MAX; number++) {
         if (has_entries(instance->segment, number))
@@ -121,7 +121,7 @@ bool instance_start(const struct settings *settings, struct segment *segment, co
     struct stat status;
     if (size < 0 || (size_t)size >= sizeof instance->prefix) {
         snprintf(problem, problem_size, "segment: the path is too long");
-    } else if (!take_number(instance, &status)) {
+    } else if (!instance_take_number(instance, &status)) {
         snprintf(problem, problem_size, "%s…: %s", instance->prefix, strerror(errno));
     } else {
         crash_at(CRASH_INSTANCE_NUMBERED);
@@ -190,7 +190,7 @@ void instance_worker_forked(struct instance *instance, int index, pid_t pid)
 }
 
 /* The process of an entry is dead: was a commit in flight? */
-static void settle(struct instance *instance, int index)
+static void instance_settle(struct instance *instance, int index)
 {
     crash_at(CRASH_MASTER_REAPED);
     bool in_doubt = processes_namespace(instance->segment, index) >= 0;
@@ -207,7 +207,7 @@ void instance_worker_gone(struct instance *instance, int index)
 {
     assert(processes_instance(instance->segment, index) == instance->number);
     assert(processes_state(instance->segment, index) == PROCESS_HELD);
-    settle(instance, index);
+    instance_settle(instance, index);
 }
 
 /* --- takeovers --- */
@@ -252,7 +252,7 @@ static void settle_claim(struct instance *instance, struct claim *claim)
         if (processes_namespace(segment, i) >= 0) {
             left++;
             if (processes_state(segment, i) != PROCESS_DIRTY)
-                settle(instance, i);
+                instance_settle(instance, i);
         } else if (!instance->recoveries[i].is_running) {
             processes_release(segment, i);
         } else {

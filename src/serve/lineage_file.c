@@ -16,14 +16,14 @@
 
 enum { PAUSE_MS = 1000, LINE_BYTES = 256 };
 
-static bool path_of(const struct settings *settings, const char *suffix, char path_r[PATH_MAX])
+static bool lineage_file_path_of(const struct settings *settings, const char *suffix, char path_r[PATH_MAX])
 {
     int size = snprintf(path_r, PATH_MAX, "%s/lineage%s", settings->run_directory, suffix);
     return size > 0 && size < PATH_MAX;
 }
 
 /* The last line is the word "end": a file without it is not whole. */
-static void compose(const struct segment *segment, struct builder *text)
+static void lineage_file_compose(const struct segment *segment, struct builder *text)
 {
     const struct lineage *lineage = segment->lineage;
     builder_printf(text, "lineage 1 %" PRIu64 " %" PRIu32 "\n", atomic_load(&lineage->system),
@@ -43,7 +43,7 @@ static void compose(const struct segment *segment, struct builder *text)
 static bool write_whole(const struct settings *settings, struct bytes text)
 {
     char draft[PATH_MAX], path[PATH_MAX];
-    if (!path_of(settings, ".new", draft) || !path_of(settings, "", path))
+    if (!lineage_file_path_of(settings, ".new", draft) || !lineage_file_path_of(settings, "", path))
         return false;
     int file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     bool is_done = file >= 0 && write(file, text.data, text.size) == (ssize_t)text.size && !fsync(file);
@@ -62,7 +62,7 @@ void lineage_file_keep(const struct settings *settings, const struct segment *se
     if (!is_last && now_ms < due_ms)
         return;
     due_ms = now_ms + PAUSE_MS;
-    compose(segment, &text);
+    lineage_file_compose(segment, &text);
     if (bytes_equal(builder_bytes(&text), builder_bytes(&former))) {
         builder_free(&text);
         return;
@@ -76,7 +76,7 @@ void lineage_file_keep(const struct settings *settings, const struct segment *se
     builder_free(&text);
 }
 
-static void take_line(struct segment *segment, const char *line)
+static void lineage_file_take_line(struct segment *segment, const char *line)
 {
     uint64_t mark;
     int64_t epoch;
@@ -108,13 +108,14 @@ void lineage_file_read(const struct settings *settings, struct segment *segment)
     char path[PATH_MAX], line[LINE_BYTES];
     uint64_t system;
     uint32_t timeline;
-    FILE *file = lineage_timeline(segment) || !path_of(settings, "", path) ? NULL : fopen(path, "re");
+    FILE *file =
+        lineage_timeline(segment) || !lineage_file_path_of(settings, "", path) ? NULL : fopen(path, "re");
     if (!file)
         return;
     if (is_whole(file) && fgets(line, sizeof line, file) &&
         sscanf(line, "lineage 1 %" SCNu64 " %" SCNu32, &system, &timeline) == 2) {
         while (fgets(line, sizeof line, file))
-            take_line(segment, line);
+            lineage_file_take_line(segment, line);
         atomic_store(&segment->lineage->system, system);
         atomic_store(&segment->lineage->settled, timeline);
         atomic_store(&segment->lineage->timeline, timeline);

@@ -506,7 +506,7 @@ static void check_ready(struct master *master)
     handover_ready(handed, list_handed(master, handed));
 }
 
-static void heed_signals(struct master *master)
+static void master_heed_signals(struct master *master)
 {
     for (int number; (number = stop_next());) {
         switch (number) {
@@ -534,7 +534,7 @@ static void heed_signals(struct master *master)
     }
 }
 
-static void run(struct master *master, int signals)
+static void run_master(struct master *master, int signals)
 {
     struct pollfd sources[] = {
         {.fd = signals, .events = POLLIN},
@@ -550,7 +550,7 @@ static void run(struct master *master, int signals)
         supervisor_receive(master->supervisor);
         check_ready(master);
         watch_successor(master, sources[2].fd >= 0 && sources[2].revents);
-        heed_signals(master);
+        master_heed_signals(master);
     } while (master->stopping == STOP_NOT || !supervisor_is_empty(master->supervisor));
 }
 
@@ -577,7 +577,7 @@ int master_run(struct settings *settings, const struct master_options *options)
                                               master.live_listener, master.files_listener, options->live_run);
         log_info("ready version=%s workers=%d run_directory=%s", PACKAGE_VERSION, master.listener_count,
                  present_settings(&master)->run_directory);
-        run(&master, signals);
+        run_master(&master, signals);
         log_info("stopped");
     } else {
         log_error("cannot start: %s", problem);

@@ -35,7 +35,7 @@ static bool write_piece(void *context, struct bytes piece)
     return *is_taken;
 }
 
-static bool fetch(const struct settings *settings, const struct object_part *part)
+static bool object_pipe_fetch(const struct settings *settings, const struct object_part *part)
 {
     const struct object_store_place *place;
     char problem[400];
@@ -57,8 +57,8 @@ static bool fetch(const struct settings *settings, const struct object_part *par
 }
 
 /* Connections of the parent would stay open here after it has closed them. */
-static _Noreturn void run_child(const struct settings *settings, const struct object_part *part, pid_t parent,
-                                int end)
+static _Noreturn void object_pipe_run_child(const struct settings *settings, const struct object_part *part,
+                                            pid_t parent, int end)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, "stampd-fetch"); /* for administrators */
@@ -67,7 +67,7 @@ static _Noreturn void run_child(const struct settings *settings, const struct ob
     log_close();
     if (dup2(end, PIPE_FD) < 0 || close_range(PIPE_FD + 1, ~0U, 0) != 0)
         _exit(1);
-    _exit(fetch(settings, part) ? 0 : 1);
+    _exit(object_pipe_fetch(settings, part) ? 0 : 1);
 }
 
 /* --- the parent --- */
@@ -84,7 +84,7 @@ struct object_pipe *object_pipe_open(struct events *events, const struct setting
     }
     pid_t pid = fork();
     if (pid == 0)
-        run_child(settings, part, parent, ends[1]);
+        object_pipe_run_child(settings, part, parent, ends[1]);
     close(ends[1]);
     if (pid < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
         log_often(LOG_LEVEL_ERROR, "fetch", "cannot start a process for an object: %m");

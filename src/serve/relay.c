@@ -131,7 +131,7 @@ static void drain(struct relay *relay, int ns)
 }
 
 /* For the ids of notifications. */
-static bool read_keys(struct relay *relay, struct relay_session *session)
+static bool relay_read_keys(struct relay *relay, struct relay_session *session)
 {
     struct pg_params none;
     struct pg_result *rows;
@@ -178,17 +178,17 @@ static void note_answer(struct relay *relay, bool is_answer, int64_t lasted_ms)
     waits_note_silence(relay->segment, now_ms + 2 * reach_ms(relay) + SILENCE_MS);
 }
 
-static bool is_over(void *deadline_ms)
+static bool relay_is_over(void *deadline_ms)
 {
     return clock_monotonic_ms() >= *(const int64_t *)deadline_ms;
 }
 
 /* Behind a link that drops packets a session looks as one on which nothing happens. */
-static void ask(struct relay *relay, int ns)
+static void relay_ask(struct relay *relay, int ns)
 {
     struct pg *pg = relay->sessions[ns].pg;
     int64_t begun_ms = clock_monotonic_ms(), deadline_ms = begun_ms + reach_ms(relay);
-    (void)pg_set_patience(pg, (struct pg_patience){is_over, &deadline_ms});
+    (void)pg_set_patience(pg, (struct pg_patience){relay_is_over, &deadline_ms});
     enum fault fault = pg_execute(pg, "select 1");
     (void)pg_set_patience(pg, (struct pg_patience){NULL, NULL});
     note_answer(relay, !fault, clock_monotonic_ms() - begun_ms);
@@ -227,7 +227,7 @@ static void connect(struct relay *relay, int ns)
     if (fault ||
         pg_execute(session->pg, "set application_name = 'stampd relay'; listen stampd; listen stampd_task;"
                                 " listen " ACKNOWLEDGEMENT_CHANNEL) ||
-        !read_keys(relay, session) || !is_of_primary(relay, ns)) {
+        !relay_read_keys(relay, session) || !is_of_primary(relay, ns)) {
         put_off(relay, ns);
         if (fault == FAULT_ODATABASE)
             session->not_before_ms = clock_monotonic_ms() + ABSENT_MS;
@@ -276,7 +276,7 @@ static void report_health(struct relay *relay, int count)
     relay->reported_ms = now_ms;
     for (int ns = 0, is_asked = false; ns < count && !is_asked; ns++)
         if (relay->sessions[ns].pg) {
-            ask(relay, ns);
+            relay_ask(relay, ns);
             is_asked = true;
         }
     for (int ns = 0; ns < count; ns++) {

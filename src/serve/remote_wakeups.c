@@ -86,7 +86,7 @@ void remote_wakeups_destroy(struct remote_wakeups *remote_wakeups)
 }
 
 /* Collects the workers' wake-ups since the last call. */
-static void collect(struct remote_wakeups *remote_wakeups, struct segment *segment)
+static void remote_wakeups_collect(struct remote_wakeups *remote_wakeups, struct segment *segment)
 {
     char code[BACKLOG_CODE_BYTES + 1];
     for (int ns = 0; ns < namespaces_count(segment); ns++) {
@@ -100,7 +100,7 @@ static void collect(struct remote_wakeups *remote_wakeups, struct segment *segme
     }
 }
 
-static void send(struct remote_wakeups *remote_wakeups, struct remote *remote, int ns)
+static void remote_wakeups_send(struct remote_wakeups *remote_wakeups, struct remote *remote, int ns)
 {
     struct builder *body = &remote->body;
     body->size = 0;
@@ -127,12 +127,12 @@ static void send_due(struct remote_wakeups *remote_wakeups)
         struct remote *remote = &remote_wakeups->remotes[i];
         for (int ns = 0; ns < NAMESPACES_MOST; ns++)
             if (remote->is_wanted[ns] && !remote->is_busy && now_ms >= remote->not_before_ms)
-                send(remote_wakeups, remote, ns);
+                remote_wakeups_send(remote_wakeups, remote, ns);
     }
 }
 
 /* 400: the namespace does not belong to that manager. */
-static void take(struct remote *remote, const struct http_result *result)
+static void remote_wakeups_take(struct remote *remote, const struct http_result *result)
 {
     remote->is_busy = false;
     if (result->status == 200 || result->status == 400) {
@@ -152,10 +152,10 @@ bool remote_wakeups_wait(struct remote_wakeups *remote_wakeups, struct segment *
     struct http_result result;
     if (!remote_wakeups)
         return poll(sources, (nfds_t)count, wait_ms) > 0;
-    collect(remote_wakeups, segment);
+    remote_wakeups_collect(remote_wakeups, segment);
     send_due(remote_wakeups);
     if (http_receive_or(remote_wakeups->http, wait_ms, sources, count, &result))
-        take(result.owner, &result);
+        remote_wakeups_take(result.owner, &result);
     for (size_t i = 0; i < count; i++)
         if (sources[i].revents)
             return true;

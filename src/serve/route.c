@@ -57,7 +57,7 @@ static const char *recall_database(struct worker_context *worker_context, struct
     return is_up ? "ok" : "down";
 }
 
-static void add_text(struct builder *body, const char *name, struct bytes text)
+static void route_add_text(struct builder *body, const char *name, struct bytes text)
 {
     if (!text.size)
         return;
@@ -75,9 +75,9 @@ static void write_configuration(const struct ns_conf *conf, struct builder *body
         json_add_string(body,
                         conf->message.size ? conf->message : bytes_of(namespace_state_word(conf->state)));
     builder_printf(body, ",\"state\":%d,\"build\":%lld", conf->state, (long long)conf->build);
-    add_text(body, "message", conf->message);
-    add_text(body, "label", conf->label);
-    add_text(body, "theme", conf->theme);
+    route_add_text(body, "message", conf->message);
+    route_add_text(body, "label", conf->label);
+    route_add_text(body, "theme", conf->theme);
     if (conf->options.size)
         builder_printf(body, ",\"options\":%.*s", (int)conf->options.size, conf->options.data);
 }
@@ -127,7 +127,7 @@ static enum fault run_call(struct worker_context *worker_context, struct call *c
 }
 
 /* A fault that no deeper function has recorded. */
-static enum fault note(struct call *call, struct reply *reply, enum fault fault)
+static enum fault route_note(struct call *call, struct reply *reply, enum fault fault)
 {
     return reply->fault == fault ? fault : reply_fault(call, reply, fault, NULL, NULL);
 }
@@ -157,7 +157,7 @@ void route_run(struct worker_context *worker_context, struct call *call, struct 
     enum fault fault = run_call(worker_context, call, reply);
     if (fault) {
         reply->body->size = 0;
-        note(call, reply, attempt_answer(fault));
+        route_note(call, reply, attempt_answer(fault));
     }
 }
 
@@ -167,5 +167,5 @@ enum fault route_admit(struct worker_context *worker_context, struct call *call,
     reply_enter(reply, PHASE_BEFORE);
     enum fault fault = call->route == CALL_TASKS ? task_endpoint_admit(worker_context, call, reply)
                                                  : execute_admit(worker_context, call, reply);
-    return fault ? note(call, reply, fault) : FAULT_NONE;
+    return fault ? route_note(call, reply, fault) : FAULT_NONE;
 }

@@ -14,8 +14,9 @@ static const struct pg_statement reading_namespaces = {
     " and content is not null and not raw",
     0};
 
-static enum fault query(const struct settings *settings, struct arena *arena, const char *database,
-                        const struct pg_statement *statement, struct pg **pg_r, struct pg_result **rows_r)
+static enum fault start_check_query(const struct settings *settings, struct arena *arena,
+                                    const char *database, const struct pg_statement *statement,
+                                    struct pg **pg_r, struct pg_result **rows_r)
 {
     const struct pg_options options = {
         .conninfo = settings->database,
@@ -41,8 +42,9 @@ static bool has_keys(const struct settings *settings, struct arena *arena, const
     struct pg *pg = NULL;
     struct pg_result *rows;
     struct data_keys keys = {0};
-    bool has = query(settings, arena, database, data_keys_statement(), &pg, &rows) != FAULT_NONE ||
-               (data_keys_take(&keys, rows, why_r) && keys.count);
+    bool has =
+        start_check_query(settings, arena, database, data_keys_statement(), &pg, &rows) != FAULT_NONE ||
+        (data_keys_take(&keys, rows, why_r) && keys.count);
     data_keys_free(&keys);
     pg_close(pg);
     return has;
@@ -54,10 +56,10 @@ bool start_check_keys(const struct settings *settings, char *problem, size_t pro
     struct pg *z = NULL;
     struct pg_result *rows;
     bool is_good = site_key_load(settings, problem, problem_size);
-    int count =
-        is_good && query(settings, arena, settings->z_database, &reading_namespaces, &z, &rows) == FAULT_NONE
-            ? pg_rows(rows)
-            : 0;
+    int count = is_good && start_check_query(settings, arena, settings->z_database, &reading_namespaces, &z,
+                                             &rows) == FAULT_NONE
+                    ? pg_rows(rows)
+                    : 0;
     for (int row = 0; row < count && is_good; row++) {
         const struct ns_conf conf = namespace_read(arena, pg_get_text(rows, row, 1));
         const char *why = "the namespace is encrypted, and its database has no data key",

@@ -225,7 +225,7 @@ static void slow_down(struct supervisor *supervisor, const struct child *child)
                  (long long)throttle->delay_ms);
 }
 
-static void start(struct supervisor *supervisor, enum role role, int position, int index)
+static void supervisor_start(struct supervisor *supervisor, enum role role, int position, int index)
 {
     int64_t now_ms = clock_monotonic_ms();
     pid_t master = getpid();
@@ -257,7 +257,7 @@ static void start_worker(struct supervisor *supervisor, int position)
 {
     int index = instance_take_index(supervisor->instance);
     if (index != SEGMENT_NO_INDEX) {
-        start(supervisor, ROLE_WORKER, position, index);
+        supervisor_start(supervisor, ROLE_WORKER, position, index);
         return;
     }
     int64_t now_ms = clock_monotonic_ms();
@@ -375,7 +375,7 @@ static struct post read_posts(const struct supervisor *supervisor, enum role rol
     return post;
 }
 
-static bool is_served(const struct supervisor *supervisor, enum role role, int position)
+static bool supervisor_is_served(const struct supervisor *supervisor, enum role role, int position)
 {
     struct post post = read_posts(supervisor, role, position);
     return post.has_former || (post.has_current && !post.is_starting);
@@ -384,10 +384,10 @@ static bool is_served(const struct supervisor *supervisor, enum role role, int p
 bool supervisor_is_ready(const struct supervisor *supervisor)
 {
     for (int i = 0; i < supervisor->positions; i++)
-        if (!is_served(supervisor, ROLE_WORKER, i))
+        if (!supervisor_is_served(supervisor, ROLE_WORKER, i))
             return false;
-    return is_served(supervisor, ROLE_LIVE, NO_POSITION) &&
-           (!*site_key_mark() || is_served(supervisor, ROLE_DECRYPTER, NO_POSITION));
+    return supervisor_is_served(supervisor, ROLE_LIVE, NO_POSITION) &&
+           (!*site_key_mark() || supervisor_is_served(supervisor, ROLE_DECRYPTER, NO_POSITION));
 }
 
 /* A child is ready: the ones that it replaces may stop. */
@@ -430,7 +430,7 @@ static void tend_relay(struct supervisor *supervisor, int64_t now_ms)
     }
     if (!read_posts(supervisor, ROLE_RELAY, NO_POSITION).has_current &&
         throttle_allows(&supervisor->relay_throttle, now_ms))
-        start(supervisor, ROLE_RELAY, NO_POSITION, SEGMENT_NO_INDEX);
+        supervisor_start(supervisor, ROLE_RELAY, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
 /* The live process, the decrypter: a former one serves until its successor is ready. */
@@ -438,7 +438,7 @@ static void tend_successive(struct supervisor *supervisor, enum role role, struc
                             int64_t now_ms)
 {
     if (!read_posts(supervisor, role, NO_POSITION).has_current && throttle_allows(throttle, now_ms))
-        start(supervisor, role, NO_POSITION, SEGMENT_NO_INDEX);
+        supervisor_start(supervisor, role, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
 /* The keeper, the mover.  An outdated one stops at once: no process depends on it. */
@@ -452,14 +452,14 @@ static void tend_single(struct supervisor *supervisor, enum role role, bool is_w
     }
     if (is_wanted && !read_posts(supervisor, role, NO_POSITION).has_current &&
         throttle_allows(throttle, now_ms))
-        start(supervisor, role, NO_POSITION, SEGMENT_NO_INDEX);
+        supervisor_start(supervisor, role, NO_POSITION, SEGMENT_NO_INDEX);
 }
 
 static void tend_recoveries(struct supervisor *supervisor)
 {
     instance_take_over(supervisor->instance);
     for (int index; (index = instance_next_orphan(supervisor->instance)) != SEGMENT_NO_INDEX;)
-        start(supervisor, ROLE_RECOVERY, NO_POSITION, index);
+        supervisor_start(supervisor, ROLE_RECOVERY, NO_POSITION, index);
 }
 
 void supervisor_tend(struct supervisor *supervisor)
@@ -513,7 +513,7 @@ void supervisor_receive(struct supervisor *supervisor)
 }
 
 /* Logs how the child ended, at a level that fits the cause. */
-static void report(const struct child *child, int status)
+static void supervisor_report(const struct child *child, int status)
 {
     const char *role = role_words[child->role];
     if (WIFSIGNALED(status))
@@ -563,7 +563,7 @@ static void note_loss(const struct supervisor *supervisor, const struct child *c
 static void remove_child(struct supervisor *supervisor, struct child *child, int status)
 {
     struct arena *lines = name_request(supervisor, child);
-    report(child, status);
+    supervisor_report(child, status);
     report_application(supervisor, child);
     unname_request(lines);
     const struct loss loss = cause_of_death(child, status);

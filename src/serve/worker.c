@@ -188,7 +188,7 @@ static void prepare_stream(struct outlet *outlet)
     cors_decide(&streaming->worker->worker_context, &request->call, request->origin, &request->form);
 }
 
-static bool send_piece(struct outlet *outlet, struct reply *reply, struct bytes piece)
+static bool worker_send_piece(struct outlet *outlet, struct reply *reply, struct bytes piece)
 {
     struct streaming *streaming = (struct streaming *)outlet;
     struct builder *head = &streaming->worker->head;
@@ -326,7 +326,7 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
         .inlet = {.read = read_upload}, .worker = worker, .fcgi = fcgi, .room = worker->upload.room};
     source.inlet = &worker->upload.inlet;
     struct timing timing = {.since_us = worker->is_timing ? clock_monotonic_us() : 0};
-    worker->streaming = (struct streaming){.outlet = {.prepare = prepare_stream, .send = send_piece},
+    worker->streaming = (struct streaming){.outlet = {.prepare = prepare_stream, .send = worker_send_piece},
                                            .worker = worker,
                                            .fcgi = fcgi,
                                            .request = &request};
@@ -378,7 +378,7 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
 
 /* --- the loop --- */
 
-static void heed_signals(struct worker *worker)
+static void worker_heed_signals(struct worker *worker)
 {
     enum stop stop = stop_requested();
     if (stop == STOP_NOT)
@@ -423,7 +423,7 @@ static void serve_until_stopped(struct worker *worker)
             serve_request(worker, request);
             break;
         case FCGI_EVENT_WAKE:
-            heed_signals(worker);
+            worker_heed_signals(worker);
             break;
         case FCGI_EVENT_IDLE:
             break;

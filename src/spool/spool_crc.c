@@ -15,7 +15,7 @@ enum { WIDTH = 8 };
 static uint32_t table[WIDTH][256];
 static _Atomic int is_made;
 
-static void make(void)
+static void spool_crc_make(void)
 {
     for (uint32_t byte = 0; byte < 256; byte++) {
         uint32_t crc = byte;
@@ -33,7 +33,7 @@ uint32_t spool_crc_portable(uint32_t crc, const void *data, size_t size)
 {
     const unsigned char *byte = data;
     if (!atomic_load_explicit(&is_made, memory_order_acquire))
-        make();
+        spool_crc_make();
     crc = ~crc;
     for (; size >= WIDTH; size -= WIDTH, byte += WIDTH) {
         uint32_t mixed = 0;

@@ -26,7 +26,7 @@ static int open_folder(const struct stampd_spool *spool)
     return openat(spool->folder, SPOOL_DEAD, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-static void name_of(uint64_t sequence, char name_r[SPOOL_NAME_BYTES])
+static void spool_dead_name_of(uint64_t sequence, char name_r[SPOOL_NAME_BYTES])
 {
     snprintf(name_r, SPOOL_NAME_BYTES, "%0*" PRIu64, DIGITS, sequence);
 }
@@ -59,7 +59,7 @@ int stampd_spool_bury(struct stampd_spool *spool, const struct stampd_spool_reco
     if (record->body_size)
         memcpy(file + HEAD_BYTES + words + 1, record->body, record->body_size);
     spool_record_write_u32(file + CRC_AT, sum(file, size));
-    name_of(record->sequence, name);
+    spool_dead_name_of(record->sequence, name);
     int error = spool_files_replace(folder, name, spool->file_mode, file, size);
     close(folder);
     free(file);
@@ -85,7 +85,8 @@ static int find_next(int folder, uint64_t after, uint64_t *next_r)
     return *next_r ? 0 : EAGAIN;
 }
 
-static int parse(unsigned char *file, size_t size, struct stampd_spool_record *record, const char **reason_r)
+static int spool_dead_parse(unsigned char *file, size_t size, struct stampd_spool_record *record,
+                            const char **reason_r)
 {
     if (size < HEAD_BYTES + 1 || memcmp(file, magic, MAGIC_BYTES - 1) ||
         spool_record_read_u32(file + CRC_AT) != sum(file, size))
@@ -117,13 +118,13 @@ int stampd_spool_next_dead(struct stampd_spool *spool, uint64_t after, struct st
     folder = error ? -1 : open_folder(spool);
     if (error || folder < 0)
         return error ? error : errno;
-    name_of(record_r->sequence, name);
+    spool_dead_name_of(record_r->sequence, name);
     error =
         spool_files_load(folder, name, HEAD_BYTES + 1 + REASON_MOST + STAMPD_SPOOL_RECORD_MOST, &file, &size);
     close(folder);
     free(spool->dead_buffer);
     spool->dead_buffer = (unsigned char *)file;
-    return error ? error : parse(spool->dead_buffer, size, record_r, reason_r);
+    return error ? error : spool_dead_parse(spool->dead_buffer, size, record_r, reason_r);
 }
 
 int stampd_spool_drop_dead(struct stampd_spool *spool, uint64_t sequence)
@@ -132,7 +133,7 @@ int stampd_spool_drop_dead(struct stampd_spool *spool, uint64_t sequence)
     int folder = open_folder(spool);
     if (folder < 0)
         return errno;
-    name_of(sequence, name);
+    spool_dead_name_of(sequence, name);
     int error = unlinkat(folder, name, 0) ? errno : 0;
     spool_step();
     if (!error)

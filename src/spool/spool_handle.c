@@ -12,7 +12,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct stampd_spool *last; /* open handle */
 static int failure;
 
-static void release(struct stampd_spool *spool)
+static void spool_handle_release(struct stampd_spool *spool)
 {
     int *const fds[] = {&spool->folder, &spool->lock,          &spool->next, &spool->synced,
                         &spool->board,  &spool->position_lock, &spool->hold, &spool->watch};
@@ -40,18 +40,18 @@ static void after_fork(void)
 static void after_fork_in_child(void)
 {
     for (struct stampd_spool *spool = last; spool; spool = spool->earlier)
-        release(spool);
+        spool_handle_release(spool);
     pthread_mutex_unlock(&mutex);
 }
 
-static void begin(void)
+static void spool_handle_begin(void)
 {
     failure = pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 int spool_handle_add(struct stampd_spool *spool)
 {
-    pthread_once(&once, begin);
+    pthread_once(&once, spool_handle_begin);
     if (failure)
         return failure;
     pthread_mutex_lock(&mutex);
@@ -73,6 +73,6 @@ void spool_handle_remove(struct stampd_spool *spool)
     if (spool->later)
         spool->later->earlier = spool->earlier;
     spool->earlier = spool->later = NULL;
-    release(spool); /* a fork waits until it is: the child would keep what is open */
+    spool_handle_release(spool); /* a fork waits until it is: the child would keep what is open */
     pthread_mutex_unlock(&mutex);
 }

@@ -20,7 +20,7 @@ enum { FILES = 2, LINE_BYTES = 48, FILE_MOST = (SPOOL_RANGES_MOST + 4) * LINE_BY
 static const char *const names[FILES] = {"acknowledged", "acknowledged.other"};
 
 /* Takes it when it is newer than what the position has. */
-static int parse(char *text, size_t size, int file, struct spool_position *position)
+static int spool_position_parse(char *text, size_t size, int file, struct spool_position *position)
 {
     char *sum = size ? memrchr(text, '\n', size - 1) : NULL, *line = text + strlen(TITLE), *end;
     int has_edition = !strncmp(text, TITLE, strlen(TITLE));
@@ -52,13 +52,14 @@ static int parse(char *text, size_t size, int file, struct spool_position *posit
 }
 
 /* One that is damaged, or is being written, is as none. */
-static int read_file(const struct stampd_spool *spool, int file, struct spool_position *position)
+static int spool_position_read_file(const struct stampd_spool *spool, int file,
+                                    struct spool_position *position)
 {
     char *text;
     size_t size;
     int error = spool_files_load(spool->folder, names[file], FILE_MOST, &text, &size);
     if (!error)
-        error = parse(text, size, file, position);
+        error = spool_position_parse(text, size, file, position);
     free(text);
     return error == EBADMSG || error == ENOENT ? 0 : error;
 }
@@ -91,7 +92,7 @@ int spool_position_read(struct stampd_spool *spool)
         if (fstatat(spool->folder, names[file], &stats[file], AT_SYMLINK_NOFOLLOW) && errno != ENOENT)
             error = errno;
     for (int file = 0; !error && file < FILES; file++)
-        error = read_file(spool, file, &read);
+        error = spool_position_read_file(spool, file, &read);
     if (error || !read.edition) {
         free(read.ranges);
         return error;
@@ -147,7 +148,7 @@ static int is_earlier(const void *one, const void *other)
 }
 
 /* Sorts, and joins what touches. */
-static size_t join(struct stampd_spool_range *ranges, size_t count)
+static size_t spool_position_join(struct stampd_spool_range *ranges, size_t count)
 {
     size_t kept = 0;
     qsort(ranges, count, sizeof *ranges, is_earlier);
@@ -161,8 +162,8 @@ static size_t join(struct stampd_spool_range *ranges, size_t count)
     return kept;
 }
 
-static int store(int folder, mode_t mode, int file, uint64_t edition, const struct stampd_spool_range *ranges,
-                 size_t count)
+static int spool_position_store(int folder, mode_t mode, int file, uint64_t edition,
+                                const struct stampd_spool_range *ranges, size_t count)
 {
     char *text = malloc(FILE_MOST);
     if (!text)
@@ -181,7 +182,7 @@ int spool_position_create(int folder, mode_t mode)
 {
     int error = 0;
     for (int file = 0; !error && file < FILES; file++)
-        error = store(folder, mode, file, (uint64_t)file + 1, NULL, 0);
+        error = spool_position_store(folder, mode, file, (uint64_t)file + 1, NULL, 0);
     return error;
 }
 
@@ -193,8 +194,8 @@ static int store_next(struct stampd_spool *spool, const struct stampd_spool_rang
     if (position->edition && position->edition != position->synced_edition)
         error = spool_files_sync_again(spool->folder, names[position->newest]);
     if (!error)
-        error = store(spool->folder, spool->file_mode, other_file(position), position->edition + 1, ranges,
-                      count);
+        error = spool_position_store(spool->folder, spool->file_mode, other_file(position),
+                                     position->edition + 1, ranges, count);
     if (!error)
         position->synced_edition = position->edition + 1;
     return error;
@@ -236,7 +237,7 @@ static int acknowledge(struct stampd_spool *spool, const struct stampd_spool_ran
     if (total)
         memcpy(ranges, position->ranges, total * sizeof *ranges);
     memcpy(ranges + total, done, count * sizeof *ranges);
-    total = join(ranges, total + count);
+    total = spool_position_join(ranges, total + count);
     error = total > SPOOL_RANGES_MOST ? ENOBUFS : store_next(spool, ranges, total);
     if (!error)
         error = remove_segments(spool, ranges, total);

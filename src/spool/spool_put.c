@@ -35,7 +35,7 @@ static int clean(int fd, uint64_t end, uint64_t *size)
 }
 
 /* The size of the written segment; ESTALE: it has no name any more. */
-static int measure(const struct stampd_spool *spool, uint64_t *size_r)
+static int spool_put_measure(const struct stampd_spool *spool, uint64_t *size_r)
 {
     struct statx stat;
     *size_r = 0;
@@ -57,7 +57,7 @@ static int open_written(struct stampd_spool *spool, struct spool_board *board, u
         if (!error && !is_open)
             error = spool_segment_open(spool, board->base, &spool->writing);
         if (!error && (!is_open || tries || *size < board->end + bytes))
-            error = measure(spool, size);
+            error = spool_put_measure(spool, size);
         if (!error)
             error = clean(spool->writing.fd, board->end, size);
         if (!error && *size >= board->end && !spool->writing.is_damaged)
@@ -144,8 +144,8 @@ static int write_some(struct stampd_spool *spool, struct spool_board *board, uin
 }
 
 /* Writes what is encoded.  Before a segment is closed the board has all of it. */
-static int write_all(struct stampd_spool *spool, struct spool_board *board, uint64_t size,
-                     struct batch *batch)
+static int spool_put_write_all(struct stampd_spool *spool, struct spool_board *board, uint64_t size,
+                               struct batch *batch)
 {
     int error = 0;
     while (!error && batch->count) {
@@ -180,7 +180,7 @@ static int append_batch(struct stampd_spool *spool, uint64_t size, struct batch 
             return EIO; /* files of the spool were removed, or changed by somebody else */
         if (!batch->stored.last)
             batch->stored.first = board.written + 1;
-        error = write_all(spool, &board, size, batch);
+        error = spool_put_write_all(spool, &board, size, batch);
         if (error)
             return error;
         encode(spool, batch);
@@ -218,7 +218,7 @@ int stampd_spool_append(struct stampd_spool *spool, const struct stampd_spool_re
     encode(spool, &batch);
     if (!batch.count)
         return batch.error;
-    if (measure(spool, &size))
+    if (spool_put_measure(spool, &size))
         size = 0; /* with the lock it is tried again */
     int error = lock_fairly(spool);
     if (error)

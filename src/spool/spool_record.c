@@ -55,7 +55,7 @@ static int check_text(const char *text, int is_needed)
 }
 
 /* A blank of JSON. */
-static int is_blank(char letter)
+static int spool_record_is_blank(char letter)
 {
     return letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r';
 }
@@ -67,9 +67,9 @@ static int check_param(const char *param, size_t size)
         return size ? EINVAL : 0;
     if (size > STAMPD_SPOOL_PARAM_MOST)
         return EMSGSIZE;
-    while (size && is_blank(*param))
+    while (size && spool_record_is_blank(*param))
         param++, size--;
-    while (size && is_blank(param[size - 1]))
+    while (size && spool_record_is_blank(param[size - 1]))
         size--;
     return size < 2 || *param != '{' || param[size - 1] != '}' || memchr(param, 0, size) ? EINVAL : 0;
 }
@@ -108,7 +108,7 @@ size_t spool_record_measure(const struct stampd_spool_request *request)
            text_bytes(request->tracestate);
 }
 
-static unsigned char *add(unsigned char *at, enum tag tag, const void *data, size_t size)
+static unsigned char *spool_record_add(unsigned char *at, enum tag tag, const void *data, size_t size)
 {
     *at = (unsigned char)tag;
     spool_record_write_u32(at + 1, (uint32_t)size);
@@ -118,32 +118,33 @@ static unsigned char *add(unsigned char *at, enum tag tag, const void *data, siz
     return at + FIELD_BYTES + size;
 }
 
-static unsigned char *add_text(unsigned char *at, enum tag tag, const char *text)
+static unsigned char *spool_record_add_text(unsigned char *at, enum tag tag, const char *text)
 {
-    return text ? add(at, tag, text, strlen(text)) : at;
+    return text ? spool_record_add(at, tag, text, strlen(text)) : at;
 }
 
 static void write_body(const struct stampd_spool_request *request, unsigned char *body)
 {
     unsigned char number[8], priority = (unsigned char)request->priority;
-    body = add_text(body, TAG_NS, request->ns);
-    body = add_text(body, TAG_OPERATION, request->operation);
+    body = spool_record_add_text(body, TAG_NS, request->ns);
+    body = spool_record_add_text(body, TAG_OPERATION, request->operation);
     if (request->param)
-        body = add(body, TAG_PARAM, request->param, request->param_size);
-    body = add_text(body, TAG_RESOURCE, request->resource);
-    body = add_text(body, TAG_DOMAIN, request->domain);
-    body = add_text(body, TAG_INFO, request->info);
+        body = spool_record_add(body, TAG_PARAM, request->param, request->param_size);
+    body = spool_record_add_text(body, TAG_RESOURCE, request->resource);
+    body = spool_record_add_text(body, TAG_DOMAIN, request->domain);
+    body = spool_record_add_text(body, TAG_INFO, request->info);
     spool_record_write_u64(number, (uint64_t)request->start);
     if (request->start)
-        body = add(body, TAG_START, number, sizeof number);
-    body = add(body, TAG_PRIORITY, &priority, 1);
+        body = spool_record_add(body, TAG_START, number, sizeof number);
+    body = spool_record_add(body, TAG_PRIORITY, &priority, 1);
     if (request->is_strict)
-        body = add(body, TAG_STRICT, "", 0);
-    body = add_text(body, TAG_TRACEPARENT, request->traceparent);
-    add_text(body, TAG_TRACESTATE, request->tracestate);
+        body = spool_record_add(body, TAG_STRICT, "", 0);
+    body = spool_record_add_text(body, TAG_TRACEPARENT, request->traceparent);
+    spool_record_add_text(body, TAG_TRACESTATE, request->tracestate);
 }
 
-static int read_field(struct stampd_spool_request *request, int tag, const unsigned char *data, size_t size)
+static int spool_record_read_field(struct stampd_spool_request *request, int tag, const unsigned char *data,
+                                   size_t size)
 {
     const char *text = (const char *)data;
     switch (tag) {
@@ -193,7 +194,7 @@ int spool_record_read_body(const unsigned char *body, size_t size, struct stampd
     while (size) {
         size_t length = size >= FIELD_BYTES ? spool_record_read_u32(body + 1) : 0;
         if (size < FIELD_BYTES || length > size - FIELD_BYTES || body[FIELD_BYTES - 1 + length] ||
-            read_field(request_r, *body, body + FIELD_BYTES - 1, length))
+            spool_record_read_field(request_r, *body, body + FIELD_BYTES - 1, length))
             return EBADMSG;
         body += FIELD_BYTES + length;
         size -= FIELD_BYTES + length;

@@ -30,7 +30,7 @@ static int is_less(const void *one, const void *other)
     return left < right ? -1 : left > right;
 }
 
-static int read_name(const char *name, uint64_t *base_r)
+static int spool_segment_read_name(const char *name, uint64_t *base_r)
 {
     char *end;
     errno = 0;
@@ -52,7 +52,7 @@ int spool_segment_list(int folder, const struct spool_board *board, uint64_t **b
     for (const struct dirent *entry; !error && (entry = readdir(entries));) {
         uint64_t base;
         struct stat stat;
-        if (!read_name(entry->d_name, &base))
+        if (!spool_segment_read_name(entry->d_name, &base))
             continue;
         if (!fstatat(folder, entry->d_name, &stat, AT_SYMLINK_NOFOLLOW))
             *bytes_r += board && base == board->base ? board->end : (uint64_t)stat.st_size;
@@ -184,8 +184,8 @@ static int skip_damage(struct stampd_spool *spool, struct spool_segment *segment
     return EAGAIN;
 }
 
-static int read_body(struct stampd_spool *spool, struct spool_segment *segment, const struct spool_head *head,
-                     struct stampd_spool_record *record_r)
+static int spool_segment_read_body(struct stampd_spool *spool, struct spool_segment *segment,
+                                   const struct spool_head *head, struct stampd_spool_record *record_r)
 {
     size_t size;
     int error = spool_files_reserve(&spool->read_buffer, &spool->read_bytes, head->size + 1);
@@ -224,5 +224,5 @@ int spool_segment_read(struct stampd_spool *spool, struct spool_segment *segment
         return skip_damage(spool, segment, end, last, record_r);
     if (head.sequence > segment->expected)
         return report_damage(spool, segment, segment->offset, head.sequence - 1, record_r);
-    return read_body(spool, segment, &head, record_r);
+    return spool_segment_read_body(spool, segment, &head, record_r);
 }

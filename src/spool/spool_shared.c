@@ -114,7 +114,7 @@ static void sleep_on(const struct stampd_spool *spool, size_t at, uint32_t seen,
 }
 
 /* The round as it is in memory, in the order of bytes of the host. */
-static uint32_t load(const struct stampd_spool *spool, size_t at)
+static uint32_t spool_shared_load(const struct stampd_spool *spool, size_t at)
 {
     return atomic_load(word_at(spool, at));
 }
@@ -124,7 +124,7 @@ static uint32_t load(const struct stampd_spool *spool, size_t at)
 void spool_shared_read(const struct stampd_spool *spool, struct spool_synced *synced_r)
 {
     unsigned char bytes[SYNCED_BYTES];
-    uint32_t round = load(spool, ROUND_AT);
+    uint32_t round = spool_shared_load(spool, ROUND_AT);
     *synced_r = (struct spool_synced){.round = round};
     if (spool_shared_copy(spool->shared, bytes, sizeof bytes))
         return;
@@ -161,7 +161,7 @@ void spool_shared_break(struct spool_synced *synced, uint64_t last)
 
 int spool_shared_end_round(const struct stampd_spool *spool, struct spool_synced *synced)
 {
-    synced->round = load(spool, ROUND_AT) + 1;
+    synced->round = spool_shared_load(spool, ROUND_AT) + 1;
     return spool_shared_write(spool, synced);
 }
 
@@ -182,7 +182,7 @@ void spool_shared_sleep(const struct stampd_spool *spool, uint32_t round, int64_
 /* A holder ends the round before it releases the lock, and wakes after that; one that dies wakes nobody. */
 int spool_shared_lock(const struct stampd_spool *spool, int64_t limit_us)
 {
-    uint32_t round = load(spool, ROUND_AT);
+    uint32_t round = spool_shared_load(spool, ROUND_AT);
     int error = spool_files_try_lock(spool->synced);
     for (int64_t pause_us = PAUSE_US; error == EWOULDBLOCK; pause_us += pause_us < SLEEP_US ? pause_us : 0) {
         int64_t left_us = limit_us - spool_files_now_us();
@@ -190,7 +190,7 @@ int spool_shared_lock(const struct stampd_spool *spool, int64_t limit_us)
         if (left_us <= 0)
             return ETIMEDOUT;
         spool_shared_sleep(spool, round, pause_us < left_us ? pause_us : left_us);
-        round = load(spool, ROUND_AT);
+        round = spool_shared_load(spool, ROUND_AT);
         error = round == before ? spool_files_try_lock(spool->synced) : spool_files_try_often(spool->synced);
     }
     return error;
@@ -199,7 +199,7 @@ int spool_shared_lock(const struct stampd_spool *spool, int64_t limit_us)
 int spool_shared_expect(const struct stampd_spool *spool, uint64_t target, uint32_t *seen_r)
 {
     unsigned char bytes[8];
-    *seen_r = load(spool, WORD_AT);
+    *seen_r = spool_shared_load(spool, WORD_AT);
     spool_record_write_u64(bytes, target);
     return spool_files_write(spool->synced, bytes, sizeof bytes, TARGET_AT);
 }
@@ -214,7 +214,7 @@ void spool_shared_arrive(const struct stampd_spool *spool, uint64_t arrival)
 {
     if (spool_record_read_u64(spool->shared + TARGET_AT) != arrival)
         return;
-    uint32_t next = load(spool, WORD_AT) + 1;
+    uint32_t next = spool_shared_load(spool, WORD_AT) + 1;
     if (!spool_files_write(spool->synced, &next, sizeof next, WORD_AT))
         wake(spool, WORD_AT, 1);
 }

@@ -11,7 +11,7 @@
 enum { WINDOW_BYTES = 64 << 10, PAGE_BYTES = 4096, ROOM_TIMES = 16 };
 
 /* Many times these bytes. */
-static int has_room(int fd, uint64_t bytes)
+static int spool_tail_has_room(int fd, uint64_t bytes)
 {
     struct statfs disk;
     return !fstatfs(fd, &disk) && disk.f_bavail * (uint64_t)disk.f_bsize > ROOM_TIMES * bytes;
@@ -36,7 +36,7 @@ void spool_tail_allocate(const struct stampd_spool *spool, uint64_t size, uint64
     uint64_t to = size / SPOOL_CHUNK * SPOOL_CHUNK + SPOOL_CHUNK;
     if (to > spool->limits.segment_bytes)
         to = spool->limits.segment_bytes;
-    if (end + bytes <= size || end + bytes > to || !has_room(spool->writing.fd, to - size))
+    if (end + bytes <= size || end + bytes > to || !spool_tail_has_room(spool->writing.fd, to - size))
         return;
     spool_step();
     write_zeros(spool->writing.fd, size, to);

@@ -118,8 +118,8 @@ static int try_lead(struct stampd_spool *spool, const struct stampd_spool_range 
 }
 
 /* What can be answered at once.  EINVAL: not all of them were appended. */
-static int answer(const struct stampd_spool *spool, const struct stampd_spool_range *range,
-                  struct spool_synced *synced_r)
+static int spool_wait_answer(const struct stampd_spool *spool, const struct stampd_spool_range *range,
+                             struct spool_synced *synced_r)
 {
     struct spool_board board;
     int error = read_verdict(spool, range, synced_r);
@@ -136,7 +136,7 @@ int spool_wait_durable(struct stampd_spool *spool, const struct stampd_spool_ran
     struct spool_synced synced;
     uint32_t round = 0;
     int error;
-    for (int64_t limit_us = 0, now_us; (error = answer(spool, range, &synced)) == EAGAIN;) {
+    for (int64_t limit_us = 0, now_us; (error = spool_wait_answer(spool, range, &synced)) == EAGAIN;) {
         now_us = spool_files_now_us();
         if (!limit_us || round != synced.round)
             limit_us = spool_files_limit_us();
@@ -160,5 +160,5 @@ int stampd_spool_wait(struct stampd_spool *spool, const struct stampd_spool_rang
 int stampd_spool_try_wait(struct stampd_spool *spool, const struct stampd_spool_range *stored)
 {
     struct spool_synced synced;
-    return spool->owner == getpid() ? answer(spool, stored, &synced) : ECHILD;
+    return spool->owner == getpid() ? spool_wait_answer(spool, stored, &synced) : ECHILD;
 }

@@ -29,7 +29,7 @@ void data_keys_free(struct data_keys *keys)
 }
 
 /* Why the row cannot be unwrapped. */
-static const char *explain(const struct pg_result *rows, int row)
+static const char *data_keys_explain(const struct pg_result *rows, int row)
 {
     if (!*site_key_mark())
         return "the namespace is encrypted, and there is no site key (setting site_key_file or "
@@ -59,7 +59,7 @@ bool data_keys_take(struct data_keys *keys, const struct pg_result *rows, const 
         if (is_open)
             sealing_derive(id, secret, &taken.keys[taken.count++]);
         else
-            *problem_r = explain(rows, row);
+            *problem_r = data_keys_explain(rows, row);
         explicit_bzero(secret, sizeof secret);
     }
     arena_destroy(arena);
@@ -77,14 +77,14 @@ bool data_keys_take_of_ids(struct data_keys *keys, const struct pg_result *rows,
     return true;
 }
 
-static const struct sealing_keys *find(const struct data_keys *keys, int64_t id)
+static const struct sealing_keys *data_keys_find(const struct data_keys *keys, int64_t id)
 {
     return sealing_find(keys->keys, keys->count, id);
 }
 
 bool data_keys_has(const struct data_keys *keys, int64_t id)
 {
-    return find(keys, id) != NULL;
+    return data_keys_find(keys, id) != NULL;
 }
 
 static const struct sealing_keys *newest(const struct data_keys *keys)
@@ -129,7 +129,7 @@ struct bytes data_keys_seal_content(const struct data_keys *keys, struct arena *
 static bool open_text(const struct data_keys *keys, struct arena *arena, struct sealing_place place,
                       struct bytes *text)
 {
-    const struct sealing_keys *one = find(keys, sealing_key_id(*text));
+    const struct sealing_keys *one = data_keys_find(keys, sealing_key_id(*text));
     return one && sealing_open(arena, one, place, *text, text);
 }
 

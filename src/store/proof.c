@@ -29,7 +29,7 @@ static void take_met(const struct pg_result *row, struct lineage_met *met_r)
     met_r->position = (uint64_t)pg_get_i64(row, 0, 3);
 }
 
-static enum fault run(struct pg *pg, struct arena *arena, int64_t limit_ms, struct lineage_met *met_r)
+static enum fault run_proof(struct pg *pg, struct arena *arena, int64_t limit_ms, struct lineage_met *met_r)
 {
     struct pg_params none;
     struct pg_verdict verdict;
@@ -52,13 +52,13 @@ static enum fault run(struct pg *pg, struct arena *arena, int64_t limit_ms, stru
 
 enum fault proof_run(struct pg *pg, struct arena *arena, int64_t limit_ms)
 {
-    return run(pg, arena, limit_ms, NULL);
+    return run_proof(pg, arena, limit_ms, NULL);
 }
 
 enum fault proof_begin(struct pg *pg, struct arena *arena, int64_t limit_ms, struct lineage_met *met_r)
 {
     enum fault fault = pg_prepare(pg, &prove, 1);
-    return fault ? fault : run(pg, arena, limit_ms, met_r);
+    return fault ? fault : run_proof(pg, arena, limit_ms, met_r);
 }
 
 enum fault proof_look(struct pg *pg, struct arena *arena, struct lineage_met *met_r)

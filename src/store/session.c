@@ -152,8 +152,8 @@ static enum fault connect(struct entering *entering)
     return fault;
 }
 
-static enum fault run(struct entering *entering, enum session_statement which, bool former,
-                      struct pg_result **result_r)
+static enum fault session_run(struct entering *entering, enum session_statement which, bool former,
+                              struct pg_result **result_r)
 {
     const struct pg_statement *statement = &session_statements[which];
     const bool flags[] = {former, entering->alone};
@@ -184,7 +184,7 @@ static enum fault take_lock(struct entering *entering)
     for (int64_t wait_ms = POLL_LEAST_MS;;
          wait_ms = wait_ms * 2 < POLL_MOST_MS ? wait_ms * 2 : POLL_MOST_MS) {
         struct pg_result *seen;
-        enum fault fault = run(entering, ENTER, !clean, &seen);
+        enum fault fault = session_run(entering, ENTER, !clean, &seen);
         if (fault)
             return fault;
         int64_t strangers = pg_get_i64(seen, 0, 0), former = pg_get_i64(seen, 0, 1),
@@ -211,7 +211,7 @@ static enum fault take_lock(struct entering *entering)
                 entering->database, (long long)former, (long long)rivals, segment_index(entering->segment));
             return FAULT_XAWAY;
         }
-        fault = run(entering, END_FORMER, !clean, NULL);
+        fault = session_run(entering, END_FORMER, !clean, NULL);
         if (fault)
             return fault;
         crash_at(CRASH_SESSION_ENDED_OTHERS);
@@ -242,7 +242,7 @@ enum fault session_meet(struct segment *segment, int ns, const struct lineage_me
 }
 
 /* Connects, takes the lock and proves what is visible; `statements` of session_statements are prepared. */
-static enum fault enter(struct entering *entering, size_t statement_count)
+static enum fault enter_session(struct entering *entering, size_t statement_count)
 {
     enum fault fault = connect(entering);
     if (fault)
@@ -267,10 +267,10 @@ static enum fault enter(struct entering *entering, size_t statement_count)
 }
 
 /* Under the lock: another installation that started at the same moment saw no lock either, so check again. */
-static enum fault verify(struct entering *entering)
+static enum fault verify_session(struct entering *entering)
 {
     struct pg_result *seen;
-    enum fault fault = run(entering, VERIFY, false, &seen);
+    enum fault fault = session_run(entering, VERIFY, false, &seen);
     if (fault)
         return fault;
     if (pg_get_i64(seen, 0, 0) && entering->alone)
@@ -300,9 +300,9 @@ enum fault session_open(const struct settings *settings, struct segment *segment
                         uint32_t *timeline_r)
 {
     struct entering entering = start_entering(settings, segment, ns, settings->hosts == HOSTS_ONE);
-    enum fault fault = enter(&entering, SESSION_STATEMENTS);
+    enum fault fault = enter_session(&entering, SESSION_STATEMENTS);
     if (!fault)
-        fault = verify(&entering);
+        fault = verify_session(&entering);
     *timeline_r = entering.met.timeline;
     if (!fault) {
         pg_prepare_on_use(entering.pg, statements, STATEMENT_COUNT);
@@ -346,7 +346,7 @@ bool session_recover(const struct settings *settings, struct segment *segment, b
         struct entering entering = start_entering(settings, segment, ns, false);
         struct pg *pg;
         /* Checks nothing but the lock: whatever the present schema, a late commit must be waited for. */
-        enum fault fault = end_entering(&entering, enter(&entering, VERIFY), &pg);
+        enum fault fault = end_entering(&entering, enter_session(&entering, VERIFY), &pg);
         if (!fault || fault == FAULT_ODATABASE) { /* a dropped database: no commit is possible there */
             crash_at(CRASH_RECOVERY_LOCKED);
             struct publisher *publisher = feed_publisher_create(segment);

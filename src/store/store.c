@@ -156,7 +156,7 @@ static int find_oldest(const struct store *store)
 }
 
 /* Closes the least recently used sessions beyond the limit. */
-static void make_room(struct store *store)
+static void store_make_room(struct store *store)
 {
     int oldest;
     while (store->open_count >= store->settings->connections && (oldest = find_oldest(store)) >= 0)
@@ -191,7 +191,7 @@ static void note_use(struct store *store, int ns)
 static enum fault open_session(struct store *store, int ns)
 {
     struct store_session *session = &store->sessions[ns];
-    make_room(store);
+    store_make_room(store);
     waits_begin(store->segment, clock_monotonic_ms());
     enum fault fault = session_open(store->settings, store->segment, ns, &session->pg, &session->timeline);
     waits_end(store->segment);

@@ -53,7 +53,7 @@ const char *store_reading_refused(const struct store *store, enum fault fault, i
     return fault == store_reading(store)->refused_fault ? store_reading(store)->refused : NULL;
 }
 
-static enum fault refuse(struct store *store, enum fault fault, const char *limit, int64_t value)
+static enum fault store_long_refuse(struct store *store, enum fault fault, const char *limit, int64_t value)
 {
     store_reading(store)->refused = limit;
     store_reading(store)->refused_fault = fault;
@@ -93,15 +93,15 @@ static enum fault take_entry(struct store *store, const struct long_shares *shar
         return FAULT_NONE;
     case LONG_REQUESTS_NAMESPACE_FULL:
         store_reading(store)->state = READING_NOT;
-        return refuse(store, FAULT_XBUSY, "limit_namespace_long", shares->ns_most);
+        return store_long_refuse(store, FAULT_XBUSY, "limit_namespace_long", shares->ns_most);
     case LONG_REQUESTS_CLIENT_FULL:
     default:
         store_reading(store)->state = READING_NOT;
-        return refuse(store, FAULT_XBUSY, "limit_client_long", shares->client_most);
+        return store_long_refuse(store, FAULT_XBUSY, "limit_client_long", shares->client_most);
     }
 }
 
-static enum fault enter(struct store *store, int ns)
+static enum fault enter_store_long(struct store *store, int ns)
 {
     const struct long_shares shares = shares_of(store, ns);
     if (store_reading(store)->state != READING_NOT || segment_index(store_segment(store)) == SEGMENT_NO_INDEX)
@@ -118,7 +118,7 @@ static enum fault extend(struct store *store, int ns, bool is_slow)
 enum fault store_long_enter(struct store *store, int ns)
 {
     struct store_reading *reading = store_reading(store);
-    enum fault fault = reading->is_limited ? enter(store, ns) : FAULT_NONE;
+    enum fault fault = reading->is_limited ? enter_store_long(store, ns) : FAULT_NONE;
     return !fault && reading->state == READING_ON_TRIAL ? extend(store, ns, false) : fault;
 }
 
@@ -148,7 +148,7 @@ enum fault store_long_begin_commit(struct store *store, int ns, size_t items, si
 
 void store_long_note_slow_commit(struct store *store, int64_t limit_ms)
 {
-    (void)refuse(store, FAULT_XTIME, "limit_commit_ms", limit_ms);
+    (void)store_long_refuse(store, FAULT_XTIME, "limit_commit_ms", limit_ms);
 }
 
 /* --- time --- */
@@ -159,13 +159,13 @@ enum fault store_long_begin(struct store *store, int ns, int64_t most_ms, struct
     *read_r = (struct long_read){.limit_ms = most_ms};
     if (!reading->is_limited)
         return FAULT_NONE;
-    enum fault fault = enter(store, ns);
+    enum fault fault = enter_store_long(store, ns);
     bool is_tried = reading->trial_ms <= 0;
     /* In a snapshot no statement can be repeated. */
     if (!fault && reading->state == READING_ON_TRIAL && (is_tried || store_in_snapshot(store, ns)))
         fault = extend(store, ns, is_tried);
     if (!fault && reading->left_ms <= 0)
-        fault = refuse(store, FAULT_XTIME, "limit_read_ms", store_settings(store)->limit_read_ms);
+        fault = store_long_refuse(store, FAULT_XTIME, "limit_read_ms", store_settings(store)->limit_read_ms);
     int64_t left_ms = reading->state == READING_ON_TRIAL && reading->trial_ms < reading->left_ms
                           ? reading->trial_ms
                           : reading->left_ms;
@@ -188,7 +188,7 @@ bool store_long_end(struct store *store, int ns, const struct long_read *read, e
         return false;
     if (reading->state != READING_ON_TRIAL) {
         reading->left_ms = 0;
-        *fault = refuse(store, FAULT_XTIME, "limit_read_ms", store_settings(store)->limit_read_ms);
+        *fault = store_long_refuse(store, FAULT_XTIME, "limit_read_ms", store_settings(store)->limit_read_ms);
         return false;
     }
     *fault = extend(store, ns, true);

@@ -54,7 +54,7 @@ enum fault store_run_statement(struct store *store, int ns, enum statement state
 /* --- changes --- */
 
 /* NULL: of a process without requests. */
-static struct pulse *pulse_of(const struct store *store)
+static struct pulse *store_run_pulse_of(const struct store *store)
 {
     const struct segment *segment = store_segment(store);
     int index = segment ? segment_index(segment) : SEGMENT_NO_INDEX;
@@ -63,7 +63,7 @@ static struct pulse *pulse_of(const struct store *store)
 
 void store_run_forget_change(struct store *store)
 {
-    struct pulse *pulse = pulse_of(store);
+    struct pulse *pulse = store_run_pulse_of(store);
     if (pulse)
         pulse_undo_change(pulse);
 }
@@ -108,7 +108,7 @@ enum fault store_run_begin(struct store *store, int ns, struct arena *arena, str
 enum fault store_run_end(struct store *store, int ns, struct pg_verdict *verdict_r)
 {
     struct pg *pg = store_pg(store, ns);
-    struct pulse *pulse = pulse_of(store);
+    struct pulse *pulse = store_run_pulse_of(store);
     if (pulse)
         pulse_begin_change(pulse);
     pg_pipeline_run(pg, store_pipeline_ms(store), verdict_r);

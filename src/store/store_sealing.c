@@ -6,7 +6,7 @@
 #include "store/store_private.h"
 #include "store/stored_id.h"
 
-static enum fault read_keys(struct data_keys *keys, struct pg *pg)
+static enum fault store_sealing_read_keys(struct data_keys *keys, struct pg *pg)
 {
     struct pg_params params;
     struct pg_result *rows;
@@ -30,7 +30,7 @@ struct sealing_cache {
 static enum fault open_cache(void *pointer, struct pg *pg)
 {
     struct sealing_cache *cache = pointer;
-    enum fault fault = read_keys(&cache->keys, pg);
+    enum fault fault = store_sealing_read_keys(&cache->keys, pg);
     cache->ids = stored_ids_of_store(&cache->keys);
     if (!fault)
         stored_ids_use(&cache->ids, pg);
@@ -62,7 +62,7 @@ const struct data_keys *store_sealing_keys(const struct store *store, int ns)
 enum fault store_sealing_renew(struct store *store, int ns)
 {
     struct data_keys *keys = keys_of(store, ns);
-    return keys ? read_keys(keys, store_pg(store, ns)) : FAULT_NONE;
+    return keys ? store_sealing_read_keys(keys, store_pg(store, ns)) : FAULT_NONE;
 }
 
 enum fault store_sealing_use(struct store *store, int ns, struct pg **pg_r)

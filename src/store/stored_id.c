@@ -21,7 +21,7 @@ void stored_id_report(struct bytes class)
 }
 
 /* The number of the statement; -1: of another list. */
-static int number_of(const struct stored_ids *ids, const struct pg_statement *statement)
+static int stored_id_number_of(const struct stored_ids *ids, const struct pg_statement *statement)
 {
     bool is_ours = statement >= ids->statements && statement < ids->statements + ids->statement_count;
     return is_ours ? (int)(statement - ids->statements) : -1;
@@ -58,7 +58,7 @@ const struct pg_params *stored_ids_send(const void *context, const struct pg_sta
                                         const struct pg_params *params)
 {
     const struct stored_ids *ids = context;
-    const int number = number_of(ids, statement);
+    const int number = stored_id_number_of(ids, statement);
     struct pg_params *sent = NULL;
     for (size_t i = 0; i < ids->count; i++) {
         if (ids->table[i].statement != number || ids->table[i].kind > STORED_ID_EACH)
@@ -113,11 +113,11 @@ static enum fault open_column(const struct stored_ids *ids, struct arena *arena,
     return FAULT_NONE;
 }
 
-static enum fault receive(const void *context, const struct pg_statement *statement,
-                          const struct pg_params *params, struct pg_result *rows)
+static enum fault stored_id_receive(const void *context, const struct pg_statement *statement,
+                                    const struct pg_params *params, struct pg_result *rows)
 {
     const struct stored_ids *ids = context;
-    const int number = number_of(ids, statement);
+    const int number = stored_id_number_of(ids, statement);
     enum fault fault = FAULT_NONE;
     struct arena *arena = NULL;
     for (size_t i = 0; i < ids->count && !fault; i++) {
@@ -135,7 +135,7 @@ static enum fault receive(const void *context, const struct pg_statement *statem
 
 void stored_ids_use(struct stored_ids *ids, struct pg *pg)
 {
-    ids->translation = (struct pg_translation){ids, stored_ids_send, receive};
+    ids->translation = (struct pg_translation){ids, stored_ids_send, stored_id_receive};
     pg_translation_use(pg, data_keys_has_ids(ids->keys) ? &ids->translation : NULL);
 }
 

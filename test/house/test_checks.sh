@@ -326,6 +326,10 @@ plant 'function without the name, after an attribute' check-names '^src/base/low
     'insert src/base/low.h 7 "MUST_USE struct low *sum_low(int a,"; insert src/base/low.h 8 "                     int b);"'
 plant 'function with the name of a layer' check-names '^src/base/low.h:8: base_add.. does not begin with low_' \
     'insert src/base/low.h 7 "int base_add(int a, int b);"'
+plant 'static name of four files' check-names '^src/base/c.c:4: 4 files have a static function refuse.., three are the most; call it c_refuse' \
+    'for name in a b c d; do
+         printf "/* %s: x. */\n#include \"base/low.h\"\n\nstatic bool refuse(void)\n{\n}\n" "$name" >src/base/$name.c
+     done'
 plant 'function of two headers' check-names '^src/edge/wire.h:7: low_same.. is declared in src/base/low.h too' \
     'insert src/base/low.h 7 "int low_same(int a, int b);"; insert src/edge/wire.h 6 "int low_same(int a, int b);"'
 plant 'function of another file that begins alike' check-names '^src/base/low.h:8: lower.. does not begin' \

@@ -392,7 +392,7 @@ static void a_missing_database_is_not_asked_for_again_at_once(void **state UNUSE
     assert_int_equal(store_reconnect(store, ns, 100), FAULT_ODATABASE);
 }
 
-/* make_room closes one session to open another. */
+/* store_make_room closes one session to open another. */
 static void the_session_used_least_makes_room(void **state UNUSED)
 {
     int ns =

@@ -63,7 +63,7 @@ void base64_add_standard(struct builder *builder, struct bytes bytes)
 }
 
 /* Four letters at a time, as most texts are long; `values` is that of the alphabet. */
-static bool decode(struct bytes text, unsigned char *out, const unsigned char *values)
+static bool base64_decode(struct bytes text, unsigned char *out, const unsigned char *values)
 {
     if (!text.size)
         return true;
@@ -92,23 +92,23 @@ static bool decode(struct bytes text, unsigned char *out, const unsigned char *v
     return !(held & ((1U << bits) - 1));
 }
 
-static bool read_text(struct bytes text, void *bytes_r, size_t size, const unsigned char *values)
+static bool base64_read_text(struct bytes text, void *bytes_r, size_t size, const unsigned char *values)
 {
     size_t count = size / 3 * 4 + (size % 3 ? size % 3 + 1 : 0), padding = (4 - count % 4) % 4;
     if (text.size == count + padding) /* padding is complete or absent */
         for (; text.size > count && text.data[text.size - 1] == '='; text.size--)
             ;
-    return text.size == count && decode(text, bytes_r, values);
+    return text.size == count && base64_decode(text, bytes_r, values);
 }
 
 bool base64_read(struct bytes text, void *bytes_r, size_t size)
 {
-    return read_text(text, bytes_r, size, of_url);
+    return base64_read_text(text, bytes_r, size, of_url);
 }
 
 bool base64_read_standard(struct bytes text, void *bytes_r, size_t size)
 {
-    return read_text(text, bytes_r, size, of_standard);
+    return base64_read_text(text, bytes_r, size, of_standard);
 }
 
 bool base64_read_strict(struct bytes text, void *bytes_r, size_t size)

@@ -29,7 +29,7 @@ static void mix(struct state *s, int rounds)
     }
 }
 
-static void take(struct state *s, uint64_t word)
+static void siphash_take(struct state *s, uint64_t word)
 {
     s->v3 ^= word;
     mix(s, 2);
@@ -63,8 +63,8 @@ static inline uint64_t first_half(struct state *s, const struct siphash_key *key
     };
     size_t whole = text.size / 8 * 8;
     for (size_t i = 0; i < whole; i += 8)
-        take(s, read_word(text.data + i));
-    take(s, read_rest(text.data + whole, text.size - whole) | (uint64_t)text.size << 56);
+        siphash_take(s, read_word(text.data + i));
+    siphash_take(s, read_rest(text.data + whole, text.size - whole) | (uint64_t)text.size << 56);
     s->v2 ^= 0xee;
     mix(s, 4);
     return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;

@@ -50,7 +50,7 @@ void archive_batch_destroy(struct archive_batch *batch)
 
 /* --- reading --- */
 
-static bool complain(struct bytes line, const char *problem)
+static bool archive_batch_complain(struct bytes line, const char *problem)
 {
     message_print("%s, not %.*s%s", problem, (int)(line.size < 100 ? line.size : 100), line.data,
                   line.size < 100 ? "" : "…");
@@ -66,26 +66,26 @@ static bool check_attachments(struct archive_batch *batch, struct bytes line,
         if (!bytes_equal(item->class, ATTACHMENT_CLASS))
             continue;
         if (!batch->attaches)
-            return complain(line, "expected a document without attachments");
+            return archive_batch_complain(line, "expected a document without attachments");
         if (!item->key.size || (item->content.data &&
                                 (item->is_raw || !attachment_read(batch->arena, item->content, &attachment))))
-            return complain(line, "expected items of class P that describe files");
+            return archive_batch_complain(line, "expected items of class P that describe files");
     }
     return true;
 }
 
-static bool read_line(struct archive_batch *batch, struct bytes line, bool is_checked)
+static bool archive_batch_read_line(struct archive_batch *batch, struct bytes line, bool is_checked)
 {
     static const struct json_limits limits = {.depth = DEPTH_MOST, .tree_depth = 0};
     const char *expected;
     struct json_problem problem;
     struct json *root;
     if (is_checked && json_read(batch->arena, line, &limits, &root, &problem) != FAULT_NONE)
-        return complain(line, problem.what);
+        return archive_batch_complain(line, problem.what);
     ARENA_GROW(batch->arena, batch->documents, batch->count, batch->room);
     struct archive_document *document = &batch->documents[batch->count++];
     if (!archive_line_read(batch->arena, line, document, &expected))
-        return complain(line, expected);
+        return archive_batch_complain(line, expected);
     return check_attachments(batch, line, document);
 }
 
@@ -108,7 +108,7 @@ bool archive_batch_read(struct archive_batch *batch, struct bytes lines, bool is
     batch->count = batch->room = 0;
     while (lines.size) {
         struct bytes line = bytes_cut(&lines, '\n');
-        if (!read_line(batch, line, is_checked))
+        if (!archive_batch_read_line(batch, line, is_checked))
             return false;
     }
     if (batch->count)
@@ -229,7 +229,8 @@ static const struct pg_statement statements[] = {
     {"import_deletion", "select coalesce(stampd.delete_document($1::text, $2::text), 0)", 2},
 };
 
-static void add_items(struct pg_params *params, struct arena *arena, const struct archive_document *document)
+static void archive_batch_add_items(struct pg_params *params, struct arena *arena,
+                                    const struct archive_document *document)
 {
     struct bytes *classes = ARENA_ARRAY(arena, struct bytes, document->count + 1);
     struct bytes *keys = ARENA_ARRAY(arena, struct bytes, document->count + 1);
@@ -262,7 +263,7 @@ static enum fault merge_one(struct archive_batch *batch, const struct archive_do
     pg_params_add_text(&params, header->class);
     pg_params_add_text(&params, header->id);
     if (!is_deletion) {
-        add_items(&params, batch->arena, document);
+        archive_batch_add_items(&params, batch->arena, document);
         pg_params_add_i64(&params, batch->attaches);
     }
     enum fault fault = pg_run(batch->pg, &statements[is_deletion], &params, &row);

@@ -20,7 +20,7 @@ bool archive_configuration_has(struct bytes name)
 }
 
 /* What the archive sets, over what this namespace has of its own. */
-static struct bytes join(struct arena *arena, struct bytes own, struct bytes other)
+static struct bytes archive_configuration_join(struct arena *arena, struct bytes own, struct bytes other)
 {
     static const struct json_limits limits = {.depth = 128, .tree_depth = 1};
     struct json_problem problem;
@@ -35,7 +35,8 @@ static struct bytes join(struct arena *arena, struct bytes own, struct bytes oth
     return own;
 }
 
-static void refuse(struct renaming *renaming, const char *item, const char *place, const char *problem)
+static void archive_configuration_refuse(struct renaming *renaming, const char *item, const char *place,
+                                         const char *problem)
 {
     message_print(
         "the archive has a malformed configuration, which --no-configuration leaves out: %s%s%s: %s", item,
@@ -45,7 +46,7 @@ static void refuse(struct renaming *renaming, const char *item, const char *plac
 
 /* As the server checks them: malformed rules allow nothing, a malformed member may make the namespace
  * read-only. */
-static void check(struct renaming *renaming, const struct archive_item *item)
+static void archive_configuration_check(struct renaming *renaming, const struct archive_item *item)
 {
     struct arena *arena = renaming->control->arena;
     struct rules *rules;
@@ -54,10 +55,10 @@ static void check(struct renaming *renaming, const struct archive_item *item)
     if (bytes_equal(item->class, BYTES("Conf"))) {
         expected = namespace_refuse_content(arena, renaming->target->conf->text, item->content, &member);
         if (expected)
-            refuse(renaming, "Conf", member, expected);
+            archive_configuration_refuse(renaming, "Conf", member, expected);
     }
     if (bytes_equal(item->class, BYTES("Rules")) && rules_read(arena, item->content, &rules, &problem))
-        refuse(renaming, "Rules", problem.path, problem.expected);
+        archive_configuration_refuse(renaming, "Rules", problem.path, problem.expected);
 }
 
 static void rename_one(void *context, struct archive_document *document)
@@ -77,8 +78,8 @@ static void rename_one(void *context, struct archive_document *document)
         if (!item->content.data)
             continue;
         if (bytes_equal(item->class, BYTES("Conf")))
-            item->content = join(arena, renaming->target->conf->text, item->content);
-        check(renaming, item);
+            item->content = archive_configuration_join(arena, renaming->target->conf->text, item->content);
+        archive_configuration_check(renaming, item);
     }
 }
 

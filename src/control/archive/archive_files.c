@@ -31,14 +31,14 @@ bool archive_files_is_left_out(struct bytes name)
     return is_in(name, left_out);
 }
 
-static int compare(const void *a, const void *b)
+static int archive_files_compare(const void *a, const void *b)
 {
     return memcmp(a, b, BLOB_DIGEST);
 }
 
 bool archive_files_add(struct arena *arena, struct archive_files *files, const struct blob_digest *digest)
 {
-    if (files->count && compare(&files->digests[files->count - 1], digest) >= 0)
+    if (files->count && archive_files_compare(&files->digests[files->count - 1], digest) >= 0)
         return false;
     ARENA_GROW(arena, files->digests, files->count, files->room);
     files->digests[files->count++] = *digest;
@@ -47,7 +47,8 @@ bool archive_files_add(struct arena *arena, struct archive_files *files, const s
 
 bool archive_files_has(const struct archive_files *files, const struct blob_digest *digest)
 {
-    return files->count && bsearch(digest, files->digests, files->count, sizeof *digest, compare);
+    return files->count &&
+           bsearch(digest, files->digests, files->count, sizeof *digest, archive_files_compare);
 }
 
 bool archive_files_add_lines(struct arena *arena, struct archive_files *files, struct bytes lines)
@@ -60,7 +61,7 @@ bool archive_files_add_lines(struct arena *arena, struct archive_files *files, s
     return true;
 }
 
-static void sum_up(const struct archive_files *files, char hex_r[CRYPTO_SHA256_HEX + 1])
+static void archive_files_sum_up(const struct archive_files *files, char hex_r[CRYPTO_SHA256_HEX + 1])
 {
     crypto_sha256_hex((struct bytes){files->count ? (const char *)files->digests : "",
                                      files->count * sizeof *files->digests},
@@ -70,7 +71,7 @@ static void sum_up(const struct archive_files *files, char hex_r[CRYPTO_SHA256_H
 void archive_files_write(const struct archive_files *files, struct builder *json)
 {
     char hex[CRYPTO_SHA256_HEX + 1];
-    sum_up(files, hex);
+    archive_files_sum_up(files, hex);
     builder_printf(json, "\"files\":{\"count\":%zu,\"bytes\":%lld,\"sha256\":\"%s\"}", files->count,
                    (long long)files->bytes, hex);
 }
@@ -84,7 +85,7 @@ bool archive_files_are_in(const struct archive_files *files, const struct json *
         return false;
     const struct json *sum = json_member(present, "sha256");
     const struct json *of_count = json_member(present, "count"), *of_bytes = json_member(present, "bytes");
-    sum_up(files, hex);
+    archive_files_sum_up(files, hex);
     return sum && sum->kind == JSON_STRING && bytes_equal(sum->value, bytes_of(hex)) && of_count &&
            json_is_i64(of_count, &count) && count == (int64_t)files->count && of_bytes &&
            json_is_i64(of_bytes, &bytes) && bytes == files->bytes;

@@ -5,8 +5,8 @@
 #include "edge/pg/pg_copy.h"
 
 /* COPY has no parameters: what selects documents is passed in settings of the session. */
-static bool set(struct control *control, struct pg *pg, const char *name, const char *const *texts,
-                size_t count)
+static bool archive_filter_set(struct control *control, struct pg *pg, const char *name,
+                               const char *const *texts, size_t count)
 {
     struct pg_params params;
     struct pg_result *row;
@@ -23,11 +23,11 @@ static bool set(struct control *control, struct pg *pg, const char *name, const 
 static bool set_all(struct control *control, struct pg *pg, const struct archive_filter *filter)
 {
     const char *version = arena_printf(control->arena, "%lld", (long long)filter->since_version);
-    return set(control, pg, "stampd.archive_classes", filter->classes, filter->class_count) &&
-           set(control, pg, "stampd.archive_ids", filter->ids, filter->id_count) &&
-           set(control, pg, "stampd.archive_version", &version, 1) &&
-           set(control, pg, "stampd.archive_snapshot", &filter->since_snapshot, 1) &&
-           set(control, pg, "stampd.archive_code", &filter->configuration, 1);
+    return archive_filter_set(control, pg, "stampd.archive_classes", filter->classes, filter->class_count) &&
+           archive_filter_set(control, pg, "stampd.archive_ids", filter->ids, filter->id_count) &&
+           archive_filter_set(control, pg, "stampd.archive_version", &version, 1) &&
+           archive_filter_set(control, pg, "stampd.archive_snapshot", &filter->since_snapshot, 1) &&
+           archive_filter_set(control, pg, "stampd.archive_code", &filter->configuration, 1);
 }
 
 static const char of_classes[] = " and d.class = any (current_setting('stampd.archive_classes')::text[])";
@@ -44,7 +44,7 @@ static const char of_configuration[] =
     " d.id = (current_setting('stampd.archive_code')::text[])[1]) or (d.class = 'Resource' and"
     " starts_with(d.id, (current_setting('stampd.archive_code')::text[])[1] || '/')))";
 
-static void add(struct builder *sql, bool is_wanted, const char *text)
+static void archive_filter_add(struct builder *sql, bool is_wanted, const char *text)
 {
     if (is_wanted)
         builder_add_bytes(sql, bytes_of(text));
@@ -56,12 +56,12 @@ bool archive_filter_copy(struct control *control, struct pg *pg, const struct ar
     struct builder sql = {0};
     if (!set_all(control, pg, filter))
         return false;
-    add(&sql, true, start);
-    add(&sql, filter->class_count > 0, of_classes);
-    add(&sql, filter->id_count > 0, of_ids);
-    add(&sql, filter->since_version > 0, since_version);
-    add(&sql, filter->since_snapshot != NULL, since_snapshot);
-    add(&sql, filter->configuration != NULL, of_configuration);
+    archive_filter_add(&sql, true, start);
+    archive_filter_add(&sql, filter->class_count > 0, of_classes);
+    archive_filter_add(&sql, filter->id_count > 0, of_ids);
+    archive_filter_add(&sql, filter->since_version > 0, since_version);
+    archive_filter_add(&sql, filter->since_snapshot != NULL, since_snapshot);
+    archive_filter_add(&sql, filter->configuration != NULL, of_configuration);
     builder_printf(&sql, " order by %s) to stdout (format binary)", order);
     enum fault fault = pg_copy_out(pg, sql.data);
     builder_free(&sql);

@@ -10,7 +10,7 @@ enum { ID_MOST = 255 };
 
 /* --- composing --- */
 
-static void add_number(struct builder *line, const char *name, int64_t number)
+static void archive_line_add_number(struct builder *line, const char *name, int64_t number)
 {
     builder_add(line, name, strlen(name));
     builder_add_i64(line, number);
@@ -22,11 +22,11 @@ void archive_line_begin(struct builder *line, const struct archive_header *heade
     builder_add_bytes(line, header->class);
     builder_add_text(line, "\",\"id\":");
     json_add_string(line, header->id);
-    add_number(line, ",\"v\":", header->version);
+    archive_line_add_number(line, ",\"v\":", header->version);
     if (!header->ctime)
         return;
-    add_number(line, ",\"ct\":", header->ctime);
-    add_number(line, ",\"dt\":", header->dtime);
+    archive_line_add_number(line, ",\"ct\":", header->ctime);
+    archive_line_add_number(line, ",\"dt\":", header->dtime);
     builder_add_text(line, ",\"items\":[");
 }
 
@@ -41,13 +41,13 @@ void archive_line_add_item(struct builder *line, const struct archive_item *item
         builder_add_text(line, ",\"k\":");
         json_add_string(line, item->key);
     }
-    add_number(line, ",\"v\":", item->version);
+    archive_line_add_number(line, ",\"v\":", item->version);
     if (!item->content.data) {
         builder_add_text(line, ",\"del\":true}");
         return;
     }
     if (item->vop != item->version)
-        add_number(line, ",\"op\":", item->vop);
+        archive_line_add_number(line, ",\"op\":", item->vop);
     if (item->is_raw) {
         builder_add_text(line, ",\"s\":");
         json_add_string(line, item->content);
@@ -77,15 +77,15 @@ struct line_scan {
     const char *at, *end;
 };
 
-static void skip_blanks(struct line_scan *scan)
+static void archive_line_skip_blanks(struct line_scan *scan)
 {
     while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\t' || *scan->at == '\r'))
         scan->at++;
 }
 
-static bool take(struct line_scan *scan, char expected)
+static bool archive_line_take(struct line_scan *scan, char expected)
 {
-    skip_blanks(scan);
+    archive_line_skip_blanks(scan);
     if (scan->at == scan->end || *scan->at != expected)
         return false;
     scan->at++;
@@ -95,7 +95,7 @@ static bool take(struct line_scan *scan, char expected)
 /* The string's text between its quotes. */
 static bool take_raw_string(struct line_scan *scan, struct bytes *raw_r)
 {
-    if (!take(scan, '"'))
+    if (!archive_line_take(scan, '"'))
         return false;
     raw_r->data = scan->at;
     for (; scan->at < scan->end && *scan->at != '"'; scan->at++)
@@ -140,10 +140,10 @@ static bool take_string(struct line_scan *scan, struct bytes *value_r)
 }
 
 /* A value of any kind, up to the bracket that ends it: strings inside may have brackets. */
-static bool take_value(struct line_scan *scan, struct bytes *text_r)
+static bool archive_line_take_value(struct line_scan *scan, struct bytes *text_r)
 {
     struct bytes raw;
-    skip_blanks(scan);
+    archive_line_skip_blanks(scan);
     text_r->data = scan->at;
     for (int64_t depth = 0; scan->at < scan->end; scan->at++) {
         char c = *scan->at;
@@ -163,16 +163,16 @@ static bool take_value(struct line_scan *scan, struct bytes *text_r)
     return text_r->size > 0;
 }
 
-static bool take_number(struct line_scan *scan, int64_t *number_r)
+static bool archive_line_take_number(struct line_scan *scan, int64_t *number_r)
 {
     struct bytes text;
-    return take_value(scan, &text) && bytes_to_i64(text, number_r) && *number_r >= 0;
+    return archive_line_take_value(scan, &text) && bytes_to_i64(text, number_r) && *number_r >= 0;
 }
 
 static bool take_true(struct line_scan *scan)
 {
     struct bytes text;
-    return take_value(scan, &text) && bytes_equal(text, BYTES("true"));
+    return archive_line_take_value(scan, &text) && bytes_equal(text, BYTES("true"));
 }
 
 static bool take_item_member(struct line_scan *scan, struct bytes name, struct archive_item *item)
@@ -182,15 +182,15 @@ static bool take_item_member(struct line_scan *scan, struct bytes name, struct a
     if (bytes_equal(name, BYTES("k")))
         return take_string(scan, &item->key);
     if (bytes_equal(name, BYTES("v")))
-        return take_number(scan, &item->version);
+        return archive_line_take_number(scan, &item->version);
     if (bytes_equal(name, BYTES("op")))
-        return take_number(scan, &item->vop);
+        return archive_line_take_number(scan, &item->vop);
     if (bytes_equal(name, BYTES("del")))
         return take_true(scan);
     if (item->content.data)
         return false;
     if (bytes_equal(name, BYTES("j")))
-        return take_value(scan, &item->content);
+        return archive_line_take_value(scan, &item->content);
     item->is_raw = bytes_equal(name, BYTES("s"));
     return (item->is_raw || bytes_equal(name, BYTES("t"))) && take_string(scan, &item->content);
 }
@@ -200,17 +200,18 @@ static bool take_item(struct line_scan *scan, struct archive_item *item_r)
     struct archive_item item = {.key = BYTES(""), .vop = -1};
     struct bytes name;
     bool is_removed = false;
-    if (!take(scan, '{'))
+    if (!archive_line_take(scan, '{'))
         return false;
     do {
-        if (!take_string(scan, &name) || !take(scan, ':') || !take_item_member(scan, name, &item))
+        if (!take_string(scan, &name) || !archive_line_take(scan, ':') ||
+            !take_item_member(scan, name, &item))
             return false;
         is_removed = is_removed || bytes_equal(name, BYTES("del"));
-    } while (take(scan, ','));
+    } while (archive_line_take(scan, ','));
     if (item.vop < 0)
         item.vop = is_removed ? 0 : item.version;
     *item_r = item;
-    return take(scan, '}') && is_removed == !item.content.data && item.class.data &&
+    return archive_line_take(scan, '}') && is_removed == !item.content.data && item.class.data &&
            item_is_class_name(item.class) && item.key.size <= ID_MOST;
 }
 
@@ -219,9 +220,9 @@ static bool take_items(struct line_scan *scan, struct archive_document *document
     size_t room = 0;
     document->items = NULL;
     document->count = 0;
-    if (!take(scan, '['))
+    if (!archive_line_take(scan, '['))
         return false;
-    if (take(scan, ']'))
+    if (archive_line_take(scan, ']'))
         return true;
     do {
         ARENA_GROW(scan->arena, document->items, document->count, room);
@@ -229,8 +230,8 @@ static bool take_items(struct line_scan *scan, struct archive_document *document
         if (!take_item(scan, item))
             return false;
         document->bytes += (int64_t)(item->content.data ? item->key.size + item->content.size : 0);
-    } while (take(scan, ','));
-    return take(scan, ']');
+    } while (archive_line_take(scan, ','));
+    return archive_line_take(scan, ']');
 }
 
 static bool take_member(struct line_scan *scan, struct bytes name, struct archive_document *document,
@@ -242,11 +243,11 @@ static bool take_member(struct line_scan *scan, struct bytes name, struct archiv
     if (bytes_equal(name, BYTES("id")))
         return take_string(scan, &header->id);
     if (bytes_equal(name, BYTES("v")))
-        return take_number(scan, &header->version);
+        return archive_line_take_number(scan, &header->version);
     if (bytes_equal(name, BYTES("ct")))
-        return take_number(scan, &header->ctime);
+        return archive_line_take_number(scan, &header->ctime);
     if (bytes_equal(name, BYTES("dt")))
-        return take_number(scan, &header->dtime);
+        return archive_line_take_number(scan, &header->dtime);
     if (bytes_equal(name, BYTES("items")))
         return take_items(scan, document);
     *is_deleted = true;
@@ -271,16 +272,16 @@ bool archive_line_read(struct arena *arena, struct bytes line, struct archive_do
     bool is_deleted = false;
     *document_r = (struct archive_document){0};
     *problem_r = "expected a document {\"c\",\"id\",\"v\",\"ct\",\"dt\",\"items\"}";
-    if (!take(&scan, '{'))
+    if (!archive_line_take(&scan, '{'))
         return false;
     do {
-        if (!take_string(&scan, &name) || !take(&scan, ':') ||
+        if (!take_string(&scan, &name) || !archive_line_take(&scan, ':') ||
             !take_member(&scan, name, document_r, &is_deleted))
             return false;
-    } while (take(&scan, ','));
-    bool is_whole = take(&scan, '}');
+    } while (archive_line_take(&scan, ','));
+    bool is_whole = archive_line_take(&scan, '}');
     document_r->is_deleted = is_deleted;
-    skip_blanks(&scan);
+    archive_line_skip_blanks(&scan);
     if (!is_whole || scan.at != scan.end)
         return false;
     if (!header->class.data || !item_is_class_name(header->class))

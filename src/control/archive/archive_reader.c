@@ -38,7 +38,7 @@ struct archive_reader {
     int64_t file_size;
 };
 
-static bool complain(const struct archive_reader *reader, const char *why)
+static bool archive_reader_complain(const struct archive_reader *reader, const char *why)
 {
     message_print("%s: %s", reader->path, why);
     return false;
@@ -80,7 +80,7 @@ static bool read_to_end(struct archive_reader *reader)
     struct bytes rest = BYTES(" ");
     while (reader->sealed && rest.size)
         if (!read_sealed(reader, &rest))
-            return complain(reader, damage(reader));
+            return archive_reader_complain(reader, damage(reader));
     return true;
 }
 
@@ -96,12 +96,12 @@ static bool open_reader(const char *path, struct bytes key, const struct archive
     reader->digest = digest_create();
     reader->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (reader->fd < 0)
-        return complain(reader, strerror(errno));
+        return archive_reader_complain(reader, strerror(errno));
     if (key.data)
         reader->sealed = sealed_stream_open(key, read_piece, reader);
     const struct tarball_source source = {key.data ? read_sealed : read_piece, reader};
     reader->tarball = tarball_open(&source);
-    return reader->tarball != NULL || complain(reader, strerror(ENOMEM));
+    return reader->tarball != NULL || archive_reader_complain(reader, strerror(ENOMEM));
 }
 
 bool archive_reader_open(const char *path, const struct archive_contents *contents,
@@ -129,17 +129,17 @@ bool archive_reader_has_documents(struct bytes name)
 }
 
 /* The bytes of a member, as many as its header announces. */
-static bool read_member(struct archive_reader *reader, int64_t size, struct builder *bytes)
+static bool archive_reader_read_member(struct archive_reader *reader, int64_t size, struct builder *bytes)
 {
     builder_clear(bytes, MEMBER_MOST);
     if (size > MEMBER_MOST)
-        return complain(reader, "not an archive: a member is too large");
+        return archive_reader_complain(reader, "not an archive: a member is too large");
     while ((int64_t)bytes->size < size) {
         size_t left = (size_t)size - bytes->size;
         size_t room = left < PIECE ? left : PIECE; /* the announced size is not to be believed at once */
         int64_t got = tarball_read(reader->tarball, builder_reserve(bytes, room), room);
         if (got <= 0)
-            return complain(reader, got < 0 ? damage(reader) : "a member is too short");
+            return archive_reader_complain(reader, got < 0 ? damage(reader) : "a member is too short");
         bytes->size += (size_t)got;
     }
     return true;
@@ -154,7 +154,7 @@ static bool begin_file(struct archive_reader *reader, int64_t size)
     return !contents ||
            (reader->next_file < contents->files.count &&
             memcmp(&contents->files.digests[reader->next_file++], &reader->file, sizeof reader->file) == 0) ||
-           complain(reader, "it has changed since it was verified");
+           archive_reader_complain(reader, "it has changed since it was verified");
 }
 
 int64_t archive_reader_file_size(const struct archive_reader *reader)
@@ -172,7 +172,7 @@ bool archive_reader_take(struct archive_reader *reader, bool (*take)(void *conte
     for (; left; left -= got) {
         got = tarball_read(reader->tarball, piece, left < PIECE ? (size_t)left : PIECE);
         if (got <= 0)
-            return complain(reader, got < 0 ? damage(reader) : "a member is too short");
+            return archive_reader_complain(reader, got < 0 ? damage(reader) : "a member is too short");
         struct bytes bytes = {piece, (size_t)got};
         digest_add(reader->digest, bytes);
         if (take && !take(context, bytes))
@@ -198,7 +198,7 @@ static bool check_member(struct archive_reader *reader, struct bytes name, struc
         if (bytes_equal(member->name, name) && bytes_equal(member->sha256, bytes_of(hex)))
             return true;
     }
-    return complain(reader, "it has changed since it was verified");
+    return archive_reader_complain(reader, "it has changed since it was verified");
 }
 
 bool archive_reader_next(struct archive_reader *reader, struct bytes *name_r, struct builder *bytes_r)
@@ -212,7 +212,7 @@ bool archive_reader_next(struct archive_reader *reader, struct bytes *name_r, st
     case TARBALL_END:
         return true;
     case TARBALL_BROKEN:
-        return complain(reader, damage(reader));
+        return archive_reader_complain(reader, damage(reader));
     case TARBALL_FILE:
         break;
     }
@@ -222,7 +222,7 @@ bool archive_reader_next(struct archive_reader *reader, struct bytes *name_r, st
         builder_clear(bytes_r, MEMBER_MOST);
         return begin_file(reader, size);
     }
-    if (!read_member(reader, size, bytes_r))
+    if (!archive_reader_read_member(reader, size, bytes_r))
         return false;
     if (!reader->contents)
         return true;
@@ -230,7 +230,7 @@ bool archive_reader_next(struct archive_reader *reader, struct bytes *name_r, st
         *name_r = NO_BYTES;
         return (reader->next == reader->contents->count &&
                 reader->next_file == reader->contents->files.count) ||
-               complain(reader, "it has changed since it was verified");
+               archive_reader_complain(reader, "it has changed since it was verified");
     }
     return check_member(reader, *name_r, builder_bytes(bytes_r));
 }
@@ -270,7 +270,8 @@ struct verification {
 
 static const struct json_limits limits = {.depth = 16, .tree_depth = 16};
 
-static bool parse(struct verification *verification, struct bytes bytes, const struct json **root_r)
+static bool archive_reader_parse(struct verification *verification, struct bytes bytes,
+                                 const struct json **root_r)
 {
     struct json_problem problem;
     struct json *root;
@@ -278,18 +279,19 @@ static bool parse(struct verification *verification, struct bytes bytes, const s
     if (json_read(verification->arena, (struct bytes){text, bytes.size}, &limits, &root, &problem) !=
             FAULT_NONE ||
         root->kind != JSON_OBJECT)
-        return complain(verification->reader, "not an archive: a member that should be JSON is not");
+        return archive_reader_complain(verification->reader,
+                                       "not an archive: a member that should be JSON is not");
     *root_r = root;
     return true;
 }
 
-static struct bytes text_of(const struct json *object, const char *name)
+static struct bytes archive_reader_text_of(const struct json *object, const char *name)
 {
     const struct json *member = json_member(object, name);
     return member && member->kind == JSON_STRING ? member->value : NO_BYTES;
 }
 
-static int64_t number_of(const struct json *object, const char *name)
+static int64_t archive_reader_number_of(const struct json *object, const char *name)
 {
     const struct json *member = json_member(object, name);
     int64_t number;
@@ -300,29 +302,29 @@ static bool read_manifest(struct verification *verification, struct bytes name, 
 {
     struct archive_contents *contents = verification->contents;
     if (!bytes_equal(name, BYTES(ARCHIVE_MANIFEST)))
-        return complain(verification->reader, "not an archive of stampctl export");
-    if (!parse(verification, bytes, &contents->manifest))
+        return archive_reader_complain(verification->reader, "not an archive of stampctl export");
+    if (!archive_reader_parse(verification, bytes, &contents->manifest))
         return false;
     const struct json *manifest = contents->manifest, *since = json_member(manifest, "since");
-    if (!bytes_equal(text_of(manifest, "format"), BYTES("stampd archive")))
-        return complain(verification->reader, "not an archive of stampctl export");
-    if (number_of(manifest, "version") != ARCHIVE_VERSION)
-        return complain(verification->reader,
-                        "an archive of another release, whose format is not known here");
-    contents->at = number_of(manifest, "at");
-    contents->floor = number_of(manifest, "floor");
-    contents->ns = text_of(manifest, "namespace");
-    contents->state = text_of(manifest, "state");
-    contents->snapshot = text_of(manifest, "snapshot");
-    contents->database = text_of(manifest, "database");
+    if (!bytes_equal(archive_reader_text_of(manifest, "format"), BYTES("stampd archive")))
+        return archive_reader_complain(verification->reader, "not an archive of stampctl export");
+    if (archive_reader_number_of(manifest, "version") != ARCHIVE_VERSION)
+        return archive_reader_complain(verification->reader,
+                                       "an archive of another release, whose format is not known here");
+    contents->at = archive_reader_number_of(manifest, "at");
+    contents->floor = archive_reader_number_of(manifest, "floor");
+    contents->ns = archive_reader_text_of(manifest, "namespace");
+    contents->state = archive_reader_text_of(manifest, "state");
+    contents->snapshot = archive_reader_text_of(manifest, "snapshot");
+    contents->database = archive_reader_text_of(manifest, "database");
     contents->is_increment = since && since->kind == JSON_OBJECT;
     contents->is_partial = json_member(manifest, "classes") || json_member(manifest, "ids");
     return (contents->at > 0 && contents->floor >= 0 && contents->ns.data && contents->snapshot.data &&
             contents->database.data) ||
-           complain(verification->reader, "its manifest is not whole");
+           archive_reader_complain(verification->reader, "its manifest is not whole");
 }
 
-static void keep(struct builder *builder, struct bytes text)
+static void archive_reader_keep(struct builder *builder, struct bytes text)
 {
     builder_clear(builder, 4096);
     builder_add_bytes(builder, text);
@@ -334,8 +336,8 @@ static bool is_later(struct verification *verification, const struct archive_hea
     int order = bytes_compare(builder_bytes(&verification->class), header->class);
     if (order > 0 || (order == 0 && bytes_compare(builder_bytes(&verification->id), header->id) >= 0))
         return false;
-    keep(&verification->class, header->class);
-    keep(&verification->id, header->id);
+    archive_reader_keep(&verification->class, header->class);
+    archive_reader_keep(&verification->id, header->id);
     return true;
 }
 
@@ -349,10 +351,11 @@ static bool check_attachments(struct verification *verification, const struct ar
         if (!item->content.data || !bytes_equal(item->class, ATTACHMENT_CLASS))
             continue;
         if (item->is_raw || !attachment_read(verification->scratch, item->content, &attachment))
-            return complain(verification->reader, "an item of class P does not describe a file");
+            return archive_reader_complain(verification->reader,
+                                           "an item of class P does not describe a file");
         if (!archive_files_has(&contents->files, &attachment.digest) &&
             !archive_files_has(&contents->left_out, &attachment.digest))
-            return complain(verification->reader, "the file of an attachment is missing");
+            return archive_reader_complain(verification->reader, "the file of an attachment is missing");
     }
     return true;
 }
@@ -364,15 +367,15 @@ static bool check_documents(struct verification *verification, struct bytes byte
     while (bytes.size) {
         const char *newline = memchr(bytes.data, '\n', bytes.size);
         if (!newline)
-            return complain(verification->reader, "a line has no end");
+            return archive_reader_complain(verification->reader, "a line has no end");
         struct bytes line = {bytes.data, (size_t)(newline - bytes.data) + 1};
         bytes.data += line.size;
         bytes.size -= line.size;
         if (!archive_line_read(verification->scratch, (struct bytes){line.data, line.size - 1}, &document,
                                &problem))
-            return complain(verification->reader, problem);
+            return archive_reader_complain(verification->reader, problem);
         if (!is_later(verification, &document.header))
-            return complain(verification->reader, "its documents are not in order");
+            return archive_reader_complain(verification->reader, "its documents are not in order");
         if (!check_attachments(verification, &document))
             return false;
         verification->sum.documents += document.header.ctime != 0;
@@ -386,7 +389,8 @@ static bool check_documents(struct verification *verification, struct bytes byte
     return true;
 }
 
-static bool add_member(struct verification *verification, struct bytes name, struct bytes bytes)
+static bool archive_reader_add_member(struct verification *verification, struct bytes name,
+                                      struct bytes bytes)
 {
     struct archive_contents *contents = verification->contents;
     char hex[CRYPTO_SHA256_HEX + 1];
@@ -394,7 +398,7 @@ static bool add_member(struct verification *verification, struct bytes name, str
     if (reader->is_file) {
         contents->files.bytes += reader->file_size;
         return archive_files_add(verification->arena, &contents->files, &reader->file) ||
-               complain(reader, "its files are not in order");
+               archive_reader_complain(reader, "its files are not in order");
     }
     ARENA_GROW(verification->arena, contents->members, contents->count, verification->room);
     digest_add(reader->digest, bytes);
@@ -405,7 +409,7 @@ static bool add_member(struct verification *verification, struct bytes name, str
                                 {arena_copy(verification->arena, hex, CRYPTO_SHA256_HEX), CRYPTO_SHA256_HEX}};
     if (archive_files_is_left_out(name))
         return archive_files_add_lines(verification->arena, &contents->left_out, bytes) ||
-               complain(reader, "its list of files that it leaves out is malformed");
+               archive_reader_complain(reader, "its list of files that it leaves out is malformed");
     if (!archive_reader_has_documents(name))
         return true;
     contents->document_bytes += (int64_t)bytes.size;
@@ -417,32 +421,34 @@ static bool check_digests(struct verification *verification, struct bytes bytes)
 {
     struct archive_contents *contents = verification->contents;
     const struct json *digests;
-    if (!parse(verification, bytes, &digests))
+    if (!archive_reader_parse(verification, bytes, &digests))
         return false;
     crypto_sha256(bytes, contents->identity);
     const struct json *members = json_member(digests, "members");
     const struct json *member = members && members->kind == JSON_ARRAY ? members->first : NULL;
     for (size_t i = 0; i < contents->count; i++, member = member->next) {
         const struct archive_member *present = &contents->members[i];
-        if (!member || !bytes_equal(text_of(member, "name"), present->name) ||
-            number_of(member, "size") != present->size ||
-            !bytes_equal(text_of(member, "sha256"), present->sha256)) {
+        if (!member || !bytes_equal(archive_reader_text_of(member, "name"), present->name) ||
+            archive_reader_number_of(member, "size") != present->size ||
+            !bytes_equal(archive_reader_text_of(member, "sha256"), present->sha256)) {
             message_print("%s: damaged: the member %.*s is not what was written", verification->reader->path,
                           (int)present->name.size, present->name.data);
             return false;
         }
     }
     if (member)
-        return complain(verification->reader, "damaged: a member is missing");
+        return archive_reader_complain(verification->reader, "damaged: a member is missing");
     if (!archive_sum_read(digests, &contents->sum))
-        return complain(verification->reader, "its digests are not whole");
+        return archive_reader_complain(verification->reader, "its digests are not whole");
     if (!archive_files_are_in(&contents->files, digests))
-        return complain(verification->reader, "damaged: its files are not those that were written");
+        return archive_reader_complain(verification->reader,
+                                       "damaged: its files are not those that were written");
     return archive_sum_equals(&contents->sum, &verification->sum) ||
-           complain(verification->reader, "damaged: its documents are not those that were written");
+           archive_reader_complain(verification->reader,
+                                   "damaged: its documents are not those that were written");
 }
 
-static bool read_all(struct verification *verification, bool shows_progress)
+static bool archive_reader_read_all(struct verification *verification, bool shows_progress)
 {
     struct archive_reader *reader = verification->reader;
     struct builder bytes = {0};
@@ -453,13 +459,14 @@ static bool read_all(struct verification *verification, bool shows_progress)
     while ((is_right = archive_reader_next(reader, &name, &bytes)) && name.data) {
         struct bytes text = builder_bytes(&bytes);
         if (is_whole)
-            is_right = complain(reader, "something follows its end");
+            is_right = archive_reader_complain(reader, "something follows its end");
         else if (!verification->contents->manifest)
-            is_right = read_manifest(verification, name, text) && add_member(verification, name, text);
+            is_right = read_manifest(verification, name, text) &&
+                       archive_reader_add_member(verification, name, text);
         else if (bytes_equal(name, BYTES(ARCHIVE_DIGESTS)))
             is_right = is_whole = check_digests(verification, text);
         else
-            is_right = add_member(verification, name, text);
+            is_right = archive_reader_add_member(verification, name, text);
         if (!is_right)
             break;
         if (shows_progress)
@@ -467,7 +474,8 @@ static bool read_all(struct verification *verification, bool shows_progress)
     }
     progress_clear(&progress);
     builder_free(&bytes);
-    return is_right && (is_whole || complain(reader, "truncated: its end is missing")) && read_to_end(reader);
+    return is_right && (is_whole || archive_reader_complain(reader, "truncated: its end is missing")) &&
+           read_to_end(reader);
 }
 
 bool archive_verify(struct arena *arena, const char *path, struct bytes key, bool shows_progress,
@@ -480,7 +488,7 @@ bool archive_verify(struct arena *arena, const char *path, struct bytes key, boo
     if (is_right && fstat(verification.reader->fd, &status) == 0)
         contents_r->file_bytes = status.st_size;
     verification.scratch = arena_create("verification");
-    is_right = is_right && read_all(&verification, shows_progress);
+    is_right = is_right && archive_reader_read_all(&verification, shows_progress);
     arena_destroy(verification.scratch);
     builder_free(&verification.class);
     builder_free(&verification.id);

@@ -31,8 +31,8 @@ static const struct pg_statement statements[] = {
      13},
 };
 
-static void run(struct replacing *replacing, const struct archive_header *header,
-                const struct pg_statement *statement, const struct pg_params *params)
+static void run_archive_replace(struct replacing *replacing, const struct archive_header *header,
+                                const struct pg_statement *statement, const struct pg_params *params)
 {
     if (pg_run(replacing->pg, statement, params, NULL) == FAULT_NONE)
         return;
@@ -41,7 +41,8 @@ static void run(struct replacing *replacing, const struct archive_header *header
     replacing->has_failed = true;
 }
 
-static void begin(struct replacing *replacing, const struct archive_header *header, struct pg_params *params)
+static void archive_replace_begin(struct replacing *replacing, const struct archive_header *header,
+                                  struct pg_params *params)
 {
     arena_reset(replacing->arena);
     pg_params_start(params, replacing->arena);
@@ -56,12 +57,12 @@ static void free_values(void *context, struct archive_document *document)
     struct pg_params params;
     if (replacing->has_failed)
         return;
-    begin(replacing, &document->header, &params);
-    run(replacing, &document->header, &statements[0], &params);
+    archive_replace_begin(replacing, &document->header, &params);
+    run_archive_replace(replacing, &document->header, &statements[0], &params);
 }
 
-static void add_items(struct replacing *replacing, const struct archive_document *document,
-                      struct pg_params *params)
+static void archive_replace_add_items(struct replacing *replacing, const struct archive_document *document,
+                                      struct pg_params *params)
 {
     struct arena *arena = replacing->arena;
     const struct archive_header *header = &document->header;
@@ -99,14 +100,14 @@ static void replace(void *context, struct archive_document *document)
     struct pg_params params;
     if (replacing->has_failed)
         return;
-    begin(replacing, header, &params);
+    archive_replace_begin(replacing, header, &params);
     pg_params_add_i64(&params, header->version);
     pg_params_add_i64(&params, header->ctime);
     pg_params_add_i64(&params, header->dtime);
     pg_params_add_i64(&params, document->bytes);
     pg_params_add_i64(&params, archive_line_attached(document));
-    add_items(replacing, document, &params);
-    run(replacing, header, &statements[1], &params);
+    archive_replace_add_items(replacing, document, &params);
+    run_archive_replace(replacing, header, &statements[1], &params);
 }
 
 static bool take_documents(void *context, struct archive_reader *reader UNUSED, struct bytes name,
@@ -121,15 +122,16 @@ static bool take_documents(void *context, struct archive_reader *reader UNUSED, 
     return !replacing->has_failed;
 }
 
-static bool pass(struct replacing *replacing, const char *path, const struct archive_contents *contents,
-                 void (*change)(void *, struct archive_document *))
+static bool archive_replace_pass(struct replacing *replacing, const char *path,
+                                 const struct archive_contents *contents,
+                                 void (*change)(void *, struct archive_document *))
 {
     replacing->change = change;
     return archive_reader_each(path, contents, take_documents, replacing);
 }
 
-static bool take_file(void *context, struct archive_reader *reader, struct bytes name,
-                      struct bytes bytes UNUSED)
+static bool archive_replace_take_file(void *context, struct archive_reader *reader, struct bytes name,
+                                      struct bytes bytes UNUSED)
 {
     struct blob_digest digest;
     return !archive_files_read_name(name, &digest) || importer_files_store(context, reader, name);
@@ -141,7 +143,7 @@ bool archive_replace_files(struct control *control, const struct ns_target *targ
     if (!importer_files_check(control, target, contents))
         return false;
     struct importer_files *files = importer_files_open(control, target);
-    bool is_right = files && archive_reader_each(path, contents, take_file, files);
+    bool is_right = files && archive_reader_each(path, contents, archive_replace_take_file, files);
     importer_files_close(files);
     return is_right;
 }
@@ -158,8 +160,8 @@ bool archive_replace_run(struct control *control, struct pg *pg, const char *pat
         message_print("storing documents: %s", pg_message(pg));
         is_done = false;
     }
-    is_done = is_done && pass(&replacing, path, contents, free_values) &&
-              pass(&replacing, path, contents, replace) &&
+    is_done = is_done && archive_replace_pass(&replacing, path, contents, free_values) &&
+              archive_replace_pass(&replacing, path, contents, replace) &&
               control_execute(pg, "storing documents", "deallocate all");
     archive_batch_destroy(replacing.batch);
     arena_destroy(replacing.arena);

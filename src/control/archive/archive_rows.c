@@ -179,7 +179,7 @@ static enum archive_rows_event begin_part(struct archive_rows *rows)
 }
 
 /* Below 0: the item is of an earlier document, which there is no row of; 0: of this one. */
-static int compare(const struct archive_rows *rows)
+static int archive_rows_compare(const struct archive_rows *rows)
 {
     const struct bytes *header = rows->documents.row.fields, *item = rows->items.row.fields;
     if (!rows->items.row.count)
@@ -190,7 +190,7 @@ static int compare(const struct archive_rows *rows)
     return order && rows->is_listed ? 1 : order; /* those of a list have documents */
 }
 
-static struct bytes copy(struct arena *arena, struct bytes text)
+static struct bytes archive_rows_copy(struct arena *arena, struct bytes text)
 {
     return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
 }
@@ -200,11 +200,11 @@ static struct bytes copy(struct arena *arena, struct bytes text)
 static void keep_item(struct archive_rows *rows, const struct archive_item *item)
 {
     ARENA_GROW(rows->arena, rows->list, rows->count, rows->room);
-    rows->list[rows->count++] = (struct archive_item){copy(rows->arena, item->class),
-                                                      copy(rows->arena, item->key),
+    rows->list[rows->count++] = (struct archive_item){archive_rows_copy(rows->arena, item->class),
+                                                      archive_rows_copy(rows->arena, item->key),
                                                       item->version,
                                                       item->vop,
-                                                      copy(rows->arena, item->content),
+                                                      archive_rows_copy(rows->arena, item->content),
                                                       item->is_raw};
 }
 
@@ -267,7 +267,7 @@ enum archive_rows_event archive_rows_next(struct archive_rows *rows, struct buil
     rows->v1 = pg_copy_i64(fields[V1]);
     rows->v2 = pg_copy_i64(fields[V2]);
     archive_line_begin(text, &header);
-    for (int order; (order = compare(rows)) <= 0;) {
+    for (int order; (order = archive_rows_compare(rows)) <= 0;) {
         if (header.ctime && order == 0) {
             if (!take_item(rows, &header, text, is_first))
                 return ARCHIVE_ROWS_FAILED;

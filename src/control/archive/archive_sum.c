@@ -69,7 +69,7 @@ static bool read_hex(struct bytes hex, unsigned char bytes_r[CRYPTO_SHA256])
     return true;
 }
 
-static bool read_number(const struct json *object, const char *name, int64_t *number_r)
+static bool archive_sum_read_number(const struct json *object, const char *name, int64_t *number_r)
 {
     const struct json *member = json_member(object, name);
     return member && json_is_i64(member, number_r) && *number_r >= 0;
@@ -81,9 +81,10 @@ bool archive_sum_read(const struct json *object, struct archive_sum *sum_r)
     const struct json *sum = json_member(object, "sum");
     *sum_r = (struct archive_sum){0};
     if (!sum || sum->kind != JSON_STRING || sum->value.size != ARCHIVE_SUM_HEX ||
-        !read_hex(sum->value, bytes) || !read_number(object, "documents", &sum_r->documents) ||
-        !read_number(object, "deleted", &sum_r->deleted) || !read_number(object, "items", &sum_r->items) ||
-        !read_number(object, "highest", &sum_r->highest))
+        !read_hex(sum->value, bytes) || !archive_sum_read_number(object, "documents", &sum_r->documents) ||
+        !archive_sum_read_number(object, "deleted", &sum_r->deleted) ||
+        !archive_sum_read_number(object, "items", &sum_r->items) ||
+        !archive_sum_read_number(object, "highest", &sum_r->highest))
         return false;
     memcpy(sum_r->limbs, bytes, sizeof sum_r->limbs);
     for (int i = 0; i < ARCHIVE_SUM_LIMBS; i++)

@@ -17,7 +17,7 @@ struct transform_child {
     int in, out; /* our ends; -1: closed */
 };
 
-static void run_child(const char *command, const int *in, const int *out)
+static void archive_transform_run_child(const char *command, const int *in, const int *out)
 {
     signal(SIGPIPE, SIG_DFL);
     if (dup2(in[0], STDIN_FILENO) >= 0 && dup2(out[1], STDOUT_FILENO) >= 0)
@@ -25,7 +25,7 @@ static void run_child(const char *command, const int *in, const int *out)
     _exit(STATUS_NOT_RUN);
 }
 
-static bool start(const char *command, struct transform_child *child)
+static bool archive_transform_start(const char *command, struct transform_child *child)
 {
     int in[2], out[2];
     if (pipe2(in, O_CLOEXEC) != 0)
@@ -37,7 +37,7 @@ static bool start(const char *command, struct transform_child *child)
     }
     child->pid = fork();
     if (child->pid == 0)
-        run_child(command, in, out);
+        archive_transform_run_child(command, in, out);
     close(in[0]);
     close(out[1]);
     child->in = in[1];
@@ -100,7 +100,7 @@ bool archive_transform_run(const char *command, struct bytes lines, struct build
     int status = -1;
     builder_clear(lines_r, OUTPUT_MOST);
     signal(SIGPIPE, SIG_IGN);
-    bool is_done = start(command, &child) && exchange(&child, lines, lines_r);
+    bool is_done = archive_transform_start(command, &child) && exchange(&child, lines, lines_r);
     int why = errno;
     close_end(&child.in);
     close_end(&child.out);

@@ -40,7 +40,7 @@ static bool seal_bytes(void *context, struct bytes bytes)
     return sealed_stream_write(writer->sealed, bytes);
 }
 
-static bool complain(const struct archive_writer *writer, const char *why)
+static bool archive_writer_complain(const struct archive_writer *writer, const char *why)
 {
     message_print("%s: %s", writer->path, why);
     return false;
@@ -63,7 +63,7 @@ static bool open_file(struct arena *arena, struct archive_writer *writer)
         writer->draft = arena_printf(arena, "%s.part", writer->path);
         writer->fd = open(writer->draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     }
-    return writer->fd >= 0 || complain(writer, strerror(errno));
+    return writer->fd >= 0 || archive_writer_complain(writer, strerror(errno));
 }
 
 bool archive_writer_open(struct arena *arena, const struct archive_writer_options *options,
@@ -82,7 +82,7 @@ bool archive_writer_open(struct arena *arena, const struct archive_writer_option
         writer->sealed = sealed_stream_create(options->key, write_bytes, writer);
     const struct tarball_sink sink = {writer->sealed ? seal_bytes : write_bytes, writer};
     writer->tarball = tarball_create(&sink, options->level, &problem);
-    return writer->tarball || complain(writer, problem);
+    return writer->tarball || archive_writer_complain(writer, problem);
 }
 
 bool archive_writer_add(struct archive_writer *writer, const char *name, struct bytes bytes)
@@ -93,17 +93,20 @@ bool archive_writer_add(struct archive_writer *writer, const char *name, struct 
     builder_printf(&writer->members, "%s\n{\"name\":", writer->members.size ? "," : "");
     json_add_string(&writer->members, bytes_of(name));
     builder_printf(&writer->members, ",\"size\":%zu,\"sha256\":\"%s\"}", bytes.size, hex);
-    return tarball_add(writer->tarball, name, bytes) || complain(writer, tarball_problem(writer->tarball));
+    return tarball_add(writer->tarball, name, bytes) ||
+           archive_writer_complain(writer, tarball_problem(writer->tarball));
 }
 
 bool archive_writer_begin(struct archive_writer *writer, const char *name, int64_t size)
 {
-    return tarball_begin(writer->tarball, name, size) || complain(writer, tarball_problem(writer->tarball));
+    return tarball_begin(writer->tarball, name, size) ||
+           archive_writer_complain(writer, tarball_problem(writer->tarball));
 }
 
 bool archive_writer_add_piece(struct archive_writer *writer, struct bytes piece)
 {
-    return tarball_add_piece(writer->tarball, piece) || complain(writer, tarball_problem(writer->tarball));
+    return tarball_add_piece(writer->tarball, piece) ||
+           archive_writer_complain(writer, tarball_problem(writer->tarball));
 }
 
 int64_t archive_writer_size(const struct archive_writer *writer)
@@ -112,7 +115,7 @@ int64_t archive_writer_size(const struct archive_writer *writer)
 }
 
 /* The name of a new file is durable when its folder is. */
-static bool settle(struct archive_writer *writer)
+static bool archive_writer_settle(struct archive_writer *writer)
 {
     if (writer->fd != STDOUT_FILENO && fsync(writer->fd) != 0 && errno != EINVAL && errno != EROFS)
         return false;
@@ -139,11 +142,11 @@ bool archive_writer_finish(struct archive_writer *writer, struct bytes members)
     builder_add_text(&text, "]}\n");
     bool is_done = (tarball_add(writer->tarball, ARCHIVE_DIGESTS, builder_bytes(&text)) &&
                     tarball_finish(writer->tarball)) ||
-                   complain(writer, tarball_problem(writer->tarball));
+                   archive_writer_complain(writer, tarball_problem(writer->tarball));
     builder_free(&text);
-    is_done = is_done &&
-              (!writer->sealed || sealed_stream_finish(writer->sealed) || complain(writer, strerror(errno)));
-    return is_done && (settle(writer) || complain(writer, strerror(errno)));
+    is_done = is_done && (!writer->sealed || sealed_stream_finish(writer->sealed) ||
+                          archive_writer_complain(writer, strerror(errno)));
+    return is_done && (archive_writer_settle(writer) || archive_writer_complain(writer, strerror(errno)));
 }
 
 void archive_writer_close(struct archive_writer *writer)

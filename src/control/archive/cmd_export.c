@@ -19,7 +19,7 @@ struct export_options {
     bool leaves_files;
 };
 
-static bool are_right(const struct export_options *options, const char *path)
+static bool cmd_export_are_right(const struct export_options *options, const char *path)
 {
     for (int i = 0; i < options->classes.count; i++)
         if (!control_check_class("export", options->classes.words[i]))
@@ -31,7 +31,7 @@ static bool are_right(const struct export_options *options, const char *path)
     return true;
 }
 
-static void report(const char *path, const struct exporter_report *report, int64_t spent_ms)
+static void cmd_export_report(const char *path, const struct exporter_report *report, int64_t spent_ms)
 {
     const struct archive_sum *sum = &report->sum;
     fprintf(
@@ -62,7 +62,7 @@ static int export(struct control *control, const struct export_options *options,
         !archive_key_read(control, options->key_path, &exporter.archive.key) ||
         !ns_registry_connect(control, code, &target) || !exporter_run(control, &target, &exporter, &result))
         return CONTROL_FAILED;
-    report(path, &result, clock_monotonic_ms() - start_ms);
+    cmd_export_report(path, &result, clock_monotonic_ms() - start_ms);
     return CONTROL_DONE;
 }
 
@@ -113,5 +113,6 @@ int control_export(struct control *control, int argc, char **argv)
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
-    return are_right(&options, words[1]) ? export(control, &options, words[0], words[1]) : CONTROL_WRONG;
+    return cmd_export_are_right(&options, words[1]) ? export(control, &options, words[0], words[1])
+                                                    : CONTROL_WRONG;
 }

@@ -6,7 +6,7 @@
 #include "control/archive/archive_key.h"
 #include "control/message.h"
 
-static bool are_right(const struct importer_options *options, bool is_abandoned, char **words)
+static bool cmd_import_are_right(const struct importer_options *options, bool is_abandoned, char **words)
 {
     if (strcmp(words[0], "z") == 0)
         message_print("import: z has the configurations of the other namespaces, and is not imported");
@@ -63,7 +63,7 @@ int control_import(struct control *control, int argc, char **argv)
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
-    if (!are_right(&options, is_abandoned, words))
+    if (!cmd_import_are_right(&options, is_abandoned, words))
         return CONTROL_WRONG;
     options.code = words[0];
     options.path = words[1];

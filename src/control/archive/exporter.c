@@ -64,13 +64,13 @@ static bool find_since(struct export *export)
 
 /* --- the manifest --- */
 
-static void add_text(struct builder *json, const char *name, const char *text)
+static void exporter_add_text(struct builder *json, const char *name, const char *text)
 {
     builder_printf(json, ",\"%s\":", name);
     json_add_string(json, bytes_of(text));
 }
 
-static void add_words(struct builder *json, const char *name, const char *const *words, size_t count)
+static void exporter_add_words(struct builder *json, const char *name, const char *const *words, size_t count)
 {
     if (!count)
         return;
@@ -88,11 +88,11 @@ static bool write_manifest(struct export *export)
     const struct archive_filter *filter = &export->filter;
     struct builder json = {0};
     builder_printf(&json, "{\"format\":\"stampd archive\",\"version\":%d", ARCHIVE_VERSION);
-    add_text(&json, "namespace", export->target->conf->code);
-    add_text(&json, "state", namespace_state_word(export->target->conf->state));
+    exporter_add_text(&json, "namespace", export->target->conf->code);
+    exporter_add_text(&json, "state", namespace_state_word(export->target->conf->state));
     builder_printf(&json, ",\"at\":%lld,\"floor\":%lld", (long long)snapshot->at, (long long)snapshot->floor);
-    add_text(&json, "snapshot", snapshot->snapshot);
-    add_text(&json, "database", snapshot->database);
+    exporter_add_text(&json, "snapshot", snapshot->snapshot);
+    exporter_add_text(&json, "database", snapshot->database);
     if (filter->since_snapshot || filter->since_version) {
         builder_add_text(&json, ",\"since\":{");
         if (filter->since_snapshot) {
@@ -103,8 +103,8 @@ static bool write_manifest(struct export *export)
         }
         builder_add_text(&json, "}");
     }
-    add_words(&json, "classes", filter->classes, filter->class_count);
-    add_words(&json, "ids", filter->ids, filter->id_count);
+    exporter_add_words(&json, "classes", filter->classes, filter->class_count);
+    exporter_add_words(&json, "ids", filter->ids, filter->id_count);
     builder_add_text(&json, "}\n");
     bool is_done = archive_writer_add(export->writer, ARCHIVE_MANIFEST, builder_bytes(&json));
     builder_free(&json);
@@ -138,9 +138,9 @@ static bool write_lines(struct export *export, struct archive_rows *rows, const 
     return is_done && event == ARCHIVE_ROWS_END;
 }
 
-static bool write_all(struct export *export, const struct archive_snapshot *snapshot,
-                      const struct archive_filter *filter, const char *folder, struct archive_sum *sum,
-                      bool is_shown)
+static bool exporter_write_all(struct export *export, const struct archive_snapshot *snapshot,
+                               const struct archive_filter *filter, const char *folder,
+                               struct archive_sum *sum, bool is_shown)
 {
     struct archive_rows *rows = NULL;
     bool is_done = archive_rows_open(export->control, snapshot, filter, &rows) &&
@@ -158,7 +158,7 @@ static bool write_configuration(struct export *export)
     return export->filter.class_count || export->filter.id_count ||
            (archive_rows_begin_snapshot(export->control, export->target->z,
                                         export->control->settings.z_database, &snapshot) &&
-            write_all(export, &snapshot, &filter, "configuration", &sum, false));
+            exporter_write_all(export, &snapshot, &filter, "configuration", &sum, false));
 }
 
 static bool write_files(struct export *export)
@@ -174,7 +174,7 @@ static bool write_files(struct export *export)
     return exporter_files_write(&files, &export->report->files, &export->report->left_out);
 }
 
-static bool finish(struct export *export)
+static bool exporter_finish(struct export *export)
 {
     struct builder members = {0};
     archive_sum_write(&export->report->sum, &members);
@@ -202,11 +202,12 @@ bool exporter_run(struct control *control, const struct ns_target *target,
                    options->since || options->filter.class_count || options->filter.id_count
                        ? 0
                        : report_r->snapshot.document_rows);
-    bool is_done = archive_writer_open(control->arena, &options->archive, &export.writer) &&
-                   write_manifest(&export) && write_configuration(&export) && write_files(&export) &&
-                   write_all(&export, &report_r->snapshot, &export.filter, "documents", &report_r->sum, true);
+    bool is_done =
+        archive_writer_open(control->arena, &options->archive, &export.writer) && write_manifest(&export) &&
+        write_configuration(&export) && write_files(&export) &&
+        exporter_write_all(&export, &report_r->snapshot, &export.filter, "documents", &report_r->sum, true);
     progress_clear(&export.progress);
-    is_done = is_done && finish(&export);
+    is_done = is_done && exporter_finish(&export);
     archive_writer_close(export.writer);
     return is_done;
 }

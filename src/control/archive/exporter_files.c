@@ -106,13 +106,14 @@ static bool name_file(struct files_export *writing, const struct blob_digest *di
 
 /* --- all --- */
 
-static bool take_file(struct files_export *writing, const struct blob_digest *digest, int64_t size)
+static bool exporter_files_take_file(struct files_export *writing, const struct blob_digest *digest,
+                                     int64_t size)
 {
     return is_left_out(writing->export, digest) ? name_file(writing, digest)
                                                 : write_file(writing, digest, size);
 }
 
-static bool write_one(struct files_export *writing, const struct pg_copy_row *row)
+static bool exporter_files_write_one(struct files_export *writing, const struct pg_copy_row *row)
 {
     struct blob_digest digest;
     if (row->fields[DIGEST].size != sizeof digest || !row->fields[SIZE].data) {
@@ -120,7 +121,7 @@ static bool write_one(struct files_export *writing, const struct pg_copy_row *ro
         return false;
     }
     memcpy(&digest, row->fields[DIGEST].data, sizeof digest);
-    return take_file(writing, &digest, pg_copy_i64(row->fields[SIZE]));
+    return exporter_files_take_file(writing, &digest, pg_copy_i64(row->fields[SIZE]));
 }
 
 /* --- an encrypted namespace: the digests are in the contents of the items --- */
@@ -191,7 +192,7 @@ static bool write_sealed(struct files_export *writing, const struct data_keys *k
     stored_files_set_keys(writing->store, keys);
     for (size_t i = 0; i < list.count && is_done; i++)
         if (!i || compare_digests(&list.files[i - 1], &list.files[i]) != 0)
-            is_done = take_file(writing, &list.files[i].digest, list.files[i].size);
+            is_done = exporter_files_take_file(writing, &list.files[i].digest, list.files[i].size);
     return is_done;
 }
 
@@ -204,7 +205,7 @@ static bool write_clear(struct files_export *writing)
         return false;
     bool is_done = true, is_read;
     while ((is_read = pg_copy_next(pg, &row) == FAULT_NONE) && row.count && is_done)
-        is_done = write_one(writing, &row);
+        is_done = exporter_files_write_one(writing, &row);
     if (!is_read)
         message_print("reading the attachments: %s", pg_message(pg));
     return is_done && is_read;

@@ -69,7 +69,7 @@ static bool set_state(struct import *import, enum ns_state state)
                             state == NS_OFF ? "The namespace is being imported." : NULL);
 }
 
-static bool begin(struct import *import)
+static bool importer_begin(struct import *import)
 {
     struct import_progress *done = &import->done;
     *done = (struct import_progress){.identity = identify(import),
@@ -162,7 +162,7 @@ static bool import_documents(struct import *import)
 
 /* --- verification --- */
 
-static bool sum_up(struct import *import, struct archive_sum *sum_r)
+static bool importer_sum_up(struct import *import, struct archive_sum *sum_r)
 {
     const struct archive_filter all = {0};
     struct archive_snapshot snapshot;
@@ -182,12 +182,12 @@ static bool sum_up(struct import *import, struct archive_sum *sum_r)
     return event == ARCHIVE_ROWS_END && archive_rows_end_snapshot(&snapshot);
 }
 
-static bool verify(struct import *import)
+static bool importer_verify(struct import *import)
 {
     struct archive_sum sum;
     if (import->done.is_merge || import->done.members == IMPORT_VERIFIED)
         return true;
-    if (!sum_up(import, &sum))
+    if (!importer_sum_up(import, &sum))
         return false;
     if (archive_sum_equals(&sum, &import->done.sum)) {
         printf("verified: %lld documents, %lld deleted ones, %lld items\n", (long long)sum.documents,
@@ -245,7 +245,7 @@ static bool apply_schema(struct import *import)
            control_schema(import->control, COUNT_OF(words) - 1, words) == CONTROL_DONE;
 }
 
-static bool finish(struct import *import)
+static bool importer_finish(struct import *import)
 {
     struct pg *pg = import->target.pg;
     if (import->done.is_merge)
@@ -272,9 +272,10 @@ bool importer_run(struct control *control, const struct importer_options *option
 {
     struct import import = {.control = control, .options = options};
     if (!archive_verify(control->arena, options->path, options->key, true, &import.contents) ||
-        !ns_registry_connect(control, options->code, &import.target) || !begin(&import) ||
-        !close_namespace(&import) || !import_documents(&import) || !verify(&import) ||
-        !raise_floor(&import) || !store_configuration(&import) || !apply_schema(&import) || !finish(&import))
+        !ns_registry_connect(control, options->code, &import.target) || !importer_begin(&import) ||
+        !close_namespace(&import) || !import_documents(&import) || !importer_verify(&import) ||
+        !raise_floor(&import) || !store_configuration(&import) || !apply_schema(&import) ||
+        !importer_finish(&import))
         return false;
     if (options->stays_off)
         return true;

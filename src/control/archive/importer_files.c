@@ -126,7 +126,7 @@ static bool touch(struct importer_files *files, const struct blob_digest *digest
                          "select stampd.blob_touch($1::text, $2::bigint)", &params, &row);
 }
 
-static bool complain(const struct importer_files *files, const char *what)
+static bool importer_files_complain(const struct importer_files *files, const char *what)
 {
     message_print("%s: %s: blob_directory = %s", files->database, what,
                   files->control->settings.blob_directory);
@@ -134,21 +134,21 @@ static bool complain(const struct importer_files *files, const char *what)
 }
 
 /* Once it is registered no cleaner removes it, but one may have done so just before. */
-static bool find(struct importer_files *files, const struct blob_digest *digest, int64_t size,
-                 bool *is_there_r)
+static bool importer_files_find(struct importer_files *files, const struct blob_digest *digest, int64_t size,
+                                bool *is_there_r)
 {
     struct bytes database = bytes_of(files->database);
     const struct blob_digest name = blob_sealed_name(&files->keys, digest);
     int64_t present = -1;
     *is_there_r = false;
     if (blob_store_measure(files->store, database, &name, &present))
-        return complain(files, "the files of attachments cannot be read");
+        return importer_files_complain(files, "the files of attachments cannot be read");
     if (present != blob_sealed_size(&files->keys, size))
         return true;
     if (!touch(files, digest, size))
         return false;
     if (blob_store_measure(files->store, database, &name, &present))
-        return complain(files, "the files of attachments cannot be read");
+        return importer_files_complain(files, "the files of attachments cannot be read");
     *is_there_r = present == blob_sealed_size(&files->keys, size);
     return true;
 }
@@ -162,42 +162,42 @@ static bool take_piece(void *context, struct bytes piece)
 {
     struct taking *taking = context;
     return blob_store_write(taking->upload, piece) == FAULT_NONE ||
-           complain(taking->files, "a file of an attachment cannot be written");
+           importer_files_complain(taking->files, "a file of an attachment cannot be written");
 }
 
 /* Seals, registers and names what was written. */
-static bool finish(struct importer_files *files, struct blob_upload *upload)
+static bool importer_files_finish(struct importer_files *files, struct blob_upload *upload)
 {
     struct blob_digest digest;
     int64_t size;
     if (blob_store_seal(upload, &digest, &size)) {
         blob_store_abandon(upload);
-        return complain(files, "a file of an attachment cannot be written");
+        return importer_files_complain(files, "a file of an attachment cannot be written");
     }
     if (!touch(files, &digest, size)) {
         blob_store_abandon(upload);
         return false;
     }
     if (blob_store_finish(upload))
-        return complain(files, "a file of an attachment cannot be named");
+        return importer_files_complain(files, "a file of an attachment cannot be named");
     files->stored++;
     return true;
 }
 
-static bool begin(struct importer_files *files, struct taking *taking)
+static bool importer_files_begin(struct importer_files *files, struct taking *taking)
 {
     *taking = (struct taking){files, NULL};
     return !blob_store_begin(files->store, bytes_of(files->database), &files->keys, &taking->upload) ||
-           complain(files, "a file of an attachment cannot be created");
+           importer_files_complain(files, "a file of an attachment cannot be created");
 }
 
-static bool store(struct importer_files *files, struct archive_reader *reader)
+static bool store_importer_files(struct importer_files *files, struct archive_reader *reader)
 {
     struct taking taking;
-    if (!begin(files, &taking))
+    if (!importer_files_begin(files, &taking))
         return false;
     if (archive_reader_take(reader, take_piece, &taking))
-        return finish(files, taking.upload);
+        return importer_files_finish(files, taking.upload);
     blob_store_abandon(taking.upload);
     return false;
 }
@@ -206,14 +206,14 @@ bool importer_files_put(struct importer_files *files, struct bytes bytes, const 
 {
     struct taking taking;
     bool is_there;
-    if (!find(files, digest, (int64_t)bytes.size, &is_there))
+    if (!importer_files_find(files, digest, (int64_t)bytes.size, &is_there))
         return false;
     if (is_there)
         return true;
-    if (!begin(files, &taking))
+    if (!importer_files_begin(files, &taking))
         return false;
     if (take_piece(&taking, bytes))
-        return finish(files, taking.upload);
+        return importer_files_finish(files, taking.upload);
     blob_store_abandon(taking.upload);
     return false;
 }
@@ -224,6 +224,6 @@ bool importer_files_store(struct importer_files *files, struct archive_reader *r
     bool is_there;
     if (!archive_files_read_name(name, &digest))
         return false;
-    return find(files, &digest, archive_reader_file_size(reader), &is_there) &&
-           (is_there || store(files, reader));
+    return importer_files_find(files, &digest, archive_reader_file_size(reader), &is_there) &&
+           (is_there || store_importer_files(files, reader));
 }

@@ -18,7 +18,7 @@ struct backup_draft {
     char name[BACKUP_PATH_MOST];
 };
 
-static bool fail(const char *path)
+static bool backup_draft_fail(const char *path)
 {
     message_print("%s: %s", path, strerror(errno));
     return false;
@@ -44,7 +44,7 @@ struct backup_draft *backup_draft_begin(const char *path, const struct backup_ow
         draft->fd = make_file(draft->name);
     if (draft->fd >= 0)
         return draft;
-    (void)fail(path);
+    (void)backup_draft_fail(path);
     free(draft);
     return NULL;
 }
@@ -74,7 +74,7 @@ bool backup_draft_finish(struct backup_draft *draft, const char *path, int64_t s
         free(draft);
         return true;
     }
-    (void)fail(path);
+    (void)backup_draft_fail(path);
     backup_draft_abandon(draft);
     return false;
 }
@@ -106,9 +106,9 @@ bool backup_draft_folder(const char *named, const struct backup_owner *owner)
         size--;
     errno = ENAMETOOLONG;
     if (snprintf(path, sizeof path, "%.*s", (int)size, named) >= BACKUP_PATH_MOST)
-        return fail(named);
+        return backup_draft_fail(named);
     if (mkdir(path, 0700) != 0)
-        return (errno == EEXIST && is_trusted(path)) || fail(path);
+        return (errno == EEXIST && is_trusted(path)) || backup_draft_fail(path);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     bool is_made = fd >= 0 && fchmod(fd, owner->folder_mode) == 0 &&
                    (geteuid() != 0 || fchown(fd, owner->user, owner->group) == 0);
@@ -117,7 +117,7 @@ bool backup_draft_folder(const char *named, const struct backup_owner *owner)
         close(fd);
     errno = why;
     if (!is_made)
-        return fail(path);
+        return backup_draft_fail(path);
     strrchr(path, '/')[1] = '\0';
     return backup_draft_sync(path);
 }
@@ -128,5 +128,5 @@ bool backup_draft_sync(const char *path)
     bool is_synced = fd >= 0 && fsync(fd) == 0;
     if (fd >= 0)
         close(fd);
-    return is_synced || fail(path);
+    return is_synced || backup_draft_fail(path);
 }

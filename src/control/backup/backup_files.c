@@ -15,7 +15,7 @@
 
 enum { SHELF_NAME = 2, DIGEST_NAME = 64, HEADER_NAME = 16, PIECE = 1 << 20 };
 
-static bool fail(const char *path)
+static bool backup_files_fail(const char *path)
 {
     message_print("%s: %s", path, strerror(errno));
     return false;
@@ -71,25 +71,25 @@ static bool copy_file(const struct files_walk *walk, const char *from, const cha
 {
     int source = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (source < 0)
-        return errno == ENOENT || fail(from); /* the cleaner of the store has removed it */
+        return errno == ENOENT || backup_files_fail(from); /* the cleaner of the store has removed it */
     struct backup_draft *draft = backup_draft_begin(to, &walk->owner);
     int target = draft ? backup_draft_fd(draft) : -1;
     bool is_copied = draft && (copy_bytes(source, target) || (is_other_way() && copy_pieces(source, target)));
     if (draft && !is_copied) {
-        (void)fail(to);
+        (void)backup_files_fail(to);
         backup_draft_abandon(draft);
     }
     close(source);
     return is_copied && backup_draft_finish(draft, to, size);
 }
 
-static bool take_file(struct files_walk *walk, const char *from, const char *to)
+static bool backup_files_take_file(struct files_walk *walk, const char *from, const char *to)
 {
     struct stat source, target;
     if (lstat(from, &source) != 0 || !S_ISREG(source.st_mode))
         return true;
     if (lstat(to, &target) == 0 && S_ISREG(target.st_mode) && target.st_size == source.st_size)
-        return utimensat(AT_FDCWD, to, NULL, AT_SYMLINK_NOFOLLOW) == 0 || fail(to);
+        return utimensat(AT_FDCWD, to, NULL, AT_SYMLINK_NOFOLLOW) == 0 || backup_files_fail(to);
     walk->files.count++;
     walk->files.bytes += source.st_size;
     return copy_file(walk, from, to, source.st_size);
@@ -137,7 +137,7 @@ static bool take_folder(struct files_walk *walk, enum level level, const char *f
 {
     DIR *directory = opendir(from);
     if (!directory)
-        return (level == DATABASES && errno == ENOENT) || fail(from);
+        return (level == DATABASES && errno == ENOENT) || backup_files_fail(from);
     bool is_done = !walk->to || level == DATABASES || backup_draft_folder(to, &walk->owner);
     char inner_from[BACKUP_PATH_MOST], inner_to[BACKUP_PATH_MOST];
     int64_t copied = walk->files.count;
@@ -148,11 +148,11 @@ static bool take_folder(struct files_walk *walk, enum level level, const char *f
         int a = snprintf(inner_from, sizeof inner_from, "%s/%s", from, name);
         int b = snprintf(inner_to, sizeof inner_to, "%s/%s", to ? to : "", name);
         errno = ENAMETOOLONG;
-        is_done = (a < BACKUP_PATH_MOST && b < BACKUP_PATH_MOST) || fail(from);
+        is_done = (a < BACKUP_PATH_MOST && b < BACKUP_PATH_MOST) || backup_files_fail(from);
         if (is_done)
             is_done = level != FILES
                           ? take_folder(walk, level + 1, inner_from, inner_to, level ? database : name)
-                      : walk->to ? take_file(walk, inner_from, inner_to)
+                      : walk->to ? backup_files_take_file(walk, inner_from, inner_to)
                                  : visit_file(walk, inner_from, database, name);
     }
     closedir(directory);
@@ -174,7 +174,7 @@ bool backup_files_owner_of(const char *directory, struct backup_owner *owner_r)
 {
     struct stat status;
     if (stat(directory, &status) != 0)
-        return fail(directory);
+        return backup_files_fail(directory);
     *owner_r = (struct backup_owner){
         .user = status.st_uid, .group = status.st_gid, .folder_mode = 0750, .file_mode = 0440};
     return true;
@@ -214,7 +214,7 @@ static bool prune(void *context, const struct backup_copy *copy)
     if (copy->seen_s >= pruning->before_s)
         return true;
     pruning->removed++;
-    return unlink(copy->path) == 0 || fail(copy->path);
+    return unlink(copy->path) == 0 || backup_files_fail(copy->path);
 }
 
 bool backup_files_prune(struct control *control, const struct backup_folder *folder, int64_t before_s,

@@ -18,7 +18,7 @@
 
 enum { FORMAT = 1 };
 
-static bool fail(const char *path)
+static bool backup_folder_fail(const char *path)
 {
     message_print("%s: %s", path, strerror(errno));
     return false;
@@ -26,7 +26,7 @@ static bool fail(const char *path)
 
 /* --- JSON --- */
 
-static bool read_object(struct control *control, const char *path, struct json **object_r)
+static bool backup_folder_read_object(struct control *control, const char *path, struct json **object_r)
 {
     static const struct json_limits limits = {.depth = 2, .tree_depth = 2};
     struct bytes text;
@@ -41,7 +41,7 @@ static bool read_object(struct control *control, const char *path, struct json *
 }
 
 /* NULL: the member is no text, or an empty one. */
-static const char *text_of(struct control *control, const struct json *object, const char *name)
+static const char *backup_folder_text_of(struct control *control, const struct json *object, const char *name)
 {
     const struct json *value = json_member(object, name);
     return value && value->kind == JSON_STRING && value->value.size
@@ -49,20 +49,20 @@ static const char *text_of(struct control *control, const struct json *object, c
                : NULL;
 }
 
-static int64_t number_of(const struct json *object, const char *name)
+static int64_t backup_folder_number_of(const struct json *object, const char *name)
 {
     int64_t number;
     const struct json *value = json_member(object, name);
     return value && json_is_i64(value, &number) ? number : -1;
 }
 
-static void add_text(struct builder *json, const char *name, const char *value)
+static void backup_folder_add_text(struct builder *json, const char *name, const char *value)
 {
     builder_printf(json, "%s\"%s\":", json->size ? "," : "{", name);
     json_add_string(json, bytes_of(value));
 }
 
-static void add_number(struct builder *json, const char *name, int64_t value)
+static void backup_folder_add_number(struct builder *json, const char *name, int64_t value)
 {
     builder_printf(json, "%s\"%s\":%lld", json->size ? "," : "{", name, (long long)value);
 }
@@ -72,15 +72,15 @@ static bool write_new(struct control *control, const char *path, struct bytes te
 {
     const char *draft = arena_printf(control->arena, "%s.new", path);
     if (unlink(draft) != 0 && errno != ENOENT)
-        return fail(draft);
+        return backup_folder_fail(draft);
     int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return fail(draft);
+        return backup_folder_fail(draft);
     bool is_written = bytes_write(fd, text) && fsync(fd) == 0;
     int why = errno;
     close(fd);
     errno = why;
-    return (is_written && rename(draft, path) == 0) || fail(path);
+    return (is_written && rename(draft, path) == 0) || backup_folder_fail(path);
 }
 
 /* The file belongs to the owner of the folder. */
@@ -98,7 +98,7 @@ static bool write_object(struct control *control, const struct backup_folder *fo
 static bool make_folder(const struct backup_folder *folder, const char *path)
 {
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return fail(path);
+        return backup_folder_fail(path);
     return backup_tool_give(folder->user, path);
 }
 
@@ -111,14 +111,14 @@ bool backup_folder_create(struct control *control, const struct backup_folder *f
     for (size_t i = 0; i < COUNT_OF(inside); i++)
         if (!make_folder(folder, arena_printf(control->arena, "%s/%s", folder->path, inside[i])))
             return false;
-    add_number(&json, "format", FORMAT);
-    add_text(&json, "system", folder->system);
-    add_number(&json, "timeline", folder->timeline);
-    add_number(&json, "segment_bytes", folder->segment_bytes);
-    add_text(&json, "user", folder->user);
-    add_text(&json, "role", folder->role);
-    add_text(&json, "slot", folder->slot);
-    add_text(&json, "tools", folder->tools);
+    backup_folder_add_number(&json, "format", FORMAT);
+    backup_folder_add_text(&json, "system", folder->system);
+    backup_folder_add_number(&json, "timeline", folder->timeline);
+    backup_folder_add_number(&json, "segment_bytes", folder->segment_bytes);
+    backup_folder_add_text(&json, "user", folder->user);
+    backup_folder_add_text(&json, "role", folder->role);
+    backup_folder_add_text(&json, "slot", folder->slot);
+    backup_folder_add_text(&json, "tools", folder->tools);
     return write_object(control, folder, arena_printf(control->arena, "%s/backup.json", folder->path), &json);
 }
 
@@ -127,7 +127,7 @@ bool backup_folder_open(struct control *control, const char *path, struct backup
     struct json *object;
     char *whole = realpath(path, NULL);
     if (!whole)
-        return fail(path);
+        return backup_folder_fail(path);
     const char *absolute = arena_copy(control->arena, whole, strlen(whole));
     free(whole);
     const char *settings = arena_printf(control->arena, "%s/backup.json", absolute);
@@ -135,22 +135,22 @@ bool backup_folder_open(struct control *control, const char *path, struct backup
         message_print("%s: no backup is kept there (stampctl backup init %s)", path, path);
         return false;
     }
-    if (!read_object(control, settings, &object))
+    if (!backup_folder_read_object(control, settings, &object))
         return false;
     *folder_r = (struct backup_folder){
         .path = absolute,
-        .user = text_of(control, object, "user"),
-        .role = text_of(control, object, "role"),
-        .slot = text_of(control, object, "slot"),
-        .tools = text_of(control, object, "tools"),
-        .system = text_of(control, object, "system"),
-        .timeline = number_of(object, "timeline"),
-        .segment_bytes = number_of(object, "segment_bytes"),
+        .user = backup_folder_text_of(control, object, "user"),
+        .role = backup_folder_text_of(control, object, "role"),
+        .slot = backup_folder_text_of(control, object, "slot"),
+        .tools = backup_folder_text_of(control, object, "tools"),
+        .system = backup_folder_text_of(control, object, "system"),
+        .timeline = backup_folder_number_of(object, "timeline"),
+        .segment_bytes = backup_folder_number_of(object, "segment_bytes"),
     };
     int64_t segment = folder_r->segment_bytes;
-    if (number_of(object, "format") == FORMAT && folder_r->user && folder_r->role && folder_r->slot &&
-        folder_r->tools && folder_r->system && folder_r->timeline > 0 && segment >= 1 << 20 &&
-        segment <= 1 << 30 && (segment & (segment - 1)) == 0)
+    if (backup_folder_number_of(object, "format") == FORMAT && folder_r->user && folder_r->role &&
+        folder_r->slot && folder_r->tools && folder_r->system && folder_r->timeline > 0 &&
+        segment >= 1 << 20 && segment <= 1 << 30 && (segment & (segment - 1)) == 0)
         return true;
     message_print("%s: not the settings of a backup of this release", settings);
     return false;
@@ -163,7 +163,7 @@ bool backup_folder_lock(struct control *control, const struct backup_folder *fol
     int fd =
         open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); /* closed by the end of the program */
     if (fd < 0 || !backup_tool_give(folder->user, path))
-        return fail(path);
+        return backup_folder_fail(path);
     if (flock(fd, is_waiting ? LOCK_EX : LOCK_EX | LOCK_NB) == 0)
         return true;
     message_print("%s: another stampctl is at work there", folder->path);
@@ -202,14 +202,15 @@ bool backup_folder_position(struct bytes text, uint64_t *position_r)
 static bool read_base(struct control *control, const char *path, const char *name, struct backup_base *base_r)
 {
     struct json *object;
-    if (!read_object(control, path, &object))
+    if (!backup_folder_read_object(control, path, &object))
         return false;
-    const char *start = text_of(control, object, "start"), *end = text_of(control, object, "end");
+    const char *start = backup_folder_text_of(control, object, "start"),
+               *end = backup_folder_text_of(control, object, "end");
     *base_r = (struct backup_base){.name = name,
-                                   .started_ms = number_of(object, "started_ms"),
-                                   .finished_ms = number_of(object, "finished_ms"),
-                                   .bytes = number_of(object, "bytes"),
-                                   .missing = number_of(object, "objects_missing")};
+                                   .started_ms = backup_folder_number_of(object, "started_ms"),
+                                   .finished_ms = backup_folder_number_of(object, "finished_ms"),
+                                   .bytes = backup_folder_number_of(object, "bytes"),
+                                   .missing = backup_folder_number_of(object, "objects_missing")};
     if (base_r->started_ms >= 0 && base_r->finished_ms >= 0 && start && end &&
         backup_folder_position(bytes_of(start), &base_r->start) &&
         backup_folder_position(bytes_of(end), &base_r->end))
@@ -218,7 +219,7 @@ static bool read_base(struct control *control, const char *path, const char *nam
     return false;
 }
 
-static int compare_names(const void *a, const void *b)
+static int backup_folder_compare_names(const void *a, const void *b)
 {
     return strcmp(((const struct backup_base *)a)->name, ((const struct backup_base *)b)->name);
 }
@@ -228,7 +229,7 @@ static bool walk(const char *path, bool (*take)(void *context, const char *name)
 {
     DIR *directory = opendir(path);
     if (!directory)
-        return fail(path);
+        return backup_folder_fail(path);
     bool is_done = true;
     for (struct dirent *entry; is_done && (entry = readdir(directory));)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
@@ -270,7 +271,7 @@ bool backup_folder_list(struct control *control, const struct backup_folder *fol
     if (!walk(list.path, take_note, &list))
         return false;
     if (list.count)
-        qsort(list.bases, list.count, sizeof *list.bases, compare_names);
+        qsort(list.bases, list.count, sizeof *list.bases, backup_folder_compare_names);
     *bases_r = list.bases;
     *count_r = list.count;
     return true;
@@ -289,7 +290,7 @@ static bool find_value(struct bytes *rest, const char *name, char stop, struct b
 }
 
 /* pg_verifybackup has compared the manifest with the files, and its own checksum. */
-static bool measure(struct control *control, const char *path, struct backup_base *base)
+static bool backup_folder_measure(struct control *control, const char *path, struct backup_base *base)
 {
     struct bytes text, rest, start, end, size;
     int64_t bytes;
@@ -317,14 +318,14 @@ bool backup_folder_add(struct control *control, const struct backup_folder *fold
 {
     struct builder json = {0};
     const char *path = arena_printf(control->arena, "%s/base/%s", folder->path, base->name);
-    if (!measure(control, arena_printf(control->arena, "%s/backup_manifest", path), base))
+    if (!backup_folder_measure(control, arena_printf(control->arena, "%s/backup_manifest", path), base))
         return false;
-    add_number(&json, "started_ms", base->started_ms);
-    add_number(&json, "finished_ms", base->finished_ms);
-    add_number(&json, "bytes", base->bytes);
-    add_number(&json, "objects_missing", base->missing);
-    add_text(&json, "start", position_text(control, base->start));
-    add_text(&json, "end", position_text(control, base->end));
+    backup_folder_add_number(&json, "started_ms", base->started_ms);
+    backup_folder_add_number(&json, "finished_ms", base->finished_ms);
+    backup_folder_add_number(&json, "bytes", base->bytes);
+    backup_folder_add_number(&json, "objects_missing", base->missing);
+    backup_folder_add_text(&json, "start", position_text(control, base->start));
+    backup_folder_add_text(&json, "end", position_text(control, base->end));
     return write_object(control, folder, arena_printf(control->arena, "%s.json", path), &json);
 }
 
@@ -336,7 +337,7 @@ static const char *path_of_objects(struct control *control, const struct backup_
 bool backup_folder_note_objects(struct control *control, const struct backup_folder *folder, int64_t before)
 {
     struct builder json = {0};
-    add_number(&json, "before", before);
+    backup_folder_add_number(&json, "before", before);
     return write_object(control, folder, path_of_objects(control, folder), &json);
 }
 
@@ -353,9 +354,9 @@ bool backup_folder_read_objects(struct control *control, const struct backup_fol
     *before_r = -1;
     if (access(path, F_OK) != 0 && errno == ENOENT)
         return true;
-    if (!read_object(control, path, &object))
+    if (!backup_folder_read_object(control, path, &object))
         return false;
-    *before_r = number_of(object, "before");
+    *before_r = backup_folder_number_of(object, "before");
     return true;
 }
 
@@ -364,7 +365,7 @@ bool backup_folder_remove(struct control *control, const struct backup_folder *f
     const char *path = arena_printf(control->arena, "%s/base/%s", folder->path, name);
     const char *note = arena_printf(control->arena, "%s.json", path);
     if (unlink(note) != 0 && errno != ENOENT)
-        return fail(note);
+        return backup_folder_fail(note);
     const char *const words[] = {"rm", "-rf", "--", path, NULL};
     return backup_tool_run(control, folder, words);
 }

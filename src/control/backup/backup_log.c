@@ -37,8 +37,8 @@ const char *backup_log_name(struct control *control, const struct backup_folder 
 }
 
 /* False: it is no name of a segment. */
-static bool read_name(const struct backup_folder *folder, const char *name, int64_t *timeline_r,
-                      uint64_t *number_r, bool *is_partial_r)
+static bool backup_log_read_name(const struct backup_folder *folder, const char *name, int64_t *timeline_r,
+                                 uint64_t *number_r, bool *is_partial_r)
 {
     uint32_t timeline, high, low;
     if (strspn(name, "0123456789ABCDEF") != NAME_SIZE ||
@@ -52,7 +52,7 @@ static bool read_name(const struct backup_folder *folder, const char *name, int6
 
 /* --- listing --- */
 
-static void add_number(struct control *control, struct backup_log *log, uint64_t number)
+static void backup_log_add_number(struct control *control, struct backup_log *log, uint64_t number)
 {
     if ((log->count & (log->count - 1)) == 0) { /* 0, or a power of two: the room is used up */
         size_t room = log->count ? 2 * log->count : 1;
@@ -64,14 +64,14 @@ static void add_number(struct control *control, struct backup_log *log, uint64_t
     log->numbers[log->count++] = number;
 }
 
-static void take_file(struct control *control, const struct backup_folder *folder, struct backup_log *log,
-                      const char *name)
+static void backup_log_take_file(struct control *control, const struct backup_folder *folder,
+                                 struct backup_log *log, const char *name)
 {
     int64_t timeline;
     uint64_t number;
     bool is_partial;
     struct stat status;
-    if (!read_name(folder, name, &timeline, &number, &is_partial) ||
+    if (!backup_log_read_name(folder, name, &timeline, &number, &is_partial) ||
         stat(arena_printf(control->arena, "%s/%s", log->path, name), &status) != 0)
         return;
     log->bytes += status.st_size;
@@ -83,7 +83,7 @@ static void take_file(struct control *control, const struct backup_folder *folde
         log->has_partial = true;
         log->partial = number;
     } else if (status.st_size == folder->segment_bytes) { /* a file of another size has been damaged */
-        add_number(control, log, number);
+        backup_log_add_number(control, log, number);
     }
 }
 
@@ -103,7 +103,7 @@ bool backup_log_list(struct control *control, const struct backup_folder *folder
         return false;
     }
     for (struct dirent *entry; (entry = readdir(directory));)
-        take_file(control, folder, log_r, entry->d_name);
+        backup_log_take_file(control, folder, log_r, entry->d_name);
     closedir(directory);
     if (log_r->count)
         qsort(log_r->numbers, log_r->count, sizeof *log_r->numbers, compare_numbers);

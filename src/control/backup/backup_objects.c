@@ -17,7 +17,7 @@
 
 enum { PIECE = 1 << 20, SHELF = 2, MARK = 8 };
 
-static bool fail(const char *path)
+static bool backup_objects_fail(const char *path)
 {
     message_print("%s: %s", path, strerror(errno));
     return false;
@@ -30,15 +30,16 @@ bool backup_objects_are_used(struct control *control, const struct backup_folder
 
 /* --- names --- */
 
-static const char *path_of(const struct backup_folder *folder, const char *part, const struct backup_row *row,
-                           const char *name)
+static const char *backup_objects_path_of(const struct backup_folder *folder, const char *part,
+                                          const struct backup_row *row, const char *name)
 {
     return arena_printf(row->arena, "%s/%s/%s/%.*s/%s", folder->path, part, row->database, SHELF, row->sha,
                         name);
 }
 
 /* Of the copy of an object with this header; zeros: it is in clear. */
-static const char *name_of(const struct backup_row *row, const unsigned char header[SEALED_FILE_HEADER])
+static const char *backup_objects_name_of(const struct backup_row *row,
+                                          const unsigned char header[SEALED_FILE_HEADER])
 {
     unsigned char hash[CRYPTO_SHA256];
     char mark[2 * MARK];
@@ -71,8 +72,9 @@ static bool has_header(const char *path, const struct backup_row *row)
 
 const char *backup_objects_find(const struct backup_folder *folder, const struct backup_row *row)
 {
-    const char *object = path_of(folder, "objects", row, name_of(row, row->header));
-    const char *file = path_of(folder, "files", row, row->sha);
+    const char *object =
+        backup_objects_path_of(folder, "objects", row, backup_objects_name_of(row, row->header));
+    const char *file = backup_objects_path_of(folder, "files", row, row->sha);
     return has_size(object, row->size)                          ? object
            : has_size(file, row->size) && has_header(file, row) ? file
                                                                 : NULL;
@@ -81,8 +83,8 @@ const char *backup_objects_find(const struct backup_folder *folder, const struct
 bool backup_objects_try(const struct backup_folder *folder, const struct backup_row *row,
                         bool (*try)(void *context, const char *path), void *context)
 {
-    const char *path = path_of(folder, "objects", row, "");
-    const char *file = path_of(folder, "files", row, row->sha);
+    const char *path = backup_objects_path_of(folder, "objects", row, "");
+    const char *file = backup_objects_path_of(folder, "files", row, row->sha);
     if (has_size(file, row->size) && try(context, file))
         return true;
     DIR *shelf = opendir(path);
@@ -91,7 +93,7 @@ bool backup_objects_try(const struct backup_folder *folder, const struct backup_
         const char *name = entry->d_name;
         if (strncmp(name, row->sha, BLOB_HEX) != 0 || strstr(name, BACKUP_DRAFT_END))
             continue;
-        const char *copy = path_of(folder, "objects", row, name);
+        const char *copy = backup_objects_path_of(folder, "objects", row, name);
         is_done = has_size(copy, row->size) && try(context, copy);
     }
     if (shelf)
@@ -109,7 +111,7 @@ enum sealed_file_state backup_objects_read(const char *path, const struct sealed
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
         if (errno != ENOENT)
-            (void)fail(path);
+            (void)backup_objects_fail(path);
         return SEALED_FILE_FAILED;
     }
     struct blob_check *check = blob_check_begin(keys, digest, size);
@@ -121,7 +123,7 @@ enum sealed_file_state backup_objects_read(const char *path, const struct sealed
         is_taken = !take || take(context, bytes);
     }
     if (got < 0)
-        (void)fail(path);
+        (void)backup_objects_fail(path);
     close(fd);
     enum sealed_file_state state = blob_check_end(check, NULL);
     return got < 0 ? SEALED_FILE_FAILED : is_taken ? state : SEALED_FILE_ALTERED;
@@ -161,7 +163,7 @@ static bool make_folders(const struct objects_save *save, const char *part, cons
     const char *top = arena_printf(row->arena, "%s/%s", save->folder->path, part);
     const char *database = arena_printf(row->arena, "%s/%s", top, row->database);
     return backup_draft_folder(top, &save->owner) && backup_draft_folder(database, &save->owner) &&
-           backup_draft_folder(path_of(save->folder, part, row, ""), &save->owner);
+           backup_draft_folder(backup_objects_path_of(save->folder, part, row, ""), &save->owner);
 }
 
 struct objects_fetch {
@@ -179,21 +181,22 @@ static bool fetch_piece(void *context, struct bytes piece)
 }
 
 /* The name has the header that was read: the row may have got another one meanwhile. */
-static bool finish(struct objects_save *save, const struct backup_row *row, struct objects_fetch *fetch,
-                   const unsigned char header[SEALED_FILE_HEADER])
+static bool backup_objects_finish(struct objects_save *save, const struct backup_row *row,
+                                  struct objects_fetch *fetch, const unsigned char header[SEALED_FILE_HEADER])
 {
     const char *part = row->store ? "objects" : "files";
-    const char *path = path_of(save->folder, part, row, row->store ? name_of(row, header) : row->sha);
+    const char *path = backup_objects_path_of(save->folder, part, row,
+                                              row->store ? backup_objects_name_of(row, header) : row->sha);
     save->result.files.count++;
     save->result.files.bytes += row->size;
     return backup_draft_finish(fetch->draft, path, row->size) &&
-           backup_draft_sync(path_of(save->folder, part, row, ""));
+           backup_draft_sync(backup_objects_path_of(save->folder, part, row, ""));
 }
 
 static bool fetch_file(struct objects_save *save, const struct backup_row *row)
 {
     const char *part = row->store ? "objects" : "files";
-    const char *path = path_of(save->folder, part, row, row->sha);
+    const char *path = backup_objects_path_of(save->folder, part, row, row->sha);
     unsigned char header[SEALED_FILE_HEADER];
     if (!make_folders(save, part, row))
         return false;
@@ -205,11 +208,11 @@ static bool fetch_file(struct objects_save *save, const struct backup_row *row)
     int why = errno;
     enum sealed_file_state state = blob_check_end(fetch.check, header);
     if (!fault && fetch.is_written && state == SEALED_FILE_FINE)
-        return finish(save, row, &fetch, header);
+        return backup_objects_finish(save, row, &fetch, header);
     backup_draft_abandon(fetch.draft);
     errno = why;
     if (!fetch.is_written)
-        return fail(path);
+        return backup_objects_fail(path);
     return fault == FAULT_NFILE ? report_missing(save, row, "missing")
            : fault              ? has_gone(save, row) /* the fault was reported */
            : state == SEALED_FILE_UNKNOWN
@@ -221,13 +224,14 @@ static bool fetch_file(struct objects_save *save, const struct backup_row *row)
 
 static bool take_copy(struct objects_save *save, const struct backup_row *row, const char *path)
 {
-    const char *object = path_of(save->folder, "objects", row, name_of(row, row->header));
+    const char *object =
+        backup_objects_path_of(save->folder, "objects", row, backup_objects_name_of(row, row->header));
     if (row->store && strcmp(path, object) != 0) {
         if (!make_folders(save, "objects", row) || rename(path, object) != 0)
-            return fail(object);
+            return backup_objects_fail(object);
         path = object;
     }
-    return utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0 || fail(path);
+    return utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0 || backup_objects_fail(path);
 }
 
 static bool save_row(void *context, const struct backup_row *row)

@@ -49,8 +49,8 @@ bool backup_rows_check(struct control *control, const struct backup_row *row, bo
 /* --- one namespace --- */
 
 /* The files after `last`, "" at first. */
-static bool read_page(const struct rows_walk *walk, const struct backup_row *row, const char *last,
-                      struct pg_result **rows_r)
+static bool backup_rows_read_page(const struct rows_walk *walk, const struct backup_row *row,
+                                  const char *last, struct pg_result **rows_r)
 {
     struct control own = *walk->control;
     struct pg_params params;
@@ -67,20 +67,20 @@ static bool read_page(const struct rows_walk *walk, const struct backup_row *row
         &params, rows_r);
 }
 
-static const char *text_of(const struct backup_row *row, struct bytes text)
+static const char *backup_rows_text_of(const struct backup_row *row, struct bytes text)
 {
     return text.data ? arena_copy(row->arena, text.data, text.size) : NULL;
 }
 
-static bool take_row(struct backup_row *row, const struct pg_result *rows, int number)
+static bool backup_rows_take_row(struct backup_row *row, const struct pg_result *rows, int number)
 {
     struct bytes header = pg_get_text(rows, number, ROW_HEADER);
     if (!blob_store_read_digest(pg_get_text(rows, number, ROW_DIGEST), &row->digest))
         return false;
     blob_store_write_digest(&row->digest, row->sha);
     row->size = pg_get_i64(rows, number, ROW_SIZE);
-    row->store = text_of(row, pg_get_text(rows, number, ROW_STORE));
-    row->object = text_of(row, pg_get_text(rows, number, ROW_OBJECT));
+    row->store = backup_rows_text_of(row, pg_get_text(rows, number, ROW_STORE));
+    row->object = backup_rows_text_of(row, pg_get_text(rows, number, ROW_OBJECT));
     memset(row->header, 0, sizeof row->header);
     for (size_t i = 0; header.size == 2 * sizeof row->header && i < sizeof row->header; i++)
         row->header[i] = (unsigned char)hex_byte(header.data + 2 * i);
@@ -94,10 +94,10 @@ static bool visit_pages(const struct rows_walk *walk, struct backup_row *row)
     bool is_fine = true;
     for (int count = PAGE; is_fine && count == PAGE;) {
         arena_reset(row->arena);
-        is_fine = read_page(walk, row, last, &rows);
+        is_fine = backup_rows_read_page(walk, row, last, &rows);
         count = is_fine ? pg_rows(rows) : 0;
         for (int number = 0; number < count && is_fine; number++)
-            is_fine = take_row(row, rows, number) && walk->visit(walk->context, row);
+            is_fine = backup_rows_take_row(row, rows, number) && walk->visit(walk->context, row);
         memcpy(last, row->sha, sizeof last);
     }
     return is_fine;

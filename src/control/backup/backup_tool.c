@@ -110,8 +110,8 @@ static void execute(struct control *control, const struct backup_folder *folder,
     message_print("%s: %s", path, strerror(errno));
 }
 
-static pid_t start(struct control *control, const struct backup_folder *folder, const char *const *words,
-                   int output, bool is_quiet)
+static pid_t backup_tool_start(struct control *control, const struct backup_folder *folder,
+                               const char *const *words, int output, bool is_quiet)
 {
     fflush(NULL);
     pid_t parent = getpid(), pid = fork();
@@ -148,7 +148,7 @@ static void read_lines(int fd, void (*take)(void *context, struct bytes line), v
     builder_free(&buffer);
 }
 
-static bool end(pid_t pid, const char *name, bool *ok_r)
+static bool backup_tool_end(pid_t pid, const char *name, bool *ok_r)
 {
     int status;
     pid_t ended;
@@ -169,9 +169,9 @@ static bool end(pid_t pid, const char *name, bool *ok_r)
 
 bool backup_tool_run(struct control *control, const struct backup_folder *folder, const char *const *words)
 {
-    pid_t pid = start(control, folder, words, -1, false);
+    pid_t pid = backup_tool_start(control, folder, words, -1, false);
     if (pid > 0)
-        return end(pid, words[0], NULL);
+        return backup_tool_end(pid, words[0], NULL);
     message_print("%s: %s", words[0], strerror(errno));
     return false;
 }
@@ -184,12 +184,12 @@ bool backup_tool_read(struct control *control, const struct backup_folder *folde
         message_print("%s: %s", words[0], strerror(errno));
         return false;
     }
-    pid_t pid = start(control, folder, words, ends[1], ok_r != NULL);
+    pid_t pid = backup_tool_start(control, folder, words, ends[1], ok_r != NULL);
     close(ends[1]);
     if (pid > 0)
         read_lines(ends[0], take, context);
     else
         message_print("%s: %s", words[0], strerror(errno));
     close(ends[0]);
-    return pid > 0 && end(pid, words[0], ok_r);
+    return pid > 0 && backup_tool_end(pid, words[0], ok_r);
 }

@@ -204,7 +204,7 @@ static void print_run(const struct backup_folder *folder, const struct backup_ba
            base->missing < 0 ? ", without those of object stores" : "");
 }
 
-static bool run(struct control *control, const char *path, const struct run_options *options)
+static bool cmd_backup_run(struct control *control, const char *path, const struct run_options *options)
 {
     struct backup_folder folder;
     struct backup_base base = {0};
@@ -260,7 +260,7 @@ static int backup_run(struct control *control, int argc, char **argv)
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    return run(control, words[0], &options) ? CONTROL_DONE : CONTROL_FAILED;
+    return cmd_backup_run(control, words[0], &options) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* --- files --- */
@@ -315,7 +315,7 @@ static bool remove_torn(struct control *control, const struct backup_folder *fol
 }
 
 /* Runs until it is stopped, or cannot even begin. */
-static bool receive(struct control *control, const struct backup_folder *folder, int64_t retry_s)
+static bool cmd_backup_receive(struct control *control, const struct backup_folder *folder, int64_t retry_s)
 {
     const char *const words[] = {"pg_receivewal",
                                  "--directory",
@@ -366,7 +366,7 @@ static int backup_receive(struct control *control, int argc, char **argv)
         return status;
     if (!open_folder(control, words[0], &folder) || !is_same_cluster(control, &folder))
         return CONTROL_FAILED;
-    return receive(control, &folder, retry_s) ? CONTROL_DONE : CONTROL_FAILED;
+    return cmd_backup_receive(control, &folder, retry_s) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* --- list --- */

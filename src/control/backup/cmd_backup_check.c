@@ -38,8 +38,9 @@ struct backup_check {
     const char *metrics;
 };
 
-static bool find(struct backup_check *check, bool is_well, const char *format, ...) PRINTF_LIKE(3, 4);
-static bool find(struct backup_check *check, bool is_well, const char *format, ...)
+static bool cmd_backup_check_find(struct backup_check *check, bool is_well, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+static bool cmd_backup_check_find(struct backup_check *check, bool is_well, const char *format, ...)
 {
     char text[LINE_BYTES];
     va_list arguments;
@@ -79,28 +80,32 @@ static void check_server(struct backup_check *check)
             " from (select $1::text::name) n (slot) left join pg_replication_slots s on s.slot_name = n.slot"
             " left join pg_stat_replication r on r.pid = s.active_pid",
             &params, &row)) {
-        find(check, false, "server: it cannot be asked how much of its log is archived");
+        cmd_backup_check_find(check, false, "server: it cannot be asked how much of its log is archived");
         return;
     }
     int64_t behind = pg_get_i64(row, 0, 2);
     if (!bytes_equal(pg_get_text(row, 0, 3), bytes_of(folder->system)) ||
         pg_get_i64(row, 0, 4) != folder->timeline)
-        find(check, false,
-             "server: it is another cluster, or was restored or failed over since: begin another folder");
+        cmd_backup_check_find(
+            check, false,
+            "server: it is another cluster, or was restored or failed over since: begin another folder");
     else if (!pg_get_text(row, 0, 0).data)
-        find(check, false, "slot %s: there is none, so that PostgreSQL removes log that is not archived",
-             folder->slot);
+        cmd_backup_check_find(check, false,
+                              "slot %s: there is none, so that PostgreSQL removes log that is not archived",
+                              folder->slot);
     else if (pg_get_bool(row, 0, 1))
-        find(check, false,
-             "slot %s: PostgreSQL has removed log that was not archived (max_slot_wal_keep_size): "
-             "begin another folder",
-             folder->slot);
+        cmd_backup_check_find(
+            check, false,
+            "slot %s: PostgreSQL has removed log that was not archived (max_slot_wal_keep_size): "
+            "begin another folder",
+            folder->slot);
     else if (!pg_get_bool(row, 0, 0))
-        find(check, false, "slot %s: nothing receives the log (stampctl backup receive %s); %.1f MB wait",
-             folder->slot, folder->path, (double)behind / 1e6);
+        cmd_backup_check_find(check, false,
+                              "slot %s: nothing receives the log (stampctl backup receive %s); %.1f MB wait",
+                              folder->slot, folder->path, (double)behind / 1e6);
     else
-        find(check, behind <= check->log_mb * 1000000, "slot %s: the archive is %.1f MB behind", folder->slot,
-             (double)behind / 1e6);
+        cmd_backup_check_find(check, behind <= check->log_mb * 1000000,
+                              "slot %s: the archive is %.1f MB behind", folder->slot, (double)behind / 1e6);
     check->behind = behind;
 }
 
@@ -109,18 +114,18 @@ static void check_server(struct backup_check *check)
 static void check_bases(struct backup_check *check)
 {
     struct control *control = check->control;
-    if (!find(check, check->count > 0, "base backups: %zu", check->count))
+    if (!cmd_backup_check_find(check, check->count > 0, "base backups: %zu", check->count))
         return;
     const struct backup_base *newest = &check->bases[check->count - 1];
     int64_t age_s = (clock_wall_ms() - newest->started_ms) / SECOND_MS;
-    find(check, age_s <= check->base_hours * HOUR_S, "base backup %s: %.1f hours old", newest->name,
-         (double)age_s / HOUR_S);
+    cmd_backup_check_find(check, age_s <= check->base_hours * HOUR_S, "base backup %s: %.1f hours old",
+                          newest->name, (double)age_s / HOUR_S);
     for (size_t i = 0; i < check->count && !check->is_quick; i++) {
         const char *path =
             arena_printf(control->arena, "%s/base/%s", check->folder.path, check->bases[i].name);
         const char *const words[] = {"pg_verifybackup", "--quiet", path, NULL};
-        find(check, backup_tool_run(control, &check->folder, words),
-             "base backup %s: its files are those of its manifest", check->bases[i].name);
+        cmd_backup_check_find(check, backup_tool_run(control, &check->folder, words),
+                              "base backup %s: its files are those of its manifest", check->bases[i].name);
     }
 }
 
@@ -131,23 +136,26 @@ static void check_log(struct backup_check *check)
     struct backup_log_content content;
     uint64_t missing;
     if (check->log.strangers)
-        find(check, false, "log: %zu files of another timeline: begin another folder", check->log.strangers);
+        cmd_backup_check_find(check, false, "log: %zu files of another timeline: begin another folder",
+                              check->log.strangers);
     if (!check->count)
         return;
     uint64_t start = check->bases[0].start, first = backup_log_segment(folder, start);
     if (!backup_log_is_whole(&check->log, first, &missing)) {
-        find(check, false,
-             "log: segment %s is missing or damaged; a restore is possible to times before it only",
-             backup_log_name(control, folder, missing));
+        cmd_backup_check_find(
+            check, false,
+            "log: segment %s is missing or damaged; a restore is possible to times before it only",
+            backup_log_name(control, folder, missing));
         return;
     }
-    find(check, true, "log: %zu segments without gap, %.1f MB, written last %s",
-         check->log.count + check->log.has_partial, (double)check->log.bytes / 1e6,
-         cmd_backup_time(control, check->log.newest_s * SECOND_MS));
+    cmd_backup_check_find(check, true, "log: %zu segments without gap, %.1f MB, written last %s",
+                          check->log.count + check->log.has_partial, (double)check->log.bytes / 1e6,
+                          cmd_backup_time(control, check->log.newest_s * SECOND_MS));
     if (!check->is_quick)
-        find(check,
-             backup_log_examine(control, folder, &check->log, start, false, &content) && content.is_sound,
-             "log: the checksums of its records");
+        cmd_backup_check_find(check,
+                              backup_log_examine(control, folder, &check->log, start, false, &content) &&
+                                  content.is_sound,
+                              "log: the checksums of its records");
 }
 
 /* --- files of attachments --- */
@@ -166,7 +174,7 @@ static void find_wrong(struct files_check *files, const char *problem, const cha
 {
     files->check->is_well = false;
     if (files->wrong++ < NAMED_MOST)
-        find(files->check, false, "files: %s: %s: %s", database, sha, problem);
+        cmd_backup_check_find(files->check, false, "files: %s: %s: %s", database, sha, problem);
 }
 
 /* The keys of the namespace; a dropped one has none that a restore would need now. */
@@ -185,7 +193,7 @@ static void enter_database(struct files_check *files, const char *database)
     if (files->is_readable)
         files->keys = data_keys_of_files(keys);
     else if (fault != FAULT_ODATABASE)
-        find(files->check, false, "files: %s: its copies cannot be checked", database);
+        cmd_backup_check_find(files->check, false, "files: %s: its copies cannot be checked", database);
 }
 
 static bool check_copy(void *context, const struct backup_copy *copy)
@@ -217,11 +225,13 @@ static void check_copies(struct backup_check *check)
 {
     struct files_check files = {.check = check, .arena = arena_create("backup check")};
     bool is_read = backup_files_visit(check->control, &check->folder, check_copy, &files);
-    find(check, is_read && !files.wrong, "files: %lld copies have their digests, %lld have not",
-         (long long)(files.read - files.wrong), (long long)files.wrong);
+    cmd_backup_check_find(check, is_read && !files.wrong,
+                          "files: %lld copies have their digests, %lld have not",
+                          (long long)(files.read - files.wrong), (long long)files.wrong);
     if (files.skipped)
-        find(check, true, "files: %lld copies are of namespaces that cannot be read, or were dropped",
-             (long long)files.skipped);
+        cmd_backup_check_find(check, true,
+                              "files: %lld copies are of namespaces that cannot be read, or were dropped",
+                              (long long)files.skipped);
     arena_destroy(files.arena);
 }
 
@@ -240,26 +250,29 @@ static void check_rows(struct backup_check *check)
     int64_t before;
     struct files_check files = {.check = check};
     if (!backup_folder_read_objects(check->control, &check->folder, &before) || before < 0) {
-        find(check, false, "files: those of object stores were never copied (stampctl backup files %s)",
-             check->folder.path);
+        cmd_backup_check_find(check, false,
+                              "files: those of object stores were never copied (stampctl backup files %s)",
+                              check->folder.path);
         return;
     }
     bool is_read = backup_rows_walk(check->control, before, check_row, &files);
-    find(check, is_read && !files.wrong, "files: of %lld that the namespaces have, %lld have no copy",
-         (long long)files.read, (long long)files.wrong);
+    cmd_backup_check_find(check, is_read && !files.wrong,
+                          "files: of %lld that the namespaces have, %lld have no copy", (long long)files.read,
+                          (long long)files.wrong);
 }
 
-static void check_files(struct backup_check *check)
+static void cmd_backup_check_check_files(struct backup_check *check)
 {
     bool is_used = backup_objects_are_used(check->control, &check->folder);
     const struct backup_base *newest = check->count ? &check->bases[check->count - 1] : NULL;
     bool is_without = is_used && newest && newest->missing < 0;
     if (is_without)
-        find(check, true, "base backup %s: without the files of object stores (--without-objects)",
-             newest->name);
+        cmd_backup_check_find(check, true,
+                              "base backup %s: without the files of object stores (--without-objects)",
+                              newest->name);
     else if (newest && newest->missing > 0)
-        find(check, false, "base backup %s: %lld files had no copy", newest->name,
-             (long long)newest->missing);
+        cmd_backup_check_find(check, false, "base backup %s: %lld files had no copy", newest->name,
+                              (long long)newest->missing);
     if (check->is_quick)
         return;
     check_copies(check);
@@ -287,7 +300,7 @@ static bool write_metrics(struct backup_check *check)
     return is_written;
 }
 
-static bool run(struct backup_check *check, const char *path)
+static bool cmd_backup_check_run(struct backup_check *check, const char *path)
 {
     struct control *control = check->control;
     if (!backup_folder_open(control, path, &check->folder) || !backup_tool_check_user(check->folder.user) ||
@@ -298,7 +311,7 @@ static bool run(struct backup_check *check, const char *path)
     check_server(check);
     check_bases(check);
     check_log(check);
-    check_files(check);
+    cmd_backup_check_check_files(check);
     return (!check->metrics || write_metrics(check)) && check->is_well;
 }
 
@@ -339,5 +352,5 @@ int cmd_backup_check(struct control *control, int argc, char **argv)
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    return run(&check, words[0]) ? CONTROL_DONE : CONTROL_FAILED;
+    return cmd_backup_check_run(&check, words[0]) ? CONTROL_DONE : CONTROL_FAILED;
 }

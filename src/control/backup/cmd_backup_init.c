@@ -66,7 +66,7 @@ static bool is_suitable(const struct cluster *cluster)
 }
 
 /* Names are parts of SQL, of connection strings and of the names of files. */
-static bool is_name(const char *option, const char *name)
+static bool cmd_backup_init_is_name(const char *option, const char *name)
 {
     size_t size = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
     if (size && !name[size] && size <= NAME_MOST)
@@ -247,7 +247,7 @@ int cmd_backup_init(struct control *control, int argc, char **argv)
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!is_name("role", folder.role) || !is_name("slot", folder.slot))
+    if (!cmd_backup_init_is_name("role", folder.role) || !cmd_backup_init_is_name("slot", folder.slot))
         return CONTROL_WRONG;
     if (words[0][0] != '/') {
         message_print("backup init: %s: expected an absolute path", words[0]);

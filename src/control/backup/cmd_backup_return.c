@@ -34,7 +34,7 @@ static bool report_missing(struct returning *returning, const struct backup_row 
     return true;
 }
 
-static void count(struct returning *returning, const struct backup_row *row)
+static void cmd_backup_return_count(struct returning *returning, const struct backup_row *row)
 {
     returning->files.count++;
     returning->files.bytes += row->size;
@@ -136,7 +136,7 @@ static bool return_file(struct returning *returning, const struct backup_row *ro
         return false;
     if (!backup_objects_try(returning->folder, row, put_file, returning))
         return report_missing(returning, row);
-    count(returning, row);
+    cmd_backup_return_count(returning, row);
     return true;
 }
 
@@ -147,7 +147,7 @@ struct return_upload {
     bool is_taken;
 };
 
-static bool send_piece(void *context, struct bytes piece)
+static bool cmd_backup_return_send_piece(void *context, struct bytes piece)
 {
     struct return_upload *sending = context;
     sending->is_taken = object_store_write(sending->upload, piece);
@@ -160,8 +160,8 @@ static bool put_object(struct returning *returning, const char *copy, bool *is_s
     const struct backup_row *row = returning->row;
     int64_t size;
     struct return_upload sending = {object_store_begin(returning->store, row->object, row->size), true};
-    enum sealed_file_state state =
-        backup_objects_read(copy, &row->keys, &row->digest, row->size, send_piece, &sending);
+    enum sealed_file_state state = backup_objects_read(copy, &row->keys, &row->digest, row->size,
+                                                       cmd_backup_return_send_piece, &sending);
     *is_sound_r = state == SEALED_FILE_FINE;
     if (!*is_sound_r) {
         object_store_abandon(sending.upload);
@@ -193,7 +193,7 @@ static bool return_object(struct returning *returning, const struct backup_row *
         return false;
     if (!is_sound)
         return report_missing(returning, row);
-    count(returning, row);
+    cmd_backup_return_count(returning, row);
     return true;
 }
 
@@ -219,7 +219,7 @@ static bool is_recovered(struct control *control)
     return !pg_get_bool(row, 0, 0);
 }
 
-static bool run(struct control *control, const char *path, bool is_thorough)
+static bool cmd_backup_return_run(struct control *control, const char *path, bool is_thorough)
 {
     struct backup_folder folder;
     struct returning returning = {
@@ -262,5 +262,5 @@ int cmd_backup_return(struct control *control, int argc, char **argv)
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    return run(control, words[0], is_thorough) ? CONTROL_DONE : CONTROL_FAILED;
+    return cmd_backup_return_run(control, words[0], is_thorough) ? CONTROL_DONE : CONTROL_FAILED;
 }

@@ -33,7 +33,7 @@ struct restore {
     bool is_lazy;    /* nothing is flushed to the disk */
 };
 
-static bool fail(const char *path)
+static bool cmd_restore_fail(const char *path)
 {
     message_print("%s: %s", path, strerror(errno));
     return false;
@@ -75,7 +75,7 @@ static bool choose_owner(struct restore *restore)
     if (restore->owner)
         return backup_tool_check_user(restore->owner);
     if (stat(restore->to, &status) != 0 && stat(parent, &status) != 0)
-        return fail(parent);
+        return cmd_restore_fail(parent);
     const struct passwd *user = getpwuid(geteuid() == 0 ? status.st_uid : geteuid());
     if (user && user->pw_uid != 0) {
         restore->owner = arena_copy(restore->control->arena, user->pw_name, strlen(user->pw_name));
@@ -86,7 +86,7 @@ static bool choose_owner(struct restore *restore)
     return false;
 }
 
-static bool is_free(const struct restore *restore)
+static bool cmd_restore_is_free(const struct restore *restore)
 {
     struct stat status;
     if (!backup_folder_is_empty(restore->to)) {
@@ -213,16 +213,16 @@ static bool write_settings(struct restore *restore)
     if (fd >= 0)
         close(fd);
     if (!is_written)
-        return fail(path);
+        return cmd_restore_fail(path);
     fd = open(signal, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return fail(signal);
+        return cmd_restore_fail(signal);
     close(fd);
     return true;
 }
 
 /* All of it is durable before it has its name. */
-static bool finish(struct restore *restore)
+static bool cmd_restore_finish(struct restore *restore)
 {
     const char *owner = arena_printf(restore->control->arena, "%s:", restore->owner);
     const char *const give[] = {"chown", "-R", "--no-dereference", owner, "--", restore->draft, NULL};
@@ -231,7 +231,7 @@ static bool finish(struct restore *restore)
     if ((geteuid() == 0 && !run_tool(restore, give)) || !run_tool(restore, close_it) ||
         (!restore->is_lazy && !run_tool(restore, sync_it)))
         return false;
-    return rename(restore->draft, restore->to) == 0 || fail(restore->to);
+    return rename(restore->draft, restore->to) == 0 || cmd_restore_fail(restore->to);
 }
 
 static void print_end(struct restore *restore, const struct backup_files *files)
@@ -251,14 +251,14 @@ static void print_end(struct restore *restore, const struct backup_files *files)
     printf("`stampctl ns restored --all`, and start stampd.\n");
 }
 
-static bool make(struct restore *restore)
+static bool cmd_restore_make(struct restore *restore)
 {
     struct backup_log log;
     struct backup_files files = {0};
     bool is_made = copy_base(restore) && copy_log(restore, &log) && check_log(restore, &log) &&
                    write_settings(restore) &&
                    backup_files_restore(restore->control, &restore->folder, restore->files, &files) &&
-                   finish(restore);
+                   cmd_restore_finish(restore);
     if (is_made) {
         print_end(restore, &files);
         return true;
@@ -269,7 +269,7 @@ static bool make(struct restore *restore)
     return false;
 }
 
-static bool prepare(struct restore *restore, const char *path)
+static bool cmd_restore_prepare(struct restore *restore, const char *path)
 {
     struct arena *arena = restore->control->arena;
     if (!backup_folder_open(restore->control, path, &restore->folder) || !choose_base(restore) ||
@@ -280,7 +280,7 @@ static bool prepare(struct restore *restore, const char *path)
     if (!restore->files)
         restore->files = restore->control->settings.blob_directory;
     /* no base backup is removed meanwhile */
-    return is_free(restore) &&
+    return cmd_restore_is_free(restore) &&
            backup_folder_lock(restore->control, &restore->folder, BACKUP_LOCK_BASE, false);
 }
 
@@ -341,5 +341,6 @@ int control_restore(struct control *control, int argc, char **argv)
         return status;
     if (!is_right(&restore))
         return CONTROL_WRONG;
-    return prepare(&restore, words[0]) && make(&restore) ? CONTROL_DONE : CONTROL_FAILED;
+    return cmd_restore_prepare(&restore, words[0]) && cmd_restore_make(&restore) ? CONTROL_DONE
+                                                                                 : CONTROL_FAILED;
 }

@@ -12,7 +12,7 @@ struct bytes bookmark_compose(struct arena *arena, const struct bookmark *bookma
 }
 
 /* Takes "word value\n" off the front of the text. */
-static bool take_line(struct bytes *text, const char *word, struct bytes *value_r)
+static bool bookmark_take_line(struct bytes *text, const char *word, struct bytes *value_r)
 {
     size_t size = strlen(word);
     const char *end = text->size ? memchr(text->data, '\n', text->size) : NULL;
@@ -33,8 +33,9 @@ bool bookmark_parse(struct arena *arena, struct bytes text, struct bookmark *boo
         return false;
     text.data += head + 1;
     text.size -= head + 1;
-    if (!take_line(&text, "line", &line) || !take_line(&text, "byte", &offset) ||
-        !take_line(&text, "namespace", &ns) || !take_line(&text, "file", &file) || text.size)
+    if (!bookmark_take_line(&text, "line", &line) || !bookmark_take_line(&text, "byte", &offset) ||
+        !bookmark_take_line(&text, "namespace", &ns) || !bookmark_take_line(&text, "file", &file) ||
+        text.size)
         return false;
     bookmark_r->ns = arena_copy(arena, ns.data, ns.size);
     bookmark_r->file = arena_copy(arena, file.data, file.size);

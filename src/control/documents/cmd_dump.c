@@ -81,8 +81,8 @@ static const char *quoted(struct arena *arena, const char *text)
     return arena_printf(arena, "%s%s'", word, text);
 }
 
-static void report(struct control *control, const struct dump_options *options,
-                   const struct dumper_report *report, int64_t spent_ms)
+static void cmd_dump_report(struct control *control, const struct dump_options *options,
+                            const struct dumper_report *report, int64_t spent_ms)
 {
     const char *last = report->last ? report->last : options->cursor;
     fprintf(options->output ? stdout : stderr, "%lld documents in %lld.%lld s (%lld/s)\n",
@@ -129,11 +129,11 @@ static int dump(struct control *control, const struct dump_options *options, con
         message_print("%s: %s", options->output, strerror(errno));
         result.is_failed = true;
     }
-    report(control, options, &result, clock_monotonic_ms() - start_ms);
+    cmd_dump_report(control, options, &result, clock_monotonic_ms() - start_ms);
     return result.is_failed || result.is_interrupted ? CONTROL_FAILED : CONTROL_DONE;
 }
 
-static bool are_right(const struct dump_options *options)
+static bool cmd_dump_are_right(const struct dump_options *options)
 {
     struct page_name name;
     if (!target_is_right(&options->target, "dump") ||
@@ -192,5 +192,5 @@ int control_dump(struct control *control, int argc, char **argv)
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
-    return are_right(&options) ? dump(control, &options, words[0]) : CONTROL_WRONG;
+    return cmd_dump_are_right(&options) ? dump(control, &options, words[0]) : CONTROL_WRONG;
 }

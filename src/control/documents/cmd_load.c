@@ -65,7 +65,8 @@ static bool go_to(struct input *input, const struct bookmark *bookmark)
     return true;
 }
 
-static void report(const struct load_options *options, const struct loader_report *report, int64_t spent_ms)
+static void cmd_load_report(const struct load_options *options, const struct loader_report *report,
+                            int64_t spent_ms)
 {
     const char *how = options->state ? "run the same command to continue" : NULL;
     printf("%lld lines, %lld documents stored in %lld.%lld s (%lld/s)", (long long)report->lines,
@@ -86,8 +87,8 @@ static void report(const struct load_options *options, const struct loader_repor
                       (long long)report->line + 1);
 }
 
-static int load(struct control *control, const struct load_options *options, const char *url,
-                const char *path)
+static int cmd_load_load(struct control *control, const struct load_options *options, const char *url,
+                         const char *path)
 {
     struct loader_options loader = {
         .batch = options->batch,
@@ -114,7 +115,7 @@ static int load(struct control *control, const struct load_options *options, con
     }
     if (is_open) {
         loader_run(&loader, &input, &result);
-        report(options, &result, clock_monotonic_ms() - start_ms);
+        cmd_load_report(options, &result, clock_monotonic_ms() - start_ms);
     }
     input_close(&input);
     return is_open && !result.is_failed && !result.is_interrupted && !result.wrong ? CONTROL_DONE
@@ -171,6 +172,6 @@ int control_load(struct control *control, int argc, char **argv)
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
-    return target_is_right(&options.target, "load") ? load(control, &options, words[0], words[1])
+    return target_is_right(&options.target, "load") ? cmd_load_load(control, &options, words[0], words[1])
                                                     : CONTROL_WRONG;
 }

@@ -52,7 +52,7 @@ static int purge(struct control *control, const struct purge_options *options, c
     return report.is_failed || report.is_interrupted ? CONTROL_FAILED : CONTROL_DONE;
 }
 
-static bool are_right(const struct purge_options *options)
+static bool cmd_purge_are_right(const struct purge_options *options)
 {
     if (!target_is_right(&options->target, "purge"))
         return false;
@@ -104,5 +104,5 @@ int control_purge(struct control *control, int argc, char **argv)
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
-    return are_right(&options) ? purge(control, &options, words[0]) : CONTROL_WRONG;
+    return cmd_purge_are_right(&options) ? purge(control, &options, words[0]) : CONTROL_WRONG;
 }

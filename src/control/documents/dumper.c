@@ -81,7 +81,7 @@ static bool is_stopping(const struct dumper *dumper)
 }
 
 /* The first signal waits for the requests in flight, the second does not. */
-static void heed_signals(struct dumper *dumper)
+static void dumper_heed_signals(struct dumper *dumper)
 {
     for (int number; (number = stop_next());) {
         if (!stop_ends(number))
@@ -91,7 +91,7 @@ static void heed_signals(struct dumper *dumper)
     }
 }
 
-static void fail(struct dumper *dumper, const char *what, const char *why)
+static void dumper_fail(struct dumper *dumper, const char *what, const char *why)
 {
     progress_clear(&dumper->progress);
     if (!dumper->report->is_failed)
@@ -114,7 +114,7 @@ static void end_body(struct dump_request *pending)
     pending->state = STATE_WAITS;
 }
 
-static void add_text(struct builder *body, const char *name, struct bytes value)
+static void dumper_add_text(struct builder *body, const char *name, struct bytes value)
 {
     if (!value.data)
         return;
@@ -127,7 +127,7 @@ static void request_classes(struct dumper *dumper)
     struct lister *lister = &dumper->lister;
     begin_body(dumper, &lister->pending);
     builder_printf(&lister->pending.body, "\"limit\":%d", NAMES_A_PAGE);
-    add_text(&lister->pending.body, "cursor", lister->class_cursor);
+    dumper_add_text(&lister->pending.body, "cursor", lister->class_cursor);
     end_body(&lister->pending);
 }
 
@@ -137,9 +137,9 @@ static void request_names(struct dumper *dumper)
     struct builder *body = &lister->pending.body;
     begin_body(dumper, &lister->pending);
     builder_printf(body, "\"limit\":%d,\"after\":%lld", NAMES_A_PAGE, (long long)dumper->options->after);
-    add_text(body, "c", lister->class);
-    add_text(body, "prefix", dumper->options->prefix);
-    add_text(body, "cursor", lister->name_cursor);
+    dumper_add_text(body, "c", lister->class);
+    dumper_add_text(body, "prefix", dumper->options->prefix);
+    dumper_add_text(body, "cursor", lister->name_cursor);
     end_body(&lister->pending);
 }
 
@@ -151,7 +151,7 @@ static void request_documents(struct dumper *dumper, struct dump_batch *batch)
     for (size_t i = batch->done; i < batch->done + batch->part; i++) {
         builder_add_text(body, "{\"c\":");
         json_add_string(body, batch->names[i].class);
-        add_text(body, "id", batch->names[i].id);
+        dumper_add_text(body, "id", batch->names[i].id);
         if (i + 1 < batch->done + batch->part)
             builder_add_text(body, "},");
     }
@@ -221,7 +221,7 @@ static struct dump_batch *batch_of(struct dumper *dumper, uint64_t number)
     return &dumper->batches[number % (uint64_t)dumper->options->parallel];
 }
 
-static struct bytes keep(struct arena *arena, struct bytes text)
+static struct bytes dumper_keep(struct arena *arena, struct bytes text)
 {
     return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
 }
@@ -238,8 +238,8 @@ static void fill_batches(struct dumper *dumper)
         batch->count = batch->done = 0;
         while (lister->name_next < lister->name_count && batch->count < dumper->batch_size) {
             const struct page_name *name = &lister->names[lister->name_next++];
-            batch->names[batch->count++] = (struct page_name){keep(batch->arena, name->class),
-                                                              keep(batch->arena, name->id), name->version};
+            batch->names[batch->count++] = (struct page_name){
+                dumper_keep(batch->arena, name->class), dumper_keep(batch->arena, name->id), name->version};
         }
         batch->part = batch->count;
         request_documents(dumper, batch);
@@ -283,7 +283,7 @@ static bool halve(struct dumper *dumper, struct dump_request *pending)
 
 /* --- answers --- */
 
-static const char *explain(struct dumper *dumper, const struct server_answer *answer)
+static const char *dumper_explain(struct dumper *dumper, const struct server_answer *answer)
 {
     return arena_printf(dumper->arena, "%s%s%s", answer->code, *answer->code ? " " : "", answer->words);
 }
@@ -303,11 +303,11 @@ static void on_again(struct dumper *dumper, struct dump_request *pending, const 
     int64_t now_ms = clock_monotonic_ms();
     pending->state = STATE_WAITS;
     if (!backoff_goes_on(&pending->backoff, dumper->options->retry_s)) {
-        fail(dumper, "", explain(dumper, answer));
+        dumper_fail(dumper, "", dumper_explain(dumper, answer));
     } else if (pending->backoff.tries > 1 && now_ms - dumper->reported_ms > REPORT_EVERY_MS) {
         dumper->reported_ms = now_ms;
         progress_clear(&dumper->progress);
-        message_print("%s; retrying", explain(dumper, answer));
+        message_print("%s; retrying", dumper_explain(dumper, answer));
     }
 }
 
@@ -323,7 +323,7 @@ static void take_answer(struct dumper *dumper, struct dump_request *pending, str
     else
         is_read = take_classes(dumper, answer);
     if (!is_read)
-        fail(dumper, "", "this is no answer of stampd");
+        dumper_fail(dumper, "", "this is no answer of stampd");
 }
 
 static void on_result(struct dumper *dumper, const struct http_result *result)
@@ -340,11 +340,11 @@ static void on_result(struct dumper *dumper, const struct http_result *result)
     else if ((result->is_too_large || kind == ANSWER_REFUSED) && halve(dumper, pending))
         ;
     else if (result->is_too_large)
-        fail(dumper, subject(dumper, pending), "larger than what is taken as an answer");
+        dumper_fail(dumper, subject(dumper, pending), "larger than what is taken as an answer");
     else if (kind == ANSWER_AGAIN)
         on_again(dumper, pending, &answer);
     else
-        fail(dumper, subject(dumper, pending), explain(dumper, &answer));
+        dumper_fail(dumper, subject(dumper, pending), dumper_explain(dumper, &answer));
     arena_reset(dumper->arena);
 }
 
@@ -364,7 +364,7 @@ static void write_lines(struct dumper *dumper)
     while (dumper->oldest < dumper->youngest && !dumper->is_closed) {
         struct dump_batch *batch = batch_of(dumper, dumper->oldest);
         if (!bytes_write(dumper->options->output, builder_bytes(&batch->lines))) {
-            fail(dumper, dumper->options->output_name, strerror(errno));
+            dumper_fail(dumper, dumper->options->output_name, strerror(errno));
             dumper->is_closed = true;
             return;
         }
@@ -480,7 +480,7 @@ void dumper_run(const struct dumper_options *options, struct arena *arena, struc
     *report_r = (struct dumper_report){0};
     open_all(&dumper);
     while (!dumper.is_abandoned && step(&dumper)) {
-        heed_signals(&dumper);
+        dumper_heed_signals(&dumper);
         progress_show(&dumper.progress, report_r->documents, 0);
     }
     progress_clear(&dumper.progress);

@@ -99,7 +99,7 @@ static void save(struct loader *loader, bool is_last)
 /* --- signals --- */
 
 /* The first signal waits for the requests in flight, the second does not. */
-static void heed_signals(struct loader *loader)
+static void loader_heed_signals(struct loader *loader)
 {
     for (int number; (number = stop_next());) {
         if (!stop_ends(number))
@@ -140,7 +140,7 @@ static void fetch_line(struct loader *loader, bool may_wait)
         if (result == INPUT_NOT_YET)
             return;
         if (result == INPUT_STOPPED) { /* a signal, not always one that ends the load */
-            heed_signals(loader);
+            loader_heed_signals(loader);
             continue;
         }
         if (result == INPUT_FAILED) {
@@ -214,7 +214,7 @@ static bool has_waiting(const struct loader *loader)
 
 /* Takes lines into a free batch; it stays free when none can be taken at present.  Lines that have arrived
  * are sent before it waits for more, and requests in flight are served meanwhile. */
-static void fill(struct loader *loader, struct load_batch *batch)
+static void loader_fill(struct loader *loader, struct load_batch *batch)
 {
     const struct loader_options *options = loader->options;
     bool is_idle = !http_in_flight(loader->http) && !has_waiting(loader);
@@ -301,7 +301,8 @@ static void report_batch(struct loader *loader, const struct load_batch *batch,
                   *answer->code ? " " : "", answer->words, more);
 }
 
-static void give_up(struct loader *loader, const struct load_batch *batch, const struct server_answer *answer)
+static void loader_give_up(struct loader *loader, const struct load_batch *batch,
+                           const struct server_answer *answer)
 {
     if (!loader->report->is_failed)
         report_batch(loader, batch, answer, "");
@@ -312,7 +313,7 @@ static void on_again(struct loader *loader, struct load_batch *batch, const stru
 {
     int64_t now_ms = clock_monotonic_ms();
     if (!backoff_goes_on(&batch->backoff, loader->options->retry_s)) {
-        give_up(loader, batch, answer);
+        loader_give_up(loader, batch, answer);
         return;
     }
     batch->state = BATCH_WAITS;
@@ -343,7 +344,7 @@ static void on_result(struct loader *loader, const struct http_result *result)
         on_refused(loader, batch, &answer);
         break;
     case ANSWER_HOPELESS:
-        give_up(loader, batch, &answer);
+        loader_give_up(loader, batch, &answer);
         break;
     }
     arena_reset(loader->arena);
@@ -359,7 +360,7 @@ static bool step(struct loader *loader)
     for (int i = 0; i < loader->options->http.parallel && !is_stopping; i++) {
         struct load_batch *batch = &loader->batches[i];
         if (batch->state == BATCH_FREE)
-            fill(loader, batch);
+            loader_fill(loader, batch);
         if (batch->state == BATCH_WAITS && batch->backoff.due_ms <= now_ms)
             send_batch(loader, batch);
         if (batch->state == BATCH_WAITS && batch->backoff.due_ms - now_ms < wait_ms)
@@ -399,7 +400,7 @@ void loader_run(const struct loader_options *options, struct input *input, struc
     *report_r = (struct loader_report){0};
     progress_start(&loader.progress, input->offset, input->size);
     while (!loader.is_abandoned && step(&loader)) {
-        heed_signals(&loader);
+        loader_heed_signals(&loader);
         struct load_position position = done_with(&loader);
         progress_show(&loader.progress, position.line - loader.start_line, position.offset);
         save(&loader, false);

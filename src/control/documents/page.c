@@ -24,7 +24,7 @@ static const struct json *read_array(struct arena *arena, struct bytes text, con
     return array && array->kind == JSON_ARRAY && is_cursor ? array : NULL;
 }
 
-static bool is_name(const struct json *text)
+static bool page_is_name(const struct json *text)
 {
     return text && text->kind == JSON_STRING && text->value.size;
 }
@@ -38,7 +38,7 @@ bool page_read_classes(struct arena *arena, struct bytes text, struct bytes **cl
     *classes_r = ARENA_ARRAY(arena, struct bytes, array->count);
     *count_r = 0;
     for (const struct json *class = array->first; class; class = class->next) {
-        if (!is_name(class))
+        if (!page_is_name(class))
             return false;
         (*classes_r)[(*count_r)++] = class->value;
     }
@@ -56,7 +56,7 @@ bool page_read_names(struct arena *arena, struct bytes text, struct page_name **
     for (const struct json *header = array->first; header; header = header->next) {
         const struct json *class = json_member(header, "c"), *id = json_member(header, "id");
         int64_t version;
-        if (!is_name(class) || !is_name(id) || !json_is_i64(json_member(header, "v"), &version))
+        if (!page_is_name(class) || !page_is_name(id) || !json_is_i64(json_member(header, "v"), &version))
             return false;
         (*names_r)[(*count_r)++] = (struct page_name){class->value, id->value, version};
     }
@@ -84,7 +84,7 @@ bool page_read_documents(struct arena *arena, struct bytes text, size_t count, s
         return false;
     for (const struct json *document = array->first; document; document = document->next) {
         int64_t version;
-        if (!is_name(json_member(document, "c")) || !is_name(json_member(document, "id")) ||
+        if (!page_is_name(json_member(document, "c")) || !page_is_name(json_member(document, "id")) ||
             !json_is_i64(json_member(document, "v"), &version)) {
             lines->size = before;
             return false;

@@ -49,7 +49,7 @@ static bool is_stopping(const struct purger *purger)
     return purger->report->is_failed || purger->report->is_interrupted;
 }
 
-static bool fail(struct purger *purger, const char *code, const char *words)
+static bool purger_fail(struct purger *purger, const char *code, const char *words)
 {
     progress_clear(&purger->progress);
     message_print("%s%s%s", code, *code ? " " : "", words);
@@ -57,7 +57,7 @@ static bool fail(struct purger *purger, const char *code, const char *words)
     return false;
 }
 
-static void heed_signals(struct purger *purger)
+static void purger_heed_signals(struct purger *purger)
 {
     for (int number; (number = stop_next());)
         if (stop_ends(number)) {
@@ -80,20 +80,20 @@ static void send_once(struct purger *purger, const char *url, const char *key, s
                                                    .body = builder_bytes(&purger->body),
                                                    .timeout_ms = REQUEST_MS});
     while (!http_receive(purger->http, WAIT_MS, result_r)) {
-        heed_signals(purger);
+        purger_heed_signals(purger);
         if (purger->is_abandoned) {
             *result_r = (struct http_result){.problem = "interrupted"};
             return;
         }
         progress_show(&purger->progress, purger->report->listed, 0);
     }
-    heed_signals(purger);
+    purger_heed_signals(purger);
 }
 
 static bool wait_to_retry(struct purger *purger, struct backoff *backoff, const struct server_answer *answer)
 {
     if (!backoff_goes_on(backoff, purger->options->retry_s))
-        return fail(purger, answer->code, answer->words);
+        return purger_fail(purger, answer->code, answer->words);
     int64_t now_ms = clock_monotonic_ms();
     if (backoff->tries > 1 && now_ms - purger->reported_ms > REPORT_EVERY_MS) {
         purger->reported_ms = now_ms;
@@ -102,15 +102,15 @@ static bool wait_to_retry(struct purger *purger, struct backoff *backoff, const 
     }
     while (!is_stopping(purger) && (now_ms = clock_monotonic_ms()) < backoff->due_ms) {
         clock_sleep_ms(backoff->due_ms - now_ms < WAIT_MS ? backoff->due_ms - now_ms : WAIT_MS);
-        heed_signals(purger);
+        purger_heed_signals(purger);
     }
     return !is_stopping(purger);
 }
 
 /* Sends the body until the server accepts or refuses it.  False: failed, which is reported, or interrupted.
  * The result is valid until the next request. */
-static bool ask(struct purger *purger, const char *url, const char *key, struct http_result *result_r,
-                struct server_answer *refusal_r, bool *is_refused_r)
+static bool purger_ask(struct purger *purger, const char *url, const char *key, struct http_result *result_r,
+                       struct server_answer *refusal_r, bool *is_refused_r)
 {
     struct backoff backoff = {0};
     do {
@@ -126,18 +126,18 @@ static bool ask(struct purger *purger, const char *url, const char *key, struct 
         if (kind == ANSWER_DONE || kind == ANSWER_REFUSED)
             return true;
         if (kind == ANSWER_HOPELESS)
-            return fail(purger, refusal_r->code, refusal_r->words);
+            return purger_fail(purger, refusal_r->code, refusal_r->words);
     } while (wait_to_retry(purger, &backoff, refusal_r));
     return false;
 }
 
-static void begin(struct purger *purger)
+static void purger_begin(struct purger *purger)
 {
     builder_clear(&purger->body, KEEP_BYTES);
     target_begin_body(&purger->body, purger->options->key);
 }
 
-static void add_text(struct purger *purger, const char *name, struct bytes value)
+static void purger_add_text(struct purger *purger, const char *name, struct bytes value)
 {
     if (!value.data)
         return;
@@ -166,24 +166,24 @@ static bool delete_batch(struct purger *purger, const struct page_name *names, s
     struct http_result result;
     struct server_answer refusal;
     char key[KEY_HEADER];
-    begin(purger);
+    purger_begin(purger);
     builder_add_text(&purger->body, "\"docs\":[");
     for (size_t i = 0; i < count; i++) {
         builder_printf(&purger->body, "%s{\"delete\":true,\"if\":%lld", i ? "," : "",
                        (long long)names[i].version);
-        add_text(purger, "c", names[i].class);
-        add_text(purger, "id", names[i].id);
+        purger_add_text(purger, "c", names[i].class);
+        purger_add_text(purger, "id", names[i].id);
         builder_add_text(&purger->body, "}");
     }
     builder_add_text(&purger->body, "]}}");
     write_key(key);
-    if (!ask(purger, purger->options->put_url, key, &result, &refusal, is_refused_r))
+    if (!purger_ask(purger, purger->options->put_url, key, &result, &refusal, is_refused_r))
         return false;
     if (*is_refused_r && count == 1 && strcmp(refusal.code, "AVERSION") != 0) {
         progress_clear(&purger->progress);
         message_print("%s %s:", message_quote(purger->arena, names->class),
                       message_quote(purger->arena, names->id));
-        return fail(purger, refusal.code, refusal.words);
+        return purger_fail(purger, refusal.code, refusal.words);
     }
     if (!*is_refused_r)
         purger->class.deleted += (int64_t)count;
@@ -233,10 +233,11 @@ static bool request_page(struct purger *purger, struct arena *arena, struct byte
     struct server_answer refusal;
     bool is_refused;
     builder_add_text(&purger->body, "}}");
-    if (is_stopping(purger) || !ask(purger, purger->options->list_url, NULL, &result, &refusal, &is_refused))
+    if (is_stopping(purger) ||
+        !purger_ask(purger, purger->options->list_url, NULL, &result, &refusal, &is_refused))
         return false;
     if (is_refused)
-        return fail(purger, refusal.code, refusal.words);
+        return purger_fail(purger, refusal.code, refusal.words);
     arena_reset(arena); /* the cursor of the page before is in the request */
     *text_r = (struct bytes){arena_copy(arena, result.body.data, result.body.size), result.body.size};
     return true;
@@ -244,7 +245,7 @@ static bool request_page(struct purger *purger, struct arena *arena, struct byte
 
 static bool is_no_answer(struct purger *purger)
 {
-    return fail(purger, "", "this is no answer of stampd");
+    return purger_fail(purger, "", "this is no answer of stampd");
 }
 
 static bool walk_class(struct purger *purger, struct bytes class)
@@ -253,11 +254,11 @@ static bool walk_class(struct purger *purger, struct bytes class)
     struct page_name *names;
     size_t count;
     do {
-        begin(purger);
+        purger_begin(purger);
         builder_printf(&purger->body, "\"limit\":%d", NAMES_A_PAGE);
-        add_text(purger, "c", class);
-        add_text(purger, "prefix", purger->options->prefix);
-        add_text(purger, "cursor", cursor);
+        purger_add_text(purger, "c", class);
+        purger_add_text(purger, "prefix", purger->options->prefix);
+        purger_add_text(purger, "cursor", cursor);
         if (!request_page(purger, purger->names, &text))
             return false;
         if (!page_read_names(purger->names, text, &names, &count, &cursor))
@@ -303,10 +304,10 @@ static bool find_age(struct purger *purger)
     if (!purger->options->days)
         return true;
     builder_clear(&purger->body, KEEP_BYTES);
-    if (!ask(purger, purger->options->ping_url, NULL, &result, &refusal, &is_refused))
+    if (!purger_ask(purger, purger->options->ping_url, NULL, &result, &refusal, &is_refused))
         return false;
     if (is_refused)
-        return fail(purger, refusal.code, refusal.words);
+        return purger_fail(purger, refusal.code, refusal.words);
     if (json_read(purger->arena, result.body, &limits, &root, &problem) != FAULT_NONE ||
         !json_is_i64(json_member(root, "t"), &now) || !stamp_is_valid(now))
         return is_no_answer(purger);
@@ -321,9 +322,9 @@ static bool purge_classes(struct purger *purger)
     if (purger->options->class.data)
         return purge_class(purger, purger->options->class);
     do {
-        begin(purger);
+        purger_begin(purger);
         builder_printf(&purger->body, "\"limit\":%d", NAMES_A_PAGE);
-        add_text(purger, "cursor", cursor);
+        purger_add_text(purger, "cursor", cursor);
         if (!request_page(purger, purger->classes, &text))
             return false;
         if (!page_read_classes(purger->classes, text, &classes, &count, &cursor))

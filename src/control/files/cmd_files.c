@@ -265,8 +265,8 @@ static bool verify_one(void *context, const struct files_entry *entry)
 
 /* --- the commands --- */
 
-static bool open_store(struct control *control, const char *name, int64_t timeout_s,
-                       struct object_store **store_r)
+static bool cmd_files_open_store(struct control *control, const char *name, int64_t timeout_s,
+                                 struct object_store **store_r)
 {
     struct object_store_place *place = ARENA_NEW(control->arena, struct object_store_place);
     *store_r = NULL;
@@ -293,7 +293,7 @@ static bool become_owner(const char *directory, int64_t *group_r)
     return is_fine;
 }
 
-static bool read_keys(struct control *control, struct files_run *run)
+static bool cmd_files_read_keys(struct control *control, struct files_run *run)
 {
     struct data_keys *keys;
     if (!ns_keys_read(control, run->walk.target.pg, &keys))
@@ -343,8 +343,8 @@ static int work(struct control *control, const struct files_command *files, int 
         return status;
     const char *directory = control->settings.blob_directory;
     run.store_name = words[1];
-    bool is_fine = (!words[1] || open_store(control, words[1], timeout_s, &run.store)) &&
-                   files_walk_open(&run.walk, control, words[0]) && read_keys(control, &run);
+    bool is_fine = (!words[1] || cmd_files_open_store(control, words[1], timeout_s, &run.store)) &&
+                   files_walk_open(&run.walk, control, words[0]) && cmd_files_read_keys(control, &run);
     if (is_fine)
         run.stored = stored_files_open(control, run.walk.target.conf->database);
     if (is_fine && files->is_writer)
@@ -404,7 +404,7 @@ struct check_answer {
     bool is_same;
 };
 
-static bool compare(void *context, struct bytes piece)
+static bool cmd_files_compare(void *context, struct bytes piece)
 {
     struct check_answer *comparison = context;
     comparison->is_same = bytes_equal(piece, comparison->expected);
@@ -430,7 +430,7 @@ static bool try_store(struct object_store *store, const char *name, const char *
         return false;
     *problem_r = "it cannot be read";
     if (!object_store_measure(store, name, &size) ||
-        !object_store_read(store, name, sizeof text, compare, &comparison))
+        !object_store_read(store, name, sizeof text, cmd_files_compare, &comparison))
         return false;
     *problem_r = "it cannot be removed";
     if (!object_store_remove(store, name) || !object_store_measure(store, name, &size))
@@ -453,7 +453,7 @@ static int files_check(struct control *control, int argc, char **argv)
     struct object_store *store;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!open_store(control, words[0], TIMEOUT_S, &store))
+    if (!cmd_files_open_store(control, words[0], TIMEOUT_S, &store))
         return CONTROL_FAILED;
     crypto_random(random, sizeof random);
     hex_write(random, sizeof random, name + strlen(name));

@@ -12,7 +12,7 @@ static const char DIRECTORY[] = "directory";
 
 /* --- stores of the settings --- */
 
-static const char *keep(struct control *control, const char *text)
+static const char *files_place_keep(struct control *control, const char *text)
 {
     return text ? arena_copy(control->arena, text, strlen(text)) : NULL;
 }
@@ -26,13 +26,13 @@ bool files_place_find(struct control *control, const char *name, struct object_s
     bool is_found = stores && object_stores_find(stores, name, &place, problem, sizeof problem);
     if (is_found)
         *place_r = (struct object_store_place){
-            .endpoint = keep(control, place->endpoint),
-            .bucket = keep(control, place->bucket),
-            .region = keep(control, place->region),
-            .prefix = keep(control, place->prefix),
-            .key_id = keep(control, place->key_id),
-            .secret_key = keep(control, place->secret_key),
-            .ca_file = keep(control, place->ca_file),
+            .endpoint = files_place_keep(control, place->endpoint),
+            .bucket = files_place_keep(control, place->bucket),
+            .region = files_place_keep(control, place->region),
+            .prefix = files_place_keep(control, place->prefix),
+            .key_id = files_place_keep(control, place->key_id),
+            .secret_key = files_place_keep(control, place->secret_key),
+            .ca_file = files_place_keep(control, place->ca_file),
             .is_path_style = place->is_path_style,
         };
     else
@@ -48,7 +48,7 @@ static const char *shown(struct arena *arena, struct bytes store)
     return store.size ? arena_copy(arena, store.data, store.size) : DIRECTORY;
 }
 
-static bool show(struct control *control, const struct ns_target *target)
+static bool files_place_show(struct control *control, const struct ns_target *target)
 {
     struct pg_result *rows;
     const char *code = target->conf->code;
@@ -72,7 +72,7 @@ static bool show(struct control *control, const struct ns_target *target)
     return true;
 }
 
-static bool set(struct control *control, const struct ns_target *target, const char *store)
+static bool files_place_set(struct control *control, const struct ns_target *target, const char *store)
 {
     struct object_store_place place;
     struct pg_params params;
@@ -103,7 +103,8 @@ int files_place(struct control *control, int argc, char **argv)
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
     return ns_registry_connect(control, words[0], &target) &&
-                   (!words[1] || set(control, &target, words[1])) && show(control, &target)
+                   (!words[1] || files_place_set(control, &target, words[1])) &&
+                   files_place_show(control, &target)
                ? CONTROL_DONE
                : CONTROL_FAILED;
 }

@@ -29,8 +29,8 @@ struct files_reseal {
     int64_t seen, done, bytes, wrong, reported_ms;
 };
 
-static bool query(struct files_reseal *run, const char *sql, struct pg_params *params,
-                  struct pg_result **row_r)
+static bool files_reseal_query(struct files_reseal *run, const char *sql, struct pg_params *params,
+                               struct pg_result **row_r)
 {
     struct control own = *run->control;
     own.arena = run->arena;
@@ -47,7 +47,7 @@ static void show_progress(struct files_reseal *run)
 }
 
 /* True also of a file that is not there any more. */
-static bool settle(struct files_reseal *run, const struct blob_digest *name, enum fault fault)
+static bool files_reseal_settle(struct files_reseal *run, const struct blob_digest *name, enum fault fault)
 {
     char text[BLOB_HEX + 1];
     if (!fault || fault == FAULT_NFILE)
@@ -70,9 +70,10 @@ static bool replace(struct files_reseal *run, const struct blob_entry *entry,
     pg_params_start(&params, run->arena);
     pg_params_add_text(&params, blob_store_digits(run->arena, &entry->digest));
     if (!control_execute(run->pg, "encrypting the files again", "begin") ||
-        !query(run,
-               "select from stampd.blob where digest = decode($1, 'hex') and store is null for no key update",
-               &params, &row)) {
+        !files_reseal_query(
+            run,
+            "select from stampd.blob where digest = decode($1, 'hex') and store is null for no key update",
+            &params, &row)) {
         blob_reseal_abandon(resealing);
         return false;
     }
@@ -83,7 +84,7 @@ static bool replace(struct files_reseal *run, const struct blob_entry *entry,
     } else {
         blob_reseal_abandon(resealing);
     }
-    return settle(run, &entry->digest, fault) &&
+    return files_reseal_settle(run, &entry->digest, fault) &&
            control_execute(run->pg, "encrypting the files again", "commit");
 }
 
@@ -95,7 +96,7 @@ static bool reseal(struct files_reseal *run, const struct blob_entry *entry)
     enum fault fault = entry->is_leaving ? FAULT_NONE
                                          : blob_reseal_begin(run->store, run->database, &run->keys,
                                                              &entry->digest, &resealing);
-    return resealing ? replace(run, entry, resealing) : settle(run, &entry->digest, fault);
+    return resealing ? replace(run, entry, resealing) : files_reseal_settle(run, &entry->digest, fault);
 }
 
 /* Former files are removed on the way, so that the disk need not hold all files twice. */
@@ -113,10 +114,11 @@ static bool reseal_shelf(struct files_reseal *run, int shelf)
 }
 
 /* Two of them would each take the file of the other for the former one. */
-static bool lock(struct files_reseal *run)
+static bool files_reseal_lock(struct files_reseal *run)
 {
     struct pg_result *row;
-    if (!query(run, "select pg_try_advisory_lock(hashtextextended('stampd reseal', 0))", NULL, &row))
+    if (!files_reseal_query(run, "select pg_try_advisory_lock(hashtextextended('stampd reseal', 0))", NULL,
+                            &row))
         return false;
     bool is_held = pg_get_bool(row, 0, 0);
     if (!is_held)
@@ -132,8 +134,8 @@ struct stored_file {
     int64_t size;
 };
 
-static enum fault read_object(void *source, const struct blob_digest *name,
-                              bool (*take)(void *context, struct bytes piece), void *context)
+static enum fault files_reseal_read_object(void *source, const struct blob_digest *name,
+                                           bool (*take)(void *context, struct bytes piece), void *context)
 {
     return stored_files_read_name(source, name, take, context);
 }
@@ -147,18 +149,18 @@ static void add_names(struct files_reseal *run, const struct stored_file *file, 
 
 /* The directory has the file durably before its object is given up.  Whoever reads that one goes on for
  * LEAVING: the file of the directory would not continue it. */
-static bool release(struct files_reseal *run, const struct stored_file *file)
+static bool files_reseal_release(struct files_reseal *run, const struct stored_file *file)
 {
     struct pg_params params;
     struct pg_result *row;
     add_names(run, file, &params);
-    if (!query(run, "select stampd.blob_object_release($1, $2)", &params, &row))
+    if (!files_reseal_query(run, "select stampd.blob_object_release($1, $2)", &params, &row))
         return false;
     add_names(run, file, &params);
-    return query(run,
-                 "update stampd.blob_left set since = stampd.stamp_of(now() + interval '" LEAVING
-                 "') where object = $2 and $1 <> '' returning object",
-                 &params, &row);
+    return files_reseal_query(run,
+                              "update stampd.blob_left set since = stampd.stamp_of(now() + interval '" LEAVING
+                              "') where object = $2 and $1 <> '' returning object",
+                              &params, &row);
 }
 
 static bool bring_back(struct files_reseal *run, const struct stored_file *file,
@@ -168,10 +170,11 @@ static bool bring_back(struct files_reseal *run, const struct stored_file *file,
     struct pg_result *row;
     add_names(run, file, &params);
     if (!control_execute(run->pg, "encrypting the files again", "begin") ||
-        !query(run,
-               "select from stampd.blob where digest = decode($1, 'hex') and object = $2 and not removing"
-               " for update",
-               &params, &row)) {
+        !files_reseal_query(
+            run,
+            "select from stampd.blob where digest = decode($1, 'hex') and object = $2 and not removing"
+            " for update",
+            &params, &row)) {
         blob_reseal_abandon(resealing);
         return false;
     }
@@ -182,28 +185,28 @@ static bool bring_back(struct files_reseal *run, const struct stored_file *file,
     else
         blob_reseal_abandon(resealing);
     if (is_there && !fault) {
-        if (!release(run, file))
+        if (!files_reseal_release(run, file))
             return false;
         run->done++;
         run->bytes += file->size;
     }
-    return settle(run, &file->digest, fault) &&
+    return files_reseal_settle(run, &file->digest, fault) &&
            control_execute(run->pg, "encrypting the files again", "commit");
 }
 
 static bool reseal_object(struct files_reseal *run, const struct stored_file *file)
 {
     struct blob_resealing *resealing;
-    const struct blob_source from = {read_object, run->stored};
+    const struct blob_source from = {files_reseal_read_object, run->stored};
     arena_reset(run->arena);
     show_progress(run);
     enum fault fault =
         blob_reseal_bring(run->store, run->database, &run->keys, &file->digest, &from, &resealing);
-    return resealing ? bring_back(run, file, resealing) : settle(run, &file->digest, fault);
+    return resealing ? bring_back(run, file, resealing) : files_reseal_settle(run, &file->digest, fault);
 }
 
 /* Those after `last` that are not under the newest key.  -1: reported. */
-static int read_page(struct files_reseal *run, const char *last, struct stored_file page_r[PAGE])
+static int files_reseal_read_page(struct files_reseal *run, const char *last, struct stored_file page_r[PAGE])
 {
     enum { SHA, SIZE, OBJECT };
     struct pg_params params;
@@ -213,11 +216,12 @@ static int read_page(struct files_reseal *run, const char *last, struct stored_f
     pg_params_add_i64(&params, run->keys.keys[run->keys.count - 1].id);
     pg_params_add_text(&params, bytes_of(last));
     pg_params_add_i64(&params, PAGE);
-    if (!query(run,
-               "select encode(digest, 'hex'), size, object from stampd.blob where store is not null"
-               " and not removing and substring(head from 9 for 8) is distinct from int8send($1::bigint)"
-               " and digest > decode($2, 'hex') order by digest limit $3::bigint",
-               &params, &rows))
+    if (!files_reseal_query(
+            run,
+            "select encode(digest, 'hex'), size, object from stampd.blob where store is not null"
+            " and not removing and substring(head from 9 for 8) is distinct from int8send($1::bigint)"
+            " and digest > decode($2, 'hex') order by digest limit $3::bigint",
+            &params, &rows))
         return -1;
     for (int row = 0; row < pg_rows(rows); row++) {
         struct stored_file *file = &page_r[row];
@@ -239,7 +243,7 @@ static bool reseal_objects(struct files_reseal *run)
     char last[BLOB_HEX + 1] = "";
     bool is_fine = true;
     for (int count = PAGE; is_fine && count == PAGE;) {
-        count = read_page(run, last, page);
+        count = files_reseal_read_page(run, last, page);
         is_fine = count >= 0;
         for (int i = 0; i < count && is_fine; i++)
             is_fine = reseal_object(run, &page[i]);
@@ -264,7 +268,7 @@ bool files_reseal_run(struct control *control, const struct ns_target *target, c
     };
     crash_arm(settings->debug_die_at, mapping_share);
     stored_files_set_keys(run.stored, keys);
-    bool is_fine = lock(&run);
+    bool is_fine = files_reseal_lock(&run);
     for (int shelf = 0; shelf < BLOB_SHELVES && is_fine; shelf++)
         is_fine = reseal_shelf(&run, shelf);
     is_fine = is_fine && reseal_objects(&run);

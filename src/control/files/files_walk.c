@@ -29,8 +29,8 @@ bool files_walk_open(struct files_listing *walk, struct control *control, const 
 }
 
 /* The files after `last`, "" at first. */
-static bool read_page(struct files_listing *walk, struct arena *arena, const char *last,
-                      struct pg_result **rows_r)
+static bool files_walk_read_page(struct files_listing *walk, struct arena *arena, const char *last,
+                                 struct pg_result **rows_r)
 {
     struct pg_params params;
     pg_params_start(&params, arena);
@@ -51,7 +51,7 @@ bool files_walk_run(struct files_listing *walk, bool (*visit)(void *context, con
     bool is_fine = true;
     for (int count = PAGE; is_fine && count == PAGE;) {
         arena_reset(arena);
-        is_fine = read_page(walk, arena, entry.sha, &rows);
+        is_fine = files_walk_read_page(walk, arena, entry.sha, &rows);
         count = is_fine ? pg_rows(rows) : 0;
         for (int row = 0; row < count && is_fine; row++) {
             is_fine = blob_store_read_digest(pg_get_text(rows, row, ROW_DIGEST), &entry.digest);

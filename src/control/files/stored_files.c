@@ -84,7 +84,7 @@ struct blob_store *stored_files_directory(const struct stored_files *files)
 
 /* --- objects --- */
 
-static bool open_store(struct stored_files *files, const char *name)
+static bool stored_files_open_store(struct stored_files *files, const char *name)
 {
     for (const struct open_store *open = files->stores; open; open = open->next)
         if (strcmp(open->name, name) == 0) {
@@ -107,7 +107,7 @@ static bool open_store(struct stored_files *files, const char *name)
 
 struct object_store *stored_files_store(struct stored_files *files, const char *name)
 {
-    return open_store(files, name) ? files->store : NULL;
+    return stored_files_open_store(files, name) ? files->store : NULL;
 }
 
 static enum fault find_object(struct stored_files *files, const struct blob_digest *digest,
@@ -133,10 +133,10 @@ static enum fault find_object(struct stored_files *files, const struct blob_dige
     struct bytes store = pg_get_text(row, 0, 0), name = pg_get_text(row, 0, 1);
     *object_r = (struct stored_object){arena_copy(files->arena, store.data, store.size),
                                        arena_copy(files->arena, name.data, name.size), pg_get_i64(row, 0, 2)};
-    return open_store(files, object_r->store) ? FAULT_NONE : FAULT_XSTORE;
+    return stored_files_open_store(files, object_r->store) ? FAULT_NONE : FAULT_XSTORE;
 }
 
-static enum fault report(const struct stored_files *files, const struct stored_object *object)
+static enum fault stored_files_report(const struct stored_files *files, const struct stored_object *object)
 {
     message_print("%s: %s: %s", object->store, object->name, object_store_problem(files->store));
     return FAULT_XSTORE;
@@ -158,7 +158,7 @@ enum fault stored_files_measure_name(struct stored_files *files, const struct bl
             break;
     }
     if (!fault && object.store && !object_store_measure(files->store, object.name, size_r))
-        return report(files, &object);
+        return stored_files_report(files, &object);
     return fault;
 }
 
@@ -176,9 +176,9 @@ static bool feed_piece(void *context, struct bytes piece)
     return sealed_feed_add(context, piece);
 }
 
-static enum fault read_object(struct stored_files *files, const struct blob_digest *name,
-                              const struct stored_object *object,
-                              bool (*take)(void *context, struct bytes piece), void *context)
+static enum fault stored_files_read_object(struct stored_files *files, const struct blob_digest *name,
+                                           const struct stored_object *object,
+                                           bool (*take)(void *context, struct bytes piece), void *context)
 {
     struct sealed_feed *feed = NULL;
     enum sealed_file_state state = SEALED_FILE_FINE;
@@ -191,7 +191,7 @@ static enum fault read_object(struct stored_files *files, const struct blob_dige
         sealed_feed_destroy(feed);
     }
     if (!is_read)
-        return report(files, object);
+        return stored_files_report(files, object);
     return state == SEALED_FILE_FINE ? FAULT_NONE
                                      : blob_sealed_report(state, bytes_of(files->database), name);
 }
@@ -207,7 +207,7 @@ enum fault stored_files_read_name(struct stored_files *files, const struct blob_
     fault = find_object(files, name, &object);
     if (!fault && !object.store)
         return blob_sealed_read_name(files->blobs, database, &files->keys, name, take, context);
-    return fault ? fault : read_object(files, name, &object, take, context);
+    return fault ? fault : stored_files_read_object(files, name, &object, take, context);
 }
 
 enum fault stored_files_read(struct stored_files *files, const struct blob_digest *digest,
@@ -236,7 +236,7 @@ static enum fault read_stored(struct stored_files *files, const struct blob_dige
     bool is_read = is_header ? object_store_read_part(files->store, object.name, 0, SEALED_FILE_HEADER,
                                                       SEALED_FILE_HEADER, take, context)
                              : object_store_read(files->store, object.name, object.size, take, context);
-    return is_read ? FAULT_NONE : report(files, &object);
+    return is_read ? FAULT_NONE : stored_files_report(files, &object);
 }
 
 enum fault stored_files_read_bytes(struct stored_files *files, const struct blob_digest *name,
@@ -285,9 +285,10 @@ void stored_files_remove_objects(struct control *control, const char *database)
             arena_reset(files->arena);
             const struct stored_object object = {arena_copy(files->arena, store.data, store.size),
                                                  arena_copy(files->arena, name.data, name.size), 0};
-            if (!open_store(files, object.store) || !object_store_remove(files->store, object.name)) {
+            if (!stored_files_open_store(files, object.store) ||
+                !object_store_remove(files->store, object.name)) {
                 if (files->store && !left)
-                    (void)report(files, &object);
+                    (void)stored_files_report(files, &object);
                 left++;
                 break; /* a store that is away would be waited for again */
             }

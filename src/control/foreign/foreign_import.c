@@ -33,7 +33,7 @@ struct foreign_import {
 
 /* --- documents --- */
 
-static void report(struct foreign_import *import, const char *problem)
+static void foreign_import_report(struct foreign_import *import, const char *problem)
 {
     const struct foreign_source *source = import->source;
     progress_clear(&import->progress);
@@ -50,12 +50,12 @@ static void take_wrong(struct foreign_import *import, const char *problem)
     if (!problem)
         import->summed_up++;
     else if (!import->stores && import->shown < PROBLEMS_SHOWN) {
-        report(import, problem);
+        foreign_import_report(import, problem);
         import->shown++;
     }
 }
 
-static bool store(struct foreign_import *import)
+static bool foreign_import_store(struct foreign_import *import)
 {
     if (!import->batch_count)
         return true;
@@ -73,7 +73,7 @@ static bool is_to_be_stored(const struct foreign_import *import)
     return import->stores && import->right >= import->done.members + import->batch_count;
 }
 
-static bool keep(struct foreign_import *import, size_t before, bool is_stored)
+static bool foreign_import_keep(struct foreign_import *import, size_t before, bool is_stored)
 {
     import->right++;
     if (!is_stored) {
@@ -81,7 +81,8 @@ static bool keep(struct foreign_import *import, size_t before, bool is_stored)
         return true;
     }
     import->batch_count++;
-    return (import->batch_count < BATCH_DOCUMENTS && import->lines.size < BATCH_BYTES) || store(import);
+    return (import->batch_count < BATCH_DOCUMENTS && import->lines.size < BATCH_BYTES) ||
+           foreign_import_store(import);
 }
 
 /* Of several documents with one id the last is stored.  Is this one of the others? */
@@ -99,12 +100,12 @@ static bool is_replaced(struct foreign_import *import)
 static bool take_document(struct foreign_import *import, size_t before, bool is_stored)
 {
     if (!is_replaced(import))
-        return keep(import, before, is_stored);
+        return foreign_import_keep(import, before, is_stored);
     import->lines.size = before;
     return true;
 }
 
-static bool read_all(struct foreign_import *import)
+static bool foreign_import_read_all(struct foreign_import *import)
 {
     struct foreign_source *source = import->source;
     enum foreign_event event;
@@ -122,20 +123,20 @@ static bool read_all(struct foreign_import *import)
         if (event == FOREIGN_WRONG)
             take_wrong(import, problem);
         else if (event == FOREIGN_FAILED && problem)
-            report(import, problem);
+            foreign_import_report(import, problem);
         progress_show(&import->progress, import->right, source->offset);
     } while (event != FOREIGN_END && event != FOREIGN_FAILED);
     return event == FOREIGN_END;
 }
 
 /* One pass over the file. */
-static bool pass(struct foreign_import *import)
+static bool foreign_import_pass(struct foreign_import *import)
 {
     struct foreign_source *source = import->source;
     struct arena *arena = arena_create("mapping");
     import->right = import->wrong = import->left_out = import->shown = import->summed_up = 0;
     bool is_open = source->calls->open(source, import->control, arena);
-    bool is_read = is_open && read_all(import);
+    bool is_read = is_open && foreign_import_read_all(import);
     progress_clear(&import->progress);
     if (is_read && !import->stores && source->calls->sum_up)
         source->calls->sum_up(source);
@@ -148,10 +149,10 @@ static bool pass(struct foreign_import *import)
 /* --- the passes --- */
 
 /* The first pass; false: the import ends here. */
-static bool check(struct foreign_import *import)
+static bool foreign_import_check(struct foreign_import *import)
 {
     const char *path = import->options->path;
-    if (!pass(import))
+    if (!foreign_import_pass(import))
         return false;
     import->replaced = foreign_ids_settle(&import->ids);
     if (import->replaced)
@@ -181,7 +182,7 @@ static const char *identify(struct foreign_import *import)
     return arena_printf(import->control->arena, "%s %s %s", source->calls->kind, source->digest, hex);
 }
 
-static bool begin(struct foreign_import *import)
+static bool begin_foreign_import(struct foreign_import *import)
 {
     const struct foreign_source *source = import->source;
     const char *code = import->options->code;
@@ -206,7 +207,8 @@ static bool store_all(struct foreign_import *import)
     import->stores = true;
     import->batch = archive_batch_create(import->control, import->target.pg, source->calls->attaches);
     import->files = source->calls->attaches ? importer_files_open(import->control, &import->target) : NULL;
-    bool is_stored = (import->files || !source->calls->attaches) && pass(import) && store(import);
+    bool is_stored = (import->files || !source->calls->attaches) && foreign_import_pass(import) &&
+                     foreign_import_store(import);
     importer_files_close(import->files);
     archive_batch_destroy(import->batch);
     if (is_stored && strcmp(digest, source->digest) != 0) {
@@ -216,7 +218,7 @@ static bool store_all(struct foreign_import *import)
     return is_stored && import_progress_end(import->target.pg);
 }
 
-static void sum_up(const struct foreign_import *import)
+static void foreign_import_sum_up(const struct foreign_import *import)
 {
     const char *unit = import->source->calls->unit;
     int64_t written = import->done.sum.documents;
@@ -266,10 +268,11 @@ bool foreign_import_run(struct control *control, const struct foreign_import_opt
     source->mapping_path = options->mapping;
     if (options->mapping && !control_read_file(control->arena, options->mapping, &source->mapping_text))
         return false;
-    bool is_done = check(&import) && (options->is_dry_run || (begin(&import) && store_all(&import)));
+    bool is_done = foreign_import_check(&import) &&
+                   (options->is_dry_run || (begin_foreign_import(&import) && store_all(&import)));
     builder_free(&import.lines);
     foreign_ids_free(&import.ids);
     if (is_done)
-        sum_up(&import);
+        foreign_import_sum_up(&import);
     return is_done && !import.wrong;
 }

@@ -11,7 +11,7 @@ struct move_words {
     bool is_abandoned;
 };
 
-static bool are_right(const struct move_words *words, const char *code)
+static bool cmd_ns_move_are_right(const struct move_words *words, const char *code)
 {
     if (strcmp(code, "z") == 0)
         message_print("ns move: z has the configurations of the other namespaces, and is not moved");
@@ -24,7 +24,7 @@ static bool are_right(const struct move_words *words, const char *code)
     return false;
 }
 
-static bool run(struct control *control, const struct move_words *words, const char *code)
+static bool cmd_ns_move_run(struct control *control, const struct move_words *words, const char *code)
 {
     struct control to = {
         .arena = control->arena, .config = words->to, .admin_conninfo = words->to_admin_conninfo};
@@ -82,7 +82,7 @@ int cmd_ns_move(struct control *control, int argc, char **argv)
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!are_right(&move, words[0]))
+    if (!cmd_ns_move_are_right(&move, words[0]))
         return CONTROL_WRONG;
-    return run(control, &move, words[0]) ? CONTROL_DONE : CONTROL_FAILED;
+    return cmd_ns_move_run(control, &move, words[0]) ? CONTROL_DONE : CONTROL_FAILED;
 }

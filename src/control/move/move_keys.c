@@ -26,14 +26,14 @@ struct moved_keys {
     struct bytes id_classes; /* whose ids are encrypted */
 };
 
-static void forget(void *context)
+static void move_keys_forget(void *context)
 {
     struct moved_keys *keys = context;
     if (keys->count)
         explicit_bzero(keys->keys, keys->count * sizeof *keys->keys);
 }
 
-static bool read_keys(struct control *control, struct pg *pg, struct moved_keys *keys_r)
+static bool move_keys_read_keys(struct control *control, struct pg *pg, struct moved_keys *keys_r)
 {
     struct pg_result *rows;
     struct moved_keys *keys = ARENA_NEW(control->arena, struct moved_keys);
@@ -44,7 +44,7 @@ static bool read_keys(struct control *control, struct pg *pg, struct moved_keys 
     keys->keys = ARENA_ARRAY(control->arena, struct moved_key, keys->count + 1);
     if (keys->count)
         keys->id_classes = pg_get_text(rows, 0, ID_CLASSES);
-    arena_defer(control->arena, forget, keys);
+    arena_defer(control->arena, move_keys_forget, keys);
     *keys_r = *keys;
     for (int row = 0; row < pg_rows(rows); row++) {
         keys->keys[row].id = pg_get_i64(rows, row, ID);
@@ -83,7 +83,7 @@ static bool is_unused(struct control *control, struct pg *pg)
     return !pg_get_bool(row, 0, 0);
 }
 
-static bool add(struct control *to, struct pg *pg, const struct moved_key *key)
+static bool move_keys_add(struct control *to, struct pg *pg, const struct moved_key *key)
 {
     struct pg_params params;
     struct pg_result *row;
@@ -101,14 +101,14 @@ static bool add(struct control *to, struct pg *pg, const struct moved_key *key)
 }
 
 /* Servers there read the keys again with the schema; those of sessions that have begun are not used again. */
-static bool store(struct control *to, const struct ns_target *target, const struct moved_keys *keys,
-                  size_t same, bool is_replaced)
+static bool move_keys_store(struct control *to, const struct ns_target *target, const struct moved_keys *keys,
+                            size_t same, bool is_replaced)
 {
     struct pg *pg = target->pg;
     bool is_done =
         !is_replaced || (is_unused(to, pg) && control_execute(pg, what, "delete from stampd.data_key"));
     for (size_t i = same; i < keys->count && is_done; i++)
-        is_done = add(to, pg, &keys->keys[i]);
+        is_done = move_keys_add(to, pg, &keys->keys[i]);
     return is_done &&
            control_execute(pg, what, "update stampd.schema set number = number + 1 where one; commit") &&
            (!is_replaced || move_site_end_sessions(to, target));
@@ -118,9 +118,9 @@ bool move_keys_carry(struct control *from, const struct ns_target *source, struc
                      const struct ns_target *target)
 {
     struct moved_keys here, there;
-    if (!read_keys(from, source->pg, &here) ||
+    if (!move_keys_read_keys(from, source->pg, &here) ||
         !control_execute(target->pg, what, "begin; lock stampd.data_key") ||
-        !read_keys(to, target->pg, &there))
+        !move_keys_read_keys(to, target->pg, &there))
         return false;
     const size_t same = count_same(&here, &there);
     bool is_replaced = same < there.count && same < here.count;
@@ -136,7 +136,7 @@ bool move_keys_carry(struct control *from, const struct ns_target *source, struc
     else if (same == here.count)
         is_done = true;
     else
-        return store(to, target, &here, is_replaced ? 0 : same, is_replaced);
+        return move_keys_store(to, target, &here, is_replaced ? 0 : same, is_replaced);
     /* A former run may have replaced the keys, and have ended before it ended the sessions. */
     return control_execute(target->pg, what, "rollback") && is_done &&
            (!here.count || move_site_end_sessions(to, target));

@@ -47,7 +47,7 @@ static bool try_lock(struct control *control, struct pg *pg, bool *is_held_r)
 }
 
 /* The second lock cannot be had in the database of the first. */
-static bool lock(struct control *from, struct pg *source, struct control *to, struct pg *target)
+static bool move_site_lock(struct control *from, struct pg *source, struct control *to, struct pg *target)
 {
     bool is_held;
     if (!try_lock(from, source, &is_held))
@@ -67,7 +67,7 @@ bool move_site_check(struct control *from, const struct ns_target *source, struc
                      const struct ns_target *target)
 {
     return check_release(from, source->pg, "here") && check_release(to, target->pg, "there") &&
-           check_values(from, source->pg) && lock(from, source->pg, to, target->pg);
+           check_values(from, source->pg) && move_site_lock(from, source->pg, to, target->pg);
 }
 
 /* --- freezing --- */
@@ -172,7 +172,7 @@ static bool list_columns(struct control *control, struct pg *pg, const struct ca
     return true;
 }
 
-static bool complain(struct pg *pg, const struct carried *carried)
+static bool move_site_complain(struct pg *pg, const struct carried *carried)
 {
     message_print("carrying %s over: %s", carried->table, pg_message(pg));
     return false;
@@ -182,7 +182,7 @@ static bool store_rows(struct pg *pg, const struct carried *carried, const char 
 {
     bool is_stored = !rows->size || pg_copy_in(pg, sql, builder_bytes(rows)) == FAULT_NONE;
     builder_clear(rows, 2 * PIECE_BYTES);
-    return is_stored || complain(pg, carried);
+    return is_stored || move_site_complain(pg, carried);
 }
 
 static bool copy_rows(struct pg *source, struct pg *target, const struct carried *carried, const char *sql)
@@ -190,7 +190,8 @@ static bool copy_rows(struct pg *source, struct pg *target, const struct carried
     struct builder rows = {0};
     struct pg_copy_row row;
     bool is_right;
-    while ((is_right = pg_copy_next(source, &row) == FAULT_NONE || complain(source, carried)) && row.count) {
+    while ((is_right = pg_copy_next(source, &row) == FAULT_NONE || move_site_complain(source, carried)) &&
+           row.count) {
         pg_copy_add_row(&rows, row.count);
         for (int i = 0; i < row.count; i++)
             pg_copy_add_text(&rows, row.fields[i]); /* as it came, whatever its type */
@@ -215,7 +216,7 @@ static bool carry_table(struct control *from, struct pg *source, struct pg *targ
                                   carried->table, (int)columns.size, columns.data);
     const char *empty = arena_printf(from->arena, "delete from stampd.%s", carried->table);
     return control_execute(target, "carrying tables over", empty) &&
-           (pg_copy_out(source, out) == FAULT_NONE || complain(source, carried)) &&
+           (pg_copy_out(source, out) == FAULT_NONE || move_site_complain(source, carried)) &&
            copy_rows(source, target, carried, in);
 }
 
@@ -249,7 +250,7 @@ bool move_site_carry(struct control *from, const struct ns_target *source, struc
 
 /* --- comparison --- */
 
-static bool sum_up(struct control *control, struct pg *pg, struct bytes *sum_r)
+static bool move_site_sum_up(struct control *control, struct pg *pg, struct bytes *sum_r)
 {
     struct pg_result *row;
     if (!control_query(
@@ -266,7 +267,7 @@ bool move_site_compare(struct control *from, const struct ns_target *source, str
                        const struct ns_target *target)
 {
     struct bytes one, other;
-    if (!sum_up(from, source->pg, &one) || !sum_up(to, target->pg, &other))
+    if (!move_site_sum_up(from, source->pg, &one) || !move_site_sum_up(to, target->pg, &other))
         return false;
     if (bytes_equal(one, other))
         return true;

@@ -192,7 +192,7 @@ static bool configure(struct move *move)
 }
 
 /* Nothing is written here any more; the rest follows. */
-static bool complete(struct move *move)
+static bool ns_mover_complete(struct move *move)
 {
     int64_t spent_ms;
     return move_site_freeze(move->from, &move->source) && catch_up_once(move, &spent_ms) && configure(move) &&
@@ -223,7 +223,7 @@ static bool hand_over(struct move *move)
 static bool switch_over(struct move *move)
 {
     int64_t since_ms = clock_monotonic_ms();
-    if (!cmd_ns_set_state(move->from, move->options->code, NS_READONLY, moving) || !complete(move) ||
+    if (!cmd_ns_set_state(move->from, move->options->code, NS_READONLY, moving) || !ns_mover_complete(move) ||
         !hand_over(move)) {
         message_print("%s is not open: run the command again, or with --abandon to open it here",
                       move->options->code);
@@ -237,7 +237,7 @@ static bool switch_over(struct move *move)
 
 /* --- in order --- */
 
-static bool prepare(struct move *move)
+static bool ns_mover_prepare(struct move *move)
 {
     struct arena *arena = move->from->arena;
     const char *folder = move->options->folder;
@@ -287,7 +287,7 @@ bool ns_mover_run(struct control *from, struct control *to, const struct ns_move
     struct move move = {.from = from, .to = to, .options = options};
     if (!ns_registry_connect(from, options->code, &move.source) ||
         !ns_registry_connect(to, options->code, &move.target) ||
-        !move_site_check(from, &move.source, to, &move.target) || !prepare(&move) ||
+        !move_site_check(from, &move.source, to, &move.target) || !ns_mover_prepare(&move) ||
         !move_keys_of_archives(from, &move.source, move.key, &move.archive_key) || !move_all(&move))
         return false;
     remove_archives(&move);
@@ -298,7 +298,7 @@ bool ns_mover_abandon(struct control *from, const struct ns_mover_options *optio
 {
     struct move move = {.from = from, .options = options};
     enum ns_state state;
-    if (!ns_registry_connect(from, options->code, &move.source) || !prepare(&move) ||
+    if (!ns_registry_connect(from, options->code, &move.source) || !ns_mover_prepare(&move) ||
         !find_state(&move, &state))
         return false;
     if (move.source.conf->state == NS_GONE) {

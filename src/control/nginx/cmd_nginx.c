@@ -144,7 +144,7 @@ static const char *compose_bodies(struct arena *arena, const struct settings *se
 }
 
 /* Is it valid unquoted in nginx's file?  Reports it when not. */
-static bool is_plain(const char *what, const char *value)
+static bool cmd_nginx_is_plain(const char *what, const char *value)
 {
     if (*value && !strpbrk(value, " \t\r\n\"'\\;{}$#"))
         return true;
@@ -156,7 +156,7 @@ static bool is_plain(const char *what, const char *value)
 static bool are_words_plain(const char *what, const struct option_words *words)
 {
     for (int i = 0; i < words->count; i++)
-        if (!is_plain(what, words->words[i]))
+        if (!cmd_nginx_is_plain(what, words->words[i]))
             return false;
     return true;
 }
@@ -176,7 +176,7 @@ static bool are_plain(const struct control *control, const struct nginx_options 
         {"blob_directory", control->settings.blob_directory},
     };
     for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (!is_plain(words[i][0], words[i][1]))
+        if (!cmd_nginx_is_plain(words[i][0], words[i][1]))
             return false;
     const char *const others[][2] = {
         {"--user", options->user},
@@ -186,7 +186,7 @@ static bool are_plain(const struct control *control, const struct nginx_options 
         {"--include", options->site.include},
     };
     for (size_t i = 0; i < COUNT_OF(others); i++)
-        if (others[i][1] && !is_plain(others[i][0], others[i][1]))
+        if (others[i][1] && !cmd_nginx_is_plain(others[i][0], others[i][1]))
             return false;
     return are_words_plain("--listen", &options->site.listen) &&
            are_words_plain("--http", &options->site.http) && are_words_plain("--name", &options->site.names);
@@ -217,7 +217,7 @@ static void place_files(struct arena *arena, struct nginx_options *options)
         options->error_log = arena_printf(arena, "%s/error.log", log);
 }
 
-static void complete(struct control *control, struct nginx_options *options)
+static void cmd_nginx_complete(struct control *control, struct nginx_options *options)
 {
     struct arena *arena = control->arena;
     place_files(arena, options);
@@ -242,8 +242,8 @@ static void complete(struct control *control, struct nginx_options *options)
                          control_directory(arena, "STAMPD_NGINX", "nginx", STAMPD_NGINX_DIRECTORY));
 }
 
-static bool fill(struct control *control, const struct nginx_options *options, struct bytes text,
-                 struct builder *builder)
+static bool cmd_nginx_fill(struct control *control, const struct nginx_options *options, struct bytes text,
+                           struct builder *builder)
 {
     struct arena *arena = control->arena;
     const struct settings *settings = &control->settings;
@@ -369,10 +369,10 @@ static bool write_configuration(struct control *control, struct nginx_options *o
 {
     struct builder builder = {0};
     struct bytes text;
-    complete(control, options);
+    cmd_nginx_complete(control, options);
     if (!are_plain(control, options) || !control_read_file(control->arena, options->template_path, &text))
         return false;
-    bool is_done = fill(control, options, text, &builder);
+    bool is_done = cmd_nginx_fill(control, options, text, &builder);
     if (is_done && options->output && mkdir(options->folder, 0755) != 0 && errno != EEXIST) {
         message_print("%s: %m", options->folder);
         is_done = false;

@@ -3,7 +3,7 @@
 
 #include <ctype.h>
 
-static bool is_blank(char c)
+static bool directive_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -20,7 +20,7 @@ static size_t pass_quotes(struct bytes text, size_t i)
 /* Skips to the next character that is neither a blank nor in a comment. */
 static size_t pass_blanks(struct bytes text, size_t i)
 {
-    while (i < text.size && (is_blank(text.data[i]) || text.data[i] == '#')) {
+    while (i < text.size && (directive_is_blank(text.data[i]) || text.data[i] == '#')) {
         if (text.data[i] == '#')
             while (i < text.size && text.data[i] != '\n')
                 i++;
@@ -44,13 +44,13 @@ bool directive_next(struct bytes text, const char *name, size_t *position, struc
     while ((i = pass_blanks(text, i)) < text.size) {
         size_t end = pass_words(text, i);
         bool is_it = end - i > size && memcmp(text.data + i, name, size) == 0 &&
-                     is_blank(text.data[i + size]) && end < text.size && text.data[end] == ';';
+                     directive_is_blank(text.data[i + size]) && end < text.size && text.data[end] == ';';
         size_t start = i + size;
         i = end < text.size ? end + 1 : end;
         if (is_it) {
-            while (start < end && is_blank(text.data[start]))
+            while (start < end && directive_is_blank(text.data[start]))
                 start++;
-            while (end > start && is_blank(text.data[end - 1]))
+            while (end > start && directive_is_blank(text.data[end - 1]))
                 end--;
             *value_r = (struct bytes){text.data + start, end - start};
             *position = i;

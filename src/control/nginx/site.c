@@ -6,7 +6,7 @@
 
 #include "base/builder.h"
 
-static const char *finish(struct arena *arena, struct builder *builder)
+static const char *site_finish(struct arena *arena, struct builder *builder)
 {
     const char *text = builder->size ? arena_copy(arena, builder->data, builder->size) : "";
     builder_free(builder);
@@ -38,7 +38,7 @@ const char *site_listen(struct arena *arena, const struct site *site)
         site->is_proxied ? " ssl http2 backlog=1024 proxy_protocol" : " ssl http2 backlog=1024";
     for (int i = 0; i < site->listen.count; i++)
         add_listen(&builder, site->listen.words[i], more);
-    return finish(arena, &builder);
+    return site_finish(arena, &builder);
 }
 
 const char *site_names(struct arena *arena, const struct site *site)
@@ -46,7 +46,7 @@ const char *site_names(struct arena *arena, const struct site *site)
     struct builder builder = {0};
     for (int i = 0; i < site->names.count; i++)
         builder_printf(&builder, "%s%s", i ? " " : "", site->names.words[i]);
-    return finish(arena, &builder);
+    return site_finish(arena, &builder);
 }
 
 const char *site_hsts(struct arena *arena, const struct site *site, const char *indent)
@@ -135,7 +135,7 @@ const char *site_locations(struct arena *arena, const struct site *site)
                        site_hsts(arena, site, "            "), site->root);
     if (site->include)
         builder_printf(&builder, "\n        include %s;", site->include);
-    return finish(arena, &builder);
+    return site_finish(arena, &builder);
 }
 
 /* ":8443" of an address whose port is not the default of HTTPS. */
@@ -170,5 +170,5 @@ const char *site_http(struct arena *arena, const struct site *site)
                    "        }\n"
                    "    }\n",
                    *port ? ":" : "", port);
-    return finish(arena, &builder);
+    return site_finish(arena, &builder);
 }

@@ -40,8 +40,8 @@ struct visit_options {
 typedef bool visitor(struct control *control, struct pg *pg, const struct namespace_conf *conf,
                      const struct visit_options *options);
 
-static bool visit(struct control *control, const struct namespace_conf *conf, visitor *act,
-                  const struct visit_options *options)
+static bool cmd_ns_visit(struct control *control, const struct namespace_conf *conf, visitor *act,
+                         const struct visit_options *options)
 {
     struct pg *pg;
     enum fault fault = control_connect(control, conf->database, &pg);
@@ -55,12 +55,12 @@ static bool visit_all(struct control *control, visitor *act, const struct visit_
 {
     struct namespace_list registry;
     struct namespace_conf z = {.code = "z", .database = control->settings.z_database};
-    if (!visit(control, &z, act, options) || !open_registry(control, &registry))
+    if (!cmd_ns_visit(control, &z, act, options) || !open_registry(control, &registry))
         return false;
     bool is_done = true;
     for (size_t i = 0; i < registry.count; i++)
         if (strcmp(registry.confs[i].code, "z") != 0)
-            is_done = visit(control, &registry.confs[i], act, options) && is_done;
+            is_done = cmd_ns_visit(control, &registry.confs[i], act, options) && is_done;
     return is_done;
 }
 
@@ -70,7 +70,7 @@ static bool visit_one(struct control *control, const char *code, visitor *act,
     struct namespace_list registry;
     const struct namespace_conf *conf =
         open_registry(control, &registry) ? ns_registry_require(registry.confs, registry.count, code) : NULL;
-    return conf && visit(control, conf, act, options);
+    return conf && cmd_ns_visit(control, conf, act, options);
 }
 
 static int visit_command(struct control *control, const struct command *command, int argc, char **argv,
@@ -232,7 +232,8 @@ static bool is_valid(struct control *control, const struct setting *setting)
     return !expected;
 }
 
-static bool change(struct control *control, const char *code, const struct setting *settings, size_t count)
+static bool cmd_ns_change(struct control *control, const char *code, const struct setting *settings,
+                          size_t count)
 {
     struct namespace_list registry;
     struct pg *alone;
@@ -259,7 +260,7 @@ static bool change(struct control *control, const char *code, const struct setti
 bool cmd_ns_set(struct control *control, const char *code, const char *member, struct bytes value)
 {
     const struct setting setting = {member, value};
-    return change(control, code, &setting, 1);
+    return cmd_ns_change(control, code, &setting, 1);
 }
 
 bool cmd_ns_read(struct control *control, const char *code, const char *member, const struct json **value_r)
@@ -308,7 +309,7 @@ static int ns_access(struct control *control, int argc, char **argv)
         return CONTROL_WRONG;
     }
     const struct setting setting = {"access", json_of(control->arena, words[1])};
-    return change(control, words[0], &setting, 1) ? CONTROL_DONE : CONTROL_FAILED;
+    return cmd_ns_change(control, words[0], &setting, 1) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* Prints the member as it is written; nothing: the namespace has no accounts. */
@@ -342,7 +343,8 @@ static int ns_accounts(struct control *control, int argc, char **argv)
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
     const struct setting setting = {"accounts", bytes_of(words[1])};
-    bool is_done = words[1] ? change(control, words[0], &setting, 1) : print_accounts(control, words[0]);
+    bool is_done =
+        words[1] ? cmd_ns_change(control, words[0], &setting, 1) : print_accounts(control, words[0]);
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
@@ -384,7 +386,7 @@ static bool set_origins(struct control *control, const char *code, char **origin
     if (json.size)
         builder_add_text(&json, "]");
     const struct setting setting = {"origins", json.size ? builder_bytes(&json) : NO_BYTES};
-    bool is_done = change(control, code, &setting, 1);
+    bool is_done = cmd_ns_change(control, code, &setting, 1);
     builder_free(&json);
     return is_done;
 }
@@ -431,7 +433,7 @@ static bool set_state(struct control *control, const char *code, enum ns_state s
         {"state", state ? bytes_of(number) : NO_BYTES},
         {"message", message ? json_of(control->arena, message) : NO_BYTES},
     };
-    return change(control, code, settings, COUNT_OF(settings));
+    return cmd_ns_change(control, code, settings, COUNT_OF(settings));
 }
 
 bool cmd_ns_set_state(const struct control *control, const char *code, enum ns_state state,

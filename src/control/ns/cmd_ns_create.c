@@ -210,7 +210,7 @@ static bool fill_database(struct creation *creation, struct pg **pg_r)
            join_role(creation, *pg_r) && encrypt(creation, *pg_r);
 }
 
-static bool record(struct creation *creation, struct pg *z)
+static bool cmd_ns_create_record(struct creation *creation, struct pg *z)
 {
     struct arena *arena = creation->control->arena;
     struct bytes text = namespace_set_member(arena, creation->text, "database", creation->database);
@@ -234,7 +234,7 @@ static bool agree_on_encryption(struct creation *creation)
     return agrees;
 }
 
-static bool create(struct creation *creation, const struct map_options *map)
+static bool cmd_ns_create_create(struct creation *creation, const struct map_options *map)
 {
     struct control *control = creation->control;
     struct namespace_conf *confs = NULL;
@@ -263,7 +263,7 @@ static bool create(struct creation *creation, const struct map_options *map)
         if (!ns_registry_read(control, z, &confs, &count) || !choose_database(creation, confs, count))
             return false;
     }
-    return record(creation, z) && ns_registry_read(control, z, &confs, &count) &&
+    return cmd_ns_create_record(creation, z) && ns_registry_read(control, z, &confs, &count) &&
            map_write(control, map, confs, count, NULL);
 }
 
@@ -325,7 +325,7 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
     }
     if (creation.id_classes && !check_id_classes(creation.id_classes))
         return CONTROL_WRONG;
-    if (!control_load_settings(control) || !create(&creation, &map))
+    if (!control_load_settings(control) || !cmd_ns_create_create(&creation, &map))
         return CONTROL_FAILED;
     printf("%s: ready, database %s\n", creation.code, creation.database);
     return CONTROL_DONE;
@@ -358,7 +358,7 @@ static bool remove_files(struct control *control, const char *database)
 
 /* First nginx stops sending requests there, then the data are dropped, then the record of them: an
  * interrupted run can be resumed. */
-static bool drop(struct control *control, const char *code, const struct map_options *map)
+static bool cmd_ns_create_drop(struct control *control, const char *code, const struct map_options *map)
 {
     struct namespace_conf *confs;
     size_t count;
@@ -418,5 +418,6 @@ int cmd_ns_drop(struct control *control, int argc, char **argv)
         message_print("ns drop: destroys all documents of %s; say --yes", words[0]);
         return CONTROL_WRONG;
     }
-    return control_load_settings(control) && drop(control, words[0], &map) ? CONTROL_DONE : CONTROL_FAILED;
+    return control_load_settings(control) && cmd_ns_create_drop(control, words[0], &map) ? CONTROL_DONE
+                                                                                         : CONTROL_FAILED;
 }

@@ -111,7 +111,7 @@ static void write_listed(const struct namespace_conf *conf, const struct listed 
     record_print(&record);
 }
 
-static bool list(struct control *control, bool is_json)
+static bool cmd_ns_list_list(struct control *control, bool is_json)
 {
     struct namespace_conf *confs;
     size_t count;
@@ -155,5 +155,5 @@ int cmd_ns_list(struct control *control, int argc, char **argv)
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    return list(control, is_json) ? CONTROL_DONE : CONTROL_FAILED;
+    return cmd_ns_list_list(control, is_json) ? CONTROL_DONE : CONTROL_FAILED;
 }

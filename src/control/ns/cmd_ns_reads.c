@@ -20,7 +20,7 @@ static bool print(struct control *control, const char *code, const char *member)
     return true;
 }
 
-static bool set(struct control *control, const char *code, const char *member, char **codes)
+static bool cmd_ns_reads_set(struct control *control, const char *code, const char *member, char **codes)
 {
     struct builder json = {0};
     for (size_t i = 0; codes[i]; i++) {
@@ -34,8 +34,8 @@ static bool set(struct control *control, const char *code, const char *member, c
     return is_done;
 }
 
-static int run(struct control *control, const struct command *command, const char *member, int argc,
-               char **argv)
+static int cmd_ns_reads_run(struct control *control, const struct command *command, const char *member,
+                            int argc, char **argv)
 {
     bool is_none = false;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
@@ -49,8 +49,8 @@ static int run(struct control *control, const struct command *command, const cha
         message_print("%s: expected --none or codes, not both", command->name);
         return CONTROL_WRONG;
     }
-    bool is_done =
-        words[1] || is_none ? set(control, words[0], member, words + 1) : print(control, words[0], member);
+    bool is_done = words[1] || is_none ? cmd_ns_reads_set(control, words[0], member, words + 1)
+                                       : print(control, words[0], member);
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
@@ -63,7 +63,7 @@ int cmd_ns_reads(struct control *control, int argc, char **argv)
         1 + NAMESPACE_READERS_MOST,
         "Set which other namespaces a namespace reads; without OTHER, list them.",
         "The other one must name it among its readers.  The given codes replace the former ones.\n"};
-    return run(control, &command, "reads", argc, argv);
+    return cmd_ns_reads_run(control, &command, "reads", argc, argv);
 }
 
 int cmd_ns_readers(struct control *control, int argc, char **argv)
@@ -75,5 +75,5 @@ int cmd_ns_readers(struct control *control, int argc, char **argv)
         1 + NAMESPACE_READERS_MOST,
         "Set which other namespaces may read a namespace; without OTHER, list them.",
         "They must name it among those that they read.  The given codes replace the former ones.\n"};
-    return run(control, &command, "readers", argc, argv);
+    return cmd_ns_reads_run(control, &command, "readers", argc, argv);
 }

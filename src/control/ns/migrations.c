@@ -94,7 +94,7 @@ bool migrations_applied(struct control *control, struct pg *pg, int *number_r)
 }
 
 /* A database with other contents must not be changed. */
-static bool is_free(struct control *control, struct pg *pg, const char *database)
+static bool migrations_is_free(struct control *control, struct pg *pg, const char *database)
 {
     struct pg_result *result;
     if (!control_query(control, pg, "looking for other tables",
@@ -111,7 +111,7 @@ static bool is_free(struct control *control, struct pg *pg, const char *database
     return false;
 }
 
-static bool record(struct control *control, struct pg *pg, const struct migration *migration)
+static bool migrations_record(struct control *control, struct pg *pg, const struct migration *migration)
 {
     struct pg_params params;
     struct pg_result *result;
@@ -146,7 +146,7 @@ static bool apply_one(struct control *control, struct pg *pg, const struct migra
     struct bytes text;
     if (!control_read_file(control->arena, migration->path, &text) || !control_execute(pg, "begin", "begin"))
         return false;
-    if (run_file(pg, migration->path, text) && record(control, pg, migration) &&
+    if (run_file(pg, migration->path, text) && migrations_record(control, pg, migration) &&
         control_execute(pg, migration->name, "commit"))
         return true;
     if (pg_execute(pg, "rollback") != FAULT_NONE)
@@ -158,7 +158,7 @@ static bool apply_missing(struct control *control, struct pg *pg, const char *da
                           const struct migration *migrations, size_t count)
 {
     int number;
-    if (!migrations_applied(control, pg, &number) || (!number && !is_free(control, pg, database)))
+    if (!migrations_applied(control, pg, &number) || (!number && !migrations_is_free(control, pg, database)))
         return false;
     if (number > (int)count) {
         message_print("%s has schema %d, which is newer than this release of stampctl (%zu)", database,

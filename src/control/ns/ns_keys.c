@@ -29,12 +29,12 @@ bool ns_keys_need_site(struct control *control)
     return false;
 }
 
-static bool query(struct control *control, struct pg *pg, struct pg_result **rows_r)
+static bool ns_keys_query(struct control *control, struct pg *pg, struct pg_result **rows_r)
 {
     return control_query(control, pg, "reading the data keys", data_keys_statement()->sql, NULL, rows_r);
 }
 
-static void release(void *keys)
+static void ns_keys_release(void *keys)
 {
     data_keys_free(keys);
 }
@@ -44,13 +44,13 @@ bool ns_keys_read(struct control *control, struct pg *pg, struct data_keys **key
     struct pg_result *rows;
     const char *problem = "";
     struct data_keys *keys = *keys_r = ARENA_NEW(control->arena, struct data_keys);
-    if (!query(control, pg, &rows))
+    if (!ns_keys_query(control, pg, &rows))
         return false;
     if (!pg_rows(rows))
         return true;
     if (!ns_keys_load_site(control))
         return false;
-    arena_defer(control->arena, release, keys);
+    arena_defer(control->arena, ns_keys_release, keys);
     if (data_keys_take(keys, rows, &problem))
         return true;
     message_print("%s", problem);
@@ -62,7 +62,7 @@ bool ns_keys_add(struct control *control, struct pg *pg, const char *id_classes)
     struct pg_result *rows;
     struct pg_params params;
     unsigned char secret[SEALING_KEY];
-    if (!ns_keys_need_site(control) || !query(control, pg, &rows) ||
+    if (!ns_keys_need_site(control) || !ns_keys_query(control, pg, &rows) ||
         !control_query(control, pg, "reading the name of the database", "select current_database()::text",
                        NULL, &rows))
         return false;
@@ -90,7 +90,7 @@ bool ns_keys_add(struct control *control, struct pg *pg, const char *id_classes)
 bool ns_keys_refuse(struct control *control, struct pg *pg, const char *what)
 {
     struct pg_result *rows;
-    if (!query(control, pg, &rows))
+    if (!ns_keys_query(control, pg, &rows))
         return false;
     if (pg_rows(rows))
         message_print("%s: not available in an encrypted namespace", what);
@@ -105,7 +105,7 @@ bool ns_keys_wrap(struct control *control, struct pg *pg)
     unsigned char secret[SEALING_KEY];
     bool is_done = ns_keys_load_site(control) &&
                    control_execute(pg, "wrapping the data keys", "begin; lock stampd.data_key") &&
-                   query(control, pg, &rows);
+                   ns_keys_query(control, pg, &rows);
     for (int row = 0; is_done && row < pg_rows(rows); row++) {
         int64_t id = pg_get_i64(rows, row, ID);
         struct bytes database = pg_get_text(rows, row, DATABASE);

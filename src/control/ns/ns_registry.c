@@ -6,7 +6,7 @@
 
 #include "control/message.h"
 
-static const char *copy(struct arena *arena, struct bytes text)
+static const char *ns_registry_copy(struct arena *arena, struct bytes text)
 {
     return text.size ? arena_copy(arena, text.data, text.size) : "";
 }
@@ -17,10 +17,10 @@ bool ns_registry_parse(struct arena *arena, const char *code, struct bytes text,
     const struct ns_conf conf = namespace_read(arena, text);
     bool is_malformed = conf.wrong || !conf.database.size;
     *conf_r = (struct namespace_conf){.code = code,
-                                      .database = copy(arena, conf.database),
+                                      .database = ns_registry_copy(arena, conf.database),
                                       .access = is_malformed ? "?" : namespace_access_word(conf.mode),
                                       .state = conf.state,
-                                      .message = copy(arena, conf.message),
+                                      .message = ns_registry_copy(arena, conf.message),
                                       .text = text,
                                       .is_malformed = is_malformed};
     return !is_malformed;

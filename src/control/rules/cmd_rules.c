@@ -43,13 +43,13 @@ static bool open_namespace(struct control *control, const char *code, struct pg 
            ns_registry_require(confs, count, code) != NULL;
 }
 
-static bool read_file(struct control *control, const char *path, struct bytes *text_r)
+static bool cmd_rules_read_file(struct control *control, const char *path, struct bytes *text_r)
 {
     return control_read_file(control->arena, strcmp(path, "-") == 0 ? "/dev/stdin" : path, text_r);
 }
 
 /* `text` NO_BYTES: removes them. */
-static bool store(struct control *control, struct pg *z, const char *code, struct bytes text)
+static bool cmd_rules_store(struct control *control, struct pg *z, const char *code, struct bytes text)
 {
     struct pg_params params;
     struct pg_result *result;
@@ -74,7 +74,7 @@ size_t cmd_rules_compare(struct arena *arena, const char *where, const struct ru
 }
 
 /* Prints what the rules name and the schema that the namespace declares in z, if any, declares otherwise. */
-static bool warn(struct control *control, struct pg *z, const char *code, const struct rules *rules)
+static bool cmd_rules_warn(struct control *control, struct pg *z, const char *code, const struct rules *rules)
 {
     struct pg_params params;
     struct pg_result *result;
@@ -120,11 +120,11 @@ static int rules_set(struct control *control, int argc, char **argv)
         message_print("%s: expected a FILE or --none", command.name);
         return CONTROL_WRONG;
     }
-    if (!is_none &&
-        (!read_file(control, words[1], &text) || !cmd_rules_read(control->arena, words[1], text, &rules)))
+    if (!is_none && (!cmd_rules_read_file(control, words[1], &text) ||
+                     !cmd_rules_read(control->arena, words[1], text, &rules)))
         return CONTROL_FAILED;
-    bool is_done = open_namespace(control, words[0], &z) && store(control, z, words[0], text) &&
-                   (is_none || warn(control, z, words[0], rules));
+    bool is_done = open_namespace(control, words[0], &z) && cmd_rules_store(control, z, words[0], text) &&
+                   (is_none || cmd_rules_warn(control, z, words[0], rules));
     return is_done ? CONTROL_DONE : CONTROL_FAILED;
 }
 
@@ -161,7 +161,7 @@ static bool check_schema(struct control *control, const char *where, const struc
     struct schema_problem problem;
     if (!path)
         return true;
-    if (!read_file(control, path, &text))
+    if (!cmd_rules_read_file(control, path, &text))
         return false;
     if (schema_read(control->arena, text, &schema, &problem)) {
         message_print("%s: %s%s%s", path, problem.path, *problem.path ? ": " : "", problem.expected);
@@ -205,7 +205,8 @@ static int rules_check(struct control *control, int argc, char **argv)
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (result != OPTIONS_READ)
         return options_status(result);
-    if (!read_file(control, words[0], &text) || !cmd_rules_read(control->arena, words[0], text, &rules))
+    if (!cmd_rules_read_file(control, words[0], &text) ||
+        !cmd_rules_read(control->arena, words[0], text, &rules))
         return CONTROL_FAILED;
     printf("%s: %zu classes\n", words[0], rules_count_classes(rules));
     print_endings(words[0], rules);

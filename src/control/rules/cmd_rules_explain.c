@@ -24,20 +24,20 @@ struct rules_inquiry {
 
 /* --- documents of the namespace --- */
 
-static const char *name_of(struct arena *arena, struct bytes class, struct bytes id)
+static const char *cmd_rules_explain_name_of(struct arena *arena, struct bytes class, struct bytes id)
 {
     return arena_printf(arena, "%.*s/%.*s", (int)class.size, class.data, (int)id.size, id.data);
 }
 
 /* Why a document was refused. */
-static void report(const struct rules_inquiry *inquiry)
+static void cmd_rules_explain_report(const struct rules_inquiry *inquiry)
 {
     message_print("%s: %s", inquiry->documents.place, inquiry->documents.problem);
 }
 
 /* The item of the row, as it was before it was encrypted. */
-static bool read_item(struct rules_inquiry *inquiry, struct bytes class, struct bytes id,
-                      const struct pg_result *rows, int row, struct item *item_r)
+static bool cmd_rules_explain_read_item(struct rules_inquiry *inquiry, struct bytes class, struct bytes id,
+                                        const struct pg_result *rows, int row, struct item *item_r)
 {
     enum { ICLASS, KEY, CONTENT, RAW };
     struct bytes content = pg_get_text(rows, row, CONTENT);
@@ -49,7 +49,7 @@ static bool read_item(struct rules_inquiry *inquiry, struct bytes class, struct 
                                BYTES("")};
     if (!data_keys_open_item(inquiry->keys, inquiry->control->arena, &place, &content)) {
         message_print("%s: an item cannot be decrypted: it was altered, or is of another place",
-                      name_of(inquiry->control->arena, class, id));
+                      cmd_rules_explain_name_of(inquiry->control->arena, class, id));
         return false;
     }
     *item_r =
@@ -58,10 +58,11 @@ static bool read_item(struct rules_inquiry *inquiry, struct bytes class, struct 
 }
 
 /* One that does not exist, too.  NULL: it could not be read, which is reported. */
-static const struct document *fetch(struct rules_inquiry *inquiry, struct bytes class, struct bytes id)
+static const struct document *cmd_rules_explain_fetch(struct rules_inquiry *inquiry, struct bytes class,
+                                                      struct bytes id)
 {
     struct arena *arena = inquiry->control->arena;
-    const char *name = name_of(arena, class, id);
+    const char *name = cmd_rules_explain_name_of(arena, class, id);
     struct pg_params params;
     struct pg_result *result;
     pg_params_start(&params, arena);
@@ -79,19 +80,21 @@ static const struct document *fetch(struct rules_inquiry *inquiry, struct bytes 
         return rules_documents_none(&inquiry->documents, class, id);
     struct item *items = ARENA_ARRAY(arena, struct item, count);
     for (size_t i = 0; i < count; i++) {
-        if (!pg_is_null(result, (int)i, 0) && !read_item(inquiry, class, id, result, (int)i, &items[kept++]))
+        if (!pg_is_null(result, (int)i, 0) &&
+            !cmd_rules_explain_read_item(inquiry, class, id, result, (int)i, &items[kept++]))
             return NULL;
     }
     const struct document *document =
         rules_documents_build(&inquiry->documents, name, class, id, items, kept);
     if (!document)
-        report(inquiry);
+        cmd_rules_explain_report(inquiry);
     return document;
 }
 
-static enum fault load(void *context, struct bytes class, struct bytes id, const struct document **document_r)
+static enum fault cmd_rules_explain_load(void *context, struct bytes class, struct bytes id,
+                                         const struct document **document_r)
 {
-    *document_r = fetch(context, class, id);
+    *document_r = cmd_rules_explain_fetch(context, class, id);
     return *document_r ? FAULT_NONE : FAULT_XAWAY;
 }
 
@@ -102,7 +105,7 @@ static bool find_roles(struct rules_inquiry *inquiry)
     struct account account;
     if (!caller->account.data)
         return true;
-    const struct document *document = fetch(inquiry, BYTES("Account"), caller->account);
+    const struct document *document = cmd_rules_explain_fetch(inquiry, BYTES("Account"), caller->account);
     if (!document)
         return false;
     const struct item *self = document_find_item(document, BYTES("Self"), BYTES("")),
@@ -128,8 +131,8 @@ static bool wrong(const char *expected)
 }
 
 /* What needs no database; `words`: CODE CLASS/ID DEED. */
-static bool read_wish(struct rules_inquiry *inquiry, const struct rules_wish *wish, char **words,
-                      struct bytes *class_r, struct bytes *id_r)
+static bool cmd_rules_explain_read_wish(struct rules_inquiry *inquiry, const struct rules_wish *wish,
+                                        char **words, struct bytes *class_r, struct bytes *id_r)
 {
     struct rules_case *one = &inquiry->one;
     struct bytes roles[OPTION_WORDS_MOST];
@@ -169,7 +172,7 @@ static bool read_after(struct rules_inquiry *inquiry, const char *path, struct b
     }
     const struct document *after = rules_documents_read(&inquiry->documents, path, root);
     if (!after)
-        report(inquiry);
+        cmd_rules_explain_report(inquiry);
     if (after && (!bytes_equal(after->header.class, class) || !bytes_equal(after->header.id, id))) {
         message_print("%s: The document %.*s/%.*s is expected.", path, (int)class.size, class.data,
                       (int)id.size, id.data);
@@ -179,7 +182,7 @@ static bool read_after(struct rules_inquiry *inquiry, const char *path, struct b
     return after != NULL;
 }
 
-static bool read_rules(struct rules_inquiry *inquiry, const char *code)
+static bool cmd_rules_explain_read_rules(struct rules_inquiry *inquiry, const char *code)
 {
     struct bytes text;
     if (!cmd_rules_fetch(inquiry->control, inquiry->target.z, code, &text))
@@ -234,19 +237,19 @@ static void print_answer(const struct rules_inquiry *inquiry, const struct rules
     builder_free(&hidden);
 }
 
-static bool explain(struct rules_inquiry *inquiry, const struct rules_wish *wish, const char *code,
-                    struct bytes class, struct bytes id)
+static bool cmd_rules_explain_explain(struct rules_inquiry *inquiry, const struct rules_wish *wish,
+                                      const char *code, struct bytes class, struct bytes id)
 {
     struct control *control = inquiry->control;
     if (!ns_registry_connect(control, code, &inquiry->target) ||
-        !ns_keys_read(control, inquiry->target.pg, &inquiry->keys) || !read_rules(inquiry, code) ||
-        !read_after(inquiry, wish->after, class, id))
+        !ns_keys_read(control, inquiry->target.pg, &inquiry->keys) ||
+        !cmd_rules_explain_read_rules(inquiry, code) || !read_after(inquiry, wish->after, class, id))
         return false;
-    inquiry->one.before = fetch(inquiry, class, id);
+    inquiry->one.before = cmd_rules_explain_fetch(inquiry, class, id);
     if (!inquiry->one.before || (!wish->roles.count && !find_roles(inquiry)))
         return false;
     const struct rules_answer answer =
-        rules_case_decide(control->arena, inquiry->rules, &inquiry->one, load, inquiry);
+        rules_case_decide(control->arena, inquiry->rules, &inquiry->one, cmd_rules_explain_load, inquiry);
     if (!answer.fault)
         print_answer(inquiry, &answer, wish->is_json);
     return !answer.fault;
@@ -291,7 +294,7 @@ int cmd_rules_explain(struct control *control, int argc, char **argv)
     struct bytes class, id;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!read_wish(&inquiry, &wish, words, &class, &id))
+    if (!cmd_rules_explain_read_wish(&inquiry, &wish, words, &class, &id))
         return CONTROL_WRONG;
-    return explain(&inquiry, &wish, words[0], class, id) ? CONTROL_DONE : CONTROL_FAILED;
+    return cmd_rules_explain_explain(&inquiry, &wish, words[0], class, id) ? CONTROL_DONE : CONTROL_FAILED;
 }

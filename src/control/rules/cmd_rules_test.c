@@ -23,7 +23,7 @@ struct rules_table {
 /* --- reading --- */
 
 /* Why something was refused. */
-static bool report(const struct rules_table *table)
+static bool cmd_rules_test_report(const struct rules_table *table)
 {
     const struct rules_documents *documents = &table->documents;
     message_print("%s: %s%s%s", table->file, documents->place, *documents->place ? ": " : "",
@@ -44,7 +44,7 @@ static bool read_root(struct rules_table *table, struct bytes text)
     }
     table->root = root;
     return rules_documents_check_members(&table->documents, "", root, "rules documents cases") ||
-           report(table);
+           cmd_rules_test_report(table);
 }
 
 /* A list in the file; absent: an empty one. */
@@ -59,7 +59,7 @@ static bool find_list(const struct rules_table *table, const char *name, size_t 
     return false;
 }
 
-static bool read_rules(struct rules_table *table, struct control *control, const char *path)
+static bool cmd_rules_test_read_rules(struct rules_table *table, struct control *control, const char *path)
 {
     struct bytes text;
     const struct json *member = json_member(table->root, "rules");
@@ -74,7 +74,7 @@ static bool read_rules(struct rules_table *table, struct control *control, const
            cmd_rules_read(table->arena, path, text, &table->rules);
 }
 
-static bool read_documents(struct rules_table *table)
+static bool cmd_rules_test_read_documents(struct rules_table *table)
 {
     const struct json *one;
     if (!find_list(table, "documents", DOCUMENTS_MOST, &one))
@@ -83,7 +83,7 @@ static bool read_documents(struct rules_table *table)
         const char *where = arena_printf(table->arena, "documents[%zu]", table->documents.count);
         const struct document *document = rules_documents_read(&table->documents, where, one);
         if (!document)
-            return report(table);
+            return cmd_rules_test_report(table);
         rules_documents_add(&table->documents, document);
     }
     return true;
@@ -134,7 +134,7 @@ static bool run_cases(struct rules_table *table)
     for (; one; one = one->next, table->count++) {
         const char *where = arena_printf(table->arena, "cases[%zu]", table->count);
         if (!rules_case_read(&table->documents, where, one, &read))
-            return report(table);
+            return cmd_rules_test_report(table);
         const struct rules_answer answer =
             rules_case_decide(table->arena, table->rules, &read, rules_documents_load, &table->documents);
         bool is_failed = answer.may != read.expected;
@@ -176,6 +176,7 @@ int cmd_rules_test(struct control *control, int argc, char **argv)
         return options_status(result);
     table.file = words[0];
     bool is_good = control_read_file(control->arena, words[0], &text) && read_root(&table, text) &&
-                   read_rules(&table, control, rules) && read_documents(&table) && run_cases(&table);
+                   cmd_rules_test_read_rules(&table, control, rules) &&
+                   cmd_rules_test_read_documents(&table) && run_cases(&table);
     return is_good ? CONTROL_DONE : CONTROL_FAILED;
 }

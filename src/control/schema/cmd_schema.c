@@ -28,8 +28,8 @@ static bool read_declaration(struct control *control, const char *where, struct 
     return false;
 }
 
-static bool read_file(struct control *control, const char *path, struct bytes *text_r,
-                      struct schema **schema_r)
+static bool cmd_schema_read_file(struct control *control, const char *path, struct bytes *text_r,
+                                 struct schema **schema_r)
 {
     return control_read_file(control->arena, strcmp(path, "-") == 0 ? "/dev/stdin" : path, text_r) &&
            read_declaration(control, path, *text_r, schema_r);
@@ -91,7 +91,7 @@ static int schema_check(struct control *control, int argc, char **argv)
         return options_status(result);
     if (is_content)
         return check_contents(control, words[0], is_json);
-    if (!read_file(control, words[0], &text, &schema))
+    if (!cmd_schema_read_file(control, words[0], &text, &schema))
         return CONTROL_FAILED;
     printf("%s: %zu classes\n", words[0], schema->class_count);
     return check_rules(control, rules, schema) ? CONTROL_DONE : CONTROL_FAILED;
@@ -134,7 +134,8 @@ static bool read_declared(struct control *control, const struct ns_target *targe
 }
 
 /* Prints what the rules of the namespace, if any, name and the schema declares otherwise. */
-static bool warn(struct control *control, struct pg *z, const char *code, const struct schema *schema)
+static bool cmd_schema_warn(struct control *control, struct pg *z, const char *code,
+                            const struct schema *schema)
 {
     struct bytes text;
     struct rules *rules;
@@ -168,8 +169,8 @@ static int schema_set(struct control *control, int argc, char **argv)
     struct pg_result *row;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))
         return status;
-    if (!read_file(control, words[1], &text, &schema) || !makes_thumbnails(control, words[0], schema) ||
-        !ns_registry_connect(control, words[0], &target))
+    if (!cmd_schema_read_file(control, words[1], &text, &schema) ||
+        !makes_thumbnails(control, words[0], schema) || !ns_registry_connect(control, words[0], &target))
         return CONTROL_FAILED;
     pg_params_start(&params, control->arena);
     pg_params_add_text(&params, bytes_of(words[0]));
@@ -179,7 +180,7 @@ static int schema_set(struct control *control, int argc, char **argv)
         return CONTROL_FAILED;
     printf("%s: classes declared: %zu; apply them with stampctl schema apply %s\n", words[0],
            schema->class_count, words[0]);
-    return warn(control, target.z, words[0], schema) ? CONTROL_DONE : CONTROL_FAILED;
+    return cmd_schema_warn(control, target.z, words[0], schema) ? CONTROL_DONE : CONTROL_FAILED;
 }
 
 /* --- show ---------------------------------------------------------------------------------------- */

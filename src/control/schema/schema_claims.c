@@ -22,7 +22,7 @@ struct schema_claims {
     struct schema_refusal refusal;
 };
 
-static enum fault prepare(struct pg *pg)
+static enum fault schema_claims_prepare(struct pg *pg)
 {
     const struct pg_statement needed[] = {
         statements[STATEMENT_GLOBAL_CHANGES],
@@ -46,7 +46,7 @@ static enum fault use(void *whose, struct bytes database, struct pg **pg_r)
     const char *name = arena_copy(arena, database.data, database.size);
     enum fault fault = control_connect(reserving->control, name, pg_r);
     if (!fault)
-        fault = prepare(*pg_r);
+        fault = schema_claims_prepare(*pg_r);
     if (fault)
         return fault;
     struct session *session = ARENA_NEW(arena, struct session);
@@ -61,7 +61,7 @@ bool schema_claims_open(struct control *control, struct pg *pg, struct schema_cl
     if (!control_query(control, pg, "reading the name of the database", "select current_database()::text",
                        NULL, &row))
         return false;
-    if (prepare(pg)) {
+    if (schema_claims_prepare(pg)) {
         message_print("preparing claims: %s", pg_message(pg));
         return false;
     }
@@ -80,7 +80,7 @@ const struct schema_refusal *schema_claims_refusal(const struct schema_claims *r
     return &reserving->refusal;
 }
 
-static struct bytes keep(struct arena *arena, struct bytes text)
+static struct bytes schema_claims_keep(struct arena *arena, struct bytes text)
 {
     return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
 }
@@ -91,9 +91,9 @@ static void note_refusal(struct schema_claims *reserving, const struct reservati
     struct arena *arena = reserving->control->arena;
     struct bytes parts[3] = {{0}};
     reservations_refused_parts(reservations, parts);
-    reserving->refusal = (struct schema_refusal){.property = keep(arena, parts[0]),
-                                                 .class = keep(arena, parts[1]),
-                                                 .value = keep(arena, bytes_of(words))};
+    reserving->refusal = (struct schema_refusal){.property = schema_claims_keep(arena, parts[0]),
+                                                 .class = schema_claims_keep(arena, parts[1]),
+                                                 .value = schema_claims_keep(arena, bytes_of(words))};
 }
 
 enum fault schema_claims_run(struct schema_claims *reserving, const struct pg_statement *statement,

@@ -77,13 +77,13 @@ static void check_row(struct walk *walk, const struct pg_result *rows, int row)
     print_violation(walk, rows, row, &violation);
 }
 
-static void keep(struct builder *place, struct bytes text)
+static void schema_contents_keep(struct builder *place, struct bytes text)
 {
     builder_clear(place, text.size);
     builder_add_bytes(place, text);
 }
 
-static bool report(struct pg *pg)
+static bool schema_contents_report(struct pg *pg)
 {
     const char *message = pg_message(pg);
     message_print("reading contents: %.*s", (int)strcspn(message, "\n"), message);
@@ -103,14 +103,14 @@ static bool check_batch(struct walk *walk, int *count_r)
     pg_params_add_text(&params, builder_bytes(&walk->key));
     pg_params_add_i32(&params, BATCH);
     if (pg_run(walk->pg, &statement, &params, &rows))
-        return report(walk->pg);
+        return schema_contents_report(walk->pg);
     *count_r = pg_rows(rows);
     for (int row = 0; row < *count_r; row++)
         check_row(walk, rows, row);
     if (*count_r) {
-        keep(&walk->id, pg_get_text(rows, *count_r - 1, ID));
-        keep(&walk->item_class, pg_get_text(rows, *count_r - 1, ICLASS));
-        keep(&walk->key, pg_get_text(rows, *count_r - 1, KEY));
+        schema_contents_keep(&walk->id, pg_get_text(rows, *count_r - 1, ID));
+        schema_contents_keep(&walk->item_class, pg_get_text(rows, *count_r - 1, ICLASS));
+        schema_contents_keep(&walk->key, pg_get_text(rows, *count_r - 1, KEY));
     }
     return true;
 }
@@ -138,7 +138,7 @@ bool schema_contents_check(struct control *control, struct pg *pg, const struct 
                            int64_t *checked_r, int64_t *wrong_r)
 {
     struct walk walk = {.control = control, .pg = pg, .is_json = is_json, .arena = arena_create("contents")};
-    bool is_done = pg_prepare(pg, &statement, 1) == FAULT_NONE || report(pg);
+    bool is_done = pg_prepare(pg, &statement, 1) == FAULT_NONE || schema_contents_report(pg);
     for (size_t i = 0; i < schema->class_count && is_done; i++) {
         walk.class = &schema->classes[i];
         is_done = check_class(&walk);

@@ -399,7 +399,8 @@ static void add_forgetting(struct planning *planning)
     schema_planning_add(planning, STEP_LOCKED, "dropping expiries that are no longer declared", forgetting);
 }
 
-static bool is_same(struct planning *planning, const struct schema *one, const struct schema *other)
+static bool schema_plan_is_same(struct planning *planning, const struct schema *one,
+                                const struct schema *other)
 {
     struct builder *a = schema_planning_text(planning), *b = schema_planning_text(planning);
     schema_write(one, a);
@@ -422,7 +423,7 @@ static void make_steps(struct planning *planning, const struct schema *wanted)
         schema_planning_add(planning, STEP_WAIT, "waiting for older transactions", NULL);
         add_drops(planning, kept, false);
     }
-    if (grows || (!has_extras && !is_same(planning, planning->plan->applied, wanted)))
+    if (grows || (!has_extras && !schema_plan_is_same(planning, planning->plan->applied, wanted)))
         add_turn(planning, wanted, kept, "applying the schema: commits write its fields from here on");
     if (takes_ends(planning, wanted))
         add_forgetting(planning);

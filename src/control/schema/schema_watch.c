@@ -58,7 +58,7 @@ struct schema_run {
 /* --- what is stored --- */
 
 /* Bytes of a terminal or of another encoding are no reason to lose the rest. */
-static void add_text(struct builder *json, struct bytes text)
+static void schema_watch_add_text(struct builder *json, struct bytes text)
 {
     struct builder copy = {0};
     const bool is_utf8 = bytes_is_utf8(text);
@@ -70,7 +70,7 @@ static void add_text(struct builder *json, struct bytes text)
     builder_free(&copy);
 }
 
-static enum fault store(struct schema_run *run, const char *state)
+static enum fault schema_watch_store(struct schema_run *run, const char *state)
 {
     struct arena *arena = run->control->arena;
     struct builder lines = {0}, conf = {0};
@@ -81,7 +81,7 @@ static enum fault store(struct schema_run *run, const char *state)
     if (!run->version)
         return FAULT_NONE;
     builder_add_text(&lines, "{\"text\":");
-    add_text(&lines, builder_bytes(&run->text));
+    schema_watch_add_text(&lines, builder_bytes(&run->text));
     builder_add_text(&lines, "}");
     builder_printf(&conf, "{\"do\":\"%s\",\"of\":%s,\"state\":\"%s\"}", run->is_plan ? "plan" : "apply",
                    run->of, state);
@@ -99,7 +99,7 @@ static enum fault store(struct schema_run *run, const char *state)
 }
 
 /* Keeps whole lines within the limit. */
-static void shorten(struct schema_run *run)
+static void schema_watch_shorten(struct schema_run *run)
 {
     struct builder *text = &run->text;
     if (text->size <= TEXT_MOST)
@@ -120,7 +120,7 @@ static void shorten(struct schema_run *run)
 /* --- the command --- */
 
 /* The program ends with this process, and is then run again: it continues where it stopped. */
-static void run_child(const struct schema_run *run, int out, pid_t parent)
+static void schema_watch_run_child(const struct schema_run *run, int out, pid_t parent)
 {
     const struct control *control = run->control;
     const char *words[12];
@@ -148,14 +148,14 @@ static void run_child(const struct schema_run *run, int out, pid_t parent)
 }
 
 /* Reads until the command closes its end. */
-static enum fault follow(struct schema_run *run, int in)
+static enum fault schema_watch_follow(struct schema_run *run, int in)
 {
     enum fault fault = FAULT_NONE;
     for (;;) {
         struct pollfd end = {.fd = in, .events = POLLIN};
         int ready = poll(&end, 1, STORE_MS);
         if (!fault && run->is_changed && clock_monotonic_ms() - run->stored_ms >= STORE_MS)
-            fault = store(run, "running");
+            fault = schema_watch_store(run, "running");
         if (ready <= 0)
             continue;
         ssize_t got = read(in, builder_reserve(&run->text, PIECE), PIECE);
@@ -169,7 +169,7 @@ static enum fault follow(struct schema_run *run, int in)
             continue;
         run->text.size += (size_t)got;
         run->is_changed = true;
-        shorten(run);
+        schema_watch_shorten(run);
     }
 }
 
@@ -183,14 +183,14 @@ static enum fault execute(struct schema_run *run)
         return FAULT_BINTERNAL;
     pid_t pid = fork();
     if (pid == 0)
-        run_child(run, ends[1], parent);
+        schema_watch_run_child(run, ends[1], parent);
     close(ends[1]);
-    enum fault fault = pid > 0 ? follow(run, ends[0]) : FAULT_BINTERNAL;
+    enum fault fault = pid > 0 ? schema_watch_follow(run, ends[0]) : FAULT_BINTERNAL;
     close(ends[0]);
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     const bool is_done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    return fault ? fault : store(run, is_done ? "done" : "failed");
+    return fault ? fault : schema_watch_store(run, is_done ? "done" : "failed");
 }
 
 /* --- requests --- */
@@ -223,14 +223,14 @@ static enum fault run_next(struct control *control, struct pg *z, bool *found_r)
                              .version = pg_get_i64(row, 0, 3)};
     if (is_sound(arena, row)) {
         run.of = arena_copy(arena, of.data, of.size);
-        fault = store(&run, "running");
+        fault = schema_watch_store(&run, "running");
         if (!fault && run.version) {
             printf("%s: schema %s\n", run.code, run.is_plan ? "plan" : "apply");
             fault = execute(&run);
         }
     } else {
         builder_add_text(&run.text, "This is not a request of the operation schema.\n");
-        fault = store(&run, "failed");
+        fault = schema_watch_store(&run, "failed");
     }
     builder_free(&run.text);
     return fault;

@@ -72,7 +72,7 @@ static void add_time(struct record *record, const char *name, int64_t epoch_ms)
 
 /* --- add --- */
 
-static bool is_name(const char *what, const char *text, size_t most)
+static bool cmd_cron_is_name(const char *what, const char *text, size_t most)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
                       all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
@@ -138,10 +138,10 @@ static int cron_add(struct control *control, int argc, char **argv)
     enum options_result read = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
     if (read != OPTIONS_READ)
         return options_status(read);
-    if (!is_name("a periodic task", words[WORD_NAME], NAME_MOST) ||
+    if (!cmd_cron_is_name("a periodic task", words[WORD_NAME], NAME_MOST) ||
         !is_period("cron add", words[WORD_PERIOD], &cron) ||
-        !is_name("an operation", words[WORD_OPERATION], OPERATION_MOST) || !is_param(control, param) ||
-        !is_info(info))
+        !cmd_cron_is_name("an operation", words[WORD_OPERATION], OPERATION_MOST) ||
+        !is_param(control, param) || !is_info(info))
         return CONTROL_WRONG;
     if (!open_namespace(control, words[WORD_CODE], &pg))
         return CONTROL_FAILED;
@@ -246,8 +246,8 @@ static int cron_list(struct control *control, int argc, char **argv)
 /* --- drop and restore --- */
 
 /* CODE NAME, and a function of the database that is false when there is nothing to do. */
-static int change(struct control *control, const struct command *command, const char *sql,
-                  const char *problem, int argc, char **argv)
+static int cmd_cron_change(struct control *control, const struct command *command, const char *sql,
+                           const char *problem, int argc, char **argv)
 {
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     struct pg_params params;
@@ -280,16 +280,16 @@ static int cron_drop(struct control *control, int argc, char **argv)
                                            "A rule of a module stays ended until `cron restore`.  Where "
                                            "`cron add` has replaced a module's rule, the\n"
                                            "module's rule takes effect again.\n"};
-    return change(control, &command, "select stampd.cron_drop($1::text)", "there is no such periodic task",
-                  argc, argv);
+    return cmd_cron_change(control, &command, "select stampd.cron_drop($1::text)",
+                           "there is no such periodic task", argc, argv);
 }
 
 static int cron_restore(struct control *control, int argc, char **argv)
 {
     static const struct command command = {
         "cron restore", "CODE NAME", 2, 2, "Restore a periodic task of a module after `cron drop`.", NULL};
-    return change(control, &command, "select stampd.cron_restore($1::text)",
-                  "there is no such periodic task of a module that was dropped", argc, argv);
+    return cmd_cron_change(control, &command, "select stampd.cron_restore($1::text)",
+                           "there is no such periodic task of a module that was dropped", argc, argv);
 }
 
 /* --- next --- */

@@ -19,7 +19,7 @@
 
 enum { LIMIT_MOST = 100000, TASKS_MOST = 1000, SHOWN_ATTEMPTS = 20, BACKLOG_MOST = 10000 };
 
-static void put(struct builder *text)
+static void cmd_task_put(struct builder *text)
 {
     if (text->size)
         fwrite(text->data, 1, text->size, stdout);
@@ -34,7 +34,7 @@ static void put_line(struct builder *text)
         if (text->data[i] == '\n' || text->data[i] == '\r')
             text->data[i] = ' ';
     builder_add_text(text, "\n");
-    put(text);
+    cmd_task_put(text);
 }
 
 /* --- list, history: by filters --- */
@@ -298,7 +298,7 @@ static int task_show(struct control *control, int argc, char **argv)
         put_line(&text);
     } else if (pg_rows(rows)) {
         task_rows_write_task_lines(&text, rows, 0);
-        put(&text);
+        cmd_task_put(&text);
     }
     if (pg_rows(rows) && !session.as_json) {
         print_text("param", pg_get_text(rows, 0, TASK_PARAM));

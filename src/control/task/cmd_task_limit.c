@@ -40,8 +40,8 @@ static bool read_rate(struct control *control, const char *text, struct task_lim
     return true;
 }
 
-static bool check(struct control *control, const struct command *command, const char *rate,
-                  struct task_limit *limit)
+static bool cmd_task_limit_check(struct control *control, const struct command *command, const char *rate,
+                                 struct task_limit *limit)
 {
     if (limit->is_by_key && limit->queue >= 0) {
         message_print("%s: --key is of an operation", command->name);
@@ -91,7 +91,8 @@ int cmd_task_limit(struct control *control, int argc, char **argv)
         return status;
     struct task_limit limit = {
         .queue = (int32_t)queue, .operation = bytes_of(operation), .is_by_key = is_by_key, .most = running};
-    if (!task_session_has_subject(&command, queue, operation) || !check(control, &command, rate, &limit))
+    if (!task_session_has_subject(&command, queue, operation) ||
+        !cmd_task_limit_check(control, &command, rate, &limit))
         return CONTROL_WRONG;
     pg_params_start(&params, control->arena);
     task_rows_add_limit(&params, &limit);

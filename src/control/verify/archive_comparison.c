@@ -20,7 +20,7 @@ struct compared {
     struct archive_comparison *result;
 };
 
-static bool take_row(struct compared *compared)
+static bool archive_comparison_take_row(struct compared *compared)
 {
     const char *problem;
     builder_clear(&compared->line, 1 << 20);
@@ -35,7 +35,7 @@ static bool take_row(struct compared *compared)
     return false;
 }
 
-static int compare(const struct archive_header *one, const struct archive_header *other)
+static int archive_comparison_compare(const struct archive_header *one, const struct archive_header *other)
 {
     int order = bytes_compare(one->class, other->class);
     return order ? order : bytes_compare(one->id, other->id);
@@ -66,12 +66,14 @@ static bool compare_line(struct compared *compared, struct bytes line)
     struct archive_comparison *result = compared->result;
     if (!archive_line_read(compared->scratch, (struct bytes){line.data, line.size - 1}, &document, &problem))
         return false; /* it was verified */
-    while (compared->line.size && compare(&compared->document.header, &document.header) < 0) {
+    while (compared->line.size &&
+           archive_comparison_compare(&compared->document.header, &document.header) < 0) {
         add_more(compared);
-        if (!take_row(compared))
+        if (!archive_comparison_take_row(compared))
             return false;
     }
-    if (!compared->line.size || compare(&compared->document.header, &document.header) != 0) {
+    if (!compared->line.size ||
+        archive_comparison_compare(&compared->document.header, &document.header) != 0) {
         add_missing(compared, &document.header);
         return true;
     }
@@ -86,7 +88,7 @@ static bool compare_line(struct compared *compared, struct bytes line)
                                   ? "is older in the namespace"
                                   : "has the same version and another content");
     }
-    return take_row(compared);
+    return archive_comparison_take_row(compared);
 }
 
 static bool compare_lines(struct compared *compared, struct bytes lines)
@@ -144,7 +146,7 @@ static bool compare_members(struct compared *compared, struct control *control, 
     }
     while (is_done && compared->line.size) {
         add_more(compared);
-        is_done = take_row(compared);
+        is_done = archive_comparison_take_row(compared);
     }
     progress_clear(&progress);
     builder_free(&bytes);
@@ -166,8 +168,8 @@ bool archive_comparison_run(struct control *control, const struct ns_target *tar
     compared.floor = snapshot.floor;
     compared.arena = arena_create("document of the namespace");
     compared.scratch = arena_create("document of the archive");
-    bool is_done = archive_rows_open(control, &snapshot, &all, &compared.rows) && take_row(&compared) &&
-                   archive_reader_open(path, contents, &reader) &&
+    bool is_done = archive_rows_open(control, &snapshot, &all, &compared.rows) &&
+                   archive_comparison_take_row(&compared) && archive_reader_open(path, contents, &reader) &&
                    compare_members(&compared, control, reader, target->conf->database, keys);
     archive_reader_close(reader);
     archive_rows_close(compared.rows);

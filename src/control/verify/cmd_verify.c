@@ -7,7 +7,7 @@
 #include "control/verify/ns_verifier.h"
 #include "control/message.h"
 
-static void report(const char *path, const struct archive_contents *contents)
+static void cmd_verify_report(const char *path, const struct archive_contents *contents)
 {
     printf("%s: whole%s: %.*s as of %lld, %lld documents, %lld deleted ones, %lld items, %zu files%s\n", path,
            contents->key.data ? ", encrypted" : "", (int)contents->ns.size, contents->ns.data,
@@ -16,7 +16,7 @@ static void report(const char *path, const struct archive_contents *contents)
            contents->is_increment ? ", an increment" : "");
 }
 
-static int end(struct findings *findings, const char *whole)
+static int cmd_verify_end(struct findings *findings, const char *whole)
 {
     arena_destroy(findings->arena);
     if (findings->count)
@@ -43,11 +43,11 @@ static int verify_namespace(struct control *control, const struct ns_target *tar
                "removes them\n",
                code, (long long)result.unused, (long long)result.unregistered,
                (long long)result.unregistered_bytes);
-    return end(&result.findings, "everything is as it should be");
+    return cmd_verify_end(&result.findings, "everything is as it should be");
 }
 
-static int compare(struct control *control, const struct ns_target *target, const char *path,
-                   const struct archive_contents *contents)
+static int cmd_verify_compare(struct control *control, const struct ns_target *target, const char *path,
+                              const struct archive_contents *contents)
 {
     const char *code = target->conf->code;
     struct archive_comparison result = {.findings = {.arena = arena_create("findings")}};
@@ -60,10 +60,11 @@ static int compare(struct control *control, const struct ns_target *target, cons
            "%lld files are there\n",
            code, (long long)result.same, (long long)result.other, (long long)result.missing,
            (long long)result.more, (long long)(result.files - result.missing_files), (long long)result.files);
-    return end(&result.findings, "the namespace has what the archive has");
+    return cmd_verify_end(&result.findings, "the namespace has what the archive has");
 }
 
-static int verify(struct control *control, const char *path, const char *code, const char *key_path)
+static int cmd_verify_verify(struct control *control, const char *path, const char *code,
+                             const char *key_path)
 {
     struct archive_contents contents;
     struct ns_target target;
@@ -73,12 +74,12 @@ static int verify(struct control *control, const char *path, const char *code, c
     if (path && !archive_verify(control->arena, path, key, true, &contents))
         return CONTROL_FAILED;
     if (path)
-        report(path, &contents);
+        cmd_verify_report(path, &contents);
     if (!code)
         return CONTROL_DONE;
     if (!ns_registry_connect(control, code, &target))
         return CONTROL_FAILED;
-    return path ? compare(control, &target, path, &contents) : verify_namespace(control, &target);
+    return path ? cmd_verify_compare(control, &target, path, &contents) : verify_namespace(control, &target);
 }
 
 int control_verify(struct control *control, int argc, char **argv)
@@ -109,5 +110,5 @@ int control_verify(struct control *control, int argc, char **argv)
         message_print("verify: expected ARCHIVE, --ns CODE, or both");
         return CONTROL_WRONG;
     }
-    return verify(control, count ? words[0] : NULL, code, key_path);
+    return cmd_verify_verify(control, count ? words[0] : NULL, code, key_path);
 }

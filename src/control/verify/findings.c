@@ -5,7 +5,7 @@
 
 enum { SHOWN = 20 };
 
-static bool is_shown(struct findings *findings)
+static bool findings_is_shown(struct findings *findings)
 {
     arena_reset(findings->arena);
     if (findings->count++ == SHOWN)
@@ -15,13 +15,13 @@ static bool is_shown(struct findings *findings)
 
 void findings_add_document(struct findings *findings, struct bytes class, struct bytes id, const char *what)
 {
-    if (is_shown(findings))
+    if (findings_is_shown(findings))
         message_print("%.*s %s: %s", (int)class.size, class.data, message_quote(findings->arena, id), what);
 }
 
 void findings_add_class(struct findings *findings, struct bytes class, const char *what)
 {
-    if (is_shown(findings))
+    if (findings_is_shown(findings))
         message_print("%s%.*s: %s", class.data ? "class " : "the namespace", (int)class.size, class.data,
                       what);
 }
@@ -30,6 +30,6 @@ void findings_add_file(struct findings *findings, const struct blob_digest *dige
 {
     char text[BLOB_HEX + 1];
     blob_store_write_digest(digest, text);
-    if (is_shown(findings))
+    if (findings_is_shown(findings))
         message_print("file %s: %s", text, what);
 }

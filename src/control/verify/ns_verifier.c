@@ -166,7 +166,7 @@ static void check_file(struct ns_check *check, const struct blob_digest *digest,
 }
 
 /* Files that are referred to, whether they are registered or not, and registered ones. */
-static bool check_files(struct ns_check *check)
+static bool ns_verifier_check_files(struct ns_check *check)
 {
     static const char sql[] =
         "copy (select coalesce(b.digest, r.digest), b.size, r.digest is not null from stampd.blob b full join"
@@ -255,7 +255,7 @@ bool ns_verifier_run(struct control *control, const struct ns_target *target,
     stored_files_set_keys(check.store, keys);
     progress_start(&check.progress, 0, check.snapshot.document_rows);
     bool is_done = check_documents(&check) && check_volumes(&check) && check_references(&check, keys) &&
-                   check_files(&check) && find_unregistered(&check) &&
+                   ns_verifier_check_files(&check) && find_unregistered(&check) &&
                    archive_rows_end_snapshot(&check.snapshot);
     progress_clear(&check.progress);
     stored_files_close(check.store);

@@ -25,7 +25,7 @@ static EVP_PKEY *open_parameters(const char *type, OSSL_PARAM *params)
     return key;
 }
 
-static BIGNUM *read_number(struct bytes bytes)
+static BIGNUM *signature_read_number(struct bytes bytes)
 {
     BIGNUM *number = BN_bin2bn((const unsigned char *)bytes.data, (int)bytes.size, NULL);
     crypto_must(number != NULL);
@@ -49,7 +49,7 @@ static EVP_PKEY *open_rsa(struct bytes modulus, struct bytes exponent)
 {
     if (modulus.size > SIGNATURE_RSA_MOST / 8 + 1 || !exponent.size || exponent.size > EXPONENT_MOST)
         return NULL;
-    BIGNUM *n = read_number(modulus), *e = read_number(exponent);
+    BIGNUM *n = signature_read_number(modulus), *e = signature_read_number(exponent);
     int bits = BN_num_bits(n);
     bool is_key = bits >= SIGNATURE_RSA_LEAST && bits <= SIGNATURE_RSA_MOST && BN_is_odd(n) && BN_is_odd(e) &&
                   !BN_is_one(e);
@@ -106,8 +106,8 @@ void signature_close(struct signature_key *key)
 
 /* --- signatures --- */
 
-static bool check(const struct signature_key *key, const char *digest, struct bytes text,
-                  const unsigned char *signature, size_t size)
+static bool signature_check(const struct signature_key *key, const char *digest, struct bytes text,
+                            const unsigned char *signature, size_t size)
 {
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     crypto_must(context != NULL);
@@ -124,13 +124,13 @@ static bool check_curve(const struct signature_key *key, struct bytes text, stru
     unsigned char *der = NULL;
     if (signature.size != 2 * HALF)
         return false;
-    BIGNUM *r = read_number((struct bytes){signature.data, HALF}),
-           *s = read_number((struct bytes){signature.data + HALF, HALF});
+    BIGNUM *r = signature_read_number((struct bytes){signature.data, HALF}),
+           *s = signature_read_number((struct bytes){signature.data + HALF, HALF});
     ECDSA_SIG *pair = ECDSA_SIG_new();
     crypto_must(pair && ECDSA_SIG_set0(pair, r, s) == 1);
     int size = i2d_ECDSA_SIG(pair, &der);
     crypto_must(size > 0);
-    bool is_valid = check(key, "SHA256", text, der, (size_t)size);
+    bool is_valid = signature_check(key, "SHA256", text, der, (size_t)size);
     OPENSSL_free(der);
     ECDSA_SIG_free(pair);
     return is_valid;
@@ -143,10 +143,11 @@ bool signature_is_valid(const struct signature_key *key, struct bytes text, stru
     if (key->algorithm == SIGNATURE_ES256)
         is_valid = check_curve(key, text, signature);
     else if (key->algorithm == SIGNATURE_EDDSA)
-        is_valid = signature.size == ED25519_SIGNATURE && check(key, NULL, text, bytes, signature.size);
+        is_valid =
+            signature.size == ED25519_SIGNATURE && signature_check(key, NULL, text, bytes, signature.size);
     else
         is_valid = signature.size == (size_t)EVP_PKEY_get_size(key->key) &&
-                   check(key, "SHA256", text, bytes, signature.size);
+                   signature_check(key, "SHA256", text, bytes, signature.size);
     ERR_clear_error();
     return is_valid;
 }

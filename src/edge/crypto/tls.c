@@ -108,7 +108,7 @@ void tls_client_destroy(struct tls_client *client)
         SSL_CTX_free((SSL_CTX *)client);
 }
 
-static struct tls *create(SSL_CTX *context, int fd)
+static struct tls *create_tls(SSL_CTX *context, int fd)
 {
     struct tls *tls = calloc(1, sizeof *tls);
     crypto_must(tls && (tls->ssl = SSL_new(context)) && SSL_set_fd(tls->ssl, fd) == 1);
@@ -117,14 +117,14 @@ static struct tls *create(SSL_CTX *context, int fd)
 
 struct tls *tls_create(struct tls_server *server, int fd)
 {
-    struct tls *tls = create(context_of(server), fd);
+    struct tls *tls = create_tls(context_of(server), fd);
     SSL_set_accept_state(tls->ssl);
     return tls;
 }
 
 struct tls *tls_create_client(struct tls_client *client, int fd, const char *host)
 {
-    struct tls *tls = create((SSL_CTX *)client, fd);
+    struct tls *tls = create_tls((SSL_CTX *)client, fd);
     SSL_set_connect_state(tls->ssl);
     if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls->ssl), host) != 1) { /* it is a name */
         ERR_clear_error();

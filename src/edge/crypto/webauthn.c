@@ -23,7 +23,7 @@ enum {
     FLAG_EXTENSIONS = 0x80
 };
 
-static void begin(void)
+static void webauthn_begin(void)
 {
     static bool has_begun;
     if (!has_begun)
@@ -80,7 +80,7 @@ static void close_key(struct fido_key *opened)
 bool webauthn_is_key(const struct webauthn_key *key)
 {
     struct fido_key opened;
-    begin();
+    webauthn_begin();
     open_key(key, &opened);
     EVP_PKEY *pkey = NULL; /* OpenSSL checks that the point is on its curve */
     if (opened.any)
@@ -206,7 +206,7 @@ static bool is_attested(const struct attestation *attestation, fido_cred_t *cred
            fido_cred_verify_self(credential) == FIDO_OK;
 }
 
-static struct bytes copy(struct arena *arena, const unsigned char *data, size_t size)
+static struct bytes webauthn_copy(struct arena *arena, const unsigned char *data, size_t size)
 {
     return (struct bytes){arena_copy(arena, data ? (const char *)data : "", size), size};
 }
@@ -216,9 +216,10 @@ static const char *take_credential(struct arena *arena, const struct attestation
                                    struct webauthn_credential *credential_r)
 {
     *credential_r = (struct webauthn_credential){
-        .id = copy(arena, fido_cred_id_ptr(credential), fido_cred_id_len(credential)),
+        .id = webauthn_copy(arena, fido_cred_id_ptr(credential), fido_cred_id_len(credential)),
         .key = {.algorithm = algorithm,
-                .key = copy(arena, fido_cred_pubkey_ptr(credential), fido_cred_pubkey_len(credential))},
+                .key =
+                    webauthn_copy(arena, fido_cred_pubkey_ptr(credential), fido_cred_pubkey_len(credential))},
         .count = fido_cred_sigcount(credential),
         .may_backup = (flags_of(attestation->data) & FLAG_MAY_BACKUP) != 0};
     if (credential_r->id.size < WEBAUTHN_ID_LEAST || credential_r->id.size > WEBAUTHN_ID_MOST)
@@ -233,7 +234,7 @@ const char *webauthn_read_credential(struct arena *arena, const char *rp, struct
 {
     static const int algorithms[] = {WEBAUTHN_ES256, WEBAUTHN_EDDSA, WEBAUTHN_RS256};
     struct attestation attestation;
-    begin();
+    webauthn_begin();
     if (!read_attestation(text, &attestation) || !is_whole(attestation.data, true))
         return "The attestation object is malformed.";
     unsigned flags = flags_of(attestation.data);
@@ -286,7 +287,7 @@ bool webauthn_verify(const char *rp, const struct webauthn_key *key,
 {
     struct bytes data = assertion->authenticator_data;
     struct fido_key opened;
-    begin();
+    webauthn_begin();
     if (!is_whole(data, false) || !are_possible(flags_of(data)))
         return false;
     open_key(key, &opened);

@@ -57,7 +57,7 @@ struct json_reader {
 };
 
 /* Records the problem and returns false, which makes yajl stop. */
-static bool refuse(struct json_reader *reader, enum fault fault, const char *what, size_t offset)
+static bool json_refuse(struct json_reader *reader, enum fault fault, const char *what, size_t offset)
 {
     reader->fault = fault;
     *reader->problem = (struct json_problem){.what = what, .offset = offset};
@@ -128,7 +128,7 @@ static bool skip_filler(struct json_reader *reader, size_t at, size_t *start_r)
     for (; at < reader->text.size; at++) {
         char byte = reader->text.data[at];
         if (byte == '\v' || byte == '\f')
-            return refuse(reader, FAULT_AJSON, "white space is of a kind that JSON does not allow", at);
+            return json_refuse(reader, FAULT_AJSON, "white space is of a kind that JSON does not allow", at);
         if (byte > ' ' ? byte != ',' && byte != ':'
                        : byte != ' ' && byte != '\n' && byte != '\r' && byte != '\t')
             break;
@@ -150,13 +150,13 @@ static bool take_token(struct json_reader *reader, struct bytes *token_r)
 }
 
 /* Decodes the text between two quotes into the arena; without `value_r` only checks it. */
-static bool decode(struct json_reader *reader, struct bytes raw, struct bytes *value_r)
+static bool json_decode(struct json_reader *reader, struct bytes raw, struct bytes *value_r)
 {
     char *value = value_r ? arena_alloc(reader->arena, raw.size) : NULL;
     size_t size, offset;
     const char *wrong = json_string_decode(raw, value, &size, &offset);
     if (wrong)
-        return refuse(reader, FAULT_AJSON, wrong, offset_of(reader, raw.data) + offset);
+        return json_refuse(reader, FAULT_AJSON, wrong, offset_of(reader, raw.data) + offset);
     if (value_r)
         *value_r = (struct bytes){value, size};
     return true;
@@ -165,8 +165,8 @@ static bool decode(struct json_reader *reader, struct bytes raw, struct bytes *v
 /* --- the tree ------------------------------------------------------------------------------------ */
 
 /* Adds a value to the innermost open array or object; `*node_r` is NULL when no nodes are built there. */
-static bool add_value(struct json_reader *reader, enum json_kind kind, struct bytes text,
-                      struct json **node_r)
+static bool json_add_value(struct json_reader *reader, enum json_kind kind, struct bytes text,
+                           struct json **node_r)
 {
     struct frame *frame = reader->frame;
     *node_r = NULL;
@@ -175,9 +175,10 @@ static bool add_value(struct json_reader *reader, enum json_kind kind, struct by
     if (frame && !frame->tail)
         return true;
     if (reader->limits->nodes && reader->built == reader->limits->nodes)
-        return refuse(reader, FAULT_ALIMIT,
-                      arena_printf(reader->arena, "there are more than %zu values", reader->limits->nodes),
-                      offset_of(reader, text.data));
+        return json_refuse(
+            reader, FAULT_ALIMIT,
+            arena_printf(reader->arena, "there are more than %zu values", reader->limits->nodes),
+            offset_of(reader, text.data));
     reader->built++;
     struct json *node = take_node(reader);
     *node = (struct json){.kind = kind, .text = text};
@@ -196,7 +197,7 @@ static int take_literal(struct json_reader *reader, enum json_kind kind)
 {
     struct bytes token;
     struct json *node;
-    if (!take_token(reader, &token) || !add_value(reader, kind, token, &node))
+    if (!take_token(reader, &token) || !json_add_value(reader, kind, token, &node))
         return false;
     if (node && kind == JSON_NUMBER)
         node->value = token;
@@ -213,7 +214,7 @@ static int take_boolean(void *context, int is_true)
     return take_literal(context, is_true ? JSON_TRUE : JSON_FALSE);
 }
 
-static int take_number(void *context, const char *digits UNUSED, size_t size UNUSED)
+static int json_take_number(void *context, const char *digits UNUSED, size_t size UNUSED)
 {
     return take_literal(context, JSON_NUMBER);
 }
@@ -224,11 +225,11 @@ static int take_string(void *context, const unsigned char *decoded UNUSED, size_
     struct json_reader *reader = context;
     struct bytes token;
     struct json *node;
-    if (!take_token(reader, &token) || !add_value(reader, JSON_STRING, token, &node))
+    if (!take_token(reader, &token) || !json_add_value(reader, JSON_STRING, token, &node))
         return false;
     struct bytes raw = {token.data + 1, token.size - 2};
     if (raw.size != size)
-        return decode(reader, raw, node ? &node->value : NULL);
+        return json_decode(reader, raw, node ? &node->value : NULL);
     if (node)
         node->value = raw;
     return true;
@@ -241,13 +242,13 @@ static bool open_frame(struct json_reader *reader, enum json_kind kind)
     if (!take_token(reader, &token))
         return false;
     if (reader->depth == reader->limits->depth) {
-        refuse(reader, FAULT_ALIMIT,
-               arena_printf(reader->arena, "it is nested deeper than %d levels", reader->limits->depth),
-               offset_of(reader, token.data));
+        json_refuse(reader, FAULT_ALIMIT,
+                    arena_printf(reader->arena, "it is nested deeper than %d levels", reader->limits->depth),
+                    offset_of(reader, token.data));
         reader->problem->is_depth = true;
         return false;
     }
-    if (!add_value(reader, kind, token, &node))
+    if (!json_add_value(reader, kind, token, &node))
         return false;
     struct frame *outer = reader->frame, **place = outer ? &outer->inner : &reader->frames;
     if (!*place) {
@@ -292,7 +293,7 @@ static int order_names(const void *left, const void *right)
 
 static bool refuse_duplicate(struct json_reader *reader, size_t offset)
 {
-    return refuse(reader, FAULT_AJSON, "two members of one object have the same name", offset);
+    return json_refuse(reader, FAULT_AJSON, "two members of one object have the same name", offset);
 }
 
 static int take_name(void *context, const unsigned char *decoded UNUSED, size_t size)
@@ -303,7 +304,7 @@ static int take_name(void *context, const unsigned char *decoded UNUSED, size_t 
     if (!take_token(reader, &token))
         return false;
     struct bytes value = {token.data + 1, token.size - 2};
-    if (value.size != size && !decode(reader, value, &value))
+    if (value.size != size && !json_decode(reader, value, &value))
         return false;
     struct name name = {value.data, (uint32_t)value.size, (uint32_t)offset_of(reader, token.data)};
     if (reader->name_count - frame->first_name < NAMES_COMPARED)
@@ -351,7 +352,7 @@ static int close_frame(void *context)
 static const yajl_callbacks callbacks = {
     .yajl_null = take_null,
     .yajl_boolean = take_boolean,
-    .yajl_number = take_number,
+    .yajl_number = json_take_number,
     .yajl_string = take_string,
     .yajl_start_map = open_object,
     .yajl_map_key = take_name,
@@ -376,15 +377,15 @@ static bool check_text(struct json_reader *reader)
 {
     struct bytes text = reader->text;
     if (text.size > UINT32_MAX)
-        return refuse(reader, FAULT_ALIMIT, "it is longer than 4 GiB", UINT32_MAX);
+        return json_refuse(reader, FAULT_ALIMIT, "it is longer than 4 GiB", UINT32_MAX);
     if (!bytes_is_utf8(text))
-        return refuse(reader, FAULT_AUTF8, "the text is not UTF-8", find_malformed(text));
+        return json_refuse(reader, FAULT_AUTF8, "the text is not UTF-8", find_malformed(text));
     if (text.size >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0)
-        return refuse(reader, FAULT_AJSON, "a byte order mark is not allowed", 0);
+        return json_refuse(reader, FAULT_AJSON, "a byte order mark is not allowed", 0);
     size_t start;
     if (!skip_filler(reader, 0, &start))
         return false;
-    return start < text.size || refuse(reader, FAULT_AJSON, "the text is empty", start);
+    return start < text.size || json_refuse(reader, FAULT_AJSON, "the text is empty", start);
 }
 
 /* Our words for yajl's, which are static ("parse error: trailing garbage\n") unless yajl quotes the text. */
@@ -415,12 +416,12 @@ static const char *words_for(const char *words)
     return "a value is malformed";
 }
 
-static void explain(struct json_reader *reader)
+static void json_explain(struct json_reader *reader)
 {
     unsigned char *whole = yajl_get_error(reader->handle, 0, NULL, 0);
     const char *words = words_for((const char *)whole);
     size_t offset = reader->is_ending ? reader->text.size : yajl_get_bytes_consumed(reader->handle);
-    refuse(reader, FAULT_AJSON, words, offset);
+    json_refuse(reader, FAULT_AJSON, words, offset);
     yajl_free_error(reader->handle, whole);
 }
 
@@ -430,10 +431,10 @@ static bool check_rest(struct json_reader *reader)
     size_t at;
     if (!skip_filler(reader, reader->end, &at))
         return false;
-    return at == reader->text.size || refuse(reader, FAULT_AJSON, "something follows the value", at);
+    return at == reader->text.size || json_refuse(reader, FAULT_AJSON, "something follows the value", at);
 }
 
-static void parse(struct json_reader *reader)
+static void json_parse(struct json_reader *reader)
 {
     yajl_alloc_funcs memory = {.malloc = take_memory, .realloc = resize_memory, .free = give_back_memory};
     reader->handle = yajl_alloc(&callbacks, &memory, reader);
@@ -445,14 +446,14 @@ static void parse(struct json_reader *reader)
         status = yajl_complete_parse(reader->handle);
     }
     if (status == yajl_status_error)
-        explain(reader);
+        json_explain(reader);
     else if (status == yajl_status_ok && check_rest(reader))
         assert(reader->root && !reader->frame);
     yajl_free(reader->handle);
 }
 
-static enum fault read_text(struct arena *arena, struct bytes text, const struct json_limits *limits,
-                            bool plain_first, struct json **root_r, struct json_problem *problem_r)
+static enum fault json_read_text(struct arena *arena, struct bytes text, const struct json_limits *limits,
+                                 bool plain_first, struct json **root_r, struct json_problem *problem_r)
 {
     struct json_reader reader;
     memset(&reader, 0, offsetof(struct json_reader, names_at_hand));
@@ -468,7 +469,7 @@ static enum fault read_text(struct arena *arena, struct bytes text, const struct
     if (good && plain_first)
         reader.root = json_fast_read(arena, text, limits);
     if (good && !reader.root)
-        parse(&reader);
+        json_parse(&reader);
     if (reader.names != reader.names_at_hand)
         free(reader.names);
     if (reader.fault == FAULT_NONE)
@@ -479,13 +480,13 @@ static enum fault read_text(struct arena *arena, struct bytes text, const struct
 enum fault json_read(struct arena *arena, struct bytes text, const struct json_limits *limits,
                      struct json **root_r, struct json_problem *problem_r)
 {
-    return read_text(arena, text, limits, true, root_r, problem_r);
+    return json_read_text(arena, text, limits, true, root_r, problem_r);
 }
 
 enum fault json_fast_avoid(struct arena *arena, struct bytes text, const struct json_limits *limits,
                            struct json **root_r, struct json_problem *problem_r)
 {
-    return read_text(arena, text, limits, false, root_r, problem_r);
+    return json_read_text(arena, text, limits, false, root_r, problem_r);
 }
 
 const struct json *json_member(const struct json *object, const char *name)

@@ -31,7 +31,7 @@ struct group {
 };
 
 static const char *read_array(struct scan *scan, const char *at, struct json *node);
-static const char *read_object(struct scan *scan, const char *at, struct json *node);
+static const char *json_fast_read_object(struct scan *scan, const char *at, struct json *node);
 
 static struct json *take_batch(struct scan *scan)
 {
@@ -138,7 +138,7 @@ static const char *read_rarity(struct scan *scan, const char *at, enum json_kind
     switch (*at) {
     case '{':
         *kind_r = JSON_OBJECT;
-        return read_object(scan, at, node);
+        return json_fast_read_object(scan, at, node);
     case '[':
         *kind_r = JSON_ARRAY;
         return read_array(scan, at, node);
@@ -249,7 +249,7 @@ static inline bool add_name(const struct scan *scan, struct names *names, size_t
     return true;
 }
 
-static const char *read_object(struct scan *scan, const char *at, struct json *node)
+static const char *json_fast_read_object(struct scan *scan, const char *at, struct json *node)
 {
     struct group group;
     struct names names;

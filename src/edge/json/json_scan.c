@@ -7,7 +7,7 @@
 
 enum { ESCAPE_MOST = 6 }; /* bytes of an escape for one byte of a name */
 
-static const char *skip_blanks(const char *at, const char *end)
+static const char *json_scan_skip_blanks(const char *at, const char *end)
 {
     while (at < end && json_blank_is(*at))
         at++;
@@ -61,7 +61,7 @@ static const char *skip_value(const char *at, const char *end)
 }
 
 /* The text of a string with its quotes, decoded; false: malformed. */
-static bool decode(struct arena *arena, struct bytes text, struct bytes *value_r)
+static bool json_scan_decode(struct arena *arena, struct bytes text, struct bytes *value_r)
 {
     static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
     struct json *root;
@@ -75,12 +75,12 @@ static bool decode(struct arena *arena, struct bytes text, struct bytes *value_r
     return true;
 }
 
-static bool is_name(struct arena *arena, struct bytes text, struct bytes name)
+static bool json_scan_is_name(struct arena *arena, struct bytes text, struct bytes name)
 {
     struct bytes value;
     if (text.size - 2 < name.size || text.size - 2 > name.size * ESCAPE_MOST)
         return false;
-    return decode(arena, text, &value) && bytes_equal(value, name);
+    return json_scan_decode(arena, text, &value) && bytes_equal(value, name);
 }
 
 static const char *skip_digits(const char *at, const char *end)
@@ -111,7 +111,7 @@ static bool is_number(struct bytes text)
     return at == end;
 }
 
-static bool take_value(struct arena *arena, struct bytes text, struct json *value_r)
+static bool json_scan_take_value(struct arena *arena, struct bytes text, struct json *value_r)
 {
     if (!text.size)
         return false;
@@ -119,7 +119,7 @@ static bool take_value(struct arena *arena, struct bytes text, struct json *valu
     switch (*text.data) {
     case '"':
         value_r->kind = JSON_STRING;
-        return decode(arena, text, &value_r->value);
+        return json_scan_decode(arena, text, &value_r->value);
     case '{':
     case '[':
         value_r->kind = *text.data == '{' ? JSON_OBJECT : JSON_ARRAY;
@@ -143,23 +143,23 @@ static bool take_value(struct arena *arena, struct bytes text, struct json *valu
 
 bool json_scan_member(struct arena *arena, struct bytes text, struct bytes name, struct json *value_r)
 {
-    const char *end = text.data + text.size, *at = skip_blanks(text.data, end);
+    const char *end = text.data + text.size, *at = json_scan_skip_blanks(text.data, end);
     if (at == end || *at != '{')
         return false;
     do {
-        const char *start = skip_blanks(at + 1, end);
+        const char *start = json_scan_skip_blanks(at + 1, end);
         if (start == end || *start != '"' || !(at = skip_string(start, end)))
             return false;
-        bool is_it = is_name(arena, (struct bytes){start, (size_t)(at - start)}, name);
-        at = skip_blanks(at, end);
+        bool is_it = json_scan_is_name(arena, (struct bytes){start, (size_t)(at - start)}, name);
+        at = json_scan_skip_blanks(at, end);
         if (at == end || *at != ':')
             return false;
-        start = skip_blanks(at + 1, end);
+        start = json_scan_skip_blanks(at + 1, end);
         if (!(at = skip_value(start, end)))
             return false;
         if (is_it)
-            return take_value(arena, (struct bytes){start, (size_t)(at - start)}, value_r);
-        at = skip_blanks(at, end);
+            return json_scan_take_value(arena, (struct bytes){start, (size_t)(at - start)}, value_r);
+        at = json_scan_skip_blanks(at, end);
     } while (at < end && *at == ',');
     return false;
 }

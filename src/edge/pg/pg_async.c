@@ -26,7 +26,7 @@ struct pg *pg_async_start(const struct pg_options *options)
     return pg;
 }
 
-static enum pg_progress give_up(struct pg *pg, enum fault fault, enum fault *fault_r)
+static enum pg_progress pg_async_give_up(struct pg *pg, enum fault fault, enum fault *fault_r)
 {
     pg_break(pg);
     *fault_r = fault;
@@ -38,11 +38,11 @@ enum pg_progress pg_async_connect(struct pg *pg, const struct pg_options *option
     PostgresPollingStatusType status = PQconnectPoll(pg_connection(pg));
     if (status == PGRES_POLLING_OK || status == PGRES_POLLING_FAILED) {
         enum fault fault = pg_connect_judge(pg, options);
-        return fault ? give_up(pg, fault, fault_r) : PG_DONE;
+        return fault ? pg_async_give_up(pg, fault, fault_r) : PG_DONE;
     }
     if (clock_monotonic_ms() >= async_of(pg)->deadline_ms) {
         log_warning("postgresql cannot connect database=%s: no answer in time", options->database);
-        return give_up(pg, FAULT_XAWAY, fault_r);
+        return pg_async_give_up(pg, FAULT_XAWAY, fault_r);
     }
     return status == PGRES_POLLING_WRITING ? PG_WAITS_TO_WRITE : PG_WAITS_TO_READ;
 }
@@ -64,8 +64,8 @@ enum fault pg_async_send(struct pg *pg, const struct pg_statement *statement, co
 }
 
 /* Reads the received data; PG_DONE when the answer is complete. */
-static enum pg_progress take(struct pg *pg, struct arena *arena, struct pg_result **result_r,
-                             enum fault *fault_r)
+static enum pg_progress pg_async_take(struct pg *pg, struct arena *arena, struct pg_result **result_r,
+                                      enum fault *fault_r)
 {
     while (!PQisBusy(pg_connection(pg))) {
         PGresult *result = PQgetResult(pg_connection(pg));
@@ -92,8 +92,8 @@ enum pg_progress pg_async_receive(struct pg *pg, struct arena *arena, struct pg_
     assert(async->statement);
     int unsent = PQflush(pg_connection(pg));
     if (unsent < 0 || !PQconsumeInput(pg_connection(pg)))
-        return give_up(pg, pg_note_loss(pg, async->statement), fault_r);
-    enum pg_progress progress = take(pg, arena, result_r, fault_r);
+        return pg_async_give_up(pg, pg_note_loss(pg, async->statement), fault_r);
+    enum pg_progress progress = pg_async_take(pg, arena, result_r, fault_r);
     if (progress == PG_DONE) {
         async->statement = NULL;
         if (!*fault_r)
@@ -103,7 +103,7 @@ enum pg_progress pg_async_receive(struct pg *pg, struct arena *arena, struct pg_
     if (progress == PG_FAILED)
         return progress;
     if (clock_monotonic_ms() >= async->deadline_ms)
-        return give_up(pg, pg_note_silence(pg, async->statement), fault_r);
+        return pg_async_give_up(pg, pg_note_silence(pg, async->statement), fault_r);
     return unsent ? PG_WAITS_TO_WRITE : PG_WAITS_TO_READ;
 }
 

@@ -12,7 +12,7 @@
 /* A number that only this connection has: that it arrives shows that the settings do. */
 enum { NONCE_BYTES = 8, NONCE_DIGITS = 2 * NONCE_BYTES };
 
-static PGconn *begin(const struct pg_options *options, bool waits, const char *nonce)
+static PGconn *begin_pg_connect(const struct pg_options *options, bool waits, const char *nonce)
 {
     char timeout[16], settings[1024];
     snprintf(timeout, sizeof timeout, "%d", options->connect_timeout_s);
@@ -46,7 +46,7 @@ static PGconn *begin(const struct pg_options *options, bool waits, const char *n
 
 PGconn *pg_connect_begin(const struct pg_options *options, bool waits)
 {
-    return begin(options, waits, "");
+    return begin_pg_connect(options, waits, "");
 }
 
 /* libpq includes the SQLSTATE of a refused connection only in a verbose message. */
@@ -125,7 +125,7 @@ enum fault pg_open(const struct pg_options *options, struct pg **pg_r)
     char nonce[NONCE_DIGITS + 1] = "";
     crypto_random(random, sizeof random);
     hex_write(random, sizeof random, nonce);
-    PGconn *connection = begin(options, true, nonce);
+    PGconn *connection = begin_pg_connect(options, true, nonce);
     if (!connection)
         log_fatal("out of memory postgresql connection");
     /* A server that does not respond is not tried again; one that refuses is, for its reason. */

@@ -17,7 +17,7 @@ const char *pg_conninfo_value(struct arena *arena, const char *conninfo, const c
     return value;
 }
 
-static bool is_among(const char *word, const char *const *words)
+static bool pg_conninfo_is_among(const char *word, const char *const *words)
 {
     while (*words && strcmp(word, *words) != 0)
         words++;
@@ -31,7 +31,7 @@ const char *pg_conninfo_without(struct arena *arena, const char *conninfo, const
     if (!options)
         return NULL;
     for (PQconninfoOption *option = options; option->keyword; option++) {
-        if (!option->val || is_among(option->keyword, keywords))
+        if (!option->val || pg_conninfo_is_among(option->keyword, keywords))
             continue;
         builder_printf(&builder, "%s='", option->keyword);
         for (const char *p = option->val; *p; p++) {

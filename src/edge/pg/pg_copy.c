@@ -33,7 +33,7 @@ static struct copy *copy_of(struct pg *pg)
 }
 
 /* Waits until the socket is ready for one of the events, and reads what has arrived. */
-static enum fault await(struct pg *pg, short events, int64_t deadline_ms, const char *what)
+static enum fault pg_copy_await(struct pg *pg, short events, int64_t deadline_ms, const char *what)
 {
     struct pollfd socket = {.fd = PQsocket(pg_connection(pg)), .events = events};
     int64_t left_ms = deadline_ms - clock_monotonic_ms();
@@ -69,7 +69,7 @@ static uint32_t take_u32(struct bytes *rest)
 }
 
 /* False: this is not the format. */
-static bool read_header(struct bytes *rest)
+static bool pg_copy_read_header(struct bytes *rest)
 {
     if (rest->size < HEADER_SIZE || memcmp(rest->data, header, HEADER_SIZE - FLAGS_SIZE) != 0)
         return false;
@@ -127,7 +127,7 @@ enum fault pg_copy_next(struct pg *pg, struct pg_copy_row *row_r)
         copy->row = NULL;
         int size = PQgetCopyData(pg_connection(pg), &copy->row, 1);
         if (size == 0) {
-            enum fault fault = await(pg, POLLIN, deadline_ms, copy->what);
+            enum fault fault = pg_copy_await(pg, POLLIN, deadline_ms, copy->what);
             if (fault)
                 return fault;
             continue;
@@ -135,7 +135,7 @@ enum fault pg_copy_next(struct pg *pg, struct pg_copy_row *row_r)
         if (size == -1)
             return end_rows(pg, copy);
         struct bytes rest = {copy->row, size < 0 ? 0 : (size_t)size};
-        if (size < 0 || (!copy->has_header && !read_header(&rest)))
+        if (size < 0 || (!copy->has_header && !pg_copy_read_header(&rest)))
             return pg_note_loss(pg, copy->what);
         copy->has_header = true;
         if (rest.size && !read_row(rest, row_r))
@@ -206,13 +206,13 @@ static enum fault flush(struct pg *pg, int64_t deadline_ms, const char *what)
             return FAULT_NONE;
         if (unsent < 0)
             return pg_note_loss(pg, what);
-        enum fault fault = await(pg, POLLIN | POLLOUT, deadline_ms, what);
+        enum fault fault = pg_copy_await(pg, POLLIN | POLLOUT, deadline_ms, what);
         if (fault)
             return fault;
     }
 }
 
-static enum fault put(struct pg *pg, struct bytes text, const char *what)
+static enum fault pg_copy_put(struct pg *pg, struct bytes text, const char *what)
 {
     while (text.size) {
         size_t size = text.size < PIECE ? text.size : PIECE;
@@ -236,11 +236,11 @@ enum fault pg_copy_in(struct pg *pg, const char *sql, struct bytes rows)
     uint16_t trailer = UINT16_MAX;
     enum fault fault = pg_execute_text(pg, sql, PGRES_COPY_IN, what);
     if (!fault)
-        fault = put(pg, (struct bytes){header, HEADER_SIZE}, what);
+        fault = pg_copy_put(pg, (struct bytes){header, HEADER_SIZE}, what);
     if (!fault)
-        fault = put(pg, rows, what);
+        fault = pg_copy_put(pg, rows, what);
     if (!fault)
-        fault = put(pg, (struct bytes){(const char *)&trailer, sizeof trailer}, what);
+        fault = pg_copy_put(pg, (struct bytes){(const char *)&trailer, sizeof trailer}, what);
     if (fault)
         return fault;
     if (PQputCopyEnd(pg_connection(pg), NULL) < 0)

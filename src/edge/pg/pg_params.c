@@ -19,7 +19,7 @@ void pg_params_start(struct pg_params *params, struct arena *arena)
     params->bytes = 0;
 }
 
-static void add_value(struct pg_params *params, const void *value, size_t size)
+static void pg_params_add_value(struct pg_params *params, const void *value, size_t size)
 {
     assert(params->count < PG_PARAMETERS_MAX);
     params->values[params->count] = value;
@@ -49,7 +49,7 @@ static char *start_array(struct pg_params *params, int32_t oid, bool has_null, s
 {
     size_t size = count ? ARRAY_HEAD + body : ARRAY_EMPTY_HEAD;
     char *at = arena_alloc(params->arena, size);
-    add_value(params, at, size);
+    pg_params_add_value(params, at, size);
     at = put_i32(at, count ? 1 : 0); /* dimensions */
     at = put_i32(at, has_null);
     at = put_i32(at, oid);
@@ -64,14 +64,14 @@ void pg_params_add_i64(struct pg_params *params, int64_t value)
 {
     char *wire = arena_alloc(params->arena, sizeof value);
     put_i64(wire, value);
-    add_value(params, wire, sizeof value);
+    pg_params_add_value(params, wire, sizeof value);
 }
 
 void pg_params_add_i32(struct pg_params *params, int32_t value)
 {
     char *wire = arena_alloc(params->arena, sizeof value);
     put_i32(wire, value);
-    add_value(params, wire, sizeof value);
+    pg_params_add_value(params, wire, sizeof value);
 }
 
 void pg_params_add_f64(struct pg_params *params, double value)
@@ -84,7 +84,7 @@ void pg_params_add_f64(struct pg_params *params, double value)
 
 void pg_params_add_text(struct pg_params *params, struct bytes text)
 {
-    add_value(params, text.data, text.data ? text.size : 0);
+    pg_params_add_value(params, text.data, text.data ? text.size : 0);
 }
 
 void pg_params_add_i64_array(struct pg_params *params, const int64_t *values, size_t count)
@@ -119,7 +119,7 @@ void pg_params_add_text_array(struct pg_params *params, const struct bytes *valu
         has_null |= !values[i].data;
     }
     if (body > message_limit) { /* do not allocate it */
-        add_value(params, NULL, body);
+        pg_params_add_value(params, NULL, body);
         return;
     }
     char *at = start_array(params, OID_TEXT, has_null, count, body);
@@ -138,7 +138,7 @@ void pg_params_add_text_array(struct pg_params *params, const struct bytes *valu
 void pg_params_add_same(struct pg_params *params, const struct pg_params *other, int index)
 {
     assert(index >= 0 && index < other->count);
-    add_value(params, other->values[index], (size_t)other->lengths[index]);
+    pg_params_add_value(params, other->values[index], (size_t)other->lengths[index]);
 }
 
 /* --- parameters that were added --- */

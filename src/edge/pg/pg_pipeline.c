@@ -98,8 +98,8 @@ static enum fault read_answers(struct pg *pg, int count, int64_t deadline_ms, PG
     return pg_note_loss(pg, "pipeline"); /* more answers than statements */
 }
 
-static enum fault prepare(struct pg *pg, const struct pg_statement *statements, size_t count, int types,
-                          const Oid *type_list)
+static enum fault pg_pipeline_prepare(struct pg *pg, const struct pg_statement *statements, size_t count,
+                                      int types, const Oid *type_list)
 {
     assert(!pg_is_busy(pg));
     pg_clear_error(pg);
@@ -126,7 +126,7 @@ static enum fault prepare(struct pg *pg, const struct pg_statement *statements, 
 
 enum fault pg_prepare(struct pg *pg, const struct pg_statement *statements, size_t count)
 {
-    return prepare(pg, statements, count, 0, NULL);
+    return pg_pipeline_prepare(pg, statements, count, 0, NULL);
 }
 
 enum fault pg_prepare_texts(struct pg *pg, const struct pg_statement *statement)
@@ -136,7 +136,7 @@ enum fault pg_prepare_texts(struct pg *pg, const struct pg_statement *statement)
     assert(statement->parameters <= PG_PARAMETERS_MAX);
     for (int i = 0; i < statement->parameters; i++)
         types[i] = OID_TEXT;
-    return prepare(pg, statement, 1, statement->parameters, types);
+    return pg_pipeline_prepare(pg, statement, 1, statement->parameters, types);
 }
 
 /* --- statements prepared on use --- */

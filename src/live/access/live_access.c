@@ -81,13 +81,13 @@ void live_access_forget(struct live_access *access)
     access->is_requested = false;
 }
 
-static struct bytes copy(struct arena *arena, struct bytes text)
+static struct bytes live_access_copy(struct arena *arena, struct bytes text)
 {
     return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
 }
 
 /* Absent, or not valid: nothing is allowed. */
-static struct rules *read_rules(struct arena *arena, struct bytes text)
+static struct rules *live_access_read_rules(struct arena *arena, struct bytes text)
 {
     struct rules *rules;
     struct rules_problem problem;
@@ -96,27 +96,29 @@ static struct rules *read_rules(struct arena *arena, struct bytes text)
     return rules_read(arena, BYTES("{}"), &rules, &problem) ? NULL : rules;
 }
 
-static bool is_same(struct bytes one, struct bytes other)
+static bool live_access_is_same(struct bytes one, struct bytes other)
 {
     return !one.data == !other.data && bytes_equal(one, other);
 }
 
 void live_access_take(struct live_access *access, const struct live_access_texts *texts)
 {
-    if (!is_same(access->rules_text, texts->rules))
+    if (!live_access_is_same(access->rules_text, texts->rules))
         access->turn++;
-    if (!is_same(access->conf_text, texts->conf))
+    if (!live_access_is_same(access->conf_text, texts->conf))
         access->configured++;
     arena_reset(access->arena);
-    access->conf_text = copy(access->arena, texts->conf);
+    access->conf_text = live_access_copy(access->arena, texts->conf);
     access->conf = namespace_read(access->arena, access->conf_text);
-    const struct ns_conf conf_of_z = namespace_read(access->arena, copy(access->arena, texts->conf_of_z));
+    const struct ns_conf conf_of_z =
+        namespace_read(access->arena, live_access_copy(access->arena, texts->conf_of_z));
     access_add_state_of_z(&access->conf, &conf_of_z);
     if (!access->conf.quotas)
         access->conf.quotas = conf_of_z.quotas;
-    access->rules_text = copy(access->arena, texts->rules);
+    access->rules_text = live_access_copy(access->arena, texts->rules);
     access->mark = texts->mark;
-    access->rules = access->conf.mode == ACCESS_RULES ? read_rules(access->arena, access->rules_text) : NULL;
+    access->rules =
+        access->conf.mode == ACCESS_RULES ? live_access_read_rules(access->arena, access->rules_text) : NULL;
     access->filters = filters_find(access->arena, texts->code);
     struct bytes message = access->conf.message;
     access->message = message.size ? arena_copy(access->arena, message.data, message.size) : NULL;

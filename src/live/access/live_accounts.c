@@ -79,7 +79,8 @@ static void refuse_for_now(struct live_listener *listener)
 }
 
 /* It has changed again meanwhile, or is gone: then it is not asked for. */
-static void settle(struct live_listener *listener, struct arena *arena, const struct live_loaded *loaded)
+static void live_accounts_settle(struct live_listener *listener, struct arena *arena,
+                                 const struct live_loaded *loaded)
 {
     const struct document *documents[LIVE_CALLER_DOCUMENTS] = {0};
     size_t count = live_caller_issuer(listener->caller).data ? LIVE_CALLER_DOCUMENTS : 1;
@@ -116,6 +117,6 @@ void live_accounts_take(struct live_audience *audience, struct live_snapshot *sn
     for (struct live_listener *one = audience->listeners, *next; one; one = next) {
         next = one->next;
         if (one->trust == LIVE_REQUESTED)
-            settle(one, arena, is_taken ? &loaded[one->place] : NULL);
+            live_accounts_settle(one, arena, is_taken ? &loaded[one->place] : NULL);
     }
 }

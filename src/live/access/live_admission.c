@@ -10,7 +10,7 @@
 #include "segment/counts/metrics.h"
 #include "segment/counts/refusals.h"
 
-static enum fault judge(const struct live_listener *listener)
+static enum fault judge_live_admission(const struct live_listener *listener)
 {
     const struct live_audience *audience = listener->audience;
     enum fault fault = live_access_judge(audience->access, audience->all->settings, bytes_of(audience->code),
@@ -212,7 +212,7 @@ void live_admission_judge(struct live_listener *listener)
         live_listener_end(listener);
         return;
     }
-    enum fault fault = judge(listener);
+    enum fault fault = judge_live_admission(listener);
     if (fault)
         refuse_access(listener, fault);
     else if (listener->state == LIVE_WAITS_FOR_ACCESS)

@@ -69,7 +69,7 @@ bool live_follow_must_declare(const struct live_audience *audience)
 }
 
 /* Listeners that were open while nothing was followed may have missed a departure. */
-static void settle(struct live_audience *audience, bool is_followed)
+static void live_follow_settle(struct live_audience *audience, bool is_followed)
 {
     struct live_follow *follow = &audience->follow;
     bool was_followed = follow->is_settled && follow->is_followed && is_of_present(audience);
@@ -90,7 +90,8 @@ void live_follow_take(struct live_audience *audience, const struct pg_result *re
     if (!is_declared && follow->step == LIVE_FOLLOW_BEGINS)
         follow->step = LIVE_FOLLOW_DECLARES;
     else /* transactions from before the declaration may not have ended */
-        settle(audience, is_declared && pg_get_i64(result, 0, SINCE) <= pg_get_i64(result, 0, XMIN));
+        live_follow_settle(audience,
+                           is_declared && pg_get_i64(result, 0, SINCE) <= pg_get_i64(result, 0, XMIN));
 }
 
 void live_follow_declare(const struct live_audience *audience, struct pg_params *params)
@@ -111,7 +112,7 @@ void live_follow_take_declared(struct live_audience *audience)
 
 void live_follow_fail(struct live_audience *audience)
 {
-    settle(audience, false);
+    live_follow_settle(audience, false);
 }
 
 /* --- ids --- */

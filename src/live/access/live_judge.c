@@ -332,7 +332,7 @@ static void judge_team(struct live_judgement *judgement)
 
 /* --- all together --- */
 
-static struct bytes copy(struct arena *arena, struct bytes text)
+static struct bytes live_judge_copy(struct arena *arena, struct bytes text)
 {
     return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
 }
@@ -352,8 +352,8 @@ bool live_judge(struct live_judging *of, struct live_change *change, bool is_tri
     }
     if (judgement.needed.class.data && change->team_count < LIVE_TEAMS_MOST) {
         struct document_name *team = &change->teams[change->team_count++];
-        team->class = copy(of->teams, judgement.needed.class);
-        team->id = copy(of->teams, judgement.needed.id);
+        team->class = live_judge_copy(of->teams, judgement.needed.class);
+        team->id = live_judge_copy(of->teams, judgement.needed.id);
         return false;
     }
     if (is_trial)

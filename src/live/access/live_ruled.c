@@ -110,12 +110,12 @@ void live_ruled_drop(struct live_ruled *ruled)
     live_accounts_doubt_all(ruled->audience);
 }
 
-static struct bytes copy(struct arena *arena, struct bytes text)
+static struct bytes live_ruled_copy(struct arena *arena, struct bytes text)
 {
     return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
 }
 
-static void hold(struct live_ruled *ruled, const struct live_change *change)
+static void live_ruled_hold(struct live_ruled *ruled, const struct live_change *change)
 {
     struct held_queue *back = &ruled->queues[1];
     if (back->count == HELD_MOST) {
@@ -130,8 +130,8 @@ static void hold(struct live_ruled *ruled, const struct live_change *change)
         back->items = ARENA_ROOM(back->arena, struct live_change, HELD_MOST);
     struct live_change *held = &back->items[back->count++];
     *held = *change;
-    held->class = copy(back->arena, change->class);
-    held->id = copy(back->arena, change->id);
+    held->class = live_ruled_copy(back->arena, change->class);
+    held->id = live_ruled_copy(back->arena, change->id);
     ruled->received++;
     count_held(ruled, 1);
 }
@@ -153,18 +153,19 @@ void live_ruled_add(struct live_ruled *ruled, struct bytes class, struct bytes i
     if (live_index_has(index, live_key_of_class(&ruled->key, class)) ||
         live_index_has(index, live_key_of_document(&ruled->key, class, id)) ||
         live_index_has_members_of(index, class) || is_team(ruled, class))
-        hold(ruled,
-             &(struct live_change){
-                 .class = class, .id = id, .version = version, .since = ruled->audience->known.horizon});
+        live_ruled_hold(ruled, &(struct live_change){.class = class,
+                                                     .id = id,
+                                                     .version = version,
+                                                     .since = ruled->audience->known.horizon});
 }
 
 void live_ruled_look(struct live_ruled *ruled, const struct live_listener *listener,
                      const struct definition *definition)
 {
-    hold(ruled, &(struct live_change){.class = definition->class,
-                                      .id = definition->id,
-                                      .serial = live_listener_serial(listener),
-                                      .since = live_listener_last(listener)->horizon});
+    live_ruled_hold(ruled, &(struct live_change){.class = definition->class,
+                                                 .id = definition->id,
+                                                 .serial = live_listener_serial(listener),
+                                                 .since = live_listener_last(listener)->horizon});
 }
 
 /* --- the query --- */

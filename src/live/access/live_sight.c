@@ -90,7 +90,7 @@ bool live_sight_has_moved(const struct live_sight *sight)
 }
 
 /* Most changes of a team do not concern the caller. */
-static bool is_named(const struct live_sight *sight, const struct live_principal *principal)
+static bool live_sight_is_named(const struct live_sight *sight, const struct live_principal *principal)
 {
     struct bytes account = sight->caller->account;
     return account.size && memmem(principal->name.data, principal->name.size, account.data, account.size);
@@ -100,7 +100,7 @@ bool live_sight_has_other_team(const struct live_sight *sight, struct bytes depe
 {
     for (size_t i = 0; i < sight->loaded->principal_count; i++) {
         const struct live_principal *one = &sight->loaded->principals[i];
-        if (!is_recent(sight, one) || !is_named(sight, one))
+        if (!is_recent(sight, one) || !live_sight_is_named(sight, one))
             continue;
         const struct rules_sight of =
             rules_sight_find(sight->rules, sight->caller, sight->arena, dependent_class, RULES_LIST, NULL, 0);

@@ -56,12 +56,12 @@ void live_index_destroy(struct live_index *index)
 
 /* --- topics --- */
 
-static uint64_t hash_of(const struct live_index *index, struct bytes key)
+static uint64_t live_index_hash_of(const struct live_index *index, struct bytes key)
 {
     return slots_hash_text(index->seed, key);
 }
 
-static struct live_topic **find(const struct live_index *index, struct bytes key, uint64_t hash)
+static struct live_topic **live_index_find(const struct live_index *index, struct bytes key, uint64_t hash)
 {
     struct live_topic **link = &index->buckets[hash % index->bucket_count];
     for (; *link; link = &(*link)->next)
@@ -85,7 +85,7 @@ static void grow(struct live_index *index)
     index->bucket_count = count;
 }
 
-static struct bytes keep(char **room, struct bytes text)
+static struct bytes live_index_keep(char **room, struct bytes text)
 {
     if (!text.data)
         return NO_BYTES;
@@ -99,8 +99,8 @@ static struct bytes keep(char **room, struct bytes text)
 static struct live_topic *find_or_add(struct live_index *index, struct bytes key,
                                       const struct definition *definition)
 {
-    uint64_t hash = hash_of(index, key);
-    struct live_topic **link = find(index, key, hash);
+    uint64_t hash = live_index_hash_of(index, key);
+    struct live_topic **link = live_index_find(index, key, hash);
     if (*link)
         return *link;
     size_t texts = definition->class.size + definition->id.size + definition->collection.size +
@@ -111,11 +111,11 @@ static struct live_topic *find_or_add(struct live_index *index, struct bytes key
     memcpy(topic->key, key.data, key.size);
     char *room = topic->key + key.size;
     topic->definition = (struct definition){.kind = definition->kind,
-                                            .class = keep(&room, definition->class),
-                                            .id = keep(&room, definition->id),
-                                            .collection = keep(&room, definition->collection),
-                                            .value = keep(&room, definition->value),
-                                            .to = keep(&room, definition->to),
+                                            .class = live_index_keep(&room, definition->class),
+                                            .id = live_index_keep(&room, definition->id),
+                                            .collection = live_index_keep(&room, definition->collection),
+                                            .value = live_index_keep(&room, definition->value),
+                                            .to = live_index_keep(&room, definition->to),
                                             .value_count = definition->value_count};
     *link = topic;
     if (++index->topic_count > index->bucket_count)
@@ -127,7 +127,7 @@ static void drop_unused(struct live_index *index, struct live_topic *topic)
 {
     if (topic->marks || topic->members)
         return;
-    *find(index, (struct bytes){topic->key, topic->key_size}, topic->hash) = topic->next;
+    *live_index_find(index, (struct bytes){topic->key, topic->key_size}, topic->hash) = topic->next;
     free(topic);
     index->topic_count--;
 }
@@ -143,7 +143,7 @@ static struct live_topic *find_members(const struct live_index *index, struct by
 {
     struct builder room = {0};
     struct bytes key = key_of_members(&room, class);
-    struct live_topic *topic = *find(index, key, hash_of(index, key));
+    struct live_topic *topic = *live_index_find(index, key, live_index_hash_of(index, key));
     builder_free(&room);
     return topic;
 }
@@ -166,7 +166,7 @@ const struct definition *live_index_definition(const struct live_mark *mark)
     return &mark->topic->definition;
 }
 
-static void add_member(struct live_index *index, struct live_mark *mark, struct bytes class)
+static void live_index_add_member(struct live_index *index, struct live_mark *mark, struct bytes class)
 {
     struct live_topic *topic =
         find_or_add(index, key_of_members(&index->key, class), &(struct definition){.class = class});
@@ -211,14 +211,16 @@ void live_index_add(struct live_index *index, struct live_feed *feed, const stru
         struct bytes key = live_key_of_definition(&index->key, &definitions[i]);
         keys += 2 * key.size;
         struct live_topic *topic = find_or_add(index, key, &definitions[i]);
-        *mark = (struct live_mark){
-            .topic = topic, .next = topic->marks, .owner = feed, .text = keep(&room, definitions[i].text)};
+        *mark = (struct live_mark){.topic = topic,
+                                   .next = topic->marks,
+                                   .owner = feed,
+                                   .text = live_index_keep(&room, definitions[i].text)};
         if (mark->next)
             mark->next->back = &mark->next;
         mark->back = &topic->marks;
         topic->marks = mark;
         if (definitions[i].collection.data)
-            add_member(index, mark, definitions[i].class);
+            live_index_add_member(index, mark, definitions[i].class);
     }
     feed->bytes = count * (sizeof(struct live_mark) + sizeof(struct live_topic)) + texts + keys;
 }
@@ -274,21 +276,21 @@ void live_index_match_mark(struct live_index *index, struct live_mark *mark, int
 
 void live_index_match(struct live_index *index, struct bytes key, int64_t version)
 {
-    struct live_topic *topic = *find(index, key, hash_of(index, key));
+    struct live_topic *topic = *live_index_find(index, key, live_index_hash_of(index, key));
     for (struct live_mark *mark = topic ? topic->marks : NULL; mark; mark = mark->next)
         live_index_match_mark(index, mark, version);
 }
 
 bool live_index_has(const struct live_index *index, struct bytes key)
 {
-    const struct live_topic *topic = *find(index, key, hash_of(index, key));
+    const struct live_topic *topic = *live_index_find(index, key, live_index_hash_of(index, key));
     return topic && topic->marks;
 }
 
 void live_index_each_mark(const struct live_index *index, struct bytes key,
                           void (*see)(void *context, struct live_mark *mark), void *context)
 {
-    struct live_topic *topic = *find(index, key, hash_of(index, key));
+    struct live_topic *topic = *live_index_find(index, key, live_index_hash_of(index, key));
     for (struct live_mark *mark = topic ? topic->marks : NULL; mark; mark = mark->next)
         see(context, mark);
 }

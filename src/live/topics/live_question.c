@@ -19,7 +19,7 @@ struct question_reader {
     size_t room, record_room;
 };
 
-static enum fault refuse(struct question_reader *reader, enum fault fault, const char *wrong)
+static enum fault live_question_refuse(struct question_reader *reader, enum fault fault, const char *wrong)
 {
     bool is_argument = strcmp(wrong, "query") != 0 && strcmp(wrong, "body") != 0;
     *reader->wrong_r = wrong;
@@ -32,7 +32,7 @@ static enum fault refuse_unknown(struct question_reader *reader, const char *kno
 {
     struct live_question *question = reader->question;
     struct builder text = {0};
-    enum fault fault = refuse(reader, FAULT_AARG, wrong);
+    enum fault fault = live_question_refuse(reader, FAULT_AARG, wrong);
     names_explain(known, kind, name, &text);
     question->detail = arena_copy(reader->arena, text.data, text.size);
     builder_clear(&text, text.capacity);
@@ -65,7 +65,7 @@ static enum fault add_definition(struct question_reader *reader, struct bytes te
                                   : definition_read(reader->arena, text, &definition);
     if (!is_valid) {
         question->wrong = number + 1;
-        return refuse(reader, FAULT_AARG, "def");
+        return live_question_refuse(reader, FAULT_AARG, "def");
     }
     if (is_of_records) {
         ARENA_GROW(reader->arena, question->records, question->record_count, reader->record_room);
@@ -114,21 +114,22 @@ static void drop_doubles(struct arena *arena, struct definition *definitions, si
 static enum fault take_session(struct question_reader *reader, struct bytes text)
 {
     if (reader->question->session.data || !definition_is_session(text))
-        return refuse(reader, FAULT_AARG, "session");
+        return live_question_refuse(reader, FAULT_AARG, "session");
     reader->question->session = text;
     return FAULT_NONE;
 }
 
 /* --- query string --- */
 
-static enum fault take_pair(struct question_reader *reader, struct bytes name, struct bytes value)
+static enum fault live_question_take_pair(struct question_reader *reader, struct bytes name,
+                                          struct bytes value)
 {
     static const char known[] = "def session last";
     const char *what;
     struct bytes text;
     if (percent_decode(reader->arena, value, true, &text, &what) ||
         percent_decode(reader->arena, name, true, &name, &what))
-        return refuse(reader, FAULT_AARG, "query");
+        return live_question_refuse(reader, FAULT_AARG, "query");
     if (!names_have(known, name) && bytes_is_utf8(name))
         return refuse_unknown(reader, known, "argument", name, "query");
     if (bytes_equal(name, BYTES("def")))
@@ -136,7 +137,7 @@ static enum fault take_pair(struct question_reader *reader, struct bytes name, s
     if (bytes_equal(name, BYTES("session")))
         return take_session(reader, text);
     if (!bytes_equal(name, BYTES("last")) || reader->question->last.data || !bytes_is_utf8(text))
-        return refuse(reader, FAULT_AARG, "query");
+        return live_question_refuse(reader, FAULT_AARG, "query");
     reader->question->last = text;
     return FAULT_NONE;
 }
@@ -147,7 +148,7 @@ static enum fault read_query(struct question_reader *reader)
     while (query.size) {
         struct bytes value = bytes_cut(&query, '&');
         struct bytes name = bytes_cut(&value, '=');
-        enum fault fault = take_pair(reader, name, value);
+        enum fault fault = live_question_take_pair(reader, name, value);
         if (fault)
             return fault;
     }
@@ -156,7 +157,7 @@ static enum fault read_query(struct question_reader *reader)
 
 /* --- body --- */
 
-static bool is_json(struct bytes type)
+static bool live_question_is_json(struct bytes type)
 {
     static const char name[] = "application/json";
     size_t size = sizeof name - 1;
@@ -167,12 +168,12 @@ static bool is_json(struct bytes type)
 static enum fault take_list(struct question_reader *reader, const struct json *list)
 {
     if (list->kind != JSON_ARRAY)
-        return refuse(reader, FAULT_AARG, "defs");
+        return live_question_refuse(reader, FAULT_AARG, "defs");
     size_t number = 0;
     for (const struct json *one = list->first; one; one = one->next) {
         number++;
         enum fault fault = one->kind == JSON_STRING ? add_definition(reader, one->value)
-                                                    : refuse(reader, FAULT_AARG, "defs");
+                                                    : live_question_refuse(reader, FAULT_AARG, "defs");
         if (fault) {
             reader->question->wrong = number;
             reader->question->at = arena_printf(reader->arena, "/defs/%zu", number - 1);
@@ -198,24 +199,25 @@ static enum fault take_member(struct question_reader *reader, const struct json 
     else if (!names_have(known, member->name))
         return refuse_unknown(reader, known, "member", member->name, "body");
     else
-        return refuse(reader, FAULT_AARG, arena_copy(reader->arena, member->name.data, member->name.size));
+        return live_question_refuse(reader, FAULT_AARG,
+                                    arena_copy(reader->arena, member->name.data, member->name.size));
     return FAULT_NONE;
 }
 
-static enum fault read_body(struct question_reader *reader)
+static enum fault live_question_read_body(struct question_reader *reader)
 {
     const struct json_limits limits = {.depth = BODY_DEPTH, .tree_depth = BODY_DEPTH};
     struct json *body;
     struct json_problem problem;
     if (!reader->source->body.size)
         return FAULT_NONE;
-    if (!is_json(reader->source->content_type))
-        return refuse(reader, FAULT_ATYPE, "body");
+    if (!live_question_is_json(reader->source->content_type))
+        return live_question_refuse(reader, FAULT_ATYPE, "body");
     enum fault fault = json_read(reader->arena, reader->source->body, &limits, &body, &problem);
     if (fault)
-        return refuse(reader, fault == FAULT_ALIMIT ? FAULT_AARG : fault, "body");
+        return live_question_refuse(reader, fault == FAULT_ALIMIT ? FAULT_AARG : fault, "body");
     if (body->kind != JSON_OBJECT)
-        return refuse(reader, FAULT_AARG, "body");
+        return live_question_refuse(reader, FAULT_AARG, "body");
     for (const struct json *member = body->first; member && !fault; member = member->next)
         fault = take_member(reader, member);
     return fault;
@@ -230,7 +232,7 @@ enum fault live_question_read(struct arena *arena, const struct live_source *sou
     *wrong_r = "def";
     enum fault fault = read_query(&reader);
     if (!fault)
-        fault = read_body(&reader);
+        fault = live_question_read_body(&reader);
     if (fault)
         return fault;
     if (question_r->count + question_r->record_count > source->definitions_most ||

@@ -47,7 +47,7 @@ void live_ranges_change(struct live_ranges *ranges)
 
 /* --- the list --- */
 
-static void collect(void *context, const struct definition *definition)
+static void live_ranges_collect(void *context, const struct definition *definition)
 {
     struct live_ranges *ranges = context;
     if (definition->kind != DEFINITION_OF_RANGE)
@@ -61,7 +61,7 @@ static void collect(void *context, const struct definition *definition)
     ranges->list[ranges->count++] = (struct range){definition, definition->to};
 }
 
-static int compare(const void *a, const void *b)
+static int live_ranges_compare(const void *a, const void *b)
 {
     const struct range *one = a, *other = b;
     return bytes_compare(one->definition->value, other->definition->value);
@@ -88,11 +88,11 @@ static struct bytes set_greatest(struct range *list, size_t count)
 static void sort(struct live_ranges *ranges, const struct live_index *index)
 {
     ranges->count = 0;
-    live_index_each(index, collect, ranges);
+    live_index_each(index, live_ranges_collect, ranges);
     ranges->is_stale = false;
     if (!ranges->count)
         return;
-    qsort(ranges->list, ranges->count, sizeof *ranges->list, compare);
+    qsort(ranges->list, ranges->count, sizeof *ranges->list, live_ranges_compare);
     set_greatest(ranges->list, ranges->count);
 }
 
@@ -103,19 +103,19 @@ static bool is_before(struct bytes to, struct bytes key)
     return to.data && bytes_compare(to, key) < 0;
 }
 
-static void look(struct range_search *search, const struct range *list, size_t count)
+static void live_ranges_look(struct range_search *search, const struct range *list, size_t count)
 {
     size_t root = count / 2;
     if (!count || is_before(list[root].greatest, search->key))
         return;
     search->steps++;
-    look(search, list, root);
+    live_ranges_look(search, list, root);
     const struct definition *definition = list[root].definition;
     if (bytes_compare(definition->value, search->key) > 0)
         return;
     if (!is_before(definition->to, search->key))
         search->see(search->context, definition);
-    look(search, list + root + 1, count - root - 1);
+    live_ranges_look(search, list + root + 1, count - root - 1);
 }
 
 size_t live_ranges_each(struct live_ranges *ranges, const struct live_index *index, struct bytes key,
@@ -126,6 +126,6 @@ size_t live_ranges_each(struct live_ranges *ranges, const struct live_index *ind
         sort(ranges, index);
         search.steps = ranges->count;
     }
-    look(&search, ranges->list, ranges->count);
+    live_ranges_look(&search, ranges->list, ranges->count);
     return search.steps;
 }

@@ -89,7 +89,7 @@ static bool take_position(struct live_records *all, struct live_audience *audien
 }
 
 /* The position is taken before the stream begins, so before its client reads anything. */
-static void begin(struct live_audience *audience)
+static void live_records_begin(struct live_audience *audience)
 {
     struct live_records *all = audience->all->records;
     struct live_records_place *place = &audience->records;
@@ -107,7 +107,7 @@ static void begin(struct live_audience *audience)
         all->begins(all->context);
 }
 
-static void end(struct live_audience *audience)
+static void live_records_end(struct live_audience *audience)
 {
     struct live_audience **link = &audience->all->records->first;
     while (*link != audience)
@@ -125,7 +125,7 @@ void live_records_join(struct live_listener *listener, const struct definition *
     if (!count)
         return;
     if (!audience->records.count++)
-        begin(audience);
+        live_records_begin(audience);
     live_index_add(audience->records.index, &listener->records, definitions, count);
     note_definitions(listener, 1);
 }
@@ -138,7 +138,7 @@ void live_records_leave(struct live_listener *listener)
     note_definitions(listener, -1);
     live_index_remove(audience->records.index, &listener->records);
     if (!--audience->records.count)
-        end(audience);
+        live_records_end(audience);
 }
 
 void live_records_match(struct live_listener *listener)

@@ -112,7 +112,7 @@ bool account_is_device(struct bytes device)
 
 /* --- documents --- */
 
-static const struct json *read_object(struct arena *arena, struct bytes text)
+static const struct json *account_read_object(struct arena *arena, struct bytes text)
 {
     static const struct json_limits limits = {.depth = 4, .tree_depth = 2, .nodes = 256};
     struct json *root;
@@ -122,7 +122,7 @@ static const struct json *read_object(struct arena *arena, struct bytes text)
     return is_one ? root : NULL;
 }
 
-static struct bytes text_of(const struct json *object, const char *member)
+static struct bytes account_text_of(const struct json *object, const char *member)
 {
     const struct json *value = json_member(object, member);
     return value && value->kind == JSON_STRING ? value->value : BYTES("");
@@ -134,23 +134,23 @@ static bool is_true(const struct json *object, const char *member)
     return value && value->kind == JSON_TRUE;
 }
 
-static int64_t number_of(const struct json *object, const char *member)
+static int64_t account_number_of(const struct json *object, const char *member)
 {
     const struct json *value = json_member(object, member);
     int64_t number;
     return value && json_is_i64(value, &number) ? number : 0;
 }
 
-static int compare(const void *a, const void *b)
+static int account_compare(const void *a, const void *b)
 {
     const struct bytes *one = a, *other = b;
     return bytes_compare(*one, *other);
 }
 
 /* Sorted, each once. */
-static bool read_roles(struct arena *arena, struct bytes text, struct account *account)
+static bool account_read_roles(struct arena *arena, struct bytes text, struct account *account)
 {
-    const struct json *object = read_object(arena, text), *roles = json_member(object, "roles");
+    const struct json *object = account_read_object(arena, text), *roles = json_member(object, "roles");
     if (!account_are_roles(roles))
         return false;
     struct bytes *list = ARENA_ARRAY(arena, struct bytes, roles->count + 1);
@@ -158,7 +158,7 @@ static bool read_roles(struct arena *arena, struct bytes text, struct account *a
     for (const struct json *role = roles->first; role; role = role->next)
         list[count++] = role->value;
     if (count)
-        qsort(list, count, sizeof *list, compare);
+        qsort(list, count, sizeof *list, account_compare);
     for (size_t i = 0; i < count; i++)
         if (!i || !bytes_equal(list[i], list[kept - 1]))
             list[kept++] = list[i];
@@ -169,25 +169,25 @@ static bool read_roles(struct arena *arena, struct bytes text, struct account *a
 
 bool account_read(struct arena *arena, struct bytes self, struct bytes roles, struct account *account_r)
 {
-    const struct json *object = read_object(arena, self);
-    *account_r = (struct account){.name = text_of(object, "name"),
-                                  .address = text_of(object, "address"),
-                                  .issuer = text_of(object, "issuer"),
-                                  .subject = text_of(object, "subject"),
+    const struct json *object = account_read_object(arena, self);
+    *account_r = (struct account){.name = account_text_of(object, "name"),
+                                  .address = account_text_of(object, "address"),
+                                  .issuer = account_text_of(object, "issuer"),
+                                  .subject = account_text_of(object, "subject"),
                                   .is_confirmed = is_true(object, "confirmed"),
                                   .is_disabled = is_true(object, "disabled"),
-                                  .created = number_of(object, "created")};
-    return object && (!roles.data || read_roles(arena, roles, account_r));
+                                  .created = account_number_of(object, "created")};
+    return object && (!roles.data || account_read_roles(arena, roles, account_r));
 }
 
-static struct bytes take(struct arena *arena, struct builder *text)
+static struct bytes account_take(struct arena *arena, struct builder *text)
 {
     struct bytes result = {arena_copy(arena, text->data, text->size), text->size};
     builder_free(text);
     return result;
 }
 
-static void add_text(struct builder *text, const char *name, struct bytes value)
+static void account_add_text(struct builder *text, const char *name, struct bytes value)
 {
     if (!value.size)
         return;
@@ -199,16 +199,16 @@ struct bytes account_write_self(struct arena *arena, const struct account *accou
 {
     struct builder text = {0};
     builder_printf(&text, "{\"created\":%lld", (long long)account->created);
-    add_text(&text, "name", account->name);
-    add_text(&text, "address", account->address);
-    add_text(&text, "issuer", account->issuer);
-    add_text(&text, "subject", account->subject);
+    account_add_text(&text, "name", account->name);
+    account_add_text(&text, "address", account->address);
+    account_add_text(&text, "issuer", account->issuer);
+    account_add_text(&text, "subject", account->subject);
     if (account->is_confirmed)
         builder_add_text(&text, ",\"confirmed\":true");
     if (account->is_disabled)
         builder_add_text(&text, ",\"disabled\":true");
     builder_add_text(&text, "}");
-    return take(arena, &text);
+    return account_take(arena, &text);
 }
 
 struct bytes account_write_roles(struct arena *arena, const struct json *roles)
@@ -221,16 +221,16 @@ struct bytes account_write_roles(struct arena *arena, const struct json *roles)
             builder_add_text(&text, ",");
     }
     builder_add_text(&text, "]}");
-    return take(arena, &text);
+    return account_take(arena, &text);
 }
 
 bool account_read_session(struct arena *arena, struct bytes content, struct account_session *session_r)
 {
-    const struct json *object = read_object(arena, content);
-    *session_r = (struct account_session){.created = number_of(object, "created"),
-                                          .expires = number_of(object, "expires"),
+    const struct json *object = account_read_object(arena, content);
+    *session_r = (struct account_session){.created = account_number_of(object, "created"),
+                                          .expires = account_number_of(object, "expires"),
                                           .is_service = is_true(object, "service"),
-                                          .device = text_of(object, "device")};
+                                          .device = account_text_of(object, "device")};
     return object && (session_r->is_service || stamp_is_valid(session_r->expires));
 }
 
@@ -242,9 +242,9 @@ struct bytes account_write_session(struct arena *arena, const struct account_ses
         builder_add_text(&text, ",\"service\":true");
     else
         builder_printf(&text, ",\"expires\":%lld", (long long)session->expires);
-    add_text(&text, "device", session->device);
+    account_add_text(&text, "device", session->device);
     builder_add_text(&text, "}");
-    return take(arena, &text);
+    return account_take(arena, &text);
 }
 
 bool account_is_over(int64_t expires, int64_t minute)

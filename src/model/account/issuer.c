@@ -52,7 +52,7 @@ bool issuer_is_address(struct bytes text, size_t most)
 
 /* --- members --- */
 
-static bool read_name(const struct json *value, struct issuer *issuer)
+static bool issuer_read_name(const struct json *value, struct issuer *issuer)
 {
     issuer->name = value->value;
     return value->kind == JSON_STRING && issuer_is_address(value->value, ISSUER_NAME_MOST) &&
@@ -121,7 +121,7 @@ static bool read_map(const struct json *value, struct issuer *issuer)
     return true;
 }
 
-static bool read_roles(const struct json *value, struct issuer *issuer)
+static bool issuer_read_roles(const struct json *value, struct issuer *issuer)
 {
     const struct json *claim = json_member(value, "claim"), *map = json_member(value, "map");
     return value->kind == JSON_OBJECT && value->count == 2 && claim && map && read_path(claim, issuer) &&
@@ -137,10 +137,10 @@ static bool read_leeway(const struct json *value, struct issuer *issuer)
 static const struct {
     const char *name;
     bool (*read)(const struct json *value, struct issuer *issuer);
-} members[] = {{"issuer", read_name},           {"audiences", read_audiences}, {"jwks", read_jwks},
-               {"algorithms", read_algorithms}, {"roles", read_roles},         {"leeway_s", read_leeway}};
+} members[] = {{"issuer", issuer_read_name},    {"audiences", read_audiences}, {"jwks", read_jwks},
+               {"algorithms", read_algorithms}, {"roles", issuer_read_roles},  {"leeway_s", read_leeway}};
 
-static bool read_member(const struct json *member, struct issuer *issuer)
+static bool issuer_read_member(const struct json *member, struct issuer *issuer)
 {
     for (size_t i = 0; i < COUNT_OF(members); i++)
         if (bytes_equal(member->name, bytes_of(members[i].name)))
@@ -154,7 +154,7 @@ static bool read_one(const struct json *value, struct issuer *issuer)
     if (value->kind != JSON_OBJECT)
         return false;
     for (const struct json *member = value->first; member; member = member->next)
-        if (!read_member(member, issuer))
+        if (!issuer_read_member(member, issuer))
             return false;
     crypto_sha256(issuer->name, issuer->digest);
     return issuer->name.size && issuer->audiences;

@@ -13,7 +13,7 @@ static const double seconds_most = 1e12;
 
 /* --- parts --- */
 
-static bool is_letter(char byte)
+static bool jwt_is_letter(char byte)
 {
     char letter = byte | 0x20;
     return (letter >= 'a' && letter <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
@@ -33,22 +33,22 @@ bool jwt_is_one(struct bytes text)
     return !rest.size || !memchr(rest.data, '.', rest.size);
 }
 
-static struct bytes decode(struct arena *arena, struct bytes part)
+static struct bytes jwt_decode(struct arena *arena, struct bytes part)
 {
     size_t size = part.size * 3 / 4;
     for (size_t i = 0; i < part.size; i++)
-        if (!is_letter(part.data[i]))
+        if (!jwt_is_letter(part.data[i]))
             return NO_BYTES;
     char *bytes = ARENA_ROOM(arena, char, size + 1);
     return base64_read_strict(part, bytes, size) ? (struct bytes){bytes, size} : NO_BYTES;
 }
 
-static const struct json *read_object(struct arena *arena, struct bytes part)
+static const struct json *jwt_read_object(struct arena *arena, struct bytes part)
 {
     static const struct json_limits limits = {.depth = 16, .tree_depth = 8, .nodes = 4000};
     struct json *root;
     struct json_problem problem;
-    struct bytes text = decode(arena, part);
+    struct bytes text = jwt_decode(arena, part);
     bool is_one = text.data && json_read(arena, text, &limits, &root, &problem) == FAULT_NONE &&
                   root->kind == JSON_OBJECT;
     return is_one ? root : NULL;
@@ -65,7 +65,7 @@ static bool is_type(struct bytes type)
     return false;
 }
 
-static const char *read_header(const struct json *header, struct jwt *jwt)
+static const char *jwt_read_header(const struct json *header, struct jwt *jwt)
 {
     const struct json *algorithm = json_member(header, "alg"), *type = json_member(header, "typ"),
                       *key = json_member(header, "kid");
@@ -120,14 +120,14 @@ const char *jwt_read(struct arena *arena, struct bytes text, struct jwt *jwt_r)
 {
     struct bytes rest = text, header = bytes_cut(&rest, '.'), claims = bytes_cut(&rest, '.');
     *jwt_r = (struct jwt){.signed_text = {text.data, header.size + 1 + claims.size}};
-    const struct json *object = jwt_is_one(text) ? read_object(arena, header) : NULL;
+    const struct json *object = jwt_is_one(text) ? jwt_read_object(arena, header) : NULL;
     if (!object)
         return "its header is malformed";
-    const char *wrong = read_header(object, jwt_r);
+    const char *wrong = jwt_read_header(object, jwt_r);
     if (wrong)
         return wrong;
-    jwt_r->claims = read_object(arena, claims);
-    jwt_r->signature = rest.size ? decode(arena, rest) : NO_BYTES;
+    jwt_r->claims = jwt_read_object(arena, claims);
+    jwt_r->signature = rest.size ? jwt_decode(arena, rest) : NO_BYTES;
     if (!jwt_r->claims || !jwt_r->signature.data)
         return "it is malformed";
     return read_claims(jwt_r);
@@ -135,7 +135,7 @@ const char *jwt_read(struct arena *arena, struct bytes text, struct jwt *jwt_r)
 
 /* --- validity --- */
 
-static bool is_listed(const struct json *list, struct bytes text)
+static bool jwt_is_listed(const struct json *list, struct bytes text)
 {
     for (const struct json *one = list->first; one; one = one->next)
         if (bytes_equal(one->value, text))
@@ -147,13 +147,13 @@ static bool is_for_us(const struct json *audience, const struct issuer *issuer)
 {
     bool is_found = false;
     if (!audience || audience->kind == JSON_STRING)
-        return audience && is_listed(issuer->audiences, audience->value);
+        return audience && jwt_is_listed(issuer->audiences, audience->value);
     if (audience->kind != JSON_ARRAY || audience->is_shallow)
         return false;
     for (const struct json *one = audience->first; one; one = one->next) {
         if (one->kind != JSON_STRING)
             return false;
-        is_found |= is_listed(issuer->audiences, one->value);
+        is_found |= jwt_is_listed(issuer->audiences, one->value);
     }
     return is_found;
 }

@@ -13,7 +13,7 @@ static const struct {
                                  [SIGNATURE_ES256] = {"EC", "P-256"},
                                  [SIGNATURE_EDDSA] = {"OKP", "Ed25519"}};
 
-static bool is_text(const struct json *key, const char *member, const char *expected)
+static bool key_set_is_text(const struct json *key, const char *member, const char *expected)
 {
     const struct json *value = json_member(key, member);
     return value && value->kind == JSON_STRING && bytes_equal(value->value, bytes_of(expected));
@@ -22,7 +22,8 @@ static bool is_text(const struct json *key, const char *member, const char *expe
 static bool find_kind(const struct json *key, enum signature_algorithm *algorithm_r)
 {
     for (int i = 0; i < SIGNATURE_ALGORITHMS; i++)
-        if (is_text(key, "kty", kinds[i].type) && (!kinds[i].curve || is_text(key, "crv", kinds[i].curve))) {
+        if (key_set_is_text(key, "kty", kinds[i].type) &&
+            (!kinds[i].curve || key_set_is_text(key, "crv", kinds[i].curve))) {
             *algorithm_r = (enum signature_algorithm)i;
             return true;
         }
@@ -37,9 +38,10 @@ static bool is_for_signatures(const struct json *key, enum signature_algorithm a
     for (const struct json *one = operations && operations->kind == JSON_ARRAY ? operations->first : NULL;
          one; one = one->next)
         is_named |= one->kind == JSON_STRING && bytes_equal(one->value, BYTES("verify"));
-    bool is_right = !json_member(key, "alg") || is_text(key, "alg", issuer_algorithm_word(algorithm)) ||
-                    (algorithm == SIGNATURE_EDDSA && is_text(key, "alg", "Ed25519"));
-    return is_named && is_right && (!json_member(key, "use") || is_text(key, "use", "sig"));
+    bool is_right = !json_member(key, "alg") ||
+                    key_set_is_text(key, "alg", issuer_algorithm_word(algorithm)) ||
+                    (algorithm == SIGNATURE_EDDSA && key_set_is_text(key, "alg", "Ed25519"));
+    return is_named && is_right && (!json_member(key, "use") || key_set_is_text(key, "use", "sig"));
 }
 
 static bool has_private_half(const struct json *key)
@@ -52,7 +54,7 @@ static bool has_private_half(const struct json *key)
 }
 
 /* Absent or malformed: NO_BYTES. */
-static struct bytes read_number(struct arena *arena, const struct json *key, const char *member)
+static struct bytes key_set_read_number(struct arena *arena, const struct json *key, const char *member)
 {
     const struct json *value = json_member(key, member);
     if (!value || value->kind != JSON_STRING || !value->value.size)
@@ -63,7 +65,7 @@ static struct bytes read_number(struct arena *arena, const struct json *key, con
 }
 
 /* False: it cannot be used. */
-static bool read_key(struct arena *arena, const struct json *value, struct key_set_key *key)
+static bool key_set_read_key(struct arena *arena, const struct json *value, struct key_set_key *key)
 {
     const struct json *name = json_member(value, "kid");
     *key = (struct key_set_key){0};
@@ -72,10 +74,10 @@ static bool read_key(struct arena *arena, const struct json *value, struct key_s
         (name && (name->kind != JSON_STRING || !name->value.size || name->value.size > KEY_SET_NAME_MOST)))
         return false;
     key->name = name ? name->value : NO_BYTES;
-    key->numbers.n = read_number(arena, value, "n");
-    key->numbers.e = read_number(arena, value, "e");
-    key->numbers.x = read_number(arena, value, "x");
-    key->numbers.y = read_number(arena, value, "y");
+    key->numbers.n = key_set_read_number(arena, value, "n");
+    key->numbers.e = key_set_read_number(arena, value, "e");
+    key->numbers.x = key_set_read_number(arena, value, "x");
+    key->numbers.y = key_set_read_number(arena, value, "y");
     struct signature_key *key_itself = signature_open(&key->numbers);
     signature_close(key_itself);
     return key_itself != NULL;
@@ -90,7 +92,7 @@ const char *key_set_take(struct arena *arena, const struct json *object, struct 
     if (keys->count > KEY_SET_KEYS_MOST)
         return "it has more than 32 keys";
     for (const struct json *key = keys->first; key; key = key->next)
-        if (read_key(arena, key, &set_r->keys[set_r->count]))
+        if (key_set_read_key(arena, key, &set_r->keys[set_r->count]))
             set_r->count++;
     return set_r->count ? NULL : "it has no key that this server can use";
 }

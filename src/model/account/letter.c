@@ -53,7 +53,7 @@ bool letter_find_kind(struct bytes word, enum letter_kind *kind_r)
     return false;
 }
 
-static bool read_part(const struct json *value, size_t most, struct bytes *part_r)
+static bool letter_read_part(const struct json *value, size_t most, struct bytes *part_r)
 {
     if (value->kind != JSON_STRING || !value->value.size || value->value.size > most)
         return false;
@@ -76,11 +76,12 @@ static bool read_template(const struct json *value, struct letter_template *temp
     for (const struct json *part = value->first; part; part = part->next) {
         bool is_read = false;
         if (bytes_equal(part->name, BYTES("subject")))
-            is_read = read_part(part, LETTER_SUBJECT_MOST, &template->subject);
+            is_read = letter_read_part(part, LETTER_SUBJECT_MOST, &template->subject);
         else if (bytes_equal(part->name, BYTES("text")))
-            is_read = read_part(part, LETTER_TEXT_MOST, &template->text);
+            is_read = letter_read_part(part, LETTER_TEXT_MOST, &template->text);
         else if (bytes_equal(part->name, BYTES("link")))
-            is_read = read_part(part, LETTER_LINK_MOST, &template->link) && is_printable(template->link);
+            is_read =
+                letter_read_part(part, LETTER_LINK_MOST, &template->link) && is_printable(template->link);
         if (!is_read)
             return false;
     }
@@ -99,7 +100,7 @@ bool letter_read_templates(struct arena *arena, struct bytes text,
         return false;
     for (const struct json *member = root->first; member; member = member->next) {
         if (bytes_equal(member->name, BYTES("from"))) {
-            if (!read_part(member, LETTER_ADDRESS_MOST, &templates->from) ||
+            if (!letter_read_part(member, LETTER_ADDRESS_MOST, &templates->from) ||
                 !letter_is_address(templates->from))
                 return false;
         } else if (!letter_find_kind(member->name, &kind) ||
@@ -171,7 +172,8 @@ static void add_link(struct builder *text, const struct letter *letter, struct b
 }
 
 /* What is inserted is not read again: a name with "{link}" stays as it is. */
-static void fill(struct builder *text, struct bytes template, const struct letter *letter, struct bytes link)
+static void letter_fill(struct builder *text, struct bytes template, const struct letter *letter,
+                        struct bytes link)
 {
     static const struct bytes places[] = {BYTES("{link}"), BYTES("{name}"), BYTES("{site}")};
     for (size_t i = 0; i < template.size;) {
@@ -195,7 +197,7 @@ static void fill(struct builder *text, struct bytes template, const struct lette
 
 /* --- header --- */
 
-static bool is_plain(struct bytes given)
+static bool letter_is_plain(struct bytes given)
 {
     for (size_t i = 0; i < given.size; i++)
         if (given.data[i] < ' ' || given.data[i] > '~' || strchr("=?\"\\<>", given.data[i]))
@@ -217,10 +219,10 @@ static void add_base64(struct builder *text, const unsigned char *data, size_t s
 
 /* RFC 2047: encoded words of whole characters, each on a line of its own; `quote` is put around a plain
  * text. */
-static void add_words(struct builder *text, struct bytes given, const char *quote)
+static void letter_add_words(struct builder *text, struct bytes given, const char *quote)
 {
     enum { WORD_BYTES = 39 };
-    if (is_plain(given)) {
+    if (letter_is_plain(given)) {
         builder_printf(text, "%s%.*s%s", quote, (int)given.size, given.data, quote);
         return;
     }
@@ -254,7 +256,7 @@ static void add_head(struct builder *text, const struct letter *letter, struct b
     struct bytes host = {at + 1, letter->from.size - (size_t)(at + 1 - letter->from.data)};
     builder_add_text(text, "From: ");
     if (letter->site.size) {
-        add_words(text, letter->site, "\"");
+        letter_add_words(text, letter->site, "\"");
         builder_add_text(text, "\r\n ");
     }
     builder_printf(text, "<%.*s>\r\nTo: <%.*s>\r\n", (int)letter->from.size, letter->from.data,
@@ -262,7 +264,7 @@ static void add_head(struct builder *text, const struct letter *letter, struct b
     letter_add_date(text, letter->now_ms);
     builder_printf(text, "Message-ID: <%.*s@%.*s>\r\nSubject: ", (int)letter->id.size, letter->id.data,
                    (int)host.size, host.data);
-    add_words(text, subject, "");
+    letter_add_words(text, subject, "");
     builder_add_text(text, "\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n"
                            "Content-Transfer-Encoding: quoted-printable\r\n"
                            "Auto-Submitted: auto-generated\r\n\r\n");
@@ -307,13 +309,14 @@ void letter_write(struct builder *text, const struct letter *letter)
         template.text = own->text;
     if (own)
         template.link = own->link;
-    fill(&part, template.subject, &(struct letter){.name = letter->name, .site = letter->site}, NO_BYTES);
+    letter_fill(&part, template.subject, &(struct letter){.name = letter->name, .site = letter->site},
+                NO_BYTES);
     for (size_t i = 0; i < part.size; i++)
         if ((unsigned char)part.data[i] < ' ')
             part.data[i] = ' ';
     add_head(text, letter, builder_bytes(&part));
     part.size = 0;
-    fill(&part, template.text, letter, template.link);
+    letter_fill(&part, template.text, letter, template.link);
     add_quoted(text, builder_bytes(&part));
     explicit_bzero(part.data, part.capacity);
     builder_free(&part);

@@ -6,7 +6,7 @@
 
 enum { END_SIZE = 22 }; /* characters of a challenge that tell it from others of the same millisecond */
 
-static const struct json *read_object(struct arena *arena, struct bytes text)
+static const struct json *passkey_read_object(struct arena *arena, struct bytes text)
 {
     static const struct json_limits limits = {.depth = 3, .tree_depth = 3, .nodes = 64};
     struct json *root;
@@ -16,14 +16,14 @@ static const struct json *read_object(struct arena *arena, struct bytes text)
     return is_one ? root : NULL;
 }
 
-static bool read_number(const struct json *object, const char *member, int64_t *number_r)
+static bool passkey_read_number(const struct json *object, const char *member, int64_t *number_r)
 {
     const struct json *value = json_member(object, member);
     *number_r = 0;
     return value && json_is_i64(value, number_r);
 }
 
-static bool read_text(const struct json *object, const char *member, struct bytes *text_r)
+static bool passkey_read_text(const struct json *object, const char *member, struct bytes *text_r)
 {
     const struct json *value = json_member(object, member);
     bool is_text = value && value->kind == JSON_STRING;
@@ -37,7 +37,7 @@ static bool is_true(const struct json *object, const char *member)
     return value && value->kind == JSON_TRUE;
 }
 
-static struct bytes take(struct arena *arena, struct builder *text)
+static struct bytes passkey_take(struct arena *arena, struct builder *text)
 {
     struct bytes result = {arena_copy(arena, text->data, text->size), text->size};
     builder_free(text);
@@ -59,18 +59,18 @@ bool passkey_read_base64(struct arena *arena, struct bytes text, size_t most, st
 bool passkey_read(struct arena *arena, struct bytes content, struct passkey *passkey_r)
 {
     struct bytes id, key;
-    const struct json *object = read_object(arena, content);
+    const struct json *object = passkey_read_object(arena, content);
     struct webauthn_credential *credential = &passkey_r->credential;
     *passkey_r = (struct passkey){0};
     credential->may_backup = is_true(object, "backup");
-    read_text(object, "name", &passkey_r->name);
-    return read_text(object, "id", &id) && read_text(object, "key", &key) &&
+    passkey_read_text(object, "name", &passkey_r->name);
+    return passkey_read_text(object, "id", &id) && passkey_read_text(object, "key", &key) &&
            passkey_read_base64(arena, id, WEBAUTHN_ID_MOST, &credential->id) &&
            passkey_read_base64(arena, key, WEBAUTHN_KEY_MOST, &credential->key.key) &&
-           read_number(object, "algorithm", &credential->key.algorithm) &&
-           read_number(object, "count", &credential->count) &&
-           read_number(object, "created", &passkey_r->created) &&
-           read_number(object, "used", &passkey_r->used);
+           passkey_read_number(object, "algorithm", &credential->key.algorithm) &&
+           passkey_read_number(object, "count", &credential->count) &&
+           passkey_read_number(object, "created", &passkey_r->created) &&
+           passkey_read_number(object, "used", &passkey_r->used);
 }
 
 static void add_base64(struct builder *text, const char *name, struct bytes bytes)
@@ -96,7 +96,7 @@ struct bytes passkey_write(struct arena *arena, const struct passkey *passkey)
         json_add_string(&text, passkey->name);
     }
     builder_add_text(&text, "}");
-    return take(arena, &text);
+    return passkey_take(arena, &text);
 }
 
 /* --- challenges --- */
@@ -114,9 +114,9 @@ struct used_challenges {
 /* False: malformed. */
 static bool read_used(struct arena *arena, struct bytes content, struct used_challenges *used)
 {
-    const struct json *object = read_object(arena, content), *list = json_member(object, "used");
+    const struct json *object = passkey_read_object(arena, content), *list = json_member(object, "used");
     *used = (struct used_challenges){0};
-    if (!read_number(object, "floor", &used->floor) || !list || list->kind != JSON_ARRAY ||
+    if (!passkey_read_number(object, "floor", &used->floor) || !list || list->kind != JSON_ARRAY ||
         list->count > PASSKEY_USED_MOST)
         return false;
     for (const struct json *one = list->first; one; one = one->next) {
@@ -149,7 +149,7 @@ static struct bytes write_used(struct arena *arena, const struct used_challenges
         builder_add_text(&text, "]");
     }
     builder_add_text(&text, "]}");
-    return take(arena, &text);
+    return passkey_take(arena, &text);
 }
 
 bool passkey_use_challenge(struct arena *arena, struct bytes content, int64_t issued, struct bytes challenge,
@@ -179,10 +179,10 @@ const char *passkey_read_client_data(struct arena *arena, const struct relying_p
                                      struct bytes *challenge_r)
 {
     struct bytes type, origin;
-    const struct json *object = read_object(arena, text);
+    const struct json *object = passkey_read_object(arena, text);
     const struct json *crossed = json_member(object, "crossOrigin");
-    if (!read_text(object, "type", &type) || !read_text(object, "challenge", challenge_r) ||
-        !read_text(object, "origin", &origin))
+    if (!passkey_read_text(object, "type", &type) || !passkey_read_text(object, "challenge", challenge_r) ||
+        !passkey_read_text(object, "origin", &origin))
         return "The client data are malformed.";
     if (!bytes_equal(type, ceremony == PASSKEY_CREATE ? BYTES("webauthn.create") : BYTES("webauthn.get")))
         return "The client data are of another ceremony.";

@@ -5,7 +5,7 @@
 
 enum { ID_MOST = 253, LABEL_MOST = 63, NAME_MOST = 100 };
 
-static bool is_letter(char byte)
+static bool relying_party_is_letter(char byte)
 {
     return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9');
 }
@@ -16,11 +16,11 @@ static bool is_domain(struct bytes id)
     struct bytes rest = id, label = NO_BYTES;
     while (rest.size) {
         label = bytes_cut(&rest, '.');
-        if (!label.size || label.size > LABEL_MOST || !is_letter(label.data[0]) ||
-            !is_letter(label.data[label.size - 1]))
+        if (!label.size || label.size > LABEL_MOST || !relying_party_is_letter(label.data[0]) ||
+            !relying_party_is_letter(label.data[label.size - 1]))
             return false;
         for (size_t i = 0; i < label.size; i++)
-            if (!is_letter(label.data[i]) && label.data[i] != '-')
+            if (!relying_party_is_letter(label.data[i]) && label.data[i] != '-')
                 return false;
     }
     return id.size && id.size <= ID_MOST && id.data[id.size - 1] != '.' && *label.data > '9';
@@ -41,7 +41,7 @@ static bool is_port(struct bytes port)
            number <= UINT16_MAX;
 }
 
-static bool is_within(struct bytes host, struct bytes id)
+static bool relying_party_is_within(struct bytes host, struct bytes id)
 {
     if (host.size <= id.size)
         return bytes_equal(host, id);
@@ -61,7 +61,7 @@ static bool is_origin(struct bytes origin, struct bytes id)
         if (!is_port((struct bytes){colon + 1, origin.size - host.size - 1}))
             return false;
     }
-    return is_domain(host) && is_within(host, id);
+    return is_domain(host) && relying_party_is_within(host, id);
 }
 
 /* --- reading --- */
@@ -76,7 +76,7 @@ static bool are_origins(const struct json *origins, struct bytes id)
     return true;
 }
 
-static bool is_name(const struct json *name)
+static bool relying_party_is_name(const struct json *name)
 {
     return name->kind == JSON_STRING && name->value.size && name->value.size <= NAME_MOST;
 }
@@ -100,7 +100,7 @@ struct relying_party *relying_party_read(struct arena *arena, const struct json 
         return NULL;
     const struct json *id = json_member(object, "rp"), *name = json_member(object, "name");
     const struct json *origins = json_member(object, "origins"), *strict = json_member(object, "strict");
-    if (!id || id->kind != JSON_STRING || !is_domain(id->value) || (name && !is_name(name)) ||
+    if (!id || id->kind != JSON_STRING || !is_domain(id->value) || (name && !relying_party_is_name(name)) ||
         (origins && !are_origins(origins, id->value)) ||
         (strict && strict->kind != JSON_TRUE && strict->kind != JSON_FALSE))
         return NULL;

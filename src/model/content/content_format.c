@@ -3,54 +3,54 @@
 
 #include <arpa/inet.h>
 
-static bool is_digit(char c)
+static bool content_format_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
 static bool is_hex(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return content_format_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-static bool is_letter(char c)
+static bool content_format_is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_among(char c, const char *signs)
+static bool content_format_is_among(char c, const char *signs)
 {
     return c && strchr(signs, c);
 }
 
 /* --- dates and times ----------------------------------------------------------------------------- */
 
-static struct bytes skip(struct bytes text, size_t size)
+static struct bytes content_format_skip(struct bytes text, size_t size)
 {
     return (struct bytes){text.data + size, text.size - size};
 }
 
 /* Reads `digits` digits at the beginning; false: there are none, or the number is out of range. */
-static bool take_number(struct bytes *rest, size_t digits, int least, int most, int *number_r)
+static bool content_format_take_number(struct bytes *rest, size_t digits, int least, int most, int *number_r)
 {
     if (rest->size < digits)
         return false;
     *number_r = 0;
     for (size_t i = 0; i < digits; i++) {
-        if (!is_digit(rest->data[i]))
+        if (!content_format_is_digit(rest->data[i]))
             return false;
         *number_r = *number_r * 10 + (rest->data[i] - '0');
     }
-    *rest = skip(*rest, digits);
+    *rest = content_format_skip(*rest, digits);
     return *number_r >= least && *number_r <= most;
 }
 
 static bool take_sign(struct bytes *rest, const char *signs, char *sign_r)
 {
-    if (!rest->size || !is_among(rest->data[0], signs))
+    if (!rest->size || !content_format_is_among(rest->data[0], signs))
         return false;
     *sign_r = rest->data[0];
-    *rest = skip(*rest, 1);
+    *rest = content_format_skip(*rest, 1);
     return true;
 }
 
@@ -59,9 +59,9 @@ static bool take_date(struct bytes *rest)
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int year, month, day;
     char sign;
-    if (!take_number(rest, 4, 0, 9999, &year) || !take_sign(rest, "-", &sign) ||
-        !take_number(rest, 2, 1, 12, &month) || !take_sign(rest, "-", &sign) ||
-        !take_number(rest, 2, 1, 31, &day))
+    if (!content_format_take_number(rest, 4, 0, 9999, &year) || !take_sign(rest, "-", &sign) ||
+        !content_format_take_number(rest, 2, 1, 12, &month) || !take_sign(rest, "-", &sign) ||
+        !content_format_take_number(rest, 2, 1, 31, &day))
         return false;
     bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     return day <= days[month - 1] + (month == 2 && is_leap);
@@ -72,23 +72,23 @@ static bool take_time(struct bytes *rest)
 {
     int hour, minute, second, away_hour = 0, away_minute = 0;
     char sign;
-    if (!take_number(rest, 2, 0, 23, &hour) || !take_sign(rest, ":", &sign) ||
-        !take_number(rest, 2, 0, 59, &minute) || !take_sign(rest, ":", &sign) ||
-        !take_number(rest, 2, 0, 60, &second))
+    if (!content_format_take_number(rest, 2, 0, 23, &hour) || !take_sign(rest, ":", &sign) ||
+        !content_format_take_number(rest, 2, 0, 59, &minute) || !take_sign(rest, ":", &sign) ||
+        !content_format_take_number(rest, 2, 0, 60, &second))
         return false;
     if (take_sign(rest, ".", &sign)) {
         size_t digits = 0;
-        while (digits < rest->size && is_digit(rest->data[digits]))
+        while (digits < rest->size && content_format_is_digit(rest->data[digits]))
             digits++;
         if (!digits)
             return false;
-        *rest = skip(*rest, digits);
+        *rest = content_format_skip(*rest, digits);
     }
     if (!take_sign(rest, "Zz+-", &sign))
         return false;
     if ((sign == '+' || sign == '-') &&
-        (!take_number(rest, 2, 0, 23, &away_hour) || !take_sign(rest, ":", &(char){0}) ||
-         !take_number(rest, 2, 0, 59, &away_minute)))
+        (!content_format_take_number(rest, 2, 0, 23, &away_hour) || !take_sign(rest, ":", &(char){0}) ||
+         !content_format_take_number(rest, 2, 0, 59, &away_minute)))
         return false;
     int away = (away_hour * 60 + away_minute) * (sign == '+' ? -1 : 1);
     int minute_of_day = (hour * 60 + minute + away + 2 * 1440) % 1440;
@@ -144,11 +144,12 @@ static bool is_domain(struct bytes text)
         const char *dot = memchr(text.data, '.', text.size);
         if (dot)
             label.size = (size_t)(dot - text.data);
-        text = dot ? skip(text, label.size + 1) : NO_BYTES;
+        text = dot ? content_format_skip(text, label.size + 1) : NO_BYTES;
         if (!label.size || label.size > 63 || label.data[0] == '-' || label.data[label.size - 1] == '-')
             return false;
         for (size_t i = 0; i < label.size; i++)
-            if (!is_letter(label.data[i]) && !is_digit(label.data[i]) && label.data[i] != '-')
+            if (!content_format_is_letter(label.data[i]) && !content_format_is_digit(label.data[i]) &&
+                label.data[i] != '-')
                 return false;
     }
     return true;
@@ -172,8 +173,8 @@ static bool is_local_part(struct bytes text)
     for (size_t i = 0; i < text.size; i++) {
         bool is_dot = text.data[i] == '.';
         if (is_dot ? i == 0 || i + 1 == text.size || text.data[i - 1] == '.'
-                   : !is_letter(text.data[i]) && !is_digit(text.data[i]) &&
-                         !is_among(text.data[i], "!#$%&'*+-/=?^_`{|}~"))
+                   : !content_format_is_letter(text.data[i]) && !content_format_is_digit(text.data[i]) &&
+                         !content_format_is_among(text.data[i], "!#$%&'*+-/=?^_`{|}~"))
             return false;
     }
     return true;
@@ -185,13 +186,13 @@ static bool is_email(struct bytes text)
     if (!at)
         return false;
     struct bytes local = {text.data, (size_t)(at - text.data)};
-    struct bytes domain = skip(text, local.size + 1);
+    struct bytes domain = content_format_skip(text, local.size + 1);
     if (!is_local_part(local))
         return false;
     if (domain.size > 2 && domain.data[0] == '[' && domain.data[domain.size - 1] == ']') {
         struct bytes literal = {domain.data + 1, domain.size - 2};
         bool is_six = literal.size > 5 && memcmp(literal.data, "IPv6:", 5) == 0;
-        return is_six ? is_ipv6(skip(literal, 5)) : is_ipv4(literal);
+        return is_six ? is_ipv6(content_format_skip(literal, 5)) : is_ipv4(literal);
     }
     return is_domain(domain);
 }
@@ -207,7 +208,8 @@ static bool has_only(struct bytes text, const char *more)
             if (text.size - i < 3 || !is_hex(text.data[i + 1]) || !is_hex(text.data[i + 2]))
                 return false;
             i += 2;
-        } else if (!is_letter(c) && !is_digit(c) && !is_among(c, "-._~!$&'()*+,;=") && !is_among(c, more)) {
+        } else if (!content_format_is_letter(c) && !content_format_is_digit(c) &&
+                   !content_format_is_among(c, "-._~!$&'()*+,;=") && !content_format_is_among(c, more)) {
             return false;
         }
     }
@@ -219,17 +221,17 @@ static struct bytes cut_before(struct bytes *rest, const char *signs)
 {
     struct bytes part = *rest;
     size_t i = 0;
-    while (i < rest->size && !is_among(rest->data[i], signs))
+    while (i < rest->size && !content_format_is_among(rest->data[i], signs))
         i++;
     part.size = i;
-    *rest = skip(*rest, i);
+    *rest = content_format_skip(*rest, i);
     return part;
 }
 
 static bool is_port(struct bytes text)
 {
     for (size_t i = 0; i < text.size; i++)
-        if (!is_digit(text.data[i]))
+        if (!content_format_is_digit(text.data[i]))
             return false;
     return true;
 }
@@ -241,41 +243,42 @@ static bool is_authority(struct bytes text)
         struct bytes user = {text.data, (size_t)(at - text.data)};
         if (!has_only(user, ":"))
             return false;
-        text = skip(text, user.size + 1);
+        text = content_format_skip(text, user.size + 1);
     }
     if (text.size && text.data[0] == '[') {
         const char *end = memchr(text.data, ']', text.size);
         if (!end || !is_ipv6((struct bytes){text.data + 1, (size_t)(end - text.data) - 1}))
             return false;
-        text = skip(text, (size_t)(end - text.data) + 1);
-        return !text.size || (text.data[0] == ':' && is_port(skip(text, 1)));
+        text = content_format_skip(text, (size_t)(end - text.data) + 1);
+        return !text.size || (text.data[0] == ':' && is_port(content_format_skip(text, 1)));
     }
     struct bytes host = cut_before(&text, ":");
-    return has_only(host, "") && (!text.size || is_port(skip(text, 1)));
+    return has_only(host, "") && (!text.size || is_port(content_format_skip(text, 1)));
 }
 
 static bool is_uri(struct bytes text)
 {
     struct bytes scheme = cut_before(&text, ":/?#");
-    if (!scheme.size || !is_letter(scheme.data[0]) || !text.size || text.data[0] != ':')
+    if (!scheme.size || !content_format_is_letter(scheme.data[0]) || !text.size || text.data[0] != ':')
         return false;
     for (size_t i = 0; i < scheme.size; i++)
-        if (!is_letter(scheme.data[i]) && !is_digit(scheme.data[i]) && !is_among(scheme.data[i], "+-."))
+        if (!content_format_is_letter(scheme.data[i]) && !content_format_is_digit(scheme.data[i]) &&
+            !content_format_is_among(scheme.data[i], "+-."))
             return false;
-    text = skip(text, 1);
+    text = content_format_skip(text, 1);
     if (text.size >= 2 && memcmp(text.data, "//", 2) == 0) {
-        text = skip(text, 2);
+        text = content_format_skip(text, 2);
         if (!is_authority(cut_before(&text, "/?#")))
             return false;
     }
     if (!has_only(cut_before(&text, "?#"), ":@/"))
         return false;
     if (text.size && text.data[0] == '?') {
-        text = skip(text, 1);
+        text = content_format_skip(text, 1);
         if (!has_only(cut_before(&text, "#"), ":@/?"))
             return false;
     }
-    return !text.size || has_only(skip(text, 1), ":@/?");
+    return !text.size || has_only(content_format_skip(text, 1), ":@/?");
 }
 
 static bool is_uuid(struct bytes text)

@@ -8,7 +8,7 @@ __extension__ typedef unsigned __int128 wide;
 
 static const int64_t exponent_most = INT64_C(1000000000000000);
 
-static bool is_digit(char c)
+static bool content_number_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -17,7 +17,7 @@ static int64_t read_exponent(struct bytes text)
 {
     int64_t exponent = 0;
     bool is_negative = text.size && text.data[0] == '-';
-    size_t i = text.size && !is_digit(text.data[0]);
+    size_t i = text.size && !content_number_is_digit(text.data[0]);
     for (; i < text.size && exponent < exponent_most; i++)
         exponent = exponent * 10 + (text.data[i] - '0');
     if (exponent > exponent_most)
@@ -30,7 +30,7 @@ static int64_t read_exponent(struct bytes text)
 static void strip(struct content_number *number, struct bytes digits)
 {
     size_t before = 0;
-    while (before < digits.size && is_digit(digits.data[before]))
+    while (before < digits.size && content_number_is_digit(digits.data[before]))
         before++;
     bool has_point = before < digits.size;
     size_t first = 0, end = digits.size;

@@ -72,8 +72,8 @@ bool content_read_unique(struct content_compiling *compiling, struct content_nod
 
 /* --- objects ------------------------------------------------------------------------------------- */
 
-static struct content_name *add_name(struct content_compiling *compiling, struct content_node *node,
-                                     struct bytes name)
+static struct content_name *content_read_parts_add_name(struct content_compiling *compiling,
+                                                        struct content_node *node, struct bytes name)
 {
     struct content_object_rules *rules = content_take_object_rules(compiling, node);
     ARENA_GROW(compiling->arena, rules->names, rules->name_count, rules->name_capacity);
@@ -91,7 +91,7 @@ bool content_read_properties(struct content_compiling *compiling, struct content
         const struct content_node *schema = compiling->compile(compiling, one, node, "properties", one->name);
         if (!schema)
             return false;
-        add_name(compiling, node, one->name)->schema = schema;
+        content_read_parts_add_name(compiling, node, one->name)->schema = schema;
     }
     return true;
 }
@@ -106,7 +106,7 @@ bool content_read_dependent_schemas(struct content_compiling *compiling, struct 
             compiling->compile(compiling, one, node, "dependentSchemas", one->name);
         if (!schema)
             return false;
-        add_name(compiling, node, one->name)->dependent = schema;
+        content_read_parts_add_name(compiling, node, one->name)->dependent = schema;
         content_take_add(compiling, &node->in_place, schema);
     }
     return true;
@@ -120,7 +120,7 @@ bool content_read_dependent_required(struct content_compiling *compiling, struct
     for (const struct json *one = value->first; one; one = one->next) {
         if (!content_take_names(compiling, node, value, one))
             return false;
-        add_name(compiling, node, one->name)->needed = one;
+        content_read_parts_add_name(compiling, node, one->name)->needed = one;
     }
     return true;
 }
@@ -131,7 +131,7 @@ bool content_read_required(struct content_compiling *compiling, struct content_n
     if (!content_take_names(compiling, node, value, value))
         return false;
     for (const struct json *one = value->first; one; one = one->next)
-        add_name(compiling, node, one->value)->is_required = true;
+        content_read_parts_add_name(compiling, node, one->value)->is_required = true;
     return true;
 }
 
@@ -188,7 +188,7 @@ bool content_read_most_properties(struct content_compiling *compiling, struct co
     return content_take_size(compiling, node, value, &content_take_object_rules(compiling, node)->most);
 }
 
-static int compare_names(const void *a, const void *b)
+static int content_read_parts_compare_names(const void *a, const void *b)
 {
     const struct content_name *one = a, *other = b;
     return bytes_compare(one->name, other->name);
@@ -200,7 +200,7 @@ void content_read_join_names(struct content_node *node)
     size_t kept = 0;
     if (!rules || !rules->name_count)
         return;
-    qsort(rules->names, rules->name_count, sizeof *rules->names, compare_names);
+    qsort(rules->names, rules->name_count, sizeof *rules->names, content_read_parts_compare_names);
     for (size_t i = 0; i < rules->name_count; i++) {
         struct content_name *entry = &rules->names[i];
         if (!kept || !bytes_equal(rules->names[kept - 1].name, entry->name)) {

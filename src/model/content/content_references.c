@@ -40,7 +40,8 @@ static bool unescape(struct arena *arena, struct bytes *piece)
 }
 
 /* The value at a JSON pointer; NULL: there is none. */
-static const struct json *follow(struct arena *arena, const struct json *root, struct bytes pointer)
+static const struct json *content_references_follow(struct arena *arena, const struct json *root,
+                                                    struct bytes pointer)
 {
     const struct json *value = root;
     if (!pointer.size)
@@ -61,7 +62,8 @@ static const struct json *follow(struct arena *arena, const struct json *root, s
 static const struct content_node *find_target(struct content_compiling *compiling, struct bytes fragment)
 {
     bool is_pointer = !fragment.size || fragment.data[0] == '/';
-    const struct json *source = is_pointer ? follow(compiling->arena, compiling->root, fragment) : NULL;
+    const struct json *source =
+        is_pointer ? content_references_follow(compiling->arena, compiling->root, fragment) : NULL;
     for (size_t i = 0; i < compiling->count; i++) {
         const struct content_node *node = compiling->nodes[i];
         if (is_pointer ? node->source == source : node->anchor.data && bytes_equal(node->anchor, fragment))

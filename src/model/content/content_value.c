@@ -35,8 +35,8 @@ uint64_t content_value_hash(const struct json *value, struct content_budget *bud
 }
 
 /* The member of that name, searched from `start` on, as most objects name their members in one order. */
-static const struct json *find_member(const struct json *object, const struct json *start, struct bytes name,
-                                      struct content_budget *budget)
+static const struct json *content_value_find_member(const struct json *object, const struct json *start,
+                                                    struct bytes name, struct content_budget *budget)
 {
     const struct json *member = start ? start : object->first;
     for (uint32_t i = 0; i < object->count && content_spend(budget, 0); i++) {
@@ -51,7 +51,7 @@ static bool equal_members(const struct json *a, const struct json *b, struct con
 {
     const struct json *next = b->first;
     for (const struct json *member = a->first; member; member = member->next) {
-        const struct json *other = find_member(b, next, member->name, budget);
+        const struct json *other = content_value_find_member(b, next, member->name, budget);
         if (!other || !content_value_equals(member, other, budget))
             return false;
         next = other->next;

@@ -8,7 +8,8 @@
 
 enum { EXCERPT_MOST = 120 };
 
-static const char *place_of(const struct content_checking *checking, const struct json *value)
+static const char *content_violation_place_of(const struct content_checking *checking,
+                                              const struct json *value)
 {
     struct builder text = {0};
     if (!json_add_pointer(&text, checking->root, value) && checking->named)
@@ -22,7 +23,7 @@ void content_report(struct content_checking *checking, const struct content_node
                     const struct json *value, const char *expected)
 {
     *checking->violation = (struct content_violation){
-        .place = place_of(checking, value),
+        .place = content_violation_place_of(checking, value),
         .keyword = keyword ? keyword : node->keyword,
         .rule = content_place_of_rule(checking->arena, node, keyword),
         .expected = expected,
@@ -44,7 +45,7 @@ bool content_violate(struct content_checking *checking, const struct content_nod
 }
 
 /* Whole characters only. */
-static struct bytes shorten(struct bytes text)
+static struct bytes content_violation_shorten(struct bytes text)
 {
     size_t size = EXCERPT_MOST;
     if (text.size <= EXCERPT_MOST)
@@ -60,7 +61,7 @@ bool content_violate_with(struct content_checking *checking, const struct conten
 {
     if (checking->trials || checking->is_stopped)
         return false;
-    struct bytes shown = shorten(excerpt);
+    struct bytes shown = content_violation_shorten(excerpt);
     content_report(checking, node, keyword, value,
                    arena_printf(checking->arena, "%s%.*s%s%s", before, (int)shown.size, shown.data,
                                 shown.size < excerpt.size ? "..." : "", after));

@@ -142,7 +142,7 @@ struct bytes copies_write_position(struct arena *arena, const struct copy_positi
     return whole;
 }
 
-static bool read_text(const struct json *object, const char *name, struct bytes *text_r)
+static bool copies_read_text(const struct json *object, const char *name, struct bytes *text_r)
 {
     const struct json *member = json_member(object, name);
     *text_r = member && member->kind == JSON_STRING ? member->value : NO_BYTES;
@@ -156,9 +156,9 @@ struct copy_position copies_read_position(struct arena *arena, struct bytes text
     struct json *root;
     struct json_problem problem;
     if (text.data && !json_read(arena, text, &limits, &root, &problem) &&
-        read_text(root, "i", &position.iclass) && read_text(root, "k", &position.key) &&
-        json_is_i64(json_member(root, "due"), &position.due) && read_text(root, "c", &position.class) &&
-        read_text(root, "id", &position.id))
+        copies_read_text(root, "i", &position.iclass) && copies_read_text(root, "k", &position.key) &&
+        json_is_i64(json_member(root, "due"), &position.due) &&
+        copies_read_text(root, "c", &position.class) && copies_read_text(root, "id", &position.id))
         return position;
     return (struct copy_position){0};
 }

@@ -66,7 +66,7 @@ static bool is_in(const struct delta *delta, const struct item *item)
 }
 
 /* Does the delta list its name as still existing? */
-static bool is_named(const struct delta *delta, const struct item *item)
+static bool delta_is_named(const struct delta *delta, const struct item *item)
 {
     if (!view_shows(delta->view, item->iclass))
         return false;
@@ -93,7 +93,7 @@ size_t delta_size(const struct delta *delta)
     for (const struct item *item = source->items; item < source->items + source->item_count; item++) {
         if (is_in(delta, item))
             size += item->json.size + 1;
-        else if (is_named(delta, item))
+        else if (delta_is_named(delta, item))
             size += json_string_size(item->iclass) + json_string_size(item->key) + 1;
     }
     return size;
@@ -142,7 +142,7 @@ static void write_keys(const struct delta *delta, struct builder *builder)
     const struct document *source = delta->source;
     bool is_first = true;
     for (const struct item *item = source->items; item < source->items + source->item_count; item++) {
-        if (!is_named(delta, item))
+        if (!delta_is_named(delta, item))
             continue;
         if (!is_first)
             builder_add_text(builder, ",");
@@ -194,7 +194,7 @@ static const struct item *choose(const struct delta *delta, const struct item *h
     const struct item *item;
     if (has && is_in(delta, has))
         item = has;
-    else if (!delta->with_keys || (has && is_named(delta, has)))
+    else if (!delta->with_keys || (has && delta_is_named(delta, has)))
         item = had;
     else
         item = NULL;

@@ -131,7 +131,7 @@ static size_t measure_header(struct sizes *sizes, const struct header *header)
            number_size(header->dtime);
 }
 
-static struct sizes measure(const struct header *header, struct merge merge)
+static struct sizes document_measure(const struct header *header, struct merge merge)
 {
     struct sizes sizes = {0};
     sizes.json = measure_header(&sizes, header);
@@ -269,7 +269,7 @@ static void write_items(struct writer *writer, struct document *document, struct
 
 static struct document *build(const struct header *header, struct merge merge)
 {
-    struct sizes sizes = measure(header, merge);
+    struct sizes sizes = document_measure(header, merge);
     assert(sizes.items <= UINT32_MAX);
     size_t base_bytes = sizeof(struct document) + sizes.items * sizeof(struct item);
     size_t block_bytes = base_bytes + sizes.json + sizes.tombstones + sizes.texts;

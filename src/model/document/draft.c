@@ -160,7 +160,7 @@ static bool is_live(const struct item *item)
     return item && !item_is_tombstone(item);
 }
 
-static bool is_same(const struct item *a, const struct item *b)
+static bool draft_is_same(const struct item *a, const struct item *b)
 {
     if (!is_live(a) || !is_live(b))
         return is_live(a) == is_live(b);
@@ -239,12 +239,12 @@ const struct item *draft_next_item(const struct draft *draft, struct bytes iclas
 }
 
 /* Sets the item as wanted; without content: removes it. */
-static void put(struct draft *draft, const struct item *wanted)
+static void draft_put(struct draft *draft, const struct item *wanted)
 {
     struct draft_change *change = tree_find(draft->changes, wanted->iclass, wanted->key);
     const struct item *base = change ? change->base : find_in_base(draft, wanted->iclass, wanted->key);
     const struct item *present = change ? &change->item : base;
-    if (is_same(present, wanted))
+    if (draft_is_same(present, wanted))
         return;
     draft->volume += volume_of(wanted) - volume_of(present);
     draft->attached += attached_of(wanted) - attached_of(present);
@@ -256,7 +256,7 @@ static void put(struct draft *draft, const struct item *wanted)
         draft->changes = tree_insert(draft->changes, change);
     }
     draft->change_count -= change->differs;
-    change->differs = !is_same(base, wanted);
+    change->differs = !draft_is_same(base, wanted);
     draft->change_count += change->differs;
     change->item = base && !change->differs ? *base : *wanted;
 }
@@ -266,7 +266,8 @@ void draft_copy_item(struct draft *draft, struct bytes iclass, struct bytes key,
 {
     assert(content.data);
     draft_create(draft);
-    put(draft, &(struct item){.iclass = iclass, .key = key, .content = content, .raw = raw, .vop = vop});
+    draft_put(draft,
+              &(struct item){.iclass = iclass, .key = key, .content = content, .raw = raw, .vop = vop});
 }
 
 void draft_set_item(struct draft *draft, struct bytes iclass, struct bytes key, bool raw,
@@ -283,7 +284,7 @@ void draft_set_attachment(struct draft *draft, struct bytes key, const struct at
 void draft_remove_item(struct draft *draft, struct bytes iclass, struct bytes key)
 {
     if (draft->exists)
-        put(draft, &(struct item){.iclass = iclass, .key = key});
+        draft_put(draft, &(struct item){.iclass = iclass, .key = key});
 }
 
 static void mutate_changes(struct draft *draft, const struct draft_change *tree,
@@ -297,7 +298,7 @@ static void mutate_changes(struct draft *draft, const struct draft_change *tree,
         return;
     struct item wanted = tree->item;
     wanted.content = mutate(whose, &tree->item);
-    put(draft, &wanted);
+    draft_put(draft, &wanted);
 }
 
 static const struct item *find_written(const struct draft_change *tree, bool is_live_wanted,

@@ -17,7 +17,7 @@ struct members {
     bool is_changed;
 };
 
-static struct member *find_member(const struct members *members, struct bytes name)
+static struct member *mutation_find_member(const struct members *members, struct bytes name)
 {
     for (size_t i = 0; i < members->count; i++)
         if (bytes_equal(members->list[i].name, name))
@@ -35,12 +35,12 @@ static void remove_member(struct members *members, struct member *member)
 
 static void apply_change(struct members *members, const struct schema_change *change)
 {
-    struct member *member = find_member(members, change->member);
+    struct member *member = mutation_find_member(members, change->member);
     switch (change->kind) {
     case CHANGE_RENAME:
         if (!member)
             return;
-        if (find_member(members, change->value)) {
+        if (mutation_find_member(members, change->value)) {
             remove_member(members, member); /* of two, the newer one stays */
             return;
         }

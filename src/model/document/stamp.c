@@ -40,7 +40,7 @@ static int largest(int field, const int values[FIELDS])
 }
 
 /* Splits the number; it must be within the century's bounds, its fields need not be. */
-static void split(int64_t stamp, int values[FIELDS])
+static void stamp_split(int64_t stamp, int values[FIELDS])
 {
     for (int field = 0; field < FIELDS; field++) {
         values[field] = (int)(stamp / units[field]);
@@ -48,7 +48,7 @@ static void split(int64_t stamp, int values[FIELDS])
     }
 }
 
-static int64_t join(const int values[FIELDS])
+static int64_t stamp_join(const int values[FIELDS])
 {
     int64_t stamp = 0;
     for (int field = 0; field < FIELDS; field++)
@@ -57,7 +57,7 @@ static int64_t join(const int values[FIELDS])
 }
 
 /* Sets all fields from `first` on to their smallest or largest value. */
-static void fill(int values[FIELDS], int first, bool with_largest)
+static void stamp_fill(int values[FIELDS], int first, bool with_largest)
 {
     for (int field = first; field < FIELDS; field++)
         values[field] = with_largest ? largest(field, values) : smallest[field];
@@ -101,13 +101,13 @@ int64_t stamp_from_epoch_ms(int64_t epoch_ms)
     values[MINUTE] = (int)(rest / 60000 % 60);
     values[SECOND] = (int)(rest / 1000 % 60);
     values[MILLI] = (int)(rest % 1000);
-    return join(values);
+    return stamp_join(values);
 }
 
 int64_t stamp_to_epoch_ms(int64_t stamp)
 {
     int values[FIELDS];
-    split(within_century(stamp), values);
+    stamp_split(within_century(stamp), values);
     for (int field = 0; field < FIELDS; field++) {
         int most = largest(field, values);
         values[field] = values[field] < smallest[field] ? smallest[field]
@@ -125,7 +125,7 @@ bool stamp_is_valid(int64_t stamp)
     if (stamp != within_century(stamp))
         return false;
     int values[FIELDS];
-    split(stamp, values);
+    stamp_split(stamp, values);
     return first_wrong(values) == FIELDS;
 }
 
@@ -144,15 +144,15 @@ int64_t stamp_next(int64_t stamp)
     if (stamp >= STAMP_MAX)
         return STAMP_MAX;
     int values[FIELDS];
-    split(stamp, values);
+    stamp_split(stamp, values);
     int wrong = first_wrong(values);
     if (wrong < FIELDS) {
         bool is_small = values[wrong] < smallest[wrong];
-        fill(values, wrong, !is_small);
+        stamp_fill(values, wrong, !is_small);
         if (is_small) /* no valid stamp lies between */
-            return join(values);
+            return stamp_join(values);
     }
-    return stamp_add_ms(join(values), 1);
+    return stamp_add_ms(stamp_join(values), 1);
 }
 
 bool stamp_from_text(struct bytes text, int64_t *stamp_r)

@@ -14,7 +14,7 @@
 /* --- names ---------------------------------------------------------------------------------------- */
 
 /* IMAGE~NAME, parted at the last '~'; false: it is another key. */
-static bool split(struct bytes key, struct bytes *image_r, struct bytes *name_r)
+static bool thumbnails_split(struct bytes key, struct bytes *image_r, struct bytes *name_r)
 {
     const char *mark = key.size ? memrchr(key.data, '~', key.size) : NULL;
     if (!mark)
@@ -35,7 +35,7 @@ static const struct schema_thumbnail *find_declared(const struct schema_class *c
 bool thumbnails_is_reserved(const struct schema_class *class, struct bytes key)
 {
     struct bytes image, name;
-    return class && split(key, &image, &name) && find_declared(class, name);
+    return class && thumbnails_split(key, &image, &name) && find_declared(class, name);
 }
 
 struct bytes thumbnails_key(struct arena *arena, struct bytes key, struct bytes name)
@@ -73,7 +73,7 @@ struct bytes thumbnails_mime(struct arena *arena, const struct schema_thumbnail 
                                  thumbnail->width, thumbnail->height, sha));
 }
 
-static bool skip(struct bytes *text, const char *word)
+static bool thumbnails_skip(struct bytes *text, const char *word)
 {
     size_t size = strlen(word);
     if (text->size < size || memcmp(text->data, word, size) != 0)
@@ -84,11 +84,11 @@ static bool skip(struct bytes *text, const char *word)
 
 static bool read_mark(struct bytes mime, struct thumbnails_file *file)
 {
-    if (!skip(&mime, THUMBNAIL_TYPE MARK_BOX))
+    if (!thumbnails_skip(&mime, THUMBNAIL_TYPE MARK_BOX))
         return false;
     struct bytes box = bytes_cut(&mime, ';'), width = bytes_cut(&box, 'x');
-    return bytes_to_i64(width, &file->width) && bytes_to_i64(box, &file->height) && skip(&mime, MARK_OF) &&
-           blob_store_read_digest(mime, &file->of);
+    return bytes_to_i64(width, &file->width) && bytes_to_i64(box, &file->height) &&
+           thumbnails_skip(&mime, MARK_OF) && blob_store_read_digest(mime, &file->of);
 }
 
 struct bytes thumbnails_plain_mime(struct bytes mime)
@@ -99,12 +99,13 @@ struct bytes thumbnails_plain_mime(struct bytes mime)
 
 /* --- lists ---------------------------------------------------------------------------------------- */
 
-static void add_file(struct arena *arena, struct thumbnails_list *list, const struct item *item)
+static void thumbnails_add_file(struct arena *arena, struct thumbnails_list *list, const struct item *item)
 {
     struct thumbnails_file file = {.key = item->key};
     if (item_is_tombstone(item) || !attachment_read(arena, item->content, &file.attachment))
         return;
-    file.is_marked = split(file.key, &file.image, &file.name) && read_mark(file.attachment.mime, &file);
+    file.is_marked =
+        thumbnails_split(file.key, &file.image, &file.name) && read_mark(file.attachment.mime, &file);
     list->files[list->count++] = file;
 }
 
@@ -113,7 +114,7 @@ struct thumbnails_list thumbnails_of_document(struct arena *arena, const struct 
     struct thumbnails_list list = {ARENA_ARRAY(arena, struct thumbnails_file, document->item_count), 0};
     for (uint32_t i = 0; i < document->item_count; i++)
         if (bytes_equal(document->items[i].iclass, ATTACHMENT_CLASS))
-            add_file(arena, &list, &document->items[i]);
+            thumbnails_add_file(arena, &list, &document->items[i]);
     return list;
 }
 
@@ -131,11 +132,11 @@ struct thumbnails_list thumbnails_of_draft(struct arena *arena, const struct dra
         count++;
     struct thumbnails_list list = {ARENA_ARRAY(arena, struct thumbnails_file, count), 0};
     for (const struct item *item = next_file(draft, BYTES("")); item; item = next_file(draft, item->key))
-        add_file(arena, &list, item);
+        thumbnails_add_file(arena, &list, item);
     return list;
 }
 
-static const struct thumbnails_file *find(const struct thumbnails_list *list, struct bytes key)
+static const struct thumbnails_file *thumbnails_find(const struct thumbnails_list *list, struct bytes key)
 {
     size_t low = 0, high = list->count;
     while (low < high) {
@@ -173,7 +174,7 @@ size_t thumbnails_missing(struct arena *arena, const struct schema_class *class,
     for (size_t i = 0; i < class->thumbnail_count && is_source(file); i++) {
         const struct schema_thumbnail *thumbnail = &class->thumbnails[i];
         struct bytes key = thumbnails_key(arena, file->key, thumbnail->name);
-        const struct thumbnails_file *present = find(list, key);
+        const struct thumbnails_file *present = thumbnails_find(list, key);
         bool is_taken = present && !present->is_marked;
         if (key.size <= key_most && !is_taken && !(present && is_made_of(present, thumbnail, file)))
             missing_r[count++] = thumbnail;
@@ -187,7 +188,7 @@ bool thumbnails_is_stale(const struct schema_class *class, const struct thumbnai
     if (!file->is_marked)
         return false;
     const struct schema_thumbnail *thumbnail = find_declared(class, file->name);
-    const struct thumbnails_file *image = find(list, file->image);
+    const struct thumbnails_file *image = thumbnails_find(list, file->image);
     return !thumbnail || !image || !is_source(image) || !is_made_of(file, thumbnail, image);
 }
 
@@ -214,10 +215,11 @@ static bool needs_task(void *whose, const struct item *item)
         return false;
     if (item->content.data) {
         struct thumbnails_list list = {&file, 0};
-        add_file(following->arena, &list, item);
+        thumbnails_add_file(following->arena, &list, item);
         return list.count && is_source(&file);
     }
-    if (!thumbnails_is_reserved(following->class, item->key) || !split(item->key, &file.image, &name))
+    if (!thumbnails_is_reserved(following->class, item->key) ||
+        !thumbnails_split(item->key, &file.image, &name))
         return false;
     const struct item *image = draft_find_item(following->draft, ATTACHMENT_CLASS, file.image);
     return image && attachment_read(following->arena, image->content, &file.attachment) &&

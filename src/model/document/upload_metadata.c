@@ -5,7 +5,7 @@
 #include "model/document/attachment.h"
 
 /* The alphabet with + and /, with its padding; an absent value is an empty one. */
-static bool read_value(struct arena *arena, struct bytes text, struct bytes *value_r)
+static bool upload_metadata_read_value(struct arena *arena, struct bytes text, struct bytes *value_r)
 {
     size_t padding = 0;
     *value_r = BYTES("");
@@ -27,7 +27,7 @@ static bool read_value(struct arena *arena, struct bytes text, struct bytes *val
     return base64_read_strict((struct bytes){letters, text.size - padding}, value, size);
 }
 
-static bool is_text(struct bytes text)
+static bool upload_metadata_is_text(struct bytes text)
 {
     return text.size && bytes_is_utf8(text) && !memchr(text.data, '\0', text.size);
 }
@@ -60,12 +60,13 @@ bool upload_metadata_read(struct arena *arena, struct bytes text, struct upload_
         for (size_t i = 0; i < COUNT_OF(known); i++) {
             if (!bytes_equal(name, bytes_of(known[i].name)))
                 continue;
-            if (known[i].value->data || !read_value(arena, value, known[i].value))
+            if (known[i].value->data || !upload_metadata_read_value(arena, value, known[i].value))
                 return false;
         }
     }
     if (!metadata_r->key.size)
         metadata_r->key = file_name;
-    return is_text(metadata_r->class) && is_text(metadata_r->id) && is_text(metadata_r->key) &&
+    return upload_metadata_is_text(metadata_r->class) && upload_metadata_is_text(metadata_r->id) &&
+           upload_metadata_is_text(metadata_r->key) &&
            (!metadata_r->mime.size || attachment_is_mime(metadata_r->mime));
 }

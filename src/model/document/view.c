@@ -52,7 +52,7 @@ void view_write_header(const struct view *view, const struct document *document,
                    (long long)header->ctime, (long long)view->version, view->name);
 }
 
-static bool is_shown(const struct view *view, const struct item *item)
+static bool view_is_shown(const struct view *view, const struct item *item)
 {
     return !item_is_tombstone(item) && view_shows(view, item->iclass);
 }
@@ -63,7 +63,7 @@ void view_write_part(const struct view *view, const struct document *document, s
     builder_add_text(builder, ITEMS_BEFORE);
     bool is_first = true;
     for (const struct item *item = document->items; item < document->items + document->item_count; item++) {
-        if (!is_shown(view, item))
+        if (!view_is_shown(view, item))
             continue;
         if (!is_first)
             builder_add_text(builder, ",");
@@ -79,7 +79,7 @@ size_t view_part_size(const struct view *view, const struct document *document)
                   strlen(view->name);
     size_t commas = 0;
     for (const struct item *item = document->items; item < document->items + document->item_count; item++)
-        if (is_shown(view, item))
+        if (view_is_shown(view, item))
             size += item->json.size + (commas++ > 0);
     return size;
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static int compare(const void *a, const void *b)
+static int rules_caller_compare(const void *a, const void *b)
 {
     return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
 }
@@ -14,7 +14,7 @@ void rules_caller_set_roles(struct arena *arena, struct rules_caller *caller, co
     struct bytes *sorted = ARENA_ARRAY(arena, struct bytes, count);
     for (size_t i = 0; i < count; i++)
         sorted[i] = roles[i];
-    qsort(sorted, count, sizeof *sorted, compare);
+    qsort(sorted, count, sizeof *sorted, rules_caller_compare);
     caller->roles = sorted;
     caller->role_count = count;
 }

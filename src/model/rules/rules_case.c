@@ -5,24 +5,25 @@
 
 /* --- reading --- */
 
-static bool refuse(struct rules_documents *documents, const char *where, const char *member,
-                   const char *expected)
+static bool rules_case_refuse(struct rules_documents *documents, const char *where, const char *member,
+                              const char *expected)
 {
     return rules_documents_refuse(documents, arena_printf(documents->arena, "%s.%s", where, member),
                                   expected);
 }
 
-static bool read_roles(struct rules_documents *documents, const char *where, const struct json *list,
-                       struct rules_caller *caller)
+static bool rules_case_read_roles(struct rules_documents *documents, const char *where,
+                                  const struct json *list, struct rules_caller *caller)
 {
     struct bytes roles[RULES_ROLES_MOST];
     size_t count = 0;
     if (list->kind != JSON_ARRAY || list->is_shallow || list->count > RULES_ROLES_MOST)
-        return refuse(documents, where, "caller.roles", "A list of at most 32 names of roles is expected.");
+        return rules_case_refuse(documents, where, "caller.roles",
+                                 "A list of at most 32 names of roles is expected.");
     for (const struct json *one = list->first; one; one = one->next) {
         if (one->kind != JSON_STRING || !rules_is_role(one->value))
-            return refuse(documents, where, "caller.roles",
-                          "A list of at most 32 names of roles is expected.");
+            return rules_case_refuse(documents, where, "caller.roles",
+                                     "A list of at most 32 names of roles is expected.");
         roles[count++] = one->value;
     }
     rules_caller_set_roles(documents->arena, caller, roles, count);
@@ -41,11 +42,11 @@ static bool read_caller(struct rules_documents *documents, const char *where, co
         return false;
     const struct json *account = json_member(value, "account"), *roles = json_member(value, "roles");
     if (account && (account->kind != JSON_STRING || !account->value.size))
-        return refuse(documents, where, "caller.account",
-                      "The id of an account is expected; without one, leave it out.");
+        return rules_case_refuse(documents, where, "caller.account",
+                                 "The id of an account is expected; without one, leave it out.");
     if (account)
         caller->account = account->value;
-    return !roles || read_roles(documents, where, roles, caller);
+    return !roles || rules_case_read_roles(documents, where, roles, caller);
 }
 
 static bool read_document(struct rules_documents *documents, const char *where, const char *member,
@@ -58,10 +59,11 @@ static bool read_document(struct rules_documents *documents, const char *where, 
         return *document_r != NULL;
     }
     if (!rules_documents_is_name(value->value, &class, &id))
-        return refuse(documents, where, member, "A document is expected, or the name of one: \"Class/id\".");
+        return rules_case_refuse(documents, where, member,
+                                 "A document is expected, or the name of one: \"Class/id\".");
     *document_r = rules_documents_find(documents, class, id);
     return *document_r ||
-           refuse(documents, where, member, "A document of this name is expected in documents.");
+           rules_case_refuse(documents, where, member, "A document of this name is expected in documents.");
 }
 
 static bool read_deed(struct rules_documents *documents, const char *where, const struct json *value,
@@ -69,30 +71,31 @@ static bool read_deed(struct rules_documents *documents, const char *where, cons
 {
     const struct json *may = json_member(value, "may"), *item = json_member(value, "item");
     if (!may || may->kind != JSON_STRING || !rules_deed_find(may->value, &case_r->deed))
-        return refuse(documents, where, "may",
-                      "One of read, list, create, update, delete, see and write is expected.");
+        return rules_case_refuse(documents, where, "may",
+                                 "One of read, list, create, update, delete, see and write is expected.");
     bool needs_item = case_r->deed == RULES_DEED_SEE || case_r->deed == RULES_DEED_WRITE;
     if (needs_item != (item != NULL))
-        return refuse(documents, where, "item",
-                      "The class of items is expected with see and write, and only there.");
+        return rules_case_refuse(documents, where, "item",
+                                 "The class of items is expected with see and write, and only there.");
     if (item && (item->kind != JSON_STRING || !item_is_class_name(item->value)))
-        return refuse(documents, where, "item", "The name of a class of items is expected.");
+        return rules_case_refuse(documents, where, "item", "The name of a class of items is expected.");
     case_r->item = item ? item->value : NO_BYTES;
     return true;
 }
 
 /* Before and after: a document that is created is given as either. */
-static bool read_documents(struct rules_documents *documents, const char *where, const struct json *value,
-                           struct rules_case *case_r)
+static bool rules_case_read_documents(struct rules_documents *documents, const char *where,
+                                      const struct json *value, struct rules_case *case_r)
 {
     const struct json *before = json_member(value, "document"), *after = json_member(value, "after");
     bool is_create = case_r->deed == RULES_DEED_CREATE;
     bool may_have_after = is_create || case_r->deed == RULES_DEED_UPDATE || case_r->deed == RULES_DEED_WRITE;
     if (after && !may_have_after)
-        return refuse(documents, where, "after", "It is expected with create, update and write alone.");
+        return rules_case_refuse(documents, where, "after",
+                                 "It is expected with create, update and write alone.");
     if (!before && !(is_create && after))
-        return refuse(documents, where, "document",
-                      "A document is expected, or the name of one: \"Class/id\".");
+        return rules_case_refuse(documents, where, "document",
+                                 "A document is expected, or the name of one: \"Class/id\".");
     if ((before && !read_document(documents, where, "document", before, &case_r->before)) ||
         (after && !read_document(documents, where, "after", after, &case_r->after)))
         return false;
@@ -102,8 +105,8 @@ static bool read_documents(struct rules_documents *documents, const char *where,
         case_r->before = rules_documents_none(documents, header->class, header->id);
     } else if (after && (!bytes_equal(case_r->before->header.class, case_r->after->header.class) ||
                          !bytes_equal(case_r->before->header.id, case_r->after->header.id))) {
-        return refuse(documents, where, "after",
-                      "The same document as in document is expected: its class and id.");
+        return rules_case_refuse(documents, where, "after",
+                                 "The same document as in document is expected: its class and id.");
     }
     return true;
 }
@@ -117,14 +120,14 @@ bool rules_case_read(struct rules_documents *documents, const char *where, const
         return false;
     const struct json *name = json_member(value, "name"), *expected = json_member(value, "expected");
     if (name && name->kind != JSON_STRING)
-        return refuse(documents, where, "name", "A text is expected.");
+        return rules_case_refuse(documents, where, "name", "A text is expected.");
     if (!expected || (expected->kind != JSON_TRUE && expected->kind != JSON_FALSE))
-        return refuse(documents, where, "expected", "true or false is expected.");
+        return rules_case_refuse(documents, where, "expected", "true or false is expected.");
     case_r->name = name ? name->value : NO_BYTES;
     case_r->expected = expected->kind == JSON_TRUE;
     return read_deed(documents, where, value, case_r) &&
            read_caller(documents, where, json_member(value, "caller"), &case_r->caller) &&
-           read_documents(documents, where, value, case_r);
+           rules_case_read_documents(documents, where, value, case_r);
 }
 
 /* --- deciding --- */

@@ -114,7 +114,7 @@ static bool order(const struct json *a, const struct json *b, int *order_r)
     return true;
 }
 
-static bool compare(struct rules_decision *decision, const struct rules_condition *condition)
+static bool rules_condition_compare(struct rules_decision *decision, const struct rules_condition *condition)
 {
     struct json a, b;
     int direction;
@@ -226,7 +226,7 @@ static bool holds(struct rules_decision *decision, const struct rules_condition 
     case RULES_IF_GE:
         break;
     }
-    return compare(decision, condition);
+    return rules_condition_compare(decision, condition);
 }
 
 bool rules_condition_holds(struct rules_decision *decision, const struct rules_condition *condition)

@@ -77,7 +77,7 @@ static bool is_owner(struct rules_decision *decision)
     return facts->is_owner;
 }
 
-static const struct item *find_member(struct rules_decision *decision)
+static const struct item *rules_decide_find_member(struct rules_decision *decision)
 {
     struct rules_facts *facts = decision->subject;
     if (!facts->knows_member)
@@ -139,7 +139,7 @@ static bool is_grantee(struct rules_decision *decision, const struct rules_grant
     case RULES_TO_OWNER:
         return is_owner(decision);
     case RULES_TO_MEMBERS:
-        return is_member(decision, find_member(decision), grant->role);
+        return is_member(decision, rules_decide_find_member(decision), grant->role);
     case RULES_TO_TEAM:
         return is_member(decision, find_team_member(decision), grant->role);
     }
@@ -178,8 +178,8 @@ static bool is_right_granted(struct rules_decision *decision, struct rules_facts
 /* --- reading --- */
 
 /* Rules of the document's class; false: there are none, so nothing is granted. */
-static bool begin(struct rules_decision *decision, struct rules_question *question,
-                  const struct document *document, const struct draft *draft)
+static bool rules_decide_begin(struct rules_decision *decision, struct rules_question *question,
+                               const struct document *document, const struct draft *draft)
 {
     question->rule = "";
     question->fault = FAULT_NONE;
@@ -215,7 +215,7 @@ bool rules_may_read(struct rules_question *question, const struct document *docu
 {
     struct rules_decision decision;
     *view_r = (struct rules_view){0};
-    return begin(&decision, question, document, NULL) && decision.before.exists &&
+    return rules_decide_begin(&decision, question, document, NULL) && decision.before.exists &&
            is_right_granted(&decision, &decision.before, RULES_READ) && find_view(&decision, view_r);
 }
 
@@ -224,7 +224,7 @@ bool rules_may_list(struct rules_question *question, const struct document *docu
 {
     struct rules_decision decision;
     *view_r = (struct rules_view){0};
-    return begin(&decision, question, document, NULL) && decision.before.exists &&
+    return rules_decide_begin(&decision, question, document, NULL) && decision.before.exists &&
            is_right_granted(&decision, &decision.before, RULES_LIST) &&
            is_right_granted(&decision, &decision.before, RULES_READ) && find_view(&decision, view_r);
 }
@@ -232,7 +232,7 @@ bool rules_may_list(struct rules_question *question, const struct document *docu
 bool rules_may_see(struct rules_question *question, const struct document *document, struct bytes item_class)
 {
     struct rules_decision decision;
-    if (!begin(&decision, question, document, NULL) || !decision.before.exists ||
+    if (!rules_decide_begin(&decision, question, document, NULL) || !decision.before.exists ||
         !is_right_granted(&decision, &decision.before, RULES_READ))
         return false;
     const struct rules_item *item = rules_find_item(decision.class, item_class);
@@ -303,7 +303,7 @@ bool rules_may_change(struct rules_question *question, const struct draft *draft
 {
     struct rules_decision decision;
     enum draft_act act = draft_act(draft);
-    bool is_known = begin(&decision, question, draft_base(draft), draft);
+    bool is_known = rules_decide_begin(&decision, question, draft_base(draft), draft);
     if (act == DRAFT_READ)
         return true;
     return is_known && may_act(&decision, act) && may_write_all(&decision);
@@ -312,14 +312,14 @@ bool rules_may_change(struct rules_question *question, const struct draft *draft
 bool rules_may_write(struct rules_question *question, const struct draft *draft, struct bytes item_class)
 {
     struct rules_decision decision;
-    bool is_known = begin(&decision, question, draft_base(draft), draft);
+    bool is_known = rules_decide_begin(&decision, question, draft_base(draft), draft);
     return is_known && may_enter(&decision) && may_write(&decision, item_class);
 }
 
 bool rules_may_name(struct rules_question *question, const struct draft *draft, struct bytes item_class)
 {
     struct rules_decision decision;
-    if (!begin(&decision, question, draft_base(draft), draft))
+    if (!rules_decide_begin(&decision, question, draft_base(draft), draft))
         return false;
     if (!decision.before.exists)
         return true;

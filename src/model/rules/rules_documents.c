@@ -35,12 +35,12 @@ bool rules_documents_check_members(struct rules_documents *documents, const char
 
 /* --- documents --- */
 
-static void release(void *document)
+static void rules_documents_release(void *document)
 {
     document_release(document);
 }
 
-static int compare(const void *a, const void *b)
+static int rules_documents_compare(const void *a, const void *b)
 {
     const struct item *one = a, *other = b;
     return item_compare(one->iclass, one->key, other->iclass, other->key);
@@ -51,16 +51,16 @@ const struct document *rules_documents_build(struct rules_documents *documents, 
                                              size_t count)
 {
     const struct header header = {.class = class, .id = id, .version = BIRTH, .ctime = BIRTH, .dtime = BIRTH};
-    qsort(items, count, sizeof *items, compare);
+    qsort(items, count, sizeof *items, rules_documents_compare);
     for (size_t i = 1; i < count; i++)
-        if (compare(&items[i - 1], &items[i]) == 0) {
+        if (rules_documents_compare(&items[i - 1], &items[i]) == 0) {
             rules_documents_refuse(documents, where,
                                    arena_printf(documents->arena, "The item %.*s stands here twice.",
                                                 (int)items[i].iclass.size, items[i].iclass.data));
             return NULL;
         }
     struct document *document = document_build(&header, items, count);
-    arena_defer(documents->arena, release, document);
+    arena_defer(documents->arena, rules_documents_release, document);
     return document;
 }
 
@@ -69,12 +69,12 @@ const struct document *rules_documents_none(struct rules_documents *documents, s
 {
     const struct header header = {.class = class, .id = id};
     struct document *document = document_build(&header, NULL, 0);
-    arena_defer(documents->arena, release, document);
+    arena_defer(documents->arena, rules_documents_release, document);
     return document;
 }
 
-static bool read_item(struct rules_documents *documents, const char *where, const struct json *value,
-                      struct item *item)
+static bool rules_documents_read_item(struct rules_documents *documents, const char *where,
+                                      const struct json *value, struct item *item)
 {
     if (!rules_documents_check_members(documents, where, value, "c k j s"))
         return false;
@@ -97,8 +97,8 @@ static bool read_item(struct rules_documents *documents, const char *where, cons
     return true;
 }
 
-static bool read_name(struct rules_documents *documents, const char *where, const struct json *value,
-                      struct bytes *class_r, struct bytes *id_r)
+static bool rules_documents_read_name(struct rules_documents *documents, const char *where,
+                                      const struct json *value, struct bytes *class_r, struct bytes *id_r)
 {
     const struct json *class = json_member(value, "c"), *id = json_member(value, "id");
     if (!class || class->kind != JSON_STRING || !item_is_class_name(class->value))
@@ -117,7 +117,7 @@ const struct document *rules_documents_read(struct rules_documents *documents, c
 {
     struct bytes class, id;
     if (!rules_documents_check_members(documents, where, value, "c id items") ||
-        !read_name(documents, where, value, &class, &id))
+        !rules_documents_read_name(documents, where, value, &class, &id))
         return NULL;
     const struct json *list = json_member(value, "items");
     if (list && (list->kind != JSON_ARRAY || list->is_shallow || list->count > RULES_DOCUMENTS_ITEMS_MOST)) {
@@ -130,7 +130,7 @@ const struct document *rules_documents_read(struct rules_documents *documents, c
     size_t count = 0;
     for (const struct json *one = list ? list->first : NULL; one; one = one->next, count++) {
         const char *at = arena_printf(documents->arena, "%s.items[%zu]", where, count);
-        if (!read_item(documents, at, one, &items[count]))
+        if (!rules_documents_read_item(documents, at, one, &items[count]))
             return NULL;
     }
     return rules_documents_build(documents, where, class, id, items, count);

@@ -127,8 +127,9 @@ static void sort_grants(struct rules_grant *grants, size_t count)
 }
 
 /* The member `name` of the object; absent: nothing is declared. */
-static bool read_list(struct rules_reader *reader, struct rules_node object, const char *name,
-                      const struct rules_class *class, bool may_have_condition, struct rules_list *list)
+static bool rules_read_read_list(struct rules_reader *reader, struct rules_node object, const char *name,
+                                 const struct rules_class *class, bool may_have_condition,
+                                 struct rules_list *list)
 {
     const struct json *member = json_member(object.value, name);
     list->path = arena_printf(reader->arena, "%s.%s", object.path, name);
@@ -199,21 +200,21 @@ static bool read_relations(struct rules_reader *reader, struct rules_node node, 
 }
 
 /* Lists of structs that begin with their name are sorted by it. */
-static int compare_names(const void *a, const void *b)
+static int rules_read_compare_names(const void *a, const void *b)
 {
     return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
 }
 
-static bool read_item(struct rules_reader *reader, struct rules_node node, const struct rules_class *class,
-                      struct rules_item *item)
+static bool rules_read_read_item(struct rules_reader *reader, struct rules_node node,
+                                 const struct rules_class *class, struct rules_item *item)
 {
     item->name = node.value->name;
     bool is_of_attachments = item_is_reserved(item->name);
     return (is_of_attachments || rules_reader_is_item_class(reader, node, item->name)) &&
            rules_reader_is_object_of(reader, node, "see write",
                                      "An object with see and write is expected.") &&
-           read_list(reader, node, "see", class, false, &item->see) &&
-           read_list(reader, node, "write", class, true, &item->write);
+           rules_read_read_list(reader, node, "see", class, false, &item->see) &&
+           rules_read_read_list(reader, node, "write", class, true, &item->write);
 }
 
 static bool read_items(struct rules_reader *reader, struct rules_node class_node, struct rules_class *class)
@@ -227,9 +228,10 @@ static bool read_items(struct rules_reader *reader, struct rules_node class_node
         return false;
     struct rules_item *items = ARENA_ARRAY(reader->arena, struct rules_item, member->count);
     for (const struct json *one = member->first; one; one = one->next)
-        if (!read_item(reader, rules_reader_member(reader, node, one), class, &items[class->item_count++]))
+        if (!rules_read_read_item(reader, rules_reader_member(reader, node, one), class,
+                                  &items[class->item_count++]))
             return false;
-    qsort(items, class->item_count, sizeof *items, compare_names);
+    qsort(items, class->item_count, sizeof *items, rules_read_compare_names);
     class->items = items;
     return true;
 }
@@ -243,8 +245,8 @@ static bool read_class(struct rules_reader *reader, struct rules_node node, stru
         !read_relations(reader, node, class))
         return false;
     for (int right = 0; right < RULES_RIGHTS; right++)
-        if (!read_list(reader, node, rules_right_word((enum rules_right)right), class,
-                       right >= (int)RULES_CREATE, &class->lists[right]))
+        if (!rules_read_read_list(reader, node, rules_right_word((enum rules_right)right), class,
+                                  right >= (int)RULES_CREATE, &class->lists[right]))
             return false;
     return read_items(reader, node, class);
 }
@@ -311,7 +313,7 @@ enum fault rules_read(struct arena *arena, struct bytes text, struct rules **rul
     for (const struct json *one = tree->first; one; one = one->next)
         if (!read_class(&reader, rules_reader_member(&reader, root, one), &classes[rules->class_count++]))
             return FAULT_AARG;
-    qsort(classes, rules->class_count, sizeof *classes, compare_names);
+    qsort(classes, rules->class_count, sizeof *classes, rules_read_compare_names);
     rules->classes = classes;
     rules->owners = list_owners(arena, rules);
     *rules_r = rules;

@@ -69,7 +69,8 @@ static bool read_operand(struct rules_reader *reader, struct rules_node node, st
     return node.value->kind != JSON_ARRAY || rules_reader_refuse(reader, node, AN_OPERAND);
 }
 
-static bool read_list(struct rules_reader *reader, struct rules_node node, struct rules_operand *list)
+static bool rules_read_condition_read_list(struct rules_reader *reader, struct rules_node node,
+                                           struct rules_operand *list)
 {
     if (!count_node(reader, node))
         return false;
@@ -93,8 +94,9 @@ static bool read_pair(struct rules_reader *reader, struct rules_node node, struc
         return rules_reader_refuse(reader, node, "A list of two operands is expected.");
     struct rules_node second = rules_reader_element(reader, node, 1, first->next);
     return read_operand(reader, rules_reader_element(reader, node, 0, first), &condition->operands[0]) &&
-           (condition->test == RULES_IF_IN ? read_list(reader, second, &condition->operands[1])
-                                           : read_operand(reader, second, &condition->operands[1]));
+           (condition->test == RULES_IF_IN
+                ? rules_read_condition_read_list(reader, second, &condition->operands[1])
+                : read_operand(reader, second, &condition->operands[1]));
 }
 
 static bool read_exists(struct rules_reader *reader, struct rules_node node,

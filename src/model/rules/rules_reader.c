@@ -69,12 +69,12 @@ bool rules_reader_is_object_of(struct rules_reader *reader, struct rules_node no
     return true;
 }
 
-static bool is_letter(char c)
+static bool rules_reader_is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_digit(char c)
+static bool rules_reader_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -82,7 +82,8 @@ static bool is_digit(char c)
 bool rules_reader_is_name(struct bytes name, size_t most, const char *signs)
 {
     for (size_t i = 0; i < name.size; i++)
-        if (!is_letter(name.data[i]) && !is_digit(name.data[i]) && !strchr(signs, name.data[i]))
+        if (!rules_reader_is_letter(name.data[i]) && !rules_reader_is_digit(name.data[i]) &&
+            !strchr(signs, name.data[i]))
             return false;
     return name.size && name.size <= most && !memchr(name.data, '\0', name.size);
 }
@@ -106,7 +107,8 @@ bool rules_reader_read_place(struct rules_reader *reader, struct rules_node node
     place_r->member = (struct bytes){dot + 1, text.size - place_r->item.size - 1};
     if (!rules_reader_is_item_class(reader, node, place_r->item))
         return false;
-    return (rules_reader_is_name(place_r->member, MEMBER_MOST, "_-") && !is_digit(*place_r->member.data)) ||
+    return (rules_reader_is_name(place_r->member, MEMBER_MOST, "_-") &&
+            !rules_reader_is_digit(*place_r->member.data)) ||
            rules_reader_refuse(
                reader, node,
                "The member after the point is a letter, _ or -, then up to 63 letters, digits, "

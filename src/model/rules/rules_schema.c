@@ -12,7 +12,7 @@ struct comparison {
     size_t count;
 };
 
-static void add(struct comparison *comparison, const char *path, const char *sentence)
+static void rules_schema_add(struct comparison *comparison, const char *path, const char *sentence)
 {
     comparison->report(comparison->context, arena_printf(comparison->arena, "%s: %s", path, sentence));
     comparison->count++;
@@ -37,25 +37,27 @@ static void compare_items(struct comparison *comparison, const char *path, struc
     const char *items = arena_printf(comparison->arena, "items %.*s of documents %.*s", (int)item_name.size,
                                      item_name.data, (int)class_name.size, class_name.data);
     if (!item && !class->is_open)
-        add(comparison, path, arena_printf(comparison->arena, "The schema does not declare %s.", items));
+        rules_schema_add(comparison, path,
+                         arena_printf(comparison->arena, "The schema does not declare %s.", items));
     if (!item || need == NEED_ANY)
         return;
     if (item->is_singleton != (need == NEED_SINGLETON))
-        add(comparison, path,
-            arena_printf(comparison->arena, "The schema declares %s as %s; %s is expected.", items,
-                         item->is_singleton ? "a singleton" : "a list",
-                         need == NEED_SINGLETON ? "a singleton" : "a list"));
+        rules_schema_add(comparison, path,
+                         arena_printf(comparison->arena, "The schema declares %s as %s; %s is expected.",
+                                      items, item->is_singleton ? "a singleton" : "a list",
+                                      need == NEED_SINGLETON ? "a singleton" : "a list"));
     if (item->is_raw)
-        add(comparison, path,
+        rules_schema_add(
+            comparison, path,
             arena_printf(comparison->arena, "The schema declares %s as raw; JSON is expected.", items));
 }
 
 static void compare_class(struct comparison *comparison, const char *path, struct bytes name)
 {
     if (!schema_find_class(comparison->schema, name))
-        add(comparison, path,
-            arena_printf(comparison->arena, "The schema does not declare documents %.*s.", (int)name.size,
-                         name.data));
+        rules_schema_add(comparison, path,
+                         arena_printf(comparison->arena, "The schema does not declare documents %.*s.",
+                                      (int)name.size, name.data));
 }
 
 /* --- conditions --- */
@@ -99,7 +101,7 @@ static void compare_team(struct comparison *comparison, const struct rules_class
                   class->team.members, NEED_LIST);
 }
 
-static void compare(struct comparison *comparison, const struct rules_class *class)
+static void compare_rules_schema(struct comparison *comparison, const struct rules_class *class)
 {
     compare_class(comparison,
                   arena_printf(comparison->arena, "%.*s", (int)class->name.size, class->name.data),
@@ -128,6 +130,6 @@ size_t rules_schema_compare(struct arena *arena, const struct rules *rules, cons
 {
     struct comparison comparison = {arena, schema, report, context, 0};
     for (size_t i = 0; i < rules->class_count; i++)
-        compare(&comparison, &rules->classes[i]);
+        compare_rules_schema(&comparison, &rules->classes[i]);
     return comparison.count;
 }

@@ -85,7 +85,7 @@ static bool covers(const struct needed_list *list, const struct rules_grant *gra
 }
 
 /* Does whoever the smaller list admits pass the larger one, too? */
-static bool is_within(const struct needed_list *smaller, const struct needed_list *larger)
+static bool rules_sight_is_within(const struct needed_list *smaller, const struct needed_list *larger)
 {
     for (size_t i = 0; i < smaller->count; i++)
         if (!covers(larger, smaller->grants[i]))
@@ -95,7 +95,7 @@ static bool is_within(const struct needed_list *smaller, const struct needed_lis
 
 /* --- what they come to --- */
 
-static struct principals make_room(struct arena *arena, size_t lists)
+static struct principals rules_sight_make_room(struct arena *arena, size_t lists)
 {
     size_t room = lists * RULES_GRANTS_MOST + 1;
     return (struct principals){.own = ARENA_ROOM(arena, struct bytes, room),
@@ -114,7 +114,7 @@ static const struct needed_list *find_smallest(const struct needed_list *lists, 
 {
     for (size_t i = 0; i < count; i++) {
         size_t k = 0;
-        while (k < count && is_within(&lists[i], &lists[k]))
+        while (k < count && rules_sight_is_within(&lists[i], &lists[k]))
             k++;
         if (k == count)
             return &lists[i];
@@ -122,7 +122,7 @@ static const struct needed_list *find_smallest(const struct needed_list *lists, 
     return NULL;
 }
 
-static bool is_named(const struct bytes *items, size_t count, struct bytes name)
+static bool rules_sight_is_named(const struct bytes *items, size_t count, struct bytes name)
 {
     for (size_t i = 0; i < count; i++)
         if (bytes_equal(items[i], name))
@@ -139,11 +139,11 @@ static size_t need_all(const struct rules_class *class, const struct rules_calle
     if (right == RULES_LIST)
         count += need(&class->lists[RULES_LIST], caller, &lists[count]);
     for (size_t i = 0; i < class->item_count; i++)
-        if (class->items[i].see.is_declared && is_named(items, item_count, class->items[i].name))
+        if (class->items[i].see.is_declared && rules_sight_is_named(items, item_count, class->items[i].name))
             count += need(&class->items[i].see, caller, &lists[count]);
     *all_r = count;
     for (size_t i = 0; i < class->item_count; i++)
-        if (class->items[i].see.is_declared && !is_named(items, item_count, class->items[i].name))
+        if (class->items[i].see.is_declared && !rules_sight_is_named(items, item_count, class->items[i].name))
             *all_r += need(&class->items[i].see, caller, &lists[*all_r]);
     return count;
 }
@@ -158,7 +158,7 @@ struct rules_sight rules_sight_find(const struct rules *rules, const struct rule
     struct needed_list *lists = ARENA_ARRAY(arena, struct needed_list, class->item_count + 2);
     size_t all, count = need_all(class, caller, right, items, item_count, lists, &all);
     const struct needed_list *smallest = find_smallest(lists, count);
-    struct principals own = make_room(arena, 1), watched = make_room(arena, all);
+    struct principals own = rules_sight_make_room(arena, 1), watched = rules_sight_make_room(arena, all);
     if (smallest)
         add_principals(&own, arena, caller, smallest);
     for (size_t i = 0; i < all; i++)

@@ -58,7 +58,7 @@ static bool take_digest(struct arena *arena, struct bytes text, struct bytes *va
     return true;
 }
 
-static bool take_value(struct arena *arena, struct bytes text, struct bytes *value_r)
+static bool definition_take_value(struct arena *arena, struct bytes text, struct bytes *value_r)
 {
     if (text.size && text.data[0] == '#')
         return take_digest(arena, text, value_r);
@@ -78,7 +78,8 @@ static bool take_values(struct arena *arena, struct bytes text, struct definitio
         const char *end = text.size ? memchr(text.data, '@', text.size) : NULL;
         struct bytes piece = {text.data, end ? (size_t)(end - text.data) : text.size};
         is_last = !end;
-        is_right = definition->value_count < DEFINITION_VALUES_MOST && take_value(arena, piece, &value);
+        is_right =
+            definition->value_count < DEFINITION_VALUES_MOST && definition_take_value(arena, piece, &value);
         if (!is_right)
             break;
         definition->value_count++;

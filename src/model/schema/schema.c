@@ -7,7 +7,7 @@
 /* --- lookups: lists are sorted by name ---------------------------------------------------------- */
 
 /* The index of `name` in a list of structs that begin with their name; -1: not found. */
-static ptrdiff_t place_of(const void *list, size_t count, size_t size, struct bytes name)
+static ptrdiff_t schema_place_of(const void *list, size_t count, size_t size, struct bytes name)
 {
     const char *base = list;
     size_t low = 0, high = count;
@@ -27,26 +27,29 @@ static ptrdiff_t place_of(const void *list, size_t count, size_t size, struct by
 const struct schema_class *schema_find_class(const struct schema *schema, struct bytes name)
 {
     ptrdiff_t place =
-        schema ? place_of(schema->classes, schema->class_count, sizeof *schema->classes, name) : -1;
+        schema ? schema_place_of(schema->classes, schema->class_count, sizeof *schema->classes, name) : -1;
     return place < 0 ? NULL : &schema->classes[place];
 }
 
 const struct schema_item *schema_find_item(const struct schema_class *class, struct bytes name)
 {
-    ptrdiff_t place = class ? place_of(class->items, class->item_count, sizeof *class->items, name) : -1;
+    ptrdiff_t place =
+        class ? schema_place_of(class->items, class->item_count, sizeof *class->items, name) : -1;
     return place < 0 ? NULL : &class->items[place];
 }
 
 const struct schema_collection *schema_find_collection(const struct schema_class *class, struct bytes name)
 {
     ptrdiff_t place =
-        class ? place_of(class->collections, class->collection_count, sizeof *class->collections, name) : -1;
+        class ? schema_place_of(class->collections, class->collection_count, sizeof *class->collections, name)
+              : -1;
     return place < 0 ? NULL : &class->collections[place];
 }
 
 const struct schema_field *schema_find_field(const struct schema_item *item, struct bytes name)
 {
-    ptrdiff_t place = item ? place_of(item->fields, item->field_count, sizeof *item->fields, name) : -1;
+    ptrdiff_t place =
+        item ? schema_place_of(item->fields, item->field_count, sizeof *item->fields, name) : -1;
     return place < 0 ? NULL : &item->fields[place];
 }
 
@@ -132,7 +135,7 @@ bool schema_type_of(struct bytes name, enum field_type *type_r, bool *is_list_r)
 /* --- the canonical text -------------------------------------------------------------------------- */
 
 /* Writes a member's name, preceded by a comma when needed. */
-static void add_name(struct builder *text, struct bytes name)
+static void schema_add_name(struct builder *text, struct bytes name)
 {
     if (text->data[text->size - 1] != '{')
         builder_add_text(text, ",");
@@ -144,15 +147,15 @@ static void add_flag(struct builder *text, const char *name, bool value)
 {
     if (!value)
         return;
-    add_name(text, bytes_of(name));
+    schema_add_name(text, bytes_of(name));
     builder_add_text(text, "true");
 }
 
-static void add_number(struct builder *text, const char *name, int64_t value, int64_t standard)
+static void schema_add_number(struct builder *text, const char *name, int64_t value, int64_t standard)
 {
     if (value == standard)
         return;
-    add_name(text, bytes_of(name));
+    schema_add_name(text, bytes_of(name));
     builder_add_i64(text, value);
 }
 
@@ -162,9 +165,9 @@ static void add_path(struct builder *text, const struct schema_property *propert
                    (int)property->member.size, property->member.data);
 }
 
-static void add_keys(struct builder *text, const struct schema_property *keys, size_t count)
+static void schema_add_keys(struct builder *text, const struct schema_property *keys, size_t count)
 {
-    add_name(text, BYTES("key"));
+    schema_add_name(text, BYTES("key"));
     builder_add_text(text, "[");
     for (size_t i = 0; i < count; i++) {
         if (i)
@@ -178,7 +181,7 @@ static void add_copies(struct builder *text, const struct schema_copies *copies)
 {
     if (!copies)
         return;
-    add_name(text, BYTES("copies"));
+    schema_add_name(text, BYTES("copies"));
     builder_add_text(text, "{\"to\":[");
     for (size_t i = 0; i < copies->count; i++) {
         if (i)
@@ -187,7 +190,7 @@ static void add_copies(struct builder *text, const struct schema_copies *copies)
     }
     builder_add_text(text, "]");
     if (!bytes_equal(copies->separator, BYTES("."))) {
-        add_name(text, BYTES("separator"));
+        schema_add_name(text, BYTES("separator"));
         json_add_string(text, copies->separator);
     }
     builder_add_text(text, "}");
@@ -200,7 +203,7 @@ static void add_content(struct builder *text, const struct schema_item *item)
     bool is_string = false;
     if (!item->content)
         return;
-    add_name(text, BYTES("content"));
+    schema_add_name(text, BYTES("content"));
     for (size_t i = 0; i < content.size; i++) {
         char c = content.data[i];
         if (is_string && c == '\\') {
@@ -214,28 +217,28 @@ static void add_content(struct builder *text, const struct schema_item *item)
     }
 }
 
-static void add_items(struct builder *text, const struct schema_class *class)
+static void schema_add_items(struct builder *text, const struct schema_class *class)
 {
-    add_name(text, BYTES("items"));
+    schema_add_name(text, BYTES("items"));
     builder_add_text(text, "{");
     for (const struct schema_item *item = class->items; item < class->items + class->item_count; item++) {
-        add_name(text, item->name);
+        schema_add_name(text, item->name);
         builder_add_text(text, "{");
         add_flag(text, "singleton", item->is_singleton);
         add_flag(text, "raw", item->is_raw);
         add_flag(text, "clear", item->is_clear);
         if (item->field_count) {
-            add_name(text, BYTES("fields"));
+            schema_add_name(text, BYTES("fields"));
             builder_add_text(text, "{");
             for (size_t i = 0; i < item->field_count; i++) {
-                add_name(text, item->fields[i].name);
+                schema_add_name(text, item->fields[i].name);
                 builder_printf(text, "\"%s\"",
                                schema_type_name(item->fields[i].type, item->fields[i].is_list));
             }
             builder_add_text(text, "}");
         }
         if (item->index_count) {
-            add_name(text, BYTES("indexes"));
+            schema_add_name(text, BYTES("indexes"));
             for (size_t i = 0; i < item->index_count; i++) {
                 builder_add(text, i ? "," : "[", 1);
                 schema_index_write(text, &item->indexes[i]);
@@ -253,13 +256,13 @@ static void add_collections(struct builder *text, const struct schema_class *cla
 {
     if (!class->collection_count)
         return;
-    add_name(text, BYTES("collections"));
+    schema_add_name(text, BYTES("collections"));
     builder_add_text(text, "{");
     for (size_t i = 0; i < class->collection_count; i++) {
         const struct schema_collection *collection = &class->collections[i];
-        add_name(text, collection->name);
+        schema_add_name(text, collection->name);
         builder_add_text(text, "{");
-        add_keys(text, collection->keys, collection->key_count);
+        schema_add_keys(text, collection->keys, collection->key_count);
         add_flag(text, "list", collection->is_list);
         add_flag(text, "mutable", collection->is_mutable);
         builder_add_text(text, "}");
@@ -271,12 +274,12 @@ static void add_uniques(struct builder *text, const struct schema_class *class)
 {
     if (!class->unique_count)
         return;
-    add_name(text, BYTES("unique"));
+    schema_add_name(text, BYTES("unique"));
     builder_add_text(text, "{");
     for (size_t i = 0; i < class->unique_count; i++) {
-        add_name(text, class->uniques[i].name);
+        schema_add_name(text, class->uniques[i].name);
         builder_add_text(text, "{");
-        add_keys(text, class->uniques[i].keys, class->uniques[i].key_count);
+        schema_add_keys(text, class->uniques[i].keys, class->uniques[i].key_count);
         add_flag(text, "global", class->uniques[i].is_global);
         builder_add_text(text, "}");
     }
@@ -293,7 +296,7 @@ static void add_changes(struct builder *text, const struct schema_mutation *muta
         if ((int)change->kind != kind)
             continue;
         if (is_first) {
-            add_name(text, bytes_of(names[kind]));
+            schema_add_name(text, bytes_of(names[kind]));
             builder_add(text, kind == CHANGE_DROP ? "[" : "{", 1);
         }
         if (kind == CHANGE_DROP) {
@@ -301,7 +304,7 @@ static void add_changes(struct builder *text, const struct schema_mutation *muta
                 builder_add_text(text, ",");
             json_add_string(text, change->member);
         } else {
-            add_name(text, change->member);
+            schema_add_name(text, change->member);
             if (kind == CHANGE_RENAME)
                 json_add_string(text, change->value);
             else
@@ -317,7 +320,7 @@ static void add_mutations(struct builder *text, const struct schema_class *class
 {
     if (!class->mutation_count)
         return;
-    add_name(text, BYTES("mutations"));
+    schema_add_name(text, BYTES("mutations"));
     builder_add_text(text, "[");
     for (size_t i = 0; i < class->mutation_count; i++) {
         const struct schema_mutation *mutation = &class->mutations[i];
@@ -336,11 +339,11 @@ static void add_thumbnails(struct builder *text, const struct schema_class *clas
 {
     if (!class->thumbnail_count)
         return;
-    add_name(text, BYTES("thumbnails"));
+    schema_add_name(text, BYTES("thumbnails"));
     builder_add_text(text, "{");
     for (size_t i = 0; i < class->thumbnail_count; i++) {
         const struct schema_thumbnail *thumbnail = &class->thumbnails[i];
-        add_name(text, thumbnail->name);
+        schema_add_name(text, thumbnail->name);
         builder_printf(text, "{\"width\":%lld,\"height\":%lld}", (long long)thumbnail->width,
                        (long long)thumbnail->height);
     }
@@ -349,17 +352,17 @@ static void add_thumbnails(struct builder *text, const struct schema_class *clas
 
 static void add_class(struct builder *text, const struct schema_class *class)
 {
-    add_name(text, class->name);
+    schema_add_name(text, class->name);
     builder_add_text(text, "{");
-    add_number(text, "release", class->release, 1);
+    schema_add_number(text, "release", class->release, 1);
     add_flag(text, "open", class->is_open);
     add_flag(text, "encryptedIds", class->encrypts_ids);
-    add_items(text, class);
+    schema_add_items(text, class);
     add_collections(text, class);
     add_uniques(text, class);
-    add_number(text, "zombieDays", class->zombie_days, 0);
+    schema_add_number(text, "zombieDays", class->zombie_days, 0);
     if (class->max_life.item) {
-        add_name(text, BYTES("maxLife"));
+        schema_add_name(text, BYTES("maxLife"));
         add_path(text, &class->max_life);
     }
     add_mutations(text, class);

@@ -4,8 +4,8 @@
 #include "edge/json/json.h"
 #include "model/schema/schema_index.h"
 
-static bool read_field(struct schema_reader *reader, struct schema_node node, const struct schema_item *item,
-                       struct schema_index *index)
+static bool schema_indexes_read_field(struct schema_reader *reader, struct schema_node node,
+                                      const struct schema_item *item, struct schema_index *index)
 {
     struct bytes name = node.value->kind == JSON_STRING ? node.value->value : NO_BYTES;
     bool is_descending = name.size && *name.data == '-';
@@ -34,7 +34,7 @@ static bool read_index(struct schema_reader *reader, struct schema_node node, co
             "A list of 2 to 4 fields is expected; each field by itself has an index already.");
     for (const struct json *one = list->first; one; one = one->next) {
         struct schema_node at = {arena_printf(reader->arena, "%s[%zu]", node.path, index->count), one};
-        if (!read_field(reader, at, item, index))
+        if (!schema_indexes_read_field(reader, at, item, index))
             return false;
     }
     return true;

@@ -13,7 +13,7 @@
 #include "edge/json/json.h"
 
 /* Lists of structs that begin with their name are sorted by it. */
-static int compare_names(const void *a, const void *b)
+static int schema_read_compare_names(const void *a, const void *b)
 {
     return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
 }
@@ -30,7 +30,8 @@ static bool is_system_column(struct bytes name)
     return false;
 }
 
-static bool read_field(struct schema_reader *reader, struct schema_node node, struct schema_field *field)
+static bool schema_read_read_field(struct schema_reader *reader, struct schema_node node,
+                                   struct schema_field *field)
 {
     field->name = node.value->name;
     if (!schema_is_field_name(field->name))
@@ -62,9 +63,10 @@ static bool read_fields(struct schema_reader *reader, struct schema_node item_no
         return schema_reader_refuse(reader, node.path, "Items that are raw text have no fields.");
     struct schema_field *fields = ARENA_ARRAY(reader->arena, struct schema_field, member->count);
     for (const struct json *one = member->first; one; one = one->next)
-        if (!read_field(reader, schema_reader_member(reader, node, one), &fields[item->field_count++]))
+        if (!schema_read_read_field(reader, schema_reader_member(reader, node, one),
+                                    &fields[item->field_count++]))
             return false;
-    qsort(fields, item->field_count, sizeof *fields, compare_names);
+    qsort(fields, item->field_count, sizeof *fields, schema_read_compare_names);
     item->fields = fields;
     return true;
 }
@@ -112,7 +114,8 @@ static bool read_copies(struct schema_reader *reader, struct schema_node item_no
 }
 
 /* A JSON Schema; its place within is added to the path as a JSON pointer. */
-static bool read_content(struct schema_reader *reader, struct schema_node item_node, struct schema_item *item)
+static bool schema_read_read_content(struct schema_reader *reader, struct schema_node item_node,
+                                     struct schema_item *item)
 {
     const struct json *member = json_member(item_node.value, "content");
     struct content_problem problem;
@@ -125,7 +128,8 @@ static bool read_content(struct schema_reader *reader, struct schema_node item_n
                                 problem.expected);
 }
 
-static bool read_item(struct schema_reader *reader, struct schema_node node, struct schema_item *item)
+static bool schema_read_read_item(struct schema_reader *reader, struct schema_node node,
+                                  struct schema_item *item)
 {
     static const char *const members[] = {"singleton", "raw",    "clear",   "fields",
                                           "indexes",   "copies", "content", NULL};
@@ -144,7 +148,7 @@ static bool read_item(struct schema_reader *reader, struct schema_node node, str
            schema_reader_flag(reader, node, "raw", &item->is_raw) &&
            schema_reader_flag(reader, node, "clear", &item->is_clear) && read_fields(reader, node, item) &&
            schema_indexes_read(reader, node, item) && read_copies(reader, node, item) &&
-           read_content(reader, node, item);
+           schema_read_read_content(reader, node, item);
 }
 
 static bool read_items(struct schema_reader *reader, struct schema_node class_node,
@@ -159,9 +163,10 @@ static bool read_items(struct schema_reader *reader, struct schema_node class_no
         return false;
     struct schema_item *items = ARENA_ARRAY(reader->arena, struct schema_item, member->count);
     for (const struct json *one = member->first; one; one = one->next)
-        if (!read_item(reader, schema_reader_member(reader, node, one), &items[class->item_count++]))
+        if (!schema_read_read_item(reader, schema_reader_member(reader, node, one),
+                                   &items[class->item_count++]))
             return false;
-    qsort(items, class->item_count, sizeof *items, compare_names);
+    qsort(items, class->item_count, sizeof *items, schema_read_compare_names);
     class->items = items;
     return true;
 }
@@ -194,8 +199,9 @@ static bool read_property(struct schema_reader *reader, struct schema_node node,
     return true;
 }
 
-static bool read_keys(struct schema_reader *reader, struct schema_node object,
-                      const struct schema_class *class, struct schema_property *keys, size_t *count_r)
+static bool schema_read_read_keys(struct schema_reader *reader, struct schema_node object,
+                                  const struct schema_class *class, struct schema_property *keys,
+                                  size_t *count_r)
 {
     const struct json *member = json_member(object.value, "key");
     *count_r = 0;
@@ -233,7 +239,7 @@ static bool read_collection(struct schema_reader *reader, struct schema_node nod
         !schema_reader_has_only(reader, node, members) ||
         !schema_reader_flag(reader, node, "list", &collection->is_list) ||
         !schema_reader_flag(reader, node, "mutable", &collection->is_mutable) ||
-        !read_keys(reader, node, class, collection->keys, &collection->key_count))
+        !schema_read_read_keys(reader, node, class, collection->keys, &collection->key_count))
         return false;
     if (collection->is_list && collection->key_count > 1)
         return schema_reader_refuse(reader, node.path, "A collection by the elements of a list has one key.");
@@ -263,7 +269,7 @@ static bool read_collections(struct schema_reader *reader, struct schema_node cl
         if (!read_collection(reader, schema_reader_member(reader, node, one), class,
                              &list[class->collection_count++]))
             return false;
-    qsort(list, class->collection_count, sizeof *list, compare_names);
+    qsort(list, class->collection_count, sizeof *list, schema_read_compare_names);
     class->collections = list;
     return true;
 }
@@ -278,7 +284,7 @@ static bool read_unique(struct schema_reader *reader, struct schema_node node,
         !schema_reader_has_only(reader, node, members) ||
         !schema_reader_flag(reader, node, "global", &unique->is_global))
         return false;
-    return read_keys(reader, node, class, unique->keys, &unique->key_count);
+    return schema_read_read_keys(reader, node, class, unique->keys, &unique->key_count);
 }
 
 static bool read_uniques(struct schema_reader *reader, struct schema_node class_node,
@@ -296,7 +302,7 @@ static bool read_uniques(struct schema_reader *reader, struct schema_node class_
         if (!read_unique(reader, schema_reader_member(reader, node, one), class,
                          &list[class->unique_count++]))
             return false;
-    qsort(list, class->unique_count, sizeof *list, compare_names);
+    qsort(list, class->unique_count, sizeof *list, schema_read_compare_names);
     class->uniques = list;
     return true;
 }
@@ -506,7 +512,8 @@ static bool judge_copies(struct schema_reader *reader, struct schema *schema)
     return true;
 }
 
-static bool read_classes(struct schema_reader *reader, struct schema_node root, struct schema *schema)
+static bool schema_read_read_classes(struct schema_reader *reader, struct schema_node root,
+                                     struct schema *schema)
 {
     static const char *const members[] = {"classes", NULL};
     if (!schema_reader_is_object(reader, root, "An object with the member classes is expected.") ||
@@ -524,7 +531,7 @@ static bool read_classes(struct schema_reader *reader, struct schema_node root, 
     for (const struct json *one = member->first; one; one = one->next)
         if (!read_class(reader, schema_reader_member(reader, node, one), &classes[schema->class_count++]))
             return false;
-    qsort(classes, schema->class_count, sizeof *classes, compare_names);
+    qsort(classes, schema->class_count, sizeof *classes, schema_read_compare_names);
     schema->classes = classes;
     note_uses(schema);
     return judge_copies(reader, schema);
@@ -546,7 +553,7 @@ enum fault schema_read(struct arena *arena, struct bytes text, struct schema **s
             arena_printf(arena, "JSON is expected: %s at byte %zu.", problem.what, problem.offset));
         return FAULT_AARG;
     }
-    if (!read_classes(&reader, (struct schema_node){"", root}, schema))
+    if (!schema_read_read_classes(&reader, (struct schema_node){"", root}, schema))
         return FAULT_AARG;
     *schema_r = schema;
     return FAULT_NONE;

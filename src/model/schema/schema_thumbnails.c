@@ -6,7 +6,7 @@
 #include "edge/json/json.h"
 
 /* It ends the key of an attachment, and stands in addresses. */
-static bool is_name(struct bytes name)
+static bool schema_thumbnails_is_name(struct bytes name)
 {
     for (size_t i = 0; i < name.size; i++) {
         char c = name.data[i];
@@ -22,7 +22,7 @@ static bool read_thumbnail(struct schema_reader *reader, struct schema_node node
 {
     static const char *const members[] = {"width", "height", NULL};
     thumbnail->name = node.value->name;
-    if (!is_name(thumbnail->name))
+    if (!schema_thumbnails_is_name(thumbnail->name))
         return schema_reader_refuse(reader, node.path,
                                     "A name of a thumbnail is a letter, then up to 15 letters and digits.");
     if (!schema_reader_is_object(reader, node, "An object with width and height is expected.") ||
@@ -36,7 +36,7 @@ static bool read_thumbnail(struct schema_reader *reader, struct schema_node node
            schema_reader_refuse(reader, node.path, "The members width and height are expected.");
 }
 
-static int compare_names(const void *a, const void *b)
+static int schema_thumbnails_compare_names(const void *a, const void *b)
 {
     const struct schema_thumbnail *one = a, *other = b;
     return bytes_compare(one->name, other->name);
@@ -57,7 +57,7 @@ bool schema_thumbnails_read(struct schema_reader *reader, struct schema_node cla
         if (!read_thumbnail(reader, schema_reader_member(reader, node, one), &list[class->thumbnail_count++]))
             return false;
     if (class->thumbnail_count)
-        qsort(list, class->thumbnail_count, sizeof *list, compare_names);
+        qsort(list, class->thumbnail_count, sizeof *list, schema_thumbnails_compare_names);
     class->thumbnails = list;
     return true;
 }

@@ -3,34 +3,36 @@
 
 #include "model/schema/search_prefix.h"
 
-static void add_number(struct builder *sql, struct pg_params *params, const char *before, const char *type)
+static void search_test_add_number(struct builder *sql, struct pg_params *params, const char *before,
+                                   const char *type)
 {
     builder_printf(sql, "%s$%d::%s", before, params->count, type);
 }
 
 /* Adds the operator and a parameter; the column is already written. */
-static void add_value(struct builder *sql, struct pg_params *params, const struct search_condition *condition,
-                      const char *operator, struct search_value value)
+static void search_test_add_value(struct builder *sql, struct pg_params *params,
+                                  const struct search_condition *condition, const char *operator,
+                                  struct search_value value)
 {
     enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
     switch (type) {
     case FIELD_STRING:
     case FIELD_HASH:
         pg_params_add_text(params, value.text);
-        add_number(sql, params, operator, "text");
+        search_test_add_number(sql, params, operator, "text");
         break;
     case FIELD_LONG:
         pg_params_add_i64(params, value.integer);
-        add_number(sql, params, operator, "bigint");
+        search_test_add_number(sql, params, operator, "bigint");
         break;
     case FIELD_INT:
         pg_params_add_i32(params, (int32_t)value.integer);
-        add_number(sql, params, operator, "integer");
+        search_test_add_number(sql, params, operator, "integer");
         break;
     case FIELD_DOUBLE:
     default:
         pg_params_add_f64(params, value.number);
-        add_number(sql, params, operator, "double precision");
+        search_test_add_number(sql, params, operator, "double precision");
     }
 }
 
@@ -45,7 +47,7 @@ static void add_list(struct builder *sql, struct pg_params *params, const struct
         for (size_t i = 0; i < count; i++)
             integers[i] = condition->list[i].integer;
         pg_params_add_i64_array(params, integers, count);
-        add_number(sql, params, "", type == FIELD_INT ? "bigint[]::integer[]" : "bigint[]");
+        search_test_add_number(sql, params, "", type == FIELD_INT ? "bigint[]::integer[]" : "bigint[]");
         return;
     }
     struct bytes *texts = ARENA_ARRAY(arena, struct bytes, count);
@@ -53,7 +55,7 @@ static void add_list(struct builder *sql, struct pg_params *params, const struct
         texts[i] = type == FIELD_DOUBLE ? bytes_of(arena_printf(arena, "%.17g", condition->list[i].number))
                                         : condition->list[i].text;
     pg_params_add_text_array(params, texts, count);
-    add_number(sql, params, "", type == FIELD_DOUBLE ? "text[]::double precision[]" : "text[]");
+    search_test_add_number(sql, params, "", type == FIELD_DOUBLE ? "text[]::double precision[]" : "text[]");
 }
 
 /* Adds the condition that an SQL expression has one of the values, or none of them. */
@@ -90,13 +92,13 @@ void search_test_add(struct builder *sql, struct pg_params *params, const struct
         has_high = search_prefix_end(params->arena, high.text, &high.text);
     if (lower[test]) {
         builder_add_bytes(sql, bytes_of(column));
-        add_value(sql, params, condition, lower[test], condition->values[0]);
+        search_test_add_value(sql, params, condition, lower[test], condition->values[0]);
     }
     if (lower[test] && has_high)
         builder_add_text(sql, " and ");
     if (has_high) {
         builder_add_bytes(sql, bytes_of(column));
-        add_value(sql, params, condition, upper[test], high);
+        search_test_add_value(sql, params, condition, upper[test], high);
     }
 }
 

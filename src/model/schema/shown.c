@@ -15,7 +15,7 @@ struct showing {
     void *context;
 };
 
-static void read_content(struct showing *showing)
+static void shown_read_content(struct showing *showing)
 {
     static const struct json_limits limits = {.depth = 128, .tree_depth = 2};
     static const struct json none;
@@ -29,11 +29,11 @@ static void read_content(struct showing *showing)
 
 static const struct json *member_of(struct showing *showing, struct bytes member)
 {
-    read_content(showing);
+    shown_read_content(showing);
     return json_member(showing->root, arena_copy(showing->arena, member.data, member.size));
 }
 
-static void add_name(struct showing *showing, const char *prefix, struct bytes member)
+static void shown_add_name(struct showing *showing, const char *prefix, struct bytes member)
 {
     builder_printf(&showing->text, "%c\"%s%.*s\":", showing->text.size ? ',' : '{', prefix, (int)member.size,
                    member.data);
@@ -77,7 +77,7 @@ static void add_hashed(struct showing *showing, struct bytes member)
     const struct json *value = member_of(showing, member);
     if (!value || value->kind == JSON_NULL || value->kind == JSON_OBJECT)
         return;
-    add_name(showing, SHOWN_HASHED, member);
+    shown_add_name(showing, SHOWN_HASHED, member);
     add_hashes(showing, BYTES(""), value);
 }
 
@@ -89,7 +89,7 @@ static void add_hashed_field(struct showing *showing, const struct schema_item *
     if (!value || value->kind == JSON_NULL || value->kind == JSON_OBJECT || is_list != field->is_list ||
         (is_list && value->count > SCHEMA_ELEMENTS_MOST))
         return;
-    add_name(showing, "", field->name);
+    shown_add_name(showing, "", field->name);
     add_hashes(showing, name_field(showing->arena, item, field->name), value);
 }
 
@@ -99,7 +99,7 @@ static void add_end(struct showing *showing, struct bytes member)
     const struct json *value = member_of(showing, member);
     if (!value || !json_is_i64(value, &number))
         return;
-    add_name(showing, "", member);
+    shown_add_name(showing, "", member);
     builder_add_i64(&showing->text, number);
 }
 
@@ -109,7 +109,7 @@ static void add_field(struct showing *showing, struct bytes member)
     const struct json *value = member_of(showing, member);
     if (!value || value->kind == JSON_NULL)
         return;
-    add_name(showing, "", member);
+    shown_add_name(showing, "", member);
     builder_add_bytes(&showing->text, value->text);
 }
 
@@ -139,7 +139,7 @@ static const struct schema_property *property_at(const struct schema_class *clas
     return NULL;
 }
 
-static bool is_same(const struct schema_property *one, const struct schema_property *other)
+static bool shown_is_same(const struct schema_property *one, const struct schema_property *other)
 {
     return one->item == other->item && bytes_equal(one->member, other->member);
 }
@@ -150,7 +150,7 @@ static void add_properties(struct showing *showing)
     const struct schema_property *property;
     for (size_t nth = 0; (property = property_at(class, nth)); nth++) {
         size_t before = 0;
-        while (before < nth && !is_same(property_at(class, before), property))
+        while (before < nth && !shown_is_same(property_at(class, before), property))
             before++;
         if (before == nth && bytes_equal(property->item->name, showing->iclass))
             add_hashed(showing, property->member);

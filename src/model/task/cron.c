@@ -31,7 +31,7 @@ static const struct {
 static const int days_of_month[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
 /* Reads the next `digits` of the text. */
-static int take(const char **at, int digits)
+static int cron_take(const char **at, int digits)
 {
     int number = 0;
     while (digits--)
@@ -51,7 +51,7 @@ static bool has_shape(struct bytes text)
     return false;
 }
 
-static bool is_within(int number, int least, int most)
+static bool cron_is_within(int number, int least, int most)
 {
     return number >= least && number <= most;
 }
@@ -67,21 +67,21 @@ bool cron_parse(struct bytes text, struct cron *cron_r)
     const char *at = text.data;
     struct cron cron = {.period = *at++};
     if (cron.period == 'Y')
-        cron.month = take(&at, 2);
+        cron.month = cron_take(&at, 2);
     if (cron.period == 'Y' || cron.period == 'M')
-        cron.day = take(&at, 2);
+        cron.day = cron_take(&at, 2);
     if (cron.period == 'W')
-        cron.weekday = take(&at, 1);
+        cron.weekday = cron_take(&at, 1);
     if (cron.period != 'H')
-        cron.hour = take(&at, 2);
-    cron.minute = take(&at, 2);
+        cron.hour = cron_take(&at, 2);
+    cron.minute = cron_take(&at, 2);
     *cron_r = cron;
     if (cron.period == 'Y' &&
-        (!is_within(cron.month, 1, 12) || !is_within(cron.day, 1, days_of_month[cron.month - 1])))
+        (!cron_is_within(cron.month, 1, 12) || !cron_is_within(cron.day, 1, days_of_month[cron.month - 1])))
         return false;
-    if (cron.period == 'M' && !is_within(cron.day, 1, 31))
+    if (cron.period == 'M' && !cron_is_within(cron.day, 1, 31))
         return false;
-    return (cron.period != 'W' || is_within(cron.weekday, 1, 7)) && cron.hour < 24 && cron.minute < 60;
+    return (cron.period != 'W' || cron_is_within(cron.weekday, 1, 7)) && cron.hour < 24 && cron.minute < 60;
 }
 
 /* --- the zone --- */

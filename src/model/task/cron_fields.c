@@ -18,7 +18,7 @@ static const struct field fields_of_text[] = {
     {0, 7, "sunmontuewedthufrisat"},
 };
 
-static bool take(struct bytes *text, char wanted)
+static bool cron_fields_take(struct bytes *text, char wanted)
 {
     if (!text->size || *text->data != wanted)
         return false;
@@ -27,7 +27,7 @@ static bool take(struct bytes *text, char wanted)
     return true;
 }
 
-static bool read_name(struct bytes *text, const struct field *field, int *number_r)
+static bool cron_fields_read_name(struct bytes *text, const struct field *field, int *number_r)
 {
     enum { LETTERS = 3 };
     for (int i = 0; field->names && field->names[i * LETTERS] && text->size >= LETTERS; i++)
@@ -40,47 +40,47 @@ static bool read_name(struct bytes *text, const struct field *field, int *number
     return false;
 }
 
-static bool read_number(struct bytes *text, const struct field *field, int *number_r)
+static bool cron_fields_read_number(struct bytes *text, const struct field *field, int *number_r)
 {
     size_t digits = 0;
     *number_r = 0;
     while (digits < text->size && digits < 2 && text->data[digits] >= '0' && text->data[digits] <= '9')
         *number_r = *number_r * 10 + (text->data[digits++] - '0');
     if (!digits)
-        return read_name(text, field, number_r);
+        return cron_fields_read_name(text, field, number_r);
     text->data += digits;
     text->size -= digits;
     return *number_r >= field->least && *number_r <= field->most;
 }
 
 /* A part of a list: *, a number, or a range; a step. */
-static bool read_part(struct bytes *text, const struct field *field, uint64_t *set)
+static bool cron_fields_read_part(struct bytes *text, const struct field *field, uint64_t *set)
 {
     int first = field->least, last = field->most, step = 1;
     const struct field steps = {1, field->most, NULL};
-    bool is_range = take(text, '*');
+    bool is_range = cron_fields_take(text, '*');
     if (!is_range) {
-        if (!read_number(text, field, &first))
+        if (!cron_fields_read_number(text, field, &first))
             return false;
         last = first;
-        is_range = take(text, '-');
-        if (is_range && (!read_number(text, field, &last) || last < first))
+        is_range = cron_fields_take(text, '-');
+        if (is_range && (!cron_fields_read_number(text, field, &last) || last < first))
             return false;
     }
-    if (take(text, '/') && (!is_range || !read_number(text, &steps, &step)))
+    if (cron_fields_take(text, '/') && (!is_range || !cron_fields_read_number(text, &steps, &step)))
         return false;
     for (int number = first; number <= last; number += step)
         *set |= UINT64_C(1) << number;
     return true;
 }
 
-static bool read_field(struct bytes text, const struct field *field, uint64_t *set_r)
+static bool cron_fields_read_field(struct bytes text, const struct field *field, uint64_t *set_r)
 {
     *set_r = 0;
     do {
-        if (!read_part(&text, field, set_r))
+        if (!cron_fields_read_part(&text, field, set_r))
             return false;
-    } while (take(&text, ','));
+    } while (cron_fields_take(&text, ','));
     return !text.size;
 }
 
@@ -107,7 +107,7 @@ bool cron_fields_parse(struct bytes text, struct cron_fields *fields_r)
             return false;
         struct bytes field = {text.data, blank ? (size_t)(blank - text.data) : text.size};
         is_any[i] = field.size && *field.data == '*';
-        if (!read_field(field, &fields_of_text[i], &sets[i]))
+        if (!cron_fields_read_field(field, &fields_of_text[i], &sets[i]))
             return false;
         text.data += field.size + !is_last;
         text.size -= field.size + !is_last;

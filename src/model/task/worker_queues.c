@@ -15,8 +15,8 @@ bool worker_queues_is_operation(struct bytes name)
     return is_letter && name.size <= 32;
 }
 
-static bool read_names(const struct json *value, size_t most, bool (*is_one)(struct bytes name),
-                       const struct json **names_r)
+static bool worker_queues_read_names(const struct json *value, size_t most, bool (*is_one)(struct bytes name),
+                                     const struct json **names_r)
 {
     if (value->kind != JSON_ARRAY || value->is_shallow || value->count > most)
         return false;
@@ -27,7 +27,7 @@ static bool read_names(const struct json *value, size_t most, bool (*is_one)(str
     return true;
 }
 
-static bool read_key(const struct json *value, struct bytes *key_r)
+static bool worker_queues_read_key(const struct json *value, struct bytes *key_r)
 {
     bool is_digest = value->kind == JSON_STRING && value->value.size == CRYPTO_SHA256_HEX;
     for (size_t i = 0; is_digest && i < CRYPTO_SHA256_HEX; i++)
@@ -50,7 +50,8 @@ static bool read_requests(const struct json *value, enum worker_requests *reques
     return false;
 }
 
-static bool read_number(const struct json *value, int64_t least, int64_t most, int64_t *number_r)
+static bool worker_queues_read_number(const struct json *value, int64_t least, int64_t most,
+                                      int64_t *number_r)
 {
     return json_is_i64(value, number_r) && *number_r >= least && *number_r <= most;
 }
@@ -62,23 +63,24 @@ static bool read_retries(const struct json *value, struct bytes *retries_r)
            !memchr(value->value.data, 0, value->value.size) && schedule_is_retries(value->value);
 }
 
-static bool read_member(const struct json *member, struct worker_queue *queue)
+static bool worker_queues_read_member(const struct json *member, struct worker_queue *queue)
 {
     int64_t number;
     if (bytes_equal(member->name, BYTES("ops")))
-        return read_names(member, WORKER_QUEUES_OPERATIONS, worker_queues_is_operation, &queue->operations);
+        return worker_queues_read_names(member, WORKER_QUEUES_OPERATIONS, worker_queues_is_operation,
+                                        &queue->operations);
     if (bytes_equal(member->name, BYTES("roles")))
-        return read_names(member, WORKER_QUEUES_ROLES, account_is_role, &queue->roles);
+        return worker_queues_read_names(member, WORKER_QUEUES_ROLES, account_is_role, &queue->roles);
     if (bytes_equal(member->name, BYTES("key")))
-        return read_key(member, &queue->key);
+        return worker_queues_read_key(member, &queue->key);
     if (bytes_equal(member->name, BYTES("request")))
         return read_requests(member, &queue->requests);
     if (bytes_equal(member->name, BYTES("claim_s")))
-        return read_number(member, 1, WORKER_QUEUES_CLAIM_MOST_S, &queue->claim_s);
+        return worker_queues_read_number(member, 1, WORKER_QUEUES_CLAIM_MOST_S, &queue->claim_s);
     if (bytes_equal(member->name, BYTES("retries")))
         return read_retries(member, &queue->retries);
     if (!bytes_equal(member->name, BYTES("qn")) ||
-        !read_number(member, WORKER_QUEUES_FIRST, WORKER_QUEUES_END - 1, &number))
+        !worker_queues_read_number(member, WORKER_QUEUES_FIRST, WORKER_QUEUES_END - 1, &number))
         return false;
     queue->number = (int)number;
     return true;
@@ -117,7 +119,7 @@ bool worker_queues_read(struct arena *arena, const struct json *value, const str
         if (one->kind != JSON_OBJECT)
             return false;
         for (const struct json *member = one->first; member; member = member->next)
-            if (!read_member(member, &queue))
+            if (!worker_queues_read_member(member, &queue))
                 return false;
         if (!is_apart(queues, &queue))
             return false;

@@ -156,7 +156,7 @@ enum fault access_check_keys(const struct worker_context *worker_context, struct
     return fault;
 }
 
-static bool is_listed(const struct json *origins, struct bytes origin, bool may_be_any)
+static bool access_is_listed(const struct json *origins, struct bytes origin, bool may_be_any)
 {
     for (const struct json *one = origins ? origins->first : NULL; one; one = one->next)
         if (one->kind == JSON_STRING &&
@@ -189,7 +189,7 @@ static bool is_foreign(const struct browser *browser, const struct ns_conf *conf
         return browser->site.size > 0 || !may_be_none;
     if (!browser->site.size && is_own_origin(browser))
         return false;
-    return !is_listed(conf->origins, browser->origin, may_be_any);
+    return !access_is_listed(conf->origins, browser->origin, may_be_any);
 }
 
 /* A browser sends its cookie, and keeps one that it gets, whatever the page: the origin must then be listed
@@ -331,7 +331,7 @@ enum fault access_check_method(struct worker_context *worker_context, struct cal
     return call->is_foreign ? access_refuse_origin(call, reply) : FAULT_NONE;
 }
 
-static enum fault refuse(struct call *call, struct reply *reply, const char *what)
+static enum fault access_refuse(struct call *call, struct reply *reply, const char *what)
 {
     return reply_fault(call, reply, FAULT_SCLOSED,
                        "Without the administrator's key this operation is closed here.", what, NULL);
@@ -368,7 +368,7 @@ static enum fault refuse_change(struct call *call, struct reply *reply)
 enum fault access_check(struct call *call, struct reply *reply, const struct operation *operation)
 {
     if (!access_may_run(call, operation))
-        return refuse(call, reply, operation->name);
+        return access_refuse(call, reply, operation->name);
     if (call->is_read_only && access_may_change(call, operation))
         return refuse_change(call, reply);
     return check_beside(call, reply, operation);
@@ -397,6 +397,6 @@ enum fault access_refuse_unknown(struct call *call, struct reply *reply, struct 
 {
     const char *name = arena_copy(call->arena, operation.data, operation.size);
     if (call->level < LEVEL_READ)
-        return refuse(call, reply, name);
+        return access_refuse(call, reply, name);
     return reply_fault(call, reply, FAULT_NOPERATION, NULL, name, NULL);
 }

@@ -134,7 +134,7 @@ static bool accept(struct call *call, const struct document *document, const str
 }
 
 /* The namespace of the call, ready for reading: -1: there are too many. */
-static int enter(const struct worker_context *worker_context, struct call *call)
+static int caller_enter(const struct worker_context *worker_context, struct call *call)
 {
     struct store *store = documents_store(worker_context->documents);
     int ns = documents_ns(worker_context->documents, call->database);
@@ -144,8 +144,8 @@ static int enter(const struct worker_context *worker_context, struct call *call)
     return ns;
 }
 
-static enum fault fetch_account(const struct worker_context *worker_context, struct call *call, int ns,
-                                struct bytes id, const struct document **document_r)
+static enum fault caller_fetch_account(const struct worker_context *worker_context, struct call *call, int ns,
+                                       struct bytes id, const struct document **document_r)
 {
     const struct document_name name = {BYTES("Account"), id};
     return documents_newest(worker_context->documents, ns, call->arena, &name, 1, document_r);
@@ -159,7 +159,7 @@ static enum fault check_token(const struct worker_context *worker_context, struc
     const struct document *document;
     if (!account_read_token(text, &token))
         return FAULT_NONE;
-    enum fault fault = fetch_account(worker_context, call, ns, token.account, &document);
+    enum fault fault = caller_fetch_account(worker_context, call, ns, token.account, &document);
     *is_right_r = !fault && accept(call, document, &token);
     return fault;
 }
@@ -179,7 +179,7 @@ enum fault caller_is_administrator(const struct worker_context *worker_context, 
     int ns = documents_ns(worker_context->documents, bytes_of(worker_context->settings->z_database));
     if (ns < 0)
         return FAULT_NONE;
-    enum fault fault = fetch_account(worker_context, call, ns, token.account, &document);
+    enum fault fault = caller_fetch_account(worker_context, call, ns, token.account, &document);
     if (fault)
         return fault;
     crypto_sha256_hex(token.secret, digest);
@@ -216,18 +216,18 @@ static enum fault check_external(struct worker_context *worker_context, struct c
         return refuse_for_now(call, reply);
     if (fault || verdict == TOKEN_WRONG)
         return fault;
-    fault = fetch_account(worker_context, call, ns, proof->account, &document);
+    fault = caller_fetch_account(worker_context, call, ns, proof->account, &document);
     *is_right_r = !fault && external_token_admit(call->arena, proof, document, &call->caller);
     call->external = *is_right_r ? proof : NULL;
     return fault;
 }
 
-static enum fault check(struct worker_context *worker_context, struct call *call,
-                        const struct credential *credential, struct reply *reply)
+static enum fault caller_check(struct worker_context *worker_context, struct call *call,
+                               const struct credential *credential, struct reply *reply)
 {
     static const char wrong[] = "The session has ended, or the key is wrong.";
     bool is_right = false;
-    int ns = enter(worker_context, call);
+    int ns = caller_enter(worker_context, call);
     if (ns < 0)
         return reply_fault(call, reply, FAULT_BINTERNAL, "The table of namespaces is full.", NULL);
     enum fault fault = jwt_is_one(credential->text) && !call->is_by_cookie
@@ -251,7 +251,7 @@ enum fault caller_find(struct worker_context *worker_context, struct call *call,
     struct credential credential = find_credential(call, accounts, has_key);
     if (credential.where && !accounts->is_on)
         return caller_refuse(worker_context, call, reply, credential.where, "The namespace has no accounts.");
-    enum fault fault = credential.where ? check(worker_context, call, &credential, reply) : FAULT_NONE;
+    enum fault fault = credential.where ? caller_check(worker_context, call, &credential, reply) : FAULT_NONE;
     if (fault || !accounts->is_on || !call->account.data || bytes_equal(call->account, call->caller.account))
         return fault;
     return caller_refuse(worker_context, call, reply, "account",

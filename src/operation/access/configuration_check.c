@@ -12,8 +12,8 @@ static struct bytes content_of(const struct item *item)
 }
 
 /* `problem`: what is expected of the member, or what is at the path in the rules. */
-static enum fault refuse(struct attempt *attempt, const struct draft *draft, const char *item,
-                         const char *place, const char *problem)
+static enum fault configuration_check_refuse(struct attempt *attempt, const struct draft *draft,
+                                             const char *item, const char *place, const char *problem)
 {
     struct arena *arena = attempt->call->arena;
     struct bytes id = draft_base(draft)->header.id;
@@ -28,7 +28,7 @@ static enum fault check_conf(struct attempt *attempt, const struct draft *draft,
     struct arena *arena = attempt->call->arena;
     const char *member,
         *expected = namespace_refuse_content(arena, content_of(before), content_of(after), &member);
-    return expected ? refuse(attempt, draft, "Conf", member, expected) : FAULT_NONE;
+    return expected ? configuration_check_refuse(attempt, draft, "Conf", member, expected) : FAULT_NONE;
 }
 
 static enum fault check_rules(struct attempt *attempt, const struct draft *draft, const struct item *after)
@@ -38,10 +38,10 @@ static enum fault check_rules(struct attempt *attempt, const struct draft *draft
     struct bytes text = content_of(after);
     if (!text.data || !rules_read(attempt->call->arena, text, &rules, &problem))
         return FAULT_NONE;
-    return refuse(attempt, draft, "Rules", problem.path, problem.expected);
+    return configuration_check_refuse(attempt, draft, "Rules", problem.path, problem.expected);
 }
 
-static enum fault check(struct attempt *attempt, const struct draft *draft)
+static enum fault configuration_check_check(struct attempt *attempt, const struct draft *draft)
 {
     static const struct bytes conf = BYTES("Conf"), rules = BYTES("Rules");
     const struct document *base = draft_base(draft);
@@ -64,6 +64,6 @@ enum fault configuration_check(struct attempt *attempt)
     for (size_t position = 0; !fault && (draft = transaction_next_draft(attempt->transaction, &position));)
         if (draft_is_changed(draft) && draft_exists(draft) &&
             bytes_equal(draft_base(draft)->header.class, BYTES("Namespace")))
-            fault = check(attempt, draft);
+            fault = configuration_check_check(attempt, draft);
     return fault;
 }

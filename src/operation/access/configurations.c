@@ -31,7 +31,7 @@ struct configurations {
 
 /* --- one version --- */
 
-static void release(void *pointer)
+static void configurations_release(void *pointer)
 {
     struct held_configuration *held = pointer;
     if (!held || --held->references)
@@ -44,7 +44,7 @@ void configurations_hold(const struct configuration *configuration, struct arena
 {
     struct held_configuration *held = (struct held_configuration *)configuration;
     held->references++;
-    arena_defer(arena, release, held);
+    arena_defer(arena, configurations_release, held);
 }
 
 /* No item, or one that cannot be read: closed. */
@@ -63,7 +63,7 @@ static void read_conf(struct held_configuration *held, bool is_reported)
 }
 
 /* No item, or one that cannot be read: nothing is allowed. */
-static void read_rules(struct held_configuration *held, bool is_reported)
+static void configurations_read_rules(struct held_configuration *held, bool is_reported)
 {
     const struct header *header = &held->document->header;
     const struct item *item = document_find_item(held->document, BYTES("Rules"), BYTES(""));
@@ -91,7 +91,7 @@ static struct held_configuration *read_version(const struct document *document, 
     held->document = document_hold((struct document *)document);
     read_conf(held, is_reported);
     if (held->configuration.conf.mode == ACCESS_RULES)
-        read_rules(held, is_reported);
+        configurations_read_rules(held, is_reported);
     return held;
 }
 
@@ -108,9 +108,9 @@ struct configurations *configurations_create(void)
 void configurations_destroy(struct configurations *configurations)
 {
     for (size_t i = 0; configurations && i < KNOWN_MOST; i++)
-        release(configurations->known[i].held);
+        configurations_release(configurations->known[i].held);
     if (configurations)
-        release(configurations->z.held);
+        configurations_release(configurations->z.held);
     free(configurations);
 }
 
@@ -120,7 +120,8 @@ static bool is_code_of_z(struct bytes code)
 }
 
 /* The slot in which a namespace's configuration is kept; another one may occupy it. */
-static struct known_configuration *place_of(struct configurations *configurations, struct bytes code)
+static struct known_configuration *configurations_place_of(struct configurations *configurations,
+                                                           struct bytes code)
 {
     size_t sum = 0;
     if (is_code_of_z(code))
@@ -130,28 +131,28 @@ static struct known_configuration *place_of(struct configurations *configuration
     return &configurations->known[sum % KNOWN_MOST];
 }
 
-static bool is_of(const struct known_configuration *known, struct bytes code)
+static bool configurations_is_of(const struct known_configuration *known, struct bytes code)
 {
     return known->held && bytes_equal((struct bytes){known->code, known->code_size}, code);
 }
 
-static bool is_current(const struct documents *documents, const struct known_configuration *known,
-                       struct bytes code)
+static bool configurations_is_current(const struct documents *documents,
+                                      const struct known_configuration *known, struct bytes code)
 {
-    return is_of(known, code) && documents_is_still_newest(documents, &known->proof);
+    return configurations_is_of(known, code) && documents_is_still_newest(documents, &known->proof);
 }
 
 /* A malformed configuration is reported once by each process. */
-static void keep(struct known_configuration *known, struct bytes code, const struct document *document,
-                 const struct newest_proof *proof)
+static void configurations_keep(struct known_configuration *known, struct bytes code,
+                                const struct document *document, const struct newest_proof *proof)
 {
-    bool is_known = is_of(known, code);
+    bool is_known = configurations_is_of(known, code);
     known->proof = *proof;
     known->verified_ms = clock_monotonic_ms();
     if (is_known && known->held->document == document)
         return;
     bool is_reported = is_known && known->held->document->header.version == document->header.version;
-    release(known->held);
+    configurations_release(known->held);
     known->held = read_version(document, is_reported);
     bool is_short = code.size <= sizeof known->code; /* else it is no code, and read again each time */
     known->code_size = is_short ? code.size : SIZE_MAX;
@@ -173,9 +174,9 @@ static enum fault refresh(struct worker_context *worker_context, struct call *ca
                                                own == z ? 1 : 2, documents, proofs);
     if (fault)
         return fault;
-    keep(own, code, documents[0], &proofs[0]);
+    configurations_keep(own, code, documents[0], &proofs[0]);
     if (own != z)
-        keep(z, names[1].id, documents[1], &proofs[1]);
+        configurations_keep(z, names[1].id, documents[1], &proofs[1]);
     return FAULT_NONE;
 }
 
@@ -186,16 +187,17 @@ static bool is_young(const struct settings *settings, const struct call *call,
     int64_t age_s = call->find_age ? call->find_age(call) : 0;
     if (age_s > settings->configuration_age_s)
         age_s = settings->configuration_age_s;
-    return is_of(known, code) && clock_monotonic_ms() - known->verified_ms < age_s * 1000;
+    return configurations_is_of(known, code) && clock_monotonic_ms() - known->verified_ms < age_s * 1000;
 }
 
 enum fault configurations_find_of(struct worker_context *worker_context, struct call *call, struct bytes code,
                                   const struct configuration **own_r, const struct configuration **z_r)
 {
     struct configurations *configurations = worker_context->configurations;
-    struct known_configuration *own = place_of(configurations, code), *z = &configurations->z;
+    struct known_configuration *own = configurations_place_of(configurations, code), *z = &configurations->z;
     const struct documents *documents = worker_context->documents;
-    if (!is_current(documents, own, code) || !is_current(documents, z, BYTES("z"))) {
+    if (!configurations_is_current(documents, own, code) ||
+        !configurations_is_current(documents, z, BYTES("z"))) {
         const struct settings *settings = worker_context->settings;
         enum fault fault = refresh(worker_context, call, code, own, z);
         bool is_unreachable = fault == FAULT_XAWAY || fault == FAULT_XTIME;

@@ -48,7 +48,7 @@ enum token_verdict external_token_check(const struct settings *settings, struct 
 
 /* --- roles --- */
 
-static int compare(const void *a, const void *b)
+static int external_token_compare(const void *a, const void *b)
 {
     const struct bytes *one = a, *other = b;
     return bytes_compare(*one, *other);
@@ -67,7 +67,7 @@ static void join_roles(struct arena *arena, const struct external_proof *proof, 
     for (size_t i = 0; i < account->role_count; i++)
         roles[count++] = account->roles[i];
     if (count > 1)
-        qsort(roles, count, sizeof *roles, compare);
+        qsort(roles, count, sizeof *roles, external_token_compare);
     for (size_t i = 0; i < count; i++)
         if (!i || !bytes_equal(roles[i], roles[kept - 1]))
             roles[kept++] = roles[i];

@@ -33,7 +33,7 @@ static struct bytes find_item(const struct document *document, struct bytes clas
     return document_exists(document) ? account_find(document, class, BYTES("")) : NO_BYTES;
 }
 
-static const struct json *read_content(struct arena *arena, struct bytes text)
+static const struct json *issuer_keys_read_content(struct arena *arena, struct bytes text)
 {
     static const struct json_limits limits = {.depth = 8, .tree_depth = 4, .nodes = 2000};
     struct json *root;
@@ -42,7 +42,7 @@ static const struct json *read_content(struct arena *arena, struct bytes text)
     return is_one ? root : NULL;
 }
 
-static int64_t number_of(const struct json *object, const char *member)
+static int64_t issuer_keys_number_of(const struct json *object, const char *member)
 {
     const struct json *value = json_member(object, member);
     int64_t number;
@@ -51,7 +51,7 @@ static int64_t number_of(const struct json *object, const char *member)
 
 static int64_t time_of(const struct json *object, const char *member)
 {
-    int64_t stamp = number_of(object, member);
+    int64_t stamp = issuer_keys_number_of(object, member);
     return stamp_is_valid(stamp) ? stamp_to_epoch_ms(stamp) : 0;
 }
 
@@ -75,9 +75,9 @@ enum fault issuer_keys_find_state(struct documents *documents, int ns, struct ar
 
 struct issuer_state issuer_keys_parse_state(struct arena *arena, struct bytes content)
 {
-    const struct json *object = read_content(arena, content);
+    const struct json *object = issuer_keys_read_content(arena, content);
     const struct json *problem = json_member(object, "problem");
-    int64_t failures = number_of(object, "failures");
+    int64_t failures = issuer_keys_number_of(object, "failures");
     return (struct issuer_state){.fetched_ms = time_of(object, "fetched"),
                                  .tried_ms = time_of(object, "tried"),
                                  .failures = failures > 0 ? failures : 0,
@@ -85,7 +85,7 @@ struct issuer_state issuer_keys_parse_state(struct arena *arena, struct bytes co
                                      problem && problem->kind == JSON_STRING ? problem->value : BYTES("")};
 }
 
-static struct bytes take(struct arena *arena, struct builder *text)
+static struct bytes issuer_keys_take(struct arena *arena, struct builder *text)
 {
     struct bytes result = {arena_copy(arena, text->data, text->size), text->size};
     builder_free(text);
@@ -105,7 +105,7 @@ struct bytes issuer_keys_write_state(struct arena *arena, const struct issuer_st
         json_add_string(&text, state->problem);
     }
     builder_add_text(&text, "}");
-    return take(arena, &text);
+    return issuer_keys_take(arena, &text);
 }
 
 struct bytes issuer_keys_write(struct arena *arena, struct bytes issuer, const struct key_set *set)
@@ -116,7 +116,7 @@ struct bytes issuer_keys_write(struct arena *arena, struct bytes issuer, const s
     builder_add_text(&text, ",\"keys\":");
     key_set_write(&text, set);
     builder_add_text(&text, "}");
-    return take(arena, &text);
+    return issuer_keys_take(arena, &text);
 }
 
 /* After failures the pauses double, up to the age at which keys are fetched again anyway. */
@@ -167,7 +167,7 @@ struct issuer_keys *issuer_keys_open(const struct document *document, const stru
     struct arena *arena = arena_create("issuer keys");
     if (!keys)
         log_fatal("out of memory");
-    const struct json *object = read_content(arena, find_item(document, BYTES("Keys")));
+    const struct json *object = issuer_keys_read_content(arena, find_item(document, BYTES("Keys")));
     const struct issuer_state state = issuer_keys_read_state(arena, state_document);
     const struct item *item = object ? document_find_item(document, BYTES("Keys"), BYTES("")) : NULL;
     keys->tried_ms = state.tried_ms;

@@ -5,7 +5,7 @@
 #include "operation/access/configurations.h"
 #include "operation/judge/filters.h"
 
-static enum fault refuse(struct attempt *attempt, struct bytes code)
+static enum fault other_namespace_refuse(struct attempt *attempt, struct bytes code)
 {
     return reply_fault(attempt->call, attempt->reply, FAULT_NNAMESPACE, NULL,
                        arena_copy(attempt->call->arena, code.data, code.size), NULL);
@@ -22,7 +22,7 @@ static bool is_offered(const struct settings *settings, const struct ns_conf *co
 }
 
 /* The index of the other namespace. */
-static enum fault find(struct attempt *attempt, struct bytes code, int *ns_r)
+static enum fault other_namespace_find(struct attempt *attempt, struct bytes code, int *ns_r)
 {
     struct worker_context *context = attempt->worker_context;
     struct call *call = attempt->call;
@@ -31,12 +31,12 @@ static enum fault find(struct attempt *attempt, struct bytes code, int *ns_r)
     if (fault)
         return fault;
     if (!namespace_is_listed(own->conf.reads, code))
-        return refuse(attempt, code);
+        return other_namespace_refuse(attempt, code);
     fault = configurations_find_of(context, call, code, &other, &z);
     if (fault)
         return fault;
     if (!is_offered(context->settings, &other->conf, code, call->ns))
-        return refuse(attempt, code);
+        return other_namespace_refuse(attempt, code);
     struct ns_conf conf = other->conf;
     access_add_state_of_z(&conf, &z->conf);
     fault = access_refuse_state(context->settings, &conf, conf.database, access_is_administrator(call));
@@ -65,8 +65,8 @@ enum fault other_namespace_read(struct attempt *attempt, struct bytes code, stru
 {
     int ns = -1;
     enum fault fault = rules_is_reserved(name.class) || is_filtered(attempt, code, name.class)
-                           ? refuse(attempt, code)
-                           : find(attempt, code, &ns);
+                           ? other_namespace_refuse(attempt, code)
+                           : other_namespace_find(attempt, code, &ns);
     return fault ? fault
                  : documents_tolerated(attempt->worker_context->documents, ns, attempt->call->arena, name,
                                        age_s, document_r);

@@ -11,7 +11,7 @@
 
 static const char word[] = "token";
 
-static bool is_token(struct bytes credential)
+static bool stored_caller_is_token(struct bytes credential)
 {
     struct bytes rest = credential;
     return bytes_equal(bytes_cut(&rest, ' '), bytes_of(word));
@@ -34,7 +34,7 @@ static struct bytes write_token(struct arena *arena, const struct external_proof
 struct bytes stored_caller_token(const struct call *call)
 {
     if (call->task)
-        return is_token(call->task->credential) ? call->task->credential : NO_BYTES;
+        return stored_caller_is_token(call->task->credential) ? call->task->credential : NO_BYTES;
     return call->external ? write_token(call->arena, call->external) : NO_BYTES;
 }
 

@@ -45,7 +45,7 @@ struct verified_tokens *verified_tokens_create(void)
     return tokens;
 }
 
-static void release(struct known_keys *known)
+static void verified_tokens_release(struct known_keys *known)
 {
     for (size_t i = 0; i < ISSUER_KEYS_DOCUMENTS; i++)
         document_release(known->documents[i]);
@@ -56,13 +56,13 @@ static void release(struct known_keys *known)
 void verified_tokens_destroy(struct verified_tokens *tokens)
 {
     for (size_t i = 0; tokens && i < ISSUERS; i++)
-        release(&tokens->known[i]);
+        verified_tokens_release(&tokens->known[i]);
     free(tokens);
 }
 
 /* --- keys --- */
 
-static size_t place_of(const unsigned char digest[CRYPTO_SHA256], size_t size)
+static size_t verified_tokens_place_of(const unsigned char digest[CRYPTO_SHA256], size_t size)
 {
     uint64_t number;
     memcpy(&number, digest, sizeof number);
@@ -72,7 +72,7 @@ static size_t place_of(const unsigned char digest[CRYPTO_SHA256], size_t size)
 static void keep_keys(struct known_keys *known, int ns, const struct issuer *issuer,
                       const struct document *const documents[ISSUER_KEYS_DOCUMENTS])
 {
-    release(known);
+    verified_tokens_release(known);
     for (size_t i = 0; i < ISSUER_KEYS_DOCUMENTS; i++)
         known->documents[i] = document_hold((struct document *)documents[i]);
     known->keys = issuer_keys_open(documents[0], documents[1]);
@@ -80,8 +80,8 @@ static void keep_keys(struct known_keys *known, int ns, const struct issuer *iss
     memcpy(known->issuer, issuer->digest, sizeof known->issuer);
 }
 
-static bool is_current(const struct documents *documents, const struct known_keys *known, int ns,
-                       const struct issuer *issuer)
+static bool verified_tokens_is_current(const struct documents *documents, const struct known_keys *known,
+                                       int ns, const struct issuer *issuer)
 {
     return known->keys && known->ns == ns && !memcmp(known->issuer, issuer->digest, sizeof known->issuer) &&
            documents_is_still_newest(documents, &known->proofs[0]) &&
@@ -96,8 +96,9 @@ static enum fault find_keys(struct worker_context *worker_context, struct call *
     struct newest_proof proofs[ISSUER_KEYS_DOCUMENTS];
     struct document_name names[ISSUER_KEYS_DOCUMENTS];
     struct known_keys *known =
-        &worker_context->verified_tokens->known[(place_of(issuer->digest, ISSUERS) + (size_t)ns) % ISSUERS];
-    if (!is_current(worker_context->documents, known, ns, issuer)) {
+        &worker_context->verified_tokens
+             ->known[(verified_tokens_place_of(issuer->digest, ISSUERS) + (size_t)ns) % ISSUERS];
+    if (!verified_tokens_is_current(worker_context->documents, known, ns, issuer)) {
         issuer_keys_name(call->arena, issuer->name, names);
         enum fault fault = documents_newest_proven(worker_context->documents, ns, call->arena, names,
                                                    ISSUER_KEYS_DOCUMENTS, documents, proofs);
@@ -122,8 +123,8 @@ static void write_code(char code[NAMESPACE_CODE_MOST], struct bytes ns)
 }
 
 /* Of this token in this namespace, under its present configuration. */
-static bool is_of(const struct verified_token *entry, const struct call *call,
-                  const unsigned char digest[CRYPTO_SHA256])
+static bool verified_tokens_is_of(const struct verified_token *entry, const struct call *call,
+                                  const unsigned char digest[CRYPTO_SHA256])
 {
     char code[NAMESPACE_CODE_MOST];
     write_code(code, call->ns);
@@ -156,9 +157,10 @@ static struct external_proof recall(struct call *call, const struct verified_tok
         .token_end_ms = entry->token_end_ms};
 }
 
-static enum fault verify(struct worker_context *worker_context, struct call *call, int ns, struct bytes text,
-                         struct verified_token *entry, const unsigned char digest[CRYPTO_SHA256],
-                         enum token_verdict *verdict_r, struct external_proof *proof_r)
+static enum fault verified_tokens_verify(struct worker_context *worker_context, struct call *call, int ns,
+                                         struct bytes text, struct verified_token *entry,
+                                         const unsigned char digest[CRYPTO_SHA256],
+                                         enum token_verdict *verdict_r, struct external_proof *proof_r)
 {
     struct jwt jwt;
     const struct issuer *issuer;
@@ -185,15 +187,16 @@ enum fault verified_tokens_check(struct worker_context *worker_context, struct c
     unsigned char digest[CRYPTO_SHA256];
     const struct issuer_keys *keys;
     crypto_sha256(text, digest);
-    struct verified_token *entry = &worker_context->verified_tokens->tokens[place_of(digest, TOKENS)];
-    if (!call->accounts.issuers || !is_of(entry, call, digest))
-        return verify(worker_context, call, ns, text, entry, digest, verdict_r, proof_r);
+    struct verified_token *entry =
+        &worker_context->verified_tokens->tokens[verified_tokens_place_of(digest, TOKENS)];
+    if (!call->accounts.issuers || !verified_tokens_is_of(entry, call, digest))
+        return verified_tokens_verify(worker_context, call, ns, text, entry, digest, verdict_r, proof_r);
     const struct external_proof proof = recall(call, entry);
     enum fault fault = find_keys(worker_context, call, ns, proof.issuer, &keys);
     if (fault)
         return fault;
     if (issuer_keys_version(keys) != entry->keys || clock_present_ms() >= entry->end_ms)
-        return verify(worker_context, call, ns, text, entry, digest, verdict_r, proof_r);
+        return verified_tokens_verify(worker_context, call, ns, text, entry, digest, verdict_r, proof_r);
     *proof_r = proof;
     *verdict_r = TOKEN_VALID;
     return FAULT_NONE;

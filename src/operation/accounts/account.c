@@ -22,8 +22,8 @@ static enum fault check_conversion(const struct reader *reader, const struct jso
                         "An account gets its name and its password together.");
 }
 
-static enum fault set(struct attempt *attempt, const struct reader *reader, const struct json *wish,
-                      struct draft *draft, struct account *account)
+static enum fault account_set(struct attempt *attempt, const struct reader *reader, const struct json *wish,
+                              struct draft *draft, struct account *account)
 {
     struct account_change change = {0};
     if (wish->kind != JSON_OBJECT || wish->is_shallow)
@@ -62,7 +62,7 @@ static enum fault act(struct attempt *attempt, const struct reader *reader, stru
         return reader_wrong(reader, param, "invitation", "An invitation is expected beside set only.");
     fault = account_proof_check(attempt, reader, param, draft, account);
     if (!fault && wish)
-        fault = set(attempt, reader, wish, draft, account);
+        fault = account_set(attempt, reader, wish, draft, account);
     else if (!fault)
         fault = account_change_delete(attempt, draft, account);
     if (!fault && account->name.size)
@@ -88,7 +88,7 @@ static enum fault show_external(struct attempt *attempt)
     return FAULT_NONE;
 }
 
-static bool is_look(const struct call *call);
+static bool account_is_look(const struct call *call);
 
 static enum fault account_work(struct attempt *attempt)
 {
@@ -98,7 +98,7 @@ static enum fault account_work(struct attempt *attempt)
     bool is_deleted = false;
     enum fault fault =
         reader_members(&reader, attempt->call->param, "set delete password passkey invitation");
-    if (!fault && account_gate_is_external(attempt) && is_look(attempt->call))
+    if (!fault && account_gate_is_external(attempt) && account_is_look(attempt->call))
         return show_external(attempt);
     if (!fault)
         fault = account_gate_fetch_caller(attempt, &draft);
@@ -115,10 +115,13 @@ static enum fault account_work(struct attempt *attempt)
     return FAULT_NONE;
 }
 
-static bool is_look(const struct call *call)
+static bool account_is_look(const struct call *call)
 {
     return !json_member(call->param, "set") && !json_member(call->param, "delete");
 }
 
-const struct operation accounts_account = {
-    .name = "account", .right = RIGHT_PUBLIC, .is_secret = true, .work = account_work, .is_look = is_look};
+const struct operation accounts_account = {.name = "account",
+                                           .right = RIGHT_PUBLIC,
+                                           .is_secret = true,
+                                           .work = account_work,
+                                           .is_look = account_is_look};

@@ -120,7 +120,7 @@ enum fault account_change_delete(struct attempt *attempt, struct draft *draft, c
     return issuer_is_account(header->id) ? FAULT_NONE : account_left_add(attempt, header->id);
 }
 
-static void add_text(struct builder *body, const char *name, struct bytes text)
+static void account_change_add_text(struct builder *body, const char *name, struct bytes text)
 {
     if (!text.size)
         return;
@@ -133,10 +133,10 @@ void account_change_write_open(struct attempt *attempt, struct bytes id, const s
     struct builder *body = attempt->reply->body;
     builder_add_text(body, "{\"account\":");
     json_add_string(body, id);
-    add_text(body, "name", account->name);
-    add_text(body, "address", account->address);
-    add_text(body, "issuer", account->issuer);
-    add_text(body, "subject", account->subject);
+    account_change_add_text(body, "name", account->name);
+    account_change_add_text(body, "address", account->address);
+    account_change_add_text(body, "issuer", account->issuer);
+    account_change_add_text(body, "subject", account->subject);
     if (account->is_confirmed)
         builder_add_text(body, ",\"confirmed\":true");
     if (issuer_is_account(id))

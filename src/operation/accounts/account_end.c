@@ -30,7 +30,7 @@ static int64_t end_of(struct attempt *attempt, const struct draft *draft)
     return stamp_add_ms(changed > until ? changed : until, attempt->call->accounts.anonymous_days * DAY_MS);
 }
 
-static enum fault plan(struct attempt *attempt, struct bytes id, int64_t start)
+static enum fault plan_account_end(struct attempt *attempt, struct bytes id, int64_t start)
 {
     const struct reader reader = account_gate_reader(attempt);
     struct task_excess excess;
@@ -55,12 +55,12 @@ enum fault account_end_plan(struct attempt *attempt, const struct draft *draft, 
     enum fault fault = account_gate_read(attempt, draft, &account);
     if (fault || !is_bounded(attempt, draft, id, &account))
         return fault;
-    return plan(attempt, id, end_of(attempt, draft));
+    return plan_account_end(attempt, id, end_of(attempt, draft));
 }
 
 /* --- the task `accountend`, param {"account":id} --- */
 
-static enum fault settle(struct attempt *attempt, struct draft *draft, struct bytes id)
+static enum fault account_end_settle(struct attempt *attempt, struct draft *draft, struct bytes id)
 {
     struct account account;
     enum fault fault = account_gate_read(attempt, draft, &account);
@@ -68,7 +68,7 @@ static enum fault settle(struct attempt *attempt, struct draft *draft, struct by
         return fault;
     int64_t end = end_of(attempt, draft);
     return account_is_over(end, clock_present_minute()) ? account_change_delete(attempt, draft, &account)
-                                                        : plan(attempt, id, end);
+                                                        : plan_account_end(attempt, id, end);
 }
 
 static enum fault accountend_work(struct attempt *attempt)
@@ -85,7 +85,7 @@ static enum fault accountend_work(struct attempt *attempt)
         fault = account_gate_find_accounts(attempt);
     if (!fault)
         fault = transaction_fetch(attempt->transaction, account_gate_name(id), &draft);
-    return fault || !draft_exists(draft) ? fault : settle(attempt, draft, id);
+    return fault || !draft_exists(draft) ? fault : account_end_settle(attempt, draft, id);
 }
 
 const struct operation accounts_accountend = {

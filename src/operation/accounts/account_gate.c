@@ -31,7 +31,7 @@ struct reader account_gate_reader(struct attempt *attempt)
     return (struct reader){attempt->worker_context->settings, attempt->call, attempt->reply};
 }
 
-static enum fault refuse(struct attempt *attempt, const char *detail)
+static enum fault account_gate_refuse(struct attempt *attempt, const char *detail)
 {
     return reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED, detail, attempt->operation->name, NULL);
 }
@@ -50,7 +50,8 @@ enum fault account_gate_find_accounts(struct attempt *attempt)
 
 enum fault account_gate_check(struct attempt *attempt)
 {
-    return attempt->call->accounts.is_on ? FAULT_NONE : refuse(attempt, "The namespace has no accounts.");
+    return attempt->call->accounts.is_on ? FAULT_NONE
+                                         : account_gate_refuse(attempt, "The namespace has no accounts.");
 }
 
 enum fault account_gate_fetch_caller(struct attempt *attempt, struct draft **account_r)
@@ -61,16 +62,17 @@ enum fault account_gate_fetch_caller(struct attempt *attempt, struct draft **acc
     if (fault)
         return fault;
     if (!call->caller.account.data)
-        return refuse(attempt, "A session is expected: log in first.");
+        return account_gate_refuse(attempt, "A session is expected: log in first.");
     if (account_gate_is_external(attempt))
-        return refuse(attempt, "The account is that of a provider, which manages it.");
+        return account_gate_refuse(attempt, "The account is that of a provider, which manages it.");
     fault = transaction_fetch(attempt->transaction, account_gate_name(call->caller.account), account_r);
     if (fault)
         return fault;
     struct bytes content = account_find(draft_base(*account_r), BYTES("Sess"), call->caller_session);
     if (!account_read_session(call->arena, content, &session)) /* revoked since the call was entered */
         return FAULT_STALE;
-    return session.is_service ? refuse(attempt, "A service key cannot change its account.") : FAULT_NONE;
+    return session.is_service ? account_gate_refuse(attempt, "A service key cannot change its account.")
+                              : FAULT_NONE;
 }
 
 bool account_gate_is_external(const struct attempt *attempt)
@@ -99,7 +101,7 @@ static struct bytes subject_of(struct attempt *attempt, struct bytes name)
     return subject;
 }
 
-static uint64_t key_of(struct attempt *attempt, int kind, struct bytes name)
+static uint64_t account_gate_key_of(struct attempt *attempt, int kind, struct bytes name)
 {
     return limiter_key(attempt->worker_context->segment, attempt->ns, kind, subject_of(attempt, name));
 }
@@ -123,8 +125,8 @@ static struct limiter_rate rate_of(int64_t most, int64_t period_ms)
     return (struct limiter_rate){.count = most, .period_ms = period_ms, .burst = most};
 }
 
-static enum fault count(struct attempt *attempt, uint64_t key, const char *limit, int64_t most,
-                        int64_t period_ms)
+static enum fault count_account_gate(struct attempt *attempt, uint64_t key, const char *limit, int64_t most,
+                                     int64_t period_ms)
 {
     const struct reader reader = account_gate_reader(attempt);
     const struct limiter_rate rate = rate_of(most, period_ms);
@@ -141,14 +143,14 @@ enum fault account_gate_count(struct attempt *attempt, struct bytes name)
     struct account_kept *kept = account_gate_kept(attempt);
     if (kept->is_counted || !attempt->call->client || attempt->call->level == LEVEL_EVERYTHING)
         return FAULT_NONE;
-    enum fault fault = count(attempt, key_of(attempt, KIND_CLIENT, BYTES("")), "limit_client_attempts",
-                             settings->limit_client_attempts, HOUR_MS);
+    enum fault fault = count_account_gate(attempt, account_gate_key_of(attempt, KIND_CLIENT, BYTES("")),
+                                          "limit_client_attempts", settings->limit_client_attempts, HOUR_MS);
     if (!fault && is_site(attempt))
-        fault = count(attempt, site_key(attempt, KIND_SITE), "limit_client_attempts",
-                      settings->limit_client_attempts * SITE_ADDRESSES, HOUR_MS);
+        fault = count_account_gate(attempt, site_key(attempt, KIND_SITE), "limit_client_attempts",
+                                   settings->limit_client_attempts * SITE_ADDRESSES, HOUR_MS);
     if (!fault && name.data)
-        fault = count(attempt, key_of(attempt, KIND_NAME, name), "limit_name_attempts",
-                      settings->limit_name_attempts, HOUR_MS);
+        fault = count_account_gate(attempt, account_gate_key_of(attempt, KIND_NAME, name),
+                                   "limit_name_attempts", settings->limit_name_attempts, HOUR_MS);
     kept->is_counted = !fault;
     kept->counted_name = name;
     return fault;
@@ -166,11 +168,12 @@ void account_gate_give_back(struct attempt *attempt)
     if (!kept->is_counted)
         return;
     kept->is_counted = false;
-    limiter_give_back(segment, key_of(attempt, KIND_CLIENT, BYTES("")), &of_client, now_ms);
+    limiter_give_back(segment, account_gate_key_of(attempt, KIND_CLIENT, BYTES("")), &of_client, now_ms);
     if (is_site(attempt))
         limiter_give_back(segment, site_key(attempt, KIND_SITE), &of_site, now_ms);
     if (kept->counted_name.data)
-        limiter_give_back(segment, key_of(attempt, KIND_NAME, kept->counted_name), &of_name, now_ms);
+        limiter_give_back(segment, account_gate_key_of(attempt, KIND_NAME, kept->counted_name), &of_name,
+                          now_ms);
 }
 
 void account_gate_note_failure(struct attempt *attempt)
@@ -201,23 +204,23 @@ enum fault account_gate_count_mail(struct attempt *attempt, const char *kind, st
         return FAULT_NONE;
     kept->is_mail_counted = true;
     if (attempt->call->client)
-        fault = count(attempt, key_of(attempt, KIND_MAILER, BYTES("")), "limit_client_mails",
-                      settings->limit_client_mails, HOUR_MS);
+        fault = count_account_gate(attempt, account_gate_key_of(attempt, KIND_MAILER, BYTES("")),
+                                   "limit_client_mails", settings->limit_client_mails, HOUR_MS);
     if (fault)
         return fault;
     const char *whose = arena_printf(attempt->call->arena, "%s %.*s", kind, (int)subject.size, subject.data);
-    fault = count(attempt, limiter_key(segment, attempt->ns, KIND_MAILED, bytes_of(whose)),
-                  "limit_address_mails", settings->limit_address_mails, HOUR_MS);
+    fault = count_account_gate(attempt, limiter_key(segment, attempt->ns, KIND_MAILED, bytes_of(whose)),
+                               "limit_address_mails", settings->limit_address_mails, HOUR_MS);
     if (fault)
         return fault;
-    return count(attempt, limiter_key(segment, attempt->ns, KIND_MAILS, BYTES("")), "limit_namespace_mails",
-                 settings->limit_namespace_mails, MINUTE_MS);
+    return count_account_gate(attempt, limiter_key(segment, attempt->ns, KIND_MAILS, BYTES("")),
+                              "limit_namespace_mails", settings->limit_namespace_mails, MINUTE_MS);
 }
 
 void account_gate_forget(struct attempt *attempt, struct bytes name)
 {
     if (attempt->call->client)
-        limiter_forget(attempt->worker_context->segment, key_of(attempt, KIND_NAME, name),
+        limiter_forget(attempt->worker_context->segment, account_gate_key_of(attempt, KIND_NAME, name),
                        clock_monotonic_ms());
 }
 

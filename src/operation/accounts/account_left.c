@@ -28,7 +28,7 @@ static int64_t settle_ms(const struct attempt *attempt)
     return attempt->worker_context->settings->limit_operation_s * 1000 + MARGIN_MS;
 }
 
-static enum fault plan(struct attempt *attempt)
+static enum fault account_left_plan(struct attempt *attempt)
 {
     const struct reader reader = account_gate_reader(attempt);
     struct task_excess excess;
@@ -54,7 +54,7 @@ enum fault account_left_add(struct attempt *attempt, struct bytes id)
     if (fault)
         return fault;
     draft_create(draft);
-    return plan(attempt);
+    return account_left_plan(attempt);
 }
 
 /* --- a walk --- */
@@ -131,7 +131,7 @@ static void keep_walk(struct attempt *attempt, const struct account_walk *walk)
 /* --- the accounts that it serves --- */
 
 /* Does the walk serve the account of this marker? */
-static bool is_served(const struct account_walk *walk, const struct header *marker)
+static bool account_left_is_served(const struct account_walk *walk, const struct header *marker)
 {
     return marker->version <= walk->until && walk->count < LEFT_MOST &&
            (!walk->last.size || bytes_compare(marker->id, walk->last) <= 0);
@@ -154,7 +154,7 @@ static enum fault read_accounts(struct attempt *attempt, struct account_walk *wa
         if (fault)
             return fault;
         for (size_t i = 0; i < count; i++) {
-            if (!is_served(walk, &headers[i])) {
+            if (!account_left_is_served(walk, &headers[i])) {
                 walk->has_others = true;
                 continue;
             }
@@ -173,8 +173,8 @@ static enum fault read_accounts(struct attempt *attempt, struct account_walk *wa
 /* --- a page of documents --- */
 
 /* Changes or deletes the document as it is now; the commit is refused if it changes meanwhile. */
-static enum fault settle(struct attempt *attempt, struct account_walk *walk, const struct rules_left *left,
-                         struct document_name name)
+static enum fault account_left_settle(struct attempt *attempt, struct account_walk *walk,
+                                      const struct rules_left *left, struct document_name name)
 {
     struct draft *draft;
     enum fault fault = transaction_fetch(attempt->transaction, name, &draft);
@@ -198,7 +198,7 @@ static enum fault visit_documents(struct attempt *attempt, struct account_walk *
         if (rules_left_find(left, attempt->call->arena, documents[i])) {
             if (*settled == account_walk_most(attempt))
                 return FAULT_NONE;
-            fault = settle(attempt, walk, left, page->names[i]);
+            fault = account_left_settle(attempt, walk, left, page->names[i]);
             ++*settled;
         }
         walk->id = page->names[i].id;
@@ -227,7 +227,8 @@ static enum fault visit_page(struct attempt *attempt, struct account_walk *walk,
 }
 
 /* Begins at the first class again when the rules have changed. */
-static enum fault visit(struct attempt *attempt, struct account_walk *walk, const struct configuration *own)
+static enum fault account_left_visit(struct attempt *attempt, struct account_walk *walk,
+                                     const struct configuration *own)
 {
     const struct rules_left left = {.rules = own->rules, .is_gone = is_gone, .context = walk};
     enum fault fault = FAULT_NONE;
@@ -248,7 +249,8 @@ static enum fault visit(struct attempt *attempt, struct account_walk *walk, cons
 /* --- the end --- */
 
 /* Forgets as many accounts as a commit may. */
-static enum fault forget(struct attempt *attempt, const struct account_walk *walk, size_t *count_r)
+static enum fault account_left_forget(struct attempt *attempt, const struct account_walk *walk,
+                                      size_t *count_r)
 {
     enum fault fault = FAULT_NONE;
     size_t most = (size_t)account_walk_most(attempt);
@@ -264,13 +266,13 @@ static enum fault forget(struct attempt *attempt, const struct account_walk *wal
     return fault;
 }
 
-static enum fault finish(struct attempt *attempt, const struct account_walk *walk)
+static enum fault account_left_finish(struct attempt *attempt, const struct account_walk *walk)
 {
     const struct bytes ns = attempt->call->ns;
     if (walk->count)
         log_info("documents of deleted accounts are settled namespace=%.*s deleted=%lld changed=%lld",
                  (int)ns.size, ns.data, (long long)walk->deleted, (long long)walk->changed);
-    return walk->has_others ? plan(attempt) : FAULT_NONE;
+    return walk->has_others ? account_left_plan(attempt) : FAULT_NONE;
 }
 
 static enum fault accountclean_work(struct attempt *attempt)
@@ -288,9 +290,9 @@ static enum fault accountclean_work(struct attempt *attempt)
     fault = read_accounts(attempt, &walk);
     bool was_over = walk.is_over;
     if (!fault && walk.count)
-        fault = visit(attempt, &walk, own);
+        fault = account_left_visit(attempt, &walk, own);
     if (!fault && was_over && walk.is_over)
-        fault = forget(attempt, &walk, &forgotten);
+        fault = account_left_forget(attempt, &walk, &forgotten);
     if (fault)
         return fault;
     bool is_end = forgotten == walk.count;
@@ -298,7 +300,7 @@ static enum fault accountclean_work(struct attempt *attempt)
         keep_walk(attempt, &walk);
     builder_printf(attempt->reply->body, "{\"deleted\":%lld,\"changed\":%lld,\"more\":%s}",
                    (long long)walk.deleted, (long long)walk.changed, is_end ? "false" : "true");
-    return is_end ? finish(attempt, &walk) : FAULT_NONE;
+    return is_end ? account_left_finish(attempt, &walk) : FAULT_NONE;
 }
 
 const struct operation accounts_accountclean = {

@@ -19,7 +19,7 @@ enum fault account_mail_check(struct attempt *attempt)
                : reply_fault(attempt->call, attempt->reply, FAULT_OMAIL, NULL, NULL);
 }
 
-static void add_text(struct builder *text, const char *name, struct bytes value)
+static void account_mail_add_text(struct builder *text, const char *name, struct bytes value)
 {
     if (!value.data)
         return;
@@ -31,9 +31,9 @@ static struct bytes write_param(struct arena *arena, const struct account_mail_w
 {
     struct builder text = {0};
     builder_printf(&text, "{\"kind\":\"%s\"", letter_word(wish->kind));
-    add_text(&text, "name", wish->name);
-    add_text(&text, "address", wish->address);
-    add_text(&text, "account", wish->account);
+    account_mail_add_text(&text, "name", wish->name);
+    account_mail_add_text(&text, "address", wish->address);
+    account_mail_add_text(&text, "account", wish->account);
     builder_add_text(&text, "}");
     struct bytes param = {arena_copy(arena, text.data, text.size), text.size};
     builder_free(&text);

@@ -27,7 +27,7 @@ enum fault account_password_read(const struct reader *reader, const struct json 
     return reader_wrong(reader, object, member, "A password of 8 to 1024 bytes is expected.");
 }
 
-static enum fault enter(struct attempt *attempt)
+static enum fault account_password_enter(struct attempt *attempt)
 {
     const struct settings *settings = attempt->worker_context->settings;
     const struct reader reader = account_gate_reader(attempt);
@@ -45,7 +45,7 @@ enum fault account_password_set(struct attempt *attempt, struct draft *account, 
     struct account_kept *kept = account_gate_kept(attempt);
     if (!kept->made) {
         char digest[PASSWORD_DIGEST_MOST];
-        enum fault fault = enter(attempt);
+        enum fault fault = account_password_enter(attempt);
         if (fault)
             return fault;
         password_digest(password, digest);
@@ -65,7 +65,7 @@ enum fault account_password_compare(struct attempt *attempt, const struct draft 
     const char *digest = item ? arena_copy(attempt->call->arena, item->content.data, item->content.size)
                               : password_of_nobody();
     if (!kept->compared || strcmp(kept->compared, digest) != 0) {
-        enum fault fault = enter(attempt);
+        enum fault fault = account_password_enter(attempt);
         if (fault)
             return fault;
         kept->is_right = password_is(password, digest);

@@ -85,7 +85,8 @@ size_t account_session_count(const struct draft *account)
 }
 
 /* All of them, in the arena; what cannot be read is no session, and expired. */
-static struct listed_session *list(struct attempt *attempt, const struct draft *account, size_t *count_r)
+static struct listed_session *account_session_list(struct attempt *attempt, const struct draft *account,
+                                                   size_t *count_r)
 {
     struct arena *arena = attempt->call->arena;
     struct listed_session *all =
@@ -112,11 +113,11 @@ static struct listed_session *oldest_of(struct listed_session *all, size_t count
 }
 
 /* Removes what has expired, and the oldest, until there is room for one more. */
-static void make_room(struct attempt *attempt, struct draft *account)
+static void account_session_make_room(struct attempt *attempt, struct draft *account)
 {
     int64_t minute = clock_present_minute();
     size_t count, sessions = 0;
-    struct listed_session *all = list(attempt, account, &count);
+    struct listed_session *all = account_session_list(attempt, account, &count);
     for (size_t i = 0; i < count; i++) {
         if (all[i].session.is_service)
             continue;
@@ -158,7 +159,7 @@ void account_session_begin(struct attempt *attempt, struct draft *account, struc
     const struct account_session session = {.created = stamp_now(),
                                             .expires = account_stamp_of(clock_present_minute() + minutes),
                                             .device = wish->device};
-    make_room(attempt, account);
+    account_session_make_room(attempt, account);
     draft_set_item(account, BYTES("Sess"), key, false, account_write_session(call->arena, &session));
     const char *token = make_token(attempt, "st_", id, secret);
     if (wish->is_cookie)
@@ -179,7 +180,7 @@ size_t account_session_end(struct attempt *attempt, struct draft *account, struc
                            struct bytes kept)
 {
     size_t count, ended = 0;
-    const struct listed_session *all = list(attempt, account, &count);
+    const struct listed_session *all = account_session_list(attempt, account, &count);
     for (size_t i = 0; i < count; i++) {
         struct bytes key = all[i].key;
         if (key.size < prefix.size || !bytes_equal((struct bytes){key.data, prefix.size}, prefix) ||
@@ -194,7 +195,7 @@ size_t account_session_end(struct attempt *attempt, struct draft *account, struc
 bool account_session_has_key(struct attempt *attempt, const struct draft *account)
 {
     size_t count;
-    const struct listed_session *all = list(attempt, account, &count);
+    const struct listed_session *all = account_session_list(attempt, account, &count);
     for (size_t i = 0; i < count; i++)
         if (all[i].session.is_service)
             return true;
@@ -205,7 +206,7 @@ int64_t account_session_last(struct attempt *attempt, const struct draft *accoun
 {
     int64_t last = STAMP_MIN;
     size_t count;
-    const struct listed_session *all = list(attempt, account, &count);
+    const struct listed_session *all = account_session_list(attempt, account, &count);
     for (size_t i = 0; i < count; i++)
         if (!all[i].session.is_service && all[i].session.expires > last)
             last = all[i].session.expires;
@@ -214,7 +215,8 @@ int64_t account_session_last(struct attempt *attempt, const struct draft *accoun
 
 /* --- the answer --- */
 
-static void write_one(const struct call *call, const struct listed_session *one, struct builder *body)
+static void account_session_write_one(const struct call *call, const struct listed_session *one,
+                                      struct builder *body)
 {
     size_t size = one->key.size < ACCOUNT_SESSION_NAME ? one->key.size : ACCOUNT_SESSION_NAME;
     builder_add_text(body, "{\"session\":");
@@ -239,13 +241,13 @@ void account_session_write(struct attempt *attempt, const struct draft *account)
     int64_t minute = clock_present_minute();
     const char *comma = "";
     size_t count;
-    const struct listed_session *all = list(attempt, account, &count);
+    const struct listed_session *all = account_session_list(attempt, account, &count);
     builder_add_text(body, "[");
     for (size_t i = 0; i < count; i++) {
         if (account_is_over(all[i].session.expires, minute))
             continue;
         builder_printf(body, "%s", comma);
-        write_one(attempt->call, &all[i], body);
+        account_session_write_one(attempt->call, &all[i], body);
         comma = ",";
     }
     builder_add_text(body, "]");

@@ -48,7 +48,7 @@ static bool is_anonymous(struct attempt *attempt, const struct document *documen
            !account.name.size && !account.is_confirmed;
 }
 
-static enum fault plan(struct attempt *attempt, struct account_sweep *sweep, struct bytes id)
+static enum fault account_sweep_plan(struct attempt *attempt, struct account_sweep *sweep, struct bytes id)
 {
     struct draft *draft;
     enum fault fault = transaction_fetch(attempt->transaction, account_gate_name(id), &draft);
@@ -71,7 +71,7 @@ static enum fault visit_page(struct attempt *attempt, struct account_sweep *swee
         if (is_anonymous(attempt, documents[i])) {
             if (sweep->planned - before == most)
                 return FAULT_NONE;
-            fault = plan(attempt, sweep, page->names[i].id);
+            fault = account_sweep_plan(attempt, sweep, page->names[i].id);
         }
         sweep->last = page->names[i].id;
         *visited_r = i + 1;
@@ -79,7 +79,7 @@ static enum fault visit_page(struct attempt *attempt, struct account_sweep *swee
     return fault;
 }
 
-static enum fault visit(struct attempt *attempt, struct account_sweep *sweep)
+static enum fault account_sweep_visit(struct attempt *attempt, struct account_sweep *sweep)
 {
     struct account_page page;
     size_t visited = 0;
@@ -90,7 +90,7 @@ static enum fault visit(struct attempt *attempt, struct account_sweep *sweep)
     return fault;
 }
 
-static void record(struct attempt *attempt, struct draft *draft, int64_t days)
+static void account_sweep_record(struct attempt *attempt, struct draft *draft, int64_t days)
 {
     char *text = arena_printf(attempt->call->arena, "%lld", (long long)days);
     if (!days) {
@@ -119,11 +119,11 @@ static enum fault accountsweep_work(struct attempt *attempt)
     const struct item *item = draft_find_item(draft, BYTES(TASK_SWEEP_ITEM), BYTES(""));
     sweep.is_over = days == task_sweep_read(item ? item->content : NO_BYTES) || !days;
     if (!sweep.is_over)
-        fault = visit(attempt, &sweep);
+        fault = account_sweep_visit(attempt, &sweep);
     if (fault)
         return fault;
     if (sweep.is_over)
-        record(attempt, draft, days);
+        account_sweep_record(attempt, draft, days);
     else
         keep_sweep(attempt, &sweep);
     builder_printf(attempt->reply->body, "{\"planned\":%lld,\"more\":%s}", (long long)sweep.planned,

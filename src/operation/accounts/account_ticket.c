@@ -9,7 +9,7 @@
 
 enum { PROOF_CHARACTERS = 32 };
 
-static struct document_name name_of(struct bytes key)
+static struct document_name account_ticket_name_of(struct bytes key)
 {
     return (struct document_name){BYTES("Ticket"), key};
 }
@@ -52,7 +52,7 @@ enum fault account_ticket_create(struct attempt *attempt, struct bytes key,
 {
     struct draft *draft;
     int64_t expires = account_stamp_of(clock_present_minute() + minutes);
-    enum fault fault = transaction_fetch(attempt->transaction, name_of(key), &draft);
+    enum fault fault = transaction_fetch(attempt->transaction, account_ticket_name_of(key), &draft);
     if (fault)
         return fault;
     draft_create(draft);
@@ -63,14 +63,14 @@ enum fault account_ticket_create(struct attempt *attempt, struct bytes key,
 
 /* --- use --- */
 
-static struct bytes text_of(const struct json *object, const char *name)
+static struct bytes account_ticket_text_of(const struct json *object, const char *name)
 {
     const struct json *text = json_member(object, name);
     return text && text->kind == JSON_STRING ? text->value : BYTES("");
 }
 
-static bool read_content(struct arena *arena, struct bytes content, struct account_ticket *ticket_r,
-                         int64_t *expires_r)
+static bool account_ticket_read_content(struct arena *arena, struct bytes content,
+                                        struct account_ticket *ticket_r, int64_t *expires_r)
 {
     static const struct json_limits limits = {.depth = 2, .tree_depth = 2, .nodes = 16};
     struct json *root;
@@ -78,10 +78,10 @@ static bool read_content(struct arena *arena, struct bytes content, struct accou
     if (json_read(arena, content, &limits, &root, &problem))
         return false;
     const struct json *expires = json_member(root, "expires");
-    ticket_r->account = text_of(root, "account");
-    ticket_r->address = text_of(root, "address");
-    ticket_r->proof = text_of(root, "proof");
-    return letter_find_kind(text_of(root, "kind"), &ticket_r->kind) && expires &&
+    ticket_r->account = account_ticket_text_of(root, "account");
+    ticket_r->address = account_ticket_text_of(root, "address");
+    ticket_r->proof = account_ticket_text_of(root, "proof");
+    return letter_find_kind(account_ticket_text_of(root, "kind"), &ticket_r->kind) && expires &&
            json_is_i64(expires, expires_r);
 }
 
@@ -100,13 +100,13 @@ enum fault account_ticket_fetch(struct attempt *attempt, struct bytes secret, en
     int64_t expires;
     crypto_sha256_hex(secret, digest);
     struct bytes key = bytes_of(arena_copy(arena, digest, CRYPTO_SHA256_HEX));
-    enum fault fault = transaction_fetch(attempt->transaction, name_of(key), &ticket_r->draft);
+    enum fault fault = transaction_fetch(attempt->transaction, account_ticket_name_of(key), &ticket_r->draft);
     if (fault)
         return fault;
     const struct item *item =
         draft_exists(ticket_r->draft) ? draft_find_item(ticket_r->draft, BYTES("Mail"), BYTES("")) : NULL;
-    if (!item || !read_content(arena, item->content, ticket_r, &expires) || ticket_r->kind != kind ||
-        account_is_over(expires, clock_present_minute()))
+    if (!item || !account_ticket_read_content(arena, item->content, ticket_r, &expires) ||
+        ticket_r->kind != kind || account_is_over(expires, clock_present_minute()))
         return account_ticket_refuse(attempt);
     return FAULT_NONE;
 }
@@ -139,7 +139,7 @@ static enum fault ticketend_work(struct attempt *attempt)
     if (!fault)
         fault = reader_check_length(&reader, attempt->call->param, "ticket", key);
     if (!fault)
-        fault = transaction_fetch(attempt->transaction, name_of(key), &draft);
+        fault = transaction_fetch(attempt->transaction, account_ticket_name_of(key), &draft);
     if (!fault && draft_exists(draft))
         draft_delete(draft);
     return fault;

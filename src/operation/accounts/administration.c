@@ -33,8 +33,8 @@ static enum fault refuse_absence(struct attempt *attempt, struct document_name n
                        arena_copy(arena, name.id.data, name.id.size), NULL);
 }
 
-static enum fault fetch(struct attempt *attempt, struct bytes id, struct draft **draft_r,
-                        struct account *account_r)
+static enum fault administration_fetch(struct attempt *attempt, struct bytes id, struct draft **draft_r,
+                                       struct account *account_r)
 {
     enum fault fault = transaction_fetch(attempt->transaction, account_gate_name(id), draft_r);
     if (fault)
@@ -45,8 +45,8 @@ static enum fault fetch(struct attempt *attempt, struct bytes id, struct draft *
 }
 
 /* The id in a member of `object`. */
-static enum fault read_id(const struct reader *reader, const struct json *object, const char *member,
-                          struct bytes *id_r)
+static enum fault administration_read_id(const struct reader *reader, const struct json *object,
+                                         const char *member, struct bytes *id_r)
 {
     enum fault fault = reader_text(reader, object, member, id_r);
     return fault ? fault : reader_check_length(reader, object, member, *id_r);
@@ -78,7 +78,7 @@ static enum fault read_external(struct attempt *attempt, const struct reader *re
     enum fault fault = FAULT_NONE;
     *account_r = (struct account){.created = stamp_now()};
     if (json_member(wish, "account"))
-        fault = read_id(reader, wish, "account", id_r);
+        fault = administration_read_id(reader, wish, "account", id_r);
     else
         fault = read_subject(attempt, reader, wish, id_r, account_r);
     if (!fault)
@@ -99,12 +99,12 @@ static enum fault read_external(struct attempt *attempt, const struct reader *re
 static enum fault read_account(struct attempt *attempt, const struct reader *reader, const struct json *wish,
                                struct bytes *id_r, struct draft **draft_r, struct account *account_r)
 {
-    enum fault fault = read_id(reader, wish, "account", id_r);
-    return fault ? fault : fetch(attempt, *id_r, draft_r, account_r);
+    enum fault fault = administration_read_id(reader, wish, "account", id_r);
+    return fault ? fault : administration_fetch(attempt, *id_r, draft_r, account_r);
 }
 
-static void answer(struct attempt *attempt, struct bytes id, const struct draft *draft,
-                   const struct account *account)
+static void administration_answer(struct attempt *attempt, struct bytes id, const struct draft *draft,
+                                  const struct account *account)
 {
     account_change_write_open(attempt, id, account);
     builder_add_text(attempt->reply->body, ",\"sessions\":");
@@ -116,16 +116,17 @@ static void answer(struct attempt *attempt, struct bytes id, const struct draft 
     builder_add_text(attempt->reply->body, "}");
 }
 
-static enum fault get(struct attempt *attempt, const struct reader *reader, const struct json *wish UNUSED)
+static enum fault administration_get(struct attempt *attempt, const struct reader *reader,
+                                     const struct json *wish UNUSED)
 {
     struct account account;
     struct draft *draft;
     struct bytes id;
-    enum fault fault = read_id(reader, attempt->call->param, "get", &id);
+    enum fault fault = administration_read_id(reader, attempt->call->param, "get", &id);
     if (!fault)
-        fault = fetch(attempt, id, &draft, &account);
+        fault = administration_fetch(attempt, id, &draft, &account);
     if (!fault)
-        answer(attempt, id, draft, &account);
+        administration_answer(attempt, id, draft, &account);
     return fault;
 }
 
@@ -141,11 +142,12 @@ static enum fault find_external(struct attempt *attempt, const struct reader *re
     if (!fault && !draft_exists(draft))
         account.created = 0;
     if (!fault)
-        answer(attempt, id, draft, &account);
+        administration_answer(attempt, id, draft, &account);
     return fault;
 }
 
-static enum fault find(struct attempt *attempt, const struct reader *reader, const struct json *wish)
+static enum fault administration_find(struct attempt *attempt, const struct reader *reader,
+                                      const struct json *wish)
 {
     struct account account;
     struct draft *login, *draft;
@@ -160,15 +162,16 @@ static enum fault find(struct attempt *attempt, const struct reader *reader, con
     struct bytes id = account_gate_find_id(attempt, login);
     if (!id.data)
         return refuse_absence(attempt, account_gate_login_name(name));
-    fault = fetch(attempt, id, &draft, &account);
+    fault = administration_fetch(attempt, id, &draft, &account);
     if (!fault)
-        answer(attempt, id, draft, &account);
+        administration_answer(attempt, id, draft, &account);
     return fault;
 }
 
 /* --- what is changed --- */
 
-static enum fault create(struct attempt *attempt, const struct reader *reader, const struct json *wish)
+static enum fault administration_create(struct attempt *attempt, const struct reader *reader,
+                                        const struct json *wish)
 {
     struct account account = {.created = stamp_now()};
     struct account_change change;
@@ -206,7 +209,7 @@ static enum fault set_external(struct attempt *attempt, const struct reader *rea
     if (!fault)
         fault = account_change_apply(attempt, draft, id, &account, &change);
     if (!fault)
-        answer(attempt, id, draft, &account);
+        administration_answer(attempt, id, draft, &account);
     return fault;
 }
 
@@ -218,7 +221,8 @@ static bool is_external(const struct json *wish)
 }
 
 /* A new password ends all sessions. */
-static enum fault set(struct attempt *attempt, const struct reader *reader, const struct json *wish)
+static enum fault administration_set(struct attempt *attempt, const struct reader *reader,
+                                     const struct json *wish)
 {
     struct account account;
     struct account_change change;
@@ -243,7 +247,7 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
         return fault;
     if (change.password.data)
         account_session_end(attempt, draft, BYTES(""), NO_BYTES);
-    answer(attempt, id, draft, &account);
+    administration_answer(attempt, id, draft, &account);
     return FAULT_NONE;
 }
 
@@ -369,8 +373,8 @@ static enum fault revoke(struct attempt *attempt, const struct reader *reader, c
 static enum fault delete (struct attempt *attempt, const struct reader *reader,
                           const struct json *wish UNUSED) {
     struct account account; struct draft * draft; struct bytes id;
-    enum fault fault = read_id(reader, attempt->call->param, "delete", &id);
-    if (!fault) fault = fetch(attempt, id, &draft, &account);
+    enum fault fault = administration_read_id(reader, attempt->call->param, "delete", &id);
+    if (!fault) fault = administration_fetch(attempt, id, &draft, &account);
     if (!fault) fault = account_change_delete(attempt, draft, &account);
     if (!fault) builder_add_text(attempt->reply->body, "{\"deleted\":true}");
     return fault;
@@ -383,16 +387,23 @@ static const struct {
     act *act;
     bool is_text; /* the wish is a text, otherwise an object */
 } acts[] = {
-    {"find", find, true},      {"get", get, true},  {"create", create, false}, {"set", set, false},
-    {"invite", invite, false}, {"key", key, false}, {"revoke", revoke, false}, {"delete", delete, true},
+    {"find", administration_find, true},
+    {"get", administration_get, true},
+    {"create", administration_create, false},
+    {"set", administration_set, false},
+    {"invite", invite, false},
+    {"key", key, false},
+    {"revoke", revoke, false},
+    {"delete", delete, true},
 };
 
-static enum fault run(struct attempt *attempt, const struct reader *reader, const struct json *wish,
-                      size_t place)
+static enum fault administration_run(struct attempt *attempt, const struct reader *reader,
+                                     const struct json *wish, size_t place)
 {
     bool is_object = wish->kind == JSON_OBJECT && !wish->is_shallow;
-    bool is_right =
-        acts[place].is_text ? wish->kind == JSON_STRING || (is_object && acts[place].act == find) : is_object;
+    bool is_right = acts[place].is_text
+                        ? wish->kind == JSON_STRING || (is_object && acts[place].act == administration_find)
+                        : is_object;
     if (!is_right)
         return reader_wrong_value(reader, wish, acts[place].member,
                                   acts[place].is_text ? "A text is expected." : "An object is expected.");
@@ -413,14 +424,17 @@ static enum fault accounts_work(struct attempt *attempt)
                                   "One of find, get, create, set, invite, key, revoke, delete is expected.");
     for (size_t i = 0; i < COUNT_OF(acts); i++)
         if (json_member(param, acts[i].member))
-            return run(attempt, &reader, param->first, i);
+            return administration_run(attempt, &reader, param->first, i);
     return FAULT_BINTERNAL;
 }
 
-static bool is_look(const struct call *call)
+static bool administration_is_look(const struct call *call)
 {
     return json_member(call->param, "find") || json_member(call->param, "get");
 }
 
-const struct operation accounts_accounts = {
-    .name = "accounts", .right = RIGHT_ADMIN, .is_secret = true, .work = accounts_work, .is_look = is_look};
+const struct operation accounts_accounts = {.name = "accounts",
+                                            .right = RIGHT_ADMIN,
+                                            .is_secret = true,
+                                            .work = accounts_work,
+                                            .is_look = administration_is_look};

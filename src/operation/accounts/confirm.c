@@ -71,9 +71,9 @@ static bool is_other_name(struct arena *arena, const struct account *account, st
 }
 
 /* The name is the address, and needs a password or a passkey. */
-static enum fault complete(struct attempt *attempt, const struct reader *reader, struct draft *draft,
-                           const struct account *account, const struct account_ticket *ticket,
-                           struct account_change *change)
+static enum fault confirm_complete(struct attempt *attempt, const struct reader *reader, struct draft *draft,
+                                   const struct account *account, const struct account_ticket *ticket,
+                                   struct account_change *change)
 {
     const struct json *param = attempt->call->param;
     bool is_strange = !account->name.size && !is_own(attempt, ticket->account);
@@ -116,7 +116,7 @@ static enum fault confirm(struct attempt *attempt, const struct reader *reader, 
         fault = reader_wrong(reader, attempt->call->param, "invitation",
                              "Only an account that gets its first name uses an invitation.");
     if (!fault && attempt->call->accounts.needs_confirmation)
-        fault = complete(attempt, reader, draft, &account, &ticket, &change);
+        fault = confirm_complete(attempt, reader, draft, &account, &ticket, &change);
     if (!fault)
         fault = account_change_apply(attempt, draft, ticket.account, &account, &change);
     if (fault)

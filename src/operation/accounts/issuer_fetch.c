@@ -10,7 +10,8 @@ struct fetch {
     struct arena *arena;
 };
 
-static const char *explain(struct arena *arena, const char *what, const struct http_result *result)
+static const char *issuer_fetch_explain(struct arena *arena, const char *what,
+                                        const struct http_result *result)
 {
     if (result->is_out_of_reach)
         return arena_printf(arena, "The address of %s is not a public one.", what);
@@ -20,8 +21,8 @@ static const char *explain(struct arena *arena, const char *what, const struct h
 }
 
 /* NULL: fetched, into the arena. */
-static const char *get(const struct fetch *fetch, const char *what, struct bytes address,
-                       struct bytes *text_r)
+static const char *issuer_fetch_get(const struct fetch *fetch, const char *what, struct bytes address,
+                                    struct bytes *text_r)
 {
     static const char *const headers[] = {"Accept: application/json, application/jwk-set+json", NULL};
     const char *ca_file = fetch->settings->issuer_ca_file, *problem = NULL;
@@ -43,7 +44,7 @@ static const char *get(const struct fetch *fetch, const char *what, struct bytes
         *text_r =
             (struct bytes){arena_copy(fetch->arena, result.body.data, result.body.size), result.body.size};
     else
-        problem = explain(fetch->arena, what, &result);
+        problem = issuer_fetch_explain(fetch->arena, what, &result);
     http_close(http);
     return problem;
 }
@@ -74,7 +75,7 @@ static const char *discover(const struct fetch *fetch, const struct issuer *issu
         name.size--;
     const char *address =
         arena_printf(fetch->arena, "%.*s/.well-known/openid-configuration", (int)name.size, name.data);
-    const char *problem = get(fetch, "the configuration", bytes_of(address), &text);
+    const char *problem = issuer_fetch_get(fetch, "the configuration", bytes_of(address), &text);
     return problem ? problem : read_configuration(fetch->arena, issuer, text, address_r);
 }
 
@@ -85,7 +86,7 @@ const char *issuer_fetch(const struct settings *settings, struct arena *arena, c
     struct bytes address = issuer->jwks, text;
     const char *problem = address.size ? NULL : discover(&fetch, issuer, &address);
     if (!problem)
-        problem = get(&fetch, "the keys", address, &text);
+        problem = issuer_fetch_get(&fetch, "the keys", address, &text);
     if (problem)
         return problem;
     const char *wrong = key_set_read(arena, text, set_r);

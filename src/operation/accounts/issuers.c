@@ -30,7 +30,7 @@ static enum fault fetch_drafts(struct attempt *attempt, const struct issuer *iss
 
 /* --- the answer --- */
 
-static void add_keys(struct builder *body, struct arena *arena, struct bytes content)
+static void issuers_add_keys(struct builder *body, struct arena *arena, struct bytes content)
 {
     static const struct key_set none;
     struct key_set *set = ARENA_NEW(arena, struct key_set);
@@ -59,7 +59,7 @@ static enum fault add_issuer(struct attempt *attempt, const struct issuer *issue
         issuer_keys_parse_state(arena, state_item ? state_item->content : NO_BYTES);
     builder_add_text(body, "{\"issuer\":");
     json_add_string(body, issuer->name);
-    add_keys(body, arena, keys ? keys->content : NO_BYTES);
+    issuers_add_keys(body, arena, keys ? keys->content : NO_BYTES);
     if (state.fetched_ms)
         builder_printf(body, ",\"fetched\":%lld", (long long)stamp_from_epoch_ms(state.fetched_ms));
     if (state.tried_ms)
@@ -72,7 +72,7 @@ static enum fault add_issuer(struct attempt *attempt, const struct issuer *issue
     return FAULT_NONE;
 }
 
-static enum fault list(struct attempt *attempt)
+static enum fault issuers_list(struct attempt *attempt)
 {
     const struct issuers *issuers = attempt->call->accounts.issuers;
     enum fault fault = FAULT_NONE;
@@ -88,14 +88,14 @@ static enum fault list(struct attempt *attempt)
 
 /* --- a fetch --- */
 
-static bool is_same(const struct draft *draft, struct bytes keys)
+static bool issuers_is_same(const struct draft *draft, struct bytes keys)
 {
     const struct item *item = draft_find_item(draft, BYTES("Keys"), BYTES(""));
     return item && bytes_equal(item->content, keys);
 }
 
-static enum fault record(struct attempt *attempt, const struct issuer *issuer, const struct fetched *fetched,
-                         struct issuer_state state)
+static enum fault issuers_record(struct attempt *attempt, const struct issuer *issuer,
+                                 const struct fetched *fetched, struct issuer_state state)
 {
     struct arena *arena = attempt->call->arena;
     struct draft *drafts[ISSUER_KEYS_DOCUMENTS];
@@ -111,7 +111,7 @@ static enum fault record(struct attempt *attempt, const struct issuer *issuer, c
     if (fetched->problem)
         return FAULT_NONE;
     struct bytes keys = issuer_keys_write(arena, issuer->name, &fetched->set);
-    if (is_same(drafts[0], keys))
+    if (issuers_is_same(drafts[0], keys))
         return FAULT_NONE;
     draft_create(drafts[0]);
     draft_set_item(drafts[0], BYTES("Keys"), BYTES(""), false, keys);
@@ -122,7 +122,7 @@ static enum fault record(struct attempt *attempt, const struct issuer *issuer, c
 }
 
 /* No draft is fetched before the provider has answered: nothing waits for it. */
-static enum fault fetch(struct attempt *attempt, const struct issuer *issuer)
+static enum fault issuers_fetch(struct attempt *attempt, const struct issuer *issuer)
 {
     struct worker_context *worker_context = attempt->worker_context;
     struct arena *arena = attempt->call->arena;
@@ -143,7 +143,7 @@ static enum fault fetch(struct attempt *attempt, const struct issuer *issuer)
                         (int)attempt->call->ns.size, attempt->call->ns.data, (int)issuer->name.size,
                         issuer->name.data, fetched->problem);
     }
-    return record(attempt, issuer, fetched, state);
+    return issuers_record(attempt, issuer, fetched, state);
 }
 
 static enum fault issuers_work(struct attempt *attempt)
@@ -159,17 +159,17 @@ static enum fault issuers_work(struct attempt *attempt)
     if (!fault)
         fault = reader_text(&reader, param, "fetch", &name);
     if (fault || !name.data)
-        return fault ? fault : list(attempt);
+        return fault ? fault : issuers_list(attempt);
     const struct issuer *issuer = issuer_find(attempt->call->accounts.issuers, name);
     if (!issuer) /* of a task: it was removed meanwhile */
         return attempt->fence
                    ? FAULT_NONE
                    : reader_wrong(&reader, param, "fetch", "An issuer of the namespace is expected.");
-    fault = fetch(attempt, issuer);
+    fault = issuers_fetch(attempt, issuer);
     return fault ? fault : add_issuer(attempt, issuer);
 }
 
-static bool is_look(const struct call *call)
+static bool issuers_is_look(const struct call *call)
 {
     return !json_member(call->param, "fetch");
 }
@@ -177,5 +177,5 @@ static bool is_look(const struct call *call)
 const struct operation accounts_issuers = {.name = TASK_ISSUERS_OPERATION,
                                            .right = RIGHT_ADMIN,
                                            .work = issuers_work,
-                                           .is_look = is_look,
+                                           .is_look = issuers_is_look,
                                            .task = {.limit_s = LIMIT_S}};

@@ -11,7 +11,8 @@ struct login_wish {
     struct session_wish session;
 };
 
-static enum fault read_wish(const struct reader *reader, const struct json *param, struct login_wish *wish)
+static enum fault login_read_wish(const struct reader *reader, const struct json *param,
+                                  struct login_wish *wish)
 {
     enum fault fault = reader_members(reader, param, "name password device cookie");
     if (!fault)
@@ -32,8 +33,8 @@ static struct bytes id_of_nobody(struct attempt *attempt, struct bytes name)
 }
 
 /* FAULT_SKEY: the name or the password is wrong. */
-static enum fault fetch_account(struct attempt *attempt, const struct login_wish *wish, struct bytes *id_r,
-                                struct draft **account_r)
+static enum fault login_fetch_account(struct attempt *attempt, const struct login_wish *wish,
+                                      struct bytes *id_r, struct draft **account_r)
 {
     struct draft *login;
     struct account account = {0};
@@ -62,11 +63,11 @@ static enum fault login_work(struct attempt *attempt)
     struct bytes id;
     enum fault fault = account_gate_check(attempt);
     if (!fault)
-        fault = read_wish(&reader, attempt->call->param, &wish);
+        fault = login_read_wish(&reader, attempt->call->param, &wish);
     if (!fault)
         fault = account_gate_count(attempt, wish.name);
     if (!fault)
-        fault = fetch_account(attempt, &wish, &id, &account);
+        fault = login_fetch_account(attempt, &wish, &id, &account);
     if (fault)
         return fault;
     account_gate_forget(attempt, wish.name);

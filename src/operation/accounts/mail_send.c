@@ -9,7 +9,7 @@
 
 enum { PROBLEM_BYTES = 600, CONNECT_TIMEOUT_MS = 5000 };
 
-static bool is_loopback(const char *server)
+static bool mail_send_is_loopback(const char *server)
 {
     const char *host = strstr(server, "://");
     host = host ? host + 3 : server;
@@ -25,7 +25,8 @@ static struct http *get_client(void)
     return client;
 }
 
-static void judge(struct arena *arena, const struct http_result *result, struct mail_outcome *outcome_r)
+static void mail_send_judge(struct arena *arena, const struct http_result *result,
+                            struct mail_outcome *outcome_r)
 {
     *outcome_r = (struct mail_outcome){.verdict = MAIL_TAKEN};
     if (result->status)
@@ -57,7 +58,7 @@ void mail_send(const struct settings *settings, struct arena *arena, const char 
         .to = receivers,
         .user = *settings->mail_user ? settings->mail_user : NULL,
         .password = password.text ? password.text : "",
-        .needs_tls = settings->mail_tls == SETTING_ON || !is_loopback(settings->mail_server),
+        .needs_tls = settings->mail_tls == SETTING_ON || !mail_send_is_loopback(settings->mail_server),
         .ca_file = *settings->mail_ca_file ? settings->mail_ca_file : NULL,
         .text = text,
         .timeout_ms = settings->mail_timeout_s * 1000,
@@ -66,5 +67,5 @@ void mail_send(const struct settings *settings, struct arena *arena, const char 
     while (!http_receive(get_client(), mail.timeout_ms, &result))
         ; /* libcurl ends it at its timeout */
     secret_erase(&password);
-    judge(arena, &result, outcome_r);
+    mail_send_judge(arena, &result, outcome_r);
 }

@@ -27,8 +27,8 @@ struct mailing {
 
 /* --- the receiver --- */
 
-static enum fault fetch_account(struct attempt *attempt, struct bytes id, struct draft **draft_r,
-                                struct account *account_r)
+static enum fault mailing_fetch_account(struct attempt *attempt, struct bytes id, struct draft **draft_r,
+                                        struct account *account_r)
 {
     *account_r = (struct account){0};
     if (!id.size)
@@ -50,7 +50,7 @@ static enum fault find_reset(struct attempt *attempt, const struct account_mail_
     if (fault)
         return fault;
     mailing->account = account_gate_find_id(attempt, login);
-    fault = fetch_account(attempt, mailing->account, &draft, &account);
+    fault = mailing_fetch_account(attempt, mailing->account, &draft, &account);
     if (fault || !account.is_confirmed || account.is_disabled || !account.name.size)
         return fault;
     mailing->name = account.name;
@@ -65,7 +65,7 @@ static enum fault find_confirm(struct attempt *attempt, const struct account_mai
 {
     struct draft *draft;
     struct account account;
-    enum fault fault = fetch_account(attempt, wish->account, &draft, &account);
+    enum fault fault = mailing_fetch_account(attempt, wish->account, &draft, &account);
     if (fault || account.is_confirmed || !bytes_equal(account.address, wish->address))
         return fault;
     mailing->account = wish->account;
@@ -97,7 +97,7 @@ static enum fault find_changed(struct attempt *attempt, const struct account_mai
 {
     struct draft *draft;
     struct account account;
-    enum fault fault = fetch_account(attempt, wish->account, &draft, &account);
+    enum fault fault = mailing_fetch_account(attempt, wish->account, &draft, &account);
     mailing->name = account.name;
     mailing->to = wish->address;
     return fault;
@@ -125,13 +125,13 @@ static enum fault find_receiver(struct attempt *attempt, const struct account_ma
 
 /* --- sending --- */
 
-static enum fault refuse(struct attempt *attempt, const struct mail_outcome *outcome)
+static enum fault mailing_refuse(struct attempt *attempt, const struct mail_outcome *outcome)
 {
     attempt->is_final = outcome->verdict == MAIL_REFUSED;
     return reply_fault(attempt->call, attempt->reply, FAULT_XMAIL, outcome->words, NULL);
 }
 
-static enum fault send(struct attempt *attempt, const struct ns_conf *conf, struct mailing *mailing)
+static enum fault mailing_send(struct attempt *attempt, const struct ns_conf *conf, struct mailing *mailing)
 {
     const struct settings *settings = attempt->worker_context->settings;
     struct arena *arena = attempt->call->arena;
@@ -160,7 +160,7 @@ static enum fault send(struct attempt *attempt, const struct ns_conf *conf, stru
               arena_copy(arena, mailing->to.data, mailing->to.size), builder_bytes(&text), &outcome);
     explicit_bzero(text.data, text.capacity);
     builder_free(&text);
-    return outcome.verdict == MAIL_TAKEN ? FAULT_NONE : refuse(attempt, &outcome);
+    return outcome.verdict == MAIL_TAKEN ? FAULT_NONE : mailing_refuse(attempt, &outcome);
 }
 
 /* Sends it, unless an earlier try of this attempt has done so. */
@@ -172,7 +172,7 @@ static enum fault send_once(struct attempt *attempt, const struct ns_conf *conf,
         mailing->key = sent->key;
         return FAULT_NONE;
     }
-    enum fault fault = send(attempt, conf, mailing);
+    enum fault fault = mailing_send(attempt, conf, mailing);
     if (fault)
         return fault;
     struct mailing *kept = ARENA_NEW(attempt->call->arena, struct mailing);
@@ -195,7 +195,7 @@ static enum fault write_ticket(struct attempt *attempt, const struct mailing *ma
 
 /* --- the task --- */
 
-static enum fault read_wish(struct attempt *attempt, struct account_mail_wish *wish)
+static enum fault mailing_read_wish(struct attempt *attempt, struct account_mail_wish *wish)
 {
     const struct reader reader = account_gate_reader(attempt);
     const struct json *param = attempt->call->param;
@@ -217,7 +217,7 @@ static enum fault accountmail_work(struct attempt *attempt)
     struct account_mail_wish wish = {0};
     struct mailing mailing;
     struct ns_conf conf;
-    enum fault fault = read_wish(attempt, &wish);
+    enum fault fault = mailing_read_wish(attempt, &wish);
     if (!fault)
         fault = access_configuration(attempt->worker_context, attempt->call, &conf);
     if (!fault && conf.accounts.is_on)

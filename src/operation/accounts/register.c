@@ -25,8 +25,8 @@ struct registration_wish {
     struct passkey_credential passkey;
 };
 
-static enum fault read_wish(const struct reader *reader, const struct json *param,
-                            struct registration_wish *wish)
+static enum fault register_read_wish(const struct reader *reader, const struct json *param,
+                                     struct registration_wish *wish)
 {
     enum fault fault =
         reader_members(reader, param, "name password passkey address invitation device cookie");
@@ -170,7 +170,7 @@ static enum fault register_work(struct attempt *attempt)
     enum fault fault = account_gate_check(attempt);
     if (!fault)
         fault = is_by_mail ? read_ticket(&reader, attempt->call->param, &wish)
-                           : read_wish(&reader, attempt->call->param, &wish);
+                           : register_read_wish(&reader, attempt->call->param, &wish);
     if (!fault)
         fault = check_registration(attempt, &wish);
     if (!fault)

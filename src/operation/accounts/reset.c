@@ -27,8 +27,8 @@ static enum fault request_mail(struct attempt *attempt, const struct reader *rea
 }
 
 /* The ticket holds while the address is the account's, and its password the one of then. */
-static enum fault fetch_account(struct attempt *attempt, const struct account_ticket *ticket,
-                                struct draft **draft_r, struct account *account_r)
+static enum fault reset_fetch_account(struct attempt *attempt, const struct account_ticket *ticket,
+                                      struct draft **draft_r, struct account *account_r)
 {
     enum fault fault = transaction_fetch(attempt->transaction, account_gate_name(ticket->account), draft_r);
     if (fault)
@@ -62,7 +62,7 @@ static enum fault set_password(struct attempt *attempt, const struct reader *rea
     if (!fault)
         fault = account_ticket_fetch(attempt, secret, LETTER_RESET, &ticket);
     if (!fault)
-        fault = fetch_account(attempt, &ticket, &draft, &account);
+        fault = reset_fetch_account(attempt, &ticket, &draft, &account);
     if (!fault)
         fault = account_password_set(attempt, draft, password);
     if (fault)

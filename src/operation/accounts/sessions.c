@@ -64,10 +64,10 @@ static enum fault sessions_work(struct attempt *attempt)
     return FAULT_NONE;
 }
 
-static bool is_look(const struct call *call)
+static bool sessions_is_look(const struct call *call)
 {
     return !json_member(call->param, "revoke");
 }
 
 const struct operation accounts_sessions = {
-    .name = "sessions", .right = RIGHT_PUBLIC, .work = sessions_work, .is_look = is_look};
+    .name = "sessions", .right = RIGHT_PUBLIC, .work = sessions_work, .is_look = sessions_is_look};

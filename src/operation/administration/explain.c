@@ -25,7 +25,8 @@ struct explanation {
     struct rules_question question;
 };
 
-static enum fault load(void *context, struct bytes class, struct bytes id, const struct document **document_r)
+static enum fault explain_load(void *context, struct bytes class, struct bytes id,
+                               const struct document **document_r)
 {
     const struct document_name name = {class, id};
     return judge_newest(context, &name, 1, SIZE_MAX, document_r);
@@ -34,7 +35,8 @@ static enum fault load(void *context, struct bytes class, struct bytes id, const
 /* --- the caller --- */
 
 /* *are_given_r: the member is there. */
-static enum fault read_roles(const struct reader *reader, struct rules_caller *caller, bool *are_given_r)
+static enum fault explain_read_roles(const struct reader *reader, struct rules_caller *caller,
+                                     bool *are_given_r)
 {
     const struct json *list = json_member(reader->call->param, "roles");
     struct bytes roles[RULES_ROLES_MOST];
@@ -63,13 +65,13 @@ static enum fault find_caller(struct explanation *explanation, const struct read
     if (!fault && caller->account.data)
         fault = reader_check_length(reader, param, "account", caller->account);
     if (!fault)
-        fault = read_roles(reader, caller, &are_given);
+        fault = explain_read_roles(reader, caller, &are_given);
     if (!fault && are_given && !caller->account.data)
         fault = reader_wrong(reader, param, "account", "The account that has the roles is expected.");
     explanation->is_served = true;
     if (fault || !caller->account.data || are_given)
         return fault;
-    fault = load(attempt, BYTES("Account"), caller->account, &account);
+    fault = explain_load(attempt, BYTES("Account"), caller->account, &account);
     explanation->is_served =
         !fault && stored_caller_is_served(attempt->call->arena, accounts, NO_BYTES, account, false, caller);
     return fault;
@@ -132,7 +134,7 @@ static void add_item_class(struct explanation *explanation, const struct draft *
 }
 
 /* Each class of items of the document, which are sorted. */
-static void add_items(struct explanation *explanation)
+static void explain_add_items(struct explanation *explanation)
 {
     struct builder *body = explanation->attempt->reply->body;
     const struct draft *draft = open_draft(explanation);
@@ -158,13 +160,13 @@ static void add_roles(const struct explanation *explanation)
     }
 }
 
-static enum fault explain(struct explanation *explanation)
+static enum fault explain_explain(struct explanation *explanation)
 {
     struct attempt *attempt = explanation->attempt;
     struct builder *body = attempt->reply->body;
     explanation->question = (struct rules_question){.rules = explanation->rights.own->rules,
                                                     .caller = &explanation->caller,
-                                                    .load = load,
+                                                    .load = explain_load,
                                                     .context = attempt,
                                                     .arena = attempt->call->arena,
                                                     .rule = ""};
@@ -176,7 +178,7 @@ static enum fault explain(struct explanation *explanation)
     builder_add_text(body, "],\"rights\":{");
     add_rights(explanation, open_draft(explanation));
     builder_add_text(body, "},\"items\":[");
-    add_items(explanation);
+    explain_add_items(explanation);
     builder_add_text(body, "]}");
     return explanation->question.fault;
 }
@@ -197,8 +199,8 @@ static enum fault explain_work(struct attempt *attempt)
     if (!fault)
         fault = find_caller(&explanation, &reader);
     if (!fault)
-        fault = load(attempt, name.class, name.id, &explanation.document);
-    return fault ? fault : explain(&explanation);
+        fault = explain_load(attempt, name.class, name.id, &explanation.document);
+    return fault ? fault : explain_explain(&explanation);
 }
 
 const struct operation builtin_explain = {

@@ -38,7 +38,7 @@ static enum fault refuse_at(const struct cases_table *table, const char *member,
     return fault;
 }
 
-static enum fault refuse(const struct cases_table *table)
+static enum fault explain_cases_refuse(const struct cases_table *table)
 {
     const struct rules_documents *documents = &table->documents;
     return refuse_at(table, documents->place, pointer_of(table->arena, documents->place), documents->problem);
@@ -85,7 +85,7 @@ static enum fault find_rules(struct cases_table *table, const struct rules *own)
     return FAULT_NONE;
 }
 
-static enum fault read_documents(struct cases_table *table)
+static enum fault explain_cases_read_documents(struct cases_table *table)
 {
     const struct json *one;
     enum fault fault = find_list(table, "documents", DOCUMENTS_MOST, &one);
@@ -93,7 +93,7 @@ static enum fault read_documents(struct cases_table *table)
         const char *where = arena_printf(table->arena, "documents[%zu]", table->documents.count);
         const struct document *document = rules_documents_read(&table->documents, where, one);
         if (!document)
-            return refuse(table);
+            return explain_cases_refuse(table);
         rules_documents_add(&table->documents, document);
     }
     return fault;
@@ -101,7 +101,7 @@ static enum fault read_documents(struct cases_table *table)
 
 /* --- running --- */
 
-static enum fault run(struct cases_table *table, struct builder *body)
+static enum fault run_explain_cases(struct cases_table *table, struct builder *body)
 {
     const struct json *one;
     struct rules_case read;
@@ -111,7 +111,7 @@ static enum fault run(struct cases_table *table, struct builder *body)
     for (; !fault && one; one = one->next, count++) {
         const char *where = arena_printf(table->arena, "cases[%zu]", count);
         if (!rules_case_read(&table->documents, where, one, &read))
-            return refuse(table);
+            return explain_cases_refuse(table);
         const struct rules_answer answer =
             rules_case_decide(table->arena, table->rules, &read, rules_documents_load, &table->documents);
         failed += answer.may != read.expected;
@@ -132,6 +132,6 @@ enum fault explain_cases_run(struct attempt *attempt, const struct reader *reade
     if (!fault)
         fault = find_rules(&table, own);
     if (!fault)
-        fault = read_documents(&table);
-    return fault ? fault : run(&table, attempt->reply->body);
+        fault = explain_cases_read_documents(&table);
+    return fault ? fault : run_explain_cases(&table, attempt->reply->body);
 }

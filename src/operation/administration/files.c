@@ -108,8 +108,8 @@ static enum fault check_size(const struct reader *reader, const struct json *ele
                : FAULT_NONE;
 }
 
-static enum fault read_file(const struct reader *reader, const struct json *element, struct bytes code,
-                            struct file_change *change)
+static enum fault files_read_file(const struct reader *reader, const struct json *element, struct bytes code,
+                                  struct file_change *change)
 {
     struct arena *arena = reader->call->arena;
     if (element->kind != JSON_OBJECT || element->is_shallow)
@@ -134,8 +134,8 @@ static enum fault read_file(const struct reader *reader, const struct json *elem
     return FAULT_NONE;
 }
 
-static enum fault read_list(const struct reader *reader, const struct json *wish, const char *member,
-                            size_t *count_r, const struct json **first_r)
+static enum fault files_read_list(const struct reader *reader, const struct json *wish, const char *member,
+                                  size_t *count_r, const struct json **first_r)
 {
     const struct json *array;
     *count_r = 0;
@@ -159,9 +159,9 @@ static enum fault read_changes(const struct reader *reader, const struct json *w
     size_t files, removals, place = 0;
     *count_r = 0;
     *changes_r = NULL;
-    enum fault fault = read_list(reader, wish, "files", &files, &file);
+    enum fault fault = files_read_list(reader, wish, "files", &files, &file);
     if (!fault)
-        fault = read_list(reader, wish, "remove", &removals, &path);
+        fault = files_read_list(reader, wish, "remove", &removals, &path);
     if (fault)
         return fault;
     /* The list and the configuration are documents too. */
@@ -170,7 +170,7 @@ static enum fault read_changes(const struct reader *reader, const struct json *w
         return reader_over(reader, wish, "limit_documents", reader->settings->limit_documents, count + 2);
     struct file_change *changes = ARENA_ARRAY(reader->call->arena, struct file_change, files + removals);
     for (; file && !fault; file = file->next)
-        fault = read_file(reader, file, code, &changes[place++]);
+        fault = files_read_file(reader, file, code, &changes[place++]);
     for (; path && !fault; path = path->next) {
         changes[place] = (struct file_change){.at = path, .is_removal = true};
         fault = read_path(reader, path, "remove", NULL, code, &changes[place++].path);
@@ -251,9 +251,9 @@ static enum fault check_all(const struct reader *reader, const struct json *wish
 }
 
 /* The drafts of the list, the configuration and the files; z may have no configuration. */
-static enum fault fetch(struct attempt *attempt, const struct reader *reader, struct bytes code,
-                        struct file_change *changes, size_t count, struct draft **list_r,
-                        struct draft **conf_r)
+static enum fault fetch_files(struct attempt *attempt, const struct reader *reader, struct bytes code,
+                              struct file_change *changes, size_t count, struct draft **list_r,
+                              struct draft **conf_r)
 {
     struct arena *arena = attempt->call->arena;
     struct document_name *names = ARENA_ARRAY(arena, struct document_name, count + 2);
@@ -280,7 +280,7 @@ static enum fault fetch(struct attempt *attempt, const struct reader *reader, st
     return FAULT_NONE;
 }
 
-static enum fault put(struct attempt *attempt, const struct reader *reader, const struct json *param)
+static enum fault files_put(struct attempt *attempt, const struct reader *reader, const struct json *param)
 {
     const struct json *wish = json_member(param, "put");
     struct bytes code;
@@ -298,7 +298,7 @@ static enum fault put(struct attempt *attempt, const struct reader *reader, cons
     if (!fault)
         fault = read_changes(reader, wish, code, &changes, &count);
     if (!fault)
-        fault = fetch(attempt, reader, code, changes, count, &list, &conf);
+        fault = fetch_files(attempt, reader, code, changes, count, &list, &conf);
     if (!fault && expected >= 0 && expected != change_version(draft_base(list))) {
         fault = change_refuse_version(reader, draft_base(list));
         reader_place(reader, wish, "if");
@@ -329,7 +329,7 @@ static void write_file(struct builder *body, const struct item *item)
     }
 }
 
-static enum fault list(struct attempt *attempt, const struct reader *reader, const struct json *param)
+static enum fault files_list(struct attempt *attempt, const struct reader *reader, const struct json *param)
 {
     struct builder *body = attempt->reply->body;
     struct bytes code;
@@ -360,7 +360,7 @@ static enum fault list(struct attempt *attempt, const struct reader *reader, con
 
 /* --- the operation --- */
 
-static bool is_look(const struct call *call)
+static bool files_is_look(const struct call *call)
 {
     return !json_member(call->param, "put");
 }
@@ -374,16 +374,17 @@ static enum fault files_work(struct attempt *attempt)
                    "One of list, put is expected.");
     if (fault)
         return fault;
-    return json_member(param, "put") ? put(attempt, &reader, param) : list(attempt, &reader, param);
+    return json_member(param, "put") ? files_put(attempt, &reader, param)
+                                     : files_list(attempt, &reader, param);
 }
 
 static enum fault files_afterwork(struct attempt *attempt)
 {
-    return is_look(attempt->call) ? FAULT_NONE : change_complete_version(attempt);
+    return files_is_look(attempt->call) ? FAULT_NONE : change_complete_version(attempt);
 }
 
 const struct operation builtin_files = {.name = "resource",
                                         .right = RIGHT_ADMIN,
                                         .work = files_work,
                                         .afterwork = files_afterwork,
-                                        .is_look = is_look};
+                                        .is_look = files_is_look};

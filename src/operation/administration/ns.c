@@ -19,14 +19,14 @@
 
 enum { LIMIT_STANDARD = 20, LIMIT_MOST = 32 };
 
-static struct document_name name_of(struct bytes code)
+static struct document_name ns_name_of(struct bytes code)
 {
     return (struct document_name){.class = BYTES("Namespace"), .id = code};
 }
 
 /* --- reading --- */
 
-static void add_text(struct builder *body, const char *name, struct bytes text)
+static void ns_add_text(struct builder *body, const char *name, struct bytes text)
 {
     builder_printf(body, ",\"%s\":", name);
     json_add_string(body, text);
@@ -53,11 +53,11 @@ static void write_namespace(struct attempt *attempt, const struct document *docu
     json_add_string(body, document->header.id);
     builder_printf(body, ",\"v\":%lld", (long long)change_version(document));
     if (conf.database.size)
-        add_text(body, "database", conf.database);
+        ns_add_text(body, "database", conf.database);
     builder_printf(body, ",\"access\":\"%s\",\"state\":%d", namespace_access_word(conf.mode), conf.state);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         if (texts[i].text.size)
-            add_text(body, texts[i].name, texts[i].text);
+            ns_add_text(body, texts[i].name, texts[i].text);
     if (conf.origins)
         builder_printf(body, ",\"origins\":%.*s", (int)conf.origins->text.size, conf.origins->text.data);
     if (conf.reads)
@@ -71,19 +71,19 @@ static void write_namespace(struct attempt *attempt, const struct document *docu
     if (conf.quotas)
         builder_printf(body, ",\"quotas\":%.*s", (int)conf.quotas->text.size, conf.quotas->text.data);
     if (conf.wrong)
-        add_text(body, "malformed", bytes_of(*conf.wrong ? conf.wrong : "all"));
+        ns_add_text(body, "malformed", bytes_of(*conf.wrong ? conf.wrong : "all"));
     if (with_rules)
         write_rules(attempt, document);
     builder_add_text(body, "}");
 }
 
-static enum fault get(struct attempt *attempt, const struct reader *reader, const struct json *param)
+static enum fault ns_get(struct attempt *attempt, const struct reader *reader, const struct json *param)
 {
     struct bytes code;
     struct draft *draft;
     enum fault fault = of_z_read_code(reader, param, "get", &code);
     if (!fault)
-        fault = transaction_fetch(attempt->transaction, name_of(code), &draft);
+        fault = transaction_fetch(attempt->transaction, ns_name_of(code), &draft);
     if (fault)
         return fault;
     if (!draft_exists(draft))
@@ -92,7 +92,7 @@ static enum fault get(struct attempt *attempt, const struct reader *reader, cons
     return FAULT_NONE;
 }
 
-static enum fault read_page(const struct reader *reader, const struct json *wish, struct list_query *query)
+static enum fault ns_read_page(const struct reader *reader, const struct json *wish, struct list_query *query)
 {
     int64_t limit = LIMIT_STANDARD;
     if (wish->kind != JSON_OBJECT || wish->is_shallow)
@@ -109,13 +109,13 @@ static enum fault read_page(const struct reader *reader, const struct json *wish
 }
 
 /* A page is at most the documents that an operation may have: they are of one instant. */
-static enum fault list(struct attempt *attempt, const struct reader *reader, const struct json *param)
+static enum fault ns_list(struct attempt *attempt, const struct reader *reader, const struct json *param)
 {
     struct list_query query = {0};
     struct header *headers;
     struct bytes more;
     size_t count;
-    enum fault fault = read_page(reader, json_member(param, "list"), &query);
+    enum fault fault = ns_read_page(reader, json_member(param, "list"), &query);
     if (!fault && query.limit > reader->settings->limit_documents)
         query.limit = (int32_t)reader->settings->limit_documents;
     if (!fault)
@@ -126,7 +126,7 @@ static enum fault list(struct attempt *attempt, const struct reader *reader, con
     struct document_name *names = ARENA_ARRAY(attempt->call->arena, struct document_name, count);
     struct draft **drafts = ARENA_ARRAY(attempt->call->arena, struct draft *, count);
     for (size_t i = 0; i < count; i++)
-        names[i] = name_of(headers[i].id);
+        names[i] = ns_name_of(headers[i].id);
     fault = transaction_fetch_many(attempt->transaction, names, count, drafts);
     builder_add_text(attempt->reply->body, "{\"namespaces\":[");
     const char *comma = "";
@@ -138,7 +138,7 @@ static enum fault list(struct attempt *attempt, const struct reader *reader, con
         }
     builder_add_text(attempt->reply->body, "]");
     if (more.data)
-        add_text(attempt->reply->body, "cursor", more);
+        ns_add_text(attempt->reply->body, "cursor", more);
     builder_add_text(attempt->reply->body, "}");
     return fault;
 }
@@ -210,7 +210,7 @@ static enum fault change_rules(const struct reader *reader, const struct json *w
 }
 
 /* Compares the rules with the schema that is declared for the namespace, if there is one. */
-static enum fault warn(struct attempt *attempt, struct bytes code, const struct rules *rules)
+static enum fault ns_warn(struct attempt *attempt, struct bytes code, const struct rules *rules)
 {
     struct arena *arena = attempt->call->arena;
     const struct document_name name = {BYTES("Schema"), code};
@@ -226,7 +226,7 @@ static enum fault warn(struct attempt *attempt, struct bytes code, const struct 
     return FAULT_NONE;
 }
 
-static enum fault set(struct attempt *attempt, const struct reader *reader, const struct json *param)
+static enum fault ns_set(struct attempt *attempt, const struct reader *reader, const struct json *param)
 {
     const struct json *wish = json_member(param, "set");
     struct bytes code, text;
@@ -241,7 +241,7 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
     if (!fault)
         fault = reader_integer(reader, wish, "if", 0, STAMP_MAX, -1, &expected);
     if (!fault)
-        fault = transaction_fetch(attempt->transaction, name_of(code), &draft);
+        fault = transaction_fetch(attempt->transaction, ns_name_of(code), &draft);
     if (!fault && expected >= 0 && expected != change_version(draft_base(draft))) {
         fault = change_refuse_version(reader, draft_base(draft));
         reader_place(reader, wish, "if");
@@ -262,7 +262,7 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
     draft_set_item(draft, BYTES("Conf"), BYTES(""), false, text);
     build_note(attempt, draft);
     change_leave_version(attempt, change_version(draft_base(draft)));
-    return rules ? warn(attempt, code, rules) : FAULT_NONE;
+    return rules ? ns_warn(attempt, code, rules) : FAULT_NONE;
 }
 
 /* --- the operation --- */
@@ -272,7 +272,7 @@ static const struct json *find_set(const struct call *call)
     return json_member(call->param, "set");
 }
 
-static bool is_look(const struct call *call)
+static bool ns_is_look(const struct call *call)
 {
     return !find_set(call);
 }
@@ -282,7 +282,7 @@ static enum fault ns_work(struct attempt *attempt)
     static const struct {
         const char *member;
         enum fault (*act)(struct attempt *attempt, const struct reader *reader, const struct json *param);
-    } acts[] = {{"list", list}, {"get", get}, {"set", set}};
+    } acts[] = {{"list", ns_list}, {"get", ns_get}, {"set", ns_set}};
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct json *param = attempt->call->param;
     enum fault fault =
@@ -308,4 +308,4 @@ static enum fault ns_afterwork(struct attempt *attempt)
 }
 
 const struct operation builtin_ns = {
-    .name = "ns", .right = RIGHT_ADMIN, .work = ns_work, .afterwork = ns_afterwork, .is_look = is_look};
+    .name = "ns", .right = RIGHT_ADMIN, .work = ns_work, .afterwork = ns_afterwork, .is_look = ns_is_look};

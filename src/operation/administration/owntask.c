@@ -44,7 +44,7 @@ static enum fault find_owner(struct attempt *attempt, struct bytes *owner_r)
     return FAULT_NONE;
 }
 
-static void add_text(struct builder *out, const char *name, struct bytes text)
+static void owntask_add_text(struct builder *out, const char *name, struct bytes text)
 {
     if (!text.data)
         return;
@@ -52,7 +52,7 @@ static void add_text(struct builder *out, const char *name, struct bytes text)
     json_add_string(out, text);
 }
 
-static enum fault look(struct own *own)
+static enum fault owntask_look(struct own *own)
 {
     const struct attempt *attempt = own->attempt;
     int64_t begun_ms = clock_monotonic_ms();
@@ -74,7 +74,7 @@ static bool is_under_way(const struct own *own)
 
 /* No shared memory has the end of a task, which may happen on another host: the database is asked, the less
  * often the longer it lasts. */
-static bool is_worth_a_look(void *context)
+static bool owntask_is_worth_a_look(void *context)
 {
     const struct own *own = context;
     int64_t rest_ms = (own->looked_ms - own->begun_ms) / REST_PARTS;
@@ -93,7 +93,7 @@ static enum fault look_again(void *context, bool *is_over_r)
     if (!fault)
         fault = find_owner(attempt, &own->owner);
     if (!fault)
-        fault = look(own);
+        fault = owntask_look(own);
     *is_over_r = !fault && !is_under_way(own);
     return fault;
 }
@@ -105,7 +105,7 @@ static enum fault wait_for_end(struct own *own, int64_t wait_ms, int64_t *pause_
                              .wait_ms = wait_ms,
                              .processes = attempt->worker_context->settings->task_waiters,
                              .context = own,
-                             .is_worth_a_look = is_worth_a_look,
+                             .is_worth_a_look = owntask_is_worth_a_look,
                              .look = look_again};
     own->begun_ms = own->looked_ms;
     enum fault fault = long_poll_wait(own->attempt, &poll);
@@ -119,13 +119,13 @@ static void write_own(struct builder *out, struct bytes id, const struct task_ow
 {
     builder_add_text(out, "{\"id\":");
     json_add_string(out, id);
-    add_text(out, "state", task->is_there ? task->state : BYTES("gone"));
+    owntask_add_text(out, "state", task->is_there ? task->state : BYTES("gone"));
     if (task->is_there) {
-        add_text(out, "op", task->operation);
+        owntask_add_text(out, "op", task->operation);
         builder_printf(out, ",\"retry\":%" PRId64 ",\"startat\":%" PRId64, task->attempt, task->start);
-        add_text(out, "exc", task->code);
-        add_text(out, "report", task->report);
-        add_text(out, "progress", task->progress);
+        owntask_add_text(out, "exc", task->code);
+        owntask_add_text(out, "report", task->report);
+        owntask_add_text(out, "progress", task->progress);
     }
     if (task->result.data) {
         builder_add_text(out, ",\"result\":");
@@ -133,11 +133,11 @@ static void write_own(struct builder *out, struct bytes id, const struct task_ow
     }
 }
 
-static enum fault show(struct attempt *attempt, struct bytes id, struct bytes owner, int64_t wait_ms)
+static enum fault owntask_show(struct attempt *attempt, struct bytes id, struct bytes owner, int64_t wait_ms)
 {
     struct own own = {.attempt = attempt, .id = id, .owner = owner};
     int64_t pause = 0;
-    enum fault fault = look(&own);
+    enum fault fault = owntask_look(&own);
     if (!fault && wait_ms && is_under_way(&own))
         fault = wait_for_end(&own, wait_ms, &pause);
     if (fault)
@@ -189,10 +189,10 @@ static enum fault owntask_work(struct attempt *attempt)
         return fault;
     if (is_cancel)
         return cancel(attempt, id, owner);
-    return show(attempt, id, owner, 1000 * (wait_s < most_s ? wait_s : most_s));
+    return owntask_show(attempt, id, owner, 1000 * (wait_s < most_s ? wait_s : most_s));
 }
 
-static bool is_look(const struct call *call)
+static bool owntask_is_look(const struct call *call)
 {
     return !json_member(call->param, "cancel");
 }
@@ -202,4 +202,4 @@ const struct operation builtin_owntask = {.name = "owntask",
                                           .only_reads = true, /* no documents */
                                           .obeys_rules = true,
                                           .work = owntask_work,
-                                          .is_look = is_look};
+                                          .is_look = owntask_is_look};

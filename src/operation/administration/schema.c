@@ -22,7 +22,7 @@
 static const char members[] = "get check set plan apply run";
 static const char elsewhere[] = "Schemas are declared in the namespace z: call it there.";
 
-static struct document_name name_of(struct bytes code)
+static struct document_name schema_name_of(struct bytes code)
 {
     return (struct document_name){.class = BYTES("Schema"), .id = code};
 }
@@ -63,7 +63,7 @@ static void write_declaration(struct attempt *attempt, struct bytes text)
     schema_write(schema, body);
 }
 
-static enum fault get(struct attempt *attempt, const struct reader *reader, const struct json *param)
+static enum fault schema_get(struct attempt *attempt, const struct reader *reader, const struct json *param)
 {
     const struct document *of_namespace, *document;
     struct bytes code;
@@ -71,7 +71,7 @@ static enum fault get(struct attempt *attempt, const struct reader *reader, cons
     if (!fault)
         fault = find_namespace(attempt, reader, code, &of_namespace);
     if (!fault)
-        fault = transaction_consult(attempt->transaction, name_of(code), &document);
+        fault = transaction_consult(attempt->transaction, schema_name_of(code), &document);
     if (fault)
         return fault;
     struct bytes text = of_z_content(document, BYTES("Conf"));
@@ -120,7 +120,8 @@ static enum fault check(struct attempt *attempt, const struct reader *reader, co
     return fault;
 }
 
-static void warn(struct attempt *attempt, const struct document *of_namespace, const struct schema *schema)
+static void schema_warn(struct attempt *attempt, const struct document *of_namespace,
+                        const struct schema *schema)
 {
     struct bytes text = of_z_content(of_namespace, BYTES("Rules"));
     struct rules *rules;
@@ -129,13 +130,13 @@ static void warn(struct attempt *attempt, const struct document *of_namespace, c
         rules_warnings_write(attempt, rules, schema);
 }
 
-static enum fault fetch(struct attempt *attempt, const struct reader *reader, const struct json *wish,
-                        struct bytes code, struct draft **draft_r)
+static enum fault schema_fetch(struct attempt *attempt, const struct reader *reader, const struct json *wish,
+                               struct bytes code, struct draft **draft_r)
 {
     int64_t expected;
     enum fault fault = reader_integer(reader, wish, "if", 0, STAMP_MAX, -1, &expected);
     if (!fault)
-        fault = transaction_fetch(attempt->transaction, name_of(code), draft_r);
+        fault = transaction_fetch(attempt->transaction, schema_name_of(code), draft_r);
     if (!fault && expected >= 0 && expected != change_version(draft_base(*draft_r))) {
         fault = change_refuse_version(reader, draft_base(*draft_r));
         reader_place(reader, wish, "if");
@@ -143,7 +144,7 @@ static enum fault fetch(struct attempt *attempt, const struct reader *reader, co
     return fault;
 }
 
-static enum fault set(struct attempt *attempt, const struct reader *reader, const struct json *param)
+static enum fault set_schema(struct attempt *attempt, const struct reader *reader, const struct json *param)
 {
     const struct json *wish = json_member(param, "set");
     const struct document *of_namespace;
@@ -165,7 +166,7 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
     if (!fault)
         fault = find_namespace(attempt, reader, code, &of_namespace);
     if (!fault)
-        fault = fetch(attempt, reader, wish, code, &draft);
+        fault = schema_fetch(attempt, reader, wish, code, &draft);
     if (fault)
         return fault;
     if (is_removal) {
@@ -176,7 +177,7 @@ static enum fault set(struct attempt *attempt, const struct reader *reader, cons
     }
     change_leave_version(attempt, change_version(draft_base(draft)));
     if (schema)
-        warn(attempt, of_namespace, schema);
+        schema_warn(attempt, of_namespace, schema);
     return FAULT_NONE;
 }
 
@@ -188,8 +189,8 @@ static struct document_name run_of(struct bytes code)
 }
 
 /* Replaces what was asked for before: `schema watch` obeys the last request. */
-static enum fault ask(struct attempt *attempt, const struct reader *reader, const struct json *param,
-                      const char *deed)
+static enum fault schema_ask(struct attempt *attempt, const struct reader *reader, const struct json *param,
+                             const char *deed)
 {
     const struct json *wish = json_member(param, deed);
     const struct document *of_namespace;
@@ -203,7 +204,7 @@ static enum fault ask(struct attempt *attempt, const struct reader *reader, cons
     if (!fault)
         fault = find_namespace(attempt, reader, code, &of_namespace);
     if (!fault)
-        fault = fetch(attempt, reader, wish, code, &draft);
+        fault = schema_fetch(attempt, reader, wish, code, &draft);
     const int64_t version = fault ? 0 : change_version(draft_base(draft));
     if (!fault)
         fault = transaction_fetch(attempt->transaction, run_of(code), &draft);
@@ -219,14 +220,14 @@ static enum fault ask(struct attempt *attempt, const struct reader *reader, cons
     return FAULT_NONE;
 }
 
-static enum fault plan(struct attempt *attempt, const struct reader *reader, const struct json *param)
+static enum fault plan_schema(struct attempt *attempt, const struct reader *reader, const struct json *param)
 {
-    return ask(attempt, reader, param, "plan");
+    return schema_ask(attempt, reader, param, "plan");
 }
 
 static enum fault apply(struct attempt *attempt, const struct reader *reader, const struct json *param)
 {
-    return ask(attempt, reader, param, "apply");
+    return schema_ask(attempt, reader, param, "apply");
 }
 
 static enum fault show_run(struct attempt *attempt, const struct reader *reader, const struct json *param)
@@ -257,7 +258,7 @@ static enum fault show_run(struct attempt *attempt, const struct reader *reader,
 
 /* --- the operation --- */
 
-static bool is_change(const struct call *call)
+static bool schema_is_change(const struct call *call)
 {
     static const char *const changes[] = {"set", "plan", "apply"};
     for (size_t i = 0; i < COUNT_OF(changes); i++)
@@ -266,9 +267,9 @@ static bool is_change(const struct call *call)
     return false;
 }
 
-static bool is_look(const struct call *call)
+static bool schema_is_look(const struct call *call)
 {
-    return !is_change(call);
+    return !schema_is_change(call);
 }
 
 static enum fault schema_work(struct attempt *attempt)
@@ -276,8 +277,8 @@ static enum fault schema_work(struct attempt *attempt)
     static const struct {
         const char *member;
         enum fault (*act)(struct attempt *attempt, const struct reader *reader, const struct json *param);
-    } acts[] = {{"get", get},   {"check", check}, {"set", set},
-                {"plan", plan}, {"apply", apply}, {"run", show_run}};
+    } acts[] = {{"get", schema_get},   {"check", check}, {"set", set_schema},
+                {"plan", plan_schema}, {"apply", apply}, {"run", show_run}};
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     const struct json *param = attempt->call->param;
     enum fault fault = reader_members(&reader, param, members);
@@ -296,11 +297,11 @@ static enum fault schema_work(struct attempt *attempt)
 
 static enum fault schema_afterwork(struct attempt *attempt)
 {
-    return is_change(attempt->call) ? change_complete_version(attempt) : FAULT_NONE;
+    return schema_is_change(attempt->call) ? change_complete_version(attempt) : FAULT_NONE;
 }
 
 const struct operation builtin_schema = {.name = "schema",
                                          .right = RIGHT_ADMIN,
                                          .work = schema_work,
                                          .afterwork = schema_afterwork,
-                                         .is_look = is_look};
+                                         .is_look = schema_is_look};

@@ -90,8 +90,8 @@ static struct bytes own_name(const struct call *call, struct bytes name)
         arena_printf(call->arena, "~%016" PRIx64 "/%.*s", call->client, (int)name.size, name.data));
 }
 
-static enum fault read_names(struct attempt *attempt, const struct reader *reader,
-                             struct task_request *request, bool is_trusted)
+static enum fault task_read_names(struct attempt *attempt, const struct reader *reader,
+                                  struct task_request *request, bool is_trusted)
 {
     struct call *call = attempt->call;
     struct bytes *const names[] = {&request->resource, &request->domain, &request->key};
@@ -203,7 +203,7 @@ static enum fault read_request(struct attempt *attempt, const struct reader *rea
     if (!fault)
         fault = read_start(reader, param, request, is_trusted);
     if (!fault)
-        fault = read_names(attempt, reader, request, is_trusted);
+        fault = task_read_names(attempt, reader, request, is_trusted);
     if (!fault)
         fault = read_unique(reader, param, request);
     if (!fault)
@@ -243,8 +243,8 @@ enum fault task_read(struct attempt *attempt, const char *more, struct task_requ
 
 /* --- all requests of a call --- */
 
-static enum fault read_element(struct attempt *attempt, const struct json *element, size_t place,
-                               struct task_request *request_r)
+static enum fault task_read_element(struct attempt *attempt, const struct json *element, size_t place,
+                                    struct task_request *request_r)
 {
     const struct call *outer = attempt->call;
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
@@ -259,7 +259,8 @@ static enum fault read_element(struct attempt *attempt, const struct json *eleme
     return task_read(&inner, "", request_r);
 }
 
-static enum fault read_list(struct attempt *attempt, const struct reader *reader, struct task_batch *batch)
+static enum fault task_read_list(struct attempt *attempt, const struct reader *reader,
+                                 struct task_batch *batch)
 {
     struct call *call = attempt->call;
     const struct json *list;
@@ -276,7 +277,7 @@ static enum fault read_list(struct attempt *attempt, const struct reader *reader
     batch->count = (size_t)list->count;
     batch->requests = ARENA_ARRAY(call->arena, struct task_request, batch->count);
     for (const struct json *element = list->first; element && !fault; element = element->next, place++)
-        fault = read_element(attempt, element, place, &batch->requests[place]);
+        fault = task_read_element(attempt, element, place, &batch->requests[place]);
     return fault;
 }
 
@@ -288,7 +289,7 @@ static enum fault read_batch(struct attempt *attempt, struct task_batch **batch_
     enum fault fault;
     *batch_r = batch;
     if (json_member(call->param, "tasks")) {
-        fault = read_list(attempt, &reader, batch);
+        fault = task_read_list(attempt, &reader, batch);
     } else {
         batch->count = 1;
         batch->requests = ARENA_NEW(call->arena, struct task_request);
@@ -409,7 +410,7 @@ static enum fault task_prepare(struct attempt *attempt)
     return fault;
 }
 
-static int quota(const struct call *call UNUSED)
+static int task_quota(const struct call *call UNUSED)
 {
     return QUOTA_TASKS;
 }
@@ -419,6 +420,6 @@ const struct operation builtin_task = {.name = "task",
                                        .prepare = task_prepare,
                                        .work = task_work,
                                        .check = task_check,
-                                       .quota = quota,
+                                       .quota = task_quota,
                                        .obeys_rules = true,
                                        .afterwork = task_afterwork};

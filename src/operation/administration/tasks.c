@@ -27,8 +27,8 @@ enum {
 
 /* --- arguments --- */
 
-static enum fault read_id(const struct tasks_inquiry *inquiry, const struct json *object, const char *member,
-                          struct bytes *id_r)
+static enum fault tasks_read_id(const struct tasks_inquiry *inquiry, const struct json *object,
+                                const char *member, struct bytes *id_r)
 {
     const struct json *value = json_member(object, member);
     if (!value || value->kind != JSON_STRING || !task_is_id(value->value))
@@ -113,14 +113,14 @@ static enum fault read_filter(const struct tasks_inquiry *inquiry, bool is_of_ta
         fault = reader_boolean(reader, inquiry->wish, "failures", &filter->only_failures);
     const struct json *id = is_of_tasks || fault ? NULL : json_member(inquiry->wish, "id");
     if (id)
-        fault = read_id(inquiry, inquiry->wish, "id", &filter->id);
+        fault = tasks_read_id(inquiry, inquiry->wish, "id", &filter->id);
     filter->limit++;
     return fault;
 }
 
 /* --- queries --- */
 
-static enum fault list(const struct tasks_inquiry *inquiry)
+static enum fault tasks_list(const struct tasks_inquiry *inquiry)
 {
     struct task_filter filter = TASK_FILTER_ALL;
     struct pg_params params;
@@ -178,14 +178,14 @@ static enum fault history(const struct tasks_inquiry *inquiry)
 }
 
 /* The task, unless it is gone, and its last attempts. */
-static enum fault show(const struct tasks_inquiry *inquiry)
+static enum fault tasks_show(const struct tasks_inquiry *inquiry)
 {
     struct task_filter filter = TASK_FILTER_ALL;
     struct pg_params params;
     struct pg_result *rows;
     bool has_more;
     int64_t last;
-    enum fault fault = read_id(inquiry, inquiry->param, "show", &filter.id);
+    enum fault fault = tasks_read_id(inquiry, inquiry->param, "show", &filter.id);
     if (fault)
         return fault;
     pg_params_start(&params, inquiry->arena);
@@ -319,7 +319,7 @@ static enum fault redrive(const struct tasks_inquiry *inquiry)
     struct pg_result *rows;
     bool is_dry = false;
     enum fault fault = inquiry->wish->kind == JSON_STRING
-                           ? read_id(inquiry, inquiry->param, "redrive", &filter.id)
+                           ? tasks_read_id(inquiry, inquiry->param, "redrive", &filter.id)
                            : read_filter(inquiry, false, &filter);
     if (!fault && inquiry->wish->kind == JSON_OBJECT)
         fault = reader_text(&inquiry->reader, inquiry->wish, "exc", &filter.code);
@@ -348,12 +348,12 @@ static enum fault redrive(const struct tasks_inquiry *inquiry)
     return FAULT_NONE;
 }
 
-static enum fault run(const struct tasks_inquiry *inquiry)
+static enum fault tasks_run(const struct tasks_inquiry *inquiry)
 {
     if (inquiry->wish->kind == JSON_OBJECT)
         return do_all(inquiry, "run");
     struct bytes id;
-    enum fault fault = read_id(inquiry, inquiry->param, "run", &id);
+    enum fault fault = tasks_read_id(inquiry, inquiry->param, "run", &id);
     return fault ? fault : move_to(inquiry, id, stamp_now());
 }
 
@@ -363,7 +363,7 @@ static enum fault move(const struct tasks_inquiry *inquiry)
     int64_t start;
     enum fault fault = reader_members(&inquiry->reader, inquiry->wish, "id startat");
     if (!fault)
-        fault = read_id(inquiry, inquiry->wish, "id", &id);
+        fault = tasks_read_id(inquiry, inquiry->wish, "id", &id);
     if (!fault)
         fault = read_stamp(inquiry, "startat", 0, &start);
     if (!fault && (start >= TASK_PARKED || !stamp_is_valid(start)))
@@ -377,7 +377,7 @@ static enum fault hold_or_drop(const struct tasks_inquiry *inquiry, enum stateme
 {
     struct bytes id;
     struct pg_params params;
-    enum fault fault = read_id(inquiry, inquiry->param, member, &id);
+    enum fault fault = tasks_read_id(inquiry, inquiry->param, member, &id);
     if (fault)
         return fault;
     pg_params_start(&params, inquiry->arena);
@@ -385,21 +385,21 @@ static enum fault hold_or_drop(const struct tasks_inquiry *inquiry, enum stateme
     return do_deed(inquiry, statement, &params, id, done);
 }
 
-static enum fault hold(const struct tasks_inquiry *inquiry)
+static enum fault tasks_hold(const struct tasks_inquiry *inquiry)
 {
     if (inquiry->wish->kind == JSON_OBJECT)
         return do_all(inquiry, "hold");
     return hold_or_drop(inquiry, STATEMENT_TASK_HOLD, "hold", "held");
 }
 
-static enum fault drop(const struct tasks_inquiry *inquiry)
+static enum fault tasks_drop(const struct tasks_inquiry *inquiry)
 {
     if (inquiry->wish->kind == JSON_OBJECT)
         return do_all(inquiry, "drop");
     return hold_or_drop(inquiry, STATEMENT_TASK_DROP, "drop", "dropped");
 }
 
-static bool is_look(const struct call *call)
+static bool tasks_is_look(const struct call *call)
 {
     static const char *const queries[] = {"list", "show", "history", "backlog", "rules"};
     const struct json *first = call->param ? call->param->first : NULL;
@@ -414,15 +414,15 @@ static enum fault tasks_work(struct attempt *attempt)
     static const struct {
         const char *member;
         enum fault (*act)(const struct tasks_inquiry *inquiry);
-    } acts[] = {{"list", list},
-                {"show", show},
+    } acts[] = {{"list", tasks_list},
+                {"show", tasks_show},
                 {"history", history},
                 {"backlog", backlog},
                 {"rules", rules},
-                {"run", run},
+                {"run", tasks_run},
                 {"move", move},
-                {"hold", hold},
-                {"drop", drop},
+                {"hold", tasks_hold},
+                {"drop", tasks_drop},
                 {"pause", tasks_queues_pause},
                 {"resume", tasks_queues_resume},
                 {"limit", tasks_queues_limit},
@@ -456,4 +456,4 @@ static enum fault tasks_work(struct attempt *attempt)
 }
 
 const struct operation builtin_tasks = {
-    .name = "tasks", .right = RIGHT_ADMIN, .only_reads = true, .work = tasks_work, .is_look = is_look};
+    .name = "tasks", .right = RIGHT_ADMIN, .only_reads = true, .work = tasks_work, .is_look = tasks_is_look};

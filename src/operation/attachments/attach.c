@@ -50,7 +50,7 @@ static enum fault read_mime(const struct reader *reader, const struct json *item
 }
 
 /* The members of objects in an item are not read yet. */
-static const struct json *read_object(const struct reader *reader, const struct json *value)
+static const struct json *attach_read_object(const struct reader *reader, const struct json *value)
 {
     static const struct json_limits limits = {.depth = 1, .tree_depth = 1};
     struct json *object;
@@ -60,7 +60,7 @@ static const struct json *read_object(const struct reader *reader, const struct 
     return is_object ? object : NULL;
 }
 
-static bool read_part(const struct json *object, const char *name, struct bytes *part_r)
+static bool attach_read_part(const struct json *object, const char *name, struct bytes *part_r)
 {
     const struct json *member = json_member(object, name);
     *part_r = member && member->kind == JSON_STRING ? member->value : NO_BYTES;
@@ -72,16 +72,18 @@ static enum fault read_source(const struct reader *reader, const struct json *it
     const struct json *from = json_member(item, "from");
     if (!from)
         return FAULT_NONE;
-    const struct json *object = read_object(reader, from);
+    const struct json *object = attach_read_object(reader, from);
     attach->has_source =
-        object && object->count == 3 && read_part(object, "c", &attach->source.class) &&
-        read_part(object, "id", &attach->source.id) && read_part(object, "k", &attach->source_key) &&
-        item_is_class_name(attach->source.class) && attach->source.id.size <= NAME_MOST &&
-        attach->source_key.size <= NAME_MOST && !memchr(attach->source.id.data, '\0', attach->source.id.size);
+        object && object->count == 3 && attach_read_part(object, "c", &attach->source.class) &&
+        attach_read_part(object, "id", &attach->source.id) &&
+        attach_read_part(object, "k", &attach->source_key) && item_is_class_name(attach->source.class) &&
+        attach->source.id.size <= NAME_MOST && attach->source_key.size <= NAME_MOST &&
+        !memchr(attach->source.id.data, '\0', attach->source.id.size);
     return attach->has_source ? FAULT_NONE : reader_wrong(reader, item, "from", EXPECTED_SOURCE);
 }
 
-static enum fault read_file(const struct reader *reader, const struct json *item, struct attach *attach)
+static enum fault attach_read_file(const struct reader *reader, const struct json *item,
+                                   struct attach *attach)
 {
     const struct call *call = reader->call;
     struct bytes name;
@@ -111,16 +113,17 @@ static enum fault read_file(const struct reader *reader, const struct json *item
 }
 
 /* The content as it was read, whatever its blanks and the order of its members. */
-static enum fault read_content(const struct reader *reader, const struct json *item, struct attach *attach)
+static enum fault attach_read_content(const struct reader *reader, const struct json *item,
+                                      struct attach *attach)
 {
     const struct json *content = json_member(item, "j");
     if (!content)
         return FAULT_NONE;
-    const struct json *object = read_object(reader, content);
+    const struct json *object = attach_read_object(reader, content);
     struct bytes sha;
     attach->is_sent_back = attach->has_digest =
-        object && object->count == 3 && read_part(object, "mime", &attach->mime) &&
-        json_member(object, "size") && read_part(object, "sha", &sha) &&
+        object && object->count == 3 && attach_read_part(object, "mime", &attach->mime) &&
+        json_member(object, "size") && attach_read_part(object, "sha", &sha) &&
         blob_store_read_digest(sha, &attach->digest);
     return attach->is_sent_back ? FAULT_NONE : reader_wrong(reader, item, "c", ITEM_RESERVED);
 }
@@ -137,13 +140,13 @@ enum fault attach_read(const struct reader *reader, const struct json *item, str
         return reader_wrong_value(reader, item, "items", EXPECTED_CONTENT);
     if (!key.size)
         return reader_wrong(reader, item, "k", "An attachment has a key.");
-    fault = is_by_name ? read_digest(reader, item, &attach) : read_content(reader, item, &attach);
+    fault = is_by_name ? read_digest(reader, item, &attach) : attach_read_content(reader, item, &attach);
     if (!fault && is_by_name)
         fault = read_mime(reader, item, &attach);
     if (!fault && is_by_name)
         fault = read_source(reader, item, &attach);
     if (!fault && is_by_name)
-        fault = read_file(reader, item, &attach);
+        fault = attach_read_file(reader, item, &attach);
     if (!fault && !attach.has_digest && !attach.has_source && !attach.has_file)
         fault = reader_wrong_value(reader, item, "items", EXPECTED_CONTENT);
     *attach_r = attach;
@@ -152,7 +155,8 @@ enum fault attach_read(const struct reader *reader, const struct json *item, str
 
 /* --- setting --- */
 
-static enum fault refuse(const struct reader *reader, const struct json *item, const struct attach *attach)
+static enum fault attach_refuse(const struct reader *reader, const struct json *item,
+                                const struct attach *attach)
 {
     struct arena *arena = reader->call->arena;
     char *sha = ARENA_ROOM(arena, char, BLOB_HEX + 1);
@@ -248,7 +252,7 @@ enum fault attach_set(struct attempt *attempt, const struct reader *reader, stru
             fault = find_claimed(attempt, attach, &found, &is_found);
     }
     if (fault || !is_found)
-        return fault ? fault : refuse(reader, item, attach);
+        return fault ? fault : attach_refuse(reader, item, attach);
     if (attach->mime.data && !attach->is_sent_back)
         found.mime = thumbnails_plain_mime(attach->mime); /* the mark is the server's */
     draft_set_attachment(draft, attach->key, &found);

@@ -40,24 +40,25 @@ static bool has_digest(const struct attachment *attachment, struct bytes sha)
 }
 
 /* The attachment as the caller sees it; false: it sees none. */
-static bool take(struct call *call, const struct item *item, const struct view *view,
-                 struct attachment *attachment_r)
+static bool attachment_take(struct call *call, const struct item *item, const struct view *view,
+                            struct attachment *attachment_r)
 {
     return item && !item_is_tombstone(item) && view_shows(view, ATTACHMENT_CLASS) &&
            attachment_read(call->arena, item->content, attachment_r);
 }
 
-static bool find(struct call *call, const struct sight *sight, struct bytes key,
-                 struct attachment *attachment_r)
+static bool attachment_find(struct call *call, const struct sight *sight, struct bytes key,
+                            struct attachment *attachment_r)
 {
     return document_exists(sight->document) &&
-           take(call, document_find_item(sight->document, ATTACHMENT_CLASS, key), &sight->view, attachment_r);
+           attachment_take(call, document_find_item(sight->document, ATTACHMENT_CLASS, key), &sight->view,
+                           attachment_r);
 }
 
 /* --- conditions: on the digest of the attachment, or the version of the document --- */
 
-static bool is_named(const struct version_condition *condition, const struct sight *sight,
-                     const struct attachment *attachment)
+static bool attachment_is_named(const struct version_condition *condition, const struct sight *sight,
+                                const struct attachment *attachment)
 {
     for (size_t i = 0; attachment && i < condition->digest_count; i++)
         if (has_digest(attachment, condition->digests[i]))
@@ -71,8 +72,9 @@ static enum fault check_conditions(const struct reader *reader, const struct sig
                                    const struct attachment *attachment)
 {
     const struct resource *resource = reader->call->resource;
-    bool is_refused = (resource->match.is_given && !is_named(&resource->match, sight, attachment)) ||
-                      (resource->none_match.is_given && is_named(&resource->none_match, sight, attachment));
+    bool is_refused =
+        (resource->match.is_given && !attachment_is_named(&resource->match, sight, attachment)) ||
+        (resource->none_match.is_given && attachment_is_named(&resource->none_match, sight, attachment));
     return is_refused ? change_refuse_view(reader, sight->document, &sight->view) : FAULT_NONE;
 }
 
@@ -118,7 +120,7 @@ static enum fault find_asked(struct attempt *attempt, struct document_name name,
     struct call *call = attempt->call;
     *key_r = call->attachment->key;
     if (key_r->data)
-        return find(call, sight, *key_r, attachment_r) ? FAULT_NONE : refuse_absence(attempt);
+        return attachment_find(call, sight, *key_r, attachment_r) ? FAULT_NONE : refuse_absence(attempt);
     if (!view_shows(&sight->view, ATTACHMENT_CLASS))
         return refuse_absence(attempt);
     const struct item *item = find_digest(call, sight->document, call->attachment->sha, attachment_r);
@@ -193,7 +195,8 @@ enum fault attachment_get_work(struct attempt *attempt)
         fault = find_file(attempt, &attachment, &object);
     if (fault)
         return fault;
-    bool is_held = resource->none_match.is_given && is_named(&resource->none_match, &sight, &attachment);
+    bool is_held =
+        resource->none_match.is_given && attachment_is_named(&resource->none_match, &sight, &attachment);
     attempt->reply->status = is_held ? STATUS_NOT_MODIFIED : STATUS_OK;
     attachment_head_set(attempt, &attachment, key, is_held, object);
     return FAULT_NONE;
@@ -201,8 +204,8 @@ enum fault attachment_get_work(struct attempt *attempt)
 
 /* --- writing --- */
 
-static enum fault fetch(struct attempt *attempt, const struct reader *reader, struct draft **draft_r,
-                        struct sight *sight, bool *is_there_r)
+static enum fault attachment_fetch(struct attempt *attempt, const struct reader *reader,
+                                   struct draft **draft_r, struct sight *sight, bool *is_there_r)
 {
     struct attachment attachment;
     bool may = true;
@@ -216,7 +219,7 @@ static enum fault fetch(struct attempt *attempt, const struct reader *reader, st
         fault = judge_refuse(attempt, *draft_r);
     if (fault)
         return fault;
-    *is_there_r = find(attempt->call, sight, attempt->call->attachment->key, &attachment);
+    *is_there_r = attachment_find(attempt->call, sight, attempt->call->attachment->key, &attachment);
     return check_conditions(reader, sight, *is_there_r ? &attachment : NULL);
 }
 
@@ -240,7 +243,7 @@ enum fault attachment_put_work(struct attempt *attempt)
     struct draft *draft;
     struct sight sight;
     bool is_there;
-    enum fault fault = fetch(attempt, &reader, &draft, &sight, &is_there);
+    enum fault fault = attachment_fetch(attempt, &reader, &draft, &sight, &is_there);
     if (!fault)
         fault = judge_key(attempt, &reader);
     if (fault)
@@ -267,7 +270,7 @@ enum fault attachment_delete_work(struct attempt *attempt)
     struct draft *draft;
     struct sight sight;
     bool is_there;
-    enum fault fault = fetch(attempt, &reader, &draft, &sight, &is_there);
+    enum fault fault = attachment_fetch(attempt, &reader, &draft, &sight, &is_there);
     if (!fault && !is_there)
         fault = refuse_absence(attempt);
     if (fault)

@@ -11,8 +11,8 @@
 enum { TIMEOUT_S = 30 };
 
 /* Keys last as long as the session, which any statement may find dead. */
-static enum fault read_file(struct attempt *attempt, const struct attachment *attachment,
-                            bool (*take)(void *context, struct bytes piece), void *context)
+static enum fault attachment_bytes_read_file(struct attempt *attempt, const struct attachment *attachment,
+                                             bool (*take)(void *context, struct bytes piece), void *context)
 {
     struct sealed_file_keys keys;
     enum fault fault =
@@ -27,9 +27,9 @@ static bool feed_piece(void *context, struct bytes piece)
     return sealed_feed_add(context, piece);
 }
 
-static enum fault read_object(struct attempt *attempt, const struct attachment *attachment,
-                              struct object_store *store, const char *name,
-                              bool (*take)(void *context, struct bytes piece), void *context)
+static enum fault attachment_bytes_read_object(struct attempt *attempt, const struct attachment *attachment,
+                                               struct object_store *store, const char *name,
+                                               bool (*take)(void *context, struct bytes piece), void *context)
 {
     struct sealed_file_keys keys;
     struct sealed_feed *feed = NULL;
@@ -70,7 +70,7 @@ static enum fault read_from_store(struct attempt *attempt, const struct attachme
     struct object_store_place own = *place;
     own.timeout_s = TIMEOUT_S;
     struct object_store *store = object_store_open(&own);
-    enum fault fault = read_object(attempt, attachment, store, object->name, take, context);
+    enum fault fault = attachment_bytes_read_object(attempt, attachment, store, object->name, take, context);
     object_store_close(store);
     return fault;
 }
@@ -79,7 +79,7 @@ enum fault attachment_bytes_read(struct attempt *attempt, const struct attachmen
                                  bool (*take)(void *context, struct bytes piece), void *context)
 {
     struct blob_object object;
-    enum fault fault = read_file(attempt, attachment, take, context);
+    enum fault fault = attachment_bytes_read_file(attempt, attachment, take, context);
     if (fault != FAULT_NFILE)
         return fault;
     fault = store_blobs_find_object(documents_store(attempt->worker_context->documents), attempt->ns,
@@ -87,7 +87,7 @@ enum fault attachment_bytes_read(struct attempt *attempt, const struct attachmen
     if (fault)
         return fault;
     fault = object.store ? read_from_store(attempt, attachment, &object, take, context)
-                         : read_file(attempt, attachment, take, context);
+                         : attachment_bytes_read_file(attempt, attachment, take, context);
     if (fault != FAULT_NFILE)
         return fault;
     log_error("attachments: a file is missing database=%.*s", (int)attempt->call->database.size,

@@ -25,7 +25,8 @@ static enum fault give_ticket(struct attempt *attempt, struct file_ticket *ticke
 /* --- in the directory --- */
 
 /* Keys last as long as the session, which any statement may find dead. */
-static enum fault read_keys(struct attempt *attempt, bool are_renewed, struct sealed_file_keys *keys_r)
+static enum fault attachment_object_read_keys(struct attempt *attempt, bool are_renewed,
+                                              struct sealed_file_keys *keys_r)
 {
     struct store *store = documents_store(attempt->worker_context->documents);
     return are_renewed ? store_blobs_renew_keys(store, attempt->ns, keys_r)
@@ -41,7 +42,7 @@ enum fault attachment_object_seal(struct attempt *attempt, const struct blob_dig
     struct sealed_file_keys keys;
     enum fault fault = FAULT_STALE;
     for (int tries = 0; tries < 2 && fault == FAULT_STALE; tries++) {
-        fault = read_keys(attempt, tries > 0, &keys);
+        fault = attachment_object_read_keys(attempt, tries > 0, &keys);
         if (!fault)
             fault = blob_sealed_begin(blobs, call->database, &keys, name, &ticket.head);
     }
@@ -52,7 +53,7 @@ enum fault attachment_object_seal(struct attempt *attempt, const struct blob_dig
 
 /* --- in a store --- */
 
-static bool read_head(struct bytes digits, unsigned char head_r[SEALED_FILE_HEADER])
+static bool attachment_object_read_head(struct bytes digits, unsigned char head_r[SEALED_FILE_HEADER])
 {
     if (digits.size != 2 * SEALED_FILE_HEADER)
         return false;
@@ -70,10 +71,10 @@ static enum fault seal_object(struct attempt *attempt, const struct attachment *
         .database = attempt->call->database, .store = found->store, .object = found->name};
     enum sealed_file_state state = SEALED_FILE_UNKNOWN;
     struct sealed_file_keys keys;
-    bool is_right = read_head(found->head, head) && strlen(found->store) <= FILE_TICKET_STORE &&
-                    strlen(found->name) <= FILE_TICKET_OBJECT;
+    bool is_right = attachment_object_read_head(found->head, head) &&
+                    strlen(found->store) <= FILE_TICKET_STORE && strlen(found->name) <= FILE_TICKET_OBJECT;
     for (int tries = 0; tries < 2 && state == SEALED_FILE_UNKNOWN; tries++) {
-        enum fault fault = read_keys(attempt, tries > 0, &keys);
+        enum fault fault = attachment_object_read_keys(attempt, tries > 0, &keys);
         if (fault)
             return fault;
         ticket.name = blob_sealed_name(&keys, &attachment->digest);

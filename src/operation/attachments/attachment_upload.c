@@ -93,7 +93,7 @@ void attachment_upload_leave(struct attempt *attempt)
 
 /* --- the bytes --- */
 
-static enum fault copy(const struct attachment_request *request, struct blob_upload *blob)
+static enum fault attachment_upload_copy(const struct attachment_request *request, struct blob_upload *blob)
 {
     struct bytes piece;
     for (;;) {
@@ -169,9 +169,9 @@ enum fault attachment_upload_bytes(struct attempt *attempt, struct bytes content
     return fault;
 }
 
-static enum fault store(struct attempt *attempt, struct blob_upload *blob)
+static enum fault attachment_upload_store(struct attempt *attempt, struct blob_upload *blob)
 {
-    enum fault fault = copy(attempt->call->attachment, blob);
+    enum fault fault = attachment_upload_copy(attempt->call->attachment, blob);
     if (!fault)
         fault = attachment_upload_seal(attempt, blob, attempt->kept);
     if (!fault)
@@ -180,7 +180,7 @@ static enum fault store(struct attempt *attempt, struct blob_upload *blob)
     return fault;
 }
 
-static enum fault receive(struct attempt *attempt)
+static enum fault receive_attachment_upload(struct attempt *attempt)
 {
     struct blob_upload *blob;
     struct sealed_file_keys keys;
@@ -192,7 +192,7 @@ static enum fault receive(struct attempt *attempt)
     if (!fault)
         fault = blob_store_begin(attempt->worker_context->blobs, attempt->call->database, &keys, &blob);
     if (!fault)
-        fault = store(attempt, blob);
+        fault = attachment_upload_store(attempt, blob);
     if (is_large)
         attachment_upload_leave(attempt);
     return fault;
@@ -215,7 +215,7 @@ enum fault attachment_upload_receive(struct attempt *attempt)
     attempt->kept = upload;
     enum fault fault = attachment_upload_judge(attempt, upload); /* before anything is on the disk */
     if (!fault)
-        fault = receive(attempt);
+        fault = receive_attachment_upload(attempt);
     upload->is_stored = !fault;
     return attachment_upload_begin_commit(attempt, fault);
 }

@@ -67,7 +67,7 @@ static size_t key_most(const struct attempt *attempt)
 }
 
 /* May the document have so many items more? */
-static bool has_room(const struct attempt *attempt, const struct document *document, size_t count)
+static bool thumbnail_has_room(const struct attempt *attempt, const struct document *document, size_t count)
 {
     const struct settings *settings = attempt->worker_context->settings;
     const int64_t items = (int64_t)document->item_count - (int64_t)document->tombstone_count;
@@ -89,7 +89,7 @@ static enum fault find_due(struct attempt *attempt, const struct document *docum
         const struct thumbnails_file *file = &list->files[i];
         size_t missing = thumbnails_missing(arena, plan->class, list, file, key_most(attempt), plan->missing);
         plan->has_stale |= thumbnails_is_stale(plan->class, list, file);
-        if (!missing || !has_room(attempt, document, missing))
+        if (!missing || !thumbnail_has_room(attempt, document, missing))
             continue;
         places[count] = i;
         digests[count++] = file->attachment.digest;
@@ -108,8 +108,8 @@ static enum fault find_due(struct attempt *attempt, const struct document *docum
 }
 
 /* Nothing is left to do: as of this version of its attachments. */
-static enum fault note(struct attempt *attempt, const struct document *document,
-                       const struct thumbnail_plan *plan)
+static enum fault note_thumbnail(struct attempt *attempt, const struct document *document,
+                                 const struct thumbnail_plan *plan)
 {
     struct arena *arena = attempt->call->arena;
     int64_t version = 0;
@@ -134,7 +134,7 @@ static enum fault take_place(const struct attempt *attempt)
 }
 
 /* An earlier try of this cycle may have made them. */
-static enum fault make(struct attempt *attempt, const struct thumbnail_plan *plan)
+static enum fault make_thumbnail(struct attempt *attempt, const struct thumbnail_plan *plan)
 {
     struct thumbnail_kept *kept = attempt->kept;
     bool is_there = kept && blob_digest_equal(&kept->image, &plan->due->attachment.digest) &&
@@ -201,8 +201,8 @@ static enum fault obey_quotas(struct attempt *attempt)
     return fault;
 }
 
-static enum fault change(struct attempt *attempt, const struct thumbnail_plan *plan,
-                         struct thumbnail_progress *progress)
+static enum fault thumbnail_change(struct attempt *attempt, const struct thumbnail_plan *plan,
+                                   struct thumbnail_progress *progress)
 {
     struct draft *draft;
     const struct thumbnail_kept *kept = plan->due ? attempt->kept : NULL;
@@ -250,7 +250,7 @@ static enum fault find_plan(struct attempt *attempt, struct thumbnail_plan *plan
     plan->list = thumbnails_of_document(attempt->call->arena, *document_r);
     fault = find_due(attempt, *document_r, plan);
     if (!fault && !plan->due && !plan->has_stale)
-        fault = note(attempt, *document_r, plan);
+        fault = note_thumbnail(attempt, *document_r, plan);
     return fault;
 }
 
@@ -261,9 +261,9 @@ static enum fault thumbnail_work(struct attempt *attempt)
     struct thumbnail_progress progress = read_progress(attempt);
     enum fault fault = find_plan(attempt, &plan, &document);
     if (!fault && plan.due)
-        fault = make(attempt, &plan);
+        fault = make_thumbnail(attempt, &plan);
     if (!fault && (plan.due || plan.has_stale)) {
-        fault = change(attempt, &plan, &progress);
+        fault = thumbnail_change(attempt, &plan, &progress);
         transaction_set_checkpoint(attempt->transaction, write_progress(attempt, &progress));
     }
     if (!fault)

@@ -21,8 +21,8 @@ static int64_t wall_ms(const struct attempt *attempt)
     return attempt->worker_context->settings->limit_thumbnail_s * 1000 * WALL_FACTOR;
 }
 
-static struct thumbnailer_job plan(const struct attempt *attempt,
-                                   const struct schema_thumbnail *const *wanted, size_t count)
+static struct thumbnailer_job thumbnail_make_plan(const struct attempt *attempt,
+                                                  const struct schema_thumbnail *const *wanted, size_t count)
 {
     const struct settings *settings = attempt->worker_context->settings;
     int64_t most_ms = wall_ms(attempt);
@@ -41,8 +41,8 @@ static struct thumbnailer_job plan(const struct attempt *attempt,
     return job;
 }
 
-static enum fault refuse(struct attempt *attempt, const struct thumbnails_file *file, const char *reason,
-                         struct thumbnail_kept *kept)
+static enum fault thumbnail_make_refuse(struct attempt *attempt, const struct thumbnails_file *file,
+                                        const char *reason, struct thumbnail_kept *kept)
 {
     const struct call *call = attempt->call;
     log_info("thumbnails: none can be made namespace=%.*s task=%.*s size=%lld: %s", (int)call->ns.size,
@@ -67,14 +67,14 @@ enum fault thumbnail_make(struct attempt *attempt, const struct thumbnails_file 
                           const struct schema_thumbnail *const *wanted, size_t count,
                           struct thumbnail_kept *kept)
 {
-    const struct thumbnailer_job job = plan(attempt, wanted, count);
+    const struct thumbnailer_job job = thumbnail_make_plan(attempt, wanted, count);
     struct bytes images[THUMBNAILER_BOXES_MOST];
     const char *reason;
     *kept = (struct thumbnail_kept){.image = file->attachment.digest};
     if (!thumbnailer_is_there(job.program))
         return reply_fault(attempt->call, attempt->reply, FAULT_OTHUMBNAILS, NULL, NULL);
     if (file->attachment.size > job.bytes_most)
-        return refuse(attempt, file, "too many bytes", kept);
+        return thumbnail_make_refuse(attempt, file, "too many bytes", kept);
     struct thumbnailer *thumbnailer = thumbnailer_start(attempt->call->arena, &job);
     if (!thumbnailer)
         return FAULT_BINTERNAL;
@@ -85,7 +85,7 @@ enum fault thumbnail_make(struct attempt *attempt, const struct thumbnails_file 
     }
     enum thumbnailer_end end = thumbnailer_finish(thumbnailer, images, &reason);
     if (is_final(attempt, &job, end))
-        return refuse(attempt, file, reason, kept);
+        return thumbnail_make_refuse(attempt, file, reason, kept);
     if (end != THUMBNAILER_MADE)
         return end == THUMBNAILER_KILLED ? FAULT_XTIME : FAULT_BINTERNAL;
     for (size_t i = 0; i < count && !fault; i++) {

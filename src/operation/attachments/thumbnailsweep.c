@@ -28,7 +28,7 @@ struct thumbnail_walk {
     struct thumbnails_sweep at; /* class NO_BYTES: all is visited */
 };
 
-static bool read_text(const struct json *root, const char *name, struct bytes *text_r)
+static bool thumbnailsweep_read_text(const struct json *root, const char *name, struct bytes *text_r)
 {
     const struct json *member = json_member(root, name);
     *text_r = member && member->kind == JSON_STRING ? member->value : NO_BYTES;
@@ -48,12 +48,12 @@ static bool read_checkpoint(const struct attempt *attempt, int64_t number, struc
     bool is_whole = json_is_i64(json_member(root, "found"), &sweep->found) &&
                     json_is_i64(json_member(root, "number"), &sweep->at.number) &&
                     json_is_i64(json_member(root, "began"), &sweep->at.began);
-    if (read_text(root, "class", &sweep->at.class))
-        is_whole = is_whole && read_text(root, "id", &sweep->at.id);
+    if (thumbnailsweep_read_text(root, "class", &sweep->at.class))
+        is_whole = is_whole && thumbnailsweep_read_text(root, "id", &sweep->at.id);
     return is_whole && sweep->at.number == number;
 }
 
-static void keep(struct attempt *attempt, const struct thumbnail_walk *sweep)
+static void thumbnailsweep_keep(struct attempt *attempt, const struct thumbnail_walk *sweep)
 {
     struct arena *arena = attempt->call->arena;
     struct builder text = {0};
@@ -72,7 +72,7 @@ static void keep(struct attempt *attempt, const struct thumbnail_walk *sweep)
 }
 
 /* The run goes on where the last one stopped, or begins. */
-static enum fault begin(struct attempt *attempt, int64_t number, struct thumbnail_walk *sweep)
+static enum fault thumbnailsweep_begin(struct attempt *attempt, int64_t number, struct thumbnail_walk *sweep)
 {
     *sweep = (struct thumbnail_walk){0};
     if (read_checkpoint(attempt, number, sweep))
@@ -89,7 +89,7 @@ static enum fault begin(struct attempt *attempt, int64_t number, struct thumbnai
 }
 
 /* The class that the sweep is in; NULL: it has visited all. */
-static const struct schema_class *find_class(const struct schema *schema, struct bytes from)
+static const struct schema_class *thumbnailsweep_find_class(const struct schema *schema, struct bytes from)
 {
     for (size_t i = 0; i < schema->class_count; i++)
         if (schema->classes[i].thumbnail_count && bytes_compare(schema->classes[i].name, from) >= 0)
@@ -101,18 +101,20 @@ static const struct schema_class *find_class(const struct schema *schema, struct
 static void move_on(const struct schema *schema, const struct schema_class *class,
                     struct thumbnail_walk *sweep)
 {
-    const struct schema_class *next =
-        class + 1 < schema->classes + schema->class_count ? find_class(schema, class[1].name) : NULL;
+    const struct schema_class *next = class + 1 < schema->classes + schema->class_count
+                                          ? thumbnailsweep_find_class(schema, class[1].name)
+                                          : NULL;
     sweep->at.class = next ? next->name : NO_BYTES;
     sweep->at.id = next ? BYTES("") : NO_BYTES;
 }
 
 /* One page. */
-static enum fault visit(struct attempt *attempt, const struct schema *schema, struct thumbnail_walk *sweep)
+static enum fault thumbnailsweep_visit(struct attempt *attempt, const struct schema *schema,
+                                       struct thumbnail_walk *sweep)
 {
     struct arena *arena = attempt->call->arena;
     struct thumbnails_page page;
-    const struct schema_class *class = find_class(schema, sweep->at.class);
+    const struct schema_class *class = thumbnailsweep_find_class(schema, sweep->at.class);
     if (!class) {
         sweep->at.class = sweep->at.id = NO_BYTES;
         return FAULT_NONE;
@@ -151,7 +153,7 @@ static enum fault thumbnailsweep_work(struct attempt *attempt)
     if (!fault)
         fault = classes_confirm(attempt, FAULT_NONE);
     if (!fault)
-        fault = begin(attempt, schema->number, &sweep);
+        fault = thumbnailsweep_begin(attempt, schema->number, &sweep);
     if (fault)
         return fault;
     /* What the cycles before have scheduled is committed: so far the sweep has come. */
@@ -160,8 +162,8 @@ static enum fault thumbnailsweep_work(struct attempt *attempt)
         fault = store_thumbnails_swept(documents_store(attempt->worker_context->documents), attempt->ns,
                                        attempt->call->arena, &sweep.at, false);
     } else {
-        fault = visit(attempt, schema, &sweep);
-        keep(attempt, &sweep);
+        fault = thumbnailsweep_visit(attempt, schema, &sweep);
+        thumbnailsweep_keep(attempt, &sweep);
     }
     builder_printf(attempt->reply->body, "{\"found\":%" PRId64 ",\"more\":%s}", sweep.found,
                    is_over ? "false" : "true");

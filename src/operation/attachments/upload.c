@@ -109,7 +109,7 @@ static const char *date_of(struct arena *arena, int64_t at_s)
     return text;
 }
 
-static struct reply_upload *answer(struct attempt *attempt, int status, int64_t offset)
+static struct reply_upload *upload_answer(struct attempt *attempt, int status, int64_t offset)
 {
     struct kept_upload *upload = attempt->kept;
     struct reply_upload *head = ARENA_NEW(attempt->call->arena, struct reply_upload);
@@ -129,7 +129,7 @@ static void add_expiry(const struct attempt *attempt, struct reply_upload *head,
     head->expires = date_of(attempt->call->arena, idle_s < most_s ? idle_s : most_s);
 }
 
-static enum fault refuse(struct attempt *attempt, enum fault fault)
+static enum fault upload_refuse(struct attempt *attempt, enum fault fault)
 {
     if (fault != FAULT_NUPLOAD && fault != FAULT_XLOCKED)
         return fault;
@@ -157,7 +157,8 @@ static enum fault refuse_size(struct attempt *attempt, int64_t most, int64_t siz
                        arena_printf(arena, "%" PRId64, most), arena_printf(arena, "%" PRId64, size), NULL);
 }
 
-static enum fault copy(struct attempt *attempt, struct blob_upload *blob, int64_t room, int64_t *size_r)
+static enum fault upload_copy(struct attempt *attempt, struct blob_upload *blob, int64_t room,
+                              int64_t *size_r)
 {
     struct inlet *inlet = attempt->call->attachment->inlet;
     struct bytes piece;
@@ -175,7 +176,7 @@ static enum fault copy(struct attempt *attempt, struct blob_upload *blob, int64_
     }
 }
 
-static enum fault finish(struct attempt *attempt, struct blob_part *part, struct blob_upload *blob)
+static enum fault upload_finish(struct attempt *attempt, struct blob_part *part, struct blob_upload *blob)
 {
     struct kept_upload *upload = attempt->kept;
     enum fault fault = attachment_upload_seal(attempt, blob, &upload->file);
@@ -197,7 +198,7 @@ static enum fault finish(struct attempt *attempt, struct blob_part *part, struct
 }
 
 /* `is_kept_r`: what was received may be part of the upload now, or have ended it. */
-static enum fault receive(struct attempt *attempt, struct blob_part *part, bool *is_kept_r)
+static enum fault upload_receive(struct attempt *attempt, struct blob_part *part, bool *is_kept_r)
 {
     struct kept_upload *upload = attempt->kept;
     const struct blob_part_state *state = blob_part_state(part);
@@ -209,7 +210,7 @@ static enum fault receive(struct attempt *attempt, struct blob_part *part, bool 
         fault = blob_part_continue(part, &keys, &blob);
     if (fault)
         return fault;
-    fault = copy(attempt, blob, state->size - state->offset, &size);
+    fault = upload_copy(attempt, blob, state->size - state->offset, &size);
     if (fault) {
         blob_store_abandon(blob);
         return fault;
@@ -217,7 +218,7 @@ static enum fault receive(struct attempt *attempt, struct blob_part *part, bool 
     *is_kept_r = true;
     upload->is_part = state->offset + size < state->size;
     if (!upload->is_part)
-        return finish(attempt, part, blob);
+        return upload_finish(attempt, part, blob);
     fault = blob_store_suspend(blob);
     return fault || !size ? fault : blob_part_advance(part, state->offset + size);
 }
@@ -259,7 +260,7 @@ static enum fault reserve(struct attempt *attempt, struct blob_part *part)
     return fault == FAULT_XBUSY ? refuse_limit(attempt, BLOB_PART_BYTES) : fault;
 }
 
-static enum fault take(struct attempt *attempt, struct blob_part *part)
+static enum fault upload_take(struct attempt *attempt, struct blob_part *part)
 {
     const struct blob_part_state *state = blob_part_state(part);
     int64_t size = attempt->call->attachment->size;
@@ -276,7 +277,7 @@ static enum fault take(struct attempt *attempt, struct blob_part *part)
     }
     bool is_kept = false;
     attempt_note_change(attempt);
-    fault = receive(attempt, part, &is_kept);
+    fault = upload_receive(attempt, part, &is_kept);
     if (!is_kept)
         attempt_undo_change(attempt);
     if (is_large)
@@ -286,7 +287,7 @@ static enum fault take(struct attempt *attempt, struct blob_part *part)
 
 /* --- creating --- */
 
-static enum fault create(struct attempt *attempt, char id_r[BLOB_PART_ID + 1])
+static enum fault create_upload(struct attempt *attempt, char id_r[BLOB_PART_ID + 1])
 {
     struct call *call = attempt->call;
     struct blob_part_state state = {.size = call->attachment->upload->length};
@@ -306,7 +307,7 @@ static enum fault create(struct attempt *attempt, char id_r[BLOB_PART_ID + 1])
     return refuse_limit(attempt, limit);
 }
 
-static struct kept_upload *begin(struct attempt *attempt, int64_t size)
+static struct kept_upload *upload_begin(struct attempt *attempt, int64_t size)
 {
     struct kept_upload *upload = ARENA_NEW(attempt->call->arena, struct kept_upload);
     *upload = (struct kept_upload){.file = {.size = size}};
@@ -317,7 +318,7 @@ static struct kept_upload *begin(struct attempt *attempt, int64_t size)
 /* The upload is there, and has had its part of the body. */
 static enum fault continue_upload(struct attempt *attempt, struct blob_part *part)
 {
-    return attachment_upload_begin_commit(attempt, take(attempt, part));
+    return attachment_upload_begin_commit(attempt, upload_take(attempt, part));
 }
 
 enum fault upload_create(struct attempt *attempt)
@@ -328,12 +329,12 @@ enum fault upload_create(struct attempt *attempt)
     char *id = ARENA_ROOM(call->arena, char, BLOB_PART_ID + 1);
     struct blob_part *part;
     struct blob_part_state state;
-    struct kept_upload *upload = begin(attempt, request->length);
+    struct kept_upload *upload = upload_begin(attempt, request->length);
     if (request->length > most)
         return refuse_size(attempt, most, request->length);
     enum fault fault = attachment_upload_judge(attempt, &upload->file);
     if (!fault)
-        fault = create(attempt, id);
+        fault = create_upload(attempt, id);
     if (fault)
         return fault;
     upload->id = bytes_of(id);
@@ -349,7 +350,8 @@ enum fault upload_create(struct attempt *attempt)
         fault = blob_part_look(store_of(attempt), call->database, upload->id, call->arena, &state);
     if (fault)
         return fault;
-    struct reply_upload *head = answer(attempt, STATUS_CREATED, upload->is_part ? state.offset : state.size);
+    struct reply_upload *head =
+        upload_answer(attempt, STATUS_CREATED, upload->is_part ? state.offset : state.size);
     head->location = arena_printf(call->arena, "/%.*s/upload/%s", (int)call->ns.size, call->ns.data, id);
     if (upload->is_part)
         add_expiry(attempt, head, state.created_s, state.changed_s);
@@ -387,11 +389,11 @@ static enum fault refuse_offset(struct attempt *attempt, int64_t offset)
                        arena_printf(attempt->call->arena, "%" PRId64, offset), NULL);
 }
 
-static enum fault append(struct attempt *attempt, struct blob_part *part)
+static enum fault append_upload(struct attempt *attempt, struct blob_part *part)
 {
     struct call *call = attempt->call;
     const struct blob_part_state *state = blob_part_state(part);
-    struct kept_upload *upload = begin(attempt, state->size);
+    struct kept_upload *upload = upload_begin(attempt, state->size);
     upload->id = call->attachment->upload->id;
     enum fault fault = check_owner(attempt, state);
     if (!fault)
@@ -406,7 +408,7 @@ static enum fault append(struct attempt *attempt, struct blob_part *part)
     if (fault)
         return fault;
     struct reply_upload *head =
-        answer(attempt, STATUS_NO_CONTENT, upload->is_part ? state->offset : state->size);
+        upload_answer(attempt, STATUS_NO_CONTENT, upload->is_part ? state->offset : state->size);
     if (upload->is_part)
         add_expiry(attempt, head, state->created_s, time(NULL));
     return FAULT_NONE;
@@ -419,10 +421,10 @@ enum fault upload_append(struct attempt *attempt)
     enum fault fault =
         blob_part_open(store_of(attempt), call->database, call->attachment->upload->id, call->arena, &part);
     if (fault)
-        return refuse(attempt, fault);
-    fault = append(attempt, part);
+        return upload_refuse(attempt, fault);
+    fault = append_upload(attempt, part);
     blob_part_close(part);
-    return refuse(attempt, fault);
+    return upload_refuse(attempt, fault);
 }
 
 /* --- looking and dropping --- */
@@ -432,7 +434,7 @@ enum fault upload_show(struct attempt *attempt)
     struct call *call = attempt->call;
     struct blob_part_state state;
     struct upload_note note;
-    begin(attempt, 0)->is_part = true;
+    upload_begin(attempt, 0)->is_part = true;
     enum fault fault =
         blob_part_look(store_of(attempt), call->database, call->attachment->upload->id, call->arena, &state);
     if (!fault)
@@ -440,8 +442,8 @@ enum fault upload_show(struct attempt *attempt)
     if (!fault)
         fault = read_note(attempt, state.note, &note);
     if (fault)
-        return refuse(attempt, fault);
-    struct reply_upload *head = answer(attempt, STATUS_OK, state.offset);
+        return upload_refuse(attempt, fault);
+    struct reply_upload *head = upload_answer(attempt, STATUS_OK, state.offset);
     head->length = state.size;
     head->metadata = arena_copy(call->arena, note.metadata.data, note.metadata.size);
     if (state.offset < state.size)
@@ -453,11 +455,11 @@ enum fault upload_drop(struct attempt *attempt)
 {
     struct call *call = attempt->call;
     struct blob_part *part;
-    begin(attempt, 0)->is_part = true;
+    upload_begin(attempt, 0)->is_part = true;
     enum fault fault =
         blob_part_open(store_of(attempt), call->database, call->attachment->upload->id, call->arena, &part);
     if (fault)
-        return refuse(attempt, fault);
+        return upload_refuse(attempt, fault);
     fault = check_owner(attempt, blob_part_state(part));
     if (!fault) {
         attempt_note_change(attempt);
@@ -465,8 +467,8 @@ enum fault upload_drop(struct attempt *attempt)
     }
     blob_part_close(part);
     if (fault)
-        return refuse(attempt, fault);
-    answer(attempt, STATUS_NO_CONTENT, -1);
+        return upload_refuse(attempt, fault);
+    upload_answer(attempt, STATUS_NO_CONTENT, -1);
     return FAULT_NONE;
 }
 
@@ -479,7 +481,7 @@ enum fault upload_work(struct attempt *attempt)
 }
 
 /* The file is attached: from now on the upload counts as complete. */
-static void complete(struct attempt *attempt, const struct kept_upload *upload)
+static void upload_complete(struct attempt *attempt, const struct kept_upload *upload)
 {
     struct blob_part *part;
     crash_at(CRASH_PART_ATTACHED);
@@ -497,7 +499,7 @@ enum fault upload_afterwork(struct attempt *attempt)
 {
     const struct kept_upload *upload = attempt->kept;
     if (!upload->is_part)
-        complete(attempt, upload);
+        upload_complete(attempt, upload);
     attempt->reply->body->size = attempt->out;
     attempt->reply->status = upload->status;
     return FAULT_NONE;

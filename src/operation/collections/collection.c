@@ -96,8 +96,8 @@ static enum fault write_documents(struct attempt *attempt, const struct collecti
 }
 
 /* Without a query where it is known that nothing has changed. */
-static enum fault read_page(struct attempt *attempt, const struct reader *reader,
-                            struct collection_request *request, struct collection_page *page)
+static enum fault collection_read_page(struct attempt *attempt, const struct reader *reader,
+                                       struct collection_request *request, struct collection_page *page)
 {
     struct newest_proof proof;
     *page = (struct collection_page){0};
@@ -122,7 +122,7 @@ static enum fault collection_work(struct attempt *attempt)
     if (!fault && request.is_judged)
         return collection_judged_answer(attempt, &reader, &request);
     if (!fault)
-        fault = read_page(attempt, &reader, &request, &page);
+        fault = collection_read_page(attempt, &reader, &request, &page);
     if (fault)
         return fault;
     struct builder *body = attempt->reply->body;
@@ -145,7 +145,7 @@ static enum fault collection_work(struct attempt *attempt)
     return fault;
 }
 
-static int quota(const struct call *call)
+static int collection_quota(const struct call *call)
 {
     const struct json *stream = json_member(call->param, "stream");
     return stream && stream->kind == JSON_TRUE ? QUOTA_STREAMS : -1;
@@ -154,7 +154,7 @@ static int quota(const struct call *call)
 const struct operation builtin_collection = {.name = "collection",
                                              .right = RIGHT_READ,
                                              .is_safe = true,
-                                             .quota = quota,
+                                             .quota = collection_quota,
                                              .obeys_rules = true,
                                              .work = collection_work,
                                              .afterwork = collection_stream};

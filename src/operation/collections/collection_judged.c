@@ -45,8 +45,8 @@ struct judged_rows {
 /* --- members --- */
 
 /* Whoever does not see the properties may not learn from the collection what they are. */
-static bool is_shown(const struct collection_request *request, const struct document *document,
-                     const struct view *view)
+static bool collection_judged_is_shown(const struct collection_request *request,
+                                       const struct document *document, const struct view *view)
 {
     bool is_there = document_exists(document) && (request->collection || view_is_whole(view));
     for (size_t i = 0; is_there && request->collection && i < request->collection->key_count; i++)
@@ -91,9 +91,9 @@ static enum fault judge_rows(struct attempt *attempt, const struct collection_re
     return fault;
 }
 
-static void write_one(struct attempt *attempt, const struct collection_request *request,
-                      struct judged_members *judged, const struct document *document, const struct view *view,
-                      struct builder *body)
+static void collection_judged_write_one(struct attempt *attempt, const struct collection_request *request,
+                                        struct judged_members *judged, const struct document *document,
+                                        const struct view *view, struct builder *body)
 {
     if (judged->count)
         builder_add_bytes(body, bytes_of(judged->between));
@@ -129,8 +129,8 @@ static enum fault write_judged(struct attempt *attempt, const struct collection_
         }
         const struct document *document = rows.documents[k];
         const struct view *view = &rows.views[k];
-        bool is_wanted =
-            is_shown(request, document, view) && (request->position.is_complete || rows.are_new[k]);
+        bool is_wanted = collection_judged_is_shown(request, document, view) &&
+                         (request->position.is_complete || rows.are_new[k]);
         bool has_room = !judged->count || body->size + view_size(view, document) <= most;
         k++;
         judged->is_full = is_wanted && (judged->count == judged->limit || !has_room);
@@ -138,7 +138,7 @@ static enum fault write_judged(struct attempt *attempt, const struct collection_
             break;
         judged->last = *member;
         if (is_wanted)
-            write_one(attempt, request, judged, document, view, body);
+            collection_judged_write_one(attempt, request, judged, document, view, body);
     }
     return fault;
 }
@@ -198,8 +198,8 @@ static enum fault write_departures(struct attempt *attempt, const struct collect
 /* --- a page --- */
 
 /* Reads the first rows, of what has changed if that is known, else of the whole collection. */
-static enum fault begin(struct attempt *attempt, const struct reader *reader,
-                        struct collection_request *request, struct collection_page *page)
+static enum fault collection_judged_begin(struct attempt *attempt, const struct reader *reader,
+                                          struct collection_request *request, struct collection_page *page)
 {
     bool is_known = false;
     transaction_require_database(attempt->transaction); /* teams */
@@ -234,7 +234,7 @@ enum fault collection_judged_answer(struct attempt *attempt, const struct reader
     bool is_cut = false;
     if (request->limit < JUDGED_PAGE_LEAST)
         request->limit = JUDGED_PAGE_LEAST;
-    enum fault fault = begin(attempt, reader, request, &page);
+    enum fault fault = collection_judged_begin(attempt, reader, request, &page);
     if (fault)
         return fault;
     const bool is_first = request->position.is_first, is_complete = request->position.is_complete;
@@ -264,7 +264,7 @@ enum fault collection_judged_answer(struct attempt *attempt, const struct reader
 
 /* --- a stream --- */
 
-static void destroy(void *arena)
+static void collection_judged_destroy(void *arena)
 {
     arena_destroy(arena);
 }
@@ -286,7 +286,7 @@ static enum fault try_page(struct attempt *attempt, const struct reader *reader,
                                          &attempt->transaction);
     if (!fault) {
         attempt->is_open = true;
-        fault = begin(attempt, reader, request, &page);
+        fault = collection_judged_begin(attempt, reader, request, &page);
         if (!fault)
             fault = write_judged(attempt, request, &judged, &page, &streamed->lines, &is_cut);
         if (!fault)
@@ -305,7 +305,7 @@ static enum fault try_page(struct attempt *attempt, const struct reader *reader,
             (struct bytes){arena_copy(arena, judged.last.id.data, judged.last.id.size), judged.last.id.size};
     }
     if (fault && fault != FAULT_STALE)
-        arena_defer(arena, destroy, own);
+        arena_defer(arena, collection_judged_destroy, own);
     else
         arena_destroy(own);
     return fault;

@@ -4,7 +4,8 @@
 #include "base/clock.h"
 
 /* Is the client's state recent enough to send only the changes since? */
-static bool is_known(const struct collection_position *position, const struct collection_page *page)
+static bool collection_page_is_known(const struct collection_position *position,
+                                     const struct collection_page *page)
 {
     bool is_same = position->life == page->life && position->number == page->number;
     return is_same && (position->is_complete || (page->floor < position->from && !page->has_ended_more));
@@ -37,7 +38,7 @@ enum fault collection_page_read(struct attempt *attempt, const struct reader *re
         if (fault)
             return fault;
         bool is_start = position->is_complete && position->is_first;
-        if (is_start || is_known(position, page))
+        if (is_start || collection_page_is_known(position, page))
             break;
         collection_request_start_over(request);
     }

@@ -15,8 +15,8 @@ enum { LIMIT_STANDARD = 100, LIMIT_MOST = 1000, KEYS_MOST = 4 };
 /* --- the collection ------------------------------------------------------------------------------ */
 
 /* The same as stampd.property_joined() of the database. */
-static enum fault read_value(const struct reader *reader, const struct json *param, struct bytes *value_r,
-                             size_t *count_r)
+static enum fault collection_request_read_value(const struct reader *reader, const struct json *param,
+                                                struct bytes *value_r, size_t *count_r)
 {
     static const char expected[] =
         "A string, a number or a truth value is expected; of several properties, their array.";
@@ -264,7 +264,7 @@ enum fault collection_request_read(struct attempt *attempt, const struct reader 
     if (!fault)
         fault = reader_check_length(reader, param, "collection", request->name);
     if (!fault)
-        fault = read_value(reader, param, &request->value, &request->value_count);
+        fault = collection_request_read_value(reader, param, &request->value, &request->value_count);
     if (!fault)
         fault = reader_integer(reader, param, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &request->limit);
     if (!fault)

@@ -33,7 +33,7 @@ static void begin_document(struct builder *lines, struct bytes class, const stru
     builder_add_text(lines, ",\"items\":[");
 }
 
-static void add_item(struct builder *lines, const struct item *item)
+static void collection_stream_add_item(struct builder *lines, const struct item *item)
 {
     builder_add_text(lines, "{\"c\":");
     json_add_string(lines, item->iclass);
@@ -70,7 +70,7 @@ struct writing {
     int64_t members;
 };
 
-static enum fault send(struct writing *writing)
+static enum fault collection_stream_send(struct writing *writing)
 {
     struct reply *reply = writing->attempt->reply;
     if (clock_monotonic_ms() > writing->attempt->call->deadline_ms ||
@@ -96,7 +96,7 @@ static enum fault write_rows(struct writing *writing, struct store_stream *strea
     bool has_items = false;
     enum fault fault;
     while (!(fault = store_stream_next(stream, &row)) && row) {
-        if (lines->size >= PIECE_BYTES && (fault = send(writing)))
+        if (lines->size >= PIECE_BYTES && (fault = collection_stream_send(writing)))
             return fault;
         if (row->is_first) {
             end_line(writing);
@@ -112,7 +112,7 @@ static enum fault write_rows(struct writing *writing, struct store_stream *strea
         if (has_items)
             builder_add_text(lines, ",");
         has_items = true;
-        add_item(lines, &row->item);
+        collection_stream_add_item(lines, &row->item);
     }
     end_line(writing);
     return fault;
@@ -120,7 +120,7 @@ static enum fault write_rows(struct writing *writing, struct store_stream *strea
 
 static enum fault write_stream(struct writing *writing, struct store_stream *stream)
 {
-    enum fault fault = send(writing); /* the head, which cannot be taken back */
+    enum fault fault = collection_stream_send(writing); /* the head, which cannot be taken back */
     if (!fault)
         fault = write_rows(writing, stream);
     store_stream_end(stream);
@@ -129,7 +129,7 @@ static enum fault write_stream(struct writing *writing, struct store_stream *str
     builder_printf(writing->lines, "{\"members\":%" PRId64 ",", writing->members);
     collection_request_write_token(writing->attempt->call, writing->request, writing->lines);
     builder_add_text(writing->lines, "}\n");
-    return send(writing);
+    return collection_stream_send(writing);
 }
 
 /* Callers other than administrators get less time of a worker than an operation may take. */
@@ -177,7 +177,7 @@ static enum fault answer_stream(struct attempt *attempt, const struct collection
     struct builder lines = {0};
     struct writing writing = {.attempt = attempt, .request = &begun, .lines = &lines};
     if (reply->outlet->is_head) {
-        fault = send(&writing);
+        fault = collection_stream_send(&writing);
         store_stream_end(stream);
     } else {
         fault = write_stream(&writing, stream);

@@ -37,8 +37,8 @@ void collection_unchanged_destroy(struct collection_unchanged *unchanged)
 }
 
 /* NULL: the answer may change without a commit, or depends on more than documents of the class. */
-static struct unchanged_since *find_place(const struct attempt *attempt,
-                                          const struct collection_request *request)
+static struct unchanged_since *collection_unchanged_find_place(const struct attempt *attempt,
+                                                               const struct collection_request *request)
 {
     const struct collection_position *position = &request->position;
     if (!attempt->worker_context->unchanged || request->is_judged || request->expires ||
@@ -54,7 +54,7 @@ bool collection_unchanged_find(const struct attempt *attempt, struct collection_
 {
     const struct documents *documents = attempt->worker_context->documents;
     struct collection_position *position = &request->position;
-    const struct unchanged_since *place = find_place(attempt, request);
+    const struct unchanged_since *place = collection_unchanged_find_place(attempt, request);
     *proof_r = (struct newest_proof){0};
     if (!place)
         return false;
@@ -74,7 +74,8 @@ void collection_unchanged_note(const struct attempt *attempt, const struct colle
                                const struct newest_proof *proof, const struct collection_page *page)
 {
     const struct collection_position *position = &request->position;
-    struct unchanged_since *place = find_place(attempt, request); /* none: it has started over */
+    struct unchanged_since *place =
+        collection_unchanged_find_place(attempt, request); /* none: it has started over */
     if (!place || !proof->is_valid || page->count || page->ended_count || page->has_more ||
         transaction_is_in_snapshot(attempt->transaction))
         return;

@@ -39,8 +39,8 @@ struct change {
 };
 
 /* All that can be judged without its document.  A new item P names a file; how one is removed is the same. */
-static enum fault read_item(const struct reader *reader, const struct json *item, bool may_remove,
-                            struct change *change_r)
+static enum fault change_read_item(const struct reader *reader, const struct json *item, bool may_remove,
+                                   struct change *change_r)
 {
     struct change change = {0};
     struct bytes text = NO_BYTES;
@@ -81,7 +81,7 @@ static enum fault apply_item(struct attempt *attempt, const struct reader *reade
 {
     struct change change;
     const char *refusal;
-    enum fault fault = read_item(reader, item, may_remove, &change);
+    enum fault fault = change_read_item(reader, item, may_remove, &change);
     bool may = true;
     if (!fault && call_is_judged(attempt->call))
         fault = judge_name(attempt, draft, change.iclass, change.key, &may);
@@ -110,7 +110,7 @@ enum fault change_check_items(const struct reader *reader, const struct json *it
     enum fault fault = FAULT_NONE;
     struct change change;
     for (const struct json *item = items ? items->first : NULL; item && !fault; item = item->next) {
-        fault = read_item(reader, item, true, &change);
+        fault = change_read_item(reader, item, true, &change);
         if (!fault && change.attach && change.attach->has_file)
             fault = reader_wrong(reader, item, "file", "A task keeps no files: send them first.");
     }

@@ -33,8 +33,8 @@ static size_t most_targets(const struct copy_batch *batch)
 }
 
 /* Reads what is due, and where it is; a batch without sources: nothing is due. */
-static enum fault plan(struct attempt *attempt, struct copy_batch *batch, size_t most_sources,
-                       struct copy_position *last_r)
+static enum fault copy_plan(struct attempt *attempt, struct copy_batch *batch, size_t most_sources,
+                            struct copy_position *last_r)
 {
     struct store *store = documents_store(attempt->worker_context->documents);
     struct arena *arena = attempt->call->arena;
@@ -65,7 +65,7 @@ static enum fault copy_work(struct attempt *attempt)
     *batch = (struct copy_batch){.class = name.class, .id = name.id};
     size_t most_sources =
         clamp((size_t)(CONTENTS_MOST / reader.settings->limit_content_bytes), COPIES_SOURCES_MOST);
-    fault = plan(attempt, batch, most_sources, &last);
+    fault = copy_plan(attempt, batch, most_sources, &last);
     if (fault)
         return fault;
     bool has_more = last.class.data || batch->source_count == most_sources;

@@ -86,8 +86,8 @@ static enum fault read_integer(const struct reader *reader, const struct search_
 
 /* Texts of any length can be compared for equality; a longer text is stored as a substitute, which has no
  * order. */
-static enum fault read_text(const struct reader *reader, const struct search_place *at,
-                            const struct search_condition *condition, struct bytes *text_r)
+static enum fault find_search_read_text(const struct reader *reader, const struct search_place *at,
+                                        const struct search_condition *condition, struct bytes *text_r)
 {
     const struct json *json = at->value;
     bool is_equality = condition->field && search_is_whole(condition->test);
@@ -101,14 +101,14 @@ static enum fault read_text(const struct reader *reader, const struct search_pla
     return FAULT_NONE;
 }
 
-static enum fault read_value(const struct reader *reader, const struct search_place *at,
-                             const struct search_condition *condition, struct search_value *value)
+static enum fault find_search_read_value(const struct reader *reader, const struct search_place *at,
+                                         const struct search_condition *condition, struct search_value *value)
 {
     const struct json *json = at->value;
     enum field_type type = condition->field ? condition->field->type : FIELD_STRING;
     switch (type) {
     case FIELD_STRING:
-        return read_text(reader, at, condition, &value->text);
+        return find_search_read_text(reader, at, condition, &value->text);
     case FIELD_HASH:
         if (json && value_of_json(reader->call->arena, json, &value->text))
             return FAULT_NONE;
@@ -130,8 +130,8 @@ static enum fault read_value(const struct reader *reader, const struct search_pl
 }
 
 /* A list of values, or of NE one of one. */
-static enum fault read_list(const struct reader *reader, const struct json *element,
-                            struct search_condition *condition)
+static enum fault find_search_read_list(const struct reader *reader, const struct json *element,
+                                        struct search_condition *condition)
 {
     struct search_place at = {json_member(element, "v1"), element, "v1", condition->test != SEARCH_NE};
     const struct json *list = at.value;
@@ -140,13 +140,13 @@ static enum fault read_list(const struct reader *reader, const struct json *elem
     condition->list = values;
     if (condition->test == SEARCH_NE) {
         condition->list_count = 1;
-        return read_value(reader, &at, condition, values);
+        return find_search_read_value(reader, &at, condition, values);
     }
     if (!list || list->kind != JSON_ARRAY || list->is_shallow || !list->count ||
         list->count > SEARCH_LIST_MOST)
         return reader_wrong(reader, element, "v1", "A list of 1 to 100 values is expected.");
     for (at.value = list->first; at.value && !fault; at.value = at.value->next)
-        fault = read_value(reader, &at, condition, &values[condition->list_count++]);
+        fault = find_search_read_value(reader, &at, condition, &values[condition->list_count++]);
     return fault;
 }
 
@@ -156,10 +156,10 @@ static enum fault read_values(const struct reader *reader, const struct json *el
 {
     const struct json *v1 = json_member(element, "v1");
     if (search_has_list(condition->test))
-        return read_list(reader, element, condition);
+        return find_search_read_list(reader, element, condition);
     if (condition->test != SEARCH_EXISTS)
-        return read_value(reader, &(struct search_place){v1, element, "v1", false}, condition,
-                          &condition->values[0]);
+        return find_search_read_value(reader, &(struct search_place){v1, element, "v1", false}, condition,
+                                      &condition->values[0]);
     if (!condition->field || !v1 || (v1->kind != JSON_TRUE && v1->kind != JSON_FALSE))
         return reader_wrong(reader, element, "v1", "True or false is expected, of a field.");
     condition->values[0].integer = v1->kind == JSON_TRUE;
@@ -193,8 +193,9 @@ static enum fault read_condition(const struct reader *reader, const struct json 
         return json_member(element, "v2")
                    ? reader_wrong(reader, element, "v2", "This test has one value, v1.")
                    : FAULT_NONE;
-    fault = read_value(reader, &(struct search_place){json_member(element, "v2"), element, "v2", false},
-                       condition, &condition->values[1]);
+    fault = find_search_read_value(reader,
+                                   &(struct search_place){json_member(element, "v2"), element, "v2", false},
+                                   condition, &condition->values[1]);
     if (!fault && is_reversed(type, condition->values))
         fault = reader_wrong(reader, element, "v2", "A value that is not below v1 is expected.");
     return fault;
@@ -213,8 +214,8 @@ static enum fault find_field(const struct reader *reader, const struct search *s
     return FAULT_NONE;
 }
 
-static enum fault read_field(const struct reader *reader, const struct json *element, struct search *search,
-                             struct search_condition *condition)
+static enum fault find_search_read_field(const struct reader *reader, const struct json *element,
+                                         struct search *search, struct search_condition *condition)
 {
     const struct json *name = json_member(element, "f");
     enum fault fault = reader_members(reader, element, "f t v1 v2");
@@ -236,7 +237,7 @@ static enum fault read_conditions(const struct reader *reader, const struct json
         return reader_wrong_value(reader, where, "where", "At most 7 conditions are expected.");
     for (const struct json *one = where ? where->first : NULL; one && !fault; one = one->next) {
         struct search_condition *condition = &search->conditions[search->count++];
-        fault = read_field(reader, one, search, condition);
+        fault = find_search_read_field(reader, one, search, condition);
         if (!fault)
             fault = read_condition(reader, one, condition);
     }
@@ -332,7 +333,7 @@ static enum fault judge_plan(const struct reader *reader, const struct json *par
 
 /* --- cursors ------------------------------------------------------------------------------------- */
 
-static void add_value(struct builder *text, const struct search_value *value)
+static void find_search_add_value(struct builder *text, const struct search_value *value)
 {
     builder_printf(text, ",%lld,%a,", (long long)value->integer, value->number);
     signed_text_add_part(text, value->text);
@@ -349,10 +350,10 @@ struct bytes find_search_question(const struct call *call, const struct search *
         signed_text_add_part(&text, condition->field ? condition->field->name : NO_BYTES);
         builder_printf(&text, "%s", tests[condition->test]);
         for (size_t v = 0; v < COUNT_OF(condition->values); v++)
-            add_value(&text, &condition->values[v]);
+            find_search_add_value(&text, &condition->values[v]);
         builder_printf(&text, "%zu", condition->list_count);
         for (size_t v = 0; v < condition->list_count; v++)
-            add_value(&text, &condition->list[v]);
+            find_search_add_value(&text, &condition->list[v]);
     }
     builder_printf(&text, "%d", search->wants_items);
     for (size_t i = 0; i < search->order_count; i++) {

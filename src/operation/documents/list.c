@@ -104,8 +104,8 @@ struct judged_list {
     bool is_full;        /* there is another one */
 };
 
-static bool is_listed(const struct judged_list *list, const struct document *document,
-                      const struct view *view)
+static bool list_is_listed(const struct judged_list *list, const struct document *document,
+                           const struct view *view)
 {
     return document_exists(document) && view_version(view, document) > list->query.after;
 }
@@ -124,7 +124,7 @@ static enum fault list_rows(struct attempt *attempt, struct judged_list *list, c
         names[i] = (struct document_name){list->query.class, headers[i].id};
     enum fault fault = judged_page_load(&list->page, attempt, names, count, documents, views, &judged);
     for (size_t i = 0; !fault && i < judged; i++) {
-        bool is_wanted = is_listed(list, documents[i], &views[i]);
+        bool is_wanted = list_is_listed(list, documents[i], &views[i]);
         list->is_full = is_wanted && list->count == list->limit;
         if (list->is_full)
             break;

@@ -23,7 +23,8 @@ struct call *put_beside_find(const struct attempt *attempt)
     return put;
 }
 
-static enum fault run(struct attempt *attempt, struct call *put, enum fault (*part)(struct attempt *attempt))
+static enum fault put_beside_run(struct attempt *attempt, struct call *put,
+                                 enum fault (*part)(struct attempt *attempt))
 {
     struct call *call = attempt->call;
     attempt->call = put;
@@ -37,17 +38,17 @@ enum fault put_beside_check(struct attempt *attempt, struct call *put)
     if (!put)
         return FAULT_NONE;
     enum fault fault = access_check(put, attempt->reply, &builtin_put);
-    return fault ? fault : run(attempt, put, builtin_put.check);
+    return fault ? fault : put_beside_run(attempt, put, builtin_put.check);
 }
 
 enum fault put_beside_work(struct attempt *attempt, struct call *put)
 {
-    return run(attempt, put, builtin_put.work);
+    return put_beside_run(attempt, put, builtin_put.work);
 }
 
 enum fault put_beside_afterwork(struct attempt *attempt)
 {
-    return run(attempt, put_beside_find(attempt), builtin_put.afterwork);
+    return put_beside_run(attempt, put_beside_find(attempt), builtin_put.afterwork);
 }
 
 bool put_beside_is_left(const struct attempt *attempt)

@@ -42,15 +42,15 @@ bool resource_is_at(const struct version_condition *condition, const struct sigh
 }
 
 /* Does the condition match the present version of the document, and the view? */
-static bool is_named(const struct version_condition *condition, const struct sight *sight)
+static bool resource_is_named(const struct version_condition *condition, const struct sight *sight)
 {
     return resource_is_at(condition, sight) || (condition->is_any && document_exists(sight->document));
 }
 
 static bool is_refused(const struct resource *resource, const struct sight *sight)
 {
-    return (resource->match.is_given && !is_named(&resource->match, sight)) ||
-           (resource->none_match.is_given && is_named(&resource->none_match, sight));
+    return (resource->match.is_given && !resource_is_named(&resource->match, sight)) ||
+           (resource->none_match.is_given && resource_is_named(&resource->none_match, sight));
 }
 
 enum fault resource_refuse_absence(struct attempt *attempt, struct document_name name)
@@ -97,11 +97,11 @@ static enum fault get_work(struct attempt *attempt)
         return fault;
     if (!document_exists(sight.document))
         return resource_refuse_absence(attempt, name);
-    if (resource->match.is_given && !is_named(&resource->match, &sight))
+    if (resource->match.is_given && !resource_is_named(&resource->match, &sight))
         return change_refuse_view(&reader, sight.document, &sight.view);
     attempt->reply->etag = view_version(&sight.view, sight.document);
     attempt->reply->etag_view = sight.view.name;
-    if (resource->none_match.is_given && is_named(&resource->none_match, &sight)) {
+    if (resource->none_match.is_given && resource_is_named(&resource->none_match, &sight)) {
         attempt->reply->status = STATUS_NOT_MODIFIED;
         return FAULT_NONE;
     }
@@ -144,8 +144,8 @@ enum fault resource_fetch(struct attempt *attempt, const struct reader *reader, 
 }
 
 /* Opens the document for writing, when the conditions allow that. */
-static enum fault fetch(struct attempt *attempt, const struct reader *reader, bool must_exist,
-                        struct draft **draft_r, struct sight *sight)
+static enum fault fetch_resource(struct attempt *attempt, const struct reader *reader, bool must_exist,
+                                 struct draft **draft_r, struct sight *sight)
 {
     enum fault fault = resource_fetch(attempt, reader, must_exist, draft_r, sight);
     if (fault)
@@ -172,7 +172,7 @@ static enum fault put_work(struct attempt *attempt)
     struct sight sight;
     enum fault fault = find_items(&reader, &items);
     if (!fault)
-        fault = fetch(attempt, &reader, false, &draft, &sight);
+        fault = fetch_resource(attempt, &reader, false, &draft, &sight);
     if (fault)
         return fault;
     const struct document *base = draft_base(draft), *shown = judge_find_shown(attempt, base);
@@ -192,7 +192,7 @@ static enum fault patch_work(struct attempt *attempt)
     struct sight sight;
     enum fault fault = find_items(&reader, &items);
     if (!fault)
-        fault = fetch(attempt, &reader, true, &draft, &sight);
+        fault = fetch_resource(attempt, &reader, true, &draft, &sight);
     if (fault)
         return fault;
     leave(attempt, STATUS_OK, &sight);
@@ -204,7 +204,7 @@ static enum fault delete_work(struct attempt *attempt)
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct draft *draft;
     struct sight sight;
-    enum fault fault = fetch(attempt, &reader, true, &draft, &sight);
+    enum fault fault = fetch_resource(attempt, &reader, true, &draft, &sight);
     if (fault)
         return fault;
     leave(attempt, STATUS_OK, &sight);

@@ -51,7 +51,7 @@ const struct filters *filters_find(struct arena *arena, struct bytes ns)
     return filters;
 }
 
-static const struct filter *find(const struct filters *filters, struct bytes class)
+static const struct filter *find_filters(const struct filters *filters, struct bytes class)
 {
     for (size_t i = 0; filters && i < filters->count; i++)
         if (bytes_equal(filters->items[i]->class, class))
@@ -61,7 +61,7 @@ static const struct filter *find(const struct filters *filters, struct bytes cla
 
 bool filters_cover(const struct filters *filters, struct bytes class)
 {
-    return find(filters, class) != NULL;
+    return find_filters(filters, class) != NULL;
 }
 
 void filters_add_versions(const struct filters *filters, struct builder *text)
@@ -125,20 +125,20 @@ static void select_items(const struct filter *filter, struct filter_run *run, st
     }
 }
 
-static void release(void *document)
+static void filters_release(void *document)
 {
     document_release(document);
 }
 
 enum { NAME_SIZE = 16 };
 
-static void show(struct arena *arena, const struct document **document, struct view *view,
-                 const struct left *left)
+static void show_filters(struct arena *arena, const struct document **document, struct view *view,
+                         const struct left *left)
 {
     char digest[CRYPTO_SHA256_HEX + 1];
     struct document *shown = document_build(&(*document)->header, left->items, left->count);
     shown->until = (*document)->until;
-    arena_defer(arena, release, shown);
+    arena_defer(arena, filters_release, shown);
     arena_count(arena, shown->block_bytes);
     *document = shown;
     crypto_sha256_hex(builder_bytes(&left->names), digest);
@@ -150,7 +150,7 @@ static void show(struct arena *arena, const struct document **document, struct v
 bool filters_show(const struct filters *filters, const struct filter_question *question, struct arena *arena,
                   const struct document **document, struct view *view)
 {
-    const struct filter *filter = find(filters, (*document)->header.class);
+    const struct filter *filter = find_filters(filters, (*document)->header.class);
     if (!filter)
         return true;
     struct bytes name;
@@ -166,7 +166,7 @@ bool filters_show(const struct filters *filters, const struct filter_question *q
     }
     bool is_shown = filter->end(run) && name.data;
     if (is_shown && name.size)
-        show(arena, document, view, &left);
+        show_filters(arena, document, view, &left);
     builder_free(&left.names);
     arena_destroy(own);
     return is_shown;
@@ -175,7 +175,7 @@ bool filters_show(const struct filters *filters, const struct filter_question *q
 bool filters_hide(const struct filters *filters, const struct filter_question *question,
                   const struct document *document, struct bytes item_class)
 {
-    const struct filter *filter = find(filters, document->header.class);
+    const struct filter *filter = find_filters(filters, document->header.class);
     if (!filter)
         return false;
     struct bytes name;

@@ -14,7 +14,8 @@ enum fault judge_newest(struct attempt *attempt, const struct document_name *nam
                                  count, bytes_most, documents_r);
 }
 
-static enum fault load(void *context, struct bytes class, struct bytes id, const struct document **document_r)
+static enum fault load_judge(void *context, struct bytes class, struct bytes id,
+                             const struct document **document_r)
 {
     struct attempt *attempt = context;
     const struct document_name name = {class, id};
@@ -24,12 +25,12 @@ static enum fault load(void *context, struct bytes class, struct bytes id, const
                             document_r);
 }
 
-static struct rules_question ask(struct attempt *attempt)
+static struct rules_question judge_ask(struct attempt *attempt)
 {
     struct call *call = attempt->call;
     return (struct rules_question){.rules = call->rules,
                                    .caller = &call->caller,
-                                   .load = load,
+                                   .load = load_judge,
                                    .context = attempt,
                                    .arena = call->arena};
 }
@@ -41,7 +42,7 @@ static enum fault may_read(struct attempt *attempt, const struct document *docum
     *may_r = true;
     if (!attempt->call->rules)
         return FAULT_NONE;
-    struct rules_question question = ask(attempt);
+    struct rules_question question = judge_ask(attempt);
     *may_r = rules_may_read(&question, document, view_r);
     return question.fault;
 }
@@ -53,7 +54,7 @@ static enum fault may_list(struct attempt *attempt, const struct document *docum
     *may_r = true;
     if (!attempt->call->rules)
         return FAULT_NONE;
-    struct rules_question question = ask(attempt);
+    struct rules_question question = judge_ask(attempt);
     *may_r = rules_may_list(&question, document, view_r);
     return question.fault;
 }
@@ -71,7 +72,7 @@ static struct filter_question ask_filters(const struct attempt *attempt)
                                     .deadline_ms = call->deadline_ms};
 }
 
-static void release(void *document)
+static void judge_release(void *document)
 {
     document_release(document);
 }
@@ -80,14 +81,14 @@ static struct document *absence_of(struct attempt *attempt, const struct documen
 {
     const struct header header = {.class = document->header.class, .id = document->header.id};
     struct document *absent = document_build(&header, NULL, 0);
-    arena_defer(attempt->call->arena, release, absent);
+    arena_defer(attempt->call->arena, judge_release, absent);
     return absent;
 }
 
-static enum fault show(struct attempt *attempt,
-                       enum fault (*decide)(struct attempt *, const struct document *, bool *,
-                                            struct rules_view *),
-                       const struct document **document, struct view *view_r)
+static enum fault show_judge(struct attempt *attempt,
+                             enum fault (*decide)(struct attempt *, const struct document *, bool *,
+                                                  struct rules_view *),
+                             const struct document **document, struct view *view_r)
 {
     bool may;
     *view_r = (struct view){0};
@@ -109,12 +110,12 @@ static enum fault show(struct attempt *attempt,
 
 enum fault judge_show(struct attempt *attempt, const struct document **document, struct view *view_r)
 {
-    return show(attempt, may_read, document, view_r);
+    return show_judge(attempt, may_read, document, view_r);
 }
 
 enum fault judge_show_listed(struct attempt *attempt, const struct document **document, struct view *view_r)
 {
-    return show(attempt, may_list, document, view_r);
+    return show_judge(attempt, may_list, document, view_r);
 }
 
 enum fault judge_see(struct attempt *attempt, const struct document *document, struct bytes item_class,
@@ -142,7 +143,7 @@ enum fault judge_news(struct attempt *attempt, const struct document *document, 
                       int64_t *version_r)
 {
     struct view view;
-    enum fault fault = show(attempt, is_listed ? may_list : may_read, &document, &view);
+    enum fault fault = show_judge(attempt, is_listed ? may_list : may_read, &document, &view);
     *version_r = fault ? 0 : version_since(&view, document, since);
     return fault;
 }
@@ -151,7 +152,7 @@ enum fault judge_news_in(struct attempt *attempt, const struct document *documen
                          const struct schema_collection *collection, int64_t since, int64_t *version_r)
 {
     struct view view;
-    enum fault fault = show(attempt, may_list, &document, &view);
+    enum fault fault = show_judge(attempt, may_list, &document, &view);
     bool may = !fault && document_exists(document);
     for (size_t i = 0; may && i < collection->key_count; i++)
         may = view_shows_plainly(&view, collection->keys[i].item->name);
@@ -233,7 +234,7 @@ enum fault judge_name(struct attempt *attempt, const struct draft *draft, struct
     const struct document *base = draft_base(draft);
     *may_r = true;
     if (call->rules) {
-        struct rules_question question = ask(attempt);
+        struct rules_question question = judge_ask(attempt);
         *may_r = rules_may_name(&question, draft, item_class);
         if (question.fault)
             return question.fault;
@@ -331,7 +332,7 @@ enum fault judge_change(struct attempt *attempt, const struct draft *draft, bool
     *may_r = true;
     if (!call_is_judged(attempt->call))
         return FAULT_NONE;
-    struct rules_question question = ask(attempt);
+    struct rules_question question = judge_ask(attempt);
     *may_r = rules_allow(&question, draft) && filters_allow(attempt, draft);
     return question.fault;
 }
@@ -343,7 +344,7 @@ enum fault judge_changes(struct attempt *attempt)
     if (!call_is_judged(call) || !attempt->operation->obeys_rules)
         return FAULT_NONE;
     for (size_t position = 0; (draft = transaction_next_draft(attempt->transaction, &position));) {
-        struct rules_question question = ask(attempt);
+        struct rules_question question = judge_ask(attempt);
         if (may_change(attempt, &question, draft))
             continue;
         if (question.fault)

@@ -8,7 +8,7 @@
 #include "operation/judge/filters.h"
 #include "operation/signed_text.h"
 
-static void add_number(struct builder *text, int64_t number)
+static void sight_add_number(struct builder *text, int64_t number)
 {
     char digits[24];
     int size = snprintf(digits, sizeof digits, "%" PRId64, number);
@@ -22,10 +22,10 @@ static struct bytes make_digest(const struct call *call)
     if (!call_is_judged(call))
         return BYTES("");
     signed_text_add_part(&text, call->caller.account);
-    add_number(&text, call->caller.version);
+    sight_add_number(&text, call->caller.version);
     for (size_t i = 0; i < call->caller.role_count; i++)
         signed_text_add_part(&text, call->caller.roles[i]);
-    add_number(&text, call->rules_version);
+    sight_add_number(&text, call->rules_version);
     crypto_sha256_hex(builder_bytes(&text), hex);
     builder_free(&text);
     return (struct bytes){arena_copy(call->arena, hex, SIGHT_DIGEST), SIGHT_DIGEST};

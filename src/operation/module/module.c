@@ -47,7 +47,7 @@ struct judgement {
     size_t problem_size;
 };
 
-static bool PRINTF_LIKE(2, 3) refuse(const struct judgement *judgement, const char *format, ...)
+static bool PRINTF_LIKE(2, 3) module_refuse(const struct judgement *judgement, const char *format, ...)
 {
     int size = snprintf(judgement->problem, judgement->problem_size, "module %s: ", judgement->path);
     if (size > 0 && (size_t)size < judgement->problem_size) {
@@ -61,7 +61,7 @@ static bool PRINTF_LIKE(2, 3) refuse(const struct judgement *judgement, const ch
 
 /* --- what a module declares --- */
 
-static bool is_name(const char *name, const char *others)
+static bool module_is_name(const char *name, const char *others)
 {
     size_t size = name ? strlen(name) : 0;
     if (!size || size > NAME_MOST)
@@ -89,14 +89,16 @@ static bool judge_items(const struct judgement *judgement, const struct stampd_d
     size_t count = 0;
     for (const struct stampd_item_class *item = class->items; item && item->name; item++, count++) {
         if (!item_is_class_name(bytes_of(item->name)))
-            return refuse(judgement, "class %s: %s is no name of a class of items", class->name, item->name);
+            return module_refuse(judgement, "class %s: %s is no name of a class of items", class->name,
+                                 item->name);
         if (item_is_reserved(bytes_of(item->name)))
-            return refuse(judgement, "class %s: %s", class->name, ITEM_RESERVED);
+            return module_refuse(judgement, "class %s: %s", class->name, ITEM_RESERVED);
         if (!is_zero(item->reserved, COUNT_OF(item->reserved)))
-            return refuse(judgement, "class %s: a reserved member of %s is set", class->name, item->name);
+            return module_refuse(judgement, "class %s: a reserved member of %s is set", class->name,
+                                 item->name);
         for (const struct stampd_item_class *other = class->items; other < item; other++)
             if (strcmp(other->name, item->name) == 0)
-                return refuse(judgement, "class %s declares %s twice", class->name, item->name);
+                return module_refuse(judgement, "class %s declares %s twice", class->name, item->name);
     }
     *count_r = count;
     return true;
@@ -112,17 +114,18 @@ static bool judge_schema(const struct judgement *judgement, const struct stampd_
     struct schema_problem problem;
     bool is_good = schema_read(arena, bytes_of(text), &schema, &problem) == FAULT_NONE;
     if (!is_good)
-        refuse(judgement, "%s: %s", problem.path, problem.expected);
+        module_refuse(judgement, "%s: %s", problem.path, problem.expected);
     if (is_good && schema->class_count != 1)
-        is_good = refuse(judgement, "class %s: its schema must be that of one class", class->name);
+        is_good = module_refuse(judgement, "class %s: its schema must be that of one class", class->name);
     for (const struct stampd_item_class *item = class->items; is_good && item && item->name; item++) {
         const struct schema_item *told = schema_find_item(&schema->classes[0], bytes_of(item->name));
         is_good = told && told->is_singleton == item->is_singleton && told->is_raw == item->is_raw;
         if (!is_good)
-            refuse(judgement, "class %s: its schema says something else of %s", class->name, item->name);
+            module_refuse(judgement, "class %s: its schema says something else of %s", class->name,
+                          item->name);
     }
     if (is_good && (schema->classes[0].item_count != count || schema->classes[0].is_open))
-        is_good = refuse(judgement, "class %s: its schema has other items", class->name);
+        is_good = module_refuse(judgement, "class %s: its schema has other items", class->name);
     arena_destroy(arena);
     return is_good;
 }
@@ -133,8 +136,8 @@ static bool judge_copies(const struct judgement *judgement, const struct stampd_
 {
     *copies_r = NULL;
     if (!item->copied_to)
-        return !item->separator ||
-               refuse(judgement, "class %s: %s has a separator and no copies", class->name, item->name);
+        return !item->separator || module_refuse(judgement, "class %s: %s has a separator and no copies",
+                                                 class->name, item->name);
     struct schema_copies *copies = calloc(1, sizeof *copies);
     if (!copies)
         log_fatal("out of memory adding a class");
@@ -142,20 +145,21 @@ static bool judge_copies(const struct judgement *judgement, const struct stampd_
     copies->separator = bytes_of(item->separator ? item->separator : ".");
     if (!copies->separator.size || copies->separator.size > SCHEMA_SEPARATOR_MOST ||
         !bytes_is_utf8(copies->separator))
-        return refuse(judgement, "class %s: the separator of %s has not 1 to 8 bytes of UTF-8", class->name,
-                      item->name);
+        return module_refuse(judgement, "class %s: the separator of %s has not 1 to 8 bytes of UTF-8",
+                             class->name, item->name);
     for (; item->copied_to[copies->count]; copies->count++) {
         if (copies->count == SCHEMA_COPIES_MOST)
-            return refuse(judgement, "class %s: %s is copied to more than %d classes", class->name,
-                          item->name, SCHEMA_COPIES_MOST);
+            return module_refuse(judgement, "class %s: %s is copied to more than %d classes", class->name,
+                                 item->name, SCHEMA_COPIES_MOST);
         struct bytes name = bytes_of(item->copied_to[copies->count]);
         for (size_t i = 0; i < copies->count; i++)
             if (bytes_equal(copies->classes[i], name))
-                return refuse(judgement, "class %s: %s is copied to %s twice", class->name, item->name,
-                              name.data);
+                return module_refuse(judgement, "class %s: %s is copied to %s twice", class->name, item->name,
+                                     name.data);
         copies->classes[copies->count] = name;
     }
-    return copies->count || refuse(judgement, "class %s: %s is copied to no class", class->name, item->name);
+    return copies->count ||
+           module_refuse(judgement, "class %s: %s is copied to no class", class->name, item->name);
 }
 
 static bool add_copies(const struct judgement *judgement, const struct added_class *added)
@@ -165,8 +169,8 @@ static bool add_copies(const struct judgement *judgement, const struct added_cla
         for (size_t k = 0; item->copies && k < item->copies->count; k++) {
             const char *refusal = classes_refuse_copy(item->copies->classes[k], item);
             if (refusal)
-                return refuse(judgement, "class %s: %s cannot be copied to %s: %s", added->name,
-                              item->name.data, item->copies->classes[k].data, refusal);
+                return module_refuse(judgement, "class %s: %s cannot be copied to %s: %s", added->name,
+                                     item->name.data, item->copies->classes[k].data, refusal);
         }
         if (item->copies)
             copies_declare(bytes_of(added->name), item->name, item->copies);
@@ -207,11 +211,11 @@ static bool add_class(const struct judgement *judgement, const struct stampd_doc
 {
     size_t count = 0;
     if (!item_is_class_name(bytes_of(class->name)))
-        return refuse(judgement, "%s is no name of a class of documents", class->name);
+        return module_refuse(judgement, "%s is no name of a class of documents", class->name);
     if (!is_zero(class->reserved, COUNT_OF(class->reserved)))
-        return refuse(judgement, "class %s: a reserved member is set", class->name);
+        return module_refuse(judgement, "class %s: a reserved member is set", class->name);
     if (class->mutate && !class->schema)
-        return refuse(judgement, "class %s: a mutation needs a schema", class->name);
+        return module_refuse(judgement, "class %s: a mutation needs a schema", class->name);
     if (!judge_items(judgement, class, &count) || (class->schema && !judge_schema(judgement, class, count)))
         return false;
     struct item_class *items = calloc(count + 1, sizeof *items);
@@ -232,7 +236,7 @@ static bool add_class(const struct judgement *judgement, const struct stampd_doc
     if (classes_add(bytes_of(class->name), items, count, class->schema))
         return true;
     free_items(items, count);
-    return refuse(judgement, "class %s is declared already", class->name);
+    return module_refuse(judgement, "class %s is declared already", class->name);
 }
 
 /* All of a module, and then the copies between its classes. */
@@ -259,15 +263,15 @@ static bool judge_task(const struct judgement *judgement, const struct stampd_op
     if (!task)
         return true;
     if (task->queue >= SCHEDULE_QUEUES)
-        return refuse(judgement, "operation %s: there is no queue %u", from->name, task->queue);
+        return module_refuse(judgement, "operation %s: there is no queue %u", from->name, task->queue);
     if (task->batch > TASK_BATCH_MOST)
-        return refuse(judgement, "operation %s: a batch of %u is too large", from->name, task->batch);
+        return module_refuse(judgement, "operation %s: a batch of %u is too large", from->name, task->batch);
     if (task->period && !cron_parse(bytes_of(task->period), &(struct cron){0}))
-        return refuse(judgement, "operation %s: %s is no period", from->name, task->period);
+        return module_refuse(judgement, "operation %s: %s is no period", from->name, task->period);
     if (task->retries && !schedule_is_retries(bytes_of(task->retries)))
-        return refuse(judgement, "operation %s: %s are no delays", from->name, task->retries);
+        return module_refuse(judgement, "operation %s: %s are no delays", from->name, task->retries);
     if (!is_zero(task->reserved, COUNT_OF(task->reserved)))
-        return refuse(judgement, "operation %s: a reserved member of its task is set", from->name);
+        return module_refuse(judgement, "operation %s: a reserved member of its task is set", from->name);
     return true;
 }
 
@@ -288,16 +292,16 @@ static struct task_traits traits_of(const struct stampd_module *module, const st
 static bool add_operation(const struct judgement *judgement, const struct stampd_module *module,
                           const struct stampd_operation *from)
 {
-    if (!is_name(from->name, "_-."))
-        return refuse(judgement, "%s is no name of an operation", from->name);
+    if (!module_is_name(from->name, "_-."))
+        return module_refuse(judgement, "%s is no name of an operation", from->name);
     if (!from->work)
-        return refuse(judgement, "operation %s has no work", from->name);
+        return module_refuse(judgement, "operation %s has no work", from->name);
     if (from->access != STAMPD_ADMIN && from->access != STAMPD_PUBLIC)
-        return refuse(judgement, "operation %s has an unknown access", from->name);
+        return module_refuse(judgement, "operation %s has an unknown access", from->name);
     if (from->flags & ~(uintptr_t)STAMPD_GRANTS_READ)
-        return refuse(judgement, "operation %s has an unknown flag", from->name);
+        return module_refuse(judgement, "operation %s has an unknown flag", from->name);
     if (!is_zero(from->reserved, COUNT_OF(from->reserved)))
-        return refuse(judgement, "operation %s: a reserved member is set", from->name);
+        return module_refuse(judgement, "operation %s: a reserved member is set", from->name);
     if (!judge_task(judgement, from))
         return false;
     struct operation *operation = calloc(1, sizeof *operation);
@@ -316,7 +320,7 @@ static bool add_operation(const struct judgement *judgement, const struct stampd
     if (registry_add(operation))
         return true;
     free(operation);
-    return refuse(judgement, "there is an operation %s already", from->name);
+    return module_refuse(judgement, "there is an operation %s already", from->name);
 }
 
 const struct stampd_search *module_find_search(const char *name)
@@ -331,36 +335,37 @@ const struct stampd_search *module_find_search(const char *name)
 static bool judge_search(const struct judgement *judgement, const struct stampd_module *module,
                          const struct stampd_search *search)
 {
-    if (!is_name(search->name, "_-."))
-        return refuse(judgement, "%s is no name of a search", search->name);
+    if (!module_is_name(search->name, "_-."))
+        return module_refuse(judgement, "%s is no name of a search", search->name);
     if (!search->sql || strchr(search->sql, ';') || search->arguments > SEARCH_ARGUMENTS_MOST)
-        return refuse(judgement,
-                      "search %s: one select without a semicolon, with up to 16 arguments, is expected",
-                      search->name);
+        return module_refuse(
+            judgement, "search %s: one select without a semicolon, with up to 16 arguments, is expected",
+            search->name);
     if (!is_zero(search->reserved, COUNT_OF(search->reserved)))
-        return refuse(judgement, "search %s: a reserved member is set", search->name);
+        return module_refuse(judgement, "search %s: a reserved member is set", search->name);
     bool is_twice = module_find_search(search->name) != NULL;
     for (const struct stampd_search *other = module->searches; other < search; other++)
         is_twice |= strcmp(other->name, search->name) == 0;
-    return !is_twice || refuse(judgement, "there is a search %s already", search->name);
+    return !is_twice || module_refuse(judgement, "there is a search %s already", search->name);
 }
 
 static bool add_filter(const struct judgement *judgement, const struct stampd_module *module,
                        const struct stampd_filter *filter)
 {
     const char *why = module_filter_add(filter, module->version);
-    return !why || refuse(judgement, "filter of %s: %s", filter->document_class, why);
+    return !why || module_refuse(judgement, "filter of %s: %s", filter->document_class, why);
 }
 
 /* The first member of every version of the struct; nothing else is read before it is checked. */
 static bool judge_abi(const struct judgement *judgement, uint32_t abi)
 {
     if (abi / 1000 != STAMPD_ABI_MAJOR)
-        return refuse(judgement, "built for version %u of stampd.h, this server has %d: build it again",
-                      abi / 1000, STAMPD_ABI_MAJOR);
+        return module_refuse(judgement,
+                             "built for version %u of stampd.h, this server has %d: build it again",
+                             abi / 1000, STAMPD_ABI_MAJOR);
     if (abi % 1000 > STAMPD_ABI_MINOR)
-        return refuse(judgement, "built for version %u.%u of stampd.h, this server has %d.%d: too new",
-                      abi / 1000, abi % 1000, STAMPD_ABI_MAJOR, STAMPD_ABI_MINOR);
+        return module_refuse(judgement, "built for version %u.%u of stampd.h, this server has %d.%d: too new",
+                             abi / 1000, abi % 1000, STAMPD_ABI_MAJOR, STAMPD_ABI_MINOR);
     return true;
 }
 
@@ -369,10 +374,11 @@ bool module_add(const struct stampd_module *module, const char *path, char *prob
     const struct judgement judgement = {path, problem, problem_size};
     if (!judge_abi(&judgement, module->abi))
         return false;
-    if (!is_name(module->name, "_-"))
-        return refuse(&judgement, "%s is no name of a module", module->name ? module->name : "nothing");
+    if (!module_is_name(module->name, "_-"))
+        return module_refuse(&judgement, "%s is no name of a module",
+                             module->name ? module->name : "nothing");
     if (!is_zero(module->reserved, COUNT_OF(module->reserved)))
-        return refuse(&judgement, "a reserved member is set");
+        return module_refuse(&judgement, "a reserved member is set");
     if (!add_classes(&judgement, module->classes))
         return false;
     for (const struct stampd_search *search = module->searches; search && search->name; search++)
@@ -402,17 +408,17 @@ static bool judge_file(const struct judgement *judgement)
 {
     struct stat status;
     if (stat(judgement->path, &status))
-        return refuse(judgement, "%m");
+        return module_refuse(judgement, "%m");
     if (!S_ISREG(status.st_mode))
-        return refuse(judgement, "no regular file");
+        return module_refuse(judgement, "no regular file");
     if (status.st_mode & S_IWOTH)
-        return refuse(judgement, "any user may write it");
+        return module_refuse(judgement, "any user may write it");
     if (geteuid() == 0 && status.st_uid != 0) /* of stampctl: the server has given up root before */
-        return refuse(judgement, "root loads only what belongs to root");
+        return module_refuse(judgement, "root loads only what belongs to root");
     return true;
 }
 
-static bool load(const char *path, char *problem, size_t problem_size)
+static bool module_load(const char *path, char *problem, size_t problem_size)
 {
     const struct judgement judgement = {path, problem, problem_size};
     if (!judge_file(&judgement))
@@ -422,11 +428,11 @@ static bool load(const char *path, char *problem, size_t problem_size)
         const char *why = dlerror(); /* "<path>: words" */
         size_t size = strlen(path);
         bool repeats = strncmp(why, path, size) == 0 && strncmp(why + size, ": ", 2) == 0;
-        return refuse(&judgement, "%s", repeats ? why + size + 2 : why);
+        return module_refuse(&judgement, "%s", repeats ? why + size + 2 : why);
     }
     const struct stampd_module *module = dlsym(handle, "stampd_module");
     if (!module)
-        return refuse(&judgement, "exports no stampd_module");
+        return module_refuse(&judgement, "exports no stampd_module");
     if (!module_add(module, path, problem, problem_size))
         return false;
     log_info("module name=%s version=%s path=%s", module->name, module->version ? module->version : "", path);
@@ -445,7 +451,7 @@ bool module_load_all(const struct settings *settings, char *problem, size_t prob
             snprintf(problem, problem_size, "modules: a path is too long");
             return false;
         }
-        if (!load(path, problem, problem_size))
+        if (!module_load(path, problem, problem_size))
             return false;
     }
     return true;

@@ -14,14 +14,14 @@ static const struct rules_caller *caller_of(const struct stampd_call *call)
     return &module_try_attempt(call)->call->caller;
 }
 
-static const char *text_of(const struct stampd_call *call, struct bytes bytes)
+static const char *module_access_text_of(const struct stampd_call *call, struct bytes bytes)
 {
     return bytes.data ? arena_copy(module_try_arena(call), bytes.data, bytes.size) : NULL;
 }
 
 const char *stampd_caller(const struct stampd_call *call)
 {
-    return text_of(call, caller_of(call)->account);
+    return module_access_text_of(call, caller_of(call)->account);
 }
 
 size_t stampd_role_count(const struct stampd_call *call)
@@ -32,7 +32,7 @@ size_t stampd_role_count(const struct stampd_call *call)
 const char *stampd_role(const struct stampd_call *call, size_t place)
 {
     const struct rules_caller *caller = caller_of(call);
-    return place < caller->role_count ? text_of(call, caller->roles[place]) : NULL;
+    return place < caller->role_count ? module_access_text_of(call, caller->roles[place]) : NULL;
 }
 
 bool stampd_has_role(const struct stampd_call *call, const char *role)

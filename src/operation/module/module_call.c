@@ -63,14 +63,14 @@ enum stampd_outcome stampd_raise(struct stampd_call *call, const char *code, con
 
 /* --- the request --- */
 
-static const char *text_of(const struct stampd_call *call, struct bytes bytes)
+static const char *module_call_text_of(const struct stampd_call *call, struct bytes bytes)
 {
     return bytes.data ? arena_copy(module_try_arena(call), bytes.data, bytes.size) : NULL;
 }
 
 const char *stampd_namespace(const struct stampd_call *call)
 {
-    return text_of(call, module_try_attempt(call)->call->ns);
+    return module_call_text_of(call, module_try_attempt(call)->call->ns);
 }
 
 const char *stampd_request_id(const struct stampd_call *call)
@@ -81,17 +81,17 @@ const char *stampd_request_id(const struct stampd_call *call)
 
 const char *stampd_account(const struct stampd_call *call)
 {
-    return text_of(call, module_try_attempt(call)->call->account);
+    return module_call_text_of(call, module_try_attempt(call)->call->account);
 }
 
 const char *stampd_key(const struct stampd_call *call)
 {
-    return text_of(call, module_try_attempt(call)->call->key);
+    return module_call_text_of(call, module_try_attempt(call)->call->key);
 }
 
 const char *stampd_lang(const struct stampd_call *call)
 {
-    return text_of(call, module_try_attempt(call)->call->lang);
+    return module_call_text_of(call, module_try_attempt(call)->call->lang);
 }
 
 bool stampd_is_administrator(const struct stampd_call *call)
@@ -112,7 +112,7 @@ size_t stampd_path_count(const struct stampd_call *call)
 const char *stampd_path(const struct stampd_call *call, size_t place)
 {
     const struct call *request = module_try_attempt(call)->call;
-    return place < request->path_count ? text_of(call, request->path[place]) : NULL;
+    return place < request->path_count ? module_call_text_of(call, request->path[place]) : NULL;
 }
 
 size_t stampd_file_count(const struct stampd_call *call)
@@ -128,9 +128,9 @@ const struct stampd_file *stampd_file(const struct stampd_call *call, size_t pla
     const struct call_file *from = &request->files[place];
     struct stampd_file *file = ARENA_NEW(module_try_arena(call), struct stampd_file);
     *file = (struct stampd_file){
-        .name = text_of(call, from->name),
-        .file_name = text_of(call, from->file_name),
-        .type = text_of(call, from->type),
+        .name = module_call_text_of(call, from->name),
+        .file_name = module_call_text_of(call, from->file_name),
+        .type = module_call_text_of(call, from->type),
         .content = {from->content.data, from->content.size},
     };
     return file;

@@ -64,18 +64,18 @@ static bool judge_name(struct stampd_call *call, const char *document_class, con
     return !module_try_fault(call);
 }
 
-static struct document_name name_of(const struct stampd_document *document)
+static struct document_name module_document_name_of(const struct stampd_document *document)
 {
     return (struct document_name){.class = bytes_of(document->document_class), .id = bytes_of(document->id)};
 }
 
 /* Loads them all, or records why not. */
-static void fetch(struct stampd_call *call, struct stampd_document **documents, size_t count)
+static void module_document_fetch(struct stampd_call *call, struct stampd_document **documents, size_t count)
 {
     struct document_name *names = ARENA_ARRAY(module_try_arena(call), struct document_name, count);
     struct draft **drafts = ARENA_ARRAY(module_try_arena(call), struct draft *, count);
     for (size_t i = 0; i < count; i++)
-        names[i] = name_of(documents[i]);
+        names[i] = module_document_name_of(documents[i]);
     module_try_unwatch(call);
     enum fault fault = transaction_fetch_many(module_try_attempt(call)->transaction, names, count, drafts);
     module_try_watch(call);
@@ -108,14 +108,14 @@ void stampd_fetch_many(struct stampd_call *call, const struct stampd_name *names
             missing[missing_count++] = documents_r[i];
     }
     if (!module_try_fault(call) && missing_count && is_in_time(call))
-        fetch(call, missing, missing_count);
+        module_document_fetch(call, missing, missing_count);
 }
 
 struct stampd_document *stampd_fetch(struct stampd_call *call, const char *document_class, const char *id)
 {
     struct stampd_document *document = get_document(call, document_class, id);
     if (!document->may_change && judge_name(call, document_class, id) && is_in_time(call))
-        fetch(call, &document, 1);
+        module_document_fetch(call, &document, 1);
     return document;
 }
 
@@ -129,8 +129,8 @@ struct stampd_document *stampd_read(struct stampd_call *call, const char *docume
     if (document->draft || !judge_name(call, document_class, id) || !is_in_time(call))
         return document;
     module_try_unwatch(call);
-    enum fault fault =
-        transaction_read(module_try_attempt(call)->transaction, name_of(document), tolerance_s, &found);
+    enum fault fault = transaction_read(module_try_attempt(call)->transaction,
+                                        module_document_name_of(document), tolerance_s, &found);
     module_try_watch(call);
     if (fault)
         module_try_fail(call, fault, NULL, NULL);
@@ -159,7 +159,7 @@ struct stampd_document *stampd_read_other(struct stampd_call *call, const char *
     module_try_unwatch(call);
     enum fault fault =
         other_namespace_read(module_try_attempt(call), bytes_of(arena_copy(arena, ns, strlen(ns))),
-                             name_of(document), tolerance_s, &found);
+                             module_document_name_of(document), tolerance_s, &found);
     module_try_watch(call);
     if (fault)
         module_try_fail(call, fault, NULL, NULL);
@@ -254,7 +254,7 @@ void stampd_delete(struct stampd_document *document)
 
 /* --- items --- */
 
-static struct bytes key_of(const char *key)
+static struct bytes module_document_key_of(const char *key)
 {
     return key ? bytes_of(key) : BYTES("");
 }
@@ -268,7 +268,9 @@ static void return_item(const struct stampd_document *document, const struct ite
 static const struct item *find_item(const struct stampd_document *document, const char *item_class,
                                     const char *key)
 {
-    return document->draft ? draft_find_item(document->draft, bytes_of(item_class), key_of(key)) : NULL;
+    return document->draft
+               ? draft_find_item(document->draft, bytes_of(item_class), module_document_key_of(key))
+               : NULL;
 }
 
 bool stampd_find_item(const struct stampd_document *document, const char *item_class, const char *key,
@@ -298,7 +300,8 @@ bool stampd_next_item(const struct stampd_document *document, const char *item_c
     if (!document->draft)
         return false;
     if (item->item_class)
-        next = draft_next_item(document->draft, bytes_of(item->item_class), key_of(item->key));
+        next =
+            draft_next_item(document->draft, bytes_of(item->item_class), module_document_key_of(item->key));
     else if (!item_class)
         next = draft_next_item(document->draft, BYTES(""), BYTES(""));
     else if (!(next = draft_find_item(document->draft, wanted, BYTES(""))))
@@ -315,7 +318,7 @@ static bool judge_item(struct stampd_document *document, const char *item_class,
 {
     struct stampd_call *call = document->call;
     const struct settings *settings = module_try_settings(call);
-    struct bytes name = key_of(key);
+    struct bytes name = module_document_key_of(key);
     if (!judge_change(document))
         return false;
     const char *refusal = NULL;
@@ -351,7 +354,7 @@ static void copy_item(struct stampd_document *document, const char *item_class, 
                       struct bytes content, int64_t vop)
 {
     struct arena *arena = module_try_arena(document->call);
-    struct bytes name = key_of(key);
+    struct bytes name = module_document_key_of(key);
     if (!is_raw && bytes_equal(content, BYTES("null")))
         stampd_remove_item(document, item_class, key);
     else if (judge_item(document, item_class, key, is_raw, content))
@@ -410,7 +413,7 @@ void stampd_set_raw(struct stampd_document *document, const char *item_class, co
 void stampd_remove_item(struct stampd_document *document, const char *item_class, const char *key)
 {
     struct arena *arena = module_try_arena(document->call);
-    struct bytes name = key_of(key);
+    struct bytes name = module_document_key_of(key);
     if (judge_change(document))
         draft_remove_item(document->draft, bytes_of(arena_copy(arena, item_class, strlen(item_class))),
                           bytes_of(arena_copy(arena, name.data, name.size)));
@@ -430,8 +433,8 @@ static int64_t followed_stamp(const struct stampd_document *document, const char
     module_try_watch(call);
     const struct schema_copies *copies =
         fault ? NULL : copies_find(schema, bytes_of(from->document_class), item->iclass);
-    if (!copies ||
-        !bytes_equal(copies_key(module_try_arena(call), copies, item->key, bytes_of(from->id)), key_of(key)))
+    if (!copies || !bytes_equal(copies_key(module_try_arena(call), copies, item->key, bytes_of(from->id)),
+                                module_document_key_of(key)))
         return 0;
     for (size_t i = 0; i < copies->count; i++)
         if (bytes_equal(copies->classes[i], bytes_of(document->document_class)))

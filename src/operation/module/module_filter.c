@@ -70,8 +70,9 @@ static bool is_view(const struct filter_run *run)
     return view.size <= STAMPD_VIEW_MOST && bytes_is_utf8(view);
 }
 
-static struct filter_run *begin(const struct filter *filter, const struct filter_question *question,
-                                struct arena *arena, const struct document *document, struct bytes *view_r)
+static struct filter_run *module_filter_begin(const struct filter *filter,
+                                              const struct filter_question *question, struct arena *arena,
+                                              const struct document *document, struct bytes *view_r)
 {
     struct filter_run *run = open(filter->application, question, arena);
     struct stampd_document shown = {
@@ -127,7 +128,8 @@ static bool is_content(const struct filter_run *run, const struct item *item, st
     return json && json->kind != JSON_NULL;
 }
 
-static enum filter_verdict judge(struct filter_run *run, const struct item *item, struct bytes *content_r)
+static enum filter_verdict module_filter_judge(struct filter_run *run, const struct item *item,
+                                               struct bytes *content_r)
 {
     struct arena *arena = run->request.arena;
     struct stampd_bytes content = {0};
@@ -159,7 +161,7 @@ static void log_failure(const struct filter_run *run, enum fault fault)
                   run->operation.name, reply_code(&run->reply));
 }
 
-static bool end(struct filter_run *run)
+static bool module_filter_end(struct filter_run *run)
 {
     enum fault fault = module_try_fault(run->call);
     unwatch(run);
@@ -192,10 +194,10 @@ const char *module_filter_add(const struct stampd_filter *from, const char *vers
                               .version = bytes_of(version ? version : ""),
                               .application = from,
                               .applies = applies,
-                              .begin = begin,
+                              .begin = module_filter_begin,
                               .see = see,
-                              .judge = judge,
-                              .end = end};
+                              .judge = module_filter_judge,
+                              .end = module_filter_end};
     if (filters_add(filter))
         return NULL;
     free(filter);

@@ -108,7 +108,8 @@ static void wrong(struct stampd_call *call, const struct json *object, const cha
 }
 
 /* The value to be read, NULL when it is absent or null. */
-static const struct json *find(struct stampd_call *call, const struct json *object, const char *name)
+static const struct json *module_read_find(struct stampd_call *call, const struct json *object,
+                                           const char *name)
 {
     const struct json *value = name ? json_member(open_value(call, object), name) : object;
     return value && value->kind != JSON_NULL ? value : NULL;
@@ -119,7 +120,7 @@ static const struct json *find(struct stampd_call *call, const struct json *obje
 static int64_t read_integer(struct stampd_call *call, const struct stampd_json *object, const char *name,
                             int64_t least, int64_t most, bool may_be_absent, int64_t otherwise)
 {
-    const struct json *value = find(call, json_of(object), name);
+    const struct json *value = module_read_find(call, json_of(object), name);
     int64_t number;
     if (!value && may_be_absent)
         return otherwise;
@@ -143,10 +144,11 @@ int64_t stampd_read_integer_or(struct stampd_call *call, const struct stampd_jso
     return read_integer(call, object, name, least, most, true, otherwise);
 }
 
-static double read_number(struct stampd_call *call, const struct stampd_json *object, const char *name,
-                          double least, double most, bool may_be_absent, double otherwise)
+static double module_read_read_number(struct stampd_call *call, const struct stampd_json *object,
+                                      const char *name, double least, double most, bool may_be_absent,
+                                      double otherwise)
 {
-    const struct json *value = find(call, json_of(object), name);
+    const struct json *value = module_read_find(call, json_of(object), name);
     if (!value && may_be_absent)
         return otherwise;
     if (value && value->kind == JSON_NUMBER) {
@@ -162,18 +164,18 @@ static double read_number(struct stampd_call *call, const struct stampd_json *ob
 double stampd_read_number(struct stampd_call *call, const struct stampd_json *object, const char *name,
                           double least, double most)
 {
-    return read_number(call, object, name, least, most, false, least);
+    return module_read_read_number(call, object, name, least, most, false, least);
 }
 
 double stampd_read_number_or(struct stampd_call *call, const struct stampd_json *object, const char *name,
                              double least, double most, double otherwise)
 {
-    return read_number(call, object, name, least, most, true, otherwise);
+    return module_read_read_number(call, object, name, least, most, true, otherwise);
 }
 
 int64_t stampd_read_stamp(struct stampd_call *call, const struct stampd_json *object, const char *name)
 {
-    const struct json *value = find(call, json_of(object), name);
+    const struct json *value = module_read_find(call, json_of(object), name);
     int64_t stamp;
     if (value && json_is_i64(value, &stamp) && stamp_is_valid(stamp))
         return stamp;
@@ -184,7 +186,7 @@ int64_t stampd_read_stamp(struct stampd_call *call, const struct stampd_json *ob
 static bool read_boolean(struct stampd_call *call, const struct stampd_json *object, const char *name,
                          bool may_be_absent, bool otherwise)
 {
-    const struct json *value = find(call, json_of(object), name);
+    const struct json *value = module_read_find(call, json_of(object), name);
     if (!value && may_be_absent)
         return otherwise;
     if (value && (value->kind == JSON_TRUE || value->kind == JSON_FALSE))
@@ -209,7 +211,7 @@ bool stampd_read_boolean_or(struct stampd_call *call, const struct stampd_json *
 static const struct json *find_text(struct stampd_call *call, const struct stampd_json *object,
                                     const char *name, size_t least, size_t most, bool may_be_absent)
 {
-    const struct json *value = find(call, json_of(object), name);
+    const struct json *value = module_read_find(call, json_of(object), name);
     if (value ? value->kind == JSON_STRING && value->value.size >= least && value->value.size <= most
               : may_be_absent)
         return value;
@@ -242,7 +244,7 @@ struct stampd_bytes stampd_read_bytes(struct stampd_call *call, const struct sta
 static size_t read_choice(struct stampd_call *call, const struct stampd_json *object, const char *name,
                           const char *const *words, bool may_be_absent, size_t otherwise)
 {
-    const struct json *value = find(call, json_of(object), name);
+    const struct json *value = module_read_find(call, json_of(object), name);
     const char *expected = "One of these is expected:";
     if (!value && may_be_absent)
         return otherwise;
@@ -272,7 +274,7 @@ size_t stampd_read_choice_or(struct stampd_call *call, const struct stampd_json 
 const struct stampd_json *stampd_read_object(struct stampd_call *call, const struct stampd_json *object,
                                              const char *name)
 {
-    const struct json *value = find(call, json_of(object), name);
+    const struct json *value = module_read_find(call, json_of(object), name);
     if (value && value->kind == JSON_OBJECT)
         return value_of(value);
     wrong(call, json_of(object), name, "An object is expected.");
@@ -282,7 +284,7 @@ const struct stampd_json *stampd_read_object(struct stampd_call *call, const str
 const struct stampd_json *stampd_read_array(struct stampd_call *call, const struct stampd_json *object,
                                             const char *name, size_t least, size_t most)
 {
-    const struct json *value = find(call, json_of(object), name);
+    const struct json *value = module_read_find(call, json_of(object), name);
     if (value && value->kind == JSON_ARRAY && value->count >= least && value->count <= most)
         return value_of(value);
     wrong(call, json_of(object), name,

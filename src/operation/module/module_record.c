@@ -89,7 +89,7 @@ bool module_record_is_open(struct stampd_call *call, bool is_change)
     return true;
 }
 
-static bool is_change(const struct records_command *command)
+static bool module_record_is_change(const struct records_command *command)
 {
     return command->deed != RECORDS_GET || command->lease_ms || command->expires_ms;
 }
@@ -183,9 +183,9 @@ static bool hold_to_terms(struct stampd_call *call, struct records_command *comm
     return !fault;
 }
 
-static enum stampd_record_state run(struct stampd_call *call, struct records_command *command,
-                                    const struct stampd_record_options *options,
-                                    struct stampd_record *record_r)
+static enum stampd_record_state module_record_run(struct stampd_call *call, struct records_command *command,
+                                                  const struct stampd_record_options *options,
+                                                  struct stampd_record *record_r)
 {
     const struct attempt *attempt = module_try_attempt(call);
     struct records_found found;
@@ -205,12 +205,12 @@ static enum stampd_record_state run(struct stampd_call *call, struct records_com
         return STAMPD_RECORD_FAILED;
     if (!module_record_is_encrypted(call, &command->is_encrypted))
         return STAMPD_RECORD_FAILED;
-    if (is_change(command))
+    if (module_record_is_change(command))
         attempt_note_change(attempt);
     size_t quota = (size_t)module_try_settings(call)->limit_namespace_records_mb << 20;
     struct records *records = attempt->worker_context->segment->records;
     enum records_outcome outcome = records_run(records, attempt->call->ns, quota, command, &found);
-    if (is_change(command) && outcome != RECORDS_OK && !found.saving)
+    if (module_record_is_change(command) && outcome != RECORDS_OK && !found.saving)
         attempt_undo_change(attempt);
     if (outcome == RECORDS_OK && found.saving && !records_save(records, found.saving))
         outcome = RECORDS_NOT_SAVED;
@@ -227,7 +227,7 @@ enum stampd_record_state stampd_record_get(struct stampd_call *call, const char 
                                            struct stampd_record *record_r)
 {
     struct records_command command = {.deed = RECORDS_GET, .key = bytes_of(key)};
-    return run(call, &command, NULL, record_r);
+    return module_record_run(call, &command, NULL, record_r);
 }
 
 /* The content of a number or a boolean is in `room`. */
@@ -272,20 +272,21 @@ enum stampd_record_state stampd_record_put(struct stampd_call *call, const char 
                                       .may_overwrite = !options || !options->only_if_absent,
                                       .is_only_present = options && options->only_if_there,
                                       .shows_present = record_r != NULL};
-    return run(call, &command, options, record_r);
+    return module_record_run(call, &command, options, record_r);
 }
 
 /* `room`: 8 bytes, the content of the type. */
-static enum stampd_record_state add(struct stampd_call *call, const char *key, enum records_type type,
-                                    const char *room, const struct stampd_record_options *options,
-                                    struct stampd_record *record_r)
+static enum stampd_record_state module_record_add(struct stampd_call *call, const char *key,
+                                                  enum records_type type, const char *room,
+                                                  const struct stampd_record_options *options,
+                                                  struct stampd_record *record_r)
 {
     struct records_command command = {.deed = RECORDS_ADD,
                                       .key = bytes_of(key),
                                       .type = type,
                                       .content = {room, 8},
                                       .may_overwrite = !options || !options->only_if_there};
-    return run(call, &command, options, record_r);
+    return module_record_run(call, &command, options, record_r);
 }
 
 enum stampd_record_state stampd_record_add(struct stampd_call *call, const char *key, int64_t by,
@@ -294,7 +295,7 @@ enum stampd_record_state stampd_record_add(struct stampd_call *call, const char 
 {
     char room[8];
     records_write_integer(room, by);
-    return add(call, key, RECORDS_INTEGER, room, options, record_r);
+    return module_record_add(call, key, RECORDS_INTEGER, room, options, record_r);
 }
 
 enum stampd_record_state stampd_record_add_number(struct stampd_call *call, const char *key, double by,
@@ -303,14 +304,14 @@ enum stampd_record_state stampd_record_add_number(struct stampd_call *call, cons
 {
     char room[8];
     records_write_float(room, by);
-    return add(call, key, RECORDS_FLOAT, room, options, record_r);
+    return module_record_add(call, key, RECORDS_FLOAT, room, options, record_r);
 }
 
 enum stampd_record_state stampd_record_not(struct stampd_call *call, const char *key, const char *owner,
                                            struct stampd_record *record_r)
 {
     struct records_command command = {.deed = RECORDS_NOT, .key = bytes_of(key), .owner = bytes_of(owner)};
-    return run(call, &command, NULL, record_r);
+    return module_record_run(call, &command, NULL, record_r);
 }
 
 enum stampd_record_state stampd_record_truncate(struct stampd_call *call, const char *key, size_t size,
@@ -324,7 +325,7 @@ enum stampd_record_state stampd_record_truncate(struct stampd_call *call, const 
                               size > INT64_MAX ? INT64_MAX : (int64_t)size);
         return STAMPD_RECORD_FAILED;
     }
-    return run(call, &command, NULL, NULL);
+    return module_record_run(call, &command, NULL, NULL);
 }
 
 enum stampd_record_state stampd_record_rename(struct stampd_call *call, const char *key, const char *to,
@@ -335,7 +336,7 @@ enum stampd_record_state stampd_record_rename(struct stampd_call *call, const ch
                                       .to = bytes_of(to),
                                       .may_overwrite = may_overwrite,
                                       .owner = bytes_of(owner)};
-    return run(call, &command, NULL, NULL);
+    return module_record_run(call, &command, NULL, NULL);
 }
 
 enum stampd_record_state stampd_record_work(struct stampd_call *call, const char *key, int64_t work_ms,
@@ -343,7 +344,7 @@ enum stampd_record_state stampd_record_work(struct stampd_call *call, const char
 {
     struct records_command command = {
         .deed = RECORDS_GET, .key = bytes_of(key), .lease_ms = work_ms, .leaves_worked = true};
-    return run(call, &command, NULL, record_r);
+    return module_record_run(call, &command, NULL, record_r);
 }
 
 /* Between `prefix` and the end of what begins with it; the steps of records_next are passed here. */
@@ -393,7 +394,7 @@ enum stampd_record_state stampd_record_next(struct stampd_call *call, const char
 enum stampd_record_state stampd_record_delete(struct stampd_call *call, const char *key, const char *owner)
 {
     struct records_command command = {.deed = RECORDS_DELETE, .key = bytes_of(key), .owner = bytes_of(owner)};
-    return run(call, &command, NULL, NULL);
+    return module_record_run(call, &command, NULL, NULL);
 }
 
 enum stampd_record_state stampd_record_lock(struct stampd_call *call, const char *key, const char *owner,
@@ -404,11 +405,11 @@ enum stampd_record_state stampd_record_lock(struct stampd_call *call, const char
                                       .owner = bytes_of(owner),
                                       .lease_ms = lock_ms,
                                       .may_overwrite = true};
-    return run(call, &command, NULL, NULL);
+    return module_record_run(call, &command, NULL, NULL);
 }
 
 enum stampd_record_state stampd_record_unlock(struct stampd_call *call, const char *key, const char *owner)
 {
     struct records_command command = {.deed = RECORDS_UNLOCK, .key = bytes_of(key), .owner = bytes_of(owner)};
-    return run(call, &command, NULL, NULL);
+    return module_record_run(call, &command, NULL, NULL);
 }

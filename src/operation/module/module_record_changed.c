@@ -21,13 +21,13 @@ static bool take_key(void *context, struct bytes key)
     return true;
 }
 
-static bool is_worth_a_look(void *context)
+static bool module_record_changed_is_worth_a_look(void *context)
 {
     const struct changed *changed = context;
     return record_changes_are_likely(&changed->changes);
 }
 
-static enum fault look(void *context, bool *is_over_r)
+static enum fault module_record_changed_look(void *context, bool *is_over_r)
 {
     struct changed *changed = context;
     record_changes_read(&changed->changes, take_key, changed);
@@ -45,8 +45,8 @@ static enum fault wait_for_change(struct changed *changed, int64_t wait_ms)
         .wait_ms = wait_ms < most_ms ? wait_ms : most_ms,
         .processes = settings->record_waiters,
         .context = changed,
-        .is_worth_a_look = is_worth_a_look,
-        .look = look,
+        .is_worth_a_look = module_record_changed_is_worth_a_look,
+        .look = module_record_changed_look,
     };
     return long_poll_wait(attempt, &poll);
 }

@@ -4,7 +4,7 @@
 #include "operation/module/module_document.h"
 #include "operation/module/module_try.h"
 
-static void run(struct stampd_call *call, enum stampd_outcome (*function)(struct stampd_call *))
+static void module_run_run(struct stampd_call *call, enum stampd_outcome (*function)(struct stampd_call *))
 {
     module_try_watch(call);
     enum stampd_outcome outcome = function(call);
@@ -35,7 +35,7 @@ enum fault module_run_work(struct attempt *attempt)
 {
     struct stampd_call *call = module_try_begin(attempt, false);
     attempt->reply->mime = MIME_JSON; /* an earlier try may have had another */
-    run(call, module_try_operation(call)->work);
+    module_run_run(call, module_try_operation(call)->work);
     check_sizes(call);
     if (!module_try_fault(call))
         module_try_write_result(call);
@@ -45,7 +45,7 @@ enum fault module_run_work(struct attempt *attempt)
 enum fault module_run_afterwork(struct attempt *attempt)
 {
     struct stampd_call *call = module_try_begin(attempt, true);
-    run(call, module_try_operation(call)->afterwork);
+    module_run_run(call, module_try_operation(call)->afterwork);
     if (!module_try_fault(call))
         module_try_write_result(call);
     return module_try_fault(call);

@@ -53,7 +53,7 @@ static const struct json *read_rows(struct stampd_call *call, const char *name, 
     return module_try_fault(call) ? NULL : root;
 }
 
-static const struct json *text_of(const struct json *row, const char *name)
+static const struct json *module_search_text_of(const struct json *row, const char *name)
 {
     const struct json *value = json_member(row, name);
     return value && value->kind == JSON_STRING && value->value.size ? value : NULL;
@@ -81,7 +81,8 @@ static const struct json *open_ids(struct stampd_call *call, const char *name, c
     if (!data_keys_has_ids(store_sealing_keys(store, attempt->ns)))
         return rows;
     for (const struct json *row = rows->first; row && !module_try_fault(call); row = row->next) {
-        const struct json *class = text_of(row, "class"), *id = text_of(row, "id");
+        const struct json *class = module_search_text_of(row, "class"),
+                          *id = module_search_text_of(row, "id");
         struct bytes opened = id ? id->value : NO_BYTES;
         if (!class || !id || !open_id(call, class->value, &opened))
             continue;

@@ -13,7 +13,7 @@ struct sighted {
     size_t count;
 };
 
-static bool is_text(const struct json *value)
+static bool module_search_sight_is_text(const struct json *value)
 {
     return value && value->kind == JSON_STRING && value->value.size;
 }
@@ -25,13 +25,14 @@ static bool is_last(const struct sighted *sighted, struct document_name name)
 }
 
 /* places[i]: of the document of row i. */
-static bool read_names(struct stampd_call *call, const char *search, const struct json *rows,
-                       struct sighted *sighted, size_t *places)
+static bool module_search_sight_read_names(struct stampd_call *call, const char *search,
+                                           const struct json *rows, struct sighted *sighted, size_t *places)
 {
     for (const struct json *row = rows->first; row; row = row->next) {
         const struct json *class = json_member(row, "class"), *id = json_member(row, "id"),
                           *item = json_member(row, "item");
-        if (!is_text(class) || !is_text(id) || (item && item->kind != JSON_NULL && !is_text(item))) {
+        if (!module_search_sight_is_text(class) || !module_search_sight_is_text(id) ||
+            (item && item->kind != JSON_NULL && !module_search_sight_is_text(item))) {
             module_try_fail(call, FAULT_BMODULE, "A row of a judged search names no document:", search);
             return false;
         }
@@ -43,7 +44,7 @@ static bool read_names(struct stampd_call *call, const char *search, const struc
     return true;
 }
 
-static enum fault load(struct attempt *attempt, struct sighted *sighted, size_t *done_r)
+static enum fault module_search_sight_load(struct attempt *attempt, struct sighted *sighted, size_t *done_r)
 {
     struct judged_page page = {0};
     size_t loaded = 1, done = 0;
@@ -62,7 +63,7 @@ static bool load_watched(struct stampd_call *call, struct sighted *sighted)
 {
     size_t done;
     module_try_unwatch(call);
-    enum fault fault = load(module_try_attempt(call), sighted, &done);
+    enum fault fault = module_search_sight_load(module_try_attempt(call), sighted, &done);
     module_try_watch(call);
     if (fault)
         module_try_fail(call, fault, NULL, NULL);
@@ -71,7 +72,8 @@ static bool load_watched(struct stampd_call *call, struct sighted *sighted)
     return !module_try_fault(call);
 }
 
-static bool is_shown(const struct json *row, const struct document *document, const struct view *view)
+static bool module_search_sight_is_shown(const struct json *row, const struct document *document,
+                                         const struct view *view)
 {
     const struct json *item = json_member(row, "item");
     return document_exists(document) &&
@@ -110,13 +112,14 @@ const struct json *module_search_sight(struct stampd_call *call, const char *sea
     struct sighted sighted = {.names = ARENA_ARRAY(arena, struct document_name, most),
                               .documents = ARENA_ARRAY(arena, const struct document *, most),
                               .views = ARENA_ARRAY(arena, struct view, most)};
-    if (!read_names(call, search, rows, &sighted, places))
+    if (!module_search_sight_read_names(call, search, rows, &sighted, places))
         return NULL;
     if (may && !call_is_judged(module_try_attempt(call)->call))
         return rows;
     if (may && !load_watched(call, &sighted))
         return NULL;
     for (const struct json *row = rows->first; may && row; row = row->next, at++)
-        are_shown[at] = is_shown(row, sighted.documents[places[at]], &sighted.views[places[at]]);
+        are_shown[at] =
+            module_search_sight_is_shown(row, sighted.documents[places[at]], &sighted.views[places[at]]);
     return read_shown(call, rows, are_shown);
 }

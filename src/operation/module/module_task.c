@@ -12,7 +12,7 @@ static const int64_t delay_most_s = INT64_C(3155760000);
 
 /* --- requesting --- */
 
-static bool is_text(const char *text)
+static bool module_task_is_text(const char *text)
 {
     return !text || bytes_is_utf8(bytes_of(text));
 }
@@ -47,7 +47,8 @@ static const char *wrong_with(const struct stampd_task *task, const struct opera
         return "Invalid task request: the delay is out of range:";
     if (task->priority < STAMPD_FIRST || task->priority > TASK_PRIORITY_MOST)
         return "Invalid task request: the priority is out of range:";
-    if (!is_text(task->info) || !is_text(task->resource) || !is_text(task->domain))
+    if (!module_task_is_text(task->info) || !module_task_is_text(task->resource) ||
+        !module_task_is_text(task->domain))
         return "Invalid task request: a text is not UTF-8:";
     if (task->resource && *task->resource == '~')
         return "Invalid task request: the resource begins with ~, which is reserved for clients:";
@@ -126,7 +127,7 @@ static const char *wrong_cancel(const struct operation *operation, const char *r
         return "Invalid cancellation of tasks: unknown operation:";
     if (!resource)
         return "Invalid cancellation of tasks: there is no resource:";
-    if (!is_text(resource))
+    if (!module_task_is_text(resource))
         return "Invalid cancellation of tasks: the resource is not UTF-8:";
     if (*resource == '~')
         return "Invalid cancellation of tasks: the resource begins with ~, which is reserved for clients:";
@@ -158,19 +159,19 @@ bool stampd_is_task(const struct stampd_call *call)
     return task_of(call) != NULL;
 }
 
-static const char *text_of(const struct stampd_call *call, struct bytes text)
+static const char *module_task_text_of(const struct stampd_call *call, struct bytes text)
 {
     return text.data ? arena_copy(module_try_arena(call), text.data, text.size) : NULL;
 }
 
 const char *stampd_task_id(const struct stampd_call *call)
 {
-    return task_of(call) ? text_of(call, task_of(call)->id) : NULL;
+    return task_of(call) ? module_task_text_of(call, task_of(call)->id) : NULL;
 }
 
 const char *stampd_task_info(const struct stampd_call *call)
 {
-    return task_of(call) ? text_of(call, task_of(call)->info) : NULL;
+    return task_of(call) ? module_task_text_of(call, task_of(call)->info) : NULL;
 }
 
 int64_t stampd_task_start(const struct stampd_call *call)

@@ -81,7 +81,7 @@ void module_try_set_documents(struct stampd_call *call, struct stampd_document *
 
 /* --- the watch --- */
 
-static struct pulse *pulse_of(const struct stampd_call *call)
+static struct pulse *module_try_pulse_of(const struct stampd_call *call)
 {
     struct segment *segment = call->attempt->worker_context->segment;
     return metrics_pulse(segment, segment_index(segment));
@@ -91,12 +91,13 @@ static struct pulse *pulse_of(const struct stampd_call *call)
 void module_try_watch(const struct stampd_call *call)
 {
     int64_t now_ms = clock_monotonic_ms(), deadline_ms = call->attempt->call->deadline_ms;
-    module_watch(pulse_of(call), call->operation->name, deadline_ms > now_ms ? deadline_ms : now_ms);
+    module_watch(module_try_pulse_of(call), call->operation->name,
+                 deadline_ms > now_ms ? deadline_ms : now_ms);
 }
 
 void module_try_unwatch(const struct stampd_call *call)
 {
-    module_watch_end(pulse_of(call));
+    module_watch_end(module_try_pulse_of(call));
 }
 
 /* --- failures --- */

@@ -40,7 +40,7 @@ static void open(struct stampd_writer *writer, bool is_object)
     writer->has_members[writer->depth++] = false;
 }
 
-static struct stampd_writer *create(struct stampd_call *call, bool is_object)
+static struct stampd_writer *module_write_create(struct stampd_call *call, bool is_object)
 {
     struct stampd_writer *writer = ARENA_NEW(module_try_arena(call), struct stampd_writer);
     writer->call = call;
@@ -51,16 +51,16 @@ static struct stampd_writer *create(struct stampd_call *call, bool is_object)
 
 struct stampd_writer *stampd_write_object(struct stampd_call *call)
 {
-    return create(call, true);
+    return module_write_create(call, true);
 }
 
 struct stampd_writer *stampd_write_array(struct stampd_call *call)
 {
-    return create(call, false);
+    return module_write_create(call, false);
 }
 
 /* Writes what precedes a value: the comma, the name.  False: no value is allowed here. */
-static bool begin(struct stampd_writer *writer, const char *name)
+static bool module_write_begin(struct stampd_writer *writer, const char *name)
 {
     if (!writer->depth) {
         misuse(writer, "More is written to a text that is finished.", name);
@@ -85,9 +85,9 @@ static bool begin(struct stampd_writer *writer, const char *name)
     return true;
 }
 
-static void add(struct stampd_writer *writer, const char *name, struct bytes text)
+static void module_write_add(struct stampd_writer *writer, const char *name, struct bytes text)
 {
-    if (begin(writer, name))
+    if (module_write_begin(writer, name))
         builder_add_bytes(&writer->text, text);
 }
 
@@ -95,7 +95,7 @@ static void add_string(struct stampd_writer *writer, const char *name, struct by
 {
     if (memchr(text.data, '\0', text.size) || !bytes_is_utf8(text))
         misuse(writer, "A text that is written is not UTF-8 without NUL.", name);
-    else if (begin(writer, name))
+    else if (module_write_begin(writer, name))
         json_add_string(&writer->text, text);
 }
 
@@ -117,7 +117,7 @@ void stampd_add_bytes(struct stampd_writer *writer, const char *name, struct sta
 
 void stampd_add_integer(struct stampd_writer *writer, const char *name, int64_t number)
 {
-    if (begin(writer, name))
+    if (module_write_begin(writer, name))
         builder_add_i64(&writer->text, number);
 }
 
@@ -134,22 +134,22 @@ void stampd_add_number(struct stampd_writer *writer, const char *name, double nu
         if (strtod(text, NULL) == number)
             break;
     }
-    add(writer, name, bytes_of(text));
+    module_write_add(writer, name, bytes_of(text));
 }
 
 void stampd_add_boolean(struct stampd_writer *writer, const char *name, bool value)
 {
-    add(writer, name, value ? BYTES("true") : BYTES("false"));
+    module_write_add(writer, name, value ? BYTES("true") : BYTES("false"));
 }
 
 void stampd_add_null(struct stampd_writer *writer, const char *name)
 {
-    add(writer, name, BYTES("null"));
+    module_write_add(writer, name, BYTES("null"));
 }
 
 void stampd_add_value(struct stampd_writer *writer, const char *name, const struct stampd_json *value)
 {
-    add(writer, name, value ? json_of(value)->text : BYTES("null"));
+    module_write_add(writer, name, value ? json_of(value)->text : BYTES("null"));
 }
 
 void stampd_add_content(struct stampd_writer *writer, const char *name, const struct stampd_item *item)
@@ -159,18 +159,18 @@ void stampd_add_content(struct stampd_writer *writer, const char *name, const st
     else if (item->is_raw)
         add_string(writer, name, bytes_from(item->content));
     else
-        add(writer, name, bytes_from(item->content));
+        module_write_add(writer, name, bytes_from(item->content));
 }
 
 void stampd_open_object(struct stampd_writer *writer, const char *name)
 {
-    if (begin(writer, name))
+    if (module_write_begin(writer, name))
         open(writer, true);
 }
 
 void stampd_open_array(struct stampd_writer *writer, const char *name)
 {
-    if (begin(writer, name))
+    if (module_write_begin(writer, name))
         open(writer, false);
 }
 

@@ -180,8 +180,8 @@ static enum rules_extent item_extent(const struct call *call, struct bytes class
 }
 
 /* Contents of an item, under the name Class.Item. */
-static void add_item(const struct call *call, const struct schema_class *class,
-                     const struct schema_item *item, struct builder *body)
+static void openapi_add_item(const struct call *call, const struct schema_class *class,
+                             const struct schema_item *item, struct builder *body)
 {
     const enum rules_extent see = item_extent(call, class->name, item->name, false),
                             write = item_extent(call, class->name, item->name, true);
@@ -217,7 +217,7 @@ static void add_class(const struct call *call, const struct schema_class *class,
     add_access(call, class->name, body);
     builder_add_text(body, "}");
     for (size_t i = 0; i < class->item_count; i++)
-        add_item(call, class, &class->items[i], body);
+        openapi_add_item(call, class, &class->items[i], body);
 }
 
 /* Ends when the body has more than `most` bytes.  The names of the server's own schemas begin with "stampd.",

@@ -53,7 +53,8 @@ static void add_reference(const struct content_copy *copy, struct bytes referenc
 
 static void add_schema(const struct content_copy *copy, const struct json *schema, bool is_names);
 
-static void add_member(const struct content_copy *copy, const struct json *member, bool is_names)
+static void openapi_content_add_member(const struct content_copy *copy, const struct json *member,
+                                       bool is_names)
 {
     json_add_string(copy->body, member->name);
     builder_add_text(copy->body, ":");
@@ -80,7 +81,7 @@ static void add_schema(const struct content_copy *copy, const struct json *schem
         if (is_array)
             add_schema(copy, one, false);
         else
-            add_member(copy, one, is_names);
+            openapi_content_add_member(copy, one, is_names);
     }
     builder_add_bytes(copy->body, is_array ? BYTES("]") : BYTES("}"));
 }
@@ -99,7 +100,7 @@ void openapi_content_add(struct bytes schema, const char *place, struct builder 
         if (names_have("$id $schema", one->name)) /* only the root of a document may have them */
             continue;
         builder_add_text(body, ",");
-        add_member(&copy, one, false);
+        openapi_content_add_member(&copy, one, false);
     }
     arena_destroy(arena);
 }

@@ -15,7 +15,7 @@
 #include "operation/passkeys/passkey_list.h"
 #include "operation/passkeys/passkey_options.h"
 
-static enum fault refuse(struct attempt *attempt, const char *detail)
+static enum fault passkey_refuse(struct attempt *attempt, const char *detail)
 {
     return reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED, detail, "passkey", NULL);
 }
@@ -47,7 +47,7 @@ static enum fault begin_register(struct attempt *attempt, const struct reader *r
     bool may_be = (may_be_named && accounts->registration != REGISTRATION_CLOSED) ||
                   (!given.data && accounts->has_anonymous);
     if (!fault && !may_be)
-        fault = refuse(attempt, "Registration is closed.");
+        fault = passkey_refuse(attempt, "Registration is closed.");
     return fault ? fault
                  : passkey_options_write_new(attempt, PASSKEY_FOR_REGISTER, account_session_new_id(attempt),
                                              given, NULL);
@@ -61,7 +61,7 @@ static enum fault begin_proof(struct attempt *attempt, const struct reader *read
     if (!fault)
         fault = fetch_caller(attempt, &draft, &account);
     if (!fault && !passkey_credential_count(draft))
-        fault = refuse(attempt, "The account has no passkey.");
+        fault = passkey_refuse(attempt, "The account has no passkey.");
     return fault ? fault
                  : passkey_options_write(attempt, PASSKEY_FOR_PROOF, attempt->call->caller.account, draft);
 }
@@ -82,7 +82,7 @@ static enum fault begin_create(struct attempt *attempt, const struct reader *rea
                                              account.name.size ? account.name : account.address, draft);
 }
 
-static enum fault begin(struct attempt *attempt, const struct reader *reader)
+static enum fault passkey_begin(struct attempt *attempt, const struct reader *reader)
 {
     static const struct {
         struct bytes word;
@@ -104,7 +104,7 @@ static enum fault begin(struct attempt *attempt, const struct reader *reader)
 
 /* --- create --- */
 
-static enum fault create(struct attempt *attempt, const struct reader *reader)
+static enum fault passkey_create(struct attempt *attempt, const struct reader *reader)
 {
     const struct json *param = attempt->call->param;
     struct passkey_credential credential;
@@ -176,7 +176,7 @@ static enum fault login(struct attempt *attempt, const struct reader *reader)
 
 /* --- list, drop --- */
 
-static enum fault list(struct attempt *attempt, const struct reader *reader)
+static enum fault list_passkey(struct attempt *attempt, const struct reader *reader)
 {
     struct builder *body = attempt->reply->body;
     struct draft *draft;
@@ -194,7 +194,7 @@ static enum fault list(struct attempt *attempt, const struct reader *reader)
     return FAULT_NONE;
 }
 
-static enum fault drop(struct attempt *attempt, const struct reader *reader)
+static enum fault passkey_drop(struct attempt *attempt, const struct reader *reader)
 {
     const struct json *param = attempt->call->param;
     struct account account;
@@ -213,7 +213,8 @@ static enum fault drop(struct attempt *attempt, const struct reader *reader)
     if (!item)
         return reader_wrong(reader, param, "drop", "A passkey, as it is listed, is expected.");
     if (!account_proof_has_password(draft) && passkey_credential_count(draft) == 1)
-        return refuse(attempt, "It is the last way to sign in: set a password, or add a passkey first.");
+        return passkey_refuse(attempt,
+                              "It is the last way to sign in: set a password, or add a passkey first.");
     draft_remove_item(draft, BYTES("Key"), item->key);
     builder_add_text(attempt->reply->body, "{\"dropped\":1}");
     return FAULT_NONE;
@@ -224,7 +225,11 @@ static enum fault drop(struct attempt *attempt, const struct reader *reader)
 static const struct {
     const char *member;
     enum fault (*act)(struct attempt *attempt, const struct reader *reader);
-} acts[] = {{"begin", begin}, {"create", create}, {"login", login}, {"list", list}, {"drop", drop}};
+} acts[] = {{"begin", passkey_begin},
+            {"create", passkey_create},
+            {"login", login},
+            {"list", list_passkey},
+            {"drop", passkey_drop}};
 
 static enum fault passkey_work(struct attempt *attempt)
 {
@@ -244,11 +249,14 @@ static enum fault passkey_work(struct attempt *attempt)
 }
 
 /* A proof by passkey is noted in the account. */
-static bool is_look(const struct call *call)
+static bool passkey_is_look(const struct call *call)
 {
     const struct json *param = call->param;
     return json_member(param, "list") || (json_member(param, "begin") && !json_member(param, "passkey"));
 }
 
-const struct operation accounts_passkey = {
-    .name = "passkey", .right = RIGHT_PUBLIC, .is_secret = true, .work = passkey_work, .is_look = is_look};
+const struct operation accounts_passkey = {.name = "passkey",
+                                           .right = RIGHT_PUBLIC,
+                                           .is_secret = true,
+                                           .work = passkey_work,
+                                           .is_look = passkey_is_look};

@@ -48,8 +48,8 @@ static enum fault read_response(const struct reader *reader, const struct json *
     return fault;
 }
 
-static enum fault read_id(const struct reader *reader, const struct json *object,
-                          struct passkey_credential *credential)
+static enum fault passkey_credential_read_id(const struct reader *reader, const struct json *object,
+                                             struct passkey_credential *credential)
 {
     struct bytes raw, type;
     enum fault fault = read_bytes(reader, object, "id", WEBAUTHN_ID_MOST, true, &credential->id);
@@ -77,7 +77,7 @@ enum fault passkey_credential_read(const struct reader *reader, const struct jso
     if (whole->kind != JSON_OBJECT || whole->is_shallow || !response || response->kind != JSON_OBJECT ||
         response->is_shallow)
         return reader_wrong(reader, object, member, "A PublicKeyCredential as JSON is expected.");
-    enum fault fault = read_id(reader, whole, credential_r);
+    enum fault fault = passkey_credential_read_id(reader, whole, credential_r);
     return fault ? fault : read_response(reader, response, ceremony, credential_r);
 }
 
@@ -92,19 +92,19 @@ enum fault passkey_credential_read_name(const struct reader *reader, const struc
 
 /* --- refusals --- */
 
-static enum fault refuse(struct attempt *attempt, const char *detail)
+static enum fault refuse_passkey_credential(struct attempt *attempt, const char *detail)
 {
     return caller_refuse(attempt->worker_context, attempt->call, attempt->reply, "passkey", detail);
 }
 
 enum fault passkey_credential_refuse(struct attempt *attempt)
 {
-    return refuse(attempt, "The passkey is not known here, or its signature is wrong.");
+    return refuse_passkey_credential(attempt, "The passkey is not known here, or its signature is wrong.");
 }
 
 enum fault passkey_credential_refuse_challenge(struct attempt *attempt)
 {
-    return refuse(attempt, "The challenge is wrong, used or expired.");
+    return refuse_passkey_credential(attempt, "The challenge is wrong, used or expired.");
 }
 
 /* The page and the challenge, which concern no account. */
@@ -117,7 +117,7 @@ static enum fault check_client_data(struct attempt *attempt, enum passkey_purpos
     const char *wrong = passkey_read_client_data(attempt->call->arena, attempt->call->accounts.passkeys,
                                                  ceremony, client_data, &text);
     if (wrong)
-        return refuse(attempt, wrong);
+        return refuse_passkey_credential(attempt, wrong);
     enum fault fault = passkey_challenge_read(attempt, purpose, account, text, challenge_r, &is_ours);
     return fault || is_ours ? fault : passkey_credential_refuse_challenge(attempt);
 }
@@ -169,7 +169,7 @@ enum fault passkey_credential_verify(struct attempt *attempt, enum passkey_purpo
                                  credential->attestation, verified_r);
     if (!wrong && !bytes_equal(verified_r->id, credential->id))
         wrong = "The id is not the one that the authenticator made.";
-    return wrong ? refuse(attempt, wrong) : FAULT_NONE;
+    return wrong ? refuse_passkey_credential(attempt, wrong) : FAULT_NONE;
 }
 
 enum fault passkey_credential_add(struct attempt *attempt, struct draft *account,
@@ -230,7 +230,8 @@ static enum fault take_backup(struct attempt *attempt, struct passkey *passkey, 
     if (attempt->call->accounts.passkeys->is_strict) {
         log_warning("a passkey was refused: its flag backup eligible has changed ns=%.*s account=%.*s",
                     (int)ns.size, ns.data, (int)id.size, id.data);
-        return refuse(attempt, "Whether the passkey may be backed up has changed; here that is refused.");
+        return refuse_passkey_credential(
+            attempt, "Whether the passkey may be backed up has changed; here that is refused.");
     }
     log_info("the flag backup eligible of a passkey has changed ns=%.*s account=%.*s now=%d", (int)ns.size,
              ns.data, (int)id.size, id.data, may_backup);

@@ -6,7 +6,7 @@ void passkey_list_write_name(struct builder *body, struct bytes key)
     json_add_string(body, (struct bytes){key.data, key.size < PASSKEY_LISTED ? key.size : PASSKEY_LISTED});
 }
 
-static void write_one(struct attempt *attempt, const struct item *item)
+static void passkey_list_write_one(struct attempt *attempt, const struct item *item)
 {
     struct builder *body = attempt->reply->body;
     struct passkey passkey;
@@ -32,7 +32,7 @@ void passkey_list_write(struct attempt *attempt, const struct draft *account)
     for (const struct item *item = passkey_credential_next(account, BYTES("")); item;
          item = passkey_credential_next(account, item->key)) {
         builder_printf(body, "%s", comma);
-        write_one(attempt, item);
+        passkey_list_write_one(attempt, item);
         comma = ",";
     }
     builder_add_text(body, "]");

@@ -40,7 +40,7 @@ struct pushing {
     struct matched_list list;
 };
 
-static struct bytes compose(const struct pushing *pushing, bool with_all)
+static struct bytes push_compose(const struct pushing *pushing, bool with_all)
 {
     struct builder text = {0};
     builder_add_text(&text, "{\"ns\":");
@@ -78,7 +78,7 @@ static const char *make_topic(const struct pushing *pushing, bool with_all)
     return arena_copy(pushing->arena, digest, TOPIC_BYTES);
 }
 
-static enum fault forget(const struct pushing *pushing)
+static enum fault push_forget(const struct pushing *pushing)
 {
     return store_subscriptions_forget_matched(pushing->store, pushing->attempt->ns, pushing->arena,
                                               pushing->session, pushing->list.taking);
@@ -112,10 +112,10 @@ static enum fault end_address(const struct pushing *pushing, const struct webpus
                                                        pushing->session, target->endpoint, &is_gone);
     if (fault)
         return fault;
-    return is_gone ? forget(pushing) : run_again(pushing, 0);
+    return is_gone ? push_forget(pushing) : run_again(pushing, 0);
 }
 
-static enum fault refuse(const struct pushing *pushing, const struct push_outcome *outcome)
+static enum fault push_refuse(const struct pushing *pushing, const struct push_outcome *outcome)
 {
     struct attempt *attempt = pushing->attempt;
     attempt->is_final = outcome->verdict != PUSH_LATER;
@@ -123,24 +123,24 @@ static enum fault refuse(const struct pushing *pushing, const struct push_outcom
     return reply_fault(attempt->call, attempt->reply, FAULT_XPUSH, outcome->words, NULL);
 }
 
-static enum fault send(const struct pushing *pushing, const struct webpush_target *target,
-                       const struct curve_key *key)
+static enum fault send_push(const struct pushing *pushing, const struct webpush_target *target,
+                            const struct curve_key *key)
 {
     const struct settings *settings = pushing->attempt->worker_context->settings;
     struct push_outcome outcome = {.verdict = PUSH_TOO_LARGE};
-    struct bytes text = compose(pushing, true);
+    struct bytes text = push_compose(pushing, true);
     if (text.size <= MESSAGE_MOST)
         push_send(settings, pushing->arena, target, key, text, make_topic(pushing, true), &outcome);
     if (outcome.verdict == PUSH_TOO_LARGE)
-        push_send(settings, pushing->arena, target, key, compose(pushing, false), make_topic(pushing, false),
-                  &outcome);
+        push_send(settings, pushing->arena, target, key, push_compose(pushing, false),
+                  make_topic(pushing, false), &outcome);
     switch (outcome.verdict) {
     case PUSH_TAKEN:
-        return forget(pushing);
+        return push_forget(pushing);
     case PUSH_GONE:
         return end_address(pushing, target);
     default:
-        return refuse(pushing, &outcome);
+        return push_refuse(pushing, &outcome);
     }
 }
 
@@ -161,7 +161,7 @@ static enum fault send_to(const struct pushing *pushing, const struct push_addre
     enum fault fault = push_key_fetch(settings, &key);
     if (fault)
         return reply_fault(attempt->call, attempt->reply, fault, NULL, NULL);
-    fault = send(pushing, &target, &key);
+    fault = send_push(pushing, &target, &key);
     explicit_bzero(&key, sizeof key);
     return fault;
 }
@@ -200,7 +200,7 @@ static enum fault push_work(struct attempt *attempt)
         return attempt->reply->fault == fault ? fault
                                               : reply_fault(attempt->call, attempt->reply, fault, NULL, NULL);
     if (!pushing.list.count)
-        return forget(&pushing);
+        return push_forget(&pushing);
     if (!pushing.is_again &&
         feed_session_listens(attempt->worker_context->segment, attempt->ns, pushing.session))
         return run_again(&pushing, LISTENER_MS);

@@ -38,7 +38,7 @@ static bool matches(struct bytes host, struct bytes word)
            ends_with(host, (struct bytes){word.data + 1, word.size - 1});
 }
 
-static bool is_loopback(struct bytes host)
+static bool push_send_is_loopback(struct bytes host)
 {
     return bytes_equal(host, BYTES("localhost")) || (host.size > 4 && memcmp(host.data, "127.", 4) == 0) ||
            (host.size >= 5 && memcmp(host.data, "[::1]", 5) == 0);
@@ -49,7 +49,7 @@ const char *push_send_refuse_service(const struct settings *settings, struct byt
     const char *slashes = memmem(origin.data, origin.size, "//", 2);
     assert(slashes);
     struct bytes host = {slashes + 2, (size_t)(origin.data + origin.size - slashes - 2)};
-    if (push_send_may_be_local(settings) && is_loopback(host))
+    if (push_send_may_be_local(settings) && push_send_is_loopback(host))
         return NULL;
     const char *word = settings->push_services;
     for (word += strspn(word, " "); *word; word += strspn(word, " ")) {
@@ -77,7 +77,7 @@ static struct rest {
     int64_t until_ms;
 } rests[RESTS];
 
-static struct service_name name_of(struct bytes origin)
+static struct service_name push_send_name_of(struct bytes origin)
 {
     static struct siphash_key key;
     static bool is_drawn;
@@ -89,7 +89,7 @@ static struct service_name name_of(struct bytes origin)
     return name;
 }
 
-static struct rest *place_of(const struct service_name *name)
+static struct rest *push_send_place_of(const struct service_name *name)
 {
     return &rests[name->digest[0] % RESTS];
 }
@@ -97,7 +97,7 @@ static struct rest *place_of(const struct service_name *name)
 /* NULL: no recent failure is recorded. */
 static struct rest *rest_of(const struct service_name *name)
 {
-    struct rest *rest = place_of(name);
+    struct rest *rest = push_send_place_of(name);
     return rest->failures && memcmp(&rest->whose, name, sizeof *name) == 0 ? rest : NULL;
 }
 
@@ -107,7 +107,7 @@ static int64_t rest_left(const struct service_name *name)
     return rest ? rest->until_ms - clock_monotonic_ms() : 0;
 }
 
-static void note(const struct service_name *name, bool has_answered)
+static void push_send_note(const struct service_name *name, bool has_answered)
 {
     struct rest *rest = rest_of(name);
     if (has_answered) {
@@ -116,7 +116,7 @@ static void note(const struct service_name *name, bool has_answered)
         return;
     }
     if (!rest) {
-        rest = place_of(name);
+        rest = push_send_place_of(name);
         *rest = (struct rest){.whose = *name};
     }
     int more = ++rest->failures - FAILURES_LEAST;
@@ -197,7 +197,7 @@ void push_send(const struct settings *settings, struct arena *arena, const struc
                const struct curve_key *key, struct bytes text, const char *topic,
                struct push_outcome *outcome_r)
 {
-    struct service_name service = name_of(target->origin);
+    struct service_name service = push_send_name_of(target->origin);
     int64_t rest_ms = rest_left(&service);
     if (rest_ms > 0) {
         *outcome_r = (struct push_outcome){.verdict = PUSH_LATER,
@@ -225,7 +225,7 @@ void push_send(const struct settings *settings, struct arena *arena, const struc
     };
     struct http_result result;
     http_run(get_client(settings), &request, &result);
-    note(&service, result.status || result.is_out_of_reach);
+    push_send_note(&service, result.status || result.is_out_of_reach);
     *outcome_r = (struct push_outcome){
         .verdict = verdict_of(&result),
         .retry_after_s =

@@ -341,7 +341,7 @@ static enum fault check_members(const struct subs_request *request, bool *is_dro
     return fault;
 }
 
-static bool is_look(const struct call *call)
+static bool subs_is_look(const struct call *call)
 {
     return !call->param || !call->param->first;
 }
@@ -367,14 +367,14 @@ static enum fault subs_work(struct attempt *attempt)
     return fault;
 }
 
-static int quota(const struct call *call)
+static int subs_quota(const struct call *call)
 {
-    return is_look(call) ? -1 : QUOTA_SUBSCRIPTIONS;
+    return subs_is_look(call) ? -1 : QUOTA_SUBSCRIPTIONS;
 }
 
 const struct operation builtin_subs = {.name = "subs",
                                        .right = RIGHT_READ,
                                        .work = subs_work,
-                                       .is_look = is_look,
-                                       .quota = quota,
+                                       .is_look = subs_is_look,
+                                       .quota = subs_quota,
                                        .obeys_rules = true};

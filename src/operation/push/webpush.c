@@ -24,7 +24,7 @@ static bool starts_with(struct bytes text, struct bytes prefix)
 }
 
 /* The bytes from `from` on that are in `set` or, with `alnum`, letters and digits: where they end. */
-static size_t skip(struct bytes text, size_t from, const char *set)
+static size_t webpush_skip(struct bytes text, size_t from, const char *set)
 {
     while (from < text.size &&
            (isalnum((unsigned char)text.data[from]) || (text.data[from] && strchr(set, text.data[from]))))
@@ -36,8 +36,8 @@ static size_t skip(struct bytes text, size_t from, const char *set)
 static size_t end_of_host(struct bytes endpoint, size_t from)
 {
     if (from >= endpoint.size || endpoint.data[from] != '[')
-        return skip(endpoint, from, ".-");
-    size_t end = skip(endpoint, from + 1, ":.");
+        return webpush_skip(endpoint, from, ".-");
+    size_t end = webpush_skip(endpoint, from + 1, ":.");
     return end < endpoint.size && endpoint.data[end] == ']' ? end + 1 : from;
 }
 
@@ -54,7 +54,7 @@ static size_t end_of_port(struct bytes endpoint, size_t from)
     return digits.size <= 5 && bytes_to_i64(digits, &port) && port > 0 && port < 65536 ? end : 0;
 }
 
-static bool is_loopback(struct bytes host)
+static bool webpush_is_loopback(struct bytes host)
 {
     return bytes_equal(host, BYTES("127.0.0.1")) || bytes_equal(host, BYTES("[::1]")) ||
            bytes_equal(host, BYTES("localhost"));
@@ -84,9 +84,9 @@ static const char *read_endpoint(struct arena *arena, struct bytes endpoint, boo
     size_t host = is_secure ? strlen("https://") : strlen("http://");
     size_t host_end = end_of_host(endpoint, host), end = end_of_port(endpoint, host_end);
     if (host_end == host || !end || (end < endpoint.size && !strchr("/?", endpoint.data[end])) ||
-        skip(endpoint, end, "-._~:/?@!$&'()*+,;=%") != endpoint.size)
+        webpush_skip(endpoint, end, "-._~:/?@!$&'()*+,;=%") != endpoint.size)
         return "The endpoint is no plain address: a host, a port perhaps, a path.";
-    if (!is_secure && !is_loopback((struct bytes){endpoint.data + host, host_end - host}))
+    if (!is_secure && !webpush_is_loopback((struct bytes){endpoint.data + host, host_end - host}))
         return "The endpoint must begin with https://.";
     target->endpoint = endpoint;
     target->origin = make_origin(arena, endpoint, host_end, end);

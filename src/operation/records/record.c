@@ -39,7 +39,7 @@ static enum fault judge_listen(const struct record_work *work, const struct reco
     return fault ? fault : classes_schema(work->attempt, &schema);
 }
 
-static enum fault judge(const struct record_work *work, struct record_request *request)
+static enum fault record_judge(const struct record_work *work, struct record_request *request)
 {
     const struct records_command *command = &request->command;
     bool is_write = record_is_write(request);
@@ -104,7 +104,7 @@ static enum records_outcome run_command(const struct record_work *work, bool is_
 }
 
 /* For one more content: its characters may be escaped, so half of the answer is left for it. */
-static bool has_room(const struct record_work *work)
+static bool record_has_room(const struct record_work *work)
 {
     return work->attempt->reply->body->size < (size_t)work->reader.settings->limit_answer_bytes / 2;
 }
@@ -120,10 +120,10 @@ static enum fault run_one(struct record_work *work, const struct record_request 
 {
     struct builder *body = work->attempt->reply->body;
     struct records_found found;
-    if (request->command.deed == RECORDS_GET && !request->command.is_probe && !has_room(work))
+    if (request->command.deed == RECORDS_GET && !request->command.is_probe && !record_has_room(work))
         return refuse_one(work, "NO_ROOM");
     struct records_command command = request->command;
-    command.shows_present = has_room(work);
+    command.shows_present = record_has_room(work);
     enum records_outcome outcome = run_command(work, record_is_write(request), &command, &found);
     builder_printf(body, "{\"state\":\"%s\"", records_outcome_word(outcome));
     if (found.saving && outcome == RECORDS_OK)
@@ -174,8 +174,8 @@ static bool is_wanted(struct record_work *work, struct record_page *page, bool i
     return !page->pattern || is_match(work, page);
 }
 
-static enum records_outcome add_record(struct record_work *work, struct record_page *page, bool is_write,
-                                       struct records_command *command)
+static enum records_outcome record_add_record(struct record_work *work, struct record_page *page,
+                                              bool is_write, struct records_command *command)
 {
     struct builder *body = work->attempt->reply->body;
     struct records_found found;
@@ -215,7 +215,7 @@ static void pass_hidden(const struct record_work *work, struct record_page *page
 
 static bool may_go_on(const struct record_work *work)
 {
-    return work->passed > 0 && work->steps > 0 && has_room(work);
+    return work->passed > 0 && work->steps > 0 && record_has_room(work);
 }
 
 static enum fault run_many(struct record_work *work, const struct record_request *request)
@@ -245,7 +245,7 @@ static enum fault run_many(struct record_work *work, const struct record_request
         const struct bytes before = page.last;
         page.last = after = key;
         if (outcome == RECORDS_OK && is_wanted(work, &page, record_is_write(request)) &&
-            (outcome = add_record(work, &page, record_is_write(request), &command)) == RECORDS_BUSY) {
+            (outcome = record_add_record(work, &page, record_is_write(request), &command)) == RECORDS_BUSY) {
             page.last = before; /* the next page begins with it */
             break;
         }
@@ -347,7 +347,7 @@ static enum fault record_work(struct attempt *attempt)
         requests[count].command.records_most =
             (uint64_t)attempt->worker_context->settings->limit_namespace_records;
         if (!fault)
-            fault = judge(&work, &requests[count]);
+            fault = record_judge(&work, &requests[count]);
     }
     if (!fault)
         fault = check_listens(&work, requests, count);

@@ -61,7 +61,7 @@ static bool is_new(struct listening *listening, struct bytes key)
     return true;
 }
 
-static bool has_room(const struct listening *listening)
+static bool record_listen_has_room(const struct listening *listening)
 {
     int64_t most = listening->attempt->worker_context->settings->limit_answer_bytes / 2;
     return listening->count < KEYS_MOST && listening->attempt->reply->body->size < (size_t)most;
@@ -74,7 +74,7 @@ static bool take_key(void *context, struct bytes key)
     if (!is_listened_to(listening->request, key) ||
         !record_right_allows(listening->attempt->call, listening->rules, key, false))
         return true;
-    if (!has_room(listening))
+    if (!record_listen_has_room(listening))
         return false;
     if (is_new(listening, key)) {
         builder_printf(body, "%s", listening->count++ ? "," : "");
@@ -127,7 +127,7 @@ static bool note_key(void *context, struct bytes key)
     return !sighting->is_there;
 }
 
-static bool is_worth_a_look(void *context)
+static bool record_listen_is_worth_a_look(void *context)
 {
     const struct listening *listening = context;
     return record_changes_are_likely(&listening->changes) ||
@@ -158,7 +158,7 @@ static enum fault wait_for_change(struct listening *listening, struct long_poll 
         .wait_ms = listening->request->listen.wait_ms,
         .processes = settings->record_waiters,
         .context = listening,
-        .is_worth_a_look = is_worth_a_look,
+        .is_worth_a_look = record_listen_is_worth_a_look,
         .look = look_again,
     };
     if (poll->wait_ms > settings->record_wait_s * 1000)

@@ -68,8 +68,8 @@ static struct bytes in_arena(const struct reader *reader, const void *data, size
     "null, a boolean, a finite number (without fraction and exponent: an integer of 64 bits), a text, or "   \
     "{\"buffer\":base64url} is expected."
 
-static bool read_number(const struct reader *reader, const struct json *value,
-                        struct records_command *command)
+static bool record_read_read_number(const struct reader *reader, const struct json *value,
+                                    struct records_command *command)
 {
     char content[8];
     int64_t integer;
@@ -106,7 +106,8 @@ static bool read_buffer(const struct reader *reader, const struct json *value,
     return true;
 }
 
-static bool read_value(const struct reader *reader, const struct json *value, struct records_command *command)
+static bool record_read_read_value(const struct reader *reader, const struct json *value,
+                                   struct records_command *command)
 {
     const char flag = value->kind == JSON_TRUE;
     switch (value->kind) {
@@ -120,7 +121,7 @@ static bool read_value(const struct reader *reader, const struct json *value, st
         command->content = in_arena(reader, &flag, 1);
         return true;
     case JSON_NUMBER:
-        return read_number(reader, value, command);
+        return record_read_read_number(reader, value, command);
     case JSON_STRING:
         command->type = RECORDS_STRING;
         command->content = value->value;
@@ -133,11 +134,11 @@ static bool read_value(const struct reader *reader, const struct json *value, st
     return false;
 }
 
-static enum fault read_content(const struct reader *reader, const struct json *wish, const char *member,
-                               struct records_command *command)
+static enum fault record_read_read_content(const struct reader *reader, const struct json *wish,
+                                           const char *member, struct records_command *command)
 {
     const struct json *value = json_member(wish, member);
-    if (!value || !read_value(reader, value, command))
+    if (!value || !record_read_read_value(reader, value, command))
         return reader_wrong(reader, wish, member, VALUE_EXPECTED);
     int64_t most = reader->settings->limit_content_bytes;
     if (most > RECORDS_CONTENT_MOST)
@@ -154,8 +155,8 @@ static enum fault read_content(const struct reader *reader, const struct json *w
 
 #define KEY_EXPECTED "A text of 1 to 1024 bytes without NUL is expected."
 
-static enum fault read_key(const struct reader *reader, const struct json *wish, const char *member,
-                           struct bytes *key_r)
+static enum fault record_read_read_key(const struct reader *reader, const struct json *wish,
+                                       const char *member, struct bytes *key_r)
 {
     enum fault fault = reader_text(reader, wish, member, key_r);
     if (!fault && key_r->data && !records_is_key(*key_r))
@@ -166,13 +167,14 @@ static enum fault read_key(const struct reader *reader, const struct json *wish,
 static enum fault need_key(const struct reader *reader, const struct json *wish, const char *member,
                            struct bytes *key_r)
 {
-    enum fault fault = read_key(reader, wish, member, key_r);
+    enum fault fault = record_read_read_key(reader, wish, member, key_r);
     return !fault && !key_r->data ? reader_wrong(reader, wish, member, KEY_EXPECTED) : fault;
 }
 
 /* An array of keys, or of prefixes; absent: none.  `expected`: of the array. */
-static enum fault read_keys(const struct reader *reader, const struct json *wish, const char *member,
-                            size_t most, const char *expected, const struct bytes **list_r, size_t *count_r)
+static enum fault record_read_read_keys(const struct reader *reader, const struct json *wish,
+                                        const char *member, size_t most, const char *expected,
+                                        const struct bytes **list_r, size_t *count_r)
 {
     const struct json *keys = json_member(wish, member);
     *list_r = NULL;
@@ -317,13 +319,13 @@ static enum fault read_query(const struct reader *reader, const struct json *wis
                              struct record_request *request)
 {
     struct record_query *query = &request->query;
-    enum fault fault = read_key(reader, wish, "from", &query->from);
+    enum fault fault = record_read_read_key(reader, wish, "from", &query->from);
     if (!fault)
-        fault = read_key(reader, wish, "to", &query->to);
+        fault = record_read_read_key(reader, wish, "to", &query->to);
     if (!fault)
-        fault = read_key(reader, wish, "prefix", &query->prefix);
+        fault = record_read_read_key(reader, wish, "prefix", &query->prefix);
     if (!fault)
-        fault = read_key(reader, wish, "after", &query->after);
+        fault = record_read_read_key(reader, wish, "after", &query->after);
     if (!fault)
         fault = read_pattern(reader, wish, request);
     if (!fault)
@@ -339,15 +341,15 @@ static enum fault read_listen(const struct reader *reader, const struct json *wi
     static const char expected[] = "An array of at most 100 texts is expected.";
     int64_t wait_s = 0;
     request->is_listen = true;
-    enum fault fault =
-        read_keys(reader, wish, "keys", RECORD_LISTENED_MOST, expected, &listen->keys, &listen->key_count);
+    enum fault fault = record_read_read_keys(reader, wish, "keys", RECORD_LISTENED_MOST, expected,
+                                             &listen->keys, &listen->key_count);
     if (!fault)
-        fault = read_keys(reader, wish, "prefixes", RECORD_LISTENED_MOST, expected, &listen->prefixes,
-                          &listen->prefix_count);
+        fault = record_read_read_keys(reader, wish, "prefixes", RECORD_LISTENED_MOST, expected,
+                                      &listen->prefixes, &listen->prefix_count);
     if (!fault)
-        fault = read_key(reader, wish, "from", &request->query.from);
+        fault = record_read_read_key(reader, wish, "from", &request->query.from);
     if (!fault)
-        fault = read_key(reader, wish, "to", &request->query.to);
+        fault = record_read_read_key(reader, wish, "to", &request->query.to);
     if (!fault)
         fault = reader_text(reader, wish, "since", &listen->since);
     if (!fault)
@@ -375,8 +377,9 @@ static enum fault read_subject(const struct reader *reader, const struct json *w
     if (!fault && (command->deed == RECORDS_RENAME || command->deed == RECORDS_LINK))
         fault = need_key(reader, wish, "to", &command->to);
     if (!fault && command->deed == RECORDS_SET)
-        fault = read_keys(reader, wish, "keys", RECORDS_KEYS_MOST - 1,
-                          "An array of at most 7 keys is expected.", &command->more, &command->more_count);
+        fault = record_read_read_keys(reader, wish, "keys", RECORDS_KEYS_MOST - 1,
+                                      "An array of at most 7 keys is expected.", &command->more,
+                                      &command->more_count);
     return fault;
 }
 
@@ -397,7 +400,7 @@ enum fault record_read(const struct reader *reader, const struct json *wish, str
     if (!fault)
         fault = read_subject(reader, wish, request);
     if (!fault && (form->deed == RECORDS_SET || form->deed == RECORDS_ADD))
-        fault = read_content(reader, wish, form->deed == RECORDS_SET ? "value" : "by", command);
+        fault = record_read_read_content(reader, wish, form->deed == RECORDS_SET ? "value" : "by", command);
     if (!fault && form->deed == RECORDS_TRUNCATE)
         fault = reader_integer(reader, wish, "size", 0, reader->settings->limit_content_bytes, -1, &size);
     if (!fault && size < 0)

@@ -89,7 +89,7 @@ static const struct records_payer *find_payer(const struct reader *reader, const
     return payer;
 }
 
-static void shorten(int64_t *most_ms, const struct record_terms *terms)
+static void record_right_shorten(int64_t *most_ms, const struct record_terms *terms)
 {
     int64_t most = terms ? ttl_most(terms) : 0;
     if (most && (!*most_ms || most < *most_ms))
@@ -115,8 +115,8 @@ static enum fault check_times(const struct reader *reader, const struct record_r
     return fault ? fault : check_member(reader, request, lease, most_ms, command->lease_ms);
 }
 
-static void hold(const struct reader *reader, const struct record_terms *terms, int64_t most_ms,
-                 struct records_command *command)
+static void hold_record_right(const struct reader *reader, const struct record_terms *terms, int64_t most_ms,
+                              struct records_command *command)
 {
     int64_t now_ms = clock_present_ms();
     bool is_made = command->deed == RECORDS_SET || command->deed == RECORDS_ADD;
@@ -137,14 +137,14 @@ enum fault record_right_hold(const struct reader *reader, const struct record_ru
     const struct record_terms *terms =
         record_rules_terms(rules, caller, is_moved ? command->to : command->key);
     int64_t most_ms = 0;
-    shorten(&most_ms, terms);
+    record_right_shorten(&most_ms, terms);
     if (command->to.data)
-        shorten(&most_ms, record_rules_terms(rules, caller, command->to));
+        record_right_shorten(&most_ms, record_rules_terms(rules, caller, command->to));
     for (size_t i = 0; i < command->more_count; i++)
-        shorten(&most_ms, record_rules_terms(rules, caller, command->more[i]));
+        record_right_shorten(&most_ms, record_rules_terms(rules, caller, command->more[i]));
     enum fault fault = check_times(reader, request, most_ms);
     if (!fault && terms)
-        hold(reader, terms, most_ms, command);
+        hold_record_right(reader, terms, most_ms, command);
     return fault;
 }
 
@@ -155,5 +155,5 @@ void record_right_hold_one(const struct reader *reader, const struct record_rule
     command->payer = NULL;
     command->ends_by_ms = 0;
     if (!access_is_administrator(reader->call) && terms)
-        hold(reader, terms, ttl_most(terms), command);
+        hold_record_right(reader, terms, ttl_most(terms), command);
 }

@@ -34,7 +34,7 @@ static struct client_build divide(const struct settings *settings, struct bytes 
     return build;
 }
 
-static enum fault refuse(struct call *call, struct reply *reply, const char *present)
+static enum fault client_build_refuse(struct call *call, struct reply *reply, const char *present)
 {
     return reply_fault(call, reply, FAULT_DBUILD, NULL,
                        arena_copy(call->arena, call->build.data, call->build.size), present, NULL);
@@ -48,7 +48,7 @@ enum fault client_build_check_server(const struct settings *settings, struct cal
     bool is_any = build.has_number && !build.server.size;
     return is_any || bytes_equal(build.server, bytes_of(settings->build))
                ? FAULT_NONE
-               : refuse(call, reply, settings->build);
+               : client_build_refuse(call, reply, settings->build);
 }
 
 enum fault client_build_check_namespace(const struct settings *settings, struct call *call,
@@ -59,6 +59,6 @@ enum fault client_build_check_namespace(const struct settings *settings, struct 
     struct client_build build = divide(settings, call->build);
     if (!build.has_number || build.number >= call->namespace_build)
         return FAULT_NONE;
-    return refuse(call, reply,
-                  arena_printf(call->arena, "%s+%lld", settings->build, (long long)call->namespace_build));
+    return client_build_refuse(
+        call, reply, arena_printf(call->arena, "%s+%lld", settings->build, (long long)call->namespace_build));
 }

@@ -171,8 +171,9 @@ static enum fault take_view(const struct reader *reader, const struct json *obje
     return FAULT_NONE;
 }
 
-static enum fault read_element(const struct reader *reader, const struct json *object,
-                               struct document_name *name, struct client_copy *held, struct bytes *view_r)
+static enum fault client_copies_read_element(const struct reader *reader, const struct json *object,
+                                             struct document_name *name, struct client_copy *held,
+                                             struct bytes *view_r)
 {
     if (object->kind != JSON_OBJECT)
         return reader_wrong_value(reader, object, "syncs",
@@ -232,8 +233,8 @@ enum fault client_copies_read(const struct reader *reader, const struct json *sy
     client_copies->held = ARENA_ROOM(arena, struct client_copy, syncs->count);
     for (const struct json *element = syncs->first; element && !fault; element = element->next) {
         struct bytes view = BYTES("");
-        fault = read_element(reader, element, &client_copies->names[client_copies->count],
-                             &client_copies->held[client_copies->count], &view);
+        fault = client_copies_read_element(reader, element, &client_copies->names[client_copies->count],
+                                           &client_copies->held[client_copies->count], &view);
         if (!fault && view.size)
             note_view(arena, client_copies, syncs->count, view);
         client_copies->count++;

@@ -41,7 +41,7 @@ static enum fault find_account(struct attempt *attempt, const struct ns_accounts
 }
 
 /* Rights that are gone do not come back by themselves. */
-static enum fault refuse(struct attempt *attempt, enum fault fault)
+static enum fault task_caller_refuse(struct attempt *attempt, enum fault fault)
 {
     attempt->is_final = true;
     return attempt->reply->fault == fault ? fault
@@ -67,7 +67,7 @@ enum fault task_caller_enter(struct attempt *attempt)
     call->quotas = rights.quotas;
     call->level = rights.level;
     if (!is_served)
-        return refuse(attempt, FAULT_SACCOUNT);
+        return task_caller_refuse(attempt, FAULT_SACCOUNT);
     fault = access_check(call, attempt->reply, attempt->operation);
-    return fault == FAULT_SCLOSED ? refuse(attempt, fault) : fault;
+    return fault == FAULT_SCLOSED ? task_caller_refuse(attempt, fault) : fault;
 }

@@ -14,7 +14,7 @@
 #include "operation/tasks/task_external.h"
 
 /* All that the modules of this server declare. */
-static size_t collect(struct arena *arena, struct cron_declaration **declarations_r)
+static size_t task_cron_collect(struct arena *arena, struct cron_declaration **declarations_r)
 {
     size_t all = 0, count = 0;
     while (registry_get_added(all))
@@ -78,8 +78,8 @@ static int find_queue(const struct settings *settings, const struct call *call, 
     return schedule_queue(settings->task_queues, name, operation ? operation->task.queue : 0);
 }
 
-static enum fault plan(struct worker_context *worker_context, const struct call *call, int ns,
-                       const struct cron_rule *rule)
+static enum fault task_cron_plan(struct worker_context *worker_context, const struct call *call, int ns,
+                                 const struct cron_rule *rule)
 {
     struct cron cron;
     bool is_made = false;
@@ -101,7 +101,7 @@ enum fault task_cron(struct worker_context *worker_context, const struct call *c
 {
     struct cron_declaration *declarations;
     struct cron_rule *rules;
-    size_t count = collect(call->arena, &declarations);
+    size_t count = task_cron_collect(call->arena, &declarations);
     if (bytes_equal(call->ns, BYTES("z")))
         count = 0;
     enum fault fault = store_cron_scan(documents_store(worker_context->documents), ns, call->arena,
@@ -109,6 +109,6 @@ enum fault task_cron(struct worker_context *worker_context, const struct call *c
     if (!fault)
         fault = declare(worker_context, call->arena, ns, call->workers);
     for (size_t i = 0; !fault && i < count; i++)
-        fault = plan(worker_context, call, ns, &rules[i]);
+        fault = task_cron_plan(worker_context, call, ns, &rules[i]);
     return fault;
 }

@@ -41,7 +41,8 @@ enum fault task_endpoint_admit(struct worker_context *worker_context, struct cal
     return FAULT_NONE;
 }
 
-static enum fault check(struct worker_context *worker_context, struct call *call, struct reply *reply)
+static enum fault task_endpoint_check(struct worker_context *worker_context, struct call *call,
+                                      struct reply *reply)
 {
     bool is_right = call->bearer.data || call->key.data;
     if (call->bearer.data && !is_right_key(worker_context, call->bearer))
@@ -57,7 +58,7 @@ static enum fault check(struct worker_context *worker_context, struct call *call
 /* --- the answer --- */
 
 /* The text of a failure, where the answer has no field of its own for it. */
-static void add_words(struct builder *out, const struct reply *reply)
+static void task_endpoint_add_words(struct builder *out, const struct reply *reply)
 {
     builder_add_text(out, ",\"message\":");
     json_add_string(out, bytes_of(reply_words(reply)));
@@ -77,7 +78,7 @@ static void add_outcome(struct builder *out, const struct task_outcome *outcome,
         json_add_string(out, bytes_of(outcome->code));
         builder_printf(out, ",\"retry\":%" PRId64, outcome->attempt);
         if (with_words)
-            add_words(out, &outcome->reply);
+            task_endpoint_add_words(out, &outcome->reply);
     }
     if (outcome->start)
         builder_printf(out, ",\"startat\":%" PRId64, outcome->start);
@@ -219,7 +220,7 @@ static enum fault note_reported(struct worker_context *worker_context, struct ca
 enum fault task_endpoint_answer(struct worker_context *worker_context, struct call *call, struct reply *reply)
 {
     const struct reader reader = {worker_context->settings, call, reply};
-    enum fault fault = check(worker_context, call, reply);
+    enum fault fault = task_endpoint_check(worker_context, call, reply);
     if (fault)
         return fault;
     int ns = documents_ns(worker_context->documents, call->database);

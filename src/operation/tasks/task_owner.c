@@ -14,7 +14,7 @@ struct bytes task_owner_name(const struct segment *segment, struct arena *arena)
                                  (unsigned long long)segment_generation(segment), segment_index(segment)));
 }
 
-static void show(struct segment *segment, int64_t claim)
+static void task_owner_show(struct segment *segment, int64_t claim)
 {
     atomic_store(&metrics_pulse(segment, segment_index(segment))->task_claim, claim);
 }
@@ -27,7 +27,7 @@ static struct losses *own(const struct segment *segment)
 void task_owner_begin(struct segment *segment, int64_t claim)
 {
     losses_show(own(segment), LOSSES_ANY);
-    show(segment, claim);
+    task_owner_show(segment, claim);
 }
 
 void task_owner_work(struct segment *segment, struct bytes task)
@@ -44,7 +44,7 @@ void task_owner_note(struct segment *segment, int64_t claim, struct bytes task, 
 
 void task_owner_end(struct segment *segment)
 {
-    show(segment, 0);
+    task_owner_show(segment, 0);
 }
 
 /* An owner of another installation, or an invalid name: time alone decides. */
@@ -53,8 +53,8 @@ static bool is_old(const struct settings *settings, int64_t claim)
     return settings->hosts == HOSTS_ONE || claim < stamp_add_ms(stamp_now(), -1000 * settings->task_lost_s);
 }
 
-static void explain(const struct segment *segment, int index, int64_t claim, struct bytes task,
-                    struct task_loss *loss)
+static void task_owner_explain(const struct segment *segment, int index, int64_t claim, struct bytes task,
+                               struct task_loss *loss)
 {
     loss->loss = losses_find(losses_of(segment, index), claim);
     loss->was_begun = loss->loss.at_work == LOSSES_ANY || loss->loss.at_work == losses_hash(task);
@@ -83,6 +83,6 @@ bool task_owner_is_lost(const struct settings *settings, struct segment *segment
     if (processes_state(segment, index) == PROCESS_HELD &&
         atomic_load(&metrics_pulse(segment, index)->task_claim) == claim)
         return false;
-    explain(segment, index, claim, task, loss_r);
+    task_owner_explain(segment, index, claim, task, loss_r);
     return true;
 }

@@ -77,7 +77,7 @@ static bool is_without_place(const struct task_run *run, enum fault fault)
     return fault == FAULT_XBUSY && store_reading_refused(task_attempt_store(run), fault, &value);
 }
 
-static enum fault enter(struct attempt_commit *commit UNUSED, struct attempt *attempt)
+static enum fault task_run_enter(struct attempt_commit *commit UNUSED, struct attempt *attempt)
 {
     log_set_trace(task_attempt_of(attempt)->task->trace.data);
     attempt->fence->progress = NO_BYTES;
@@ -151,7 +151,7 @@ static enum cycle run_cycle(struct task_run *run, struct task_attempt *work)
     struct attempt_commit commit = {.attempts = &attempt,
                                     .count = 1,
                                     .context = run,
-                                    .enter = enter,
+                                    .enter = task_run_enter,
                                     .complete = task_result_keep,
                                     .settle = settle_alone};
     work->cycle = CYCLE_FAILED;
@@ -169,7 +169,7 @@ static enum cycle run_cycle(struct task_run *run, struct task_attempt *work)
 }
 
 /* Memory of a request is freed only at its end. */
-static bool has_room(const struct task_run *run)
+static bool task_run_has_room(const struct task_run *run)
 {
     size_t memory = (size_t)run->worker_context->settings->memory_mb << 20;
     return arena_used(run->call->arena) <= (memory ? memory / 8 : held_most);
@@ -183,7 +183,7 @@ static bool has_time(const struct task_attempt *work)
 }
 
 /* The administrator may have stopped the namespace since the request began. */
-static bool is_served(const struct task_run *run)
+static bool task_run_is_served(const struct task_run *run)
 {
     return access_runs_tasks(run->worker_context, run->call);
 }
@@ -195,7 +195,7 @@ static void run_alone(struct task_run *run, struct task_attempt *work)
     int64_t begin_us = clock_monotonic_us();
     begin_share(run, work->task);
     while (!work->is_over) {
-        if (!has_time(work) || (work->cycles && (!has_room(run) || !is_served(run)))) {
+        if (!has_time(work) || (work->cycles && (!task_run_has_room(run) || !task_run_is_served(run)))) {
             task_attempt_interrupt(run, work);
             break;
         }
@@ -284,7 +284,7 @@ static void run_together(struct task_run *run, struct attempt **attempts, size_t
     struct attempt_commit commit = {.attempts = attempts,
                                     .count = count,
                                     .context = run,
-                                    .enter = enter,
+                                    .enter = task_run_enter,
                                     .complete = complete_together,
                                     .settle = settle_together};
     task_owner_work(run->worker_context->segment, NO_BYTES);
@@ -321,8 +321,8 @@ static enum fault read_param(struct task_run *run, struct task_attempt *work)
 }
 
 /* An attempt at a claimed task; over at once when it cannot be run. */
-static void prepare(struct task_run *run, struct task_attempt *work, struct task *task,
-                    struct task_outcome *outcome)
+static void task_run_prepare(struct task_run *run, struct task_attempt *work, struct task *task,
+                             struct task_outcome *outcome)
 {
     *work =
         (struct task_attempt){.task = task, .outcome = outcome, .operation = registry_find(task->operation)};
@@ -418,8 +418,8 @@ static void run_rest(struct task_run *run, struct task_attempt *works, size_t co
             task_attempt_end(work, "busy"); /* not begun, but still claimed: a scan brings it back */
             continue;
         }
-        bool is_behind = clock_monotonic_ms() - begin_ms > TOGETHER_MS || !has_room(run);
-        if (i && ((!is_shared(work) && is_behind) || !is_served(run))) {
+        bool is_behind = clock_monotonic_ms() - begin_ms > TOGETHER_MS || !task_run_has_room(run);
+        if (i && ((!is_shared(work) && is_behind) || !task_run_is_served(run))) {
             task_attempt_interrupt(run, work);
         } else {
             limit_time(run, work);
@@ -471,7 +471,7 @@ enum fault task_run(struct worker_context *worker_context, struct call *call, st
     crash_at(CRASH_TASK_CLAIMED);
     for (size_t i = 0; i < count && !fault; i++) {
         if (claims[i].result == CLAIM_DONE)
-            prepare(&run, &works[claimed++], &claims[i].task, &outcomes[i]);
+            task_run_prepare(&run, &works[claimed++], &claims[i].task, &outcomes[i]);
         else
             report_unclaimed(&claims[i], &outcomes[i]);
     }

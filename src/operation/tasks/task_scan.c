@@ -64,8 +64,8 @@ static void add_running(struct builder *out, const struct task *task)
 }
 
 /* A task that is running or lost. */
-static enum fault judge(const struct task_scan *scan, const struct held_task *held, struct builder *lost_list,
-                        bool *is_first, uint64_t *lost_r)
+static enum fault task_scan_judge(const struct task_scan *scan, const struct held_task *held,
+                                  struct builder *lost_list, bool *is_first, uint64_t *lost_r)
 {
     struct lost_task lost = {.held = held};
     if (!task_lost_is(scan->worker_context, held, &lost.loss)) {
@@ -95,7 +95,7 @@ static enum fault sort_running(const struct task_scan *scan, uint64_t *lost_r)
         return fault;
     builder_add_text(scan->out, "\"running\":[");
     for (size_t i = 0; i < count && !fault; i++)
-        fault = judge(scan, &tasks[i], &lost, &is_first, lost_r);
+        fault = task_scan_judge(scan, &tasks[i], &lost, &is_first, lost_r);
     builder_add_text(scan->out, "],\"lost\":[");
     builder_add_bytes(scan->out, builder_bytes(&lost));
     builder_add_text(scan->out, "]");

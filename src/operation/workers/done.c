@@ -24,7 +24,7 @@
 
 enum { REPORT_MOST = 2000, CODE_MOST = 32 };
 
-static struct pulse *pulse_of(const struct attempt *attempt)
+static struct pulse *done_pulse_of(const struct attempt *attempt)
 {
     struct segment *segment = attempt->worker_context->segment;
     return metrics_pulse(segment, segment_index(segment));
@@ -111,7 +111,7 @@ static enum fault done_afterwork(struct attempt *attempt)
     bool is_new =
         !attempt->reply->is_replayed && attempt->transaction && transaction_fence_of(attempt->transaction);
     if (is_new) {
-        pulse_count(&pulse_of(attempt)->tasks_done, 1);
+        pulse_count(&done_pulse_of(attempt)->tasks_done, 1);
         claim_count(attempt, transaction_fence_of(attempt->transaction)->queue, EXTERNAL_COUNT_DONE, 1);
         claim_wake_next(attempt, transaction_next_task(attempt->transaction));
         wake_left(attempt);
@@ -278,7 +278,7 @@ static enum fault fail_work(struct attempt *attempt)
 static void note_failure(struct attempt *attempt, const struct failing *failing, const struct task *task)
 {
     bool is_failure = failing->end.is_failure;
-    pulse_count(&pulse_of(attempt)->tasks_failed, is_failure);
+    pulse_count(&done_pulse_of(attempt)->tasks_failed, is_failure);
     claim_count(attempt, failing->fence.queue, is_failure ? EXTERNAL_COUNT_FAILED : EXTERNAL_COUNT_RELEASED,
                 1);
     task_wakeup_tasks(attempt->worker_context, attempt->ns, attempt->call->ns, task, 1);

@@ -47,7 +47,7 @@ static enum fault read_records(const struct reader *reader, const struct json **
                         reader->settings->limit_spool_records, records_r);
 }
 
-static enum fault read_names(struct spool_work *work)
+static enum fault spool_read_names(struct spool_work *work)
 {
     const struct reader *reader = &work->reader;
     const struct json *param = work->attempt->call->param;
@@ -81,7 +81,7 @@ static enum fault read_names(struct spool_work *work)
 
 /* --- the answer --- */
 
-static void refuse(struct spool_work *work, int64_t sequence, const char *code, const char *message)
+static void spool_refuse(struct spool_work *work, int64_t sequence, const char *code, const char *message)
 {
     struct builder *body = work->attempt->reply->body;
     builder_printf(body, "%s{\"n\":%lld,\"code\":", work->has_refused ? "," : "", (long long)sequence);
@@ -156,7 +156,7 @@ static enum fault store_record(struct spool_work *work, const struct json *recor
     if (work->is_blind)
         return FAULT_STALE; /* it may be stored already */
     if (is_final(fault)) {
-        refuse(work, work->sequences[i], fault_code(fault), describe(attempt->call->arena, &reply));
+        spool_refuse(work, work->sequences[i], fault_code(fault), describe(attempt->call->arena, &reply));
         return FAULT_NONE;
     }
     reply.timing = attempt->reply->timing;
@@ -173,11 +173,12 @@ static enum fault store_records(struct spool_work *work, const struct spool_know
         if (known[i].is_stored && bytes_equal(known[i].digest, work->digests[i]))
             work->known++;
         else if (known[i].is_stored)
-            refuse(work, work->sequences[i], "DIVERGED",
-                   "Another record was stored under this number: the spool is a copy that has diverged.");
+            spool_refuse(
+                work, work->sequences[i], "DIVERGED",
+                "Another record was stored under this number: the spool is a copy that has diverged.");
         else if (work->sequences[i] <= forgotten)
-            refuse(work, work->sequences[i], "FORGOTTEN",
-                   "The server no longer knows whether this record was stored (spool_s).");
+            spool_refuse(work, work->sequences[i], "FORGOTTEN",
+                         "The server no longer knows whether this record was stored (spool_s).");
         else
             fault = store_record(work, record, i);
         if (fault)
@@ -219,7 +220,7 @@ static enum fault spool_work(struct attempt *attempt)
     if (!access_is_administrator(call) && !call->is_by_service_key)
         return reply_fault(call, attempt->reply, FAULT_SCLOSED,
                            "Only the administrator and service keys may forward spools.", "spool", NULL);
-    enum fault fault = read_names(work);
+    enum fault fault = spool_read_names(work);
     if (!fault)
         fault = key_digests(work);
     if (fault)
@@ -259,7 +260,7 @@ static enum fault spool_prepare(struct attempt *attempt)
     return fault;
 }
 
-static int quota(const struct call *call UNUSED)
+static int spool_quota(const struct call *call UNUSED)
 {
     return QUOTA_TASKS;
 }
@@ -268,6 +269,6 @@ const struct operation builtin_spool = {.name = "spool",
                                         .right = RIGHT_PUBLIC,
                                         .prepare = spool_prepare,
                                         .work = spool_work,
-                                        .quota = quota,
+                                        .quota = spool_quota,
                                         .is_secret = true,
                                         .obeys_rules = true};

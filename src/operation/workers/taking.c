@@ -86,7 +86,7 @@ struct given {
     int64_t until;
 };
 
-static int compare(const void *one, const void *other)
+static int taking_compare(const void *one, const void *other)
 {
     const struct task *a = ((const struct given *)one)->task, *b = ((const struct given *)other)->task;
     if (a->priority != b->priority)
@@ -94,7 +94,7 @@ static int compare(const void *one, const void *other)
     return (a->start > b->start) - (a->start < b->start);
 }
 
-static void add_text(struct builder *out, const char *name, struct bytes text)
+static void taking_add_text(struct builder *out, const char *name, struct bytes text)
 {
     if (!text.size)
         return;
@@ -106,7 +106,7 @@ static void add_task(struct builder *out, const struct task *task, int64_t until
 {
     builder_add_text(out, "{\"id\":");
     json_add_string(out, task->id);
-    add_text(out, "op", task->operation);
+    taking_add_text(out, "op", task->operation);
     builder_add_text(out, ",\"param\":");
     builder_add_bytes(out, task->param.data ? task->param : BYTES("null"));
     builder_printf(out,
@@ -114,12 +114,12 @@ static void add_task(struct builder *out, const struct task *task, int64_t until
                    ",\"retry\":%" PRId64 ",\"until\":%" PRId64 ",\"created\":%" PRId64,
                    task->queue, task->priority, task->start, task->claim, task->attempt, until,
                    task->created);
-    add_text(out, "info", task->info);
-    add_text(out, "resource", task->resource);
-    add_text(out, "domain", task->domain);
-    add_text(out, "account", task->account);
-    add_text(out, "trace", trace_parent(task->trace));
-    add_text(out, "tracestate", trace_state(task->trace));
+    taking_add_text(out, "info", task->info);
+    taking_add_text(out, "resource", task->resource);
+    taking_add_text(out, "domain", task->domain);
+    taking_add_text(out, "account", task->account);
+    taking_add_text(out, "trace", trace_parent(task->trace));
+    taking_add_text(out, "tracestate", trace_state(task->trace));
     builder_add_text(out, "}");
 }
 
@@ -130,7 +130,7 @@ void taking_write(const struct attempt *attempt, const struct task_taken *taken)
     for (size_t i = 0; i < taken->count; i++)
         given[i] = (struct given){&taken->tasks[i], taken->untils[i]};
     if (taken->count)
-        qsort(given, taken->count, sizeof *given, compare);
+        qsort(given, taken->count, sizeof *given, taking_compare);
     builder_add_text(out, "\"tasks\":[");
     for (size_t i = 0; i < taken->count; i++) {
         if (i)

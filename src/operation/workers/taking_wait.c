@@ -38,7 +38,7 @@ static enum fault look_once(struct waiting *waiting)
 }
 
 /* Claims that have ended come back first. */
-static enum fault look(struct waiting *waiting)
+static enum fault taking_wait_look(struct waiting *waiting)
 {
     const struct task_taking *taking = waiting->taking;
     enum fault fault = look_once(waiting);
@@ -52,7 +52,7 @@ static enum fault look(struct waiting *waiting)
 
 /* --- waiting --- */
 
-static bool is_worth_a_look(void *context)
+static bool taking_wait_is_worth_a_look(void *context)
 {
     const struct waiting *waiting = context;
     int64_t next = waiting->taking->taken.next, rested_ms = clock_monotonic_ms() - waiting->looked_ms;
@@ -71,7 +71,7 @@ static enum fault look_again(void *context, bool *is_over_r)
     if (!fault)
         fault = claim_check_queue(attempt, waiting->taking->take.queue);
     if (!fault)
-        fault = look(waiting);
+        fault = taking_wait_look(waiting);
     waiting->look_lasted_ms = clock_monotonic_ms() - begun_ms;
     *is_over_r = waiting->taking->taken.count > 0;
     return fault;
@@ -96,9 +96,9 @@ enum fault taking_wait(struct attempt *attempt, struct task_taking *taking, int6
                              .wait_ms = taking->wait_ms,
                              .processes = attempt->worker_context->settings->task_waiters,
                              .context = &waiting,
-                             .is_worth_a_look = is_worth_a_look,
+                             .is_worth_a_look = taking_wait_is_worth_a_look,
                              .look = look_again};
-    enum fault fault = look(&waiting);
+    enum fault fault = taking_wait_look(&waiting);
     if (!fault && !taking->taken.count)
         fault = long_poll_wait(attempt, &poll);
     if (fault)

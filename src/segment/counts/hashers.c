@@ -5,7 +5,7 @@
 
 enum { STEP_MS = 5 };
 
-static struct tickets_slot *own_slot(const struct segment *segment)
+static struct tickets_slot *hashers_own_slot(const struct segment *segment)
 {
     assert(segment_index(segment) != SEGMENT_NO_INDEX);
     return &segment->hashers->slots[segment_index(segment)];
@@ -22,7 +22,7 @@ static int64_t count_before(const struct segment *segment, const struct tickets_
 
 static bool enter_now(struct segment *segment, int64_t most)
 {
-    struct tickets_slot *own = own_slot(segment);
+    struct tickets_slot *own = hashers_own_slot(segment);
     tickets_take(own, &segment->hashers->next);
     bool has_place = count_before(segment, segment->hashers->slots, own) < most;
     if (!has_place)
@@ -64,7 +64,7 @@ bool hashers_enter(struct segment *segment, const struct hashers_room *room, boo
 
 void hashers_leave(struct segment *segment)
 {
-    tickets_leave(own_slot(segment));
+    tickets_leave(hashers_own_slot(segment));
 }
 
 int64_t hashers_count(const struct segment *segment)

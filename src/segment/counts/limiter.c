@@ -87,7 +87,7 @@ static uint64_t make_cell(uint64_t tag, uint64_t time)
     return tag << TIME_BITS | (time & TIME_MASK);
 }
 
-static bool is_free(uint64_t cell)
+static bool limiter_is_free(uint64_t cell)
 {
     return cell >> TIME_BITS == 0;
 }
@@ -95,11 +95,11 @@ static bool is_free(uint64_t cell)
 static uint64_t debt_of(uint64_t cell, uint64_t now)
 {
     uint64_t ahead = (cell - now) & TIME_MASK;
-    return !is_free(cell) && ahead <= DEBT_MOST ? ahead : 0;
+    return !limiter_is_free(cell) && ahead <= DEBT_MOST ? ahead : 0;
 }
 
 /* The place of the subject; LIMITER_CELLS: it has none. */
-static int find(const struct limiter_line *line, uint64_t tag, uint64_t *cell_r)
+static int limiter_find(const struct limiter_line *line, uint64_t tag, uint64_t *cell_r)
 {
     int place = 0;
     while (place < LIMITER_CELLS && (*cell_r = atomic_load(&line->cells[place])) >> TIME_BITS != tag)
@@ -116,7 +116,7 @@ static int64_t wait_of(const struct event *event, uint64_t debt)
 
 /* --- the ticket --- */
 
-static int place_of(uint64_t ticket)
+static int limiter_place_of(uint64_t ticket)
 {
     return (int)(ticket >> TICKET_PLACE & 7);
 }
@@ -129,32 +129,32 @@ static uint64_t next_ticket(uint64_t ticket, int place, const struct event *even
 }
 
 /* Any process may do this, at any time, and several may. */
-static void finish(struct limiter_line *line, uint64_t ticket, uint64_t now)
+static void limiter_finish(struct limiter_line *line, uint64_t ticket, uint64_t now)
 {
-    _Atomic uint64_t *place = &line->cells[place_of(ticket)];
+    _Atomic uint64_t *place = &line->cells[limiter_place_of(ticket)];
     uint64_t cell = atomic_load(place), tag = ticket >> CHARGE_BITS & ((UINT64_C(1) << TAG_BITS) - 1);
-    if (is_free(cell) && atomic_load(&line->ticket) == ticket)
+    if (limiter_is_free(cell) && atomic_load(&line->ticket) == ticket)
         atomic_compare_exchange_strong(place, &cell, make_cell(tag, now + (ticket & CHARGE_MOST)));
     atomic_compare_exchange_strong(&line->ticket, &ticket, ticket & ~UNFINISHED);
 }
 
 /* Leaves no unfinished entry; returns the ticket. */
-static uint64_t settle(struct limiter_line *line, uint64_t now)
+static uint64_t limiter_settle(struct limiter_line *line, uint64_t now)
 {
     uint64_t ticket;
     while ((ticket = atomic_load(&line->ticket)) & UNFINISHED)
-        finish(line, ticket, now);
+        limiter_finish(line, ticket, now);
     return ticket;
 }
 
 /* A place that is free, if need be made so; false: another process was faster. */
-static bool make_room(struct segment *segment, struct limiter_line *line, uint64_t now, int *place_r)
+static bool limiter_make_room(struct segment *segment, struct limiter_line *line, uint64_t now, int *place_r)
 {
     uint64_t least = 0;
     *place_r = -1;
     for (int place = 0; place < LIMITER_CELLS; place++) {
         uint64_t cell = atomic_load(&line->cells[place]);
-        if (is_free(cell)) {
+        if (limiter_is_free(cell)) {
             *place_r = place;
             return true;
         }
@@ -179,8 +179,8 @@ int64_t limiter_take(struct segment *segment, uint64_t key, const struct limiter
     struct limiter_line *line = line_of(segment, key);
     const struct event event = event_of(key, rate, cost, now_ms);
     for (;;) {
-        uint64_t cell, ticket = settle(line, event.now);
-        int place = find(line, event.tag, &cell);
+        uint64_t cell, ticket = limiter_settle(line, event.now);
+        int place = limiter_find(line, event.tag, &cell);
         if (place < LIMITER_CELLS) {
             uint64_t debt = debt_of(cell, event.now);
             int64_t wait_ms = wait_of(&event, debt);
@@ -188,10 +188,10 @@ int64_t limiter_take(struct segment *segment, uint64_t key, const struct limiter
                 atomic_compare_exchange_strong(&line->cells[place], &cell,
                                                make_cell(event.tag, event.now + debt + event.charge)))
                 return wait_ms;
-        } else if (make_room(segment, line, event.now, &place)) {
+        } else if (limiter_make_room(segment, line, event.now, &place)) {
             uint64_t next = next_ticket(ticket, place, &event);
             if (atomic_compare_exchange_strong(&line->ticket, &ticket, next)) {
-                finish(line, next, event.now);
+                limiter_finish(line, next, event.now);
                 return 0;
             }
         }
@@ -204,8 +204,8 @@ int64_t limiter_look(struct segment *segment, uint64_t key, const struct limiter
     struct limiter_line *line = line_of(segment, key);
     const struct event event = event_of(key, rate, cost, now_ms);
     uint64_t cell;
-    settle(line, event.now);
-    int place = find(line, event.tag, &cell);
+    limiter_settle(line, event.now);
+    int place = limiter_find(line, event.tag, &cell);
     return wait_of(&event, place < LIMITER_CELLS ? debt_of(cell, event.now) : 0);
 }
 
@@ -216,8 +216,8 @@ void limiter_give_back(struct segment *segment, uint64_t key, const struct limit
     uint64_t cell, debt;
     int place;
     do {
-        settle(line, event.now);
-        place = find(line, event.tag, &cell);
+        limiter_settle(line, event.now);
+        place = limiter_find(line, event.tag, &cell);
         debt = place < LIMITER_CELLS ? debt_of(cell, event.now) : 0;
         debt -= least(debt, event.charge);
     } while (place < LIMITER_CELLS && !atomic_compare_exchange_strong(
@@ -231,8 +231,8 @@ void limiter_forget(struct segment *segment, uint64_t key, int64_t now_ms)
     uint64_t cell, now = tick_of(now_ms);
     int place;
     do {
-        settle(line, now);
-        place = find(line, tag_of(key), &cell);
+        limiter_settle(line, now);
+        place = limiter_find(line, tag_of(key), &cell);
     } while (place < LIMITER_CELLS &&
              !atomic_compare_exchange_strong(&line->cells[place], &cell, make_cell(0, now)));
 }

@@ -6,7 +6,7 @@
 
 enum { NO_TRIAL_MS = 10000 };
 
-static struct long_requests_slot *own_slot(const struct segment *segment)
+static struct long_requests_slot *long_requests_own_slot(const struct segment *segment)
 {
     assert(segment_index(segment) != SEGMENT_NO_INDEX);
     return &segment->long_requests->slots[segment_index(segment)];
@@ -14,7 +14,7 @@ static struct long_requests_slot *own_slot(const struct segment *segment)
 
 static void take_slot(struct segment *segment, const struct long_shares *shares)
 {
-    struct long_requests_slot *slot = own_slot(segment);
+    struct long_requests_slot *slot = long_requests_own_slot(segment);
     atomic_store(&slot->client, shares->client);
     atomic_store(&slot->account, shares->account);
     atomic_store(&slot->ns, (uint32_t)shares->ns);
@@ -23,12 +23,13 @@ static void take_slot(struct segment *segment, const struct long_shares *shares)
 
 void long_requests_leave(struct segment *segment)
 {
-    tickets_leave(&own_slot(segment)->ticket);
+    tickets_leave(&long_requests_own_slot(segment)->ticket);
 }
 
-static enum long_requests_entry judge(const struct segment *segment, const struct long_shares *shares)
+static enum long_requests_entry long_requests_judge(const struct segment *segment,
+                                                    const struct long_shares *shares)
 {
-    const struct tickets_slot *own = &own_slot(segment)->ticket;
+    const struct tickets_slot *own = &long_requests_own_slot(segment)->ticket;
     int64_t of_ns = 0, of_client = 0, of_account = 0;
     for (int index = 0; index < processes_count(segment); index++) {
         const struct long_requests_slot *slot = &segment->long_requests->slots[index];
@@ -74,7 +75,7 @@ static void suspect(struct segment *segment, const struct long_shares *shares, e
 enum long_requests_entry long_requests_enter(struct segment *segment, const struct long_shares *shares)
 {
     take_slot(segment, shares);
-    enum long_requests_entry entry = judge(segment, shares);
+    enum long_requests_entry entry = long_requests_judge(segment, shares);
     if (entry == LONG_REQUESTS_ENTERED)
         return entry;
     if (has_trial(segment, shares))
@@ -86,7 +87,7 @@ enum long_requests_entry long_requests_enter(struct segment *segment, const stru
 enum long_requests_entry long_requests_extend(struct segment *segment, const struct long_shares *shares,
                                               bool is_slow)
 {
-    enum long_requests_entry entry = judge(segment, shares);
+    enum long_requests_entry entry = long_requests_judge(segment, shares);
     if (entry == LONG_REQUESTS_ENTERED)
         return entry;
     if (is_slow)

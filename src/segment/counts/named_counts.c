@@ -6,7 +6,7 @@
 #include "base/coding/hash.h"
 
 /* Those who complete it at once write the same. */
-static void complete(struct named_counts_entry *entry, struct bytes name)
+static void named_counts_complete(struct named_counts_entry *entry, struct bytes name)
 {
     uint64_t words[NAMED_COUNTS_WORDS] = {0};
     memcpy(words, name.data, name.size);
@@ -26,7 +26,7 @@ size_t named_counts_place(struct named_counts *table, struct bytes name)
         if (!atomic_compare_exchange_strong(&entry->hash, &present, hash) && present != hash)
             continue;
         if (!atomic_load(&entry->is_named))
-            complete(entry, name);
+            named_counts_complete(entry, name);
         return place;
     }
     return NAMED_COUNTS_NAMES;

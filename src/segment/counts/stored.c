@@ -6,7 +6,7 @@
 enum { NAMESPACE_HASH = 1 };
 
 /* FNV-1a: names of classes have up to 16 letters and digits, and a namespace has a few. */
-static uint64_t hash_of(struct bytes class)
+static uint64_t stored_hash_of(struct bytes class)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < class.size; i++)
@@ -14,7 +14,7 @@ static uint64_t hash_of(struct bytes class)
     return !class.data ? NAMESPACE_HASH : hash > NAMESPACE_HASH ? hash : NAMESPACE_HASH + 1;
 }
 
-static int find(const struct segment *segment, int ns, uint64_t hash)
+static int stored_find(const struct segment *segment, int ns, uint64_t hash)
 {
     for (int i = 0; i < STORED_SUMS; i++) {
         uint64_t present = atomic_load(&segment->stored[ns].sums[i].class);
@@ -37,7 +37,7 @@ void stored_add(struct segment *segment, int ns, struct bytes class, const int64
 {
     struct stored *stored = &segment->stored[ns];
     add(&stored->sums[0], bytes);
-    int sum = find(segment, ns, hash_of(class));
+    int sum = stored_find(segment, ns, stored_hash_of(class));
     if (sum > 0)
         add(&stored->sums[sum], bytes);
 }
@@ -58,8 +58,8 @@ static int claim(struct segment *segment, int ns, uint64_t hash)
 int stored_want(struct segment *segment, int ns, struct bytes code, struct bytes class)
 {
     struct stored *stored = &segment->stored[ns];
-    uint64_t words[COUNT_OF(stored->code)] = {0}, hash = hash_of(class);
-    int sum = find(segment, ns, hash);
+    uint64_t words[COUNT_OF(stored->code)] = {0}, hash = stored_hash_of(class);
+    int sum = stored_find(segment, ns, hash);
     memcpy(words, code.data, code.size < sizeof words ? code.size : sizeof words);
     for (size_t i = 0; i < COUNT_OF(words); i++)
         if (atomic_load(&stored->code[i]) != words[i]) /* a database may become that of another namespace */
@@ -96,7 +96,7 @@ void stored_end(struct segment *segment, int ns, const struct stored_measurement
     for (int i = 0; i < STORED_SUMS; i++) {
         const struct stored_volume *volume = NULL;
         for (size_t k = 0; k < count && measurement->classes[i] && !volume; k++)
-            volume = hash_of(volumes[k].class) == measurement->classes[i] ? &volumes[k] : NULL;
+            volume = stored_hash_of(volumes[k].class) == measurement->classes[i] ? &volumes[k] : NULL;
         if (!measurement->classes[i])
             continue; /* it was not wanted yet */
         for (int kind = 0; kind < STORED_KINDS; kind++)

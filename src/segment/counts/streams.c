@@ -1,7 +1,7 @@
 /* streams: a ticket and the subjects of each worker that sends one. */
 #include "segment/counts/streams.h"
 
-static struct streams_slot *own_slot(const struct segment *segment)
+static struct streams_slot *streams_own_slot(const struct segment *segment)
 {
     assert(segment_index(segment) != SEGMENT_NO_INDEX);
     return &segment->streams->slots[segment_index(segment)];
@@ -9,7 +9,7 @@ static struct streams_slot *own_slot(const struct segment *segment)
 
 static int64_t count_before(const struct segment *segment, int place, uint64_t key)
 {
-    const struct tickets_slot *own = &own_slot(segment)->ticket;
+    const struct tickets_slot *own = &streams_own_slot(segment)->ticket;
     int64_t before = 0;
     for (int index = 0; index < processes_count(segment); index++) {
         const struct streams_slot *slot = &segment->streams->slots[index];
@@ -22,7 +22,7 @@ static int64_t count_before(const struct segment *segment, int place, uint64_t k
 bool streams_enter(struct segment *segment, const struct streams_subject subjects[STREAMS_SUBJECTS],
                    int *full_r)
 {
-    struct streams_slot *own = own_slot(segment);
+    struct streams_slot *own = streams_own_slot(segment);
     for (int i = 0; i < STREAMS_SUBJECTS; i++)
         atomic_store(&own->keys[i], subjects[i].key);
     tickets_take(&own->ticket, &segment->streams->next);
@@ -39,7 +39,7 @@ bool streams_enter(struct segment *segment, const struct streams_subject subject
 
 void streams_leave(struct segment *segment)
 {
-    tickets_leave(&own_slot(segment)->ticket);
+    tickets_leave(&streams_own_slot(segment)->ticket);
 }
 
 int64_t streams_count(const struct segment *segment)

@@ -1,7 +1,7 @@
 /* uploads: a ticket and the client of each worker that receives a file. */
 #include "segment/counts/uploads.h"
 
-static struct uploads_slot *own_slot(const struct segment *segment)
+static struct uploads_slot *uploads_own_slot(const struct segment *segment)
 {
     assert(segment_index(segment) != SEGMENT_NO_INDEX);
     return &segment->uploads->slots[segment_index(segment)];
@@ -9,7 +9,7 @@ static struct uploads_slot *own_slot(const struct segment *segment)
 
 enum uploads_entry uploads_enter(struct segment *segment, const struct uploads_shares *shares)
 {
-    struct uploads_slot *own = own_slot(segment);
+    struct uploads_slot *own = uploads_own_slot(segment);
     int64_t before = 0, of_client = 0;
     atomic_store(&own->client, shares->client);
     tickets_take(&own->ticket, &segment->uploads->next);
@@ -29,7 +29,7 @@ enum uploads_entry uploads_enter(struct segment *segment, const struct uploads_s
 
 void uploads_leave(struct segment *segment)
 {
-    tickets_leave(&own_slot(segment)->ticket);
+    tickets_leave(&uploads_own_slot(segment)->ticket);
 }
 
 int64_t uploads_count(const struct segment *segment)

@@ -57,7 +57,7 @@ static void write_oldest(const struct page *page, const char *code, int queue,
                    code, queue, age_ms / 1000, age_ms % 1000);
 }
 
-static bool is_current(const struct page *page, const struct backlog *backlog)
+static bool task_metrics_is_current(const struct page *page, const struct backlog *backlog)
 {
     int64_t age_ms = backlog_age_ms(backlog, page->now_ms);
     return age_ms >= 0 && age_ms < FORGOTTEN_MS;
@@ -69,7 +69,7 @@ static void write_queues(const struct page *page, const struct segment *segment,
         const struct backlog *backlog = backlog_of(segment, ns);
         char code[BACKLOG_CODE_BYTES + 1];
         struct backlog_numbers numbers;
-        if (!is_current(page, backlog))
+        if (!task_metrics_is_current(page, backlog))
             continue;
         backlog_read_code(backlog, code);
         for (int queue = 0; queue < BACKLOG_QUEUES; queue++)
@@ -92,7 +92,7 @@ static void write_ages(const struct page *page, const struct segment *segment)
     for (int ns = 0; ns < NAMESPACES_MOST; ns++) {
         const struct backlog *backlog = backlog_of(segment, ns);
         char code[BACKLOG_CODE_BYTES + 1];
-        if (!is_current(page, backlog))
+        if (!task_metrics_is_current(page, backlog))
             continue;
         int64_t age_ms = backlog_age_ms(backlog, page->now_ms);
         backlog_read_code(backlog, code);
@@ -109,7 +109,7 @@ static void write_counter(const struct page *page, const struct segment *segment
     for (int ns = 0; ns < NAMESPACES_MOST; ns++) {
         const struct backlog *backlog = backlog_of(segment, ns);
         char code[BACKLOG_CODE_BYTES + 1];
-        if (!is_current(page, backlog))
+        if (!task_metrics_is_current(page, backlog))
             continue;
         backlog_read_code(backlog, code);
         builder_printf(page->out, "stampd_%s{ns=\"%s\"} %" PRIu64 "\n", name, code,

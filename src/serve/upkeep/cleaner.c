@@ -63,8 +63,8 @@ static bool has_time(const struct cleaning *round)
 }
 
 /* A statement with one number as its result. */
-static enum fault count(struct cleaning *round, const struct pg_statement *statement,
-                        struct pg_params *params, int64_t *count_r)
+static enum fault cleaner_count(struct cleaning *round, const struct pg_statement *statement,
+                                struct pg_params *params, int64_t *count_r)
 {
     struct pg_result *row;
     enum fault fault = pg_run(round->pg, statement, params, &row);
@@ -93,7 +93,7 @@ static enum fault remove_taken(struct cleaning *round, const struct pg_result *r
         return fault;
     pg_params_start(&params, arena);
     pg_params_add_text_array(&params, digests, (size_t)pg_rows(rows));
-    fault = count(round, &forget, &params, &forgotten);
+    fault = cleaner_count(round, &forget, &params, &forgotten);
     round->cleaned->removed += forgotten;
     return fault;
 }
@@ -144,7 +144,7 @@ static enum fault mark_shelf(struct cleaning *round, int shelf)
         pg_params_add_i32(&params, shelf);
         pg_params_add_i32(&params, BATCH);
         pg_params_add_i64(&params, round->cleaner->unused_s);
-        fault = count(round, &mark, &params, &marked);
+        fault = cleaner_count(round, &mark, &params, &marked);
         round->cleaned->marked += marked;
         if (marked)
             crash_at(CRASH_CLEANER_MARKED);
@@ -181,7 +181,7 @@ static enum fault sweep_shelf(struct cleaning *round, int shelf)
     pg_params_start(&params, arena);
     pg_params_add_text_array(&params, digests, old);
     pg_params_add_i64_array(&params, sizes, old);
-    fault = count(round, &note, &params, &found);
+    fault = cleaner_count(round, &note, &params, &found);
     round->cleaned->found += found;
     if (found)
         crash_at(CRASH_CLEANER_NOTED);
@@ -205,7 +205,7 @@ static void visit_shelves(struct cleaning *round, bool has_rows)
 
 /* --- a round --- */
 
-static enum fault prepare(struct pg *pg)
+static enum fault cleaner_prepare(struct pg *pg)
 {
     enum fault fault = FAULT_NONE;
     for (size_t i = 0; i < COUNT_OF(all) && !fault; i++)
@@ -222,7 +222,7 @@ void cleaner_run(struct cleaner *cleaner, struct pg *pg, const char *database, i
     *cleaned_r = (struct cleaned){0};
     arena_reset(cleaner->arena);
     pg_params_start(&none, cleaner->arena);
-    if (prepare(pg) || pg_run(pg, &uses, &none, &row))
+    if (cleaner_prepare(pg) || pg_run(pg, &uses, &none, &row))
         return;
     bool has_rows = pg_get_bool(row, 0, 0);
     if (has_rows && remove_marked(&round))

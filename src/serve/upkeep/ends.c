@@ -58,7 +58,7 @@ int64_t ends_due_ms(const struct ends *ends)
 
 /* --- one database -------------------------------------------------------------------------------- */
 
-static void note(struct ends *ends, int ns, bool may_end)
+static void ends_note(struct ends *ends, int ns, bool may_end)
 {
     purge_counts_note_ends(ends->segment->kept, ns, may_end);
 }
@@ -78,7 +78,7 @@ static bool end_batch(struct ends *ends, struct pg *pg, int ns, uint64_t *ended)
     int64_t next_ms = clock_monotonic_ms() + pg_get_i64(row, 0, MINUTE_LEFT_MS) + BEHIND_MS;
     bool is_full = count >= BATCH;
     if (!pg_get_bool(row, 0, IS_DECLARED))
-        note(ends, ns, false);
+        ends_note(ends, ns, false);
     if (next_ms < ends->due_ms)
         ends->due_ms = next_ms;
     ends->has_more |= !is_full && pg_get_bool(row, 0, HAS_MORE);

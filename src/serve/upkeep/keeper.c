@@ -229,7 +229,7 @@ static void fold_volumes(struct keeper *keeper, struct pg *pg, int64_t deadline_
 }
 
 /* The bytes that the namespace stores, and those of its classes that are limited, if it is in use here. */
-static void measure(struct keeper *keeper, struct pg *pg, const struct keeper_database *database)
+static void keeper_measure(struct keeper *keeper, struct pg *pg, const struct keeper_database *database)
 {
     enum { CLASS, ALL_BYTES, FILE_BYTES };
     int ns = namespaces_look_up(keeper->segment, database->name);
@@ -304,7 +304,7 @@ static void keep_database(struct keeper *keeper, const struct keeper_database *k
     if (goes_on && pg_is_usable(pg))
         fold_volumes(keeper, pg, clock_monotonic_ms() + NAMESPACE_MS);
     if (goes_on && pg_is_usable(pg))
-        measure(keeper, pg, kept);
+        keeper_measure(keeper, pg, kept);
     if (goes_on)
         count_owned(keeper, pg, clock_monotonic_ms() + NAMESPACE_MS);
     if (goes_on)

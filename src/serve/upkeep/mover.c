@@ -77,7 +77,7 @@ static bool has_time(const struct moves *moves)
     return clock_monotonic_ms() < moves->deadline_ms;
 }
 
-static void count(struct moves *moves, enum moved_kind kind)
+static void mover_count(struct moves *moves, enum moved_kind kind)
 {
     atomic_fetch_add(&moves->mover->segment->kept->moved[kind], 1);
 }
@@ -85,7 +85,7 @@ static void count(struct moves *moves, enum moved_kind kind)
 /* --- stores --- */
 
 /* NULL: the settings do not name it; logged. */
-static struct object_store *open_store(struct mover *mover, const char *name)
+static struct object_store *mover_open_store(struct mover *mover, const char *name)
 {
     const struct object_store_place *place;
     char problem[400];
@@ -121,7 +121,7 @@ static enum fault run_texts(struct moves *moves, const struct pg_statement *stat
     return pg_run(moves->pg, statement, &params, row_r);
 }
 
-static const char *copy(struct moves *moves, const struct pg_result *rows, int row, int column)
+static const char *mover_copy(struct moves *moves, const struct pg_result *rows, int row, int column)
 {
     struct bytes text = pg_get_text(rows, row, column);
     return arena_copy(moves->mover->arena, text.data, text.size);
@@ -136,7 +136,7 @@ struct left_object {
 /* False: end this part of the round. */
 static bool remove_object(struct moves *moves, const struct left_object *object)
 {
-    struct object_store *store = open_store(moves->mover, object->store);
+    struct object_store *store = mover_open_store(moves->mover, object->store);
     struct pg_result *row;
     if (!store)
         return true; /* others may be in another store */
@@ -144,7 +144,7 @@ static bool remove_object(struct moves *moves, const struct left_object *object)
         log_often(LOG_LEVEL_ERROR, "cannot remove an object",
                   "attachments: cannot remove an object store=%s object=%s: %s", object->store,
                   object->object, object_store_problem(store));
-        count(moves, MOVED_FAILURES);
+        mover_count(moves, MOVED_FAILURES);
         return false;
     }
     crash_at(CRASH_MOVER_REMOVED);
@@ -166,7 +166,7 @@ static bool remove_left(struct moves *moves)
     struct left_object *objects =
         ARENA_ARRAY(moves->mover->arena, struct left_object, (size_t)rows_count + 1);
     for (int row = 0; row < rows_count; row++)
-        objects[row] = (struct left_object){copy(moves, rows, row, 0), copy(moves, rows, row, 1)};
+        objects[row] = (struct left_object){mover_copy(moves, rows, row, 0), mover_copy(moves, rows, row, 1)};
     bool goes_on = true;
     for (int row = 0; row < rows_count && goes_on && has_time(moves); row++)
         goes_on = remove_object(moves, &objects[row]);
@@ -202,7 +202,7 @@ static bool prepare_file(struct moves *moves, const struct file_move *move, stru
 {
     struct mover *mover = moves->mover;
     *file_r = (struct moved_file){.blobs = mover->blobs,
-                                  .store = open_store(mover, move->store),
+                                  .store = mover_open_store(mover, move->store),
                                   .store_name = move->store,
                                   .database = bytes_of(moves->database),
                                   .size = move->size,
@@ -212,17 +212,17 @@ static bool prepare_file(struct moves *moves, const struct file_move *move, stru
 }
 
 /* False: end this part of the round. */
-static bool settle(struct moves *moves, enum moving moving)
+static bool mover_settle(struct moves *moves, enum moving moving)
 {
     if (!moving)
         return true;
-    count(moves, MOVED_FAILURES);
+    mover_count(moves, MOVED_FAILURES);
     moves->wrong += moving == MOVING_WRONG;
     return moving == MOVING_WRONG;
 }
 
 /* The object gets a name that no other ever had. */
-static bool send(struct moves *moves, const struct file_move *move)
+static bool mover_send(struct moves *moves, const struct file_move *move)
 {
     char name[NAME_BYTES], token[TOKEN + 1], digits[2 * SEALED_FILE_HEADER + 1] = "";
     struct moved_head head;
@@ -242,7 +242,7 @@ static bool send(struct moves *moves, const struct file_move *move)
     crash_at(CRASH_MOVER_BEGUN);
     enum moving moving = mover_file_send(&file, &head);
     if (moving)
-        return settle(moves, moving);
+        return mover_settle(moves, moving);
     if (moves->keys.count)
         hex_write(head.bytes, sizeof head.bytes, digits);
     const char *const noted[] = {move->sha, move->store, name, digits};
@@ -251,12 +251,12 @@ static bool send(struct moves *moves, const struct file_move *move)
     crash_at(CRASH_MOVER_NOTED);
     if (pg_get_bool(row, 0, 0)) {
         moves->sent++;
-        count(moves, MOVED_SENT);
+        mover_count(moves, MOVED_SENT);
     }
     return true;
 }
 
-static bool fetch(struct moves *moves, const struct file_move *move)
+static bool mover_fetch(struct moves *moves, const struct file_move *move)
 {
     struct moved_file file;
     struct pg_result *row;
@@ -264,14 +264,14 @@ static bool fetch(struct moves *moves, const struct file_move *move)
         return false;
     enum moving moving = mover_file_bring(&file);
     if (moving)
-        return settle(moves, moving);
+        return mover_settle(moves, moving);
     crash_at(CRASH_MOVER_BROUGHT);
     const char *const names[] = {move->sha, move->object};
     if (run_texts(moves, &release, names, COUNT_OF(names), &row))
         return false;
     if (pg_get_bool(row, 0, 0)) {
         moves->brought++;
-        count(moves, MOVED_BROUGHT);
+        mover_count(moves, MOVED_BROUGHT);
     }
     return true;
 }
@@ -290,8 +290,8 @@ static int read_moves(struct moves *moves, const struct pg_statement *statement,
     int batch = pg_rows(rows);
     struct file_move *list = ARENA_ARRAY(moves->mover->arena, struct file_move, (size_t)batch + 1);
     for (int row = 0; row < batch; row++)
-        list[row] = (struct file_move){copy(moves, rows, row, 0), pg_get_i64(rows, row, 1),
-                                       copy(moves, rows, row, 2), copy(moves, rows, row, 3)};
+        list[row] = (struct file_move){mover_copy(moves, rows, row, 0), pg_get_i64(rows, row, 1),
+                                       mover_copy(moves, rows, row, 2), mover_copy(moves, rows, row, 3)};
     if (batch)
         snprintf(last, BLOB_HEX + 1, "%s", list[batch - 1].sha);
     *list_r = list;
@@ -343,8 +343,8 @@ static enum fault take_step(struct moves *moves, const struct blob_digest *diges
     return fault ? fault : ended;
 }
 
-static const struct blob_entry *find_entry(const struct blob_entry *entries, size_t listed,
-                                           const struct blob_digest *digest)
+static const struct blob_entry *mover_find_entry(const struct blob_entry *entries, size_t listed,
+                                                 const struct blob_digest *digest)
 {
     for (size_t i = 0; i < listed; i++)
         if (memcmp(&entries[i].digest, digest, sizeof *digest) == 0)
@@ -376,11 +376,11 @@ static enum fault sweep(struct moves *moves, const struct blob_entry *entries, s
     int found = pg_rows(rows);
     const char **shas = ARENA_ARRAY(arena, const char *, (size_t)found + 1);
     for (int row = 0; row < found; row++)
-        shas[row] = copy(moves, rows, row, 0);
+        shas[row] = mover_copy(moves, rows, row, 0);
     for (int row = 0; row < found && !fault && has_time(moves); row++) {
         struct blob_digest digest;
         const struct blob_entry *entry = blob_store_read_digest(bytes_of(shas[row]), &digest)
-                                             ? find_entry(entries, listed, &digest)
+                                             ? mover_find_entry(entries, listed, &digest)
                                              : NULL;
         if (entry)
             fault = leave(moves, entry, shas[row]);
@@ -404,7 +404,7 @@ static void sweep_all(struct moves *moves)
 
 /* --- a round --- */
 
-static bool read_keys(struct moves *moves)
+static bool mover_read_keys(struct moves *moves)
 {
     struct pg_params none;
     struct pg_result *rows;
@@ -420,7 +420,7 @@ static bool read_keys(struct moves *moves)
     return false;
 }
 
-static bool prepare(struct moves *moves)
+static bool mover_prepare(struct moves *moves)
 {
     struct pg_params none;
     struct pg_result *row;
@@ -428,7 +428,7 @@ static bool prepare(struct moves *moves)
         if (pg_prepare(moves->pg, all[i], 1))
             return false;
     pg_params_start(&none, moves->mover->arena);
-    return !pg_run(moves->pg, &lock, &none, &row) && pg_get_bool(row, 0, 0) && read_keys(moves);
+    return !pg_run(moves->pg, &lock, &none, &row) && pg_get_bool(row, 0, 0) && mover_read_keys(moves);
 }
 
 static void move_database(struct mover *mover, const char *database)
@@ -437,8 +437,8 @@ static void move_database(struct mover *mover, const char *database)
         .mover = mover, .database = database, .deadline_ms = clock_monotonic_ms() + NAMESPACE_MS};
     if (keeper_databases_open(mover->settings, database, &moves.pg))
         return;
-    if (prepare(&moves) && remove_left(&moves) && release_unused(&moves) &&
-        move_all(&moves, &to_bring, fetch) && move_all(&moves, &to_send, send))
+    if (mover_prepare(&moves) && remove_left(&moves) && release_unused(&moves) &&
+        move_all(&moves, &to_bring, mover_fetch) && move_all(&moves, &to_send, mover_send))
         sweep_all(&moves);
     pg_close(moves.pg);
     data_keys_free(&moves.keys);

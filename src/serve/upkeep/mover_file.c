@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "blob/blob_check.h"
 
-static enum moving report(const struct moved_file *file, enum moving moving, const char *what,
-                          const char *problem)
+static enum moving mover_file_report(const struct moved_file *file, enum moving moving, const char *what,
+                                     const char *problem)
 {
     char sha[BLOB_HEX + 1];
     blob_store_write_digest(&file->digest, sha);
@@ -19,7 +19,7 @@ static enum moving report(const struct moved_file *file, enum moving moving, con
 
 static enum moving report_store(const struct moved_file *file, const char *what)
 {
-    return report(file, MOVING_AWAY, what, object_store_problem(file->store));
+    return mover_file_report(file, MOVING_AWAY, what, object_store_problem(file->store));
 }
 
 /* --- to the store --- */
@@ -30,7 +30,7 @@ struct sending {
     bool is_taken;
 };
 
-static bool send_piece(void *context, struct bytes piece)
+static bool mover_file_send_piece(void *context, struct bytes piece)
 {
     struct sending *sending = context;
     blob_check_add(sending->check, piece);
@@ -42,7 +42,8 @@ static enum moving write_object(const struct moved_file *file, struct moved_head
 {
     struct sending sending = {object_store_begin(file->store, file->object, file->size),
                               blob_check_begin(&file->keys, &file->digest, file->size), true};
-    enum fault fault = blob_store_read(file->blobs, file->database, &file->digest, send_piece, &sending);
+    enum fault fault =
+        blob_store_read(file->blobs, file->database, &file->digest, mover_file_send_piece, &sending);
     enum sealed_file_state state = blob_check_end(sending.check, head_r->bytes);
     if (!fault && sending.is_taken && state == SEALED_FILE_FINE)
         return object_store_finish(sending.upload) ? MOVING_DONE
@@ -51,10 +52,11 @@ static enum moving write_object(const struct moved_file *file, struct moved_head
     if (!sending.is_taken)
         return report_store(file, "cannot write an object");
     if (!fault && state == SEALED_FILE_UNKNOWN)
-        return report(file, MOVING_LOCAL, "a file waits for the next round", "its data key is new");
+        return mover_file_report(file, MOVING_LOCAL, "a file waits for the next round",
+                                 "its data key is new");
     return fault && fault != FAULT_NFILE ? MOVING_LOCAL
-                                         : report(file, MOVING_WRONG, "a file is damaged",
-                                                  fault ? "it is missing" : "its bytes differ");
+                                         : mover_file_report(file, MOVING_WRONG, "a file is damaged",
+                                                             fault ? "it is missing" : "its bytes differ");
 }
 
 static bool check_piece(void *context, struct bytes piece)
@@ -72,15 +74,16 @@ static enum moving read_back(const struct moved_file *file, const struct moved_h
     if (!object_store_measure(file->store, file->object, &size))
         return report_store(file, "cannot read an object back");
     if (size != file->size)
-        return report(file, MOVING_AWAY, "cannot read an object back", "it has another size");
+        return mover_file_report(file, MOVING_AWAY, "cannot read an object back", "it has another size");
     struct blob_check *check = blob_check_begin(&file->keys, &file->digest, file->size);
     bool is_read = object_store_read(file->store, file->object, size, check_piece, check);
     bool is_right = blob_check_end(check, present.bytes) == SEALED_FILE_FINE &&
                     memcmp(&present, head, sizeof present) == 0;
     if (!is_read)
         return report_store(file, "cannot read an object back");
-    return is_right ? MOVING_DONE
-                    : report(file, MOVING_AWAY, "cannot read an object back", "it has other bytes");
+    return is_right
+               ? MOVING_DONE
+               : mover_file_report(file, MOVING_AWAY, "cannot read an object back", "it has other bytes");
 }
 
 enum moving mover_file_send(const struct moved_file *file, struct moved_head *head_r)
@@ -107,7 +110,7 @@ static bool bring_piece(void *context, struct bytes piece)
     return !bringing->fault;
 }
 
-static enum moving receive(const struct moved_file *file, struct bringing *bringing)
+static enum moving mover_file_receive(const struct moved_file *file, struct bringing *bringing)
 {
     bool is_read = object_store_read(file->store, file->object, file->size, bring_piece, bringing);
     bool is_right = blob_check_end(bringing->check, NULL) == SEALED_FILE_FINE;
@@ -116,7 +119,7 @@ static enum moving receive(const struct moved_file *file, struct bringing *bring
     if (bringing->fault)
         return MOVING_LOCAL;
     if (!is_right)
-        return report(file, MOVING_WRONG, "an object is damaged", "its bytes differ");
+        return mover_file_report(file, MOVING_WRONG, "an object is damaged", "its bytes differ");
     return blob_store_seal_as(bringing->upload, &file->digest) ? MOVING_LOCAL : MOVING_DONE;
 }
 
@@ -126,7 +129,7 @@ static enum moving bring(const struct moved_file *file)
     if (blob_store_begin(file->blobs, file->database, NULL, &bringing.upload))
         return MOVING_LOCAL;
     bringing.check = blob_check_begin(&file->keys, &file->digest, file->size);
-    enum moving moving = receive(file, &bringing);
+    enum moving moving = mover_file_receive(file, &bringing);
     if (!moving)
         return blob_store_finish(bringing.upload) ? MOVING_LOCAL : MOVING_DONE;
     blob_store_abandon(bringing.upload);

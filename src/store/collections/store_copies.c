@@ -66,7 +66,7 @@ struct pair {
 
 /* The position of `after` among the classes of this source; their number, if `after` is not of this source,
  * or its class is no longer a target. */
-static size_t find_place(const struct copy_source *source, const struct copy_position *after)
+static size_t store_copies_find_place(const struct copy_source *source, const struct copy_position *after)
 {
     size_t count = source->copies ? source->copies->count : 0;
     if (!after->class.data || source->due != after->due || !bytes_equal(source->iclass, after->iclass) ||
@@ -90,7 +90,7 @@ static size_t add_pairs(struct pg_params *params, const struct copy_batch *batch
     for (size_t s = 0; s < batch->source_count; s++) {
         const struct copy_source *source = &batch->sources[s];
         size_t classes = source->copies ? source->copies->count : 0;
-        size_t place = find_place(source, after);
+        size_t place = store_copies_find_place(source, after);
         for (size_t c = place < classes ? place : 0; c < classes; c++, count++) {
             columns[0][count] = source->iclass;
             columns[1][count] = source->copy_key;

@@ -29,8 +29,8 @@ static void add_bounds(struct pg_params *params, const struct list_query *query)
 }
 
 /* Rows in the order of ids: matching ones, and the last row read even if it does not match. */
-static void read_page(const struct pg_result *result, const struct list_query *query, struct header *headers,
-                      size_t *count_r, struct bytes *more_r)
+static void store_list_read_page(const struct pg_result *result, const struct list_query *query,
+                                 struct header *headers, size_t *count_r, struct bytes *more_r)
 {
     int rows = pg_rows(result);
     size_t count = 0;
@@ -84,7 +84,7 @@ enum fault store_list(struct store *store, int ns, struct arena *arena, const st
     if (fault)
         return fault;
     *headers_r = arena_alloc(arena, (size_t)pg_rows(result) * sizeof **headers_r);
-    read_page(result, query, *headers_r, count_r, more_r);
+    store_list_read_page(result, query, *headers_r, count_r, more_r);
     return FAULT_NONE;
 }
 

@@ -93,8 +93,8 @@ static struct bytes number_text(struct arena *arena, int64_t number)
     return bytes_of(arena_printf(arena, "%" PRId64, number));
 }
 
-static void read_page(const struct pg_result *result, const struct collection_query *query,
-                      struct collection_page *page)
+static void store_members_read_page(const struct pg_result *result, const struct collection_query *query,
+                                    struct collection_page *page)
 {
     page->members = ARENA_ARRAY(query->arena, struct collection_member, (size_t)pg_rows(result));
     page->ended = ARENA_ARRAY(query->arena, struct collection_member, (size_t)pg_rows(result));
@@ -161,7 +161,7 @@ enum fault store_collection(struct store *store, int ns, const struct collection
         if (fault)
             return fault;
         *page_r = (struct collection_page){0};
-        read_page(result, query, page_r);
+        store_members_read_page(result, query, page_r);
         if (page_r->life || store_in_snapshot(store, ns))
             return FAULT_NONE;
         fault = store_run_statement(store, ns, STATEMENT_COLLECTION_EPOCH, &none, NULL);

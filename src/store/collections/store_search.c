@@ -42,7 +42,7 @@ static struct search_cache *cache_of(const struct store *store, int ns)
 }
 
 /* The statement of this text, or the one that it replaces. */
-static struct prepared *find_place(struct search_cache *searches, const char *sql)
+static struct prepared *store_search_find_place(struct search_cache *searches, const char *sql)
 {
     struct prepared *oldest = &searches->list[0];
     for (struct prepared *one = searches->list; one < searches->list + PREPARED_MOST; one++) {
@@ -76,12 +76,12 @@ static enum fault prepare_limited(struct store *store, int ns, struct arena *are
 
 /* `texts`: the number of parameters, if all of them have type text; 0: PostgreSQL infers their types.
  * `limit_ms`: the time limit of the preparation; 0: the general limit. */
-static enum fault prepare(struct store *store, int ns, struct arena *arena, const char *sql, int texts,
-                          int64_t limit_ms, const char **name_r)
+static enum fault store_search_prepare(struct store *store, int ns, struct arena *arena, const char *sql,
+                                       int texts, int64_t limit_ms, const char **name_r)
 {
     struct search_cache *searches = cache_of(store, ns);
     struct pg *pg = store_pg(store, ns);
-    struct prepared *place = find_place(searches, sql);
+    struct prepared *place = store_search_find_place(searches, sql);
     place->used = ++searches->turn;
     searches->sqlstate[0] = '\0';
     *name_r = place->name;
@@ -101,9 +101,9 @@ static enum fault prepare(struct store *store, int ns, struct arena *arena, cons
     return fault;
 }
 
-static void give_up(struct store *store, int ns, struct arena *arena, const char *sql)
+static void store_search_give_up(struct store *store, int ns, struct arena *arena, const char *sql)
 {
-    struct prepared *place = find_place(cache_of(store, ns), sql);
+    struct prepared *place = store_search_find_place(cache_of(store, ns), sql);
     struct pg *pg = store_pg(store, ns);
     if (!place->sql || strcmp(place->sql, sql) != 0 || !pg_is_usable(pg))
         return;
@@ -119,13 +119,13 @@ struct text_run {
     struct bytes *rows;        /* of a select */
 };
 
-static enum fault run(struct store *store, int ns, int64_t limit_ms, void *context)
+static enum fault store_search_run(struct store *store, int ns, int64_t limit_ms, void *context)
 {
     const struct text_run *search = context;
     const struct pg_params *params = search->params;
     const char *name, *sql = search->sql;
     struct pg *pg = store_pg(store, ns);
-    enum fault fault = prepare(store, ns, params->arena, sql, 0, limit_ms, &name);
+    enum fault fault = store_search_prepare(store, ns, params->arena, sql, 0, limit_ms, &name);
     if (fault)
         fault = schema_cache_judge(store, ns, cache_of(store, ns)->sqlstate, fault);
     else
@@ -136,13 +136,14 @@ static enum fault run(struct store *store, int ns, int64_t limit_ms, void *conte
         return FAULT_NONE;
     fault = schema_cache_judge(store, ns, pg_sqlstate(pg), fault);
     if (fault == FAULT_STALE) /* the result of its preparation may be out of date */
-        give_up(store, ns, params->arena, sql);
+        store_search_give_up(store, ns, params->arena, sql);
     return fault;
 }
 
 /* Rows of a page, without the one that only shows that there are more. */
-static enum fault read_page(struct store *store, int ns, const struct search *search, struct arena *arena,
-                            const struct pg_result *result, struct search_page *page_r)
+static enum fault store_search_read_page(struct store *store, int ns, const struct search *search,
+                                         struct arena *arena, const struct pg_result *result,
+                                         struct search_page *page_r)
 {
     enum fault fault = FAULT_NONE;
     size_t rows = (size_t)pg_rows(result);
@@ -216,7 +217,7 @@ static enum fault run_search(struct store *store, int ns, struct arena *arena, c
     compose(&shown, &sql, &params);
     const char *text = arena_copy(arena, sql.data, sql.size);
     builder_free(&sql);
-    return store_long_run(store, ns, 0, run,
+    return store_long_run(store, ns, 0, store_search_run,
                           &(struct text_run){.sql = text, .params = &params, .result = result_r});
 }
 
@@ -225,7 +226,7 @@ enum fault store_search(struct store *store, int ns, struct arena *arena, const 
 {
     struct pg_result *result;
     enum fault fault = run_search(store, ns, arena, search, search_compose, &result);
-    return fault ? fault : read_page(store, ns, search, arena, result, page_r);
+    return fault ? fault : store_search_read_page(store, ns, search, arena, result, page_r);
 }
 
 enum fault store_search_count(struct store *store, int ns, struct arena *arena, const struct search *search,
@@ -264,9 +265,9 @@ static enum fault run_select(struct store *store, int ns, int64_t limit_ms, void
     struct pg_params limits;
     pg_params_start(&limits, params->arena);
     pg_params_add_text(&limits, bytes_of(arena_printf(params->arena, "%lld", (long long)limit_ms)));
-    enum fault fault = prepare(store, ns, params->arena, limit_statement, 0, 0, &first);
+    enum fault fault = store_search_prepare(store, ns, params->arena, limit_statement, 0, 0, &first);
     if (!fault)
-        fault = prepare(store, ns, params->arena, sql, params->count, limit_ms, &second);
+        fault = store_search_prepare(store, ns, params->arena, sql, params->count, limit_ms, &second);
     if (!fault)
         fault = pg_pipeline_begin(pg, params->arena);
     if (fault)

@@ -85,7 +85,7 @@ enum fault store_sight_changes(struct store *store, int ns, const struct store_s
     return fault;
 }
 
-static size_t find(const struct bytes *ids, size_t count, struct bytes id)
+static size_t store_sight_find(const struct bytes *ids, size_t count, struct bytes id)
 {
     size_t place = 0;
     while (place < count && !bytes_equal(ids[place], id))
@@ -109,7 +109,7 @@ enum fault store_sight_since(struct store *store, int ns, const struct store_sig
     enum fault fault =
         count ? store_run_statement(store, ns, STATEMENT_SIGHT_SINCE, &params, &result) : FAULT_NONE;
     for (int row = 0; !fault && count && row < pg_rows(result); row++) {
-        size_t place = find(ids, count, pg_get_text(result, row, 0));
+        size_t place = store_sight_find(ids, count, pg_get_text(result, row, 0));
         if (place < count)
             since_r[place] = pg_get_i64(result, row, 1);
     }
@@ -156,7 +156,7 @@ enum fault store_sight_written(struct store *store, int ns, const struct store_s
     enum fault fault =
         count ? store_run_statement(store, ns, STATEMENT_SIGHT_WRITTEN, &params, &result) : FAULT_NONE;
     for (int row = 0; !fault && count && row < pg_rows(result); row++) {
-        size_t place = find(ids, count, pg_get_text(result, row, 0));
+        size_t place = store_sight_find(ids, count, pg_get_text(result, row, 0));
         if (place < count)
             are_r[place] = true;
     }

@@ -34,7 +34,7 @@ struct store_stream {
 /* --- beginning ----------------------------------------------------------------------------------- */
 
 /* The schema in the snapshot, by which contents are read. */
-static enum fault read_schema(struct store *store, int ns, struct arena *arena)
+static enum fault store_stream_read_schema(struct store *store, int ns, struct arena *arena)
 {
     struct pg_params params;
     struct pg_result *number;
@@ -57,7 +57,7 @@ static enum fault begin_rows(struct store_stream *stream, const struct collectio
     int64_t left_ms = stream->deadline_ms - clock_monotonic_ms();
     if (left_ms <= 0)
         return FAULT_XTIME;
-    enum fault fault = read_schema(store, ns, query->arena);
+    enum fault fault = store_stream_read_schema(store, ns, query->arena);
     if (!fault)
         fault = pg_execute(pg, arena_printf(query->arena, "set local statement_timeout = %" PRId64, left_ms));
     if (fault)
@@ -94,7 +94,7 @@ static enum fault begin_snapshot(struct store *store, int ns, const struct colle
     return fault ? fault : store_collection(store, ns, query, page_r);
 }
 
-static void destroy(void *pointer)
+static void store_stream_destroy(void *pointer)
 {
     struct store_stream *stream = pointer;
     builder_free(&stream->id);
@@ -120,7 +120,7 @@ enum fault store_stream_begin(struct store *store, int ns, const struct collecti
     struct store_stream *stream = ARENA_NEW(query->arena, struct store_stream);
     *stream = (struct store_stream){
         .store = store, .ns = ns, .deadline_ms = deadline_ms, .scratch = arena_create("stream")};
-    arena_defer(query->arena, destroy, stream);
+    arena_defer(query->arena, store_stream_destroy, stream);
     fault = begin_rows(stream, query, with_documents, page_r->number);
     if (fault) {
         store_snapshot_end(store, ns);

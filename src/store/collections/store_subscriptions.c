@@ -114,8 +114,8 @@ enum fault store_subscriptions_read(struct store *store, int ns, struct arena *a
     return fault;
 }
 
-static void add_keys(struct pg_params *params, const struct data_keys *keys, const struct bytes *texts,
-                     const size_t *value_counts, size_t count)
+static void store_subscriptions_add_keys(struct pg_params *params, const struct data_keys *keys,
+                                         const struct bytes *texts, const size_t *value_counts, size_t count)
 {
     struct bytes *sealed = ARENA_ARRAY(params->arena, struct bytes, count);
     for (size_t i = 0; i < count; i++)
@@ -156,9 +156,9 @@ static void add_change(struct pg_params *params, struct arena *arena, struct byt
     pg_params_add_i64(params, change->life);
     pg_params_add_i32(params, change->may_create);
     pg_params_add_i32(params, change->is_whole);
-    add_keys(params, keys, change->keys, change->value_counts, change->count);
+    store_subscriptions_add_keys(params, keys, change->keys, change->value_counts, change->count);
     add_definitions(params, keys, session, change->texts, change->count);
-    add_keys(params, keys, change->drops, change->drop_value_counts, change->drop_count);
+    store_subscriptions_add_keys(params, keys, change->drops, change->drop_value_counts, change->drop_count);
     pg_params_add_i64(params, settings->limit_definitions);
     pg_params_add_i32(params, push != NULL);
     add_address(params, keys, session, push);
@@ -207,7 +207,8 @@ static const char *limit_of(const char *sqlstate)
     return (size_t)refusal < COUNT_OF(limits) ? limits[refusal] : NULL;
 }
 
-static enum fault run(struct store *store, int ns, enum statement statement, struct pg_params *params)
+static enum fault store_subscriptions_run(struct store *store, int ns, enum statement statement,
+                                          struct pg_params *params)
 {
     struct pg_result *rows;
     return store_run_change_again(store, ns, statement, params, &rows);
@@ -218,7 +219,7 @@ static enum fault vouch(struct store *store, int ns, struct arena *arena, struct
     struct pg_params params;
     pg_params_start(&params, arena);
     pg_params_add_text(&params, session);
-    return run(store, ns, STATEMENT_SUBSCRIPTIONS_VOUCH, &params);
+    return store_subscriptions_run(store, ns, STATEMENT_SUBSCRIPTIONS_VOUCH, &params);
 }
 
 enum fault store_subscriptions_change(struct store *store, int ns, struct arena *arena, struct bytes session,
@@ -258,7 +259,7 @@ enum fault store_subscriptions_drop(struct store *store, int ns, struct arena *a
     pg_params_start(&params, arena);
     pg_params_add_text(&params, session);
     add_caller(&params, caller);
-    return run(store, ns, STATEMENT_SUBSCRIPTIONS_DROP, &params);
+    return store_subscriptions_run(store, ns, STATEMENT_SUBSCRIPTIONS_DROP, &params);
 }
 
 /* --- for the task -------------------------------------------------------------------------------- */

@@ -39,7 +39,8 @@ static struct bytes stored_id(const struct sides *sides, const struct side_table
     return store_sealing_id(sides->run->store, sides->run->ns, sides->arena, side->class->name, id);
 }
 
-static void add_item(struct sides *sides, struct side_table *side, struct bytes id, struct bytes key)
+static void commit_side_tables_add_item(struct sides *sides, struct side_table *side, struct bytes id,
+                                        struct bytes key)
 {
     struct matched *matched = match(sides, side);
     size_t capacity = matched->capacity;
@@ -96,7 +97,7 @@ static void collect_document(struct sides *sides, struct side_table *side,
         const struct item *before = goes_on ? document_find_item(document->base, item->iclass, key) : NULL;
         /* side tables reflect what is stored, not what is read */
         if (mutation_applies(side->class) || !is_same_export(sides->arena, side->item, before, item))
-            add_item(sides, side, id, key);
+            commit_side_tables_add_item(sides, side, id, key);
     }
 }
 
@@ -107,7 +108,7 @@ static void collect_copies(struct sides *sides, struct side_table *side, const s
         const struct copy_target *target = &batch->targets[i];
         const struct copy_source *source = &batch->sources[target->source];
         if (bytes_equal(source->iclass, side->item->name) && bytes_equal(target->class, side->class->name))
-            add_item(sides, side, target->id, source->copy_key);
+            commit_side_tables_add_item(sides, side, target->id, source->copy_key);
     }
 }
 

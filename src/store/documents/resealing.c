@@ -51,8 +51,8 @@ static enum fault seal_again(struct resealing *resealing, struct arena *arena, s
     return FAULT_NONE;
 }
 
-static enum fault store(struct resealing *resealing, struct pg *pg, struct arena *arena,
-                        const struct pg_result *rows)
+static enum fault store_resealing(struct resealing *resealing, struct pg *pg, struct arena *arena,
+                                  const struct pg_result *rows)
 {
     struct bytes *columns[STORED];
     size_t count = 0;
@@ -88,8 +88,8 @@ static enum fault store(struct resealing *resealing, struct pg *pg, struct arena
     return fault;
 }
 
-static enum fault run(struct resealing *resealing, struct pg *pg, struct arena *arena, int32_t batch,
-                      struct pg_result **locked_r)
+static enum fault run_resealing(struct resealing *resealing, struct pg *pg, struct arena *arena,
+                                int32_t batch, struct pg_result **locked_r)
 {
     struct pg_params params;
     struct pg_result *items;
@@ -111,10 +111,10 @@ static enum fault run(struct resealing *resealing, struct pg *pg, struct arena *
         pg_params_add_text_array(&params, names[column], count);
     }
     fault = pg_run(pg, &statements[ITEMS], &params, &items);
-    return fault ? fault : store(resealing, pg, arena, items);
+    return fault ? fault : store_resealing(resealing, pg, arena, items);
 }
 
-static struct bytes keep(struct arena *arena, struct bytes text)
+static struct bytes resealing_keep(struct arena *arena, struct bytes text)
 {
     return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
 }
@@ -125,7 +125,7 @@ enum fault resealing_run(struct resealing *resealing, struct pg *pg, struct aren
     const int64_t items = resealing->items;
     enum fault fault = pg_execute(pg, "begin");
     if (!fault)
-        fault = run(resealing, pg, arena, batch, &locked);
+        fault = run_resealing(resealing, pg, arena, batch, &locked);
     if (!fault)
         fault = pg_execute(pg, "commit");
     if (fault) {
@@ -136,8 +136,8 @@ enum fault resealing_run(struct resealing *resealing, struct pg *pg, struct aren
     resealing->is_done = rows == 0;
     resealing->documents += rows;
     if (rows) {
-        resealing->class = keep(resealing->kept, pg_get_text(locked, rows - 1, CLASS));
-        resealing->id = keep(resealing->kept, pg_get_text(locked, rows - 1, ID));
+        resealing->class = resealing_keep(resealing->kept, pg_get_text(locked, rows - 1, CLASS));
+        resealing->id = resealing_keep(resealing->kept, pg_get_text(locked, rows - 1, ID));
     }
     return FAULT_NONE;
 }

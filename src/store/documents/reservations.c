@@ -50,8 +50,9 @@ enum fault reservations_collect(struct arena *arena, struct pg *pg, struct reser
 }
 
 /* Runs a statement in the session of a database; `rows_r` may be NULL. */
-static enum fault run(const struct reservation_sessions *sessions, struct bytes database,
-                      enum statement statement, const struct pg_params *params, struct pg_result **rows_r)
+static enum fault reservations_run(const struct reservation_sessions *sessions, struct bytes database,
+                                   enum statement statement, const struct pg_params *params,
+                                   struct pg_result **rows_r)
 {
     struct pg *pg;
     enum fault fault = sessions->use(sessions->whose, database, &pg);
@@ -65,8 +66,9 @@ static enum fault run(const struct reservation_sessions *sessions, struct bytes 
 
 /* --- other holders ------------------------------------------------------------------------------- */
 
-static enum fault drop(struct reservations *reservations, const struct reservation_sessions *sessions,
-                       const size_t *places, size_t count, struct bytes database, int64_t claim)
+static enum fault reservations_drop(struct reservations *reservations,
+                                    const struct reservation_sessions *sessions, const size_t *places,
+                                    size_t count, struct bytes database, int64_t claim)
 {
     struct bytes *classes = ARENA_ARRAY(reservations->arena, struct bytes, count);
     struct bytes *names = ARENA_ARRAY(reservations->arena, struct bytes, count);
@@ -83,7 +85,7 @@ static enum fault drop(struct reservations *reservations, const struct reservati
     pg_params_add_text_array(&params, values, count);
     pg_params_add_text(&params, database);
     pg_params_add_i64(&params, claim);
-    return run(sessions, sessions->z, STATEMENT_GLOBAL_DROP, &params, NULL);
+    return reservations_run(sessions, sessions->z, STATEMENT_GLOBAL_DROP, &params, NULL);
 }
 
 /* Whether a document of the database has the value.  FAULT_STALE: it may be changing at this moment. */
@@ -98,7 +100,7 @@ static enum fault observation(const struct reservations *reservations,
     pg_params_add_text(&params, reservations->names[place]);
     pg_params_add_text(&params, reservations->values[place]);
     pg_params_add_i64(&params, clock_present_minute());
-    enum fault fault = run(sessions, database, STATEMENT_GLOBAL_STATE, &params, &row);
+    enum fault fault = reservations_run(sessions, database, STATEMENT_GLOBAL_STATE, &params, &row);
     if (fault)
         return fault;
     struct bytes word = pg_get_text(row, 0, 0);
@@ -106,7 +108,7 @@ static enum fault observation(const struct reservations *reservations,
     return bytes_equal(word, BYTES("busy")) ? FAULT_STALE : FAULT_NONE;
 }
 
-static enum fault refuse(struct reservations *reservations, size_t place, struct bytes database)
+static enum fault reservations_refuse(struct reservations *reservations, size_t place, struct bytes database)
 {
     reservations->refused =
         arena_printf(reservations->arena, "%.*s %.*s %.*s, in %.*s", (int)reservations->classes[place].size,
@@ -126,12 +128,12 @@ static enum fault settle_one(struct reservations *reservations, const struct res
     if (fault == FAULT_ODATABASE) { /* if it is gone for good, run stampd.release_database() */
         log_warning("a unique value is reserved for a database that is not usable database=%.*s",
                     (int)database.size, database.data);
-        return refuse(reservations, place, database);
+        return reservations_refuse(reservations, place, database);
     }
     if (fault)
         return fault;
-    return is_held ? refuse(reservations, place, database)
-                   : drop(reservations, sessions, &place, 1, database, claim);
+    return is_held ? reservations_refuse(reservations, place, database)
+                   : reservations_drop(reservations, sessions, &place, 1, database, claim);
 }
 
 /* --- reserving ----------------------------------------------------------------------------------- */
@@ -147,7 +149,7 @@ static enum fault claim_once(struct reservations *reservations, const struct res
     pg_params_add_text_array(&params, reservations->values, reservations->count);
     pg_params_add_text(&params, sessions->database);
     *is_done_r = true;
-    enum fault fault = run(sessions, sessions->z, STATEMENT_GLOBAL_RESERVE, &params, &rows);
+    enum fault fault = reservations_run(sessions, sessions->z, STATEMENT_GLOBAL_RESERVE, &params, &rows);
     for (int row = 0; !fault && row < pg_rows(rows); row++) {
         reservations->number = pg_get_i64(rows, row, NUMBER);
         if (pg_is_null(rows, row, PLACE))
@@ -189,7 +191,8 @@ void reservations_settle(struct reservations *reservations, const struct reserva
             places[count++] = i;
     }
     if (count)
-        fault = drop(reservations, sessions, places, count, sessions->database, reservations->number);
+        fault = reservations_drop(reservations, sessions, places, count, sessions->database,
+                                  reservations->number);
     if (fault)
         log_info("reservations of unique values are left behind code=%s", fault_code(fault));
 }

@@ -29,8 +29,8 @@ static enum fault run(struct pg *pg, const char *name, const struct pg_params *p
     return pg_run(pg, &(struct pg_statement){name, NULL, params->count}, params, rows_r);
 }
 
-static enum fault store(struct pg *pg, struct arena *arena, const struct schema_class *class,
-                        const struct pg_result *rows)
+static enum fault store_rewriting(struct pg *pg, struct arena *arena, const struct schema_class *class,
+                                  const struct pg_result *rows)
 {
     size_t count = 0, most = (size_t)pg_rows(rows);
     struct bytes *columns[4];
@@ -72,7 +72,7 @@ enum fault rewriting_run(struct pg *pg, struct arena *arena, const struct schema
     if (!fault)
         fault = run(pg, "rewriting_items", &params, &rows);
     if (!fault)
-        fault = store(pg, arena, class, rows);
+        fault = store_rewriting(pg, arena, class, rows);
     if (!fault)
         fault = pg_execute(pg, "commit");
     if (!fault)

@@ -30,7 +30,7 @@ struct schema_cache {
     struct builder left;            /* names of prepared statements of discarded schemas: side_table.h */
 };
 
-static void release(void *pointer)
+static void schema_cache_release(void *pointer)
 {
     struct applied_schema *applied = pointer;
     if (applied && --applied->references == 0)
@@ -42,11 +42,11 @@ static struct schema_cache *cache_of(const struct store *store, int ns)
     return store_cache_of(store, ns, STORE_CACHE_schema);
 }
 
-static void forget(struct schema_cache *cache)
+static void forget_schema_cache(struct schema_cache *cache)
 {
     if (cache->applied)
         side_table_leave(cache->applied->sides, cache->applied->side_count, &cache->left);
-    release(cache->applied);
+    schema_cache_release(cache->applied);
     cache->applied = NULL;
 }
 
@@ -110,7 +110,7 @@ static void complete_indexes(struct arena *arena, const struct schema_class *cla
 }
 
 /* Marks the fields and indexes that are ready. */
-static void complete(struct arena *arena, struct schema *schema, struct bytes building)
+static void schema_cache_complete(struct arena *arena, struct schema *schema, struct bytes building)
 {
     for (size_t c = 0; c < schema->class_count; c++) {
         struct schema_class *class = (struct schema_class *)&schema->classes[c];
@@ -146,12 +146,12 @@ static enum fault read_row(const struct pg_result *row, struct applied_schema *a
     struct bytes owners = pg_get_text(row, 0, OWNERS);
     applied->schema->owners =
         (struct bytes){arena_copy(applied->arena, owners.data, owners.size), owners.size};
-    complete(applied->arena, applied->schema, pg_get_text(row, 0, BUILDING));
+    schema_cache_complete(applied->arena, applied->schema, pg_get_text(row, 0, BUILDING));
     applied->sides = side_table_list(applied->arena, applied->schema, turn, &applied->side_count);
     return FAULT_NONE;
 }
 
-static enum fault read_schema(struct schema_cache *cache, struct pg *pg)
+static enum fault schema_cache_read_schema(struct schema_cache *cache, struct pg *pg)
 {
     if (cache->applied)
         return FAULT_NONE;
@@ -171,7 +171,7 @@ static enum fault read_schema(struct schema_cache *cache, struct pg *pg)
         fault = read_row(row, applied, cache->turn);
     arena_destroy(arena);
     if (fault)
-        release(applied);
+        schema_cache_release(applied);
     else
         cache->applied = applied;
     return fault;
@@ -179,13 +179,13 @@ static enum fault read_schema(struct schema_cache *cache, struct pg *pg)
 
 static enum fault open_cache(void *cache, struct pg *pg)
 {
-    return read_schema(cache, pg);
+    return schema_cache_read_schema(cache, pg);
 }
 
 static void close_cache(void *pointer)
 {
     struct schema_cache *cache = pointer;
-    release(cache->applied);
+    schema_cache_release(cache->applied);
     builder_free(&cache->left);
 }
 
@@ -197,7 +197,7 @@ const struct store_cache store_cache_schema = {
 enum fault schema_cache_read(struct store *store, int ns)
 {
     bool is_known = schema_cache_is_filled(store, ns);
-    enum fault fault = read_schema(cache_of(store, ns), store_pg(store, ns));
+    enum fault fault = schema_cache_read_schema(cache_of(store, ns), store_pg(store, ns));
     return fault || is_known ? fault : store_sealing_renew(store, ns); /* a new data key is a new number */
 }
 
@@ -216,7 +216,7 @@ const struct schema *schema_cache_hold(struct store *store, int ns, struct arena
 {
     struct applied_schema *applied = cache_of(store, ns)->applied;
     applied->references++;
-    arena_defer(arena, release, applied);
+    arena_defer(arena, schema_cache_release, applied);
     return applied->schema;
 }
 
@@ -224,7 +224,7 @@ void schema_cache_forget(struct store *store, int ns)
 {
     struct schema_cache *cache = cache_of(store, ns);
     if (cache)
-        forget(cache);
+        forget_schema_cache(cache);
 }
 
 enum fault schema_cache_judge(struct store *store, int ns, const char *sqlstate, enum fault fault)

@@ -76,7 +76,7 @@ static void take_parts(struct commit_run *run, struct planned *const planned[PAR
 }
 
 /* Items that the database writes or removes, and their bytes. */
-static void measure(const struct commit *commit, size_t *items_r, size_t *bytes_r)
+static void store_commit_measure(const struct commit *commit, size_t *items_r, size_t *bytes_r)
 {
     *items_r = *bytes_r = 0;
     for (size_t i = 0; i < commit->count; i++) {
@@ -106,7 +106,7 @@ enum commit_outcome store_commit(struct store *store, int ns, struct arena *aren
     int first[PARTS];
     size_t items, bytes;
     int64_t limit_ms;
-    measure(commit, &items, &bytes);
+    store_commit_measure(commit, &items, &bytes);
     *fault_r = store_long_begin_commit(store, ns, items, bytes, &limit_ms);
     if (!*fault_r)
         *fault_r = plan_parts(&run, planned);

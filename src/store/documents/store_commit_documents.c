@@ -56,7 +56,7 @@ static void add_headers(struct pg_params *params, const struct commit *commit)
 }
 
 /* What the documents need; read once, by the first part that asks. */
-static const struct commit_documents *read_documents(struct commit_run *run)
+static const struct commit_documents *store_commit_documents_read_documents(struct commit_run *run)
 {
     const struct commit *commit = run->commit;
     if (run->documents)
@@ -102,7 +102,7 @@ static struct pg_params *add_sharing(struct commit_run *run, enum statement stat
 static enum fault plan_absences(struct commit_run *run)
 {
     static const int absent[] = {CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT};
-    const struct commit_documents *documents = read_documents(run);
+    const struct commit_documents *documents = store_commit_documents_read_documents(run);
     if (documents->has_absent)
         add_sharing(run, STATEMENT_ABSENT, absent, COUNT_OF(absent));
     return FAULT_NONE;
@@ -125,7 +125,8 @@ static void add_lone(struct pg_params *params, int64_t version, const struct com
     pg_params_add_i64(params, header->v2);
 }
 
-static struct item_place place_of(const struct commit_document *document, const struct item *item)
+static struct item_place store_commit_documents_place_of(const struct commit_document *document,
+                                                         const struct item *item)
 {
     const struct header *header = &document->base->header;
     return (struct item_place){header->class, header->id,
@@ -134,7 +135,8 @@ static struct item_place place_of(const struct commit_document *document, const 
 }
 
 /* `with_places`: the document of each row. */
-static void add_items(const struct commit_run *run, struct pg_params *params, size_t count, bool with_places)
+static void store_commit_documents_add_items(const struct commit_run *run, struct pg_params *params,
+                                             size_t count, bool with_places)
 {
     const struct commit *commit = run->commit;
     const struct data_keys *sealing = store_sealing_keys(run->store, run->ns);
@@ -152,7 +154,7 @@ static void add_items(const struct commit_run *run, struct pg_params *params, si
             const struct item *item = document->rows.items[k];
             places[at] = (int32_t)i + 1;
             classes[at] = item->iclass;
-            struct item_place place = place_of(document, item);
+            struct item_place place = store_commit_documents_place_of(document, item);
             store_shown_add(sealing, arena, run->schema, &place, item->content);
             keys[at] = data_keys_seal_key(sealing, arena, &place);
             contents[at] = data_keys_seal_content(sealing, arena, &place, item->content);
@@ -175,7 +177,7 @@ static enum fault plan_core(struct commit_run *run)
     static const int core[CORE_SHARED] = {CORE_VERSION, CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT,
                                           CORE_CTIME,   CORE_DTIME, CORE_V1, CORE_V2};
     const struct commit *commit = run->commit;
-    const struct commit_documents *documents = read_documents(run);
+    const struct commit_documents *documents = store_commit_documents_read_documents(run);
     if (!commit->count)
         return FAULT_NONE;
     struct pg_params *params;
@@ -185,14 +187,14 @@ static enum fault plan_core(struct commit_run *run)
     } else {
         params = add_sharing(run, STATEMENT_CORE, core, COUNT_OF(core));
     }
-    add_items(run, params, documents->item_count, !documents->is_lone);
+    store_commit_documents_add_items(run, params, documents->item_count, !documents->is_lone);
     pg_params_add_i64(params, run->schema->number);
     return FAULT_NONE;
 }
 
 static void take_core(struct commit_run *run, struct pg_result *const *results)
 {
-    int column = read_documents(run)->is_lone ? 1 : 0;
+    int column = store_commit_documents_read_documents(run)->is_lone ? 1 : 0;
     if (pg_rows(results[0]))
         lineage_note(store_segment(run->store), run->ns, store_timeline(run->store, run->ns),
                      (uint64_t)pg_get_i64(results[0], 0, column));
@@ -206,7 +208,7 @@ static enum fault plan_births(struct commit_run *run)
 {
     static const int born[] = {CORE_VERSION, CORE_CLASS, CORE_ID, CORE_SEEN, CORE_ACT,
                                CORE_CTIME,   CORE_DTIME, CORE_V1, CORE_V2};
-    const struct commit_documents *documents = read_documents(run);
+    const struct commit_documents *documents = store_commit_documents_read_documents(run);
     if (documents->has_births)
         add_sharing(run, STATEMENT_BORN, born, COUNT_OF(born));
     return FAULT_NONE;
@@ -219,7 +221,7 @@ const struct commit_part commit_part_births = {.plan = plan_births};
 static enum fault plan_wipe(struct commit_run *run)
 {
     static const int wipe[] = {CORE_VERSION, CORE_CLASS, CORE_ID, CORE_ACT};
-    const struct commit_documents *documents = read_documents(run);
+    const struct commit_documents *documents = store_commit_documents_read_documents(run);
     if (documents->has_wipes)
         add_sharing(run, STATEMENT_WIPE, wipe, COUNT_OF(wipe));
     return FAULT_NONE;
@@ -241,7 +243,8 @@ static void add_purges(const struct commit_run *run, struct pg_params *params, s
         for (size_t k = 0; document->act != DRAFT_READ && k < document->rows.purge_count; k++, at++) {
             places[at] = (int32_t)i + 1;
             classes[at] = document->rows.purges[k]->iclass;
-            const struct item_place place = place_of(document, document->rows.purges[k]);
+            const struct item_place place =
+                store_commit_documents_place_of(document, document->rows.purges[k]);
             keys[at] = data_keys_seal_key(store_sealing_keys(run->store, run->ns), params->arena, &place);
         }
     }
@@ -254,7 +257,7 @@ static void add_purges(const struct commit_run *run, struct pg_params *params, s
 static enum fault plan_purge(struct commit_run *run)
 {
     static const int purge[] = {CORE_CLASS, CORE_ID, CORE_DTIME};
-    const struct commit_documents *documents = read_documents(run);
+    const struct commit_documents *documents = store_commit_documents_read_documents(run);
     if (documents->purge_count)
         add_purges(run, add_sharing(run, STATEMENT_PURGE, purge, COUNT_OF(purge)), documents->purge_count);
     return FAULT_NONE;

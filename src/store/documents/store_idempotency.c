@@ -18,7 +18,8 @@ static int64_t oldest(const struct store *store, int64_t now)
 }
 
 /* What an answer is sealed for: its row, whose key is that of one account. */
-static struct sealing_place place_of(struct arena *arena, const struct idempotency *idempotency)
+static struct sealing_place store_idempotency_place_of(struct arena *arena,
+                                                       const struct idempotency *idempotency)
 {
     const struct bytes parts[] = {BYTES("answer"), idempotency->account, idempotency->key,
                                   idempotency->digest, idempotency->mime};
@@ -59,7 +60,7 @@ enum fault store_idempotency_find(struct store *store, int ns, struct arena *are
     idempotency->version = pg_get_i64(row, 0, VERSION);
     idempotency->versions_after = pg_get_text(row, 0, VERSIONS_AFTER);
     *found_r = true;
-    struct sealing_place place = place_of(arena, idempotency);
+    struct sealing_place place = store_idempotency_place_of(arena, idempotency);
     fault = store_sealing_open_text(store, ns, arena, place, &idempotency->answer);
     place = place_of_versions(arena, idempotency);
     return fault ? fault : store_sealing_open_text(store, ns, arena, place, &idempotency->versions_after);
@@ -78,7 +79,8 @@ static enum fault plan_answer(struct commit_run *run)
     pg_params_add_text(params, idempotency->key);
     pg_params_add_text(params, idempotency->digest);
     pg_params_add_text(params, idempotency->mime);
-    pg_params_add_text(params, data_keys_seal_text(keys, run->arena, place_of(run->arena, idempotency),
+    pg_params_add_text(params, data_keys_seal_text(keys, run->arena,
+                                                   store_idempotency_place_of(run->arena, idempotency),
                                                    idempotency->answer));
     pg_params_add_i64(params, idempotency->version);
     pg_params_add_i64(params, stamp_now());

@@ -68,7 +68,7 @@ static int64_t read_volume(const struct pg_result *result, int row, int column)
     return volume < 0 || volume > INT64_MAX / 4 ? 0 : volume;
 }
 
-static void read_header(const struct pg_result *result, int row, struct header *header_r)
+static void store_load_read_header(const struct pg_result *result, int row, struct header *header_r)
 {
     header_r->floor = pg_get_i64(result, row, FLOOR);
     header_r->version = pg_get_i64(result, row, VERSION);
@@ -87,7 +87,7 @@ static bool is_sound(const struct header *header)
            header->floor >= 0 && header->floor < STAMP_MAX;
 }
 
-static void read_item(const struct pg_result *result, int row, struct item *item_r)
+static void store_load_read_item(const struct pg_result *result, int row, struct item *item_r)
 {
     *item_r = (struct item){
         .iclass = pg_get_text(result, row, ICLASS),
@@ -129,12 +129,12 @@ static enum fault read_document(struct store *store, int ns, const struct pg_res
     bool has_header = false, is_sorted = true;
     for (int row = 0; row < rows; row++) {
         if (!pg_is_null(result, row, FLOOR)) {
-            read_header(result, row, &header);
+            store_load_read_header(result, row, &header);
             schema = pg_get_i64(result, row, SCHEMA);
             has_header = true;
             continue;
         }
-        read_item(result, row, &items[count++]);
+        store_load_read_item(result, row, &items[count++]);
     }
     if (!has_header) {
         log_often(LOG_LEVEL_ERROR, "", "table namespace has no row");

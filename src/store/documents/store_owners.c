@@ -6,7 +6,7 @@
 #include "store/store_private.h"
 #include "store/store_run.h"
 
-static enum fault read_schema(struct store *store, int ns, void *context UNUSED)
+static enum fault store_owners_read_schema(struct store *store, int ns, void *context UNUSED)
 {
     return schema_cache_read(store, ns);
 }
@@ -17,7 +17,7 @@ enum fault store_owners_declare(struct store *store, int ns, struct arena *arena
     struct pg_result *row;
     if (store_in_snapshot(store, ns))
         return FAULT_NONE;
-    enum fault fault = store_run(store, ns, read_schema, NULL);
+    enum fault fault = store_run(store, ns, store_owners_read_schema, NULL);
     if (fault || bytes_equal(schema_cache_get(store, ns)->owners, owners))
         return fault;
     pg_params_start(&params, arena);

@@ -5,14 +5,14 @@
 #include "store/documents/schema_cache.h"
 #include "store/store_run.h"
 
-static enum fault read_schema(struct store *store, int ns, void *context UNUSED)
+static enum fault store_schema_read_schema(struct store *store, int ns, void *context UNUSED)
 {
     return schema_cache_read(store, ns);
 }
 
 enum fault store_schema(struct store *store, int ns, struct arena *arena, const struct schema **schema_r)
 {
-    enum fault fault = store_run(store, ns, read_schema, NULL);
+    enum fault fault = store_run(store, ns, store_schema_read_schema, NULL);
     if (!fault)
         *schema_r = schema_cache_hold(store, ns, arena);
     return fault;

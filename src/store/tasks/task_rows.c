@@ -194,7 +194,7 @@ void task_rows_add_attempt_filter(struct pg_params *params, const struct task_fi
     pg_params_add_i64(params, filter->after_number ? filter->after_number : INT64_MAX);
 }
 
-static bool is_json(struct arena *arena, struct bytes text)
+static bool task_rows_is_json(struct arena *arena, struct bytes text)
 {
     static const struct json_limits limits = {.depth = 1000, .tree_depth = 1, .nodes = 1000000};
     struct json *value;
@@ -218,7 +218,7 @@ static void write_row(struct builder *out, struct arena *arena, const struct pg_
         separator = ",";
         if (column->kind == NUMBER)
             builder_printf(out, "%" PRId64, pg_get_i64(rows, row, place));
-        else if (column->kind == JSON && is_json(arena, text))
+        else if (column->kind == JSON && task_rows_is_json(arena, text))
             builder_add_bytes(out, text);
         else
             json_add_string(out, text);

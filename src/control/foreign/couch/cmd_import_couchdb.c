@@ -21,7 +21,7 @@ static bool is_url(const char *path)
     return strncmp(path, "http://", 7) == 0 || strncmp(path, "https://", 8) == 0;
 }
 
-static bool are_right(const struct couch_words *words, const char *path)
+static bool cmd_import_couchdb_are_right(const struct couch_words *words, const char *path)
 {
     if (is_url(path) && !words->leaves_attachments)
         return couch_server_check(path, words->login);
@@ -58,8 +58,8 @@ static bool read_login(struct control *control, struct couch_words *words)
     return false;
 }
 
-static bool run(struct control *control, const struct foreign_import_options *options,
-                struct couch_words *words)
+static bool cmd_import_couchdb_run(struct control *control, const struct foreign_import_options *options,
+                                   struct couch_words *words)
 {
     struct couch_source couch;
     if (is_url(options->path)) {
@@ -112,7 +112,7 @@ int control_import_couchdb(struct control *control, int argc, char **argv)
     int status;
     if (!foreign_import_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &options, &status))
         return status;
-    if (!are_right(&words, options.path))
+    if (!cmd_import_couchdb_are_right(&words, options.path))
         return CONTROL_WRONG;
-    return run(control, &options, &words) ? CONTROL_DONE : CONTROL_FAILED;
+    return cmd_import_couchdb_run(control, &options, &words) ? CONTROL_DONE : CONTROL_FAILED;
 }

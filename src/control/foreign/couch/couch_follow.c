@@ -44,7 +44,7 @@ struct couch_follow {
 
 /* --- storing --- */
 
-static bool record(void *context, int64_t changed)
+static bool couch_follow_record(void *context, int64_t changed)
 {
     struct couch_follow *follow = context;
     follow->changed += changed;
@@ -52,11 +52,12 @@ static bool record(void *context, int64_t changed)
 }
 
 /* What was read since the last call, with its position. */
-static bool store(struct couch_follow *follow)
+static bool couch_follow_store(struct couch_follow *follow)
 {
     bool is_stored =
-        !follow->batch || (archive_batch_read(follow->batch, builder_bytes(&follow->lines), false) &&
-                           archive_merge_recorded(follow->target.pg, follow->batch, true, record, follow));
+        !follow->batch ||
+        (archive_batch_read(follow->batch, builder_bytes(&follow->lines), false) &&
+         archive_merge_recorded(follow->target.pg, follow->batch, true, couch_follow_record, follow));
     follow->number = 0;
     builder_clear(&follow->lines, 2 * BATCH_BYTES);
     return is_stored;
@@ -64,7 +65,7 @@ static bool store(struct couch_follow *follow)
 
 /* --- rows --- */
 
-static void report(struct couch_follow *follow, struct bytes id, const char *problem)
+static void couch_follow_report(struct couch_follow *follow, struct bytes id, const char *problem)
 {
     progress_clear(&follow->progress);
     message_print("%s: the document %.*s: %s", follow->options->server.url,
@@ -99,7 +100,8 @@ static bool fetch_whole(struct couch_follow *follow, struct bytes id, const char
     case COUCH_REFUSED:
         break;
     }
-    report(follow, id, "its attachments could not be fetched; run the command again, it goes on");
+    couch_follow_report(follow, id,
+                        "its attachments could not be fetched; run the command again, it goes on");
     return false;
 }
 
@@ -122,7 +124,7 @@ static enum foreign_event write_row(struct couch_follow *follow, struct bytes ro
 }
 
 /* False: the import ends here. */
-static bool take_row(struct couch_follow *follow, struct bytes row, struct bytes id)
+static bool couch_follow_take_row(struct couch_follow *follow, struct bytes row, struct bytes id)
 {
     const char *problem = NULL;
     arena_reset(follow->row_arena);
@@ -132,7 +134,7 @@ static bool take_row(struct couch_follow *follow, struct bytes row, struct bytes
     if (event == FOREIGN_DOCUMENT || event == FOREIGN_LEFT_OUT)
         return true;
     if (event == FOREIGN_WRONG && follow->wrong++ < PROBLEMS_SHOWN)
-        report(follow, id, problem);
+        couch_follow_report(follow, id, problem);
     return event == FOREIGN_WRONG && (follow->options->import->skips_wrong || !follow->batch);
 }
 
@@ -154,16 +156,16 @@ static bool take_rows(struct couch_follow *follow, struct bytes rows, int64_t *c
         struct bytes id = couch_text_member(row, BYTES("id"));
         bool is_known = follow->position.is_copying && follow->position.after.data &&
                         bytes_equal(id, follow->position.after);
-        if (!is_known && !take_row(follow, row, id)) {
-            if (!store(follow)) /* those before it */
-                report(follow, id, "the documents before it could not be stored");
+        if (!is_known && !couch_follow_take_row(follow, row, id)) {
+            if (!couch_follow_store(follow)) /* those before it */
+                couch_follow_report(follow, id, "the documents before it could not be stored");
             return false;
         }
         if (!pass_row(follow, row, id)) {
             message_print("%s: expected rows with \"id\" and \"seq\"", follow->options->server.url);
             return false;
         }
-        if (follow->lines.size >= BATCH_BYTES && !store(follow))
+        if (follow->lines.size >= BATCH_BYTES && !couch_follow_store(follow))
             return false;
         progress_show(&follow->progress, follow->read, follow->reached.documents);
     }
@@ -189,7 +191,7 @@ static void write_query(struct couch_follow *follow)
 }
 
 /* Pages become smaller when documents are large, and larger again. */
-static bool fetch(struct couch_follow *follow, struct bytes *page_r)
+static bool couch_follow_fetch(struct couch_follow *follow, struct bytes *page_r)
 {
     for (;;) {
         write_query(follow);
@@ -246,7 +248,7 @@ static bool take_page(struct couch_follow *follow, bool *is_last_r)
 {
     struct bytes page, rows;
     int64_t count, asked;
-    if (!fetch(follow, &page))
+    if (!couch_follow_fetch(follow, &page))
         return false;
     asked = follow->page_size;
     rows = couch_text_member(page, follow->position.is_copying ? BYTES("rows") : BYTES("results"));
@@ -256,7 +258,7 @@ static bool take_page(struct couch_follow *follow, bool *is_last_r)
         return false;
     }
     rows = (struct bytes){rows.data + 1, rows.size - 2};
-    if (!take_rows(follow, rows, &count) || !store(follow))
+    if (!take_rows(follow, rows, &count) || !couch_follow_store(follow))
         return false;
     *is_last_r = is_last_page(follow, page, count, asked);
     if (!*is_last_r && !has_moved(follow)) {
@@ -312,10 +314,10 @@ static bool follow_changes(struct couch_follow *follow)
 {
     follow->reached.is_copying = follow->position.is_copying = false;
     follow->reached.after = follow->position.after = NO_BYTES;
-    return store(follow) && take_pages(follow);
+    return couch_follow_store(follow) && take_pages(follow);
 }
 
-static bool run(struct couch_follow *follow)
+static bool run_couch_follow(struct couch_follow *follow)
 {
     const struct foreign_import_options *import = follow->options->import;
     bool is_there = false;
@@ -338,7 +340,7 @@ static bool run(struct couch_follow *follow)
     return is_done;
 }
 
-static void sum_up(const struct couch_follow *follow)
+static void couch_follow_sum_up(const struct couch_follow *follow)
 {
     const struct foreign_import_options *import = follow->options->import;
     if (follow->wrong > PROBLEMS_SHOWN)
@@ -363,7 +365,7 @@ static const char *name_source(struct arena *arena, const struct couch_follow_op
     return arena_printf(arena, "couchdb %s %s", options->import->path, hex);
 }
 
-static bool prepare(struct couch_follow *follow)
+static bool couch_follow_prepare(struct couch_follow *follow)
 {
     struct control *control = follow->control;
     const struct foreign_import_options *import = follow->options->import;
@@ -393,13 +395,13 @@ bool couch_follow_run(struct control *control, const struct couch_follow_options
     struct couch_follow follow = {.control = control, .options = options, .page_size = PAGE_MOST};
     follow.row_arena = arena_create("row");
     follow.page_arena = arena_create("page");
-    bool is_done = prepare(&follow);
+    bool is_done = couch_follow_prepare(&follow);
     if (is_done) {
         follow.server = couch_server_open(&options->server);
-        is_done = run(&follow);
+        is_done = run_couch_follow(&follow);
     }
     if (is_done)
-        sum_up(&follow);
+        couch_follow_sum_up(&follow);
     couch_server_close(follow.server);
     couch_server_close(follow.single);
     importer_files_close(follow.files);

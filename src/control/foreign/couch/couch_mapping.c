@@ -26,7 +26,7 @@ const char couch_mapping_stub[] = "attachments without their bytes: save it with
 
 /* --- reading --- */
 
-static const char *read_classes(const struct couch_mapping *mapping)
+static const char *couch_mapping_read_classes(const struct couch_mapping *mapping)
 {
     if (!mapping->classes != !mapping->type.data)
         return "expected both \"type\" and \"classes\", or none of them";
@@ -39,7 +39,8 @@ static const char *read_classes(const struct couch_mapping *mapping)
     return NULL;
 }
 
-static const char *read_text(struct couch_mapping *mapping, struct arena *arena, struct bytes text)
+static const char *couch_mapping_read_text(struct couch_mapping *mapping, struct arena *arena,
+                                           struct bytes text)
 {
     static const struct json_limits limits = {.depth = 4, .tree_depth = 4, .nodes = 10000};
     struct json_problem problem;
@@ -59,7 +60,7 @@ static const char *read_text(struct couch_mapping *mapping, struct arena *arena,
         return "expected texts as \"class\", \"item\" and \"type\"";
     if (!foreign_mapping_item(item, mapping->settings, &mapping->item_class, &mapping->item_key))
         return "expected as \"item\" a class of items, or class/key";
-    return read_classes(mapping);
+    return couch_mapping_read_classes(mapping);
 }
 
 struct couch_mapping *couch_mapping_read(struct arena *arena, const struct settings *settings,
@@ -68,7 +69,7 @@ struct couch_mapping *couch_mapping_read(struct arena *arena, const struct setti
     struct couch_mapping *mapping = ARENA_ARRAY(arena, struct couch_mapping, 1);
     *mapping =
         (struct couch_mapping){.settings = settings, .item_class = BYTES("Main"), .item_key = BYTES("")};
-    *problem_r = text.data ? read_text(mapping, arena, text) : NULL;
+    *problem_r = text.data ? couch_mapping_read_text(mapping, arena, text) : NULL;
     if (class)
         mapping->class = bytes_of(class);
     if (!*problem_r && (mapping->class.data ? !item_is_class_name(mapping->class) : !mapping->classes))
@@ -99,14 +100,15 @@ struct couch_writer {
     bool is_change;  /* the document may have been of another class before */
 };
 
-static void add_item(struct couch_writer *writer, struct bytes class, struct bytes key, struct bytes content)
+static void couch_mapping_add_item(struct couch_writer *writer, struct bytes class, struct bytes key,
+                                   struct bytes content)
 {
     const struct archive_item item = {class, key, writer->number, writer->number, content, false};
     archive_line_add_item(writer->lines, &item, writer->size.items == 0);
     foreign_mapping_count(&writer->size, &item);
 }
 
-static bool decode(struct arena *arena, struct bytes text, struct bytes *bytes_r)
+static bool couch_mapping_decode(struct arena *arena, struct bytes text, struct bytes *bytes_r)
 {
     size_t size = base64_size(text);
     char *bytes = arena_alloc(arena, size + 1);
@@ -152,7 +154,7 @@ static const char *add_attachment(struct couch_writer *writer, const struct json
         return couch_mapping_stub;
     if (foreign_mapping_wrong_id(writer->arena, settings, file->name))
         return "an attachment with a name over limit_name_bytes";
-    if (!decode(writer->arena, data->value, &bytes))
+    if (!couch_mapping_decode(writer->arena, data->value, &bytes))
         return "an attachment that is not in base64";
     if ((int64_t)bytes.size > settings->limit_blob_bytes)
         return "an attachment over limit_blob_bytes";
@@ -166,14 +168,15 @@ static const char *add_attachment(struct couch_writer *writer, const struct json
         writer->is_refused = true;
         return NULL;
     }
-    add_item(writer, ATTACHMENT_CLASS, file->name, attachment_write(writer->arena, &attachment));
+    couch_mapping_add_item(writer, ATTACHMENT_CLASS, file->name,
+                           attachment_write(writer->arena, &attachment));
     return NULL;
 }
 
 /* --- documents --- */
 
-static const char *find_class(const struct couch_mapping *mapping, struct arena *arena,
-                              const struct json *document, struct bytes *class_r)
+static const char *couch_mapping_find_class(const struct couch_mapping *mapping, struct arena *arena,
+                                            const struct json *document, struct bytes *class_r)
 {
     struct bytes type = NO_BYTES;
     *class_r = mapping->class;
@@ -210,7 +213,7 @@ static void add_content(struct couch_writer *writer, const struct json *document
     builder_add_text(&json, "}");
     struct bytes content = {arena_copy(writer->arena, json.data, json.size), json.size};
     builder_free(&json);
-    add_item(writer, mapping->item_class, mapping->item_key, content);
+    couch_mapping_add_item(writer, mapping->item_class, mapping->item_key, content);
 }
 
 /* The document with this id in each class of the mapping but one: there it is not any more. */
@@ -239,7 +242,7 @@ static const char *write_document(struct couch_writer *writer, const struct json
     header.ctime = header.dtime = writer->number;
     const char *problem = foreign_mapping_wrong_id(writer->arena, settings, id);
     if (!problem)
-        problem = find_class(writer->mapping, writer->arena, document, &header.class);
+        problem = couch_mapping_find_class(writer->mapping, writer->arena, document, &header.class);
     if (problem)
         return problem;
     if (writer->is_change)

@@ -5,14 +5,14 @@
 #include "control/foreign/couch/couch_text.h"
 #include "control/message.h"
 
-static struct bytes keep(struct arena *arena, struct bytes text)
+static struct bytes couch_position_keep(struct arena *arena, struct bytes text)
 {
     return text.data ? (struct bytes){arena_copy(arena, text.data, text.size), text.size} : NO_BYTES;
 }
 
-static void read_text(struct arena *arena, struct bytes text, struct couch_position *position)
+static void couch_position_read_text(struct arena *arena, struct bytes text, struct couch_position *position)
 {
-    struct bytes own = keep(arena, text);
+    struct bytes own = couch_position_keep(arena, text);
     position->made = couch_text_member(own, BYTES("made"));
     position->since = couch_text_member(own, BYTES("since"));
     position->after = couch_text_member(own, BYTES("after"));
@@ -43,13 +43,13 @@ bool couch_position_take(struct control *control, struct pg *pg, const char *cod
         return false;
     *is_there_r = pg_rows(row) > 0;
     if (*is_there_r) {
-        read_text(control->arena, pg_get_text(row, 0, 0), position);
+        couch_position_read_text(control->arena, pg_get_text(row, 0, 0), position);
         position->documents = pg_get_i64(row, 0, 1);
     }
     return true;
 }
 
-static void add(struct builder *json, const char *name, struct bytes text)
+static void couch_position_add(struct builder *json, const char *name, struct bytes text)
 {
     if (!text.data)
         return;
@@ -63,10 +63,10 @@ bool couch_position_store(struct control *control, struct pg *pg, const struct c
     struct pg_result *row;
     struct builder json = {0};
     builder_add_text(&json, "{");
-    add(&json, "made", position->made);
-    add(&json, "since", position->since);
-    add(&json, "copies", position->is_copying ? BYTES("true") : NO_BYTES);
-    add(&json, "after", position->is_copying ? position->after : NO_BYTES);
+    couch_position_add(&json, "made", position->made);
+    couch_position_add(&json, "since", position->since);
+    couch_position_add(&json, "copies", position->is_copying ? BYTES("true") : NO_BYTES);
+    couch_position_add(&json, "after", position->is_copying ? position->after : NO_BYTES);
     builder_add_text(&json, "}");
     pg_params_start(&params, control->arena);
     pg_params_add_text(&params, bytes_of(position->source));

@@ -60,7 +60,7 @@ static char peek(struct couch_reader *reader, const char **problem_r)
     return 0;
 }
 
-static bool take(struct couch_reader *reader, char expected, const char **problem_r)
+static bool couch_reader_take(struct couch_reader *reader, char expected, const char **problem_r)
 {
     if (peek(reader, problem_r) != expected)
         return false;
@@ -115,7 +115,8 @@ void couch_reader_close(struct couch_reader *reader)
 
 /* --- rows --- */
 
-static enum couch_event take_row(struct couch_reader *reader, struct bytes *row_r, const char **problem_r)
+static enum couch_event couch_reader_take_row(struct couch_reader *reader, struct bytes *row_r,
+                                              const char **problem_r)
 {
     struct couch_scan scan = {0};
     size_t size = 0; /* of the row, so far; its place in the buffer changes */
@@ -143,7 +144,7 @@ static bool is_at_end(struct couch_reader *reader, const char **problem_r)
 /* Behind the bracket of a list.  COUCH_ROW: reading goes on. */
 static enum couch_event leave_list(struct couch_reader *reader, const char **problem_r)
 {
-    bool is_closed = reader->place == COUCH_IN_ARRAY || take(reader, '}', problem_r);
+    bool is_closed = reader->place == COUCH_IN_ARRAY || couch_reader_take(reader, '}', problem_r);
     reader->place = COUCH_OUTSIDE;
     if (is_closed && !reader->is_answer)
         return COUCH_ROW;
@@ -155,8 +156,8 @@ static enum couch_event leave_list(struct couch_reader *reader, const char **pro
 
 static enum couch_event next_in_list(struct couch_reader *reader, struct bytes *row_r, const char **problem_r)
 {
-    if ((!reader->has_row || take(reader, ',', problem_r)) && peek(reader, problem_r) == '{')
-        return take_row(reader, row_r, problem_r);
+    if ((!reader->has_row || couch_reader_take(reader, ',', problem_r)) && peek(reader, problem_r) == '{')
+        return couch_reader_take_row(reader, row_r, problem_r);
     if (reader->start < reader->buffer.size)
         *problem_r = "expected a row or a document, an object, or the end of their list";
     return COUCH_FAILED;
@@ -165,7 +166,7 @@ static enum couch_event next_in_list(struct couch_reader *reader, struct bytes *
 static enum couch_event next_outside(struct couch_reader *reader, struct bytes *row_r, const char **problem_r)
 {
     if (peek(reader, problem_r) == '{')
-        return take_row(reader, row_r, problem_r);
+        return couch_reader_take_row(reader, row_r, problem_r);
     if (reader->has_values && is_at_end(reader, problem_r))
         return COUCH_END;
     if (!reader->has_failed)
@@ -177,14 +178,14 @@ enum couch_event couch_reader_next(struct couch_reader *reader, struct bytes *ro
 {
     *problem_r = truncated;
     for (;;) {
-        if (reader->place == COUCH_OUTSIDE && take(reader, '[', problem_r)) {
+        if (reader->place == COUCH_OUTSIDE && couch_reader_take(reader, '[', problem_r)) {
             reader->place = COUCH_IN_ARRAY;
             reader->has_row = false;
         }
         if (reader->place == COUCH_OUTSIDE &&
             (peek(reader, problem_r) != '{' || !enter_list(reader, problem_r)))
             return next_outside(reader, row_r, problem_r);
-        if (!take(reader, ']', problem_r))
+        if (!couch_reader_take(reader, ']', problem_r))
             return next_in_list(reader, row_r, problem_r);
         enum couch_event event = leave_list(reader, problem_r);
         if (event != COUCH_ROW)

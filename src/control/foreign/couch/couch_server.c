@@ -95,7 +95,7 @@ void couch_server_escape(struct builder *query, struct bytes text)
 /* --- requests --- */
 
 /* {"error":…,"reason":…}, as CouchDB explains a refusal. */
-static void refuse(const struct couch_server *server, const struct http_result *result)
+static void couch_server_refuse(const struct couch_server *server, const struct http_result *result)
 {
     static const struct json_limits limits = {.depth = 8, .tree_depth = 1, .nodes = 100};
     struct arena *arena = arena_create("refusal");
@@ -133,7 +133,7 @@ static void pause(const struct backoff *backoff, int64_t asked_s)
         clock_sleep_ms(left_ms);
 }
 
-static void run(struct couch_server *server, const char *query, struct http_result *result_r)
+static void couch_server_run(struct couch_server *server, const char *query, struct http_result *result_r)
 {
     const char *const headers[] = {"Accept: application/json",
                                    server->authorization.size ? server->authorization.data : NULL, NULL};
@@ -150,12 +150,12 @@ enum couch_answer couch_server_get(struct couch_server *server, const char *quer
     struct backoff backoff = {0};
     for (;;) {
         struct http_result result;
-        run(server, query, &result);
+        couch_server_run(server, query, &result);
         if (result.is_too_large)
             return COUCH_TOO_LARGE;
         const char *trouble = find_trouble(&result);
         if (!trouble && result.status != 200) {
-            refuse(server, &result);
+            couch_server_refuse(server, &result);
             return COUCH_REFUSED;
         }
         *body_r = result.body;

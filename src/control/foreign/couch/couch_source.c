@@ -68,7 +68,7 @@ static enum foreign_event next_row(struct foreign_source *source, struct importe
     return couch_mapping_write(couch->mapping, couch->arena, row, number, files, lines, problem_r);
 }
 
-static void sum_up(struct foreign_source *source)
+static void couch_source_sum_up(struct foreign_source *source)
 {
     int64_t count = couch_mapping_left_out(of(source)->mapping);
     if (count)
@@ -92,7 +92,7 @@ void couch_source_init(struct couch_source *couch, struct arena *arena, const ch
                                           .attaches = !leaves_attachments,
                                           .open = open_couch,
                                           .next = next_row,
-                                          .sum_up = sum_up,
+                                          .sum_up = couch_source_sum_up,
                                           .close = close_couch};
     couch->source.calls = &couch->calls;
     couch->source.options =

@@ -4,27 +4,27 @@
 
 #include <string.h>
 
-static bool is_blank(char c)
+static bool couch_text_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static void skip(struct bytes *text)
+static void couch_text_skip(struct bytes *text)
 {
-    while (text->size && is_blank(*text->data)) {
+    while (text->size && couch_text_is_blank(*text->data)) {
         text->data++;
         text->size--;
     }
 }
 
 /* Is there this character?  Then passes it, and the blanks behind it. */
-static bool take(struct bytes *text, char expected)
+static bool couch_text_take(struct bytes *text, char expected)
 {
     if (!text->size || *text->data != expected)
         return false;
     text->data++;
     text->size--;
-    skip(text);
+    couch_text_skip(text);
     return true;
 }
 
@@ -58,34 +58,34 @@ static size_t value_size(struct bytes text)
     return 0;
 }
 
-static bool take_value(struct bytes *text, struct bytes *value_r)
+static bool couch_text_take_value(struct bytes *text, struct bytes *value_r)
 {
     size_t size = value_size(*text);
     *value_r = (struct bytes){text->data, size};
     text->data += size;
     text->size -= size;
-    skip(text);
+    couch_text_skip(text);
     return size > 0;
 }
 
 bool couch_text_is_whole(struct bytes text)
 {
     struct bytes value;
-    skip(&text);
-    return text.size && *text.data == '{' && take_value(&text, &value) && !text.size;
+    couch_text_skip(&text);
+    return text.size && *text.data == '{' && couch_text_take_value(&text, &value) && !text.size;
 }
 
 struct bytes couch_text_member(struct bytes object, struct bytes name)
 {
     struct bytes one, value;
-    skip(&object);
-    if (!take(&object, '{'))
+    couch_text_skip(&object);
+    if (!couch_text_take(&object, '{'))
         return NO_BYTES;
-    while (object.size && *object.data == '"' && take_value(&object, &one) && take(&object, ':') &&
-           take_value(&object, &value)) {
+    while (object.size && *object.data == '"' && couch_text_take_value(&object, &one) &&
+           couch_text_take(&object, ':') && couch_text_take_value(&object, &value)) {
         if (bytes_equal((struct bytes){one.data + 1, one.size - 2}, name))
             return value;
-        if (!take(&object, ','))
+        if (!couch_text_take(&object, ','))
             break;
     }
     return NO_BYTES;
@@ -93,22 +93,23 @@ struct bytes couch_text_member(struct bytes object, struct bytes name)
 
 bool couch_text_cut(struct bytes *rest, struct bytes *element_r)
 {
-    skip(rest);
-    (void)take(rest, ',');
-    return rest->size && *rest->data == '{' && take_value(rest, element_r);
+    couch_text_skip(rest);
+    (void)couch_text_take(rest, ',');
+    return rest->size && *rest->data == '{' && couch_text_take_value(rest, element_r);
 }
 
 size_t couch_text_list(struct bytes head, bool *is_rows_r)
 {
     struct bytes rest = head, name, value;
-    bool is_object = take(&rest, '{');
-    while (is_object && rest.size && *rest.data == '"' && take_value(&rest, &name) && take(&rest, ':')) {
+    bool is_object = couch_text_take(&rest, '{');
+    while (is_object && rest.size && *rest.data == '"' && couch_text_take_value(&rest, &name) &&
+           couch_text_take(&rest, ':')) {
         *is_rows_r = bytes_equal(name, BYTES("\"rows\""));
         if (bytes_equal(name, BYTES("\"_id\"")) || bytes_equal(name, BYTES("\"id\"")))
             break;
-        if ((*is_rows_r || bytes_equal(name, BYTES("\"docs\""))) && take(&rest, '['))
+        if ((*is_rows_r || bytes_equal(name, BYTES("\"docs\""))) && couch_text_take(&rest, '['))
             return (size_t)(rest.data - head.data);
-        if (!take_value(&rest, &value) || !take(&rest, ','))
+        if (!couch_text_take_value(&rest, &value) || !couch_text_take(&rest, ','))
             break;
     }
     return 0;

@@ -31,7 +31,7 @@ struct csv_mapping {
 
 /* --- reading --- */
 
-static const char *read_text(struct csv_mapping *mapping, struct bytes text)
+static const char *csv_mapping_read_text(struct csv_mapping *mapping, struct bytes text)
 {
     static const struct json_limits limits = {.depth = 4, .tree_depth = 4, .nodes = 5 * CSV_FIELDS_MOST};
     struct json_problem problem;
@@ -65,7 +65,7 @@ struct csv_mapping *csv_mapping_read(struct arena *arena, const struct settings 
 {
     struct csv_mapping *mapping = ARENA_ARRAY(arena, struct csv_mapping, 1);
     *mapping = (struct csv_mapping){.arena = arena, .settings = settings, .item = BYTES("Main")};
-    *problem_r = text.data ? read_text(mapping, text) : NULL;
+    *problem_r = text.data ? csv_mapping_read_text(mapping, text) : NULL;
     if (class)
         mapping->class = bytes_of(class);
     if (id)
@@ -82,13 +82,13 @@ char csv_mapping_separator(const struct csv_mapping *mapping)
 
 /* --- binding --- */
 
-static const char *complain(struct arena *arena, struct bytes column, const char *problem)
+static const char *csv_mapping_complain(struct arena *arena, struct bytes column, const char *problem)
 {
     int size = (int)(column.size < SHOWN ? column.size : SHOWN);
     return arena_printf(arena, "column \"%.*s\": %s", size, column.data, problem);
 }
 
-static size_t find(const struct csv_record *header, struct bytes name)
+static size_t csv_mapping_find(const struct csv_record *header, struct bytes name)
 {
     size_t i = 0;
     while (i < header->count && !bytes_equal(header->fields[i], name))
@@ -112,24 +112,27 @@ static const char *set_column(struct csv_mapping *mapping, const struct csv_reco
     struct csv_column *column = &mapping->columns[mapping->count++];
     struct csv_column *last = NULL; /* of the same item */
     struct bytes item = mapping->item, type = BYTES("string");
-    *column = (struct csv_column){.name = name, .field = name, .index = find(header, name)};
+    *column = (struct csv_column){.name = name, .field = name, .index = csv_mapping_find(header, name)};
     if (column->index == header->count)
-        return complain(mapping->arena, name, "it is not in the header");
+        return csv_mapping_complain(mapping->arena, name, "it is not in the header");
     if (listed) {
         const char *unknown = listed->kind == JSON_OBJECT
                                   ? foreign_mapping_unknown(mapping->arena, listed, "item field type")
                                   : "expected an object {\"item\",\"field\",\"type\"}";
         if (unknown)
-            return complain(mapping->arena, name, unknown);
+            return csv_mapping_complain(mapping->arena, name, unknown);
         if (!foreign_mapping_text(json_member(listed, "item"), &item) ||
             !foreign_mapping_text(json_member(listed, "field"), &column->field) ||
             !foreign_mapping_text(json_member(listed, "type"), &type))
-            return complain(mapping->arena, name, "expected texts as \"item\", \"field\" and \"type\"");
+            return csv_mapping_complain(mapping->arena, name,
+                                        "expected texts as \"item\", \"field\" and \"type\"");
     }
     if (!set_type(column, type))
-        return complain(mapping->arena, name, "expected as \"type\" string, number, boolean or json");
+        return csv_mapping_complain(mapping->arena, name,
+                                    "expected as \"type\" string, number, boolean or json");
     if (!foreign_mapping_item(item, mapping->settings, &column->class, &column->key))
-        return complain(mapping->arena, name, "expected as \"item\" a class of items, or class/key");
+        return csv_mapping_complain(mapping->arena, name,
+                                    "expected as \"item\" a class of items, or class/key");
     for (size_t i = 0; i + 1 < mapping->count; i++) {
         const struct csv_column *other = &mapping->columns[i];
         if (item_compare(other->class, other->key, column->class, column->key) != 0)
@@ -137,7 +140,8 @@ static const char *set_column(struct csv_mapping *mapping, const struct csv_reco
         column->is_written = true;
         last = &mapping->columns[i];
         if (bytes_equal(other->field, column->field))
-            return complain(mapping->arena, name, "another column becomes this field of the item");
+            return csv_mapping_complain(mapping->arena, name,
+                                        "another column becomes this field of the item");
     }
     if (last)
         last->next = mapping->count - 1;
@@ -165,13 +169,14 @@ bool csv_mapping_bind(struct csv_mapping *mapping, const struct csv_record *head
 {
     size_t listed = mapping->listed ? mapping->listed->count : 0;
     mapping->width = header->count;
-    mapping->id_index = mapping->id.data ? find(header, mapping->id) : 0;
+    mapping->id_index = mapping->id.data ? csv_mapping_find(header, mapping->id) : 0;
     *problem_r = NULL;
     for (size_t i = 0; i < header->count && !*problem_r; i++)
-        if (find(header, header->fields[i]) != i)
-            *problem_r = complain(mapping->arena, header->fields[i], "it stands twice in the header");
+        if (csv_mapping_find(header, header->fields[i]) != i)
+            *problem_r =
+                csv_mapping_complain(mapping->arena, header->fields[i], "it stands twice in the header");
     if (!*problem_r && mapping->id_index == header->count)
-        *problem_r = complain(mapping->arena, mapping->id, "it is not in the header");
+        *problem_r = csv_mapping_complain(mapping->arena, mapping->id, "it is not in the header");
     if (*problem_r)
         return false;
     mapping->columns =
@@ -183,8 +188,8 @@ bool csv_mapping_bind(struct csv_mapping *mapping, const struct csv_record *head
 /* --- writing --- */
 
 /* Is it one JSON text of this type, without blanks around it? */
-static bool is_json(const struct csv_mapping *mapping, struct arena *arena, struct bytes text,
-                    enum csv_type type)
+static bool csv_mapping_is_json(const struct csv_mapping *mapping, struct arena *arena, struct bytes text,
+                                enum csv_type type)
 {
     const struct json_limits limits = {.depth = (int)mapping->settings->limit_depth - 1, .tree_depth = 0};
     struct json_problem problem;
@@ -193,8 +198,8 @@ static bool is_json(const struct csv_mapping *mapping, struct arena *arena, stru
            (type == CSV_JSON || (root->kind == JSON_NUMBER && root->text.size == text.size));
 }
 
-static const char *add_value(const struct csv_mapping *mapping, struct arena *arena, struct bytes text,
-                             enum csv_type type, struct builder *json)
+static const char *csv_mapping_add_value(const struct csv_mapping *mapping, struct arena *arena,
+                                         struct bytes text, enum csv_type type, struct builder *json)
 {
     bool is_one = bytes_equal(text, BYTES("1")), is_zero = bytes_equal(text, BYTES("0"));
     if ((mapping->null.data && bytes_equal(text, mapping->null)) || (!text.size && type != CSV_STRING))
@@ -205,7 +210,7 @@ static const char *add_value(const struct csv_mapping *mapping, struct arena *ar
         builder_add_text(json, "true");
     else if (type == CSV_BOOLEAN && (is_zero || bytes_equal(text, BYTES("false"))))
         builder_add_text(json, "false");
-    else if (type != CSV_BOOLEAN && is_json(mapping, arena, text, type))
+    else if (type != CSV_BOOLEAN && csv_mapping_is_json(mapping, arena, text, type))
         builder_add_bytes(json, text);
     else
         return arena_printf(arena, "expected %s, not \"%.*s\"",
@@ -217,8 +222,8 @@ static const char *add_value(const struct csv_mapping *mapping, struct arena *ar
 }
 
 /* The content of the item whose first column is the one at `first`. */
-static const char *compose(const struct csv_mapping *mapping, struct arena *arena, size_t first,
-                           const struct csv_record *record, struct builder *json)
+static const char *csv_mapping_compose(const struct csv_mapping *mapping, struct arena *arena, size_t first,
+                                       const struct csv_record *record, struct builder *json)
 {
     builder_add_text(json, "{");
     for (size_t i = first, next = 1; next; i = next) {
@@ -228,16 +233,18 @@ static const char *compose(const struct csv_mapping *mapping, struct arena *aren
             builder_add_text(json, ",");
         json_add_string(json, column->field);
         builder_add_text(json, ":");
-        const char *problem = add_value(mapping, arena, record->fields[column->index], column->type, json);
+        const char *problem =
+            csv_mapping_add_value(mapping, arena, record->fields[column->index], column->type, json);
         if (problem)
-            return complain(arena, column->name, problem);
+            return csv_mapping_complain(arena, column->name, problem);
     }
     builder_add_text(json, "}");
     return NULL;
 }
 
-static const char *add_items(const struct csv_mapping *mapping, struct arena *arena,
-                             const struct csv_record *record, int64_t number, struct builder *lines)
+static const char *csv_mapping_add_items(const struct csv_mapping *mapping, struct arena *arena,
+                                         const struct csv_record *record, int64_t number,
+                                         struct builder *lines)
 {
     struct builder json = {0};
     const char *problem = NULL;
@@ -247,7 +254,7 @@ static const char *add_items(const struct csv_mapping *mapping, struct arena *ar
         if (column->is_written)
             continue;
         builder_clear(&json, 1 << 20);
-        problem = compose(mapping, arena, i, record, &json);
+        problem = csv_mapping_compose(mapping, arena, i, record, &json);
         const struct archive_item item = {column->class, column->key,          number,
                                           number,        builder_bytes(&json), false};
         if (!problem)
@@ -279,7 +286,7 @@ bool csv_mapping_write(const struct csv_mapping *mapping, struct arena *arena,
     if (*problem_r)
         return false;
     archive_line_begin(lines, &header);
-    *problem_r = add_items(mapping, arena, record, number, lines);
+    *problem_r = csv_mapping_add_items(mapping, arena, record, number, lines);
     archive_line_end(lines, &header);
     if (*problem_r)
         lines->size = before;

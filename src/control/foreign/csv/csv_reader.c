@@ -65,7 +65,7 @@ static enum csv_event next_line(struct csv_reader *reader, struct bytes *line_r,
 }
 
 /* Appends the lines that belong to a record whose first line has an open field. */
-static enum csv_event join(struct csv_reader *reader, struct bytes *text, const char **problem_r)
+static enum csv_event csv_reader_join(struct csv_reader *reader, struct bytes *text, const char **problem_r)
 {
     enum csv_event event = CSV_RECORD;
     bool is_open = true;
@@ -100,11 +100,11 @@ static enum csv_event next_text(struct csv_reader *reader, struct bytes *text_r,
 }
 
 /* The record that begins with this line, which `event` says was read. */
-static enum csv_event finish(struct csv_reader *reader, enum csv_event event, struct bytes text,
-                             struct csv_record *record_r, const char **problem_r)
+static enum csv_event csv_reader_finish(struct csv_reader *reader, enum csv_event event, struct bytes text,
+                                        struct csv_record *record_r, const char **problem_r)
 {
     if (event == CSV_RECORD && csv_record_is_open(text, reader->separator, false))
-        event = join(reader, &text, problem_r);
+        event = csv_reader_join(reader, &text, problem_r);
     if (event != CSV_RECORD)
         return event;
     if (text.size && text.data[text.size - 1] == '\r')
@@ -118,7 +118,7 @@ enum csv_event csv_reader_next(struct csv_reader *reader, struct csv_record *rec
     struct bytes text;
     arena_reset(reader->arena);
     enum csv_event event = next_text(reader, &text, problem_r);
-    return finish(reader, event, text, record_r, problem_r);
+    return csv_reader_finish(reader, event, text, record_r, problem_r);
 }
 
 /* The line sep=X, by which spreadsheets name the separator of a file; some write it in quotes. */
@@ -157,8 +157,9 @@ enum csv_event csv_reader_header(struct csv_reader *reader, struct csv_record *r
     }
     if (event == CSV_RECORD)
         reader->separator = csv_record_separator(reader->arena, text, reader->separator, problem_r);
-    return event == CSV_RECORD && !reader->separator ? CSV_WRONG
-                                                     : finish(reader, event, text, record_r, problem_r);
+    return event == CSV_RECORD && !reader->separator
+               ? CSV_WRONG
+               : csv_reader_finish(reader, event, text, record_r, problem_r);
 }
 
 void csv_reader_digest(struct csv_reader *reader, char hex_r[CRYPTO_SHA256_HEX + 1])

@@ -86,7 +86,7 @@ char csv_record_separator(struct arena *arena, struct bytes line, char named, co
     return 0;
 }
 
-static void skip(struct bytes *rest, size_t count)
+static void csv_record_skip(struct bytes *rest, size_t count)
 {
     rest->data += count;
     rest->size -= count;
@@ -116,7 +116,7 @@ static bool take_quoted(struct record_scan *scan, struct bytes *field_r)
             *field_r = (struct bytes){rest.data, at};
             if (doubled)
                 *field_r = join_quotes(scan->arena, *field_r, doubled);
-            skip(&scan->rest, at + 1);
+            csv_record_skip(&scan->rest, at + 1);
             return true;
         }
         doubled++;
@@ -128,7 +128,7 @@ static bool take_quoted(struct record_scan *scan, struct bytes *field_r)
 static const char *take_field(struct record_scan *scan, struct bytes *field_r)
 {
     if (scan->rest.size && scan->rest.data[0] == '"') {
-        skip(&scan->rest, 1);
+        csv_record_skip(&scan->rest, 1);
         if (!take_quoted(scan, field_r))
             return "a quoted field is not closed";
         return scan->rest.size && scan->rest.data[0] != scan->separator
@@ -137,7 +137,7 @@ static const char *take_field(struct record_scan *scan, struct bytes *field_r)
     }
     const char *end = scan->rest.size ? memchr(scan->rest.data, scan->separator, scan->rest.size) : NULL;
     *field_r = (struct bytes){scan->rest.data, end ? (size_t)(end - scan->rest.data) : scan->rest.size};
-    skip(&scan->rest, field_r->size);
+    csv_record_skip(&scan->rest, field_r->size);
     if (!field_r->size)
         return NULL;
     if (memchr(field_r->data, '\r', field_r->size) || memchr(field_r->data, '\n', field_r->size))
@@ -166,7 +166,7 @@ bool csv_record_read(struct arena *arena, struct bytes text, char separator, str
         *problem_r = take_field(&scan, &record_r->fields[record_r->count++]);
         if (*problem_r || !scan.rest.size)
             break;
-        skip(&scan.rest, 1); /* a field follows, even if it is empty */
+        csv_record_skip(&scan.rest, 1); /* a field follows, even if it is empty */
     }
     return !*problem_r;
 }

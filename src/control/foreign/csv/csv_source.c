@@ -15,7 +15,7 @@ static void take_place(struct csv_source *csv)
     csv->source.offset = csv->reader.input.offset;
 }
 
-static bool read_header(struct csv_source *csv, struct arena *arena)
+static bool csv_source_read_header(struct csv_source *csv, struct arena *arena)
 {
     struct csv_record header;
     const char *problem = "expected a header, the names of the columns";
@@ -46,7 +46,7 @@ static bool open_csv(struct foreign_source *source, struct control *control, str
     if (!csv_reader_open(&csv->reader, source->path, csv_mapping_separator(csv->mapping)))
         return false;
     source->size = csv->reader.input.size;
-    if (read_header(csv, arena))
+    if (csv_source_read_header(csv, arena))
         return true;
     csv_reader_close(&csv->reader);
     return false;
@@ -80,7 +80,7 @@ static enum foreign_event next_row(struct foreign_source *source, struct importe
     return FOREIGN_DOCUMENT;
 }
 
-static void sum_up(struct foreign_source *source)
+static void csv_source_sum_up(struct foreign_source *source)
 {
     const struct csv_source *csv = of(source);
     if (!csv->has_rows)
@@ -99,7 +99,7 @@ void csv_source_init(struct csv_source *csv, struct arena *arena, const char *cl
                                                .unit = "rows",
                                                .open = open_csv,
                                                .next = next_row,
-                                               .sum_up = sum_up,
+                                               .sum_up = csv_source_sum_up,
                                                .close = close_csv};
     *csv = (struct csv_source){.class = class, .id = id};
     csv->source.calls = &calls;

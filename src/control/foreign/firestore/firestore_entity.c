@@ -131,8 +131,8 @@ static const char *add_reference(struct firestore_writer *writer, struct bytes g
 
 static const char *write_entity(struct firestore_writer *writer, struct bytes entity, int depth);
 
-static const char *add_text(struct firestore_writer *writer, const struct property *property,
-                            struct bytes text, int depth)
+static const char *firestore_entity_add_text(struct firestore_writer *writer, const struct property *property,
+                                             struct bytes text, int depth)
 {
     if (property->meaning == MEANING_MAP)
         return write_entity(writer, text, depth);
@@ -179,7 +179,8 @@ static bool is_kind(const struct firestore_field *field)
            firestore_wire_is(field, VALUE_REFERENCE, FIRESTORE_GROUP);
 }
 
-static const char *add_value(struct firestore_writer *writer, const struct property *property, int depth)
+static const char *firestore_entity_add_value(struct firestore_writer *writer,
+                                              const struct property *property, int depth)
 {
     struct firestore_field field = {0}, next;
     struct bytes message = property->value;
@@ -206,7 +207,7 @@ static const char *add_value(struct firestore_writer *writer, const struct prope
         builder_add_bytes(writer->json, field.value ? BYTES("true") : BYTES("false"));
         return NULL;
     case VALUE_TEXT:
-        return add_text(writer, property, field.text, depth);
+        return firestore_entity_add_text(writer, property, field.text, depth);
     case VALUE_DOUBLE:
         return add_double(writer, field.value);
     case VALUE_POINT:
@@ -248,15 +249,15 @@ static bool is_property(const struct firestore_field *field)
            firestore_wire_is(field, RAW_PROPERTY, FIRESTORE_BYTES);
 }
 
-static int compare(const void *a, const void *b)
+static int firestore_entity_compare(const void *a, const void *b)
 {
     const struct property *left = a, *right = b;
     int order = bytes_compare(left->name, right->name);
     return order ? order : (left->place > right->place) - (left->place < right->place);
 }
 
-static const char *read_all(struct firestore_writer *writer, struct bytes entity, struct property **list_r,
-                            size_t *count_r)
+static const char *firestore_entity_read_all(struct firestore_writer *writer, struct bytes entity,
+                                             struct property **list_r, size_t *count_r)
 {
     struct firestore_field field;
     enum firestore_wire_event event;
@@ -278,7 +279,7 @@ static const char *read_all(struct firestore_writer *writer, struct bytes entity
         if (problem)
             return problem;
     }
-    qsort(list, count, sizeof *list, compare);
+    qsort(list, count, sizeof *list, firestore_entity_compare);
     return NULL;
 }
 
@@ -288,7 +289,7 @@ static const char *add_field(struct firestore_writer *writer, const struct prope
 {
     bool is_empty = count == 1 && first->meaning == MEANING_EMPTY_LIST && !first->value.size;
     if (count == 1 && !first->is_multiple && !is_empty)
-        return add_value(writer, first, depth + 1);
+        return firestore_entity_add_value(writer, first, depth + 1);
     if (depth + 1 > (int)writer->settings->limit_depth)
         return "nested deeper than limit_depth";
     builder_add_text(writer->json, "[");
@@ -299,7 +300,7 @@ static const char *add_field(struct firestore_writer *writer, const struct prope
             return "a list with values in two places, whose order is not known";
         if (i)
             builder_add_text(writer->json, ",");
-        const char *problem = add_value(writer, &first[i], depth + 2);
+        const char *problem = firestore_entity_add_value(writer, &first[i], depth + 2);
         if (problem)
             return arena_printf(writer->arena, "element %zu: %s", i, problem);
         if ((int64_t)writer->json->size > writer->settings->limit_content_bytes)
@@ -315,7 +316,7 @@ static const char *write_entity(struct firestore_writer *writer, struct bytes en
     size_t count, next;
     if (depth > (int)writer->settings->limit_depth)
         return "nested deeper than limit_depth";
-    const char *problem = read_all(writer, entity, &list, &count);
+    const char *problem = firestore_entity_read_all(writer, entity, &list, &count);
     if (problem)
         return problem;
     builder_add_text(writer->json, "{");

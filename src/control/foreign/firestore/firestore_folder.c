@@ -50,7 +50,7 @@ static bool find_overall(struct arena *arena, const char *path, const char **nam
     return is_read && count == 1;
 }
 
-static const char *add_file(void *context, struct bytes name)
+static const char *firestore_folder_add_file(void *context, struct bytes name)
 {
     struct firestore_gathering *gathering = context;
     struct firestore_folder *all = gathering->files;
@@ -85,7 +85,8 @@ bool firestore_folder_read(struct arena *arena, const char *path, struct firesto
     for (size_t i = 0; i < count; i++) {
         const char *name = groups[i].path, *slash = strrchr(name, '/');
         gathering.folder = (struct bytes){name, slash ? (size_t)(slash + 1 - name) : 0};
-        if (!firestore_metadata_files(arena, arena_printf(arena, "%s/%s", path, name), add_file, &gathering))
+        if (!firestore_metadata_files(arena, arena_printf(arena, "%s/%s", path, name),
+                                      firestore_folder_add_file, &gathering))
             return false;
         if (__builtin_add_overflow(folder_r->documents, groups[i].documents, &folder_r->documents)) {
             message_print("%s/%s: more documents than can be counted", path, overall);

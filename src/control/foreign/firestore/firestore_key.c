@@ -26,13 +26,13 @@ bool firestore_key_is_text(struct bytes text)
     return bytes_is_utf8(text) && !(text.size && memchr(text.data, 0, text.size));
 }
 
-static bool is_name(struct bytes text)
+static bool firestore_key_is_name(struct bytes text)
 {
     return text.size && !memchr(text.data, '/', text.size) && firestore_key_is_text(text);
 }
 
-static const char *read_element(struct bytes group, const struct numbers *numbers,
-                                struct firestore_element *element_r)
+static const char *firestore_key_read_element(struct bytes group, const struct numbers *numbers,
+                                              struct firestore_element *element_r)
 {
     struct firestore_field field;
     enum firestore_wire_event event;
@@ -46,9 +46,10 @@ static const char *read_element(struct bytes group, const struct numbers *number
             element_r->id = (int64_t)field.value;
             element_r->has_id = true;
         }
-    if (event != FIRESTORE_WIRE_END || !is_name(element_r->type))
+    if (event != FIRESTORE_WIRE_END || !firestore_key_is_name(element_r->type))
         return wrong_key;
-    if (element_r->has_id == (element_r->name.size > 0) || (!element_r->has_id && !is_name(element_r->name)))
+    if (element_r->has_id == (element_r->name.size > 0) ||
+        (!element_r->has_id && !firestore_key_is_name(element_r->name)))
         return wrong_key;
     return NULL;
 }
@@ -75,7 +76,7 @@ static const char *read_path(struct bytes path, struct builder *collection, stru
         struct firestore_element element;
         if (!firestore_wire_is(&field, 1, FIRESTORE_GROUP) || ++*levels_r > LEVELS_MOST)
             return wrong_key;
-        const char *problem = read_element(field.text, &numbers, &element);
+        const char *problem = firestore_key_read_element(field.text, &numbers, &element);
         if (problem)
             return problem;
         if (*levels_r > 1) {
@@ -88,7 +89,7 @@ static const char *read_path(struct bytes path, struct builder *collection, stru
     return event == FIRESTORE_WIRE_END && *levels_r ? NULL : wrong_key;
 }
 
-static struct bytes keep(struct arena *arena, const struct builder *text)
+static struct bytes firestore_key_keep(struct arena *arena, const struct builder *text)
 {
     struct bytes bytes = builder_bytes(text);
     return (struct bytes){arena_copy(arena, bytes.data, bytes.size), bytes.size};
@@ -111,7 +112,8 @@ const char *firestore_key_read(struct arena *arena, struct bytes reference, stru
         problem =
             event == FIRESTORE_WIRE_END && path.data ? read_path(path, &collection, &id, &levels) : wrong_key;
     if (!problem)
-        *key_r = (struct firestore_key){keep(arena, &collection), keep(arena, &id), levels > 1};
+        *key_r = (struct firestore_key){firestore_key_keep(arena, &collection),
+                                        firestore_key_keep(arena, &id), levels > 1};
     builder_free(&collection);
     builder_free(&id);
     return problem;
@@ -131,7 +133,7 @@ const char *firestore_key_add_reference(struct bytes group, struct builder *path
             return "a reference to a namespace of Datastore";
         if (!firestore_wire_is(&field, PATH, FIRESTORE_GROUP))
             continue;
-        if (++levels > LEVELS_MOST || read_element(field.text, &numbers, &element))
+        if (++levels > LEVELS_MOST || firestore_key_read_element(field.text, &numbers, &element))
             return "expected a reference with the path of a document";
         if (levels > 1)
             builder_add_text(path, "/");

@@ -31,7 +31,7 @@ struct firestore_mapping {
 
 /* --- reading --- */
 
-static const char *read_classes(const struct firestore_mapping *mapping)
+static const char *firestore_mapping_read_classes(const struct firestore_mapping *mapping)
 {
     const struct json *classes = mapping->classes;
     if (classes && classes->kind != JSON_OBJECT)
@@ -60,7 +60,7 @@ static const char *read_not_finite(struct firestore_mapping *mapping, const stru
     return "expected as \"not_finite\" \"refuse\", \"null\" or \"text\"";
 }
 
-static const char *read_text(struct firestore_mapping *mapping, struct bytes text)
+static const char *firestore_mapping_read_text(struct firestore_mapping *mapping, struct bytes text)
 {
     static const struct json_limits limits = {.depth = 4, .tree_depth = 4, .nodes = 2000};
     struct json_problem problem;
@@ -80,7 +80,7 @@ static const char *read_text(struct firestore_mapping *mapping, struct bytes tex
     if (!foreign_mapping_item(item, mapping->settings, &mapping->item_class, &mapping->item_key))
         return "expected as \"item\" a class of items, or class/key";
     const char *wrong = read_not_finite(mapping, json_member(root, "not_finite"));
-    return wrong ? wrong : read_classes(mapping);
+    return wrong ? wrong : firestore_mapping_read_classes(mapping);
 }
 
 static bool has_class(const struct firestore_mapping *mapping, struct bytes name)
@@ -97,7 +97,7 @@ struct firestore_mapping *firestore_mapping_read(struct arena *arena, const stru
     struct firestore_mapping *mapping = ARENA_NEW(arena, struct firestore_mapping);
     *mapping = (struct firestore_mapping){
         .arena = arena, .settings = settings, .item_class = BYTES("Main"), .item_key = BYTES("")};
-    *problem_r = text.data ? read_text(mapping, text) : NULL;
+    *problem_r = text.data ? firestore_mapping_read_text(mapping, text) : NULL;
     if (class)
         mapping->class = bytes_of(class);
     if (!*problem_r && (mapping->class.data ? !item_is_class_name(mapping->class) : !mapping->classes))
@@ -116,7 +116,8 @@ static int shown(struct bytes text)
 }
 
 /* In the arena of the mapping: why the collection has no class. */
-static const char *explain(const struct firestore_mapping *mapping, const struct firestore_key *key)
+static const char *firestore_mapping_explain(const struct firestore_mapping *mapping,
+                                             const struct firestore_key *key)
 {
     struct bytes name = key->collection, first = mapping->collection;
     if (key->is_nested || !mapping->class.data)
@@ -129,7 +130,7 @@ static const char *explain(const struct firestore_mapping *mapping, const struct
         (int)mapping->class.size, mapping->class.data, shown(first), first.data, shown(name), name.data);
 }
 
-static void refuse(struct firestore_mapping *mapping, const struct firestore_key *key)
+static void firestore_mapping_refuse(struct firestore_mapping *mapping, const struct firestore_key *key)
 {
     struct bytes name = key->collection;
     for (size_t i = 0; i < mapping->refused_count; i++)
@@ -138,8 +139,10 @@ static void refuse(struct firestore_mapping *mapping, const struct firestore_key
             return;
         }
     if (mapping->refused_count < REFUSED_MOST)
-        mapping->refused[mapping->refused_count++] = (struct refused_collection){
-            {arena_copy(mapping->arena, name.data, name.size), name.size}, explain(mapping, key), 1};
+        mapping->refused[mapping->refused_count++] =
+            (struct refused_collection){{arena_copy(mapping->arena, name.data, name.size), name.size},
+                                        firestore_mapping_explain(mapping, key),
+                                        1};
     else
         mapping->other_documents++;
 }
@@ -147,8 +150,9 @@ static void refuse(struct firestore_mapping *mapping, const struct firestore_key
 enum collection_use { COLLECTION_STORED, COLLECTION_LEFT_OUT, COLLECTION_REFUSED };
 
 /* `class_r`: where its documents are stored. */
-static enum collection_use find_class(struct firestore_mapping *mapping, const struct firestore_key *key,
-                                      struct bytes *class_r)
+static enum collection_use firestore_mapping_find_class(struct firestore_mapping *mapping,
+                                                        const struct firestore_key *key,
+                                                        struct bytes *class_r)
 {
     struct bytes collection = key->collection;
     for (const struct json *class = mapping->classes ? mapping->classes->first : NULL; class;
@@ -199,9 +203,9 @@ enum foreign_event firestore_mapping_write(struct firestore_mapping *mapping, st
     *problem_r = reference.data ? firestore_key_read(arena, reference, &key)
                                 : "expected an entity of Datastore, as exports of Firestore have";
     if (!*problem_r)
-        use = find_class(mapping, &key, &header.class);
+        use = firestore_mapping_find_class(mapping, &key, &header.class);
     if (use == COLLECTION_REFUSED)
-        refuse(mapping, &key);
+        firestore_mapping_refuse(mapping, &key);
     if (use != COLLECTION_STORED)
         return use == COLLECTION_REFUSED ? FOREIGN_WRONG : FOREIGN_LEFT_OUT;
     if (!*problem_r)

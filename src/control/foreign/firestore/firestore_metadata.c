@@ -16,7 +16,7 @@ static const char wrong_overall[] = "expected the metadata of an export of Fires
 static const char wrong_group[] = "expected the metadata of a group of kinds, with the names of its files";
 
 /* Is it the name of a file, or of a folder that is not the one above? */
-static bool is_name(struct bytes name)
+static bool firestore_metadata_is_name(struct bytes name)
 {
     return name.size && name.size <= 255 && !memchr(name.data, 0, name.size) &&
            !memchr(name.data, '/', name.size) && !bytes_equal(name, BYTES(".")) &&
@@ -24,7 +24,7 @@ static bool is_name(struct bytes name)
 }
 
 /* Emulators on Windows write `\` between folders.  NULL: it would lead out of the folder. */
-static const char *path_of(struct arena *arena, struct bytes text)
+static const char *firestore_metadata_path_of(struct arena *arena, struct bytes text)
 {
     char *path = arena_copy(arena, text.data, text.size);
     for (size_t i = 0; i < text.size; i++)
@@ -34,7 +34,7 @@ static const char *path_of(struct arena *arena, struct bytes text)
     for (const char *slash = rest.data; slash;) {
         slash = rest.size ? memchr(rest.data, '/', rest.size) : NULL;
         size_t size = slash ? (size_t)(slash - rest.data) : rest.size;
-        if (!is_name((struct bytes){rest.data, size}))
+        if (!firestore_metadata_is_name((struct bytes){rest.data, size}))
             return NULL;
         if (slash)
             rest = (struct bytes){slash + 1, rest.size - size - 1};
@@ -51,7 +51,7 @@ static const char *read_group(struct arena *arena, struct bytes message, struct 
     *group = (struct firestore_group){0};
     while ((event = firestore_wire_next(&message, &field)) == FIRESTORE_WIRE_FIELD)
         if (firestore_wire_is(&field, 2, FIRESTORE_BYTES))
-            group->path = path_of(arena, field.text);
+            group->path = firestore_metadata_path_of(arena, field.text);
         else if (firestore_wire_is(&field, 3, FIRESTORE_VARINT))
             group->documents = (int64_t)field.value;
     return event == FIRESTORE_WIRE_END && group->path && group->documents >= 0 ? NULL : wrong_overall;
@@ -123,7 +123,7 @@ bool firestore_metadata_groups(struct arena *arena, const char *path, struct fir
 
 /* --- a group --- */
 
-static bool read_file(struct arena *arena, const char *path, struct bytes *text_r)
+static bool firestore_metadata_read_file(struct arena *arena, const char *path, struct bytes *text_r)
 {
     struct stat status;
     if (stat(path, &status) == 0 && (!S_ISREG(status.st_mode) || status.st_size > METADATA_MOST)) {
@@ -141,7 +141,7 @@ static const char *add_files(struct bytes kinds, const char *(*add)(void *contex
     const char *problem = NULL;
     while (!problem && (event = firestore_wire_next(&kinds, &field)) == FIRESTORE_WIRE_FIELD)
         if (firestore_wire_is(&field, 2, FIRESTORE_BYTES))
-            problem = is_name(field.text) ? add(context, field.text) : wrong_group;
+            problem = firestore_metadata_is_name(field.text) ? add(context, field.text) : wrong_group;
     return problem || event == FIRESTORE_WIRE_END ? problem : wrong_group;
 }
 
@@ -152,7 +152,7 @@ bool firestore_metadata_files(struct arena *arena, const char *path,
     struct firestore_field field;
     enum firestore_wire_event event = FIRESTORE_WIRE_END;
     const char *problem = NULL;
-    if (!read_file(arena, path, &text))
+    if (!firestore_metadata_read_file(arena, path, &text))
         return false;
     while (!problem && (event = firestore_wire_next(&text, &field)) == FIRESTORE_WIRE_FIELD)
         if (firestore_wire_is(&field, 2, FIRESTORE_BYTES))

@@ -117,7 +117,7 @@ static enum foreign_event next_entity(struct foreign_source *source, struct impo
     return written;
 }
 
-static void sum_up(struct foreign_source *source)
+static void firestore_source_sum_up(struct foreign_source *source)
 {
     firestore_mapping_report(of(source)->mapping, source->path);
 }
@@ -137,7 +137,7 @@ void firestore_source_init(struct firestore_source *firestore, struct arena *are
                                                .unit = "documents",
                                                .open = open_firestore,
                                                .next = next_entity,
-                                               .sum_up = sum_up,
+                                               .sum_up = firestore_source_sum_up,
                                                .close = close_firestore};
     *firestore = (struct firestore_source){.class = class};
     firestore->source.calls = &calls;

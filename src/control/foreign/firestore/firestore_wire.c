@@ -20,7 +20,7 @@ static bool take_varint(struct bytes *message, uint64_t *value_r)
     return false;
 }
 
-static bool take(struct bytes *message, uint64_t size, struct bytes *text_r)
+static bool firestore_wire_take(struct bytes *message, uint64_t size, struct bytes *text_r)
 {
     if (size > message->size)
         return false;
@@ -32,7 +32,7 @@ static bool take(struct bytes *message, uint64_t size, struct bytes *text_r)
 static bool take_fixed(struct bytes *message, size_t size, uint64_t *value_r)
 {
     struct bytes text;
-    if (!take(message, size, &text))
+    if (!firestore_wire_take(message, size, &text))
         return false;
     *value_r = 0;
     for (size_t i = 0; i < size; i++)
@@ -63,7 +63,7 @@ static bool take_content(struct bytes *message, struct firestore_field *field)
     case FIRESTORE_FIXED32:
         return take_fixed(message, 4, &field->value);
     case FIRESTORE_BYTES:
-        return take_varint(message, &size) && take(message, size, &field->text);
+        return take_varint(message, &size) && firestore_wire_take(message, size, &field->text);
     case FIRESTORE_GROUP:
         break;
     }
