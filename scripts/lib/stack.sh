@@ -296,7 +296,10 @@ stampd_configure() {
         echo "database = host=$STACK_DATABASE user=stampd"
         echo "run_directory = $STACK/run/stampd"
         case ${STACK_SETTINGS:-} in *blob_directory*) ;; *) echo "blob_directory = $STACK/files" ;; esac
-        case ${STACK_SETTINGS:-} in *records_directory*) ;; *) echo "records_directory = $STACK/records" ;; esac
+        case ${STACK_SETTINGS:-} in
+            *records_directory*) ;;
+            *) ! grep -qs 'define HAVE_RECORDS_ON_DISK 1' "$STACK_BUILD/config.h" || echo "records_directory = $STACK/records" ;;
+        esac
         echo "workers = $STACK_WORKERS"
         case ${STACK_SETTINGS:-} in *drain_s*) ;; *) echo "drain_s = 10" ;; esac
         echo "admin_key_sha256 = $(stampctl key hash "$key")"

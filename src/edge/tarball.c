@@ -1,6 +1,10 @@
 /* tarball: libarchive's pax format and its filter zstd. */
 #include "edge/tarball.h"
 
+#include "config.h"
+
+#ifdef HAVE_ARCHIVES
+
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
@@ -185,3 +189,81 @@ void tarball_close(struct tarball_reader *reader)
     archive_read_free(reader->archive);
     free(reader);
 }
+
+#else
+
+static const char missing[] = "this build has no archives: it was made without libarchive";
+
+struct tarball_writer *tarball_create(const struct tarball_sink *sink, int level, const char **problem_r)
+{
+    (void)sink, (void)level;
+    *problem_r = missing;
+    return NULL;
+}
+
+/* There is no writer that these could be called for. */
+bool tarball_begin(struct tarball_writer *writer, const char *name, int64_t size)
+{
+    (void)writer, (void)name, (void)size;
+    return false;
+}
+
+bool tarball_add_piece(struct tarball_writer *writer, struct bytes bytes)
+{
+    (void)writer, (void)bytes;
+    return false;
+}
+
+bool tarball_add(struct tarball_writer *writer, const char *name, struct bytes bytes)
+{
+    return tarball_begin(writer, name, (int64_t)bytes.size);
+}
+
+bool tarball_finish(struct tarball_writer *writer)
+{
+    (void)writer;
+    return false;
+}
+
+const char *tarball_problem(const struct tarball_writer *writer)
+{
+    (void)writer;
+    return missing;
+}
+
+void tarball_destroy(struct tarball_writer *writer)
+{
+    assert(!writer);
+}
+
+/* Not NULL: the reason is in tarball_damage. */
+struct tarball_reader *tarball_open(const struct tarball_source *source)
+{
+    (void)source;
+    return (struct tarball_reader *)(uintptr_t)missing;
+}
+
+enum tarball_event tarball_next(struct tarball_reader *reader, const char **name_r, int64_t *size_r)
+{
+    (void)reader, (void)name_r, (void)size_r;
+    return TARBALL_BROKEN;
+}
+
+int64_t tarball_read(struct tarball_reader *reader, void *buffer, size_t size)
+{
+    (void)reader, (void)buffer, (void)size;
+    return -1;
+}
+
+const char *tarball_damage(const struct tarball_reader *reader)
+{
+    (void)reader;
+    return missing;
+}
+
+void tarball_close(struct tarball_reader *reader)
+{
+    (void)reader;
+}
+
+#endif

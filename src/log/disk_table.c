@@ -10,6 +10,10 @@
  * has another transaction then, and it reads again. */
 #include "log/disk_table.h"
 
+#include "config.h"
+
+#ifdef HAVE_RECORDS_ON_DISK
+
 #include <errno.h>
 #include <lmdb.h>
 #include <stdatomic.h>
@@ -508,3 +512,81 @@ bool disk_table_is_own(const struct disk_table *disk)
 {
     return disk->owner == getpid();
 }
+
+#else
+
+#include <stdio.h>
+
+static const char missing[] = "this build has no records on disk: it was made without LMDB";
+
+/* There is no table that the other functions could be called for. */
+struct disk_table *disk_table_open(const char *folder, size_t bytes, char *problem, size_t problem_size)
+{
+    (void)bytes;
+    snprintf(problem, problem_size, "%s: %s", folder, missing);
+    return NULL;
+}
+
+void disk_table_close(struct disk_table *disk)
+{
+    assert(!disk);
+}
+
+bool disk_table_is_own(const struct disk_table *disk)
+{
+    return disk != NULL;
+}
+
+bool disk_table_is_full(const char *error)
+{
+    (void)error;
+    return false;
+}
+
+const char *disk_table_begin(struct disk_table *disk)
+{
+    (void)disk;
+    return missing;
+}
+
+const char *disk_table_put(struct disk_table *disk, struct bytes key, struct bytes text)
+{
+    (void)disk, (void)key, (void)text;
+    return missing;
+}
+
+const char *disk_table_commit(struct disk_table *disk)
+{
+    (void)disk;
+    return missing;
+}
+
+void disk_table_abandon(struct disk_table *disk)
+{
+    (void)disk;
+}
+
+const char *disk_table_get(struct disk_table *disk, struct bytes key, struct builder *text, bool *is_there_r)
+{
+    (void)disk, (void)key, (void)text;
+    *is_there_r = false;
+    return missing;
+}
+
+const char *disk_table_each(struct disk_table *disk,
+                            enum disk_table_next (*take)(void *context, struct bytes key, struct bytes text),
+                            void *context)
+{
+    return disk_table_each_from(disk, NO_BYTES, take, context);
+}
+
+const char *disk_table_each_from(struct disk_table *disk, struct bytes from,
+                                 enum disk_table_next (*take)(void *context, struct bytes key,
+                                                              struct bytes text),
+                                 void *context)
+{
+    (void)disk, (void)from, (void)take, (void)context;
+    return missing;
+}
+
+#endif

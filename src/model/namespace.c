@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "edge/crypto/webauthn.h"
 #include "model/account/letter.h"
 
 enum { ORIGIN_MAX = 255 };
@@ -262,8 +263,9 @@ static bool namespace_read_number(const struct json *value, int64_t least, int64
 
 static bool read_passkeys(struct arena *arena, const struct json *value, struct ns_accounts *accounts)
 {
-    accounts->passkeys = relying_party_read(arena, value);
-    return accounts->passkeys != NULL;
+    struct relying_party *party = relying_party_read(arena, value);
+    accounts->passkeys = webauthn_is_there() ? party : NULL;
+    return party != NULL;
 }
 
 static bool read_confirm(const struct json *value, struct ns_accounts *accounts)
@@ -350,6 +352,8 @@ static const struct ns_member {
 const char *namespace_refuse_member(struct arena *arena, struct bytes name, const struct json *value)
 {
     struct ns_conf conf;
+    if (bytes_equal(name, BYTES("accounts")) && !webauthn_is_there() && json_member(value, "passkeys"))
+        return WEBAUTHN_MISSING;
     for (size_t i = 0; i < COUNT_OF(members); i++)
         if (members[i].expected && bytes_equal(name, bytes_of(members[i].name)))
             return members[i].read(arena, value, &conf) ? NULL : members[i].expected;

@@ -50,9 +50,13 @@ def pytest_unconfigure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
+    features = (BUILD / 'config.h').read_text().splitlines()
     for item in items:
         if order.name_of(item.path) in order.QUICK:
             item.add_marker(pytest.mark.quick)
+        for feature, files in order.NEEDS.items():
+            if order.name_of(item.path) in files and f'#define HAVE_{feature} 1' not in features:
+                item.add_marker(pytest.mark.skip(reason=f'this build is without HAVE_{feature}, see configure --help'))
     items.sort(key=lambda item: order.place_of(item.path)[0])
 
 

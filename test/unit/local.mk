@@ -15,10 +15,7 @@ UNIT_TESTS += test/unit/test_spool_stopped
 UNIT_TESTS += test/unit/test_spool_gather
 UNIT_TESTS += test/unit/test_journal_client
 UNIT_TESTS += test/unit/test_journal_connection
-UNIT_TESTS += test/unit/test_journal_disk
 UNIT_TESTS += test/unit/test_journal_ends
-UNIT_TESTS += test/unit/test_journal_reading
-UNIT_TESTS += test/unit/test_journal_children
 UNIT_TESTS += test/unit/test_reaper
 UNIT_TESTS += test/unit/test_journal_tasks
 UNIT_TESTS += test/unit/test_journal_turns
@@ -81,7 +78,6 @@ UNIT_TESTS += test/unit/test_uploads
 UNIT_TESTS += test/unit/test_account
 UNIT_TESTS += test/unit/test_attachment
 UNIT_TESTS += test/unit/test_thumbnails
-UNIT_TESTS += test/unit/test_passkey
 UNIT_TESTS += test/unit/test_letter
 UNIT_TESTS += test/unit/test_jwt
 UNIT_TESTS += test/unit/test_limiter
@@ -115,15 +111,10 @@ UNIT_TESTS += test/unit/test_records_death
 UNIT_TESTS += test/unit/test_records_disk
 UNIT_TESTS += test/unit/test_records_parts
 UNIT_TESTS += test/unit/test_disk_log
-UNIT_TESTS += test/unit/test_disk_table
-UNIT_TESTS += test/unit/test_disk_table_damage
 UNIT_TESTS += test/unit/test_records_room
-UNIT_TESTS += test/unit/test_records_room_death
 UNIT_TESTS += test/unit/test_records_sizes
 UNIT_TESTS += test/unit/test_records_shares
 UNIT_TESTS += test/unit/test_records_stamps
-UNIT_TESTS += test/unit/test_records_rekey
-UNIT_TESTS += test/unit/test_records_sealed
 UNIT_TESTS += test/unit/test_records_disk_sealed
 UNIT_TESTS += test/unit/test_records_parts_sealed
 UNIT_TESTS += test/unit/test_records_room_sealed
@@ -136,6 +127,19 @@ UNIT_TESTS += test/unit/test_stored_id
 UNIT_TESTS += test/unit/test_object_signature
 UNIT_TESTS += test/unit/test_push_send
 UNIT_TESTS += test/unit/test_webpush
+if PASSKEYS
+UNIT_TESTS += test/unit/test_passkey
+endif
+if RECORDS_ON_DISK
+UNIT_TESTS += test/unit/test_disk_table
+UNIT_TESTS += test/unit/test_disk_table_damage
+UNIT_TESTS += test/unit/test_journal_disk
+UNIT_TESTS += test/unit/test_journal_reading
+UNIT_TESTS += test/unit/test_journal_children
+UNIT_TESTS += test/unit/test_records_rekey
+UNIT_TESTS += test/unit/test_records_room_death
+UNIT_TESTS += test/unit/test_records_sealed
+endif
 check_PROGRAMS += $(UNIT_TESTS)
 # Run by the system tests: it needs a PostgreSQL server.
 check_PROGRAMS += test/system/session_test

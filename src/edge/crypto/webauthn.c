@@ -1,6 +1,10 @@
 /* webauthn: libfido2's keys, credentials and assertions, within the form that browsers send. */
 #include "edge/crypto/webauthn.h"
 
+#include "config.h"
+
+#ifdef HAVE_PASSKEYS
+
 #include <fido.h>
 #include <fido/eddsa.h>
 #include <fido/es256.h>
@@ -22,6 +26,11 @@ enum {
     FLAG_CREDENTIAL = 0x40,
     FLAG_EXTENSIONS = 0x80
 };
+
+bool webauthn_is_there(void)
+{
+    return true;
+}
 
 static void webauthn_begin(void)
 {
@@ -300,3 +309,37 @@ bool webauthn_verify(const char *rp, const struct webauthn_key *key,
     close_key(&opened);
     return is_verified;
 }
+
+#else
+
+bool webauthn_is_there(void)
+{
+    return false;
+}
+
+bool webauthn_is_key(const struct webauthn_key *key)
+{
+    (void)key;
+    return false;
+}
+
+const char *webauthn_read_credential(struct arena *arena, const char *rp, struct bytes client_data,
+                                     struct bytes attestation, struct webauthn_credential *credential_r)
+{
+    (void)arena, (void)rp, (void)client_data, (void)attestation, (void)credential_r;
+    return WEBAUTHN_MISSING;
+}
+
+bool webauthn_verify(const char *rp, const struct webauthn_key *key,
+                     const struct webauthn_assertion *assertion, int64_t *count_r, bool *may_backup_r)
+{
+    (void)rp, (void)key, (void)assertion, (void)count_r, (void)may_backup_r;
+    return false;
+}
+
+struct webauthn_key webauthn_key_of_nobody(void)
+{
+    return (struct webauthn_key){0};
+}
+
+#endif

@@ -10,6 +10,10 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 
+/* Is there libfido2 in this build?  Without it no key is valid, and nothing is verified. */
+bool webauthn_is_there(void);
+#define WEBAUTHN_MISSING "This server was built without libfido2: it has no passkeys."
+
 enum webauthn_algorithm { WEBAUTHN_ES256 = -7, WEBAUTHN_EDDSA = -8, WEBAUTHN_RS256 = -257 };
 enum { WEBAUTHN_ID_LEAST = 16, WEBAUTHN_ID_MOST = 1023, WEBAUTHN_KEY_MOST = 259 }; /* bytes */
 

@@ -1,6 +1,7 @@
 /* account_proof: see the header. */
 #include "operation/accounts/account_proof.h"
 
+#include "edge/crypto/webauthn.h"
 #include "operation/accounts/account_password.h"
 #include "operation/passkeys/passkey_credential.h"
 
@@ -13,8 +14,8 @@ enum fault account_proof_check_passkeys(struct attempt *attempt)
 {
     if (attempt->call->accounts.passkeys)
         return FAULT_NONE;
-    return reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED, "The namespace has no passkeys.",
-                       attempt->operation->name, NULL);
+    const char *detail = webauthn_is_there() ? "The namespace has no passkeys." : WEBAUTHN_MISSING;
+    return reply_fault(attempt->call, attempt->reply, FAULT_SCLOSED, detail, attempt->operation->name, NULL);
 }
 
 static enum fault check_passkey(struct attempt *attempt, struct draft *draft,
