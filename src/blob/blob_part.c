@@ -66,7 +66,7 @@ static enum fault name_record(struct blob_store *store, struct bytes database, s
 static void name_data(const char *path, char data_r[BLOB_PATH])
 {
     size_t size = strlen(path);
-    assert(size + sizeof ".data" <= BLOB_PATH); /* name_folder leaves room */
+    assert(size + sizeof ".data" <= BLOB_PATH); /* blob_store_name_folder leaves room */
     memcpy(data_r, path, size);
     memcpy(data_r + size, ".data", sizeof ".data");
 }

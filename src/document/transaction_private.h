@@ -44,8 +44,8 @@ struct transaction {
     int64_t account_bytes_most; /* 0: no limit */
     struct bytes account;       /* of the caller; NO_BYTES: none */
     struct subscription_caller caller;
-    struct match match;                              /* what the commit matched */
-    const struct schema *stood;                      /* the schema of transaction_stand; NULL: not called */
+    struct match match;         /* what the commit matched */
+    const struct schema *stood; /* the schema of transaction_versions_after; NULL: not called */
     struct bytes refused[TRANSACTION_REFUSED_PARTS]; /* as transaction_refused returns them */
     const char *expected;
 };

@@ -19,7 +19,7 @@ struct record_changes {
     bool is_lost;    /* anything may have changed: what was read since the position is not all */
 };
 
-/* `since`: a text of record_changes_position; NO_BYTES: now.  busy_r: the records were busy. */
+/* `since`: a text of record_changes_position; NO_BYTES: now.  is_busy_r: the records were busy. */
 MUST_USE enum fault record_changes_begin(struct attempt *attempt, bool is_encrypted, struct bytes since,
                                          struct record_changes *changes_r, bool *is_busy_r);
 /* Gives each key that has changed to `take`, in order, and moves the position behind it; until it returns

@@ -59,8 +59,8 @@ enum records_verdict {
 };
 struct records_answer {
     char message[RECORDS_STATE_MESSAGE_MOST + 1]; /* of the administrator, about the state; "": none */
-    int64_t wait_ms;                              /* TOO_MANY: until one is admitted */
-    bool is_encrypted;                            /* ADMITTED: for records_command */
+    int64_t wait_ms;                              /* RECORDS_TOO_MANY: until one is admitted */
+    bool is_encrypted;                            /* RECORDS_ADMITTED: for records_command */
 };
 
 /* May this namespace be served now?  If it may, counts the request, unless it is part of one that was

@@ -26,7 +26,7 @@ struct supervisor *supervisor_create(const struct settings *settings, struct seg
     __attribute__((returns_nonnull));
 void supervisor_destroy(struct supervisor *supervisor);
 
-/* Readable when a child has sent a message: then call supervisor_hear. */
+/* Readable when a child has sent a message: then call supervisor_receive. */
 int supervisor_descriptor(const struct supervisor *supervisor);
 void supervisor_receive(struct supervisor *supervisor);
 /* After SIGCHLD: reaps the children that have died. */

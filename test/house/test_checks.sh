@@ -453,6 +453,10 @@ plant 'test that a comment names and that is none' check-docs '^src/base/low.c:2
     'insert src/base/low.c 1 "/* tried in test/unit/test_none.c */"'
 plant 'heading that a comment names and that is none' check-docs '^src/base/low.c:2: the page protocol.md has no heading "Faultz"' \
     'insert src/base/low.c 1 "/* protocol.md, \"Faultz\" says why. */"'
+plant 'function that a comment names and that is none' check-docs '^src/base/low.c:2: low_take is no word of the code' \
+    'insert src/base/low.c 1 "/* Before low_take. */"'
+plant 'setting that a comment names and that is none' check-docs '^src/base/low.h:2: limit_names is no word of the code' \
+    'insert src/base/low.h 1 "/* At most limit_names; LOW_most, low.c and low_* are not meant. */"'
 plant 'test that is none' check-docs '^README.md:5: .test_none.py::test_none. is no test' \
     'printf "\nShown by \`test_none.py::test_none\`.\n" >>README.md'
 plant 'claim without a test' check-docs '^doc/explanation/security.md:3: the claim names no test' \
@@ -548,6 +552,12 @@ plant 'mutations that are fewer' check-claims '^README.md:5: there are 1 mutatio
     'printf "\nIt has more than 1,000 small mutations.\n" >>README.md'
 plant 'name that is nowhere' check-claims '^README.md:5: .low_fail. is no word of the sources' \
     'printf "\nIt fails through \`low_fail\`.\n" >>README.md'
+plant 'thing that is there' check-claims '^README.md:5: there is a setting limit_name_bytes' \
+    'printf "\nIt has no setting \`limit_name_bytes\`.\n" >>README.md'
+plant 'path that is there' check-claims '^doc/how-to/release.md:1: there is sql, so the statement of its row is wrong' \
+    'mkdir doc/how-to; printf "| no SQL | no \`sql\` | 2026-11-29 |\n" >doc/how-to/release.md'
+plant 'news that are long' check-claims '^NEWS.md:1: it has 61 lines' \
+    'seq 61 >NEWS.md'
 plant 'setting of the next start' check-claims '^doc/stampd.8:1: the settings that take effect at the next start differ .*: user' \
     'printf "/* master: x. */\n    keep_text(\"user\", 1);\n" >src/serve/master.c; mkdir doc/how-to
 echo "take effect at the next start: \`user\`." >doc/how-to/operating.md; echo "take effect at the next start" >doc/stampd.8'
