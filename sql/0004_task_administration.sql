@@ -217,7 +217,8 @@ comment on function stampd.task_state(stampd.taskqueue) is
 create function stampd.task_list(opname text default null, info text default null, retry int default 0, since bigint default 0,
                                  until bigint default 991231235959999, most int default 100,
                                  after_start bigint default -1, after_number bigint default 0,
-                                 states text[] default null, exc text default null, domain text default null)
+                                 states text[] default null, exc text default null, domain text default null,
+                                 begun_since bigint default 0, begun_until bigint default 991231235959999)
   returns setof stampd.taskqueue
   language plpgsql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
@@ -231,7 +232,17 @@ declare
   low_start   constant bigint := greatest(after_start, first_start - 1);
   low_number  constant bigint := case when after_start >= first_start then after_number else 9223372036854775807 end;
 begin
-  if task_list.info <> '' then
+  if begun_since > 0 or begun_until < 991231235959999 then -- tasks that run are few
+    return query select f.* from (
+      select t.* from taskqueue t where t.starttime is not null offset 0) f
+      where f.starttime between begun_since and begun_until
+        and (task_list.opname is null or f.opname = task_list.opname) and f.retry >= task_list.retry
+        and (coalesce(task_list.info, '') = '' or starts_with(f.info, task_list.info))
+        and (states is null or task_state(f) = any (states)) and (task_list.exc is null or f.exc = task_list.exc)
+        and (task_list.domain is null or f.domain = task_list.domain)
+        and f.startat between since and until and (f.startat, f.number) > (after_start, after_number)
+      order by f.startat, f.number limit most;
+  elsif task_list.info <> '' then
     return query select f.* from (
       select t.* from taskqueue t
         where t.info <> '' and t.info >= task_list.info and t.info < info_end and starts_with(t.info, task_list.info)
@@ -269,9 +280,9 @@ begin
       order by f.startat, f.number limit most;
   end if;
 end $$;
-comment on function stampd.task_list(text, text, int, bigint, bigint, int, bigint, bigint, text[], text, text) is
+comment on function stampd.task_list(text, text, int, bigint, bigint, int, bigint, bigint, text[], text, text, bigint, bigint) is
   'Tasks in the order of their starts, at most `most`: of the operation, whose info begins so, that failed at least `retry` times, '
-  'with starts from `since` to `until`, of one of the states (task_state), whose last attempt ended with `exc`, of the domain; null: all.  The next page begins behind the startat and the number of the last.';
+  'with starts from `since` to `until`, of one of the states (task_state), whose last attempt ended with `exc`, of the domain, that run since a claim from `begun_since` to `begun_until`; null: all.  The next page begins behind the startat and the number of the last.';
 
 create function stampd.task_do(deed text, dry boolean, opname text default null, info text default null, retry int default 0,
                                since bigint default 0, until bigint default 991231235959999, states text[] default null,
@@ -311,7 +322,8 @@ comment on function stampd.task_do(text, boolean, text, text, int, bigint, bigin
 
 create function stampd.task_attempts(taskid text default null, opname text default null, info text default null,
                                      failures boolean default false, since bigint default 0,
-                                     until bigint default 991231235959999, most int default 100, before_number bigint default null)
+                                     until bigint default 991231235959999, most int default 100, before_number bigint default null,
+                                     begun_since bigint default 0, begun_until bigint default 991231235959999)
   returns setof stampd.task_history
   language plpgsql stable set search_path = stampd, pg_temp
   set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off as $$
@@ -326,6 +338,7 @@ begin
         and (task_attempts.opname is null or h.opname = task_attempts.opname)
         and (coalesce(task_attempts.info, '') = '' or starts_with(h.info, task_attempts.info))
         and (not failures or coalesce(h.exc, 'MORE') <> all (ends)) and h.stoptime between since and until
+        and h.starttime between begun_since and begun_until
       order by h.number desc limit most;
   elsif task_attempts.info <> '' then
     return query select h.* from (
@@ -335,22 +348,25 @@ begin
       where h.number < behind
         and (task_attempts.opname is null or h.opname = task_attempts.opname)
         and (not failures or coalesce(h.exc, 'MORE') <> all (ends)) and h.stoptime between since and until
+        and h.starttime between begun_since and begun_until
       order by h.number desc limit most;
   elsif failures then
     return query select h.* from task_history h
       where h.exc is not null and h.exc <> all (ends) and h.number < behind
         and (task_attempts.opname is null or h.opname = task_attempts.opname) and h.stoptime between since and until
+        and h.starttime between begun_since and begun_until
       order by h.number desc limit most;
   else
     return query select h.* from task_history h
       where h.number < behind
         and (task_attempts.opname is null or h.opname = task_attempts.opname) and h.stoptime between since and until
+        and h.starttime between begun_since and begun_until
       order by h.number desc limit most;
   end if;
 end $$;
-comment on function stampd.task_attempts(text, text, text, boolean, bigint, bigint, int, bigint) is
+comment on function stampd.task_attempts(text, text, text, boolean, bigint, bigint, int, bigint, bigint, bigint) is
   'Attempts that have ended, the newest first, at most `most`: at the task, of the operation, whose info begins so, failures and '
-  'losses only, that ended from `since` to `until`; null: all.  The next page begins before the number of the last.';
+  'losses only, that ended from `since` to `until`, that began from `begun_since` to `begun_until`; null: all.  The next page begins before the number of the last.';
 
 create function stampd.task_redrive(dry boolean, taskid text default null, opname text default null, info text default null, exc text default null,
                                     since bigint default 0, until bigint default null, most int default 1000, after bigint default 0)
@@ -479,6 +495,6 @@ grant execute on function stampd.task_redrive(boolean, text, text, text, text, b
 grant execute on function stampd.task_notify(bigint), stampd.task_check_text(text, text, int), stampd.task_check_param(text, int),
   stampd.task_create(text, text, bigint, text, int, int, text, text, int, boolean, text), stampd.task_move(text, bigint),
   stampd.task_run(text), stampd.task_hold(text), stampd.task_drop(text), stampd.task_end_without(text, text, text), stampd.task_purge_history(bigint, int),
-  stampd.task_state(stampd.taskqueue), stampd.task_list(text, text, int, bigint, bigint, int, bigint, bigint, text[], text, text),
+  stampd.task_state(stampd.taskqueue), stampd.task_list(text, text, int, bigint, bigint, int, bigint, bigint, text[], text, text, bigint, bigint),
   stampd.task_do(text, boolean, text, text, int, bigint, bigint, text[], text, text, int),
-  stampd.task_attempts(text, text, text, boolean, bigint, bigint, int, bigint), stampd.task_backlog(int) to stampd;
+  stampd.task_attempts(text, text, text, boolean, bigint, bigint, int, bigint, bigint, bigint), stampd.task_backlog(int) to stampd;

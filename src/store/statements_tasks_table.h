@@ -349,12 +349,13 @@ STATEMENT(TASK_PURGE, "task_purge", 2,
 
 /* For administrators. $1 operation, $2 prefix of info, $3 least retry, $4 earliest and $5 latest start, $6
  * at most, $7 start and $8 number of the last of the page before, $9 states[] (null: all), $10 exc, $11
- * domain; task_rows.h has the columns. */
-STATEMENT(TASK_LIST, "task_list", 11,
+ * domain, $12 earliest and $13 latest claim; task_rows.h has the columns. */
+STATEMENT(TASK_LIST, "task_list", 13,
           "select taskid, opname, task_state(t), qn, priority, startat, retry, starttime, holder, batch,"
           " info, resource, domain, step, exc, report, created, account, credential, number, expires, "
           "progress, key, trace, null::text, null::text"
-          " from task_list($1, $2, $3::int, $4, $5, $6::int, $7, $8, string_to_array($9, ' '), $10, $11) t")
+          " from task_list($1, $2, $3::int, $4, $5, $6::int, $7, $8, string_to_array($9, ' '), $10, $11, "
+          "$12, $13) t")
 
 /* Does something with those that such a filter finds: $1 run, hold or drop, $2 whether it only counts (0, 1),
  * $3 operation, $4 prefix of info, $5 least retry, $6 earliest and $7 latest start, $8 states, $9 exc, $10
@@ -378,11 +379,11 @@ STATEMENT(TASK_SHOW, "task_show", 1,
           " from taskqueue t where taskid = $1")
 
 /* $1 taskid, $2 operation, $3 prefix of info, $4 failures only (0, 1), $5 earliest and $6 latest end, $7 at
- * most, $8 number of the last of the page before. */
-STATEMENT(TASK_ATTEMPTS, "task_attempts", 8,
+ * most, $8 number of the last of the page before, $9 earliest and $10 latest claim. */
+STATEMENT(TASK_ATTEMPTS, "task_attempts", 10,
           "select taskid, opname, qn, retry, step, startat, starttime, stoptime, info, exc, report, number, "
           "result, param, trace, holder"
-          " from task_attempts($1, $2, $3, $4::int <> 0, $5, $6, $7::int, $8)")
+          " from task_attempts($1, $2, $3, $4::int <> 0, $5, $6, $7::int, $8, $9, $10)")
 
 /* Actions of administrators: the result, and whether there is such a task. $1 taskid, $2 startat. */
 STATEMENT(TASK_MOVE, "task_move", 2,

@@ -47,13 +47,17 @@ def list_by_operation(stack, **filters):
     return [task['id'] for task in ask(stack, list=filters)['tasks']]
 
 
+def option(name):
+    return '--' + name.replace('begun', 'begun-')
+
+
 def list_by_command(stack, **filters):
-    options = [word for name, value in filters.items() for word in (f'--{name}', value)]
+    options = [word for name, value in filters.items() for word in (option(name), value)]
     return [json.loads(line)['id'] for line in stampctl(stack, 'list', 'lab', '--json', *options).out.splitlines()]
 
 
 def list_by_sql(stack, **filters):
-    names = {'op': 'opname', 'from': 'since', 'to': 'until', 'limit': 'most'}
+    names = {'op': 'opname', 'from': 'since', 'to': 'until', 'begunfrom': 'begun_since', 'begunto': 'begun_until', 'limit': 'most'}
     words = ', '.join(f'{names.get(name, name)} => %({name})s' for name in filters)
     return [taskid for taskid, in stack.psql('lab', f'select taskid from task_list({words})', filters)]
 
@@ -75,6 +79,13 @@ def test_tasks_are_found_by_filters_in_the_order_of_their_starts(stack, look):
     assert look(stack, retry=3) == []
     assert look(stack, **{'from': EARLY + 1, 'to': LATE}) == [running, later]
     assert look(stack, limit=2) == [mail, running]
+    begun = create(stack, 'Mail', info='begun', startat=EARLY)
+    stack.psql('lab', "update taskqueue set starttime = %s, holder = 'y' where taskid = %s", (EARLY + 5, begun))
+    assert look(stack, begunfrom=EARLY) == [begun, running], 'only what runs, in the order of the starts'
+    assert look(stack, begunfrom=EARLY + 1) == look(stack, begunto=EARLY + 5, begunfrom=EARLY + 5) == [begun]
+    assert look(stack, begunto=EARLY) == look(stack, begunto=EARLY + 4, op='Mail') == look(stack, begunto=EARLY, info='mail/') == [running]
+    assert look(stack, begunfrom=EARLY, limit=1) == [begun] and look(stack, begunto=EARLY, op='put') == []
+    stack.psql('lab', 'delete from taskqueue where taskid = %s', (begun,))
     in_domain = create(stack, 'Dom', domain='d', startat=LATE + 2)
     assert look(stack, domain='d') == [in_domain] and look(stack, exc='XBAD') == [bad] and look(stack, exc='XBAD', domain='d') == []
     if look is not list_by_sql:
@@ -95,13 +106,13 @@ def attempts_by_operation(stack, **filters):
 
 
 def attempts_by_command(stack, **filters):
-    options = [word for name, value in filters.items() for word in ((f'--{name}',) if value is True else (f'--{name}', value))]
+    options = [word for name, value in filters.items() for word in ((option(name),) if value is True else (option(name), value))]
     found = map(json.loads, stampctl(stack, 'history', 'lab', '--json', *options).out.splitlines())
     return [(one['id'], one.get('exc')) for one in found]
 
 
 def attempts_by_sql(stack, **filters):
-    names = {'id': 'taskid', 'op': 'opname', 'from': 'since', 'to': 'until', 'limit': 'most'}
+    names = {'id': 'taskid', 'op': 'opname', 'from': 'since', 'to': 'until', 'begunfrom': 'begun_since', 'begunto': 'begun_until', 'limit': 'most'}
     words = ', '.join(f'{names.get(name, name)} => %({name})s' for name in filters)
     return stack.psql('lab', f'select taskid, exc from task_attempts({words})', filters)
 
@@ -121,6 +132,9 @@ def test_history_is_searched_from_its_newest_end(stack, look):
     assert look(stack, to=EARLY + 5) == [(bad, 'XBAD')]
     assert look(stack, id=bad, failures=True, limit=1) == [(bad, 'LOST')]
     assert look(stack, id=bad, info='mail') == []
+    assert look(stack, begunto=EARLY) == look(stack, begunto=EARLY, failures=True) == look(stack, begunto=EARLY, id=bad) == look(
+        stack, begunto=EARLY, info='ba') == [(bad, 'LOST'), (bad, 'XBAD')]
+    assert look(stack, begunfrom=EARLY + 1, id=done) == [(done, None)] and look(stack, begunto=EARLY, id=done) == []
 
 
 def test_pages_follow_each_other(stack):

@@ -82,6 +82,10 @@ static bool read_filter(const struct command *command, const struct words *words
      .number = &(filter)->until, .most = STAMP_MAX}
 #define FILTER_LINES(words, filter, session, what)                                                              \
     BASE_LINES(words, filter, what),                                                                            \
+    {.name = "begun-from", .argument = "STAMP", .help = "Only attempts begun from this stamp on.",               \
+     .number = &(filter)->begun_since, .most = STAMP_MAX},                                                      \
+    {.name = "begun-to", .argument = "STAMP", .help = "Only attempts begun up to this stamp.",                   \
+     .number = &(filter)->begun_until, .most = STAMP_MAX},                                                      \
     {.name = "limit", .argument = "N", .help = "List at most N (default: 100).",                            \
      .number = &(filter)->limit, .least = 1, .most = LIMIT_MOST},                                            \
     {.name = "json", .help = "Print each as JSON, with all its columns.", .flag = &(session)->as_json},              \

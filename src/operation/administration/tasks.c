@@ -87,12 +87,13 @@ static enum fault read_filter(const struct tasks_inquiry *inquiry, bool is_of_ta
     if (inquiry->wish->kind != JSON_OBJECT)
         return reader_wrong_value(reader, inquiry->wish, is_of_tasks ? "list" : "history",
                                   "An object is expected.");
-    enum fault fault = reader_members(
-        reader, inquiry->wish,
-        json_member(inquiry->param, "redrive") ? "op info exc from to limit cursor dry"
-        : !is_of_tasks                         ? "op info from to limit cursor failures id"
-        : json_member(inquiry->param, "list")  ? "op info from to limit cursor retry state exc domain"
-                                               : "op info from to limit retry state exc domain dry");
+    enum fault fault =
+        reader_members(reader, inquiry->wish,
+                       json_member(inquiry->param, "redrive") ? "op info exc from to limit cursor dry"
+                       : !is_of_tasks ? "op info from to begunfrom begunto limit cursor failures id"
+                       : json_member(inquiry->param, "list")
+                           ? "op info from to begunfrom begunto limit cursor retry state exc domain"
+                           : "op info from to limit retry state exc domain dry");
     if (!fault)
         fault = reader_text(reader, inquiry->wish, "op", &filter->operation);
     if (!fault)
@@ -101,6 +102,10 @@ static enum fault read_filter(const struct tasks_inquiry *inquiry, bool is_of_ta
         fault = read_stamp(inquiry, "from", 0, &filter->since);
     if (!fault)
         fault = read_stamp(inquiry, "to", STAMP_MAX, &filter->until);
+    if (!fault)
+        fault = read_stamp(inquiry, "begunfrom", 0, &filter->begun_since);
+    if (!fault)
+        fault = read_stamp(inquiry, "begunto", STAMP_MAX, &filter->begun_until);
     if (!fault)
         fault = reader_integer(reader, inquiry->wish, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &filter->limit);
     if (!fault)

@@ -136,6 +136,8 @@ void task_rows_add_filter(struct pg_params *params, const struct task_filter *fi
     pg_params_add_text(params, filter->states);
     pg_params_add_text(params, filter->code);
     pg_params_add_text(params, filter->domain);
+    pg_params_add_i64(params, filter->begun_since);
+    pg_params_add_i64(params, filter->begun_until);
 }
 
 bool task_rows_is_state(struct bytes word)
@@ -192,6 +194,8 @@ void task_rows_add_attempt_filter(struct pg_params *params, const struct task_fi
     pg_params_add_i64(params, filter->until);
     pg_params_add_i32(params, (int32_t)filter->limit);
     pg_params_add_i64(params, filter->after_number ? filter->after_number : INT64_MAX);
+    pg_params_add_i64(params, filter->begun_since);
+    pg_params_add_i64(params, filter->begun_until);
 }
 
 static bool task_rows_is_json(struct arena *arena, struct bytes text)
