@@ -40,6 +40,7 @@ libstampd_a_SOURCES = \
 	src/blob/object_store.c src/blob/object_store.h \
 	src/blob/object_stores.c src/blob/object_stores.h \
 	src/blob/thumbnailer.c src/blob/thumbnailer.h \
+	src/control/account/cmd_account.c \
 	src/control/answer.c src/control/answer.h \
 	src/control/archive/archive_batch.c src/control/archive/archive_batch.h \
 	src/control/archive/archive_configuration.c src/control/archive/archive_configuration.h \
@@ -389,6 +390,7 @@ libstampd_a_SOURCES = \
 	src/operation/accounts/account_gate.c src/operation/accounts/account_gate.h \
 	src/operation/accounts/account_invitation.c src/operation/accounts/account_invitation.h \
 	src/operation/accounts/account_left.c src/operation/accounts/account_left.h \
+	src/operation/accounts/account_list.c src/operation/accounts/account_list.h \
 	src/operation/accounts/account_mail.c src/operation/accounts/account_mail.h \
 	src/operation/accounts/account_password.c src/operation/accounts/account_password.h \
 	src/operation/accounts/account_proof.c src/operation/accounts/account_proof.h \
@@ -399,8 +401,6 @@ libstampd_a_SOURCES = \
 	src/operation/accounts/accounts.h \
 	src/operation/accounts/administration.c \
 	src/operation/accounts/confirm.c \
-	src/operation/accounts/issuer_fetch.c src/operation/accounts/issuer_fetch.h \
-	src/operation/accounts/issuers.c \
 	src/operation/accounts/login.c \
 	src/operation/accounts/mail_send.c src/operation/accounts/mail_send.h \
 	src/operation/accounts/mailing.c \
@@ -459,6 +459,8 @@ libstampd_a_SOURCES = \
 	src/operation/execute.c src/operation/execute.h \
 	src/operation/files.c src/operation/files.h \
 	src/operation/idempotency.c src/operation/idempotency.h \
+	src/operation/issuers/issuer_fetch.c src/operation/issuers/issuer_fetch.h \
+	src/operation/issuers/issuers.c \
 	src/operation/judge/filters.c src/operation/judge/filters.h \
 	src/operation/judge/judge.c src/operation/judge/judge.h \
 	src/operation/judge/judge_losses.c src/operation/judge/judge_losses.h \

@@ -38,6 +38,7 @@ static int stampctl_run(struct control *control, int argc, char **argv)
         {"rules", "Set, check, test and explain access rules.", control_rules},
         {"resource", "Store, remove, list and show files of namespaces.", control_resource},
         {"task", "List, start, move, hold and drop tasks; show their history.", control_task},
+        {"account", "List, show, create and disable accounts; set passwords, end sessions.", control_account},
         {"load", "Store documents, one JSON text a line.", control_load},
         {"dump", "Write documents, one JSON text a line, as load reads them.", control_dump},
         {"purge", "Delete documents by class, id and age.", control_purge},

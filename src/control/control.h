@@ -71,6 +71,7 @@ MUST_USE bool control_read_file(struct arena *arena, const char *path, struct by
 MUST_USE bool control_write_file(struct arena *arena, const char *path, struct bytes text, int mode);
 
 /* --- the commands --- */
+int control_account(struct control *control, int argc, char **argv);
 int control_backup(struct control *control, int argc, char **argv);
 int control_cron(struct control *control, int argc, char **argv);
 int control_ns(struct control *control, int argc, char **argv);

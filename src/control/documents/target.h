@@ -1,5 +1,5 @@
-/* target: the options of `load`, `dump` and `purge` that select a server and a namespace, and how to reach
- * them. */
+/* target: the options of `account`, `load`, `dump` and `purge` that select a server and a namespace, and how
+ * to reach them. */
 #ifndef STAMPD_CONTROL_DOCUMENTS_TARGET_H
 #define STAMPD_CONTROL_DOCUMENTS_TARGET_H
 
@@ -17,15 +17,17 @@ struct target {
         .parallel = 4, .retry_s = 300                                                                        \
     }
 /* clang-format off */
-#define TARGET_LINES(target)                                                                                 \
+#define TARGET_SERVER_LINES(target)                                                                          \
     {.name = "ns", .argument = "CODE", .help = "Use this namespace.  Required.", .text = &(target)->ns},             \
     {.name = "key-file", .argument = "FILE", .help = "Read the administrator's key from FILE.",                   \
      .text = &(target)->key_file},                                                                           \
-    {.name = "retry-for", .argument = "SECONDS", .help = "Keep retrying for this long (default: 300).",             \
-     .number = &(target)->retry_s, .least = 0, .most = 1000000},                                          \
     {.name = "ca", .argument = "FILE", .help = "Trust these certificate authorities, PEM (default: the system's).",         \
      .text = &(target)->ca_file},                                                                            \
     {.name = "insecure", .help = "Trust any certificate.", .flag = &(target)->is_insecure}
+#define TARGET_LINES(target)                                                                                 \
+    TARGET_SERVER_LINES(target),                                                                             \
+    {.name = "retry-for", .argument = "SECONDS", .help = "Keep retrying for this long (default: 300).",             \
+     .number = &(target)->retry_s, .least = 0, .most = 1000000}
 #define TARGET_PARALLEL_LINE(target)                                                                         \
     {.name = "parallel", .argument = "N", .help = "Keep N requests in flight (default: 4).",                        \
      .number = &(target)->parallel, .least = 1, .most = 64}

@@ -5,7 +5,7 @@
  * - Issuer/<id>-state, item State: {"fetched","tried","failures","problem"}, stamps of the last fetch and of
  * the last attempt, the attempts that have failed since, and why the last one did.
  *
- * They are fetched by the task `issuers` (accounts/issuers.c), which the scans of the queue manager create
+ * They are fetched by the task `issuers` (issuers/issuers.c), which the scans of the queue manager create
  * when it is due (tasks/task_issuers.h).  So a commit announces new keys to every worker and host as it does
  * any other document.
  *

@@ -236,13 +236,12 @@ struct document_name account_gate_login_name(struct bytes name)
     return (struct document_name){BYTES("Login"), name};
 }
 
-struct bytes account_gate_find_id(struct attempt *attempt, const struct draft *login)
+struct bytes account_gate_id_of(struct attempt *attempt, struct bytes content)
 {
     static const struct json_limits limits = {.depth = 2, .tree_depth = 2, .nodes = 8};
     struct json *root;
     struct json_problem problem;
-    const struct item *item = draft_exists(login) ? draft_find_item(login, BYTES("Acc"), BYTES("")) : NULL;
-    if (!item || json_read(attempt->call->arena, item->content, &limits, &root, &problem))
+    if (!content.data || json_read(attempt->call->arena, content, &limits, &root, &problem))
         return NO_BYTES;
     const struct json *id = json_member(root, "account");
     return id && id->kind == JSON_STRING && id->value.size ? id->value : NO_BYTES;
@@ -252,6 +251,11 @@ static struct bytes content_of(const struct draft *draft, struct bytes iclass)
 {
     const struct item *item = draft_find_item(draft, iclass, BYTES(""));
     return item ? item->content : NO_BYTES;
+}
+
+struct bytes account_gate_find_id(struct attempt *attempt, const struct draft *login)
+{
+    return draft_exists(login) ? account_gate_id_of(attempt, content_of(login, BYTES("Acc"))) : NO_BYTES;
 }
 
 enum fault account_gate_read(struct attempt *attempt, const struct draft *draft, struct account *account_r)

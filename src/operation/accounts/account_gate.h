@@ -52,6 +52,8 @@ struct document_name account_gate_name(struct bytes id);         /* Account/<id>
 struct document_name account_gate_login_name(struct bytes name); /* Login/<name in lower case> */
 /* The id in a document Login/…, in the arena; NO_BYTES: none. */
 struct bytes account_gate_find_id(struct attempt *attempt, const struct draft *login);
+/* The same from the content of its item Acc; NO_BYTES: there is none. */
+struct bytes account_gate_id_of(struct attempt *attempt, struct bytes content);
 
 /* Reads a draft's Self and Roles; FAULT_BCONTENT: malformed. */
 MUST_USE enum fault account_gate_read(struct attempt *attempt, const struct draft *draft,

@@ -2,7 +2,6 @@
 #include "operation/accounts/account_walk.h"
 
 #include "base/clock.h"
-#include "store/collections/store_list.h"
 
 enum {
     CHANGES_MOST = 32,   /* of a cycle */
@@ -16,6 +15,20 @@ int64_t account_walk_most(const struct attempt *attempt)
     return most < CHANGES_MOST ? most : CHANGES_MOST;
 }
 
+enum fault account_walk_query(struct attempt *attempt, const struct list_query *query,
+                              struct account_page *page_r)
+{
+    struct header *headers;
+    enum fault fault = store_list(documents_store(attempt->worker_context->documents), attempt->ns,
+                                  attempt->call->arena, query, &headers, &page_r->count, &page_r->more);
+    if (fault)
+        return fault;
+    page_r->names = ARENA_ROOM(attempt->call->arena, struct document_name, page_r->count);
+    for (size_t i = 0; i < page_r->count; i++)
+        page_r->names[i] = (struct document_name){query->class, headers[i].id};
+    return FAULT_NONE;
+}
+
 enum fault account_walk_list(struct attempt *attempt, struct bytes class, struct bytes after,
                              struct account_page *page_r)
 {
@@ -24,15 +37,7 @@ enum fault account_walk_list(struct attempt *attempt, struct bytes class, struct
                                      .cursor = after,
                                      .minute = clock_present_minute(),
                                      .limit = PAGE};
-    struct header *headers;
-    enum fault fault = store_list(documents_store(attempt->worker_context->documents), attempt->ns,
-                                  attempt->call->arena, &query, &headers, &page_r->count, &page_r->more);
-    if (fault)
-        return fault;
-    page_r->names = ARENA_ROOM(attempt->call->arena, struct document_name, page_r->count);
-    for (size_t i = 0; i < page_r->count; i++)
-        page_r->names[i] = (struct document_name){class, headers[i].id};
-    return FAULT_NONE;
+    return account_walk_query(attempt, &query, page_r);
 }
 
 enum fault account_walk_load(struct attempt *attempt, const struct account_page *page,

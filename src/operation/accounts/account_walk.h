@@ -4,6 +4,7 @@
 #define STAMPD_OPERATION_ACCOUNTS_ACCOUNT_WALK_H
 
 #include "operation/accounts/account_gate.h"
+#include "store/collections/store_list.h"
 
 /* Documents that a cycle may change. */
 int64_t account_walk_most(const struct attempt *attempt);
@@ -13,6 +14,8 @@ struct account_page {
     size_t count;
     struct bytes more; /* the cursor of the next page; NO_BYTES: it is the last one */
 };
+MUST_USE enum fault account_walk_query(struct attempt *attempt, const struct list_query *query,
+                                       struct account_page *page_r);
 /* Those of the class behind the id `after`; empty: from the first one on. */
 MUST_USE enum fault account_walk_list(struct attempt *attempt, struct bytes class, struct bytes after,
                                       struct account_page *page_r);

@@ -2,6 +2,7 @@
  * accounts, invitations and service keys of a namespace. param, one member:
  * {"find":name}, {"find":{"issuer","subject"}} or {"get":account} → account:
  * {"account","name",…,"sessions":[…],"passkeys":[…]};
+ * {"list":{"name","limit","cursor"}} → {"accounts":[account…],"cursor"};
  * {"create":{"name","password","address","roles"}} → account; {"set":{"account",…,"roles","disabled"}} →
  * account, or of a provider {"set":{"issuer","subject","roles","disabled"}}; {"invite":{"roles","days"}} →
  * {"invitation","expires"}; {"key":{"account","label","roles"}} →
@@ -13,6 +14,7 @@
 #include "model/account/issuer.h"
 #include "model/document/stamp.h"
 #include "operation/accounts/account_change.h"
+#include "operation/accounts/account_list.h"
 #include "operation/accounts/account_password.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/account_ticket.h"
@@ -389,6 +391,7 @@ static const struct {
 } acts[] = {
     {"find", administration_find, true},
     {"get", administration_get, true},
+    {"list", account_list_answer, false},
     {"create", administration_create, false},
     {"set", administration_set, false},
     {"invite", invite, false},
@@ -416,12 +419,13 @@ static enum fault accounts_work(struct attempt *attempt)
     const struct json *param = attempt->call->param;
     enum fault fault = account_gate_check(attempt);
     if (!fault)
-        fault = reader_members(&reader, param, "find get create set invite key revoke delete");
+        fault = reader_members(&reader, param, "find get list create set invite key revoke delete");
     if (fault)
         return fault;
     if (!param || param->kind != JSON_OBJECT || !param->first || param->first->next)
-        return reader_wrong_value(&reader, NULL, "param",
-                                  "One of find, get, create, set, invite, key, revoke, delete is expected.");
+        return reader_wrong_value(
+            &reader, NULL, "param",
+            "One of find, get, list, create, set, invite, key, revoke, delete is expected.");
     for (size_t i = 0; i < COUNT_OF(acts); i++)
         if (json_member(param, acts[i].member))
             return administration_run(attempt, &reader, param->first, i);
@@ -430,7 +434,8 @@ static enum fault accounts_work(struct attempt *attempt)
 
 static bool administration_is_look(const struct call *call)
 {
-    return json_member(call->param, "find") || json_member(call->param, "get");
+    return json_member(call->param, "find") || json_member(call->param, "get") ||
+           json_member(call->param, "list");
 }
 
 const struct operation accounts_accounts = {.name = "accounts",

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "model/document/stamp.h"
 #include "operation/accounts/account_gate.h"
-#include "operation/accounts/issuer_fetch.h"
+#include "operation/issuers/issuer_fetch.h"
 #include "operation/access/issuer_keys.h"
 #include "operation/tasks/task_issuers.h"
 

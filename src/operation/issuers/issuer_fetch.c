@@ -1,5 +1,5 @@
 /* issuer_fetch: one client for each fetch: fetches are rare. */
-#include "operation/accounts/issuer_fetch.h"
+#include "operation/issuers/issuer_fetch.h"
 
 #include "edge/http.h"
 

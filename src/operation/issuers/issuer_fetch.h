@@ -3,8 +3,8 @@
  *
  * Bounded: 3 seconds and 64 KiB each, no redirect, https only, public addresses only unless the setting
  * issuer_addresses is any. */
-#ifndef STAMPD_OPERATION_ACCOUNTS_ISSUER_FETCH_H
-#define STAMPD_OPERATION_ACCOUNTS_ISSUER_FETCH_H
+#ifndef STAMPD_OPERATION_ISSUERS_ISSUER_FETCH_H
+#define STAMPD_OPERATION_ISSUERS_ISSUER_FETCH_H
 
 #include "base/settings.h"
 #include "model/account/issuer.h"
