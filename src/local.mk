@@ -418,6 +418,7 @@ libstampd_a_SOURCES = \
 	src/operation/administration/schema.c \
 	src/operation/administration/task.c src/operation/administration/task.h \
 	src/operation/administration/tasks.c \
+	src/operation/administration/tasks_everywhere.c src/operation/administration/tasks_everywhere.h \
 	src/operation/administration/tasks_inquiry.c src/operation/administration/tasks_inquiry.h \
 	src/operation/administration/tasks_queues.c src/operation/administration/tasks_queues.h \
 	src/operation/administration/warnings.c \

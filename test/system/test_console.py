@@ -414,6 +414,26 @@ def test_a_task_is_held_moved_and_dropped(stack, desk):
     assert task() is None
 
 
+def test_tasks_of_all_namespaces_are_on_one_page(stack, desk):
+    here = request_task(stack, 'later')
+    there = stack.psql('team', "select task_create('put', startat => 200101000000000)")[0][0]
+    stack.psql('lab', 'update taskqueue set startat = 200101000000000 where taskid = %s', (here,))
+    desk.click('Tasks')
+    desk.shows(there)
+    assert [(row[0], row[1], row[3]) for row in desk.rows('Tasks of all namespaces')] == [(here, 'lab', 'waiting'), (there, 'team', 'waiting')]
+    stack.psql('team', 'select task_hold(%s)', (there,))
+    desk.fill('Show', 'parked')
+    desk.shows('There are no such tasks.')
+    stack.admin('ns', 'state', 'team', 'gone')
+    desk.fill('Show', 'due')
+    desk.shows('The tasks of team could not be read: OGONE')
+    stack.admin('ns', 'state', 'team', 'on')
+    desk.click(here)
+    desk.shows('Hold')
+    for ns, one in (('lab', here), ('team', there)):
+        stack.psql(ns, 'select task_drop(%s)', (one,))
+
+
 def test_the_progress_and_the_trace_of_a_task_are_shown(stack, desk):
     """Of a task that an external worker has taken, and of its attempt."""
     trace, worker = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', 'key-of-the-queue'
@@ -618,7 +638,7 @@ def axe(tmp_path_factory):
 PAGES = [((), 'team'), (('server',), 'Latency'), (('ns', 'lab', 'documents'), 'Another class'), (('ns', 'lab', 'documents', 'Note'), 'Beginning of the id'),
          (('ns', 'lab', 'documents', 'Note', 'axe'), 'Read again'), (('ns', 'lab', 'tasks'), 'Oldest due'), (('ns', 'team', 'accounts'), 'Find'),
          (('ns', 'lab', 'settings'), 'Quotas'), (('ns', 'lab', 'schema'), 'Declaration (JSON)'), (('ns', 'team', 'rules'), 'Table of cases (JSON)'),
-         (('queues',), 'Queue manager'), (('warnings',), 'Read again')]
+         (('tasks',), 'Show'), (('queues',), 'Queue manager'), (('warnings',), 'Read again')]
 
 
 @pytest.mark.parametrize('scheme', ['light', 'dark'])

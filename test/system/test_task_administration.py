@@ -101,6 +101,34 @@ def test_tasks_of_all_namespaces(stack):
     assert stampctl(stack, 'list', '--all').out.count(here) == 1
 
 
+def everywhere(stack, **filters):
+    return stack.op('z', 'tasks', {'everywhere': filters}, admin=True)['out']
+
+
+def test_tasks_of_all_namespaces_in_one_answer(stack):
+    stack.psql('demo', 'truncate taskqueue')
+    due, later = create(stack, startat=EARLY), create(stack, startat=LATE)
+    there = stack.psql('demo', "select task_create('put', startat => %s)", (EARLY,))[0][0]
+    bad = create(stack, 'Bad')
+    fail(stack, bad)
+
+    def found(**filters):
+        return [(one['ns'], one['task']['id']) for one in everywhere(stack, **filters)['tasks']]
+
+    assert found() == [('demo', there), ('lab', due), ('lab', later), ('lab', bad)]
+    assert found(state='waiting', to=EARLY) == [('demo', there), ('lab', due)] and found(retry=1) == [('lab', bad)]
+    first = everywhere(stack, limit=1)
+    assert [one['task']['id'] for one in first['tasks']] == [there, due] and first['more'] == ['lab'] and first['faults'] == []
+    assert 'cursor' not in first and [one['ns'] for one in everywhere(stack, cursor='demo', limit=1)['tasks']] == ['lab']
+    stack.admin('ns', 'state', 'demo', 'gone')
+    left = everywhere(stack)
+    stack.admin('ns', 'state', 'demo', 'on')
+    assert left['faults'] == [{'ns': 'demo', 'code': 'OGONE'}] and [one['ns'] for one in left['tasks']] == ['lab'] * 3
+    for ns, param, key in (('lab', {}, True), ('z', {'limit': 101}, True), ('z', {'cursor': '9'}, True), ('z', {}, False)):
+        with pytest.raises(Problem):
+            stack.op(ns, 'tasks', {'everywhere': param}, admin=key)
+
+
 def attempts_by_operation(stack, **filters):
     return [(one['id'], one.get('exc')) for one in ask(stack, history=filters)['attempts']]
 

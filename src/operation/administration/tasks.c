@@ -1,5 +1,6 @@
 /* tasks: administrators list tasks and their attempts, and start, move, hold and drop them (tasks.md).
- * param, one member: {"list":{…}}, {"show":id}, {"history":{…}}, {"backlog":true}, {"rules":true},
+ * param, one member: {"list":{…}}, {"everywhere":{…}} (in z), {"show":id}, {"history":{…}}, {"backlog":true},
+ * {"rules":true},
  * {"run":id|{…}}, {"move":{"id","startat"}}, {"hold":id|{…}}, {"drop":id|{…}},
  * {"pause":{"qn"|"op","reason"}}, {"resume":{"qn"|"op"}}, {"limit":{"qn"|"op","key","running","rate"}},
  * {"redrive":id|{…}}. Changes take effect at once, outside the commit of the operation, and may be repeated.
@@ -11,6 +12,7 @@
 
 #include "store/tasks/store_tasks.h"
 #include "store/tasks/task_rows.h"
+#include "operation/administration/tasks_everywhere.h"
 #include "operation/administration/tasks_inquiry.h"
 #include "operation/administration/tasks_queues.h"
 #include "operation/tasks/task_wakeup.h"
@@ -20,6 +22,8 @@
 enum {
     LIMIT_STANDARD = 100,
     LIMIT_MOST = 1000,
+    EVERYWHERE_STANDARD = 20, /* of one namespace */
+    EVERYWHERE_MOST = 100,
     SHOWN_ATTEMPTS = 20,
     BACKLOG_MOST = 10000,
     RULES_MOST = 1000
@@ -84,6 +88,7 @@ static enum fault read_filter(const struct tasks_inquiry *inquiry, bool is_of_ta
                               struct task_filter *filter)
 {
     const struct reader *reader = &inquiry->reader;
+    bool is_everywhere = json_member(inquiry->param, "everywhere");
     if (inquiry->wish->kind != JSON_OBJECT)
         return reader_wrong_value(reader, inquiry->wish, is_of_tasks ? "list" : "history",
                                   "An object is expected.");
@@ -91,7 +96,7 @@ static enum fault read_filter(const struct tasks_inquiry *inquiry, bool is_of_ta
         reader_members(reader, inquiry->wish,
                        json_member(inquiry->param, "redrive") ? "op info exc from to limit cursor dry"
                        : !is_of_tasks ? "op info from to begunfrom begunto limit cursor failures id"
-                       : json_member(inquiry->param, "list")
+                       : json_member(inquiry->param, "list") || is_everywhere
                            ? "op info from to begunfrom begunto limit cursor retry state exc domain"
                            : "op info from to limit retry state exc domain dry");
     if (!fault)
@@ -107,8 +112,10 @@ static enum fault read_filter(const struct tasks_inquiry *inquiry, bool is_of_ta
     if (!fault)
         fault = read_stamp(inquiry, "begunto", STAMP_MAX, &filter->begun_until);
     if (!fault)
-        fault = reader_integer(reader, inquiry->wish, "limit", 1, LIMIT_MOST, LIMIT_STANDARD, &filter->limit);
-    if (!fault)
+        fault =
+            reader_integer(reader, inquiry->wish, "limit", 1, is_everywhere ? EVERYWHERE_MOST : LIMIT_MOST,
+                           is_everywhere ? EVERYWHERE_STANDARD : LIMIT_STANDARD, &filter->limit);
+    if (!fault && !is_everywhere) /* its cursor is a namespace */
         fault = read_cursor(inquiry, is_of_tasks, filter);
     if (!fault && is_of_tasks)
         fault = reader_integer(reader, inquiry->wish, "retry", 0, INT32_MAX, 0, &filter->retry);
@@ -147,6 +154,13 @@ static enum fault tasks_list(const struct tasks_inquiry *inquiry)
                        pg_get_i64(rows, count - 1, TASK_START), pg_get_i64(rows, count - 1, TASK_NUMBER));
     builder_add_text(inquiry->out, "}");
     return FAULT_NONE;
+}
+
+static enum fault everywhere(const struct tasks_inquiry *inquiry)
+{
+    struct task_filter filter = TASK_FILTER_ALL;
+    enum fault fault = read_filter(inquiry, true, &filter);
+    return fault ? fault : tasks_everywhere(inquiry, &filter);
 }
 
 static enum fault write_attempts(const struct tasks_inquiry *inquiry, const struct task_filter *filter,
@@ -406,7 +420,7 @@ static enum fault tasks_drop(const struct tasks_inquiry *inquiry)
 
 static bool tasks_is_look(const struct call *call)
 {
-    static const char *const queries[] = {"list", "show", "history", "backlog", "rules"};
+    static const char *const queries[] = {"list", "everywhere", "show", "history", "backlog", "rules"};
     const struct json *first = call->param ? call->param->first : NULL;
     for (size_t i = 0; first && !first->next && i < COUNT_OF(queries); i++)
         if (bytes_equal(first->name, bytes_of(queries[i])))
@@ -420,6 +434,7 @@ static enum fault tasks_work(struct attempt *attempt)
         const char *member;
         enum fault (*act)(const struct tasks_inquiry *inquiry);
     } acts[] = {{"list", tasks_list},
+                {"everywhere", everywhere},
                 {"show", tasks_show},
                 {"history", history},
                 {"backlog", backlog},
@@ -438,9 +453,9 @@ static enum fault tasks_work(struct attempt *attempt)
         .arena = attempt->call->arena,
         .out = attempt->reply->body,
         .param = attempt->call->param};
-    enum fault fault =
-        reader_members(&inquiry.reader, inquiry.param,
-                       "list show history backlog rules run move hold drop pause resume limit redrive");
+    enum fault fault = reader_members(
+        &inquiry.reader, inquiry.param,
+        "list everywhere show history backlog rules run move hold drop pause resume limit redrive");
     if (fault)
         return fault;
     enum fault (*act)(const struct tasks_inquiry *inquiry) = NULL;
@@ -454,9 +469,10 @@ static enum fault tasks_work(struct attempt *attempt)
         act = acts[i].act;
     }
     if (!act)
-        return reader_wrong_value(&inquiry.reader, NULL, "param",
-                                  "One of list, show, history, backlog, rules, run, move, hold, drop, pause, "
-                                  "resume, limit, redrive is expected.");
+        return reader_wrong_value(
+            &inquiry.reader, NULL, "param",
+            "One of list, everywhere, show, history, backlog, rules, run, move, hold, drop, pause, "
+            "resume, limit, redrive is expected.");
     return act(&inquiry);
 }
 

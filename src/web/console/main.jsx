@@ -12,12 +12,12 @@ import { Rules } from './rules.jsx'
 import { Schema } from './schema.jsx'
 import { Server } from './charts.jsx'
 import { Settings } from './settings.jsx'
-import { Tasks } from './tasks.jsx'
+import { AllTasks, Tasks } from './tasks.jsx'
 import { Warnings } from './warnings.jsx'
 import { parts, place } from './words.js'
 
 const TABS = [['documents', 'Documents'], ['tasks', 'Tasks'], ['accounts', 'Accounts'], ['schema', 'Schema'], ['rules', 'Rules'], ['settings', 'Settings']]
-const PAGES = { server: ['Server', Server], queues: ['Queues', Queues], warnings: ['Warnings', Warnings] }
+const PAGES = { server: ['Server', Server], tasks: ['Tasks', AllTasks], queues: ['Queues', Queues], warnings: ['Warnings', Warnings] }
 
 function SignIn({ done }) {
   const [isByName, setByName] = useState(false)

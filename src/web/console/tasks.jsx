@@ -1,4 +1,4 @@
-/* tasks.jsx: the tasks of a namespace: what waits, what failed, and what an administrator does about it. */
+/* tasks.jsx: the tasks of a namespace: what waits, what failed, and what an administrator does about it; the tasks of all namespaces. */
 import { useState } from 'preact/hooks'
 import { Badge, ChoiceField, Confirmed, Form, Read, Refused, Table, TextField, Time, useAction, useRead } from './parts.jsx'
 import { call } from './server.js'
@@ -216,6 +216,61 @@ export function Tasks({ ns, id }) {
       <Waiting ns={ns} />
       <h2>History</h2>
       <History ns={ns} />
+    </>
+  )
+}
+
+/* What to look for in all namespaces. */
+const LOOKS = {
+  due: ['Due', () => ({ state: 'waiting', to: stampOf(new Date()) })],
+  failing: ['Failing', () => ({ retry: 1 })],
+  parked: ['Parked', () => ({ state: 'parked' })],
+  running: ['Running', () => ({ state: 'running' })],
+}
+const EVERYWHERE_MOST = 1000
+
+async function readEverywhere(filter) {
+  const found = { tasks: [], more: [], faults: [] }
+  let cursor
+  do {
+    const page = await call('z', 'tasks', { everywhere: { ...filter, ...(cursor && { cursor }) } })
+    for (const name of Object.keys(found)) found[name].push(...page[name])
+    cursor = page.cursor
+  } while (cursor && found.tasks.length < EVERYWHERE_MOST)
+  return { ...found, cursor }
+}
+
+export function AllTasks() {
+  const [look, setLook] = useState('due')
+  const read = useRead(() => readEverywhere(LOOKS[look][1]()), [look])
+  const row = ({ ns, task }) => (
+    <tr key={`${ns} ${task.id}`}>
+      <th scope="row"><a href={place('ns', ns, 'tasks', task.id)}>{task.id}</a></th>
+      <td><a href={place('ns', ns, 'tasks')}>{ns}</a></td>
+      <td>{task.op}</td>
+      <td><State task={task} /></td>
+      <td><Time stamp={task.startat} /></td>
+      <td>{task.retry}</td>
+      <td>{task.exc}</td>
+      <td class="wide">{task.info}</td>
+    </tr>
+  )
+  return (
+    <>
+      <div class="row">
+        <ChoiceField label="Show" value={look} set={setLook} choices={Object.entries(LOOKS).map(([name, [words]]) => [name, words])} />
+        <button type="button" onClick={read.again}>Read again</button>
+      </div>
+      <Read of={read}>
+        {({ tasks, more, faults, cursor }) => (
+          <>
+            <Table caption="Tasks of all namespaces" heads={['Id', 'Namespace', 'Operation', 'State', 'Start', 'Failures', 'Last fault', 'Information']} rows={tasks.map(row)} empty="There are no such tasks." />
+            {more.length > 0 && <p class="hint">These namespaces have more: {more.join(', ')}.</p>}
+            {cursor && <p class="hint">Namespaces behind {cursor} are not shown.</p>}
+            {faults.map((one) => <p key={one.ns} class="warning">The tasks of {one.ns} could not be read: <code>{one.code}</code></p>)}
+          </>
+        )}
+      </Read>
     </>
   )
 }
