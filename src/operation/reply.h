@@ -82,6 +82,7 @@ struct reply {
     const struct reply_file *file;             /* NULL: the answer is not a file */
     const struct reply_attachment *attachment; /* NULL: the answer is not about an attachment */
     const struct reply_upload *upload;         /* NULL: the answer is not about an upload in parts */
+    bool is_for_decoder; /* of FAULT_ELSEWHERE: the process that waits for the decoder of images serves it */
     const char *etag_view; /* the view (view.h) that it is of, in the arena; NULL, "": the whole */
     struct timing *timing; /* NULL: no measurement */
     struct outlet *outlet; /* NULL: the answer is sent whole, from `body` */

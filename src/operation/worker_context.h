@@ -23,7 +23,8 @@ struct worker_context {
     struct collection_unchanged *unchanged;    /* collection_unchanged.h; NULL: none */
     struct blob_store *blobs;                  /* blob_store.h; NULL: the process serves no attachments */
     const struct object_stores *object_stores; /* object_stores.h; NULL: none, or they cannot be read */
-    const struct instance *instance;           /* serve/instance.h */
+    bool decodes;                    /* the process may wait for the decoder of images (blob/thumbnailer.h) */
+    const struct instance *instance; /* serve/instance.h */
     /* Waits for so long, but not longer than until another request, or a signal, waits for this process:
      * true.  NULL: the process never waits for anything else. */
     bool (*is_wanted)(const struct worker_context *context, int wait_ms);

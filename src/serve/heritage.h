@@ -17,9 +17,11 @@ struct heritage {
     const struct instance *instance;
     struct in_flight *in_flight; /* its slot is `index` */
     int index;                   /* its entry; SEGMENT_NO_INDEX: the relay, the live process */
-    int position;                /* of a worker: the number of its socket */
-    int listener;                /* its socket, if it has one; its own descriptor from now on */
-    int messages;                /* a pipe to the master, which carries whole struct message */
+    /* Of a worker: the number of its socket.  The last one, settings->workers, is the thumbnail process: a
+     * worker that runs the tasks which wait for the decoder of images, so that no other worker does. */
+    int position;
+    int listener; /* its socket, if it has one; its own descriptor from now on */
+    int messages; /* a pipe to the master, which carries whole struct message */
 };
 
 enum message_kind {

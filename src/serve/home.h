@@ -14,7 +14,9 @@
  * is empty or malformed. */
 bool home_has(struct bytes home, int64_t position, int64_t workers);
 
-/* The head of an answer without body: nginx repeats the request in its location @stampd_home. */
-#define HOME_HANDOVER "Status: 200\r\nX-Accel-Redirect: @stampd_home\r\n\r\n"
+/* Heads of answers without body: nginx repeats the request in its location @stampd_home, or in that of the
+ * process that waits for the decoder of images (heritage.h). */
+#define HOME_HANDOVER       "Status: 200\r\nX-Accel-Redirect: @stampd_home\r\n\r\n"
+#define THUMBNAILS_HANDOVER "Status: 200\r\nX-Accel-Redirect: @stampd_thumbnails\r\n\r\n"
 
 #endif

@@ -129,13 +129,14 @@ bool instance_start(const struct settings *settings, struct segment *segment, co
         instance->count =
             processes_take(segment, instance->number, (uint64_t)status.st_ino,
                            wanted < PROCESSES_MOST ? wanted : PROCESSES_MOST, instance->indexes);
-        if (instance->count >= settings->workers) {
+        if (instance->count > settings->workers) { /* one is the thumbnail process */
             log_info("instance number=%u generation=%llu entries=%d", instance->number,
                      (unsigned long long)segment_generation(segment), instance->count);
             *instance_r = instance;
             return true;
         }
-        snprintf(problem, problem_size, "segment %s: only %d free entries for %lld workers", segment_path,
+        snprintf(problem, problem_size,
+                 "segment %s: only %d free entries for %lld workers and the thumbnail process", segment_path,
                  instance->count, (long long)settings->workers);
         instance_stop(instance);
         return false;

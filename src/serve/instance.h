@@ -20,7 +20,8 @@ struct instance;
 MUST_USE bool instance_segment_path(const struct settings *settings, char *path_r, size_t path_size);
 
 /* Takes a number, its lock file and 2 × workers + 8 entries, or fewer when fewer are free, but at least one
- * for each worker.  `segment_path` is that of `stamps`.  On failure returns false with one line in `problem`.
+ * for each worker and the thumbnail process.  `segment_path` is that of `stamps`.  On failure returns false
+ * with one line in `problem`.
  */
 MUST_USE bool instance_start(const struct settings *settings, struct segment *segment,
                              const char *segment_path, struct instance **instance_r, char *problem,

@@ -177,17 +177,19 @@ static bool open_records(struct master *master, char *problem)
                              (size_t)settings->records_disk_mb << 20, problem, PROBLEM_BYTES);
 }
 
-static bool worker_path(const struct master *master, int position, char path_r[PATH_MAX])
-{
-    int size =
-        snprintf(path_r, PATH_MAX, "%s/worker-%d.sock", present_settings(master)->run_directory, position);
-    return size > 0 && size < PATH_MAX;
-}
-
 static bool socket_path(const struct master *master, const char *name, char path_r[PATH_MAX])
 {
     int size = snprintf(path_r, PATH_MAX, "%s/%s.sock", present_settings(master)->run_directory, name);
     return size > 0 && size < PATH_MAX;
+}
+
+/* The name of a worker's socket; the last one is that of the thumbnail process. */
+static void name_worker(const struct master *master, int position, char name_r[HANDOVER_NAME_BYTES])
+{
+    if (position < present_settings(master)->workers)
+        snprintf(name_r, HANDOVER_NAME_BYTES, "worker-%d", position);
+    else
+        snprintf(name_r, HANDOVER_NAME_BYTES, "thumbnails");
 }
 
 /* Retries for a while: workers of a master killed a moment ago may still be ending, and their sockets seem
@@ -207,7 +209,6 @@ static bool listen_patiently(const char *name, const char *path, int64_t group, 
     return true;
 }
 
-/* Of a process that has one socket. */
 static bool listen_at(const struct master *master, const char *name, int *listener_r, char *problem)
 {
     char path[PATH_MAX];
@@ -220,18 +221,13 @@ static bool listen_at(const struct master *master, const char *name, int *listen
 static bool open_listeners(struct master *master, char *problem)
 {
     int count = (int)present_settings(master)->workers;
-    master->listeners = calloc((size_t)count, sizeof *master->listeners);
+    master->listeners = calloc((size_t)count + 1, sizeof *master->listeners);
     if (!master->listeners)
         log_fatal("out of memory opening sockets");
-    for (int i = 0; i < count; i++) {
-        char path[PATH_MAX];
-        if (!worker_path(master, i, path)) {
-            snprintf(problem, PROBLEM_BYTES, "run_directory: the path is too long");
-            return false;
-        }
+    for (int i = 0; i <= count; i++) {
         char name[HANDOVER_NAME_BYTES];
-        snprintf(name, sizeof name, "worker-%d", i);
-        if (!listen_patiently(name, path, master->identity.socket_group, &master->listeners[i], problem))
+        name_worker(master, i, name);
+        if (!listen_at(master, name, &master->listeners[i], problem))
             return false;
         master->listener_count++;
     }
@@ -287,10 +283,9 @@ static void close_listeners(struct master *master)
     if (is_own && !is_kept)
         nginx_counts_remove(present_settings(master));
     for (int i = 0; i < master->listener_count; i++) {
-        char path[PATH_MAX];
-        if (!is_kept && worker_path(master, i, path))
-            unlink(path);
-        close(master->listeners[i]);
+        char name[HANDOVER_NAME_BYTES];
+        name_worker(master, i, name);
+        close_listener(master, name, is_kept, &master->listeners[i]);
     }
     master->listener_count = 0;
 }
@@ -424,7 +419,7 @@ static size_t list_handed(const struct master *master, struct handed handed_r[HA
 {
     size_t count = 0;
     for (int i = 0; i < master->listener_count; i++) {
-        snprintf(handed_r[count].name, sizeof handed_r[count].name, "worker-%d", i);
+        name_worker(master, i, handed_r[count].name);
         handed_r[count++].fd = master->listeners[i];
     }
     handed_r[count++] = (struct handed){"live", master->live_listener};
@@ -575,8 +570,8 @@ int master_run(struct settings *settings, const struct master_options *options)
         master.supervisor = supervisor_create(present_settings(&master), master.segment, master.instance,
                                               master.in_flight, master.listeners, master.listener_count,
                                               master.live_listener, master.files_listener, options->live_run);
-        log_info("ready version=%s workers=%d run_directory=%s", PACKAGE_VERSION, master.listener_count,
-                 present_settings(&master)->run_directory);
+        log_info("ready version=%s workers=%d run_directory=%s", PACKAGE_VERSION,
+                 (int)present_settings(&master)->workers, present_settings(&master)->run_directory);
         run_master(&master, signals);
         log_info("stopped");
     } else {

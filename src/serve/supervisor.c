@@ -18,6 +18,7 @@
 #include "segment/counts/losses.h"
 #include "segment/counts/metrics.h"
 #include "segment/processes.h"
+#include "blob/thumbnailer.h"
 #include "seal/site_key.h"
 #include "serve/decrypter.h"
 #include "serve/relay.h"
@@ -381,9 +382,15 @@ static bool supervisor_is_served(const struct supervisor *supervisor, enum role 
     return post.has_former || (post.has_current && !post.is_starting);
 }
 
+/* The last one is the thumbnail process (heritage.h). */
+static int positions_wanted(const struct supervisor *supervisor)
+{
+    return supervisor->positions - !thumbnailer_is_there(supervisor->settings->thumbnail_program);
+}
+
 bool supervisor_is_ready(const struct supervisor *supervisor)
 {
-    for (int i = 0; i < supervisor->positions; i++)
+    for (int i = 0; i < positions_wanted(supervisor); i++)
         if (!supervisor_is_served(supervisor, ROLE_WORKER, i))
             return false;
     return supervisor_is_served(supervisor, ROLE_LIVE, NO_POSITION) &&
@@ -409,7 +416,7 @@ static void tend_workers(struct supervisor *supervisor, int64_t now_ms)
         struct post post = read_posts(supervisor, ROLE_WORKER, i);
         is_replacing = post.is_starting && post.has_former;
     }
-    for (int i = 0; i < supervisor->positions; i++) {
+    for (int i = 0; i < positions_wanted(supervisor); i++) {
         struct post post = read_posts(supervisor, ROLE_WORKER, i);
         if (post.has_current || !throttle_allows(&supervisor->throttles[i], now_ms))
             continue;
@@ -417,6 +424,11 @@ static void tend_workers(struct supervisor *supervisor, int64_t now_ms)
             continue; /* one at a time; an empty position never waits */
         is_replacing |= post.has_former;
         start_worker(supervisor, i);
+    }
+    for (int i = 0; i < supervisor->count; i++) {
+        struct child *child = &supervisor->children[i];
+        if (child->position >= positions_wanted(supervisor) && child->stopping_as == STOP_NOT)
+            request_stop(child, STOP_DRAIN);
     }
 }
 

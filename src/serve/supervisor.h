@@ -16,7 +16,7 @@
 struct heritage;
 struct supervisor;
 
-/* `listeners`, one for each position, and `settings` are borrowed for the supervisor's lifetime;
+/* `listeners`, one for each position (heritage.h), and `settings` are borrowed for the supervisor's lifetime;
  * `live_listener` is the socket of the process for live events, `live_run` its main function;
  * `files_listener` that of the decrypter. */
 struct supervisor *supervisor_create(const struct settings *settings, struct segment *segment,

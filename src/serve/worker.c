@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 #include "store/session.h"
 #include "edge/crypto/crypto.h"
 #include "blob/blob_store.h"
+#include "blob/thumbnailer.h"
 #include "edge/fcgi.h"
 #include "blob/object_stores.h"
 #include "operation/access/configurations.h"
@@ -115,6 +117,11 @@ static bool is_wanted(const struct worker_context *context, int wait_ms)
     return poll(&events, 1, wait_ms) != 0;
 }
 
+static bool is_thumbnail_process(const struct heritage *heritage)
+{
+    return heritage->position == heritage->settings->workers;
+}
+
 static void open_worker(struct worker *worker, int wake)
 {
     const struct heritage *heritage = worker->heritage;
@@ -133,6 +140,8 @@ static void open_worker(struct worker *worker, int wake)
         .blobs =
             blob_store_open(heritage->settings->blob_directory, identity_socket_group(heritage->settings)),
         .object_stores = worker->object_stores,
+        .decodes =
+            is_thumbnail_process(heritage) || !thumbnailer_is_there(heritage->settings->thumbnail_program),
         .instance = heritage->instance,
         .is_wanted = is_wanted,
         .write_metrics = probe_write_metrics,
@@ -206,7 +215,8 @@ static bool send_answer(struct worker *worker, struct fcgi_request *fcgi, struct
                         struct reply *reply)
 {
     if (reply->fault == FAULT_ELSEWHERE && !worker->streaming.outlet.is_open)
-        return fcgi_answer(fcgi, BYTES(HOME_HANDOVER), NO_BYTES);
+        return fcgi_answer(fcgi, reply->is_for_decoder ? BYTES(THUMBNAILS_HANDOVER) : BYTES(HOME_HANDOVER),
+                           NO_BYTES);
     if (!worker->streaming.outlet.is_open) {
         cors_decide(&worker->worker_context, &request->call, request->origin, &request->form);
         response_compose(&request->form, reply, &worker->head);
@@ -455,6 +465,8 @@ int worker_run(const struct heritage *heritage)
 {
     struct worker worker = {.heritage = heritage};
     int wake = stop_open();
+    if (is_thumbnail_process(heritage))
+        (void)prctl(PR_SET_NAME, "stampd-thumbs"); /* for administrators */
     segment_join(heritage->segment, heritage->index);
     /* The entry of a new worker is FREE; if it names a database anyway, it is repaired before anything is
      * served. */

@@ -171,11 +171,12 @@ STATEMENT(TASK_NEXT, "task_next", 2,
           "select taskid, opname, qn, priority, startat, retry, batch, domain from taskqueue"
           " where taskid = coalesce(task_next($1, $2), task_later($1, $2, 991231235959998))")
 
-/* A claim need not be durable.  $1 taskid, $2 starttime, $3 latest start, $4 holder. */
+/* A claim need not be durable.  $1 taskid, $2 starttime, $3 latest start, $4 holder, $5 the operation whose
+ * tasks another process runs ('': none). */
 STATEMENT(
-    TASK_CLAIM, "task_claim", 4,
+    TASK_CLAIM, "task_claim", 5,
     "update taskqueue t set starttime = $2, holder = $4, exc = null, report = null"
-    " where taskid = $1 and starttime is null and startat <= $3 and qn < 16"
+    " where taskid = $1 and starttime is null and startat <= $3 and qn < 16 and opname <> $5"
     " and (domain is null or task_next(domain, $3) = taskid)"
     " and not exists (select from task_paused p where p.what in ('queue ' || t.qn, 'op ' || t.opname))"
     " returning taskid, opname, param, info, resource, domain, checkpoint, startat, retry, step, qn, "
@@ -190,12 +191,12 @@ STATEMENT(
 /* Several, without waiting for locks: a task missing in the result is locked at this moment, or another
  * commit has just moved its row, which counts as the same (busy). $1 taskid[], and as above. */
 STATEMENT(
-    TASK_CLAIM_MANY, "task_claim_many", 4,
+    TASK_CLAIM_MANY, "task_claim_many", 5,
     "with free as materialized (select w.place from (select taskid from unnest($1::text[]) e(taskid) order "
     "by 1) e"
     " cross join lateral (select t.ctid as place from taskqueue t where t.taskid = e.taskid and t.starttime "
     "is null"
-    " and t.startat <= $3 and t.domain is null and t.qn < 16"
+    " and t.startat <= $3 and t.domain is null and t.qn < 16 and t.opname <> $5"
     " and not exists (select from task_paused p where p.what in ('queue ' || t.qn, 'op ' || t.opname))"
     " for update skip locked) w)"
     " update taskqueue t set starttime = $2, holder = $4, exc = null, report = null"
@@ -209,11 +210,12 @@ STATEMENT(
     "t.trace, t.requester,"
     " (select set_config('synchronous_commit', 'off', true))")
 
-/* After a claim: why the others could not be claimed. $1 taskid[]. */
-STATEMENT(TASK_STATES, "task_states", 1,
+/* After a claim: why the others could not be claimed. $1 taskid[], $2 the operation that another process
+ * runs. */
+STATEMENT(TASK_STATES, "task_states", 2,
           "select e.taskid, t.taskid is not null, t.starttime, t.startat, t.domain is not null, t.qn,"
           " exists (select from task_paused p where p.what in ('queue ' || t.qn, 'op ' || t.opname)),"
-          " task_free_at(t.qn, t.opname, t.key)"
+          " task_free_at(t.qn, t.opname, t.key), t.opname = $2"
           " from unnest($1::text[]) e(taskid) left join taskqueue t on t.taskid = e.taskid")
 
 /* $1 taskid, $2 starttime, $3 retry, $4 startat, $5 whether it counts (0, 1), $6 exc, $7 report, $8

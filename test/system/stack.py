@@ -325,8 +325,10 @@ class Stack:
         while True:
             names = {pid: name_of(pid) for pid in children(self.pid())}
             others = {'stampd-live', 'stampd-keeper'} | ({'stampd-decrypt'} if self.settings.get('site_key_file') else set())
+            if (BUILD / 'src/stamp-thumbnail').exists() and self.settings.get('thumbnail_program') != 'none':
+                others |= {'stampd-thumbs'}
             if others <= set(names.values()) or time.monotonic() > end:
-                return [pid for pid, name in names.items() if name not in ('stampd-live', 'stampd-keeper', 'stampd-mover', 'stampd-decrypt')]
+                return [pid for pid, name in names.items() if name not in others | {'stampd-mover', 'stampd-decrypt', 'stampd-thumbs'}]
             time.sleep(0.02)
 
     def keeper(self):

@@ -15,7 +15,7 @@ from images import bomb, gif, png, webp_size
 from manager import Manager
 from object_service import Service
 from schema import Schemas
-from stack import BUILD, PATIENCE_S, give, refused, wait_until
+from stack import BUILD, PATIENCE_S, give, name_of, refused, wait_until
 from test_attachment_http import fetch, send, sha, store
 from test_attachments import assert_exact
 from test_quotas import set_quotas
@@ -356,30 +356,50 @@ def test_a_decoder_that_does_not_end_is_killed(stack, photo, own_program):
     assert attempt(stack, taskid)['result'] == 'done'
 
 
-def test_images_hold_a_share_of_the_workers(stack, own_program):
-    """Three images of 0.8 MB held all workers for as long as their decoders took, and readers of other namespaces waited."""
+def test_images_hold_no_worker(stack, own_program):
+    """Three images of 0.8 MB held all workers for as long as their decoders took, and readers of other namespaces waited.  A process of its
+    own waits for one decoder; what another namespace wants of it waits in nginx."""
     gate, mark = stack.path / 'etc/gate', stack.path / 'etc/begun'
     own_program(f'touch {mark}; while [ ! -e {gate} ]; do sleep 0.1; done; kill -KILL $$')
     give(mark.parent)
-    stack.psql('lab', 'delete from taskqueue')
-    for number in range(2):
-        stack.put('lab', {'c': 'Photo', 'id': f'share{number}', 'items': [{'c': 'Main', 'j': {}}]})
-        attach(stack, f'share{number}', 'one', png(20, 21 + number))
-    first, second = tasks(stack)
-    runner = threading.Thread(target=attempt, args=(stack, first), daemon=True)
-    runner.start()
+    for ns in ('lab', 'demo'):
+        stack.psql(ns, 'delete from taskqueue')
+        for number in range(2):
+            stack.put(ns, {'c': 'Photo', 'id': f'share{number}', 'items': [{'c': 'Main', 'j': {}}]})
+            attach(stack, f'share{number}', 'one', png(20, 21 + number), ns=ns)
+    (first, second), (other, _) = tasks(stack), tasks(stack, 'demo')
+    runners = [threading.Thread(target=attempt, args=(stack, first), daemon=True)]
+    runners[0].start()
     wait_until(mark.exists, what='a decoder')
-    assert stack.metrics()['stampd_long_requests'] == 1
-    assert [attempt(stack, second)['result'] for _ in range(3)] == ['more'] * 3, 'it waits for a place, and has not failed'
+    runners += [threading.Thread(target=attempt, args=(stack, other, 'demo'), daemon=True) for _ in range(2)]
+    for runner in runners[1:]:
+        runner.start()
+    assert [attempt(stack, second)['result'] for _ in range(3)] == ['waiting'] * 3, 'it waits for its turn, and has not failed'
     assert stack.psql('lab', "select qn, retry from taskqueue where opname = 'thumbnail' and starttime is null") == [(2, 0)]
+    for _ in range(20):
+        assert stack.get('demo', ('Photo', 'share0')) and stack.get('lab', ('Photo', 'share0'))
+        assert stack.metrics()['stampd_workers_busy'] <= 2, 'the process of the thumbnails, and whoever answers this'
+    assert stack.psql('demo', "select starttime from taskqueue where opname = 'thumbnail'") == [(None,), (None,)]
     gate.touch()
-    runner.join(PATIENCE_S)
+    for runner in runners:
+        runner.join(PATIENCE_S)
     gate.unlink()
     stack.set(thumbnail_program='')
-    assert attempt(stack, second)['result'] == 'done'
+    assert attempt(stack, second)['result'] == 'done' and attempt(stack, other, 'demo')['result'] == 'done'
 
 
-def test_images_of_a_crowd_hold_one_worker(stack, own_program):
+def test_tasks_beside_an_image_are_run_by_workers(stack, photo):
+    """One request of a manager may have both: what waits for a decoder comes again alone."""
+    attach(stack, photo, 'one')
+    stack.psql('lab', "update taskqueue set startat = stamp_now() where opname = 'thumbnail'")
+    image, = tasks(stack)
+    other = stack.op('lab', 'task', {'op': 'put', 'param': {'docs': [{'c': 'Plain', 'id': photo, 'items': []}]}})['out']['id']
+    first, last = Manager(stack, 'lab').run_together([image, other])
+    assert first['result'] == 'waiting' and last['result'] == 'done' and set(items(stack, photo)) == {'one'}
+    assert Manager(stack, 'lab').run_together([image, other])[0]['result'] == 'done' and 'one~small' in items(stack, photo)
+
+
+def test_images_of_a_crowd_hold_no_worker(stack, own_program):
     """Eight images held half of the workers.  Their queue runs one task at once, also after the deaths of a worker and of the manager."""
     stack.set(limit_thumbnail_s=600)
     gate, marks = stack.path / 'etc/gate', stack.path / 'etc/decoders'
@@ -401,11 +421,11 @@ def test_images_of_a_crowd_hold_one_worker(stack, own_program):
                 assert client.get('demo', 'Plain', 'read').status == 200
                 if number % 10 == 0:
                     held.append(stack.metrics()['stampd_long_requests'])
-        assert held == [1] * 5, 'one worker waits for a decoder all the time, and the reader for none'
+        assert held == [0] * 5, 'no worker waits for a decoder, and the reader for none'
         decoder, = marks.iterdir()
-        worker = parent_of(int(decoder.name))
-        assert worker in stack.worker_pids()
-        os.kill(worker, signal.SIGKILL)
+        waiter = parent_of(int(decoder.name))
+        assert waiter not in stack.worker_pids() and name_of(waiter) == 'stampd-thumbs'
+        os.kill(waiter, signal.SIGKILL)
         wait_until(lambda: len(list(marks.iterdir())) > 1, what='another try, or another image')
         stack.step('queue', 'stop')
         stack.step('queue', 'start')

@@ -113,9 +113,9 @@ static enum claim_result judge(const struct fake_task *place)
 }
 
 enum fault store_tasks_claim(struct store *store, int ns, struct arena *arena, struct task_claim *claims,
-                             size_t count, int64_t claim, struct bytes holder)
+                             size_t count, int64_t claim, struct bytes holder, struct bytes elsewhere)
 {
-    (void)store, (void)ns, (void)arena;
+    (void)store, (void)ns, (void)arena, (void)elsewhere;
     for (size_t i = 0; i < count && !queue.claim_fault; i++) {
         struct fake_task *place = find(claims[i].id);
         claims[i].result = judge(place);

@@ -15,7 +15,7 @@
 
 /* The operation that makes them; its task has the document as `c` and `id` of its argument. */
 #define THUMBNAILS_OPERATION "thumbnail"
-/* Its queue: a decoder takes seconds, in which its worker serves nobody. */
+/* Its queue: a decoder takes seconds, in which the process that waits for it serves nobody else. */
 enum { THUMBNAILS_QUEUE = 2 };
 /* The operation that finds documents without them. */
 #define THUMBNAILS_SWEEP "thumbnailsweep"

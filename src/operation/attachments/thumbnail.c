@@ -9,14 +9,13 @@
 
 #include <inttypes.h>
 
-#include "base/clock.h"
 #include "document/transaction.h"
 #include "model/document/thumbnails.h"
 #include "operation/attachments/thumbnail_make.h"
 #include "operation/classes.h"
 #include "operation/reader.h"
 #include "operation/access/stored_caller.h"
-#include "store/store_long.h"
+#include "segment/counts/metrics.h"
 #include "store/blobs/store_thumbnails.h"
 
 enum { ITEM_BYTES = 300 /* of the content of an item P, with its mark; its key comes to that */ };
@@ -123,14 +122,16 @@ static enum fault note_thumbnail(struct attempt *attempt, const struct document 
 
 /* --- one image ------------------------------------------------------------------------------------- */
 
-/* Images of one namespace hold no more workers than its other long requests may. */
-static enum fault take_place(const struct attempt *attempt)
+/* Meanwhile workers hand over no other image of the namespace (task_run.c). */
+static enum fault decode(struct attempt *attempt, const struct thumbnail_plan *plan,
+                         struct thumbnail_kept *kept)
 {
-    struct store *store = documents_store(attempt->worker_context->documents);
-    const struct store_requester requester = {.since_ms = clock_monotonic_ms(), .has_time = true};
-    store_clear_requester(store); /* of an earlier cycle */
-    store_set_requester(store, &requester);
-    return store_long_enter(store, attempt->ns);
+    const struct segment *segment = attempt->worker_context->segment;
+    struct pulse *pulse = metrics_pulse(segment, segment_index(segment));
+    metrics_note_wait(pulse, PULSE_WAITS_FOR_DECODER, attempt->ns, 0, 0);
+    enum fault fault = thumbnail_make(attempt, plan->due, plan->missing, plan->missing_count, kept);
+    metrics_note_wait(pulse, PULSE_WAITS_FOR_NOTHING, 0, 0, 0);
+    return fault;
 }
 
 /* An earlier try of this cycle may have made them. */
@@ -147,9 +148,7 @@ static enum fault make_thumbnail(struct attempt *attempt, const struct thumbnail
         return FAULT_NONE;
     kept = ARENA_NEW(attempt->call->arena, struct thumbnail_kept);
     attempt->kept = NULL;
-    enum fault fault = take_place(attempt);
-    if (!fault)
-        fault = thumbnail_make(attempt, plan->due, plan->missing, plan->missing_count, kept);
+    enum fault fault = decode(attempt, plan, kept);
     if (!fault)
         attempt->kept = kept;
     return fault;

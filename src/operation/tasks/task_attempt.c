@@ -12,8 +12,6 @@
 #include "operation/tasks/task_retry.h"
 #include "operation/tasks/task_wakeup.h"
 
-enum { WAIT_MS = 1000 /* before a task looks again for a worker that may serve it */ };
-
 struct task_attempt *task_attempt_of(struct attempt *attempt)
 {
     return (struct task_attempt *)((char *)attempt - offsetof(struct task_attempt, attempt));
@@ -109,7 +107,7 @@ void task_attempt_fail(const struct task_run *run, struct task_attempt *work, en
 
 void task_attempt_wait(const struct task_run *run, struct task_attempt *work)
 {
-    const struct task_end how = {.start = stamp_add_ms(stamp_now(), WAIT_MS), .code = BYTES("MORE")};
+    const struct task_end how = {.start = stamp_add_ms(stamp_now(), TASK_WAIT_MS), .code = BYTES("MORE")};
     put_back(run, work, &how, "more");
 }
 

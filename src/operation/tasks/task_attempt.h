@@ -6,6 +6,8 @@
 #include "operation/attempt.h"
 #include "operation/tasks/task_run.h"
 
+enum { TASK_WAIT_MS = 1000 /* before a task looks again for a process that may serve it */ };
+
 /* All attempts of one request. */
 struct task_run {
     struct worker_context *worker_context;

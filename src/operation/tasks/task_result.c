@@ -41,7 +41,7 @@ const char *task_result_word(enum claim_result result)
     static const char *const words[] = {
         [CLAIM_GONE] = "gone",     [CLAIM_WAITING] = "waiting", [CLAIM_RUNNING] = "running",
         [CLAIM_TURN] = "turn",     [CLAIM_BUSY] = "busy",       [CLAIM_EXTERNAL] = "external",
-        [CLAIM_PAUSED] = "paused", [CLAIM_LIMITED] = "limited"};
+        [CLAIM_PAUSED] = "paused", [CLAIM_LIMITED] = "limited", [CLAIM_ELSEWHERE] = "waiting"};
     assert(result != CLAIM_DONE);
     return words[result];
 }

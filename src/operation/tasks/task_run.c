@@ -7,6 +7,7 @@
 #include "segment/counts/backlog.h"
 #include "segment/counts/metrics.h"
 #include "segment/counts/task_counts.h"
+#include "model/document/thumbnails.h"
 #include "store/store_long.h"
 #include "store/tasks/store_tasks.h"
 #include "operation/access/access.h"
@@ -433,6 +434,31 @@ static void report_unclaimed(const struct task_claim *claim, struct task_outcome
     outcome->result = task_result_word(claim->result);
     if (claim->result == CLAIM_WAITING)
         outcome->start = claim->task.start;
+    if (claim->result == CLAIM_ELSEWHERE)
+        outcome->start = stamp_add_ms(stamp_now(), TASK_WAIT_MS);
+}
+
+/* The operation that waits for the decoder of images: a process of its own does, and no worker. */
+static struct bytes elsewhere(const struct task_run *run)
+{
+    return run->worker_context->decodes ? BYTES("") : BYTES(THUMBNAILS_OPERATION);
+}
+
+/* Nothing was claimed, and a task waits for the decoder: that process serves the whole request, unless it is
+ * at work for this namespace, which then waits its turn here and not in front of the others. */
+static bool is_for_decoder(const struct task_run *run, const struct task_claim *claims, size_t count)
+{
+    struct pulse_waiting waiting;
+    bool is_any = false;
+    for (size_t i = 0; i < count; i++) {
+        if (claims[i].result == CLAIM_DONE)
+            return false;
+        is_any |= claims[i].result == CLAIM_ELSEWHERE;
+    }
+    if (!is_any)
+        return false;
+    metrics_waiting(run->worker_context->segment, PULSE_WAITS_FOR_DECODER, run->ns, 0, &waiting);
+    return !waiting.of_ns;
 }
 
 /* Of operations that there are: the names are few, and known. */
@@ -466,9 +492,15 @@ enum fault task_run(struct worker_context *worker_context, struct call *call, st
     int64_t stamp = task_claim_stamp();
     task_owner_begin(worker_context->segment, stamp);
     crash_at(CRASH_TASK_SHOWN);
-    enum fault fault = store_tasks_claim(task_attempt_store(&run), ns, call->arena, claims, count, stamp,
-                                         task_owner_name(worker_context->segment, call->arena));
+    enum fault fault =
+        store_tasks_claim(task_attempt_store(&run), ns, call->arena, claims, count, stamp,
+                          task_owner_name(worker_context->segment, call->arena), elsewhere(&run));
     crash_at(CRASH_TASK_CLAIMED);
+    if (!fault && is_for_decoder(&run, claims, count)) {
+        task_owner_end(worker_context->segment);
+        reply->is_for_decoder = true;
+        return FAULT_ELSEWHERE;
+    }
     for (size_t i = 0; i < count && !fault; i++) {
         if (claims[i].result == CLAIM_DONE)
             task_run_prepare(&run, &works[claimed++], &claims[i].task, &outcomes[i]);

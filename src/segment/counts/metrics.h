@@ -10,7 +10,8 @@ enum pulse_wait {
     PULSE_WAITS_FOR_NOTHING,
     PULSE_WAITS_FOR_TASK,
     PULSE_WAITS_FOR_RECORDS,
-    PULSE_WAITS_FOR_END /* of a task that the caller has requested */
+    PULSE_WAITS_FOR_END,    /* of a task that the caller has requested */
+    PULSE_WAITS_FOR_DECODER /* of images: the process of the thumbnails */
 };
 
 enum { PULSE_NAME_BYTES = 64, PULSE_LATENCIES = 18 };

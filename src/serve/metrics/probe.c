@@ -252,7 +252,9 @@ void probe_write_metrics(const struct worker_context *worker_context, struct bui
     add_metric(out, "counter", "tasks_failed_total", "Attempts at tasks that failed.", sums.tasks_failed);
     add_metric(out, "counter", "tasks_lost_total", "Attempts at tasks that were found lost.",
                sums.tasks_lost);
-    add_metric(out, "gauge", "workers", "Worker processes, those that drain included.", (uint64_t)sums.held);
+    add_metric(out, "gauge", "workers",
+               "Worker processes, those that drain and that of the thumbnails included.",
+               (uint64_t)sums.held);
     add_metric(out, "gauge", "workers_busy", "Workers with a request.", (uint64_t)sums.busy);
     add_metric(out, "gauge", "entries_in_doubt", "Entries of dead workers that wait for recovery.",
                (uint64_t)sums.doubtful);

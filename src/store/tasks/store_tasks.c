@@ -29,7 +29,7 @@ static void judge_limit(struct task_claim *claim, int64_t start)
 /* Why it could not be claimed, from the row after the claim. */
 static void judge_claim(struct task_claim *claim, const struct pg_result *rows, int row, int64_t latest)
 {
-    enum { ID, IS_THERE, CLAIM, START, HAS_DOMAIN, QUEUE, IS_PAUSED, FREE };
+    enum { ID, IS_THERE, CLAIM, START, HAS_DOMAIN, QUEUE, IS_PAUSED, FREE, IS_ELSEWHERE };
     claim->task.start = pg_get_i64(rows, row, START);
     if (!pg_get_bool(rows, row, IS_THERE))
         claim->result = CLAIM_GONE;
@@ -43,12 +43,14 @@ static void judge_claim(struct task_claim *claim, const struct pg_result *rows, 
         claim->result = CLAIM_PAUSED;
     else if (!pg_is_null(rows, row, FREE))
         judge_limit(claim, pg_get_i64(rows, row, FREE));
+    else if (pg_get_bool(rows, row, IS_ELSEWHERE))
+        claim->result = CLAIM_ELSEWHERE;
     else
         claim->result = pg_get_bool(rows, row, HAS_DOMAIN) ? CLAIM_TURN : CLAIM_BUSY;
 }
 
 static void add_claim_params(struct pg_params *params, const struct task_claim *claims, size_t count,
-                             int64_t claim, int64_t latest, struct bytes holder)
+                             int64_t claim, int64_t latest, struct bytes holder, struct bytes elsewhere)
 {
     if (count == 1) {
         pg_params_add_text(params, claims->id);
@@ -61,6 +63,7 @@ static void add_claim_params(struct pg_params *params, const struct task_claim *
     pg_params_add_i64(params, claim);
     pg_params_add_i64(params, latest);
     pg_params_add_text(params, holder);
+    pg_params_add_text(params, elsewhere);
 }
 
 /* 23505: another task of its domain has just begun. */
@@ -103,7 +106,7 @@ static enum fault claim_free(struct store *store, int ns, struct arena *arena, s
 
 /* Finds out why the remaining tasks, busy until then, could not be claimed. */
 static enum fault look_at_rest(struct store *store, int ns, struct arena *arena, struct task_claim *claims,
-                               size_t count, size_t left, int64_t latest)
+                               size_t count, size_t left, int64_t latest, struct bytes elsewhere)
 {
     struct bytes *ids = ARENA_ARRAY(arena, struct bytes, left);
     struct pg_params params;
@@ -115,6 +118,7 @@ static enum fault look_at_rest(struct store *store, int ns, struct arena *arena,
     assert(named == left);
     pg_params_start(&params, arena);
     pg_params_add_text_array(&params, ids, left);
+    pg_params_add_text(&params, elsewhere);
     enum fault fault = store_run_statement(store, ns, STATEMENT_TASK_STATES, &params, &rows);
     for (int row = 0; !fault && row < pg_rows(rows); row++)
         judge_claim(find_claim(claims, count, pg_get_text(rows, row, 0)), rows, row, latest);
@@ -122,19 +126,19 @@ static enum fault look_at_rest(struct store *store, int ns, struct arena *arena,
 }
 
 enum fault store_tasks_claim(struct store *store, int ns, struct arena *arena, struct task_claim *claims,
-                             size_t count, int64_t claim, struct bytes holder)
+                             size_t count, int64_t claim, struct bytes holder, struct bytes elsewhere)
 {
     int64_t latest = stamp_add_ms(stamp_now(), TASK_EARLY_MS);
     size_t left;
     struct pg_params params;
     pg_params_start(&params, arena);
-    add_claim_params(&params, claims, count, claim, latest, holder);
+    add_claim_params(&params, claims, count, claim, latest, holder, elsewhere);
     for (size_t i = 0; i < count; i++)
         claims[i].result = CLAIM_BUSY;
     enum fault fault = claim_free(store, ns, arena, claims, count, &params, claim, &left);
     if (fault || !left)
         return fault;
-    fault = look_at_rest(store, ns, arena, claims, count, left, latest);
+    fault = look_at_rest(store, ns, arena, claims, count, left, latest, elsewhere);
     return left < count ? FAULT_NONE : fault; /* the claimed tasks must run */
 }
 

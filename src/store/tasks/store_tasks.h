@@ -16,7 +16,8 @@ enum claim_result {
     CLAIM_BUSY,     /* its row is locked (only when claiming several) */
     CLAIM_EXTERNAL, /* it is for external workers */
     CLAIM_PAUSED,   /* its queue or its operation is paused */
-    CLAIM_LIMITED   /* as many run as a limit of its queue, its operation or its key allows */
+    CLAIM_LIMITED,  /* as many run as a limit of its queue, its operation or its key allows */
+    CLAIM_ELSEWHERE /* it is free, and its operation is run by another process */
 };
 struct task_claim {
     struct bytes id;
@@ -24,10 +25,11 @@ struct task_claim {
     struct task task; /* DONE: all of it; WAITING: its start */
 };
 /* Claims in one round trip, not durably: a claim that PostgreSQL loses cannot be ended either.  Claiming
- * several skips locked rows and tasks of domains. `claim` is the stamp, `holder` names this process. */
+ * several skips locked rows and tasks of domains. `claim` is the stamp, `holder` names this process; tasks of
+ * the operation `elsewhere` ("": none) are not claimed. */
 MUST_USE enum fault store_tasks_claim(struct store *store, int ns, struct arena *arena,
                                       struct task_claim *claims, size_t count, int64_t claim,
-                                      struct bytes holder);
+                                      struct bytes holder, struct bytes elsewhere);
 
 /* The end of an unsuccessful attempt. */
 struct task_end {
