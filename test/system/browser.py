@@ -58,6 +58,7 @@ class Browser:
     def __init__(self):
         self.profile = tempfile.mkdtemp(prefix='stampd-browser-', dir=ROOM)
         self.numbers = itertools.count(1)
+        self.events = None
         self.start()
 
     def start(self):
@@ -88,7 +89,7 @@ class Browser:
         threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
-        """Answers by their number; events are not looked at."""
+        """Answers by their number; events are kept when `events` is a list, otherwise not looked at."""
         rest = b''
         with contextlib.suppress(OSError, ValueError):
             while piece := self.reader.read1(1 << 16):
@@ -97,6 +98,8 @@ class Browser:
                     for message in map(json.loads, messages):
                         if 'id' in message:
                             self.answers[message['id']] = message
+                        elif self.events is not None:
+                            self.events.append(message)
                     self.come.notify_all()
         with self.come:
             self.is_over = True

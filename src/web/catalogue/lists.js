@@ -24,15 +24,8 @@ const enter = (account) => { localStorage.setItem('me', JSON.stringify(account))
 /** Copies of another account are in another database. */
 export const openTeam = (refused) => open({ ns: 'team', name: me ? `team ${me.account}` : undefined, token: me?.token, live: Boolean(me), refused })
 
-function showDoor(session) {
-  $('page').replaceChildren(
-    h('h1', {}, 'Lists of packages'),
-    h('p', { className: 'lead' }, 'Make lists, share them with others, and edit them together, also without a network.'),
-    form(async (values, operation) => enter(await session.call(operation, values)),
-      h('label', {}, 'Name ', h('input', { name: 'name', required: true, autocomplete: 'username' })),
-      h('label', {}, 'Password ', h('input', { name: 'password', type: 'password', minLength: 8, required: true, autocomplete: 'current-password' })),
-      h('p', { className: 'row' }, h('button', { className: 'main', value: 'login' }, 'Sign in'), h('button', { value: 'register' }, 'Create an account'))))
-}
+const showDoor = (session) => $('page').replaceChildren(
+  form(async (values, operation) => enter(await session.call(operation, values)), $('door').content.cloneNode(true)))
 
 /** Begins a list: its team first, since a team counts from the next change on. */
 function create(session, title) {

@@ -3,12 +3,18 @@ import { open } from './stampd-client/index.js'
 import { addButtons, openTeam, showList, showLists } from './lists.js'
 import { loadNames } from './names.js'
 import { showFound, showPackage } from './packages.js'
-import { $, h } from './page.js'
+import { $ } from './page.js'
 
 const session = await open({ ns: 'demo', name: 'catalogue' })
 const team = await openTeam((fault) => say(`This was not saved: ${fault.message}`))
 const say = (text) => { $('state').textContent = text }
 let names = [], loading = '', end
+const numbers = () => {
+  const all = performance.getEntriesByType('resource'), kb = all.reduce((sum, one) => sum + one.transferSize, 0) / 1024
+  if ($('count')) $('count').textContent = names.length.toLocaleString('en')
+  if ($('measure')) $('measure').textContent = `Every answer is as new as the last commit. This visit: ${all.length} requests, ${Math.round(kb).toLocaleString('en')} KB; the last answer took ${Math.ceil(all.at(-1)?.duration ?? 0)} ms.`
+}
+new PerformanceObserver(numbers).observe({ type: 'resource' })
 
 const find = () => showFound(session, names).catch(() => {}) // without a network there are no descriptions
 
@@ -34,7 +40,7 @@ function show() {
     end = () => { endRow(); endPackage() }
   } else if (what === 'lists') end = showLists(team)
   else if (what === 'list') end = showList(team, id)
-  else end = $('page').replaceChildren(h('p', { className: 'quiet' }, 'Choose a package.'))
+  else end = numbers($('page').replaceChildren($('start').content.cloneNode(true)))
   if (what) $('page').focus()
 }
 

@@ -1,8 +1,8 @@
 /* packages.js: the search, and the page of a package. */
 import { $, h, link } from './page.js'
 
-const ROWS = 40, WORDS = 7, PAUSE_MS = 150
-const about = new Map() // what was read of those in the list
+const ROWS = 32, WORDS = 7, PAUSE_MS = 150
+const about = new Map() // what was read of those in the list: one request reads at most 32 documents
 let present // what is on the screen
 
 /** Not every package comes with a description. */
