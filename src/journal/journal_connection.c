@@ -99,7 +99,8 @@ static void run_messages(struct journal_connection *connection, bool *has_more_r
             break;
         connection->session.cost = 0;
         enum journal_next next = journal_run(&connection->session, &request, &connection->out);
-        connection->turn.steps -= connection->session.cost;
+        /* A try that waits costs none: it has a pause behind it, and is not in line meanwhile. */
+        connection->turn.steps -= next == JOURNAL_WAIT ? 0 : connection->session.cost;
         note_wait(connection, next == JOURNAL_WAIT);
         if (next == JOURNAL_READ) {
             connection->is_reading = true;

@@ -415,6 +415,36 @@ static void a_client_that_goes_gives_up_its_place(void **state)
     assert_null(wait_for_task(world));
 }
 
+/* --- a message that waits for the state of its namespace --- */
+
+static char stored[JOURNAL_FIXED_BYTES + 2 + 5 + VALUE_BYTES - 1];
+
+static void wait_for_state(struct world *world)
+{
+    if (world->sent < sizeof stored) {
+        ssize_t sent = send(world->client, stored + world->sent, sizeof stored - world->sent, MSG_NOSIGNAL);
+        world->sent += sent > 0 ? (size_t)sent : 0;
+    }
+    receive_some(world);
+    if (world->received) {
+        events_stop(world->events);
+        return;
+    }
+    usleep(1000);
+}
+
+/* 2 s: refused with STATE, since nobody reads it. */
+static void a_large_message_waits_for_the_state_no_longer_than_a_small_one(void **state)
+{
+    static const char head[] = HEAD("\2", "\0\6") "\1k\0\4\0\0\1";
+    struct world *world = *state;
+    assert_int_equal(sizeof stored, sizeof head - 1 + VALUE_BYTES - 1);
+    memcpy(stored, head, sizeof head - 1);
+    records_state_move(records, NS);
+    run_rounds(world, wait_for_state);
+    assert_true(world->received);
+}
+
 /* --- answers that wait for the disk --- */
 
 #define PERSISTED HEAD("\2", "\2\x22") "\1k\2\1x"
@@ -562,6 +592,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_listener_is_shown_nothing_of_a_former_namespace, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(a_client_that_goes_gives_up_its_place, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_large_message_waits_for_the_state_no_longer_than_a_small_one,
+                                        open_world, close_world),
         cmocka_unit_test_setup_teardown(answers_wait_for_the_disk, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_page_ends_before_what_has_no_room, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_connection_whose_changes_are_not_saved_ends, open_world,
