@@ -1,6 +1,7 @@
 """find in the order of fields: pages against a naive reading of all contents, while documents change; what no index serves."""
 import json
 import random
+import string
 
 import pytest
 
@@ -311,3 +312,18 @@ def test_indexes_follow_the_declaration(stack, schemas):
     schemas.apply('lab', CLASSES)
     assert indexes_of(stack) == names and '["room","-at"]' in schemas.run('show', 'lab', '--json')
     assert 'Note.Main.room,-at' in schemas.run('show', 'lab')
+
+
+def test_what_no_entry_of_an_index_can_hold_is_refused_for_good(stack, schemas):
+    fields = {f's{number}': 'string' for number in range(4)}
+    schemas.apply('lab', {**CLASSES, 'Wide': {'items': {'Main': {'singleton': True, 'fields': fields, 'indexes': [['s0', 's1', 's2', 's3'], ['s2', 's3']]}}}})
+    texts = {name: ''.join(random.Random(name).choices(string.ascii_letters, k=3000)) for name in fields}
+    wide = lambda count: {'c': 'Wide', 'id': 'w' * 255, 'items': [{'c': 'Main', 'j': {name: text if place < count else text[:8] for place, (name, text) in enumerate(texts.items())}}]}  # noqa: E731
+    try:
+        with pytest.raises(Problem) as refused:
+            stack.put('lab', wide(4))
+        assert (refused.value.code, refused.value.status, refused.value.body['args']) == ('ALIMIT', 400, ['index', '2704'])
+        stack.put('lab', wide(2))
+        assert whole(stack, {'c': 'Wide', 'i': 'Main', 'order': list(fields), 'limit': 3}) == ['w' * 255]
+    finally:
+        schemas.apply('lab', CLASSES)

@@ -91,6 +91,18 @@ static bool is_taken(const struct pg_verdict *verdict, const char *constraint)
            strcmp(verdict->constraint, constraint) == 0;
 }
 
+/* The columns of an index may have more together than one of its entries can (schema.md, "Indexes"). */
+static enum fault judge_other(const struct pg_verdict *verdict, struct commit *commit)
+{
+    if (is_taken(verdict, "doc_pkey")) /* the document was created without the lock on its absence */
+        return FAULT_STALE;
+    if (strcmp(verdict->sqlstate, "54000") != 0)
+        return verdict->fault;
+    commit->refused[0] = BYTES("index");
+    commit->refused[1] = BYTES("2704");
+    return FAULT_ALIMIT;
+}
+
 enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_verdict *verdict,
                                 struct arena *arena, struct commit *commit)
 {
@@ -128,8 +140,7 @@ enum fault commit_verdict_judge(struct store *store, int ns, const struct pg_ver
         return FAULT_STALE; /* the same */
     if (commit->spool && is_taken(verdict, "spool_record_pkey"))
         return FAULT_STALE; /* of a batch that arrives twice; no document has moved */
-    /* The document was created without the lock on its absence. */
-    enum fault fault = is_taken(verdict, "doc_pkey") ? FAULT_STALE : verdict->fault;
+    enum fault fault = judge_other(verdict, commit);
     if (fault == FAULT_STALE)
         flag_all(commit);
     return fault;
