@@ -104,8 +104,8 @@ struct stampd_record_options {
                    * such a record returns when the change is there */
     /* Since 1.16, of a set and an add: as if the caller of the operation ran it himself.  The first rule of
      * the namespace that allows him to write the key has the terms: how long it stays, and his share
-     * (OUT_OF_SHARE); a longer ttl_ms is cut.  FAILED, the try with SCLOSED: no rule allows it.  Without
-     * effect for an administrator. */
+     * (OUT_OF_SHARE); a longer ttl_ms or touch_s is cut.  FAILED, the try with SCLOSED: no rule allows it.
+     * Without effect for an administrator. */
     bool for_caller;
     uint64_t only_if_stamp; /* since 1.16, set, add: OTHER_STAMP unless the record has it; 0: any */
     const void *reserved[3];

@@ -90,6 +90,7 @@ def test_a_module_stores_as_its_caller(stack):
         assert all(0 < end < time.time() * 1000 + 30000 for end in ends)
         assert state(stack, 'set', 'for.2', integer=1) == 'OK' and run(stack, 'get', 'for.2')['expires_ms'] == 0
         assert run(stack, 'put', 'for.1', integer=1, for_caller=True, ttl_ms=3600000)['expires_ms'] < time.time() * 1000 + 90000
+        assert run(stack, 'put', 'for.1', integer=1, for_caller=True, touch_s=3600)['touch_s'] == 60
         refused('SCLOSED', run, stack, 'set', 'other', integer=1, for_caller=True)
         for number in range(3, 6):  # the administrator has no share
             assert stack.op('lab', 'Record', {'do': 'set', 'key': f'for.{number}', 'integer': 1, 'for_caller': True}, admin=True)['out']['state'] == 'OK'

@@ -146,6 +146,14 @@ def test_a_rule_gives_an_end(team):
     assert door.run({'do': 'rename', 'key': 'p.1', 'to': 'short.6'})[0]['expires_ms'] < now + 90000
 
 
+def test_a_mark_of_many_records_is_cut(team):
+    """One record that is worked on for longer than its rule allows is refused; of many the mark is as long as that."""
+    assert states(team, {}, put('short.mine'), {'do': 'get', 'key': 'short.mine', 'work_ms': 70000}) == 'ALIMIT'
+    assert run(team, put('short.own'), put('long'), ns='team')[0]['state'] == 'OK'  # of the administrator, without an end
+    for record in Door(team, 60).run({'do': 'get', 'prefix': 'short.', 'work_ms': 7 * 86400000})[0]['records']:
+        assert time.time() * 1000 < record['worked_until_ms'] < time.time() * 1000 + 65000
+
+
 def test_a_role_has_no_limits_of_its_own(team):
     ann = Made(team)
     ann.set({'c': 'Roles', 'j': {'roles': ['editor']}})

@@ -175,14 +175,16 @@ static bool is_wanted(struct record_work *work, struct record_page *page, bool i
 }
 
 static enum records_outcome record_add_record(struct record_work *work, struct record_page *page,
-                                              bool is_write, struct records_command *command)
+                                              const struct record_request *request)
 {
     struct builder *body = work->attempt->reply->body;
     struct records_found found;
-    command->key = page->last;
+    struct records_command command = request->command;
+    bool is_write = record_is_write(request);
+    command.key = page->last;
     if (is_write)
-        record_right_hold_one(&work->reader, work->rules, page->last, command);
-    enum records_outcome outcome = run_command(work, is_write, command, &found);
+        record_right_hold_one(&work->reader, work->rules, page->last, &command);
+    enum records_outcome outcome = run_command(work, is_write, &command, &found);
     if (outcome != RECORDS_OK && outcome != RECORDS_NOT_READ)
         return outcome; /* gone meanwhile, worked on, or BUSY */
     if (found.saving)
@@ -221,7 +223,6 @@ static bool may_go_on(const struct record_work *work)
 static enum fault run_many(struct record_work *work, const struct record_request *request)
 {
     struct builder *body = work->attempt->reply->body;
-    struct records_command command = request->command;
     struct record_page page = {
         .query = &request->query, .pattern = request->pattern, .last = request->query.after};
     enum records_outcome outcome = RECORDS_OK;
@@ -231,8 +232,8 @@ static enum fault run_many(struct record_work *work, const struct record_request
     struct bytes from = find_start(page.query), after = page.last;
     while (!page.is_over && page.count < page.query->limit && may_go_on(work)) {
         struct records_found found;
-        outcome = records_next(work->records, work->attempt->call->ns, command.is_encrypted, from, after,
-                               page.query->to, &found);
+        outcome = records_next(work->records, work->attempt->call->ns, request->command.is_encrypted, from,
+                               after, page.query->to, &found);
         if (!found.key.data)
             break;
         work->passed -= outcome == RECORDS_BUSY ? RECORDS_STEPS : 1;
@@ -245,7 +246,7 @@ static enum fault run_many(struct record_work *work, const struct record_request
         const struct bytes before = page.last;
         page.last = after = key;
         if (outcome == RECORDS_OK && is_wanted(work, &page, record_is_write(request)) &&
-            (outcome = record_add_record(work, &page, record_is_write(request), &command)) == RECORDS_BUSY) {
+            (outcome = record_add_record(work, &page, request)) == RECORDS_BUSY) {
             page.last = before; /* the next page begins with it */
             break;
         }

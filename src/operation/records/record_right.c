@@ -115,6 +115,15 @@ static enum fault check_times(const struct reader *reader, const struct record_r
     return fault ? fault : check_member(reader, request, lease, most_ms, command->lease_ms);
 }
 
+/* What a `get` of many, or a module, wants for longer. */
+static void cut_times(struct records_command *command, int64_t most_ms)
+{
+    if (most_ms && command->lease_ms > most_ms)
+        command->lease_ms = most_ms;
+    if (most_ms && command->touch_s > most_ms / 1000)
+        command->touch_s = most_ms / 1000;
+}
+
 static void hold_record_right(const struct reader *reader, const struct record_terms *terms, int64_t most_ms,
                               struct records_command *command)
 {
@@ -123,6 +132,7 @@ static void hold_record_right(const struct reader *reader, const struct record_t
     if (is_made && !command->expires_ms && terms->ttl_ms)
         command->expires_ms = now_ms + terms->ttl_ms;
     command->ends_by_ms = most_ms ? now_ms + most_ms : 0;
+    cut_times(command, most_ms);
     command->payer = find_payer(reader, terms);
 }
 

@@ -13,7 +13,7 @@ bool record_right_allows(const struct call *call, const struct record_rules *rul
  * last longer than a rule allows. */
 MUST_USE enum fault record_right_hold(const struct reader *reader, const struct record_rules *rules,
                                       struct record_request *request);
-/* The same of the command for one key of many; its end is cut. */
+/* The same of the command for one key of many, or of a module; its times are cut. */
 void record_right_hold_one(const struct reader *reader, const struct record_rules *rules, struct bytes key,
                            struct records_command *command);
 /* Could there be a key that the caller may read? */
