@@ -460,10 +460,15 @@ static bool pass_by(struct journal_session *session, struct journal_page *page, 
     return true;
 }
 
+static bool lacks_room(enum records_outcome outcome)
+{
+    return outcome == RECORDS_OUT_OF_MEMORY || outcome == RECORDS_OUT_OF_SHARE;
+}
+
 /* Without its value a record would look like an empty one, or like none. */
 static bool is_error(enum records_outcome outcome)
 {
-    return outcome == RECORDS_NOT_READ || outcome == RECORDS_BUSY;
+    return outcome == RECORDS_NOT_READ || outcome == RECORDS_BUSY || lacks_room(outcome);
 }
 
 /* Each key has steps of its own: whether it is found does not depend on the keys before it. */
@@ -510,7 +515,8 @@ static enum journal_next run_scan(struct journal_session *session, const struct 
         enum journal_next next = is_held ? run_command(session, command, &result, &found) : JOURNAL_GO_ON;
         if (next != JOURNAL_GO_ON && pass_by(session, &page, next))
             return next;
-        if (next == JOURNAL_GO_ON && (!is_held || is_error(result))) {
+        page.is_early |= next == JOURNAL_GO_ON && is_held && lacks_room(result) && page.answer.count;
+        if (next == JOURNAL_GO_ON && !page.is_early && (!is_held || is_error(result))) {
             out->size = page.answer.start;
             journal_run_refuse(out, request, is_held ? records_outcome_word(result) : "TIMEOUT");
             return JOURNAL_GO_ON;

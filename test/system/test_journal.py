@@ -363,6 +363,9 @@ def test_the_terms_of_a_line(journal):
     assert some.error(SET, 'terms.4', text('x')) == some.error(RENAME, 'terms.3', other='terms.4') == 'OUT_OF_SHARE'  # the deletion is remembered
     assert some.error(SET, 'free', text('x' * 1900)) == '' and some.ask(GET, 'free')['timeout'] is None
     assert everything.error(SET, 'terms.4', text('x')) == '' and everything.ask(GET, 'terms.4')['timeout'] is None
+    page = some.ask(GET, 'terms.', other='terms.~', flags=RANGE | DATA, timeout=60000)  # a page of marks ends before what has no room
+    assert [key for key, _, _ in page['records']] == ['terms.1', 'terms.2', 'terms.3'] and page['cursor']
+    assert some.error(GET, page['cursor'], flags=CURSOR | DATA, timeout=60000) == 'OUT_OF_SHARE'
     for wrong in (('a', 'b'), ('a', 'ttl_ms=0'), ('a', 'ttl_ms=5', 'ttl_most_ms=4'), ('a', 'bytes=1000000000000000'), ('a', 'records=x')):
         journal.write_keys(('lab', 'write', ALL, *wrong))
         ended = subprocess.run([BUILD / 'src/stamp-journal', '-c', journal.config, '-k', journal.keys, '-s', journal.second], capture_output=True, text=True, timeout=30)

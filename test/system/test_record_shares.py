@@ -154,6 +154,20 @@ def test_a_mark_of_many_records_is_cut(team):
         assert time.time() * 1000 < record['worked_until_ms'] < time.time() * 1000 + 65000
 
 
+def test_a_record_that_cannot_be_marked_is_not_passed(team):
+    """A page of marks ends before it; a page that would begin with it is refused."""
+    assert [one['state'] for one in run(team, *[put(f'read.{number}', 'x' * 300) for number in range(5)], ns='team')] == ['OK'] * 5
+    configure(team, 'team', records=[{'prefix': 'read.', 'read': 'anyone', 'write': 'anyone', 'caller_records': 2}])
+    try:
+        door, marks = Door(team, 61), {'do': 'get', 'prefix': 'read.', 'work_ms': 60000, 'idle': True}
+        page = door.run(marks)[0]
+        assert [record['key'] for record in page['records']] == ['read.0', 'read.1'] and page['after'] == 'read.1'
+        assert door.run({**marks, 'after': 'read.1'}) == [{'state': 'OUT_OF_SHARE'}]
+        assert [record['key'] for record in Door(team, 62).run(marks)[0]['records']] == ['read.2', 'read.3']
+    finally:
+        configure(team, 'team', records=RULES)
+
+
 def test_a_role_has_no_limits_of_its_own(team):
     ann = Made(team)
     ann.set({'c': 'Roles', 'j': {'roles': ['editor']}})

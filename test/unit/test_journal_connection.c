@@ -426,11 +426,9 @@ static void wait_for_state(struct world *world)
         world->sent += sent > 0 ? (size_t)sent : 0;
     }
     receive_some(world);
-    if (world->received) {
-        events_stop(world->events);
-        return;
-    }
     usleep(1000);
+    if (world->received)
+        events_stop(world->events);
 }
 
 /* 2 s: refused with STATE, since nobody reads it. */
@@ -438,7 +436,6 @@ static void a_large_message_waits_for_the_state_no_longer_than_a_small_one(void 
 {
     static const char head[] = HEAD("\2", "\0\6") "\1k\0\4\0\0\1";
     struct world *world = *state;
-    assert_int_equal(sizeof stored, sizeof head - 1 + VALUE_BYTES - 1);
     memcpy(stored, head, sizeof head - 1);
     records_state_move(records, NS);
     run_rounds(world, wait_for_state);

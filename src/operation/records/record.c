@@ -186,7 +186,7 @@ static enum records_outcome record_add_record(struct record_work *work, struct r
         record_right_hold_one(&work->reader, work->rules, page->last, &command);
     enum records_outcome outcome = run_command(work, is_write, &command, &found);
     if (outcome != RECORDS_OK && outcome != RECORDS_NOT_READ)
-        return outcome; /* gone meanwhile, worked on, or BUSY */
+        return outcome; /* gone meanwhile, worked on, BUSY, or a mark without room */
     if (found.saving)
         note_saving(work, &found, page->state_at);
     builder_printf(body, "%s{\"key\":", page->count++ ? "," : "");
@@ -220,6 +220,11 @@ static bool may_go_on(const struct record_work *work)
     return work->passed > 0 && work->steps > 0 && record_has_room(work);
 }
 
+static bool ends_page(enum records_outcome outcome)
+{
+    return outcome == RECORDS_BUSY || outcome == RECORDS_OUT_OF_MEMORY || outcome == RECORDS_OUT_OF_SHARE;
+}
+
 static enum fault run_many(struct record_work *work, const struct record_request *request)
 {
     struct builder *body = work->attempt->reply->body;
@@ -246,16 +251,19 @@ static enum fault run_many(struct record_work *work, const struct record_request
         const struct bytes before = page.last;
         page.last = after = key;
         if (outcome == RECORDS_OK && is_wanted(work, &page, record_is_write(request)) &&
-            (outcome = record_add_record(work, &page, request)) == RECORDS_BUSY) {
+            ends_page(outcome = record_add_record(work, &page, request))) {
             page.last = before; /* the next page begins with it */
             break;
         }
         outcome = RECORDS_OK;
     }
     bool is_end = page.is_over || outcome == RECORDS_NOT_FOUND;
-    if (!is_end && !page.last.data) { /* a page without `after` would mean that there is no more */
+    bool is_stuck =
+        !page.count && ends_page(outcome) && outcome != RECORDS_BUSY; /* as the next one would be */
+    if (!is_end &&
+        (!page.last.data || is_stuck)) { /* a page without `after` would mean that there is no more */
         body->size = start;
-        return refuse_one(work, outcome == RECORDS_BUSY ? records_outcome_word(outcome) : "NO_ROOM");
+        return refuse_one(work, ends_page(outcome) ? records_outcome_word(outcome) : "NO_ROOM");
     }
     builder_add_text(body, "]");
     if (!is_end) {
