@@ -247,7 +247,8 @@ static void answer_journal_run(struct builder *out, const struct journal_request
     journal_message_end(&answer);
 }
 
-/* A refusal shows what is in the way, if it was requested, to whoever may read that. */
+/* A refusal shows what is in the way, if it was requested, to whoever may read that; not what the disk does
+ * not give: it would look like an empty value. */
 static void refuse_outcome(const struct journal_session *session, const struct journal_request *request,
                            enum records_outcome outcome, const struct records_found *found,
                            struct builder *out)
@@ -256,7 +257,7 @@ static void refuse_outcome(const struct journal_session *session, const struct j
     bool is_met = outcome == RECORDS_NOT_FREE || outcome == RECORDS_OTHER_STAMP;
     bool is_wanted = request->flags & (JOURNAL_DATA | JOURNAL_STAMP);
     if (is_met && is_wanted && journal_keys_allow(&session->caller, found->key, false))
-        answer_journal_run(out, request, word, found, request->flags & JOURNAL_DATA);
+        answer_journal_run(out, request, word, found, found->content.data != NULL);
     else
         journal_run_refuse(out, request, word);
 }

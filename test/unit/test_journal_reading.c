@@ -188,6 +188,24 @@ static void a_change_waits_for_the_content(void **state UNUSED)
     assert_int_equal(found.content.size, CONTENT - 10);
 }
 
+/* A value that is in the way and cannot be read is not shown as an empty one. */
+static void what_cannot_be_read_is_not_shown(void **state UNUSED)
+{
+    enum { FLAGS_AT = 6 };
+    const struct journal_request set = {.function = JOURNAL_SET,
+                                        .flags = JOURNAL_DATA | JOURNAL_STAMP,
+                                        .key = BYTES("far 000"),
+                                        .has_value = true,
+                                        .type = RECORDS_STRING,
+                                        .value = BYTES("x")};
+    assert_int_equal(run_message(&set), JOURNAL_READ);
+    session.reading.list[0].has_ended = true;
+    session.reading.tries++;
+    assert_int_equal(run_message(&set), JOURNAL_GO_ON);
+    assert_true(out_has("NOT_FREE") && !out_has("far 000"));
+    assert_int_equal((uint8_t)out.data[FLAGS_AT] << 8 & (JOURNAL_DATA | JOURNAL_STAMP), JOURNAL_STAMP);
+}
+
 /* Of the only answer, whether it has a cursor. */
 static int count_records(bool *is_more_r)
 {
@@ -421,6 +439,7 @@ int main(void)
         TEST(what_has_changed_is_read_again),
         TEST(a_record_that_never_stands_still_is_busy),
         TEST(a_change_waits_for_the_content),
+        TEST(what_cannot_be_read_is_not_shown),
         TEST(a_page_waits_once),
         TEST(a_page_reads_what_it_returns),
         TEST(a_page_that_marks_passes_nothing),
