@@ -173,16 +173,17 @@ comment on table stampd.task_operation is
   'The operations of the server that scanned last, for task_create: their queue, how many share a commit, the largest param, and the largest that the history keeps.';
 grant select, insert, update, delete on stampd.task_operation to stampd;
 
-create function stampd.task_kept(of_opname text, param text) returns text
+create function stampd.task_kept(of_opname text, param text, is_whole boolean default true) returns text
   language plpgsql stable set search_path = stampd, pg_temp as $$
 begin
   -- Of the server's own operations none is kept; one that is not declared any more is as any other.
-  return case when coalesce((select o.kept_bytes from task_operation o where o.opname = of_opname),
-                            (select o.kept_bytes from task_operation o where o.opname = 'put'), 0) > 0
+  return case when case when is_whole then 1 else octet_length(param) end <= coalesce(
+                     (select o.kept_bytes from task_operation o where o.opname = of_opname),
+                     (select o.kept_bytes from task_operation o where o.opname = 'put'), 0)
                    and (param like '~%' or not exists (select from data_key)) then param end;
 end $$;
-comment on function stampd.task_kept(text, text) is
-  'The argument of a task that has gone without having been done, for the history; null: none is kept.  What is encrypted stays so.';
+comment on function stampd.task_kept(text, text, boolean) is
+  'The argument of a task that has gone without having been done, for the history, whole or as that of one that was done; null: none is kept.  What is encrypted stays so.';
 
 -- --- starts in the past ---
 --
@@ -601,4 +602,4 @@ grant execute on function stampd.task_next(text, bigint, text[]), stampd.task_la
   stampd.tasks_due_unlimited(int, bigint, bigint, text[], bigint), stampd.tasks_due(int, bigint, bigint, bigint), stampd.tasks_running(), stampd.tasks_oldest(bigint), stampd.tasks_unreported(int, int),
   stampd.task_reported(text, int), stampd.task_expire(bigint, int),
   stampd.task_put_back(text, bigint, int, bigint, boolean, text, text, bigint), stampd.task_admit(bigint, int, int, text, bigint[], int),
-  stampd.task_operations(text[], int[], int[], int, int[]), stampd.task_kept(text, text) to stampd;
+  stampd.task_operations(text[], int[], int[], int, int[]), stampd.task_kept(text, text, boolean) to stampd;

@@ -173,7 +173,9 @@ begin
       param, resource, domain, key, priority, batch, strict, of_client, credential, trace, holder)
     values (held.taskid, held.opname, held.info, held.qn, held.retry, held.step, held.startat, coalesce(held.starttime, stamp_now()),
             stamp_now(), task_end_without.code, held.report, coalesce(held.account, '#' || held.requester),
-            case when held.cron is null then task_kept(held.opname, held.param) end, held.resource, held.domain, held.key,
+            -- What clients request and cancel again and again must not fill the history.
+            case when held.cron is null then task_kept(held.opname, held.param, task_end_without.code <> 'CANCELLED') end,
+            held.resource, held.domain, held.key,
             case when held.cron is null then held.priority end, held.batch, held."strict", held.of_client, held.credential, held.trace, held.holder);
   if held.domain is not null then
     perform task_notify(0); -- another may have waited behind it

@@ -136,6 +136,14 @@ def test_what_was_dropped_is_kept_whole(stack, manager):
     assert manager.run(large)['result'] == 'done' and text(stack) == 'x' * 1000
 
 
+def test_what_was_cancelled_is_kept_as_what_was_done(stack, manager):
+    """Who requests and cancels again and again, as anybody may, would fill the history with arguments."""
+    for size, found in ((1000, 0), (10, 1)):
+        stack.op('lab', 'owntask', {'cancel': ask(stack, text='x' * size)}, admin=True)
+        assert stack.psql('lab', "select count(param) from task_history where exc = 'CANCELLED'") == [(found,)]
+    assert redrive(stack, {'exc': 'CANCELLED'}) == {'found': 2, 'done': 1}
+
+
 def test_tasks_of_rules_are_left_out(stack, manager):
     """Also the last of a rule that is dropped, whose end deletes it."""
     stack.psql('lab', "select cron_set('Rule', 'put', 'D0000', '{\"docs\":[]}')")
