@@ -589,10 +589,13 @@ def test_an_account_is_created_and_its_sessions_end(stack, desk):
     account = stack.op('team', 'accounts', {'find': 'ann'}, admin=True)['out']
     assert sorted(account['roles']) == ['editor', 'reader']
     token = stack.op('team', 'login', {'name': 'ann', 'password': 'correct horse battery', 'device': 'laptop'})['out']['token']
+    stack.op('team', 'accounts', {'create': {'name': 'bob', 'password': 'correct horse battery'}}, admin=True)
     desk.go('ns', 'team', 'accounts')
-    desk.shows('Find')
-    desk.fill('Name', 'ann')
-    desk.click('Find')
+    desk.shows('bob')
+    desk.shows('editor reader')
+    desk.fill('Name', 'A')
+    desk.misses('bob')
+    desk.click('ann')
     desk.shows('laptop')
     desk.click('Revoke')
     desk.shows('Nobody is signed in.')
@@ -636,7 +639,7 @@ def axe(tmp_path_factory):
 
 
 PAGES = [((), 'team'), (('server',), 'Latency'), (('ns', 'lab', 'documents'), 'Another class'), (('ns', 'lab', 'documents', 'Note'), 'Beginning of the id'),
-         (('ns', 'lab', 'documents', 'Note', 'axe'), 'Read again'), (('ns', 'lab', 'tasks'), 'Oldest due'), (('ns', 'team', 'accounts'), 'Find'),
+         (('ns', 'lab', 'documents', 'Note', 'axe'), 'Read again'), (('ns', 'lab', 'tasks'), 'Oldest due'), (('ns', 'team', 'accounts'), 'Or its beginning'),
          (('ns', 'lab', 'settings'), 'Quotas'), (('ns', 'lab', 'schema'), 'Declaration (JSON)'), (('ns', 'team', 'rules'), 'Table of cases (JSON)'),
          (('tasks',), 'Show'), (('queues',), 'Queue manager'), (('warnings',), 'Read again')]
 

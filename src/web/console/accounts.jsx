@@ -93,22 +93,6 @@ function Account({ ns, id }) {
   )
 }
 
-function Find({ ns }) {
-  const [name, setName] = useState('')
-  const { run, refusal, isBusy } = useAction()
-  const find = () => run(async () => {
-    const account = await administer(ns, { find: name.trim() })
-    location.hash = place('ns', ns, 'accounts', account.account)
-  })
-  return (
-    <Form class="row" action={find}>
-      <TextField label="Name" value={name} set={setName} required />
-      <button disabled={isBusy}>Find</button>
-      <Refused refusal={refusal} />
-    </Form>
-  )
-}
-
 function Make({ ns, changed }) {
   const [form, setForm] = useState({ name: '', password: '', roles: '' })
   const [secret, setSecret] = useState({})
@@ -147,22 +131,33 @@ function Make({ ns, changed }) {
   )
 }
 
+/** Those whose name begins so, in the order of names; without a name all, in the order of ids. */
 function List({ ns }) {
-  const accounts = useRead(() => call(ns, 'list', { c: 'Account', limit: PAGE }), [ns])
+  const [name, setName] = useState('')
+  const [cursors, setCursors] = useState([undefined]) // of the pages up to the one that is shown
+  const begin = name.trim()
+  const accounts = useRead(() => administer(ns, { list: { ...(begin ? { name: begin } : {}), cursor: cursors.at(-1), limit: PAGE } }), [ns, begin, cursors])
   const row = (one) => (
-    <tr key={one.id}>
-      <th scope="row"><a href={place('ns', ns, 'accounts', one.id)}><code>{one.id}</code></a></th>
-      <td><Time stamp={one.ct} /></td>
-      <td><Time stamp={one.v} /></td>
+    <tr key={one.account}>
+      <th scope="row"><a href={place('ns', ns, 'accounts', one.account)}>{one.name ?? <code>{one.account}</code>}</a> {one.disabled && <Badge kind="bad">disabled</Badge>}</th>
+      <td>{one.address}{one.address && !one.confirmed && ' (not confirmed)'}</td>
+      <td>{one.roles.join(' ')}</td>
+      <td><Time stamp={one.created} /></td>
     </tr>
   )
   return (
     <>
+      <div class="row">
+        <TextField label="Name" hint="Or its beginning." value={name} set={(text) => { setName(text); setCursors([undefined]) }} />
+      </div>
       <Read of={accounts}>
         {(page) => (
           <>
-            <Table caption="Accounts" heads={['Account', 'Created', 'Changed']} rows={page.docs.map(row)} empty="There are no accounts." />
-            {page.cursor && <p class="hint">The first {PAGE} are shown; find others by their name.</p>}
+            <Table caption="Accounts" heads={['Account', 'Address', 'Roles', 'Created']} rows={page.accounts.map(row)} empty={begin ? 'No name begins so.' : 'There are no accounts.'} />
+            <div class="row">
+              {cursors.length > 1 && <button type="button" onClick={() => setCursors(cursors.slice(0, -1))}>Previous</button>}
+              {page.cursor && <button type="button" onClick={() => setCursors([...cursors, page.cursor])}>Next</button>}
+            </div>
           </>
         )}
       </Read>
@@ -172,11 +167,5 @@ function List({ ns }) {
 }
 
 export function Accounts({ ns, id }) {
-  if (id) return <Account key={id} ns={ns} id={id} />
-  return (
-    <>
-      <Find ns={ns} />
-      <List ns={ns} />
-    </>
-  )
+  return id ? <Account key={id} ns={ns} id={id} /> : <List ns={ns} />
 }
