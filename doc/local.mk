@@ -87,6 +87,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/reference/workers.md \
 	doc/tutorial/list.py \
 	doc/tutorial/queue.md \
+	doc/tutorial/rate-limiter.md \
 	doc/tutorial/shopping-list.md \
 	doc/tutorial/todo.md \
 	doc/tutorial/worker.md
