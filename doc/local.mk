@@ -89,6 +89,7 @@ nobase_dist_doc_DATA = LICENSE README.md NEWS.md SECURITY.md \
 	doc/tutorial/queue.md \
 	doc/tutorial/rate-limiter.md \
 	doc/tutorial/shopping-list.md \
+	doc/tutorial/spool.md \
 	doc/tutorial/todo.md \
 	doc/tutorial/worker.md
 EXTRA_DIST += HACKING.md src/document/README.md src/live/README.md src/operation/README.md \

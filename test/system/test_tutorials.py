@@ -79,6 +79,8 @@ def place(tmp_path, monkeypatch):
         (home / 'admin.key').symlink_to(stack.key_file)
         (home / 'stampctl').write_text(f"#!/bin/sh\nexec '{BUILD}/src/stampctl' -c '{stack.path}/etc/stampd.conf' \"$@\"\n")
         (home / 'stampctl').chmod(0o755)
+        for program in ('stamp-spool', 'stamp-forward'):
+            (home / program).symlink_to(BUILD / 'src' / program)
         environment = {**os.environ, 'PGUSER': 'postgres', 'STAMPD_SQL': str(SOURCE / 'sql'), 'PYTHONUNBUFFERED': '1'}
         yield tmp_path, environment, stack
 
