@@ -157,6 +157,31 @@ def test_one_file_for_browsers_is_built_and_small(tmp_path):
     assert b'node:' not in built and (tmp_path / 'client/types/index.d.ts').exists()
 
 
+USER_OF_THE_PACKAGE = """
+import { memoryStore, open } from 'stampd-client'
+const session = await open({ url: process.env.STAMPD_URL, ns: 'lab', store: memoryStore() })
+session.doc('Packed', 'a').change((note) => note.set('Main', { text: 'from the package' }))
+while (session.status.get().pending) await new Promise((resolve) => setTimeout(resolve, 50))
+console.log((await session.call('get', { docs: [{ c: 'Packed', id: 'a' }] })).docs[0].items[0].j.text)
+process.exit()
+"""
+
+
+def test_the_package_is_packed_installed_and_used(server, tmp_path):
+    """As it would be published: nothing of the tests is in it, its types are, and a program imports it by its name."""
+    build_web('client', tmp_path / 'client')
+    packed = json.loads(run('npm', 'pack', '--json', '--offline', '--pack-destination', tmp_path, cwd=tmp_path / 'client'))[0]
+    names = {one['path'] for one in packed['files']}
+    assert {'package.json', 'README.md', 'index.js', 'node.js', 'types/index.d.ts', 'dist/stampd-client.js'} <= names
+    assert not [name for name in names if 'node_modules' in name or 'test' in name or name.startswith('.')]
+    user = tmp_path / 'user'
+    user.mkdir()
+    (user / 'package.json').write_text('{"name":"user","private":true,"type":"module"}')
+    run('npm', 'install', '--offline', '--no-audit', '--no-fund', tmp_path / packed['filename'], cwd=user)
+    (user / 'main.js').write_text(USER_OF_THE_PACKAGE)
+    assert run('node', 'main.js', cwd=user, env=server) == 'from the package\n'
+
+
 def test_the_lock_file_names_no_registry():
     lock = json.loads((CLIENT / 'package-lock.json').read_text())
     assert not [name for name, package in lock['packages'].items() if 'resolved' in package]
