@@ -300,105 +300,19 @@ static int listen_to(struct control *control, int argc, char **argv)
     return status;
 }
 
-/* The functions that take a key, perhaps a further argument, and perhaps a flag that overwrites. */
-struct deed {
-    struct command command;
-    enum stampd_journal_function function;
-    const char *flag, *flag_help; /* NULL: none */
-};
-
-static int run_deed(struct control *control, const struct deed *deed, int argc, char **argv)
+static int cmd_journal_delete(struct control *control, int argc, char **argv)
 {
+    static const struct command command = {"journal delete", "KEY", 1, 1, "Delete a record.", NULL};
     struct journal_shell shell = JOURNAL_SHELL(control);
     struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
-    bool has_flag = false, is_read = true;
-    unsigned char bytes[8];
-    const struct option_line line = {.name = deed->flag, .help = deed->flag_help, .flag = &has_flag};
     char **words;
     int count, status;
-    int64_t lock_ms;
-    if (!cmd_journal_begin(&shell, &deed->command, &line, deed->flag ? 1 : 0, argc, argv, &words, &count,
-                           &status))
+    if (!cmd_journal_begin(&shell, &command, NULL, 0, argc, argv, &words, &count, &status))
         return status;
-    request.function = deed->function;
+    request.function = STAMPD_JOURNAL_DELETE;
     request.key = journal_shell_text(words[0]);
-    request.flags = has_flag ? STAMPD_JOURNAL_OVERWRITE : 0u;
-    if (deed->function == STAMPD_JOURNAL_RENAME) {
-        request.other = journal_shell_text(words[1]);
-    } else if (deed->function == STAMPD_JOURNAL_LOCK) {
-        is_read = bytes_to_i64(bytes_of(words[1]), &lock_ms) && lock_ms > 0;
-        request.timeout_ms = (uint64_t)lock_ms;
-        if (!is_read)
-            message_print("%s: \"%s\": milliseconds are expected", deed->command.name, words[1]);
-    } else if (count > 1) {
-        bool is_float = deed->function == STAMPD_JOURNAL_ADD && strpbrk(words[1], ".eE");
-        is_read = journal_shell_read_value(deed->command.name, is_float ? "float" : "integer", words[1],
-                                           bytes, &request);
-    }
-    if (is_read)
-        return cmd_journal_finish(&shell, &deed->command, &request, true);
-    journal_shell_close(&shell);
-    return CONTROL_WRONG;
+    return cmd_journal_finish(&shell, &command, &request, false);
 }
-
-#define DEED(name, function, arguments, words, summary, details, flag, help)                                 \
-    static int run_##name(struct control *control, int argc, char **argv)                                    \
-    {                                                                                                        \
-        static const struct deed deed = {                                                                    \
-            {"journal " #name, arguments, words, words, summary, details}, function, flag, help};            \
-        return run_deed(control, &deed, argc, argv);                                                         \
-    }
-DEED(delete, STAMPD_JOURNAL_DELETE, "KEY", 1, "Delete a record.", NULL, "immediate",
-     "Its timestamp is not remembered.")
-DEED(add, STAMPD_JOURNAL_ADD, "KEY NUMBER", 2, "Add to an integer or a float; print the sum.", NULL, "create",
-     "Also where there is no record.")
-DEED(not, STAMPD_JOURNAL_NOT, "KEY", 1, "Turn a boolean round; print it.", NULL, NULL, NULL)
-DEED(truncate, STAMPD_JOURNAL_TRUNCATE, "KEY SIZE", 2, "Cut a string or a buffer to a size in bytes.", NULL,
-     NULL, NULL)
-DEED(rename, STAMPD_JOURNAL_RENAME, "KEY NEW", 2, "Give a record another key.", NULL, "overwrite",
-     "Also onto another record.")
-DEED(lock, STAMPD_JOURNAL_LOCK, "KEY MS", 2, "Lock a record for some time.",
-     "The lock is its connection's, which ends with the command: only time unlocks the record.\n", "create",
-     "Also a key without a record.")
-
-/* The functions of external workers: their argument and their answer are JSON. */
-static int run_task(struct control *control, const struct command *command,
-                    enum stampd_journal_function function, int argc, char **argv)
-{
-    struct journal_shell shell = JOURNAL_SHELL(control);
-    struct stampd_journal_request request = STAMPD_JOURNAL_REQUEST;
-    struct stampd_journal_answer answer;
-    struct stampd_journal_record record;
-    char **words;
-    int count, status;
-    if (!cmd_journal_begin(&shell, command, NULL, 0, argc, argv, &words, &count, &status))
-        return status;
-    request.function = function;
-    request.type = STAMPD_JOURNAL_STRING;
-    request.value = journal_shell_text(words[0]);
-    status = journal_shell_run(&shell, command->name, &request, &answer);
-    if (status == CONTROL_DONE && stampd_journal_next_record(&answer, &record) == 0)
-        printf("%.*s\n", (int)record.value.size, (const char *)record.value.data);
-    journal_shell_close(&shell);
-    return status;
-}
-
-#define TASK(name, function, summary)                                                                        \
-    static int run_##name(struct control *control, int argc, char **argv)                                    \
-    {                                                                                                        \
-        static const struct command command = {                                                              \
-            "journal " #name,                                                                                \
-            "PARAM",                                                                                         \
-            1,                                                                                               \
-            1,                                                                                               \
-            summary,                                                                                         \
-            "PARAM is the param of the operation, JSON.  With a wait, give a --timeout well above it.\n"};   \
-        return run_task(control, &command, function, argc, argv);                                            \
-    }
-TASK(next, STAMPD_JOURNAL_NEXT, "Take tasks, as an external worker; print them.")
-TASK(keep, STAMPD_JOURNAL_KEEP, "Extend the claim of a task.")
-TASK(done, STAMPD_JOURNAL_DONE, "End a task; print what it has taken next.")
-TASK(fail, STAMPD_JOURNAL_FAIL, "End an attempt without success; print what it has taken next.")
 
 int control_journal(struct control *control, int argc, char **argv)
 {
@@ -408,16 +322,7 @@ int control_journal(struct control *control, int argc, char **argv)
         {"list", "Print many records.", cmd_journal_list},
         {"listen", "Print a record after each change.", listen_to},
         {"set", "Store a record.", cmd_journal_set},
-        {"delete", "Delete a record.", run_delete},
-        {"add", "Add to a number.", run_add},
-        {"not", "Turn a boolean round.", run_not},
-        {"truncate", "Cut a value.", run_truncate},
-        {"rename", "Give a record another key.", run_rename},
-        {"lock", "Lock a record for some time.", run_lock},
-        {"next", "Take tasks, as an external worker.", run_next},
-        {"keep", "Extend the claim of a task.", run_keep},
-        {"done", "End a task.", run_done},
-        {"fail", "End an attempt without success.", run_fail},
+        {"delete", "Delete a record.", cmd_journal_delete},
     };
     return options_choose("journal", "Test a stamp-journal without a program of yours.\n", choices,
                           COUNT_OF(choices), control, argc, argv);

@@ -126,7 +126,7 @@ static int begin_disk_table(struct disk_table *disk, unsigned flags, MDB_txn **t
     return error ? error : mdb_txn_begin(disk->env, NULL, flags, transaction_r);
 }
 
-/* The epoch; number 0: the table is of the time before there was a log, or new. */
+/* The epoch; number 0: the table is new. */
 static int read_epoch(struct disk_table *disk, MDB_txn *transaction, struct disk_epoch *epoch_r)
 {
     MDB_val place = value_of(epoch_key), value;

@@ -41,7 +41,7 @@ complete -p stampctl | grep -q _stampctl || { echo 'test_completion: bash has no
 expect 'stampctl n' 'ns nginx'
 expect 'stampctl pu' 'purge push'
 expect 'stampctl ns o' 'origins off on'
-expect 'stampctl journal l' 'list listen lock'
+expect 'stampctl journal l' 'list listen'
 expect 'stampctl ns state lab ' 'on readonly off gone'
 expect 'stampctl task ' 'list show history backlog run move hold drop redrive pause resume limit'
 expect 'stampctl ns list --j' '--json'

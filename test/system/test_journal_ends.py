@@ -8,7 +8,7 @@ import pytest
 
 from journal_world import ALL, Client, DONE_, FAIL, NEXT, PING, STACK as RECORDS, SOME, beside, journal, message, set_conf, text  # noqa: F401 fixtures
 from manager import Manager
-from stack import stampctl, wait_until
+from stack import wait_until
 
 STACK = {'workers': 4, 'settings': {**RECORDS['settings'], 'task_wait_s': 60, 'task_waiters': 3}}
 WAIT = {'qn': 16, 'wait': 60}
@@ -270,20 +270,3 @@ def test_an_end_waits_though_others_do(stack, journal):
     taskid = create(stack)
     out = out_of(first.answer())
     assert out['result'] == 'done' and claimed(stack) == {task['id'] for task in out['tasks']} <= {taskid}
-
-
-def test_stampctl_journal_is_a_worker(stack, journal):
-    key = journal.path / 'worker.key'
-    key.write_text(ALL + '\n')
-    key.chmod(0o600)
-
-    def run(name, param, status=0):
-        return stampctl('journal', name, json.dumps(param), '--timeout', '100', '--config', journal.config, '--ns', 'lab', '--key-file', key, status=status)
-    create(stack), create(stack)
-    (task,) = json.loads(run('next', {'qn': 16}).out)['out']['tasks']
-    assert json.loads(run('keep', {**claim(task), 'claim': 100}).out)['out']['until'] > task['until']
-    out = json.loads(run('fail', {**claim(task), 'final': True, 'take': WAIT}).out)['out']
-    assert out['result'] == 'failed' and len(out['tasks']) == 1
-    out = json.loads(run('done', {**claim(out['tasks'][0]), 'take': {'qn': 16, 'wait': 1}}).out)['out']
-    assert out['result'] == 'done' and out['tasks'] == []
-    assert run('done', {**claim(task)}, status=1).error.endswith('journal done: "ACLAIM"\n') and 'VALUE' in run('next', [], status=1).error

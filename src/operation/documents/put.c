@@ -138,14 +138,11 @@ static void write_version_after(struct builder *body, struct document_name name,
     builder_add_text(body, "}");
 }
 
-/* An answer that an earlier release has stored has none. */
 static enum fault write_versions_after(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct builder *body = attempt->reply->body;
     const struct json *docs = json_member(attempt->call->param, "docs");
-    if (docs->count && !attempt->versions_after_count)
-        return FAULT_NONE;
     builder_add_text(body, ",\"docs\":[");
     for (const struct json *element = docs->first; element; element = element->next) {
         struct document_name name;

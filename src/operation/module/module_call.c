@@ -153,8 +153,6 @@ int64_t stampd_version_after(struct stampd_call *call, const char *document_clas
     if (!module_try_is_afterwork(call))
         module_try_fail(call, FAULT_BMODULE, "The version after the commit is known in afterwork.",
                         document_class);
-    else if (!attempt->versions_after_count && attempt->reply->is_replayed)
-        version = attempt->version; /* stored by a release before 1.6 */
     else if (!versions_after_find(attempt, (struct document_name){bytes_of(document_class), bytes_of(id)},
                                   &version))
         module_try_fail(call, FAULT_BMODULE, "Work has not fetched this document.", document_class);
