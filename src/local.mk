@@ -43,13 +43,11 @@ libstampd_a_SOURCES = \
 	src/control/account/cmd_account.c \
 	src/control/answer.c src/control/answer.h \
 	src/control/archive/archive_batch.c src/control/archive/archive_batch.h \
-	src/control/archive/archive_configuration.c src/control/archive/archive_configuration.h \
 	src/control/archive/archive_files.c src/control/archive/archive_files.h \
 	src/control/archive/archive_filter.c src/control/archive/archive_filter.h \
 	src/control/archive/archive_key.c src/control/archive/archive_key.h \
 	src/control/archive/archive_line.c src/control/archive/archive_line.h \
 	src/control/archive/archive_merge.c src/control/archive/archive_merge.h \
-	src/control/archive/archive_order.c src/control/archive/archive_order.h \
 	src/control/archive/archive_reader.c src/control/archive/archive_reader.h \
 	src/control/archive/archive_replace.c src/control/archive/archive_replace.h \
 	src/control/archive/archive_rows.c src/control/archive/archive_rows.h \
@@ -59,7 +57,6 @@ libstampd_a_SOURCES = \
 	src/control/archive/cmd_export.c \
 	src/control/archive/cmd_import.c \
 	src/control/archive/exporter.c src/control/archive/exporter.h \
-	src/control/archive/exporter_files.c src/control/archive/exporter_files.h \
 	src/control/archive/import_progress.c src/control/archive/import_progress.h \
 	src/control/archive/importer.c src/control/archive/importer.h \
 	src/control/archive/importer_files.c src/control/archive/importer_files.h \
@@ -95,7 +92,6 @@ libstampd_a_SOURCES = \
 	src/control/documents/loader.c src/control/documents/loader.h \
 	src/control/documents/page.c src/control/documents/page.h \
 	src/control/documents/progress.c src/control/documents/progress.h \
-	src/control/documents/purger.c src/control/documents/purger.h \
 	src/control/documents/target.c src/control/documents/target.h \
 	src/control/files/cmd_files.c \
 	src/control/files/files_place.c src/control/files/files_place.h \
@@ -109,21 +105,15 @@ libstampd_a_SOURCES = \
 	src/control/foreign/couch/couch_position.c src/control/foreign/couch/couch_position.h \
 	src/control/foreign/couch/couch_reader.c src/control/foreign/couch/couch_reader.h \
 	src/control/foreign/couch/couch_server.c src/control/foreign/couch/couch_server.h \
-	src/control/foreign/couch/couch_source.c src/control/foreign/couch/couch_source.h \
 	src/control/foreign/couch/couch_text.c src/control/foreign/couch/couch_text.h \
 	src/control/foreign/csv/cmd_import_csv.c \
 	src/control/foreign/csv/csv_mapping.c src/control/foreign/csv/csv_mapping.h \
-	src/control/foreign/csv/csv_reader.c src/control/foreign/csv/csv_reader.h \
 	src/control/foreign/csv/csv_record.c src/control/foreign/csv/csv_record.h \
-	src/control/foreign/csv/csv_source.c src/control/foreign/csv/csv_source.h \
 	src/control/foreign/firestore/cmd_import_firestore.c \
 	src/control/foreign/firestore/firestore_entity.c src/control/foreign/firestore/firestore_entity.h \
-	src/control/foreign/firestore/firestore_folder.c src/control/foreign/firestore/firestore_folder.h \
 	src/control/foreign/firestore/firestore_key.c src/control/foreign/firestore/firestore_key.h \
 	src/control/foreign/firestore/firestore_log.c src/control/foreign/firestore/firestore_log.h \
 	src/control/foreign/firestore/firestore_mapping.c src/control/foreign/firestore/firestore_mapping.h \
-	src/control/foreign/firestore/firestore_metadata.c src/control/foreign/firestore/firestore_metadata.h \
-	src/control/foreign/firestore/firestore_source.c src/control/foreign/firestore/firestore_source.h \
 	src/control/foreign/firestore/firestore_wire.c src/control/foreign/firestore/firestore_wire.h \
 	src/control/foreign/foreign_ids.c src/control/foreign/foreign_ids.h \
 	src/control/foreign/foreign_import.c src/control/foreign/foreign_import.h \
@@ -133,7 +123,6 @@ libstampd_a_SOURCES = \
 	src/control/move/cmd_ns_move.c \
 	src/control/move/move_keys.c src/control/move/move_keys.h \
 	src/control/move/move_site.c src/control/move/move_site.h \
-	src/control/move/ns_mover.c src/control/move/ns_mover.h \
 	src/control/nginx/cmd_nginx.c \
 	src/control/nginx/directive.c src/control/nginx/directive.h \
 	src/control/nginx/homes.c src/control/nginx/homes.h \
@@ -155,7 +144,6 @@ libstampd_a_SOURCES = \
 	src/control/ns/ns_registry.c src/control/ns/ns_registry.h \
 	src/control/options.c src/control/options.h \
 	src/control/record.c src/control/record.h \
-	src/control/resource_folder.c src/control/resource_folder.h \
 	src/control/resource_store.c src/control/resource_store.h \
 	src/control/rules/cmd_rules.c src/control/rules/cmd_rules.h \
 	src/control/rules/cmd_rules_explain.c \
@@ -163,13 +151,11 @@ libstampd_a_SOURCES = \
 	src/control/schema/cmd_schema.c \
 	src/control/schema/schema_apply.c \
 	src/control/schema/schema_catalog.c src/control/schema/schema_catalog.h \
-	src/control/schema/schema_claims.c src/control/schema/schema_claims.h \
 	src/control/schema/schema_contents.c src/control/schema/schema_contents.h \
 	src/control/schema/schema_join.c \
 	src/control/schema/schema_plan.c src/control/schema/schema_plan.h \
 	src/control/schema/schema_plan_indexes.c src/control/schema/schema_plan_indexes.h \
 	src/control/schema/schema_planning.c src/control/schema/schema_planning.h \
-	src/control/schema/schema_refusal.c src/control/schema/schema_refusal.h \
 	src/control/schema/schema_sql.c src/control/schema/schema_sql.h \
 	src/control/schema/schema_wait.c src/control/schema/schema_wait.h \
 	src/control/schema/schema_watch.c src/control/schema/schema_watch.h \
@@ -183,7 +169,6 @@ libstampd_a_SOURCES = \
 	src/control/verify/archive_comparison.c src/control/verify/archive_comparison.h \
 	src/control/verify/cmd_verify.c \
 	src/control/verify/findings.c src/control/verify/findings.h \
-	src/control/verify/ns_verifier.c src/control/verify/ns_verifier.h \
 	src/document/cache.c src/document/cache.h \
 	src/document/commit_slots.c src/document/commit_slots.h \
 	src/document/documents.c src/document/documents.h \
@@ -254,7 +239,6 @@ libstampd_a_SOURCES = \
 	src/journal/journal_contents.c src/journal/journal_contents.h \
 	src/journal/journal_ends.c src/journal/journal_ends.h \
 	src/journal/journal_keys.c src/journal/journal_keys.h \
-	src/journal/journal_link.c src/journal/journal_link.h \
 	src/journal/journal_listener.c src/journal/journal_listener.h \
 	src/journal/journal_message.c src/journal/journal_message.h \
 	src/journal/journal_reader.c src/journal/journal_reader.h \
@@ -389,7 +373,6 @@ libstampd_a_SOURCES = \
 	src/operation/accounts/account_end.c src/operation/accounts/account_end.h \
 	src/operation/accounts/account_gate.c src/operation/accounts/account_gate.h \
 	src/operation/accounts/account_invitation.c src/operation/accounts/account_invitation.h \
-	src/operation/accounts/account_left.c src/operation/accounts/account_left.h \
 	src/operation/accounts/account_list.c src/operation/accounts/account_list.h \
 	src/operation/accounts/account_mail.c src/operation/accounts/account_mail.h \
 	src/operation/accounts/account_password.c src/operation/accounts/account_password.h \
@@ -402,13 +385,11 @@ libstampd_a_SOURCES = \
 	src/operation/accounts/administration.c \
 	src/operation/accounts/confirm.c \
 	src/operation/accounts/login.c \
-	src/operation/accounts/mail_send.c src/operation/accounts/mail_send.h \
 	src/operation/accounts/mailing.c \
 	src/operation/accounts/register.c \
 	src/operation/accounts/reset.c \
 	src/operation/accounts/sessions.c \
 	src/operation/administration/explain.c \
-	src/operation/administration/explain_cases.c src/operation/administration/explain_cases.h \
 	src/operation/administration/files.c \
 	src/operation/administration/metrics.c \
 	src/operation/administration/ns.c \
@@ -425,14 +406,11 @@ libstampd_a_SOURCES = \
 	src/operation/answer.c src/operation/answer.h \
 	src/operation/attachments/attach.c src/operation/attachments/attach.h \
 	src/operation/attachments/attachment.c src/operation/attachments/attachment.h \
-	src/operation/attachments/attachment_bytes.c src/operation/attachments/attachment_bytes.h \
-	src/operation/attachments/attachment_head.c src/operation/attachments/attachment_head.h \
 	src/operation/attachments/attachment_object.c src/operation/attachments/attachment_object.h \
 	src/operation/attachments/attachment_upload.c src/operation/attachments/attachment_upload.h \
 	src/operation/attachments/put_files.c src/operation/attachments/put_files.h \
 	src/operation/attachments/thumbnail.c \
 	src/operation/attachments/thumbnail_key.c src/operation/attachments/thumbnail_key.h \
-	src/operation/attachments/thumbnail_make.c src/operation/attachments/thumbnail_make.h \
 	src/operation/attachments/thumbnailsweep.c \
 	src/operation/attachments/upload.c src/operation/attachments/upload.h \
 	src/operation/attempt.c src/operation/attempt.h \
@@ -443,7 +421,6 @@ libstampd_a_SOURCES = \
 	src/operation/collections/collection_judged.c src/operation/collections/collection_judged.h \
 	src/operation/collections/collection_page.c src/operation/collections/collection_page.h \
 	src/operation/collections/collection_request.c src/operation/collections/collection_request.h \
-	src/operation/collections/collection_stream.c src/operation/collections/collection_stream.h \
 	src/operation/collections/collection_unchanged.c src/operation/collections/collection_unchanged.h \
 	src/operation/cursor.c src/operation/cursor.h \
 	src/operation/documents/build.c src/operation/documents/build.h \
@@ -477,19 +454,15 @@ libstampd_a_SOURCES = \
 	src/operation/module/module_document.h \
 	src/operation/module/module_filter.c src/operation/module/module_filter.h \
 	src/operation/module/module_run.c src/operation/module/module_run.h \
-	src/operation/module/module_search_sight.c src/operation/module/module_search_sight.h \
 	src/operation/module/module_try.c src/operation/module/module_try.h \
 	src/operation/module/module_watch.c src/operation/module/module_watch.h \
 	src/operation/openapi/openapi.c \
-	src/operation/openapi/openapi_content.c src/operation/openapi/openapi_content.h \
 	src/operation/operation.h \
 	src/operation/passkeys/passkey.c \
 	src/operation/passkeys/passkey_challenge.c src/operation/passkeys/passkey_challenge.h \
 	src/operation/passkeys/passkey_credential.c src/operation/passkeys/passkey_credential.h \
 	src/operation/passkeys/passkey_list.c src/operation/passkeys/passkey_list.h \
-	src/operation/passkeys/passkey_options.c src/operation/passkeys/passkey_options.h \
 	src/operation/push/push.c \
-	src/operation/push/push_judge.c src/operation/push/push_judge.h \
 	src/operation/push/push_key.c src/operation/push/push_key.h \
 	src/operation/push/push_send.c src/operation/push/push_send.h \
 	src/operation/push/pushkey.c \
@@ -511,9 +484,7 @@ libstampd_a_SOURCES = \
 	src/operation/sync/sync.c src/operation/sync/sync.h \
 	src/operation/sync/versions_after.c src/operation/sync/versions_after.h \
 	src/operation/tasks/task_attempt.c src/operation/tasks/task_attempt.h \
-	src/operation/tasks/task_backlog.c src/operation/tasks/task_backlog.h \
 	src/operation/tasks/task_caller.c src/operation/tasks/task_caller.h \
-	src/operation/tasks/task_cron.c src/operation/tasks/task_cron.h \
 	src/operation/tasks/task_endpoint.c src/operation/tasks/task_endpoint.h \
 	src/operation/tasks/task_external.c src/operation/tasks/task_external.h \
 	src/operation/tasks/task_issuers.c src/operation/tasks/task_issuers.h \
@@ -525,12 +496,10 @@ libstampd_a_SOURCES = \
 	src/operation/tasks/task_run.c src/operation/tasks/task_run.h \
 	src/operation/tasks/task_scan.c src/operation/tasks/task_scan.h \
 	src/operation/tasks/task_sweep.c src/operation/tasks/task_sweep.h \
-	src/operation/tasks/task_thumbnails.c src/operation/tasks/task_thumbnails.h \
 	src/operation/tasks/task_wakeup.c src/operation/tasks/task_wakeup.h \
 	src/operation/worker_context.h \
 	src/operation/workers/claim.c src/operation/workers/claim.h \
 	src/operation/workers/done.c \
-	src/operation/workers/end_take.c src/operation/workers/end_take.h \
 	src/operation/workers/spool.c \
 	src/operation/workers/take.c \
 	src/operation/workers/taking.c src/operation/workers/taking.h \
@@ -581,7 +550,6 @@ libstampd_a_SOURCES = \
 	src/seal/sealing_ciphers.c \
 	src/seal/sealing_ciphers_private.h \
 	src/seal/site_key.c src/seal/site_key.h \
-	src/seal/site_key_command.c src/seal/site_key_command.h \
 	src/seal/siv.c \
 	src/seal/siv_private.h \
 	src/segment/board.c src/segment/board.h \
@@ -628,7 +596,6 @@ libstampd_a_SOURCES = \
 	src/serve/metrics/probe.c src/serve/metrics/probe.h \
 	src/serve/metrics/task_metrics.c src/serve/metrics/task_metrics.h \
 	src/serve/object_pipe.c src/serve/object_pipe.h \
-	src/serve/record_states.c src/serve/record_states.h \
 	src/serve/relay.c src/serve/relay.h \
 	src/serve/remote_wakeups.c src/serve/remote_wakeups.h \
 	src/serve/route.c src/serve/route.h \
@@ -645,7 +612,6 @@ libstampd_a_SOURCES = \
 	src/spool/spool_crc.c src/spool/spool_crc.h \
 	src/store/blobs/store_blobs.c src/store/blobs/store_blobs.h \
 	src/store/blobs/store_thumbnails.c src/store/blobs/store_thumbnails.h \
-	src/store/changes.c src/store/changes.h \
 	src/store/changes_table.h \
 	src/store/collections/store_collection.h \
 	src/store/collections/store_copies.c src/store/collections/store_copies.h \
@@ -671,7 +637,6 @@ libstampd_a_SOURCES = \
 	src/store/documents/store_idempotency.c src/store/documents/store_idempotency.h \
 	src/store/documents/store_load.c src/store/documents/store_load.h \
 	src/store/documents/store_owners.c src/store/documents/store_owners.h \
-	src/store/documents/store_reservations.c src/store/documents/store_reservations.h \
 	src/store/documents/store_schema.c src/store/documents/store_schema.h \
 	src/store/documents/store_shown.c src/store/documents/store_shown.h \
 	src/store/documents/store_snapshot.c \

@@ -1,15 +1,86 @@
 /* journal_connection: reads, answers what is whole, writes; stops reading while the client does not read. */
 #include "journal/journal_connection.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/coding/hex.h"
 #include "base/log.h"
-#include "journal/journal_link.h"
+#include "edge/crypto/tls.h"
 #include "journal/journal_reader.h"
 #include "journal/journal_tasks.h"
+
+/* --- the socket --- */
+
+/* The bytes of a connection of stamp-journal: a Unix socket, or TCP with TLS.  No call waits.  The outcomes
+ * of a plain socket are put as those of TLS. */
+
+struct journal_link {
+    int fd;
+    struct tls *tls; /* NULL: a Unix socket */
+    bool is_open;    /* there is no handshake, or it is done */
+};
+
+/* Takes the descriptor.  `server`: NULL: without TLS. */
+static void journal_link_open(struct journal_link *link, int fd, struct tls_server *server)
+{
+    *link = (struct journal_link){
+        .fd = fd, .tls = server ? tls_create(server, fd) : NULL, .is_open = server == NULL};
+}
+
+static void journal_link_close(struct journal_link *link)
+{
+    tls_destroy(link->tls);
+    close(link->fd);
+}
+
+/* To be called until it returns TLS_DONE. */
+static enum tls_outcome journal_link_shake(struct journal_link *link)
+{
+    enum tls_outcome outcome = link->is_open ? TLS_DONE : tls_shake(link->tls);
+    link->is_open = outcome == TLS_DONE;
+    return outcome;
+}
+
+static enum tls_outcome outcome_of(ssize_t size, enum tls_outcome again, size_t *size_r)
+{
+    *size_r = size > 0 ? (size_t)size : 0;
+    if (size > 0)
+        return TLS_DONE;
+    return size < 0 && (errno == EAGAIN || errno == EINTR) ? again : TLS_ENDED;
+}
+
+/* Both return TLS_DONE with at least one byte.  `most`: at least TLS_RECORD_BYTES. */
+static enum tls_outcome journal_link_receive(struct journal_link *link, char *data, size_t most,
+                                             size_t *size_r)
+{
+    if (link->tls)
+        return tls_receive(link->tls, data, most, size_r);
+    return outcome_of(recv(link->fd, data, most, MSG_DONTWAIT), TLS_READS, size_r);
+}
+
+static enum tls_outcome journal_link_send(struct journal_link *link, const char *data, size_t size,
+                                          size_t *size_r)
+{
+    if (link->tls)
+        return tls_send(link->tls, data, size, size_r);
+    return outcome_of(send(link->fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT), TLS_WRITES, size_r);
+}
+
+/* Of a link that has ended: may answers still arrive, since the client has only said that it sends no more?
+ * TLS has no such thing. */
+static bool journal_link_takes_answers(const struct journal_link *link)
+{
+    struct pollfd state = {.fd = link->fd};
+    return !link->tls && poll(&state, 1, 0) == 0;
+}
+
+/* --- connections --- */
 
 enum { READ_BYTES = 65536, PENDING_MOST = 1 << 20, KEPT_BYTES = 65536, AGAIN_MS = 10, IDLE_STEP_MS = 500 };
 

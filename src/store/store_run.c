@@ -1,12 +1,34 @@
 /* store_run: runs work of a session, again if the session was found dead and that does no harm. */
 #include "store/store_run.h"
 
+#include "base/base.h"
 #include "base/clock.h"
 #include "segment/counts/metrics.h"
 #include "segment/counts/waits.h"
-#include "store/changes.h"
 #include "store/proof.h"
+#include "store/statements.h"
 #include "store/store_sealing.h"
+
+/* --- kinds of changes --- */
+
+/* Which statements change rows, and which of them may be repeated (changes_table.h).  The table, by
+ * statement. */
+
+enum change_kind { KIND_READ, KIND_ONCE, KIND_AGAIN, KIND_UPKEEP, KIND_COMMIT };
+
+static const enum change_kind kinds[STATEMENT_COUNT] = {
+#define CHANGE(word, kind) [STATEMENT_##word] = KIND_##kind,
+#include "store/changes_table.h"
+#undef CHANGE
+};
+
+/* May the statement be run again when its session was lost?  It reads, or is upkeep. */
+static bool changes_are_repeated(enum statement statement)
+{
+    return kinds[statement] == KIND_READ || kinds[statement] == KIND_UPKEEP;
+}
+
+/* --- running --- */
 
 bool store_run_again(struct store *store, int ns, enum fault fault, int attempt)
 {

@@ -7,9 +7,283 @@
 #include "base/clock.h"
 #include "control/message.h"
 #include "control/ns/ns_keys.h"
-#include "control/schema/schema_claims.h"
 #include "control/schema/schema_wait.h"
+#include "edge/json/json.h"
+#include "store/documents/reservations.h"
 #include "store/documents/rewriting.h"
+#include "store/refusal.h"
+#include "store/statements.h"
+
+/* --- refusals --- */
+
+/* A unique property that existing documents violate.  It is reported with its value and the
+ * documents, and withdrawn completely: the class is as before, and the rest of the plan continues.  One
+ * transaction writes the schema without the property; a trigger does the rest. */
+
+/* A value that two documents have, or want. */
+struct schema_refusal {
+    struct bytes property, class, id, value, other; /* other: the document, or NO_BYTES */
+};
+
+#define TEXT(text) (int)(text).size, (text).data
+
+/* Parses the detail of ST005; false: it is not one. */
+static bool schema_refusal_read(struct arena *arena, const char *detail, struct schema_refusal *refusal_r)
+{
+    static const struct json_limits limits = {.depth = 2, .tree_depth = 2};
+    struct json *list;
+    struct json_problem problem;
+    *refusal_r = (struct schema_refusal){0};
+    struct bytes *const parts[] = {&refusal_r->property, &refusal_r->class, &refusal_r->id, &refusal_r->value,
+                                   &refusal_r->other};
+    if (json_read(arena, bytes_of(arena_copy(arena, detail, strlen(detail))), &limits, &list, &problem) ||
+        list->kind != JSON_ARRAY || list->count != COUNT_OF(parts))
+        return false;
+    size_t part = 0;
+    for (const struct json *one = list->first; one; one = one->next)
+        *parts[part++] = one->value;
+    return true;
+}
+
+static const struct schema_unique *find_unique(const struct schema *schema,
+                                               const struct schema_refusal *refusal)
+{
+    const struct schema_class *class = schema_find_class(schema, refusal->class);
+    for (size_t i = 0; class && i < class->unique_count; i++)
+        if (bytes_equal(class->uniques[i].name, refusal->property))
+            return &class->uniques[i];
+    return NULL;
+}
+
+/* The schema without the property. */
+static const struct schema *leave_out(struct arena *arena, const struct schema *schema,
+                                      const struct schema_refusal *refusal)
+{
+    struct schema *made = ARENA_NEW(arena, struct schema);
+    struct schema_class *classes = ARENA_ARRAY(arena, struct schema_class, schema->class_count);
+    *made = *schema;
+    made->classes = classes;
+    for (size_t c = 0; c < schema->class_count; c++) {
+        classes[c] = schema->classes[c];
+        if (!bytes_equal(classes[c].name, refusal->class))
+            continue;
+        struct schema_unique *uniques = ARENA_ARRAY(arena, struct schema_unique, classes[c].unique_count);
+        classes[c].uniques = uniques;
+        classes[c].unique_count = 0;
+        for (size_t i = 0; i < schema->classes[c].unique_count; i++)
+            if (!bytes_equal(schema->classes[c].uniques[i].name, refusal->property))
+                uniques[classes[c].unique_count++] = schema->classes[c].uniques[i];
+    }
+    return made;
+}
+
+static bool write_schema(struct control *control, struct pg *pg, const struct schema *schema)
+{
+    struct builder text = {0};
+    struct pg_params params;
+    struct pg_result *row;
+    schema_write(schema, &text);
+    pg_params_start(&params, control->arena);
+    pg_params_add_text(&params, builder_bytes(&text));
+    bool is_done = control_query(
+        control, pg, "taking the property back",
+        "update stampd.schema set number = number + 1, content = $1::text where one returning number",
+        &params, &row);
+    builder_free(&text);
+    return is_done;
+}
+
+static bool purge_values(struct control *control, struct pg *pg)
+{
+    struct pg_result *row;
+    do
+        if (!control_query(control, pg, "forgetting its values", "select stampd.purge_values(10000)", NULL,
+                           &row))
+            return false;
+    while (pg_get_i64(row, 0, 0) > 0);
+    return true;
+}
+
+/* Both documents, by the ids that clients have. */
+static bool report_documents(struct control *control, struct pg *pg, const struct schema_refusal *refusal)
+{
+    struct data_keys *keys;
+    struct bytes id = refusal->id, other = refusal->other;
+    if (!ns_keys_read(control, pg, &keys))
+        return false;
+    if (!data_keys_open_id(keys, control->arena, refusal->class, &id) ||
+        !data_keys_open_id(keys, control->arena, refusal->class, &other))
+        id = other = BYTES("(altered)");
+    message_print("%.*s: the unique property %.*s cannot be applied: the documents %.*s and %.*s both have "
+                  "the value %.*s",
+                  TEXT(refusal->class), TEXT(refusal->property), TEXT(id), TEXT(other), TEXT(refusal->value));
+    return true;
+}
+
+/* Reports why the property is not applied, and withdraws it.  `applied` is the schema applied before: its
+ * properties that are unique in all namespaces stay (their values must be reserved again after a restore).
+ * False: it could not be withdrawn, or stays. */
+static bool schema_refusal_take_back(struct control *control, struct pg *pg, const struct schema *applied,
+                                     const struct schema_refusal *refusal)
+{
+    struct schema_plan present;
+    if (refusal->other.data && !report_documents(control, pg, refusal))
+        return false;
+    if (!refusal->other.data)
+        message_print(
+            "%.*s: the unique property %.*s cannot be applied: a document of another namespace has %.*s",
+            TEXT(refusal->class), TEXT(refusal->property), TEXT(refusal->value));
+    if (!schema_plan_read_applied(control, pg, &present))
+        return false;
+    const struct schema_unique *unique = find_unique(present.applied, refusal);
+    const struct schema_unique *before = find_unique(applied, refusal);
+    if (!unique || (unique->is_global && before && before->is_global))
+        return false;
+    if (!write_schema(control, pg, leave_out(control->arena, present.applied, refusal)) ||
+        !schema_wait_for_older(control, pg) || !purge_values(control, pg))
+        return false;
+    message_print(
+        "%.*s: %.*s is not applied, everything else is; give one of the documents another value and run "
+        "apply again",
+        TEXT(refusal->class), TEXT(refusal->property));
+    return true;
+}
+
+/* --- claims of unique values --- */
+
+/* Reserves the values of existing documents when properties are declared unique in all
+ * namespaces, as commits of workers reserve them (store/documents/reservations.h).  Sessions with the
+ * databases that are queried, and transactions that reserve values. */
+
+struct schema_claims;
+
+struct session {
+    struct bytes database;
+    struct pg *pg;
+    struct session *next;
+};
+
+struct schema_claims {
+    struct control *control;
+    struct pg *pg;
+    struct session *others;
+    struct reservation_sessions sessions;
+    struct schema_refusal refusal;
+};
+
+static enum fault schema_claims_prepare(struct pg *pg)
+{
+    const struct pg_statement needed[] = {
+        statements[STATEMENT_GLOBAL_CHANGES],
+        statements[STATEMENT_GLOBAL_RESERVE],
+        statements[STATEMENT_GLOBAL_DROP],
+        statements[STATEMENT_GLOBAL_STATE],
+    };
+    return pg_prepare(pg, needed, COUNT_OF(needed));
+}
+
+/* One for each database, kept until the end; never the one whose transaction is running. */
+static enum fault use(void *whose, struct bytes database, struct pg **pg_r)
+{
+    struct schema_claims *reserving = whose;
+    struct arena *arena = reserving->control->arena;
+    for (struct session *one = reserving->others; one; one = one->next)
+        if (bytes_equal(one->database, database)) {
+            *pg_r = one->pg;
+            return FAULT_NONE;
+        }
+    const char *name = arena_copy(arena, database.data, database.size);
+    enum fault fault = control_connect(reserving->control, name, pg_r);
+    if (!fault)
+        fault = schema_claims_prepare(*pg_r);
+    if (fault)
+        return fault;
+    struct session *session = ARENA_NEW(arena, struct session);
+    *session = (struct session){bytes_of(name), *pg_r, reserving->others};
+    reserving->others = session;
+    return FAULT_NONE;
+}
+
+/* `pg` fills the namespace whose database it is connected to.  On failure reports why. */
+static bool schema_claims_open(struct control *control, struct pg *pg, struct schema_claims **reserving_r)
+{
+    struct pg_result *row;
+    if (!control_query(control, pg, "reading the name of the database", "select current_database()::text",
+                       NULL, &row))
+        return false;
+    if (schema_claims_prepare(pg)) {
+        message_print("preparing claims: %s", pg_message(pg));
+        return false;
+    }
+    struct schema_claims *reserving = ARENA_NEW(control->arena, struct schema_claims);
+    *reserving = (struct schema_claims){.control = control, .pg = pg};
+    reserving->sessions = (struct reservation_sessions){.use = use,
+                                                        .whose = reserving,
+                                                        .z = bytes_of(control->settings.z_database),
+                                                        .database = pg_get_text(row, 0, 0)};
+    *reserving_r = reserving;
+    return true;
+}
+
+/* After FAULT_AUNIQUE: what was refused. */
+static const struct schema_refusal *schema_claims_refusal(const struct schema_claims *reserving)
+{
+    return &reserving->refusal;
+}
+
+static struct bytes schema_claims_keep(struct arena *arena, struct bytes text)
+{
+    return (struct bytes){arena_copy(arena, text.data, text.size), text.size};
+}
+
+static void note_refusal(struct schema_claims *reserving, const struct reservations *reservations,
+                         const char *words)
+{
+    struct arena *arena = reserving->control->arena;
+    struct bytes parts[3] = {{0}};
+    reservations_refused_parts(reservations, parts);
+    reserving->refusal = (struct schema_refusal){.property = schema_claims_keep(arena, parts[0]),
+                                                 .class = schema_claims_keep(arena, parts[1]),
+                                                 .value = schema_claims_keep(arena, bytes_of(words))};
+}
+
+/* Runs the prepared statement in a transaction that reserves the values it takes.  FAULT_STALE: run it again
+ * with the same parameters.  Other faults: `problem_r` is the message. */
+static enum fault schema_claims_run(struct schema_claims *reserving, const struct pg_statement *statement,
+                                    const struct pg_params *params, struct pg_result **row_r,
+                                    const char **problem_r)
+{
+    struct arena *arena = params->arena;
+    struct reservations *reservations = NULL;
+    enum fault fault = pg_execute(reserving->pg, "begin; " RESERVATIONS_BEGIN);
+    if (!fault)
+        fault = pg_run(reserving->pg, statement, params, row_r);
+    if (!fault)
+        fault = reservations_collect(arena, reserving->pg, &reservations);
+    if (!fault && reservations)
+        fault = reservations_take(reservations, &reserving->sessions);
+    if (!fault)
+        fault = pg_execute(reserving->pg, "commit");
+    if (!fault) {
+        if (reservations)
+            reservations_settle(reservations, &reserving->sessions, RESERVATIONS_COMMITTED);
+        return FAULT_NONE;
+    }
+    struct arena *lasting = reserving->control->arena; /* the other one is that of this step */
+    const char *refused = reservations ? reservations_refused(reservations) : NULL;
+    *problem_r = refused ? arena_printf(lasting, "a document of another namespace has %s", refused)
+                         : arena_copy(lasting, pg_message(reserving->pg), strlen(pg_message(reserving->pg)));
+    if (refused)
+        note_refusal(reserving, reservations, refused);
+    else if (refusal_of(pg_sqlstate(reserving->pg)) == REFUSAL_UNIQUE &&
+             schema_refusal_read(lasting, pg_detail(reserving->pg), &reserving->refusal))
+        fault = FAULT_AUNIQUE;
+    /* Reservations stay.  None can be released now: while documents are first scanned, any of them may have
+     * the value.  A later transaction that wants the value finds that no document has it. */
+    return pg_execute(reserving->pg, "rollback") ? FAULT_XAWAY : fault;
+}
+
+/* --- steps --- */
 
 enum {
     LOCK_TRIES = 300, /* with a pause of a second: five minutes */

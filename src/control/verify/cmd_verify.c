@@ -2,10 +2,290 @@
 #include "control/verify/archive_comparison.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "blob/blob_sealed.h"
 #include "control/archive/archive_key.h"
-#include "control/verify/ns_verifier.h"
+#include "control/archive/archive_line.h"
+#include "control/archive/archive_rows.h"
+#include "control/archive/archive_sum.h"
+#include "control/documents/progress.h"
+#include "control/files/stored_files.h"
 #include "control/message.h"
+#include "control/ns/ns_keys.h"
+#include "control/ns/ns_registry.h"
+#include "control/verify/findings.h"
+#include "edge/pg/pg_copy.h"
+#include "model/document/attachment.h"
+
+/* --- the check of a namespace --- */
+
+/* A namespace against itself: documents, volumes, references, and the bytes of every file that
+ * an attachment has or had.  Documents by archive_rows, references by SQL, files by their rows and by the
+ * store's lists. */
+
+struct ns_verification {
+    struct findings findings;
+    struct archive_sum sum;
+    int64_t files, bytes;                     /* that attachments have or had */
+    int64_t unused;                           /* registered files that no attachment has or had */
+    int64_t unregistered, unregistered_bytes; /* files of the store that the database does not know */
+};
+
+enum { LISTED_REFERENCES = 100 };
+
+struct ns_check {
+    struct control *control;
+    const struct ns_target *target;
+    struct archive_snapshot snapshot;
+    struct arena *arena; /* of a document, or of a part of the store */
+    struct stored_files *store;
+    struct digest *digest;
+    struct progress progress;
+    struct ns_verification *verification;
+    struct sealed_file_keys keys; /* of files */
+};
+
+/* --- documents --- */
+
+static void check_document(struct ns_check *check, const struct archive_rows *rows, struct bytes line)
+{
+    struct findings *findings = &check->verification->findings;
+    struct archive_document document;
+    struct attachment attachment;
+    const char *problem;
+    int64_t v1, v2;
+    line.size -= line.size > 0; /* the newline */
+    if (!archive_line_read(check->arena, line, &document, &problem)) {
+        message_print("a document cannot be read: %s", problem);
+        findings->count++;
+        return;
+    }
+    const struct archive_header *header = &document.header;
+    archive_rows_volumes(rows, &v1, &v2);
+    if (v1 != document.bytes)
+        findings_add_document(findings, header->class, header->id, "v1 is not the size of its items");
+    if (v2 != archive_line_attached(&document))
+        findings_add_document(findings, header->class, header->id, "v2 is not the size of its attachments");
+    for (size_t i = 0; i < document.count; i++) {
+        const struct archive_item *item = &document.items[i];
+        if (item->content.data && bytes_equal(item->class, ATTACHMENT_CLASS) &&
+            !attachment_read(check->arena, item->content, &attachment))
+            findings_add_document(findings, header->class, header->id,
+                                  "an item of class P does not describe a file");
+    }
+}
+
+static bool check_documents(struct ns_check *check)
+{
+    const struct archive_filter all = {0};
+    struct archive_sum *sum = &check->verification->sum;
+    struct archive_rows *rows = NULL;
+    struct builder line = {0};
+    enum archive_rows_event event = ARCHIVE_ROWS_FAILED;
+    if (archive_rows_open(check->control, &check->snapshot, &all, &rows))
+        while ((event = archive_rows_next(rows, &line, sum)) == ARCHIVE_ROWS_LINE) {
+            check_document(check, rows, builder_bytes(&line));
+            builder_clear(&line, 1 << 20);
+            arena_reset(check->arena);
+            progress_show(&check->progress, sum->documents + sum->deleted, sum->documents + sum->deleted);
+        }
+    archive_rows_close(rows);
+    builder_free(&line);
+    return event == ARCHIVE_ROWS_END;
+}
+
+/* --- volumes --- */
+
+/* The sums that commits keep, and those of all documents, in one snapshot. */
+static bool check_volumes(struct ns_check *check)
+{
+    static const char sql[] = "select distinct class from ((table kept except table counted) union all "
+                              "(table counted except table kept)) d"
+                              " order by 1 nulls first";
+    struct pg_result *rows;
+    const char *query =
+        arena_printf(check->control->arena,
+                     "with kept as (select * from stampd.volumes()), counted as (select * from"
+                     " stampd.volumes_counted()) %s",
+                     sql);
+    if (!control_query(check->control, check->snapshot.documents, "reading the volumes", query, NULL, &rows))
+        return false;
+    for (int row = 0; row < pg_rows(rows); row++)
+        findings_add_class(&check->verification->findings,
+                           pg_is_null(rows, row, 0) ? NO_BYTES : pg_get_text(rows, row, 0),
+                           "its volumes are not those of its documents");
+    return true;
+}
+
+/* --- references --- */
+
+/* A trigger keeps both in step. */
+static bool check_references(struct ns_check *check, const struct data_keys *keys)
+{
+    static const char items[] =
+        "with given as (select class, id, key, decode(stampd.export_object(content) ->> 'sha', 'hex') as "
+        "digest from"
+        " stampd.item where iclass = 'P' and content is not null and not raw),"
+        " live as (select class, id, key, digest from stampd.blob_ref where ended is null)"
+        " select n.class, n.id from ((table given except table live) union all"
+        " (table live except table given)) n order by 1, 2 limit $1::bigint";
+    struct pg_params params;
+    struct pg_result *rows;
+    pg_params_start(&params, check->control->arena);
+    pg_params_add_i64(&params, LISTED_REFERENCES);
+    if (!control_query(check->control, check->snapshot.documents, "reading the references", items, &params,
+                       &rows))
+        return false;
+    for (int row = 0; row < pg_rows(rows); row++) {
+        struct bytes class = pg_get_text(rows, row, 0), id = pg_get_text(rows, row, 1);
+        bool is_sealed = !data_keys_open_id(keys, check->control->arena, class, &id);
+        findings_add_document(&check->verification->findings, class, id,
+                              is_sealed ? "an id of the references to files was altered"
+                                        : "its attachments and the references to files are not the same");
+    }
+    return true;
+}
+
+/* --- files --- */
+
+struct content {
+    struct digest *digest;
+    int64_t size;
+};
+
+static bool add_piece(void *context, struct bytes piece)
+{
+    struct content *content = context;
+    digest_add(content->digest, piece);
+    content->size += (int64_t)piece.size;
+    return true;
+}
+
+static void check_file(struct ns_check *check, const struct blob_digest *digest, int64_t size)
+{
+    struct findings *findings = &check->verification->findings;
+    struct content content = {.digest = check->digest};
+    struct blob_digest present;
+    enum fault fault = stored_files_read_name(check->store, digest, add_piece, &content);
+    digest_end(check->digest, present.bytes);
+    present = blob_sealed_name(&check->keys, &present);
+    if (fault)
+        findings_add_file(findings, digest,
+                          fault == FAULT_NFILE      ? "is missing"
+                          : fault == FAULT_BCONTENT ? "is damaged: it was altered or cut off"
+                                                    : "cannot be read");
+    else if (blob_sealed_size(&check->keys, content.size) != size)
+        findings_add_file(findings, digest, "has another size");
+    else if (memcmp(&present, digest, sizeof present) != 0)
+        findings_add_file(findings, digest, "is damaged: its bytes are not those of its digest");
+    check->verification->files++;
+    check->verification->bytes += size;
+    progress_show(&check->progress, check->verification->sum.documents, check->verification->files);
+}
+
+/* Files that are referred to, whether they are registered or not, and registered ones. */
+static bool ns_verifier_check_files(struct ns_check *check)
+{
+    static const char sql[] =
+        "copy (select coalesce(b.digest, r.digest), b.size, r.digest is not null from stampd.blob b full join"
+        " (select distinct digest from stampd.blob_ref) r on r.digest = b.digest order by 1)"
+        " to stdout (format binary)";
+    enum { DIGEST, SIZE, IS_USED };
+    struct pg *pg = check->snapshot.documents;
+    struct pg_copy_row row;
+    struct blob_digest digest;
+    enum fault fault = pg_copy_out(pg, sql);
+    while (!fault && !(fault = pg_copy_next(pg, &row)) && row.count) {
+        if (row.fields[DIGEST].size != sizeof digest)
+            continue; /* the table refuses others */
+        memcpy(&digest, row.fields[DIGEST].data, sizeof digest);
+        if (!pg_copy_bool(row.fields[IS_USED]))
+            check->verification->unused++;
+        else if (!row.fields[SIZE].data)
+            findings_add_file(&check->verification->findings, &digest, "is referred to, and not registered");
+        else
+            check_file(check, &digest, pg_copy_i64(row.fields[SIZE]));
+    }
+    if (fault)
+        message_print("reading the files of attachments: %s", pg_message(pg));
+    return !fault;
+}
+
+/* Of one part of the store, files that no row has: an upload of this moment, or what a crash has left. */
+static bool count_unregistered(struct ns_check *check, const struct blob_entry *entries, size_t count)
+{
+    struct control own = *check->control;
+    struct pg_params params;
+    struct pg_result *rows;
+    struct bytes *digests = ARENA_ARRAY(check->arena, struct bytes, count);
+    int64_t *sizes = ARENA_ARRAY(check->arena, int64_t, count);
+    own.arena = check->arena;
+    for (size_t i = 0; i < count; i++) {
+        digests[i] = blob_store_digits(check->arena, &entries[i].digest);
+        sizes[i] = entries[i].size;
+    }
+    pg_params_start(&params, check->arena);
+    pg_params_add_text_array(&params, digests, count);
+    pg_params_add_i64_array(&params, sizes, count);
+    if (!control_query(
+            &own, check->snapshot.documents, "looking up files of the store",
+            "select count(*), coalesce(sum(u.size), 0)::bigint from unnest($1::text[], $2::bigint[])"
+            " u(digest, size) where not exists (select from stampd.blob b where b.digest ="
+            " decode(u.digest, 'hex'))",
+            &params, &rows))
+        return false;
+    check->verification->unregistered += pg_get_i64(rows, 0, 0);
+    check->verification->unregistered_bytes += pg_get_i64(rows, 0, 1);
+    return true;
+}
+
+static bool find_unregistered(struct ns_check *check)
+{
+    bool is_done = true;
+    for (int shelf = 0; shelf < BLOB_SHELVES && is_done; shelf++) {
+        struct blob_entry *entries = NULL;
+        size_t count = 0;
+        is_done = !blob_store_list(stored_files_directory(check->store),
+                                   bytes_of(check->target->conf->database), shelf, &entries, &count);
+        if (!is_done)
+            message_print("blob_directory = %s cannot be read", check->control->settings.blob_directory);
+        else if (count)
+            is_done = count_unregistered(check, entries, count);
+        free(entries);
+        arena_reset(check->arena);
+    }
+    return is_done;
+}
+
+/* Documents and references as they are in one snapshot; each file is read after it.  False: it was not
+ * completed, which has been reported; what differs is in `findings`, whose arena the caller sets. */
+static bool ns_verifier_run(struct control *control, const struct ns_target *target,
+                            struct ns_verification *verification)
+{
+    struct ns_check check = {.control = control, .target = target, .verification = verification};
+    struct data_keys *keys;
+    if (!ns_keys_read(control, target->pg, &keys))
+        return false;
+    if (!archive_rows_begin_snapshot(control, target->pg, target->conf->database, &check.snapshot))
+        return false;
+    check.arena = arena_create("verification");
+    check.digest = digest_create();
+    check.store = stored_files_open(control, target->conf->database);
+    check.keys = data_keys_of_files(keys);
+    stored_files_set_keys(check.store, keys);
+    progress_start(&check.progress, 0, check.snapshot.document_rows);
+    bool is_done = check_documents(&check) && check_volumes(&check) && check_references(&check, keys) &&
+                   ns_verifier_check_files(&check) && find_unregistered(&check) &&
+                   archive_rows_end_snapshot(&check.snapshot);
+    progress_clear(&check.progress);
+    stored_files_close(check.store);
+    digest_destroy(check.digest);
+    arena_destroy(check.arena);
+    return is_done;
+}
+
+/* --- the command --- */
 
 static void cmd_verify_report(const char *path, const struct archive_contents *contents)
 {

@@ -22,8 +22,8 @@ MUST_USE enum fault account_change_read(const struct reader *reader, const struc
 MUST_USE enum fault account_change_apply(struct attempt *attempt, struct draft *draft, struct bytes id,
                                          struct account *account, const struct account_change *change);
 /* Deletes the account, its name and its confirmed address, and plans the end of what belongs to it
- * (account_left.h).  An account of a provider goes on with the provider's tokens: only what the administrator
- * gave it is deleted. */
+ * (account_change.c).  An account of a provider goes on with the provider's tokens: only what the
+ * administrator gave it is deleted. */
 MUST_USE enum fault account_change_delete(struct attempt *attempt, struct draft *draft,
                                           const struct account *account);
 /* Appends

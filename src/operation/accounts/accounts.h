@@ -20,9 +20,9 @@ extern const struct operation accounts_account, accounts_accounts, accounts_conf
     accounts_login, accounts_logout, accounts_passkey, accounts_register, accounts_reset, accounts_sessions;
 /* Tasks that only the server schedules: accountmail {"kind","name","address","account"} sends a mail,
  * ticketend {"ticket"} deletes a ticket that has expired,
- * accountclean {} settles what deleted accounts have left (account_left.h), accountend {"account"} deletes an
- * anonymous account that is not used (account_end.h), accountsweep {} plans the ends of those that were there
- * before (account_sweep.c). */
+ * accountclean {} settles what deleted accounts have left (account_change.c), accountend {"account"} deletes
+ * an anonymous account that is not used (account_end.h), accountsweep {} plans the ends of those that were
+ * there before (account_sweep.c). */
 extern const struct operation accounts_accountmail, accounts_ticketend, accounts_accountclean,
     accounts_accountend, accounts_accountsweep;
 

@@ -6,15 +6,105 @@
  * taken back: if the process dies before the commit, the link does not work, and the task sends another. */
 #include "operation/accounts/accounts.h"
 
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "base/secret.h"
+#include "base/settings.h"
+#include "edge/http.h"
 #include "operation/access/access.h"
 #include "operation/accounts/account_address.h"
 #include "operation/accounts/account_mail.h"
 #include "operation/accounts/account_session.h"
 #include "operation/accounts/account_ticket.h"
-#include "operation/accounts/mail_send.h"
+
+/* --- sending --- */
+
+/* Sends a mail about an account through the mail server of the settings, and waits for its reply.
+ *
+ * The connection is encrypted, with a checked certificate, unless the server is on the loopback and mail_tls
+ * is off.  Blocks the process for at most mail_timeout_s. */
+
+enum mail_verdict {
+    MAIL_TAKEN,
+    MAIL_LATER,  /* the server is busy, broken, unreachable, or set up wrongly */
+    MAIL_REFUSED /* by a reply of 500 or more: the same mail would be refused again */
+};
+
+struct mail_outcome {
+    enum mail_verdict verdict;
+    const char *words; /* why it was not accepted, in the arena */
+};
+
+enum { PROBLEM_BYTES = 600, CONNECT_TIMEOUT_MS = 5000 };
+
+static bool mail_send_is_loopback(const char *server)
+{
+    const char *host = strstr(server, "://");
+    host = host ? host + 3 : server;
+    return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
+           (strncmp(host, "localhost", 9) == 0 && (!host[9] || host[9] == ':'));
+}
+
+static struct http *get_client(void)
+{
+    static struct http *client;
+    if (!client)
+        client = http_open(&(struct http_options){.parallel = 1, .connect_timeout_ms = CONNECT_TIMEOUT_MS});
+    return client;
+}
+
+static void mail_send_judge(struct arena *arena, const struct http_result *result,
+                            struct mail_outcome *outcome_r)
+{
+    *outcome_r = (struct mail_outcome){.verdict = MAIL_TAKEN};
+    if (result->status)
+        return;
+    log_often(LOG_LEVEL_WARNING, result->reason, "mail server: %s: %s", result->reason, result->problem);
+    outcome_r->verdict = result->refusal ? MAIL_REFUSED : MAIL_LATER;
+    outcome_r->words =
+        result->refusal ? arena_printf(arena, "The mail server answers %d.", result->refusal)
+                        : arena_printf(arena, "No mail was accepted by the mail server: %s.", result->reason);
+}
+
+/* `from` and `to` are addresses; `text` is the whole mail. */
+static void mail_send(const struct settings *settings, struct arena *arena, const char *from, const char *to,
+                      struct bytes text, struct mail_outcome *outcome_r)
+{
+    const char *const receivers[] = {to, NULL};
+    char problem[PROBLEM_BYTES];
+    struct secret password = {0};
+    struct http_result result;
+    if (*settings->mail_password_file &&
+        !secret_read(&password, "mail_password_file", settings->mail_password_file, problem,
+                     sizeof problem)) {
+        log_error("%s", problem);
+        *outcome_r = (struct mail_outcome){.verdict = MAIL_LATER, .words = "mail_password_file is unusable."};
+        return;
+    }
+    const struct http_mail mail = {
+        .server = settings->mail_server,
+        .from = from,
+        .to = receivers,
+        .user = *settings->mail_user ? settings->mail_user : NULL,
+        .password = password.text ? password.text : "",
+        .needs_tls = settings->mail_tls == SETTING_ON || !mail_send_is_loopback(settings->mail_server),
+        .ca_file = *settings->mail_ca_file ? settings->mail_ca_file : NULL,
+        .text = text,
+        .timeout_ms = settings->mail_timeout_s * 1000,
+    };
+    http_send_mail(get_client(), &mail);
+    while (!http_receive(get_client(), mail.timeout_ms, &result))
+        ; /* libcurl ends it at its timeout */
+    secret_erase(&password);
+    mail_send_judge(arena, &result, outcome_r);
+}
+
+/* --- mails --- */
 
 enum { MAIL_QUEUE = 4, LIMIT_S = 60, RESET_MINUTES = 60, CONFIRM_MINUTES = 2880 };
 

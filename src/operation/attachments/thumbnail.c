@@ -9,14 +9,232 @@
 
 #include <inttypes.h>
 
+#include "base/clock.h"
+#include "base/log.h"
+#include "blob/blob_sealed.h"
+#include "blob/object_stores.h"
+#include "blob/thumbnailer.h"
 #include "document/transaction.h"
+#include "model/document/attachment.h"
 #include "model/document/thumbnails.h"
-#include "operation/attachments/thumbnail_make.h"
+#include "operation/access/stored_caller.h"
+#include "operation/attachments/attachment_upload.h"
+#include "operation/attempt.h"
 #include "operation/classes.h"
 #include "operation/reader.h"
-#include "operation/access/stored_caller.h"
 #include "segment/counts/metrics.h"
+#include "operation/reply.h"
+#include "seal/sealed_feed.h"
+#include "store/blobs/store_blobs.h"
 #include "store/blobs/store_thumbnails.h"
+
+/* --- bytes of an attachment --- */
+
+/* The bytes of an attachment, for an operation that works on them: from the directory or an
+ * object store, decrypted where the namespace is encrypted.  The directory first; then the row of the file
+ * names its object; then the directory again, into which it may just have moved. */
+
+enum { TIMEOUT_S = 30 };
+
+/* Keys last as long as the session, which any statement may find dead. */
+static enum fault attachment_bytes_read_file(struct attempt *attempt, const struct attachment *attachment,
+                                             bool (*take)(void *context, struct bytes piece), void *context)
+{
+    struct sealed_file_keys keys;
+    enum fault fault =
+        store_blobs_renew_keys(documents_store(attempt->worker_context->documents), attempt->ns, &keys);
+    return fault ? fault
+                 : blob_sealed_read(attempt->worker_context->blobs, attempt->call->database, &keys,
+                                    &attachment->digest, take, context);
+}
+
+static bool feed_piece(void *context, struct bytes piece)
+{
+    return sealed_feed_add(context, piece);
+}
+
+static enum fault attachment_bytes_read_object(struct attempt *attempt, const struct attachment *attachment,
+                                               struct object_store *store, const char *name,
+                                               bool (*take)(void *context, struct bytes piece), void *context)
+{
+    struct sealed_file_keys keys;
+    struct sealed_feed *feed = NULL;
+    enum sealed_file_state state = SEALED_FILE_FINE;
+    enum fault fault =
+        store_blobs_renew_keys(documents_store(attempt->worker_context->documents), attempt->ns, &keys);
+    if (fault)
+        return fault;
+    const int64_t size = blob_sealed_size(&keys, attachment->size);
+    const struct blob_digest stored = blob_sealed_name(&keys, &attachment->digest);
+    if (keys.count)
+        feed = sealed_feed_create(&keys, stored.bytes, size, take, context);
+    bool is_read =
+        object_store_read(store, name, size, feed ? feed_piece : take, feed ? (void *)feed : context);
+    if (feed) {
+        state = sealed_feed_end(feed);
+        sealed_feed_destroy(feed);
+    }
+    if (!is_read) {
+        log_often(LOG_LEVEL_ERROR, "object store", "attachments: %s: %s", name, object_store_problem(store));
+        return FAULT_XSTORE;
+    }
+    return state == SEALED_FILE_FINE ? FAULT_NONE
+                                     : blob_sealed_report(state, attempt->call->database, &stored);
+}
+
+static enum fault read_from_store(struct attempt *attempt, const struct attachment *attachment,
+                                  const struct blob_object *object,
+                                  bool (*take)(void *context, struct bytes piece), void *context)
+{
+    const struct object_stores *stores = attempt->worker_context->object_stores;
+    const struct object_store_place *place;
+    char problem[400] = "there are no object stores";
+    if (!stores || !object_stores_find(stores, object->store, &place, problem, sizeof problem)) {
+        log_often(LOG_LEVEL_ERROR, "object store", "attachments: a file is in an object store: %s", problem);
+        return FAULT_XSTORE;
+    }
+    struct object_store_place own = *place;
+    own.timeout_s = TIMEOUT_S;
+    struct object_store *store = object_store_open(&own);
+    enum fault fault = attachment_bytes_read_object(attempt, attachment, store, object->name, take, context);
+    object_store_close(store);
+    return fault;
+}
+
+/* In pieces that are valid during the call; `take` returns false to end early.  FAULT_BCONTENT: the file is
+ * missing or was altered; FAULT_XSTORE: its store cannot be used.  The cause is logged. */
+static enum fault attachment_bytes_read(struct attempt *attempt, const struct attachment *attachment,
+                                        bool (*take)(void *context, struct bytes piece), void *context)
+{
+    struct blob_object object;
+    enum fault fault = attachment_bytes_read_file(attempt, attachment, take, context);
+    if (fault != FAULT_NFILE)
+        return fault;
+    fault = store_blobs_find_object(documents_store(attempt->worker_context->documents), attempt->ns,
+                                    attempt->call->arena, &attachment->digest, &object);
+    if (fault)
+        return fault;
+    fault = object.store ? read_from_store(attempt, attachment, &object, take, context)
+                         : attachment_bytes_read_file(attempt, attachment, take, context);
+    if (fault != FAULT_NFILE)
+        return fault;
+    log_error("attachments: a file is missing database=%.*s", (int)attempt->call->database.size,
+              attempt->call->database.data);
+    return FAULT_BCONTENT;
+}
+
+/* --- the decoder --- */
+
+/* The thumbnails of one image: read, decoded by a process of its own, stored as files that no
+ * item has yet.  The bytes pass from the store into the decoder in pieces. */
+
+struct thumbnail_made {
+    const struct schema_thumbnail *thumbnail;
+    struct blob_digest digest;
+    int64_t size;
+};
+
+/* `kept` of the attempt: the tries of a cycle share it. */
+struct thumbnail_kept {
+    struct blob_digest image;
+    bool is_refused; /* none can be made; the row of the file has the reason */
+    struct thumbnail_made made[SCHEMA_THUMBNAILS_MOST];
+    size_t count;
+};
+
+_Static_assert((int)THUMBNAILER_BOXES_MOST == (int)SCHEMA_THUMBNAILS_MOST, "all of a class are made at once");
+
+enum {
+    WALL_FACTOR = 5, /* on a busy machine the decoder waits for a processor */
+    KILLS_MOST = 3,  /* the attempt at which a kill is noted as the reason */
+};
+
+static int64_t wall_ms(const struct attempt *attempt)
+{
+    return attempt->worker_context->settings->limit_thumbnail_s * 1000 * WALL_FACTOR;
+}
+
+static struct thumbnailer_job thumbnail_make_plan(const struct attempt *attempt,
+                                                  const struct schema_thumbnail *const *wanted, size_t count)
+{
+    const struct settings *settings = attempt->worker_context->settings;
+    int64_t most_ms = wall_ms(attempt);
+    int64_t left_ms = attempt->call->deadline_ms - clock_monotonic_ms();
+    struct thumbnailer_job job = {
+        .program = settings->thumbnail_program,
+        .bytes_most = settings->limit_thumbnail_bytes,
+        .pixels_most = settings->limit_thumbnail_pixels,
+        .memory_mb = settings->limit_thumbnail_memory_mb,
+        .cpu_s = settings->limit_thumbnail_s,
+        .wall_ms = left_ms < most_ms ? left_ms : most_ms,
+        .box_count = count,
+    };
+    for (size_t i = 0; i < count; i++)
+        job.boxes[i] = (struct thumbnailer_box){wanted[i]->width, wanted[i]->height};
+    return job;
+}
+
+static enum fault thumbnail_make_refuse(struct attempt *attempt, const struct thumbnails_file *file,
+                                        const char *reason, struct thumbnail_kept *kept)
+{
+    const struct call *call = attempt->call;
+    log_info("thumbnails: none can be made namespace=%.*s task=%.*s size=%lld: %s", (int)call->ns.size,
+             call->ns.data, call->task ? (int)call->task->id.size : 0, call->task ? call->task->id.data : "",
+             (long long)file->attachment.size, reason);
+    kept->is_refused = true;
+    return store_thumbnails_refuse(documents_store(attempt->worker_context->documents), attempt->ns,
+                                   call->arena, &file->attachment.digest, reason);
+}
+
+/* A decoder that is killed again and again is noted too, else the task would never end; not one that had less
+ * than its time, as the task's own was over. */
+static bool is_final(const struct attempt *attempt, const struct thumbnailer_job *job,
+                     enum thumbnailer_end end)
+{
+    const struct task *task = attempt->call->task;
+    return end == THUMBNAILER_REFUSED || (end == THUMBNAILER_KILLED && job->wall_ms >= wall_ms(attempt) &&
+                                          task && task->attempt + 1 >= KILLS_MOST);
+}
+
+/* Makes these thumbnails of the image.  FAULT_XSTORE, XFULL, BCONTENT: the file cannot be read, or the
+ * thumbnails not stored; FAULT_XTIME: the decoder was killed: another attempt may succeed; FAULT_OTHUMBNAILS:
+ * this server makes none; FAULT_BINTERNAL: the decoder cannot be run.  What is the fault of the image is
+ * noted. */
+static enum fault thumbnail_make(struct attempt *attempt, const struct thumbnails_file *file,
+                                 const struct schema_thumbnail *const *wanted, size_t count,
+                                 struct thumbnail_kept *kept)
+{
+    const struct thumbnailer_job job = thumbnail_make_plan(attempt, wanted, count);
+    struct bytes images[THUMBNAILER_BOXES_MOST];
+    const char *reason;
+    *kept = (struct thumbnail_kept){.image = file->attachment.digest};
+    if (!thumbnailer_is_there(job.program))
+        return reply_fault(attempt->call, attempt->reply, FAULT_OTHUMBNAILS, NULL, NULL);
+    if (file->attachment.size > job.bytes_most)
+        return thumbnail_make_refuse(attempt, file, "too many bytes", kept);
+    struct thumbnailer *thumbnailer = thumbnailer_start(attempt->call->arena, &job);
+    if (!thumbnailer)
+        return FAULT_BINTERNAL;
+    enum fault fault = attachment_bytes_read(attempt, &file->attachment, thumbnailer_feed, thumbnailer);
+    if (fault) {
+        thumbnailer_abandon(thumbnailer);
+        return fault;
+    }
+    enum thumbnailer_end end = thumbnailer_finish(thumbnailer, images, &reason);
+    if (is_final(attempt, &job, end))
+        return thumbnail_make_refuse(attempt, file, reason, kept);
+    if (end != THUMBNAILER_MADE)
+        return end == THUMBNAILER_KILLED ? FAULT_XTIME : FAULT_BINTERNAL;
+    for (size_t i = 0; i < count && !fault; i++) {
+        struct attachment_upload stored;
+        fault = attachment_upload_bytes(attempt, images[i], &stored);
+        kept->made[i] = (struct thumbnail_made){wanted[i], stored.digest, stored.size};
+        kept->count += !fault;
+    }
+    return fault;
+}
+
+/* --- the operation --- */
 
 enum { ITEM_BYTES = 300 /* of the content of an item P, with its mark; its key comes to that */ };
 

@@ -5,7 +5,7 @@
  * It walks over the documents with attachments of each class that declares thumbnails, in the order of class
  * and id, a page for each cycle, and creates the task `thumbnail` of those that are not noted as done
  * (sql/0022_thumbnails.sql).  After SWEEP_MOST tasks it notes where it stopped, and ends: a scan goes on when
- * few of them wait (tasks/task_thumbnails.h). */
+ * few of them wait (tasks/task_scan.c). */
 #include "operation/builtin.h"
 
 #include <inttypes.h>

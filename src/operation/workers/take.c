@@ -2,7 +2,7 @@
  * param {"qn","domain","n","wait":seconds,"claim":seconds,"worker":name,"after":{"id","starttime","retry"}} →
  * out {"t","tasks":[{"id","op","param","starttime","retry","until",…}],"next":stamp,"pause":milliseconds}.
  * When nothing is due the request waits (taking_wait.h).  With `after`, it is the wait of an end that was
- * left to it (end_take.h): what the end has claimed comes first, and what is claimed now follows it. */
+ * left to it (done.c): what the end has claimed comes first, and what is claimed now follows it. */
 #include "operation/builtin.h"
 
 #include <inttypes.h>
