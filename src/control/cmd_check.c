@@ -544,11 +544,9 @@ int control_check_config(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         RECORD_JSON_LINE(&check.is_json),
-        {.name = "nginx", .argument = "FILE", .help = "Check nginx's configuration too.", .text = &nginx},
-        {.name = "map",
-         .argument = "FILE",
-         .help = "Read the map of namespaces from FILE (default: namespaces.map beside the settings).",
-         .text = &map_file},
+        OPTION_TEXT("nginx", "FILE", &nginx, "Check nginx's configuration too."),
+        OPTION_TEXT("map", "FILE", &map_file,
+                    "Read the map of namespaces from FILE (default: namespaces.map beside the settings)."),
     };
     char **words;
     int count;

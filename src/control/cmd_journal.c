@@ -95,18 +95,10 @@ static int cmd_journal_get(struct control *control, int argc, char **argv)
     bool is_probe = false, is_idle = false;
     int64_t work_ms = 0, ttl_ms = 0;
     const struct option_line lines[] = {
-        {.name = "probe", .help = "Without the value; it is no use of the record.", .flag = &is_probe},
-        {.name = "work",
-         .argument = "MS",
-         .help = "Mark it as worked on.",
-         .number = &work_ms,
-         .most = INT32_MAX},
-        {.name = "idle", .help = "Leave alone what is worked on.", .flag = &is_idle},
-        {.name = "ttl",
-         .argument = "MS",
-         .help = "Move its end so far from now.",
-         .number = &ttl_ms,
-         .most = INT64_MAX}};
+        OPTION_FLAG("probe", &is_probe, "Without the value; it is no use of the record."),
+        OPTION_NUMBER("work", "MS", &work_ms, 0, INT32_MAX, "Mark it as worked on."),
+        OPTION_FLAG("idle", &is_idle, "Leave alone what is worked on."),
+        OPTION_NUMBER("ttl", "MS", &ttl_ms, 0, INT64_MAX, "Move its end so far from now.")};
     char **words;
     int count, status;
     if (!cmd_journal_begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
@@ -155,16 +147,10 @@ static int cmd_journal_list(struct control *control, int argc, char **argv)
     bool is_probe = false;
     const char *pattern = NULL;
     int64_t most = 0;
-    const struct option_line lines[] = {{.name = "pattern",
-                                         .argument = "REGEX",
-                                         .help = "Those whose key matches, instead of FROM and TO.",
-                                         .text = &pattern},
-                                        {.name = "limit",
-                                         .argument = "COUNT",
-                                         .help = "At most so many (default: all).",
-                                         .number = &most,
-                                         .most = INT64_MAX},
-                                        {.name = "probe", .help = "Without the values.", .flag = &is_probe}};
+    const struct option_line lines[] = {
+        OPTION_TEXT("pattern", "REGEX", &pattern, "Those whose key matches, instead of FROM and TO."),
+        OPTION_NUMBER("limit", "COUNT", &most, 0, INT64_MAX, "At most so many (default: all)."),
+        OPTION_FLAG("probe", &is_probe, "Without the values.")};
     char **words;
     int count, status;
     if (!cmd_journal_begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
@@ -194,23 +180,14 @@ static int cmd_journal_set(struct control *control, int argc, char **argv)
     int64_t ttl_ms = 0;
     unsigned char bytes[8];
     const struct option_line lines[] = {
-        {.name = "type",
-         .argument = "TYPE",
-         .help = "string (default), integer, float, boolean, buffer or void.",
-         .text = &type},
-        {.name = "ttl",
-         .argument = "MS",
-         .help = "It ends so many milliseconds from now (default: never).",
-         .number = &ttl_ms,
-         .most = INT64_MAX},
-        {.name = "touch", .help = "Each get of its value moves its end again.", .flag = &is_touched},
-        {.name = "overwrite", .help = "Also where there is a record.", .flag = &may_overwrite},
-        {.name = "present", .help = "Only where there is a record.", .flag = &is_only_present},
-        {.name = "if",
-         .argument = "STAMP",
-         .help = "Only if the record has this stamp, as get --json prints it.",
-         .text = &stamp},
-        {.name = "persist", .help = "It is kept on disk.", .flag = &is_persisted}};
+        OPTION_TEXT("type", "TYPE", &type, "string (default), integer, float, boolean, buffer or void."),
+        OPTION_NUMBER("ttl", "MS", &ttl_ms, 0, INT64_MAX,
+                      "It ends so many milliseconds from now (default: never)."),
+        OPTION_FLAG("touch", &is_touched, "Each get of its value moves its end again."),
+        OPTION_FLAG("overwrite", &may_overwrite, "Also where there is a record."),
+        OPTION_FLAG("present", &is_only_present, "Only where there is a record."),
+        OPTION_TEXT("if", "STAMP", &stamp, "Only if the record has this stamp, as get --json prints it."),
+        OPTION_FLAG("persist", &is_persisted, "It is kept on disk.")};
     char **words;
     int count, status;
     if (!cmd_journal_begin(&shell, &command, lines, COUNT_OF(lines), argc, argv, &words, &count, &status))
@@ -286,11 +263,8 @@ static int listen_to(struct control *control, int argc, char **argv)
         "journal listen", "KEY", 1, 1, "Print a record, and again after each change.", NULL};
     struct journal_shell shell = JOURNAL_SHELL(control);
     int64_t most = 0;
-    const struct option_line line = {.name = "count",
-                                     .argument = "COUNT",
-                                     .help = "End after so many lines (default: never).",
-                                     .number = &most,
-                                     .most = INT64_MAX};
+    const struct option_line line =
+        OPTION_NUMBER("count", "COUNT", &most, 0, INT64_MAX, "End after so many lines (default: never).");
     char **words;
     int count, status;
     if (!cmd_journal_begin(&shell, &command, &line, 1, argc, argv, &words, &count, &status))

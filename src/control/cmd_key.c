@@ -109,13 +109,11 @@ static int key_new(struct control *control UNUSED, int argc, char **argv)
                                            "that is\nlost cannot be replaced: keep a copy of it.\n"};
     bool is_queue = false, is_site = false, is_archive = false, is_json = false;
     const struct option_line lines[] = {
-        {.name = "archive",
-         .help = "Create a key that archives are encrypted with (export --key-file).",
-         .flag = &is_archive},
-        {.name = "queue", .help = "Create the key of queue managers (queue_key_file).", .flag = &is_queue},
-        {.name = "site",
-         .help = "Create the key of the site, for encrypted namespaces (site_key_file).",
-         .flag = &is_site},
+        OPTION_FLAG("archive", &is_archive,
+                    "Create a key that archives are encrypted with (export --key-file)."),
+        OPTION_FLAG("queue", &is_queue, "Create the key of queue managers (queue_key_file)."),
+        OPTION_FLAG("site", &is_site,
+                    "Create the key of the site, for encrypted namespaces (site_key_file)."),
         RECORD_JSON_LINE(&is_json)};
     char **words;
     int count;

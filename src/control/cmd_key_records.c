@@ -62,8 +62,8 @@ int cmd_key_records(struct control *control, int argc, char **argv)
     bool is_new = false, is_wrap = false, is_json = false, is_there = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "new", .help = "Make a new key, which the next start uses.", .flag = &is_new},
-        {.name = "wrap", .help = "Wrap the key under the site key.", .flag = &is_wrap},
+        OPTION_FLAG("new", &is_new, "Make a new key, which the next start uses."),
+        OPTION_FLAG("wrap", &is_wrap, "Wrap the key under the site key."),
         RECORD_JSON_LINE(&is_json),
     };
     char **words;

@@ -128,17 +128,11 @@ int control_ping(struct control *control, int argc, char **argv)
     int64_t timeout_s = 10;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "timeout",
-         .argument = "SECONDS",
-         .help = "Wait this long for each answer (default: 10).",
-         .number = &timeout_s,
-         .least = 1,
-         .most = 3600},
-        {.name = "ca",
-         .argument = "FILE",
-         .help = "Trust these certificate authorities, PEM (default: the system's).",
-         .text = &http.ca_file},
-        {.name = "insecure", .help = "Trust any certificate.", .flag = &http.is_insecure},
+        OPTION_NUMBER("timeout", "SECONDS", &timeout_s, 1, 3600,
+                      "Wait this long for each answer (default: 10)."),
+        OPTION_TEXT("ca", "FILE", &http.ca_file,
+                    "Trust these certificate authorities, PEM (default: the system's)."),
+        OPTION_FLAG("insecure", &http.is_insecure, "Trust any certificate."),
         RECORD_JSON_LINE(&pinger.is_json),
     };
     char **words;

@@ -21,30 +21,16 @@ struct journal_shell {
 /* Entries for the options of all these commands. */
 #define JOURNAL_SHELL_LINES(shell)                                                                           \
     CONTROL_CONFIG_LINE((shell)->control),                                                                   \
-        {.name = "socket",                                                                                   \
-         .argument = "PATH",                                                                                 \
-         .help = "Connect to this Unix socket (default: journal.sock in run_directory).",                    \
-         .text = &(shell)->socket},                                                                          \
-        {.name = "connect",                                                                                  \
-         .argument = "HOST:PORT",                                                                            \
-         .help = "Connect by TCP with TLS instead.",                                                         \
-         .text = &(shell)->connect},                                                                         \
-        {.name = "ca",                                                                                       \
-         .argument = "FILE",                                                                                 \
-         .help = "Trust these certificate authorities, PEM (default: the system's).",                        \
-         .text = &(shell)->ca},                                                                              \
-        {.name = "insecure", .help = "Trust any certificate.", .flag = &(shell)->is_insecure},               \
-        {.name = "ns", .argument = "CODE", .help = "The namespace.", .text = &(shell)->ns},                  \
-        {.name = "key-file",                                                                                 \
-         .argument = "FILE",                                                                                 \
-         .help = "Read the key from the first line of FILE.",                                                \
-         .text = &(shell)->key_file},                                                                        \
-        {.name = "timeout",                                                                                  \
-         .argument = "SECONDS",                                                                              \
-         .help = "Wait this long for the server (default: 10).",                                             \
-         .number = &(shell)->timeout_s,                                                                      \
-         .least = 1,                                                                                         \
-         .most = 3600},                                                                                      \
+        OPTION_TEXT("socket", "PATH", &(shell)->socket,                                                      \
+                    "Connect to this Unix socket (default: journal.sock in run_directory)."),                \
+        OPTION_TEXT("connect", "HOST:PORT", &(shell)->connect, "Connect by TCP with TLS instead."),          \
+        OPTION_TEXT("ca", "FILE", &(shell)->ca,                                                              \
+                    "Trust these certificate authorities, PEM (default: the system's)."),                    \
+        OPTION_FLAG("insecure", &(shell)->is_insecure, "Trust any certificate."),                            \
+        OPTION_TEXT("ns", "CODE", &(shell)->ns, "The namespace."),                                           \
+        OPTION_TEXT("key-file", "FILE", &(shell)->key_file, "Read the key from the first line of FILE."),    \
+        OPTION_NUMBER("timeout", "SECONDS", &(shell)->timeout_s, 1, 3600,                                    \
+                      "Wait this long for the server (default: 10)."),                                       \
         RECORD_JSON_LINE(&(shell)->is_json)
 
 /* Connects, and shows the key; without --ns and --key-file only if `needs_key` is false.  Else reports why

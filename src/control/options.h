@@ -25,6 +25,20 @@ struct option_line {
     bool *flag;
 };
 
+#define OPTION_FLAG(name_, flag_, help_)                                                                     \
+    {                                                                                                        \
+        .name = (name_), .help = (help_), .flag = (flag_)                                                    \
+    }
+#define OPTION_TEXT(name_, argument_, text_, help_)                                                          \
+    {                                                                                                        \
+        .name = (name_), .argument = (argument_), .help = (help_), .text = (text_)                           \
+    }
+#define OPTION_NUMBER(name_, argument_, number_, least_, most_, help_)                                       \
+    {                                                                                                        \
+        .name = (name_), .argument = (argument_), .help = (help_), .number = (number_), .least = (least_),   \
+        .most = (most_)                                                                                      \
+    }
+
 struct command {
     const char *name;      /* "ns create" */
     const char *arguments; /* "CODE", as written in the usage line; "" when there are none */

@@ -29,9 +29,9 @@ struct account_command {
 #define ACCOUNT_LINES(account) TARGET_SERVER_LINES(&(account)->target), TARGET_CONFIG_LINE((account)->control)
 /* clang-format off */
 #define ACCOUNT_JSON_LINE(account)                                                                           \
-    {.name = "json", .help = "Print each account as the server writes it, as JSON.", .flag = &(account)->is_json}
+    OPTION_FLAG("json", &(account)->is_json, "Print each account as the server writes it, as JSON.")
 #define ACCOUNT_ID_LINE(account)                                                                             \
-    {.name = "id", .help = "NAME is the id of an account, which need not have a name.", .flag = &(account)->is_id}
+    OPTION_FLAG("id", &(account)->is_id, "NAME is the id of an account, which need not have a name.")
 /* clang-format on */
 
 static bool account_begin(struct account_command *account, const struct option_line *lines, size_t count,
@@ -266,12 +266,9 @@ static int account_list(struct control *control, int argc, char **argv)
         "also those without a name.\n"};
     struct account_command account = {.control = control, .command = &command, .target = TARGET_DEFAULT};
     struct bytes cursor = NO_BYTES;
-    const struct option_line lines[] = {{.name = "name",
-                                         .argument = "TEXT",
-                                         .help = "List those whose name begins so.",
-                                         .text = &account.prefix},
-                                        ACCOUNT_JSON_LINE(&account),
-                                        ACCOUNT_LINES(&account)};
+    const struct option_line lines[] = {
+        OPTION_TEXT("name", "TEXT", &account.prefix, "List those whose name begins so."),
+        ACCOUNT_JSON_LINE(&account), ACCOUNT_LINES(&account)};
     int status;
     if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv, &status))
         return status;
@@ -328,16 +325,14 @@ static int account_create(struct control *control, int argc, char **argv)
                                            "Create an account with a name and a password.",
                                            "The password is the first line of standard input.\n"};
     struct account_command account = {.control = control, .command = &command, .target = TARGET_DEFAULT};
-    const struct option_line lines[] = {{.name = "address",
-                                         .argument = "ADDRESS",
-                                         .help = "Its mail address, not confirmed.",
-                                         .text = &account.address},
-                                        {.name = "role",
-                                         .argument = "ROLE",
-                                         .help = "Give it this role.  May be repeated.",
-                                         .words = &account.roles},
-                                        ACCOUNT_JSON_LINE(&account),
-                                        ACCOUNT_LINES(&account)};
+    const struct option_line lines[] = {
+        OPTION_TEXT("address", "ADDRESS", &account.address, "Its mail address, not confirmed."),
+        {.name = "role",
+         .argument = "ROLE",
+         .help = "Give it this role.  May be repeated.",
+         .words = &account.roles},
+        ACCOUNT_JSON_LINE(&account),
+        ACCOUNT_LINES(&account)};
     const struct json *made = NULL;
     struct bytes password;
     int status;
@@ -438,12 +433,10 @@ static int account_sessions(struct control *control, int argc, char **argv)
                                            "List or end the sessions and service keys of an account.",
                                            NULL};
     struct account_command account = {.control = control, .command = &command, .target = TARGET_DEFAULT};
-    const struct option_line lines[] = {{.name = "end", .help = "End them all.", .flag = &account.is_end},
-                                        ACCOUNT_ID_LINE(&account),
-                                        {.name = "json",
-                                         .help = "Print each session as the server writes it, as JSON.",
-                                         .flag = &account.is_json},
-                                        ACCOUNT_LINES(&account)};
+    const struct option_line lines[] = {
+        OPTION_FLAG("end", &account.is_end, "End them all."), ACCOUNT_ID_LINE(&account),
+        OPTION_FLAG("json", &account.is_json, "Print each session as the server writes it, as JSON."),
+        ACCOUNT_LINES(&account)};
     const struct json *out;
     int status;
     if (!account_begin(&account, lines, COUNT_OF(lines), argc, argv, &status))

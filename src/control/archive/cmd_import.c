@@ -43,20 +43,15 @@ int control_import(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
-        {.name = "merge",
-         .help = "Write into a namespace in use, with new versions; its configuration stays.",
-         .flag = &options.is_merge},
-        {.name = "no-configuration",
-         .help = "Leave configuration, rules, schema and resources of the namespace as they are.",
-         .flag = &options.keeps_configuration},
-        {.name = "transform",
-         .argument = "COMMAND",
-         .help = "Pass the lines of documents through COMMAND, run by the shell for each piece.",
-         .text = &options.transform},
+        OPTION_FLAG("merge", &options.is_merge,
+                    "Write into a namespace in use, with new versions; its configuration stays."),
+        OPTION_FLAG("no-configuration", &options.keeps_configuration,
+                    "Leave configuration, rules, schema and resources of the namespace as they are."),
+        OPTION_TEXT("transform", "COMMAND", &options.transform,
+                    "Pass the lines of documents through COMMAND, run by the shell for each piece."),
         ARCHIVE_KEY_LINE(&key_path),
-        {.name = "abandon",
-         .help = "Give up an interrupted import; what it restored is removed, what it merged stays.",
-         .flag = &is_abandoned},
+        OPTION_FLAG("abandon", &is_abandoned,
+                    "Give up an interrupted import; what it restored is removed, what it merged stays."),
     };
     char **words;
     int count;

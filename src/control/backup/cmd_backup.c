@@ -244,17 +244,11 @@ static int backup_run(struct control *control, int argc, char **argv)
     struct run_options options = {.keep = KEEP};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "keep",
-         .argument = "N",
-         .help = "Keep the newest N base backups (default: 7).",
-         .number = &options.keep,
-         .least = 1,
-         .most = KEEP_MOST},
+        OPTION_NUMBER("keep", "N", &options.keep, 1, KEEP_MOST,
+                      "Keep the newest N base backups (default: 7)."),
         WITHOUT_OBJECTS_LINE(&options.is_without),
-        {.name = "no-sync",
-         .help = "Do not wait until all is on the disk; for tests.",
-         .flag = &options.is_lazy},
-        {.name = "quiet", .help = "Print nothing when all is well, for cron.", .flag = &options.is_quiet},
+        OPTION_FLAG("no-sync", &options.is_lazy, "Do not wait until all is on the disk; for tests."),
+        OPTION_FLAG("quiet", &options.is_quiet, "Print nothing when all is well, for cron."),
         CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;
@@ -276,9 +270,8 @@ static int backup_files(struct control *control, int argc, char **argv)
                                            "has the files up to the last copy.\n"};
     bool is_quiet = false, is_without = false;
     const struct option_line lines[] = {
-        CONTROL_CONFIG_LINE(control),
-        WITHOUT_OBJECTS_LINE(&is_without),
-        {.name = "quiet", .help = "Print nothing when all is well, for cron.", .flag = &is_quiet},
+        CONTROL_CONFIG_LINE(control), WITHOUT_OBJECTS_LINE(&is_without),
+        OPTION_FLAG("quiet", &is_quiet, "Print nothing when all is well, for cron."),
         CONTROL_ADMIN_LINE(control)};
     struct backup_folder folder;
     struct backup_objects objects;
@@ -353,12 +346,8 @@ static int backup_receive(struct control *control, int argc, char **argv)
         "full.  The unit stampd-backup@.service runs it.\n"};
     int64_t retry_s = RETRY_S;
     const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
-                                        {.name = "retry",
-                                         .argument = "SECONDS",
-                                         .help = "Run pg_receivewal again after SECONDS (default: 5).",
-                                         .number = &retry_s,
-                                         .least = 1,
-                                         .most = RETRY_MOST_S}};
+                                        OPTION_NUMBER("retry", "SECONDS", &retry_s, 1, RETRY_MOST_S,
+                                                      "Run pg_receivewal again after SECONDS (default: 5).")};
     struct backup_folder folder;
     char **words;
     int status;

@@ -226,22 +226,13 @@ int cmd_backup_init(struct control *control, int argc, char **argv)
     struct backup_folder folder = {.user = DEFAULT_NAME, .role = DEFAULT_NAME, .slot = DEFAULT_NAME};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "user",
-         .argument = "USER",
-         .help = "Run the tools as this system user (default: " DEFAULT_NAME ").",
-         .text = &folder.user},
-        {.name = "role",
-         .argument = "ROLE",
-         .help = "Connect as this role of PostgreSQL (default: " DEFAULT_NAME ").",
-         .text = &folder.role},
-        {.name = "slot",
-         .argument = "NAME",
-         .help = "Name the replication slot (default: " DEFAULT_NAME ").",
-         .text = &folder.slot},
-        {.name = "tools",
-         .argument = "FOLDER",
-         .help = "Use PostgreSQL's programs of FOLDER (default: those of the server's version).",
-         .text = &folder.tools},
+        OPTION_TEXT("user", "USER", &folder.user,
+                    "Run the tools as this system user (default: " DEFAULT_NAME ")."),
+        OPTION_TEXT("role", "ROLE", &folder.role,
+                    "Connect as this role of PostgreSQL (default: " DEFAULT_NAME ")."),
+        OPTION_TEXT("slot", "NAME", &folder.slot, "Name the replication slot (default: " DEFAULT_NAME ")."),
+        OPTION_TEXT("tools", "FOLDER", &folder.tools,
+                    "Use PostgreSQL's programs of FOLDER (default: those of the server's version)."),
         CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;

@@ -254,9 +254,8 @@ int cmd_backup_return(struct control *control, int argc, char **argv)
     bool is_thorough = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "verify",
-         .help = "Also read the files that are there, and compare them with their digests.",
-         .flag = &is_thorough},
+        OPTION_FLAG("verify", &is_thorough,
+                    "Also read the files that are there, and compare them with their digests."),
         CONTROL_ADMIN_LINE(control)};
     char **words;
     int status;

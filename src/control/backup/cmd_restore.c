@@ -312,29 +312,16 @@ int control_restore(struct control *control, int argc, char **argv)
     struct restore restore = {.control = control};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "to",
-         .argument = "FOLDER",
-         .help = "Make this data directory.  Required.",
-         .text = &restore.to},
-        {.name = "target-time",
-         .argument = "TIME",
-         .help = "Restore all commits up to TIME, as 2026-11-23T03:15:00Z (default: all).",
-         .text = &restore.time},
-        {.name = "base",
-         .argument = "NAME",
-         .help = "Use this base backup (default: the newest before TIME).",
-         .text = &restore.base_name},
-        {.name = "owner",
-         .argument = "USER",
-         .help = "Give the directory to this system user (default: the owner of its place).",
-         .text = &restore.owner},
-        {.name = "no-sync",
-         .help = "Do not wait until all is on the disk; for tests.",
-         .flag = &restore.is_lazy},
-        {.name = "files",
-         .argument = "FOLDER",
-         .help = "Restore the files of attachments to FOLDER (default: setting blob_directory).",
-         .text = &restore.files}};
+        OPTION_TEXT("to", "FOLDER", &restore.to, "Make this data directory.  Required."),
+        OPTION_TEXT("target-time", "TIME", &restore.time,
+                    "Restore all commits up to TIME, as 2026-11-23T03:15:00Z (default: all)."),
+        OPTION_TEXT("base", "NAME", &restore.base_name,
+                    "Use this base backup (default: the newest before TIME)."),
+        OPTION_TEXT("owner", "USER", &restore.owner,
+                    "Give the directory to this system user (default: the owner of its place)."),
+        OPTION_FLAG("no-sync", &restore.is_lazy, "Do not wait until all is on the disk; for tests."),
+        OPTION_TEXT("files", "FOLDER", &restore.files,
+                    "Restore the files of attachments to FOLDER (default: setting blob_directory).")};
     char **words;
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))

@@ -465,22 +465,12 @@ int control_purge(struct control *control, int argc, char **argv)
     struct purge_options options = {.target = TARGET_DEFAULT};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),
-        {.name = "class",
-         .argument = "NAME",
-         .help = "Delete only documents of this class.",
-         .text = &options.class},
-        {.name = "prefix",
-         .argument = "TEXT",
-         .help = "Delete only documents whose id begins with TEXT.",
-         .text = &options.prefix},
-        {.name = "older-than",
-         .argument = "DAYS",
-         .help = "Delete only documents that have not changed for DAYS.",
-         .number = &options.days,
-         .least = 1,
-         .most = DAYS_MOST},
-        {.name = "dry-run", .help = "Only count the documents.", .flag = &options.is_dry},
-        {.name = "yes", .help = "Yes, these documents are to be destroyed.", .flag = &options.is_sure},
+        OPTION_TEXT("class", "NAME", &options.class, "Delete only documents of this class."),
+        OPTION_TEXT("prefix", "TEXT", &options.prefix, "Delete only documents whose id begins with TEXT."),
+        OPTION_NUMBER("older-than", "DAYS", &options.days, 1, DAYS_MOST,
+                      "Delete only documents that have not changed for DAYS."),
+        OPTION_FLAG("dry-run", &options.is_dry, "Only count the documents."),
+        OPTION_FLAG("yes", &options.is_sure, "Yes, these documents are to be destroyed."),
         TARGET_CONFIG_LINE(control),
     };
     char **words;

@@ -18,19 +18,15 @@ struct target {
     }
 /* clang-format off */
 #define TARGET_SERVER_LINES(target)                                                                          \
-    {.name = "ns", .argument = "CODE", .help = "Use this namespace.  Required.", .text = &(target)->ns},             \
-    {.name = "key-file", .argument = "FILE", .help = "Read the administrator's key from FILE.",                   \
-     .text = &(target)->key_file},                                                                           \
-    {.name = "ca", .argument = "FILE", .help = "Trust these certificate authorities, PEM (default: the system's).",         \
-     .text = &(target)->ca_file},                                                                            \
-    {.name = "insecure", .help = "Trust any certificate.", .flag = &(target)->is_insecure}
+    OPTION_TEXT("ns", "CODE", &(target)->ns, "Use this namespace.  Required."),             \
+    OPTION_TEXT("key-file", "FILE", &(target)->key_file, "Read the administrator's key from FILE."),                                                                           \
+    OPTION_TEXT("ca", "FILE", &(target)->ca_file, "Trust these certificate authorities, PEM (default: the system's)."),                                                                            \
+    OPTION_FLAG("insecure", &(target)->is_insecure, "Trust any certificate.")
 #define TARGET_LINES(target)                                                                                 \
     TARGET_SERVER_LINES(target),                                                                             \
-    {.name = "retry-for", .argument = "SECONDS", .help = "Keep retrying for this long (default: 300).",             \
-     .number = &(target)->retry_s, .least = 0, .most = 1000000}
+    OPTION_NUMBER("retry-for", "SECONDS", &(target)->retry_s, 0, 1000000, "Keep retrying for this long (default: 300).")
 #define TARGET_PARALLEL_LINE(target)                                                                         \
-    {.name = "parallel", .argument = "N", .help = "Keep N requests in flight (default: 4).",                        \
-     .number = &(target)->parallel, .least = 1, .most = 64}
+    OPTION_NUMBER("parallel", "N", &(target)->parallel, 1, 64, "Keep N requests in flight (default: 4).")
 #define TARGET_CONFIG_LINE(control)                                                                          \
     {.name = "config", .letter = 'c', .argument = "FILE",                                                        \
      .help = "Read stampd's settings from FILE; not needed here.", .text = &(control)->config}

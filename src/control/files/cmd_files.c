@@ -330,12 +330,8 @@ static int work(struct control *control, const struct files_command *files, int 
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
-        {.name = "timeout",
-         .argument = "SECONDS",
-         .help = "Wait so long for an answer of the store (default: 60).",
-         .number = &timeout_s,
-         .least = 1,
-         .most = TIMEOUT_MOST_S},
+        OPTION_NUMBER("timeout", "SECONDS", &timeout_s, 1, TIMEOUT_MOST_S,
+                      "Wait so long for an answer of the store (default: 60)."),
     };
     char **words;
     int status;

@@ -50,12 +50,10 @@ struct foreign_source {
 /* The options of every command that imports. */
 #define FOREIGN_IMPORT_LINES(control, options, class_help)                                                   \
     CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),                                               \
-        {.name = "class", .argument = "NAME", .help = class_help, .text = &(options)->class},                \
-        {.name = "mapping",                                                                                  \
-         .argument = "FILE",                                                                                 \
-         .help = "What becomes of classes, items and fields, as JSON.",                                      \
-         .text = &(options)->mapping},                                                                       \
-        {.name = "dry-run", .help = "Check everything, and store nothing.", .flag = &(options)->is_dry_run}, \
+        OPTION_TEXT("class", "NAME", &(options)->class, class_help),                                         \
+        OPTION_TEXT("mapping", "FILE", &(options)->mapping,                                                  \
+                    "What becomes of classes, items and fields, as JSON."),                                  \
+        OPTION_FLAG("dry-run", &(options)->is_dry_run, "Check everything, and store nothing."),              \
     {                                                                                                        \
         .name = "skip-wrong", .help = "Store what is right when something else is wrong.",                   \
         .flag = &(options)->skips_wrong                                                                      \

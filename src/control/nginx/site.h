@@ -24,24 +24,13 @@ struct site {
          .help = "Listen here for HTTP, which redirects to HTTPS (default: none, 80 with --acme).  May be "  \
                  "repeated.",                                                                                \
          .words = &(site)->http},                                                                            \
-        {.name = "acme",                                                                                     \
-         .argument = "FOLDER",                                                                               \
-         .help = "Serve /.well-known/acme-challenge/ from FOLDER.",                                          \
-         .text = &(site)->acme},                                                                             \
-        {.name = "hsts",                                                                                     \
-         .argument = "SECONDS",                                                                              \
-         .help = "Make browsers use HTTPS only, for this long.",                                             \
-         .number = &(site)->hsts_s,                                                                          \
-         .least = 1,                                                                                         \
-         .most = 315360000},                                                                                 \
-        {.name = "root",                                                                                     \
-         .argument = "FOLDER",                                                                               \
-         .help = "Serve files from FOLDER at every path that is not a namespace's.",                         \
-         .text = &(site)->root},                                                                             \
-        {.name = "console",                                                                                  \
-         .argument = "FOLDER",                                                                               \
-         .help = "Serve the administrator's page in FOLDER at /console/ (default: it is not served).",       \
-         .text = &(site)->console},                                                                          \
+        OPTION_TEXT("acme", "FOLDER", &(site)->acme, "Serve /.well-known/acme-challenge/ from FOLDER."),     \
+        OPTION_NUMBER("hsts", "SECONDS", &(site)->hsts_s, 1, 315360000,                                      \
+                      "Make browsers use HTTPS only, for this long."),                                       \
+        OPTION_TEXT("root", "FOLDER", &(site)->root,                                                         \
+                    "Serve files from FOLDER at every path that is not a namespace's."),                     \
+        OPTION_TEXT("console", "FOLDER", &(site)->console,                                                   \
+                    "Serve the administrator's page in FOLDER at /console/ (default: it is not served)."),   \
         {.name = "include",                                                                                  \
          .argument = "FILES",                                                                                \
          .help = "Include your own directives for the public server, as /etc/nginx/stampd.d/*.conf.",        \

@@ -80,17 +80,13 @@ static int visit_command(struct control *control, const struct command *command,
     bool is_all = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "all", .help = "Do it for all namespaces, z first.", .flag = &is_all},
+        OPTION_FLAG("all", &is_all, "Do it for all namespaces, z first."),
         CONTROL_ADMIN_LINE(control),
-        {.name = "days",
-         .argument = "DAYS",
-         .help = "Keep deletions for DAYS, in classes without zombieDays (default: 60).",
-         .number = options ? &options->days : &none.days,
-         .least = PURGE_DAYS_LEAST,
-         .most = SCHEMA_ZOMBIE_DAYS_MOST},
-        {.name = "dry-run",
-         .help = "Only count what would be deleted, by class.",
-         .flag = options ? &options->is_dry : &none.is_dry},
+        OPTION_NUMBER("days", "DAYS", options ? &options->days : &none.days, PURGE_DAYS_LEAST,
+                      SCHEMA_ZOMBIE_DAYS_MOST,
+                      "Keep deletions for DAYS, in classes without zombieDays (default: 60)."),
+        OPTION_FLAG("dry-run", options ? &options->is_dry : &none.is_dry,
+                    "Only count what would be deleted, by class."),
     };
     char **words;
     int status;
@@ -401,10 +397,9 @@ static int ns_origins(struct control *control, int argc, char **argv)
                                            "An origin is https://host or https://host:port, or * for all.  "
                                            "The given origins replace the former ones.\n"};
     bool is_none = false, is_json = false;
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
-                                        CONTROL_ADMIN_LINE(control),
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
                                         RECORD_JSON_LINE(&is_json),
-                                        {.name = "none", .help = "Allow no other origin.", .flag = &is_none}};
+                                        OPTION_FLAG("none", &is_none, "Allow no other origin.")};
     char **words;
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))

@@ -8,10 +8,8 @@
 
 /* The options of every command that writes the map. */
 #define NS_MAP_LINES(map)                                                                                    \
-    {.name = "map",                                                                                          \
-     .argument = "FILE",                                                                                     \
-     .help = "Write nginx's map of namespaces to FILE (default: namespaces.map beside the settings).",       \
-     .text = &(map)->path},                                                                                  \
+    OPTION_TEXT("map", "FILE", &(map)->path,                                                                 \
+                "Write nginx's map of namespaces to FILE (default: namespaces.map beside the settings)."),   \
     {                                                                                                        \
         .name = "nginx-pid", .argument = "FILE", .help = "Make nginx reload; FILE has its process id.",      \
         .text = &(map)->nginx_pid                                                                            \

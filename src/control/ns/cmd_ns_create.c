@@ -283,23 +283,15 @@ int cmd_ns_create(struct control *control, int argc, char **argv)
     struct map_options map = {0};
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "database",
-         .argument = "NAME",
-         .help = "Use this database (default: stampd_CODE).",
-         .text = &creation.database},
-        {.name = "access",
-         .argument = "closed|read|open|rules",
-         .help = "Set what callers without a key may do: nothing (closed, the default), read (read), read "
-                 "and write "
-                 "(open).",
-         .text = &creation.access},
-        {.name = "encrypted",
-         .help = "Encrypt its contents, under the site key (site_key_file).",
-         .flag = &creation.is_encrypted},
-        {.name = "encrypted-ids",
-         .argument = "CLASS[,CLASS…]",
-         .help = "Encrypt the ids of the documents of these classes, too.  It cannot be changed later.",
-         .text = &creation.id_classes},
+        OPTION_TEXT("database", "NAME", &creation.database, "Use this database (default: stampd_CODE)."),
+        OPTION_TEXT("access", "closed|read|open|rules", &creation.access,
+                    "Set what callers without a key may do: nothing (closed, the default), read (read), read "
+                    "and write "
+                    "(open)."),
+        OPTION_FLAG("encrypted", &creation.is_encrypted,
+                    "Encrypt its contents, under the site key (site_key_file)."),
+        OPTION_TEXT("encrypted-ids", "CLASS[,CLASS…]", &creation.id_classes,
+                    "Encrypt the ids of the documents of these classes, too.  It cannot be changed later."),
         CONTROL_ADMIN_LINE(control),
         NS_MAP_LINES(&map),
     };
@@ -403,7 +395,7 @@ int cmd_ns_drop(struct control *control, int argc, char **argv)
     bool is_sure = false;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "yes", .help = "Confirm that all its documents are to be destroyed.", .flag = &is_sure},
+        OPTION_FLAG("yes", &is_sure, "Confirm that all its documents are to be destroyed."),
         CONTROL_ADMIN_LINE(control),
         NS_MAP_LINES(&map),
     };

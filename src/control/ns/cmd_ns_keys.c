@@ -64,11 +64,10 @@ int cmd_ns_keys(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
-        {.name = "new", .help = "Add a data key, for what is written from now on.", .flag = &is_new},
-        {.name = "reseal",
-         .help = "Encrypt all items and files that are not under the newest data key again.",
-         .flag = &is_again},
-        {.name = "wrap", .help = "Wrap all data keys under the site key.", .flag = &is_wrap},
+        OPTION_FLAG("new", &is_new, "Add a data key, for what is written from now on."),
+        OPTION_FLAG("reseal", &is_again,
+                    "Encrypt all items and files that are not under the newest data key again."),
+        OPTION_FLAG("wrap", &is_wrap, "Wrap all data keys under the site key."),
         RECORD_JSON_LINE(&is_json),
     };
     char **words;

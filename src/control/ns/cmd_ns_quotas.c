@@ -30,10 +30,8 @@ int cmd_ns_quotas(struct control *control, int argc, char **argv)
         "{\"address\":{\"requests\":\"600/min\",\"live_open\":10},\"namespace\":{\"writes\":\"50/s\"}}.\n"
         "A namespace without quotas has those of z.  Those of an address do not hold for exempt_clients.\n"};
     bool is_none = false;
-    const struct option_line lines[] = {
-        CONTROL_CONFIG_LINE(control),
-        CONTROL_ADMIN_LINE(control),
-        {.name = "none", .help = "Remove them: those of z apply.", .flag = &is_none}};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        OPTION_FLAG("none", &is_none, "Remove them: those of z apply.")};
     char **words;
     int status;
     if (!control_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &words, &status))

@@ -38,9 +38,8 @@ static int cmd_ns_reads_run(struct control *control, const struct command *comma
                             int argc, char **argv)
 {
     bool is_none = false;
-    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control),
-                                        CONTROL_ADMIN_LINE(control),
-                                        {.name = "none", .help = "No other namespace.", .flag = &is_none}};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        OPTION_FLAG("none", &is_none, "No other namespace.")};
     char **words;
     int status;
     if (!control_begin(control, command, lines, COUNT_OF(lines), argc, argv, &words, &status))

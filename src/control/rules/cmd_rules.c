@@ -106,9 +106,8 @@ static int rules_set(struct control *control, int argc, char **argv)
         "Prints a warning for each name in the rules that the schema of the namespace declares otherwise.\n"};
     bool is_none = false;
     const struct option_line lines[] = {
-        CONTROL_CONFIG_LINE(control),
-        CONTROL_ADMIN_LINE(control),
-        {.name = "none", .help = "Remove the rules: nothing is allowed any more.", .flag = &is_none}};
+        CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+        OPTION_FLAG("none", &is_none, "Remove the rules: nothing is allowed any more.")};
     char **words;
     int status;
     struct bytes text = NO_BYTES;
@@ -197,7 +196,7 @@ static int rules_check(struct control *control, int argc, char **argv)
         "that it does not have, owners in a list, members in a singleton; the exit status is 1 then.\n"};
     const char *schema = NULL;
     const struct option_line lines[] = {
-        {.name = "schema", .argument = "SCHEMA", .help = "Compare with this declaration.", .text = &schema}};
+        OPTION_TEXT("schema", "SCHEMA", &schema, "Compare with this declaration.")};
     char **words;
     int count;
     struct bytes text;

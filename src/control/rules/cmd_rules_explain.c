@@ -272,22 +272,14 @@ int cmd_rules_explain(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
-        {.name = "account",
-         .argument = "ID",
-         .help = "The caller's account (default: nobody has signed in).",
-         .text = &wish.account},
+        OPTION_TEXT("account", "ID", &wish.account, "The caller's account (default: nobody has signed in)."),
         {.name = "role",
          .argument = "ROLE",
          .help = "A role of the caller (default: those of the account).  May be repeated.",
          .words = &wish.roles},
-        {.name = "item",
-         .argument = "CLASS",
-         .help = "The class of items, of see and write.",
-         .text = &wish.item},
-        {.name = "after",
-         .argument = "FILE",
-         .help = "The document as it is to become, as in a case of `rules test`.",
-         .text = &wish.after},
+        OPTION_TEXT("item", "CLASS", &wish.item, "The class of items, of see and write."),
+        OPTION_TEXT("after", "FILE", &wish.after,
+                    "The document as it is to become, as in a case of `rules test`."),
         RECORD_JSON_LINE(&wish.is_json)};
     char **words;
     int status;

@@ -162,12 +162,9 @@ int cmd_rules_test(struct control *control, int argc, char **argv)
     struct rules_table table = {.arena = control->arena, .documents = {.arena = control->arena}};
     const char *rules = NULL;
     const struct option_line lines[] = {
-        {.name = "all", .help = "Print the other cases, too.", .flag = &table.prints_all},
+        OPTION_FLAG("all", &table.prints_all, "Print the other cases, too."),
         RECORD_JSON_LINE(&table.is_json),
-        {.name = "rules",
-         .argument = "RULES",
-         .help = "Test the rules in this file, in place of those in FILE.",
-         .text = &rules}};
+        OPTION_TEXT("rules", "RULES", &rules, "Test the rules in this file, in place of those in FILE.")};
     char **words;
     int count;
     struct bytes text;

@@ -78,9 +78,9 @@ static int schema_check(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
-        {.name = "content", .help = "Check the contents of a namespace.", .flag = &is_content},
-        {.name = "json", .help = "With --content, print JSON, one object a content.", .flag = &is_json},
-        {.name = "rules", .argument = "RULES", .help = "Compare with these access rules.", .text = &rules},
+        OPTION_FLAG("content", &is_content, "Check the contents of a namespace."),
+        OPTION_FLAG("json", &is_json, "With --content, print JSON, one object a content."),
+        OPTION_TEXT("rules", "RULES", &rules, "Compare with these access rules."),
     };
     char **words;
     int count;
@@ -280,8 +280,8 @@ static int schema_show(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
-        {.name = "declared", .help = "Print the declaration, as JSON.", .flag = &is_declared},
-        {.name = "json", .help = "Print the applied schema, as JSON.", .flag = &is_json},
+        OPTION_FLAG("declared", &is_declared, "Print the declaration, as JSON."),
+        OPTION_FLAG("json", &is_json, "Print the applied schema, as JSON."),
     };
     char **words;
     int status;
@@ -473,14 +473,9 @@ static int schema_apply(struct control *control, int argc, char **argv)
                                            "where it stopped.\n"};
     int64_t batch = 200, version = ANY_VERSION;
     const struct option_line lines[] = {
-        CONTROL_CONFIG_LINE(control),
-        CONTROL_ADMIN_LINE(control),
-        {.name = "batch",
-         .argument = "DOCUMENTS",
-         .help = "Fill tables in transactions of this many documents (default: 200).",
-         .number = &batch,
-         .least = 1,
-         .most = 10000},
+        CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+        OPTION_NUMBER("batch", "DOCUMENTS", &batch, 1, 10000,
+                      "Fill tables in transactions of this many documents (default: 200)."),
         VERSION_LINE(&version)};
     char **words;
     int status;
@@ -509,7 +504,7 @@ static int schema_watch(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
-        {.name = "once", .help = "End when nothing is asked for.", .flag = &is_once},
+        OPTION_FLAG("once", &is_once, "End when nothing is asked for."),
     };
     char **words;
     int status;

@@ -119,14 +119,8 @@ static int cron_add(struct control *control, int argc, char **argv)
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
-        {.name = "param",
-         .argument = "JSON",
-         .help = "Set the argument of the operation, an object (default: {}).",
-         .text = &param},
-        {.name = "info",
-         .argument = "WORDS",
-         .help = "Set the info of its tasks, by which they can be found.",
-         .text = &info},
+        OPTION_TEXT("param", "JSON", &param, "Set the argument of the operation, an object (default: {})."),
+        OPTION_TEXT("info", "WORDS", &info, "Set the info of its tasks, by which they can be found."),
     };
     enum { WORD_CODE, WORD_NAME, WORD_PERIOD, WORD_OPERATION };
     struct pg_params params;
@@ -303,16 +297,9 @@ static int cron_next(struct control *control, int argc, char **argv)
     const char *zone = NULL;
     const struct option_line lines[] = {
         CONTROL_CONFIG_LINE(control),
-        {.name = "zone",
-         .argument = "ZONE",
-         .help = "Use this time zone, as Europe/Paris (default: the setting zone).",
-         .text = &zone},
-        {.name = "count",
-         .argument = "N",
-         .help = "Show N times (default: 5).",
-         .number = &many,
-         .least = 1,
-         .most = 1000},
+        OPTION_TEXT("zone", "ZONE", &zone,
+                    "Use this time zone, as Europe/Paris (default: the setting zone)."),
+        OPTION_NUMBER("count", "N", &many, 1, 1000, "Show N times (default: 5)."),
         RECORD_JSON_LINE(&is_json),
     };
     struct cron cron;

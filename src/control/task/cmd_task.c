@@ -65,30 +65,21 @@ static bool read_filter(const struct command *command, const struct words *words
 
 /* clang-format off */
 #define TASK_LINES(words, filter)                                                                               \
-    {.name = "retry", .argument = "N", .help = "Only tasks that have failed at least N times.",                     \
-     .number = &(filter)->retry, .most = INT32_MAX},                                                             \
-    {.name = "state", .argument = "STATE", .help = "Only those that are waiting, running, parked or held.",          \
-     .text = &(words)->state},                                                                                   \
-    {.name = "exc", .argument = "CODE", .help = "Only those whose last attempt ended with this code.",              \
-     .text = &(words)->code},                                                                                    \
-    {.name = "domain", .argument = "NAME", .help = "Only those of this domain.", .text = &(words)->domain}
+    OPTION_NUMBER("retry", "N", &(filter)->retry, 0, INT32_MAX, "Only tasks that have failed at least N times."),                                                             \
+    OPTION_TEXT("state", "STATE", &(words)->state, "Only those that are waiting, running, parked or held."),                                                                                   \
+    OPTION_TEXT("exc", "CODE", &(words)->code, "Only those whose last attempt ended with this code."),                                                                                    \
+    OPTION_TEXT("domain", "NAME", &(words)->domain, "Only those of this domain.")
 #define BASE_LINES(words, filter, what)                                                              \
-    {.name = "op", .argument = "NAME", .help = "Only those of this operation.", .text = &(words)->operation},           \
-    {.name = "info", .argument = "TEXT", .help = "Only those whose info begins with TEXT.",                         \
-     .text = &(words)->info},                                                                                \
-    {.name = "from", .argument = "STAMP", .help = "Only " what " from this stamp on.",                        \
-     .number = &(filter)->since, .most = STAMP_MAX},                                                         \
-    {.name = "to", .argument = "STAMP", .help = "Only " what " up to this stamp.",                            \
-     .number = &(filter)->until, .most = STAMP_MAX}
+    OPTION_TEXT("op", "NAME", &(words)->operation, "Only those of this operation."),           \
+    OPTION_TEXT("info", "TEXT", &(words)->info, "Only those whose info begins with TEXT."),                                                                                \
+    OPTION_NUMBER("from", "STAMP", &(filter)->since, 0, STAMP_MAX, "Only " what " from this stamp on."),                                                         \
+    OPTION_NUMBER("to", "STAMP", &(filter)->until, 0, STAMP_MAX, "Only " what " up to this stamp.")
 #define FILTER_LINES(words, filter, session, what)                                                              \
     BASE_LINES(words, filter, what),                                                                            \
-    {.name = "begun-from", .argument = "STAMP", .help = "Only attempts begun from this stamp on.",               \
-     .number = &(filter)->begun_since, .most = STAMP_MAX},                                                      \
-    {.name = "begun-to", .argument = "STAMP", .help = "Only attempts begun up to this stamp.",                   \
-     .number = &(filter)->begun_until, .most = STAMP_MAX},                                                      \
-    {.name = "limit", .argument = "N", .help = "List at most N (default: 100).",                            \
-     .number = &(filter)->limit, .least = 1, .most = LIMIT_MOST},                                            \
-    {.name = "json", .help = "Print each as JSON, with all its columns.", .flag = &(session)->as_json},              \
+    OPTION_NUMBER("begun-from", "STAMP", &(filter)->begun_since, 0, STAMP_MAX, "Only attempts begun from this stamp on."),                                                      \
+    OPTION_NUMBER("begun-to", "STAMP", &(filter)->begun_until, 0, STAMP_MAX, "Only attempts begun up to this stamp."),                                                      \
+    OPTION_NUMBER("limit", "N", &(filter)->limit, 1, LIMIT_MOST, "List at most N (default: 100)."),                                            \
+    OPTION_FLAG("json", &(session)->as_json, "Print each as JSON, with all its columns."),              \
     CONTROL_CONFIG_LINE((session)->control), CONTROL_ADMIN_LINE((session)->control)
 /* clang-format on */
 
@@ -177,7 +168,7 @@ static int task_list(struct control *control, int argc, char **argv)
     struct words words = {0};
     bool is_all = false;
     const struct option_line lines[] = {
-        {.name = "all", .help = "List those of all namespaces.", .flag = &is_all},
+        OPTION_FLAG("all", &is_all, "List those of all namespaces."),
         TASK_LINES(&words, &filter),
         FILTER_LINES(&words, &filter, &session, "starts"),
     };
@@ -245,10 +236,8 @@ static int task_history(struct control *control, int argc, char **argv)
     struct task_filter filter = TASK_FILTER_ALL;
     struct words words = {0};
     const struct option_line lines[] = {
-        {.name = "id", .argument = "ID", .help = "List only attempts at this task.", .text = &words.id},
-        {.name = "failures",
-         .help = "List only attempts that failed or were lost.",
-         .flag = &filter.only_failures},
+        OPTION_TEXT("id", "ID", &words.id, "List only attempts at this task."),
+        OPTION_FLAG("failures", &filter.only_failures, "List only attempts that failed or were lost."),
         FILTER_LINES(&words, &filter, &session, "ends"),
     };
     int status;
@@ -276,9 +265,8 @@ static int task_show(struct control *control, int argc, char **argv)
         "task show", "CODE ID", 2, 2, "Show a task with all its columns, and the attempts at it.", NULL};
     struct task_session session = {.control = control};
     const struct option_line lines[] = {
-        {.name = "json", .help = "Print task and attempts as JSON, one a line.", .flag = &session.as_json},
-        CONTROL_CONFIG_LINE(control),
-        CONTROL_ADMIN_LINE(control)};
+        OPTION_FLAG("json", &session.as_json, "Print task and attempts as JSON, one a line."),
+        CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     struct task_filter filter = TASK_FILTER_ALL;
     struct pg_params params;
     struct pg_result *rows, *attempts;
@@ -323,10 +311,8 @@ static int task_backlog(struct control *control, int argc, char **argv)
         "Count the tasks of a namespace, by queue.",
         "Counts at most 10000 tasks of a priority.  OLDEST is the start of the first task that is due.\n"};
     struct task_session session = {.control = control};
-    const struct option_line lines[] = {
-        {.name = "json", .help = "Print each queue as JSON.", .flag = &session.as_json},
-        CONTROL_CONFIG_LINE(control),
-        CONTROL_ADMIN_LINE(control)};
+    const struct option_line lines[] = {OPTION_FLAG("json", &session.as_json, "Print each queue as JSON."),
+                                        CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control)};
     struct pg_params params;
     struct pg_result *rows;
     int status;
@@ -414,15 +400,10 @@ static int do_deeds(struct control *control, const struct command *command, int 
     bool is_dry = false, is_done = true;
     filter.limit = INT32_MAX;
     const struct option_line lines[] = {
-        {.name = "dry-run", .help = "Only count the tasks that the filter finds.", .flag = &is_dry},
+        OPTION_FLAG("dry-run", &is_dry, "Only count the tasks that the filter finds."),
         TASK_LINES(&words, &filter),
         BASE_LINES(&words, &filter, "starts"),
-        {.name = "limit",
-         .argument = "N",
-         .help = "At most N of them (default: all).",
-         .number = &filter.limit,
-         .least = 1,
-         .most = INT32_MAX},
+        OPTION_NUMBER("limit", "N", &filter.limit, 1, INT32_MAX, "At most N of them (default: all)."),
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
     };

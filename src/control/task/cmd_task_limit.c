@@ -73,17 +73,9 @@ int cmd_task_limit(struct control *control, int argc, char **argv)
     int status;
     const struct option_line lines[] = {
         TASK_SUBJECT_LINES(&queue, &operation),
-        {.name = "key", .help = "The limit is of each key of the operation.", .flag = &is_by_key},
-        {.name = "running",
-         .argument = "N",
-         .help = "At most so many at once.",
-         .number = &running,
-         .least = 1,
-         .most = TASK_LIMIT_MOST},
-        {.name = "rate",
-         .argument = "RATE",
-         .help = "So many begin, as 60/min or '60/min, burst 20'.",
-         .text = &rate},
+        OPTION_FLAG("key", &is_by_key, "The limit is of each key of the operation."),
+        OPTION_NUMBER("running", "N", &running, 1, TASK_LIMIT_MOST, "At most so many at once."),
+        OPTION_TEXT("rate", "RATE", &rate, "So many begin, as 60/min or '60/min, burst 20'."),
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
     };

@@ -49,7 +49,7 @@ static int set_pause(struct control *control, const struct command *command, int
         TASK_SUBJECT_LINES(&queue, &operation),
         CONTROL_CONFIG_LINE(control),
         CONTROL_ADMIN_LINE(control),
-        {.name = "reason", .argument = "TEXT", .help = "Words for other administrators.", .text = &reason},
+        OPTION_TEXT("reason", "TEXT", &reason, "Words for other administrators."),
     };
     if (!task_session_begin(&session, command, lines, COUNT_OF(lines) - !is_paused, argc, argv, &status))
         return status;

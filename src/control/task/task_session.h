@@ -25,9 +25,8 @@ MUST_USE bool task_session_query(const struct task_session *session, enum statem
 /* The options of a command about a queue or an operation; `queue` begins as -1. */
 /* clang-format off */
 #define TASK_SUBJECT_LINES(queue, operation)                                                                 \
-    {.name = "queue", .argument = "QN", .help = "The queue, 0 to 31.", .number = (queue),                    \
-     .most = WORKER_QUEUES_END - 1},                                                                         \
-    {.name = "op", .argument = "NAME", .help = "The operation.", .text = (operation)}
+    OPTION_NUMBER("queue", "QN", (queue), 0, WORKER_QUEUES_END - 1, "The queue, 0 to 31."),                                                                         \
+    OPTION_TEXT("op", "NAME", (operation), "The operation.")
 /* clang-format on */
 /* False, with a message: not exactly one of them was given. */
 MUST_USE bool task_session_has_subject(const struct command *command, int64_t queue, const char *operation);

@@ -376,11 +376,9 @@ int control_verify(struct control *control, int argc, char **argv)
         "the bytes of every file.  Both: what the namespace has other than the archive.  Exit status 1: "
         "something differs.\n"};
     const char *key_path = NULL, *code = NULL;
-    const struct option_line lines[] = {
-        CONTROL_CONFIG_LINE(control),
-        CONTROL_ADMIN_LINE(control),
-        {.name = "ns", .argument = "CODE", .help = "Check this namespace.", .text = &code},
-        ARCHIVE_KEY_LINE(&key_path)};
+    const struct option_line lines[] = {CONTROL_CONFIG_LINE(control), CONTROL_ADMIN_LINE(control),
+                                        OPTION_TEXT("ns", "CODE", &code, "Check this namespace."),
+                                        ARCHIVE_KEY_LINE(&key_path)};
     char **words;
     int count;
     enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);

@@ -205,24 +205,13 @@ int control_import_couchdb(struct control *control, int argc, char **argv)
     struct couch_words words = {.retry_s = RETRY_S};
     const struct option_line lines[] = {
         FOREIGN_IMPORT_LINES(control, &options, "The class of documents for which the mapping has none."),
-        {.name = "without-attachments",
-         .help = "Store the documents of a FILE without their attachments.",
-         .flag = &words.leaves_attachments},
-        {.name = "login",
-         .argument = "FILE",
-         .help = "Log in with the first line of FILE, name:password.",
-         .text = &words.login},
-        {.name = "ca",
-         .argument = "FILE",
-         .help = "Trust the authorities in FILE (PEM).",
-         .text = &words.follow.server.ca_file},
-        {.name = "anew", .help = "Begin with the first document again.", .flag = &words.follow.begins_anew},
-        {.name = "retry",
-         .argument = "SECONDS",
-         .help = "Repeat a request so long while the server is away or fails (default: 60).",
-         .number = &words.retry_s,
-         .least = 0,
-         .most = RETRY_MOST_S},
+        OPTION_FLAG("without-attachments", &words.leaves_attachments,
+                    "Store the documents of a FILE without their attachments."),
+        OPTION_TEXT("login", "FILE", &words.login, "Log in with the first line of FILE, name:password."),
+        OPTION_TEXT("ca", "FILE", &words.follow.server.ca_file, "Trust the authorities in FILE (PEM)."),
+        OPTION_FLAG("anew", &words.follow.begins_anew, "Begin with the first document again."),
+        OPTION_NUMBER("retry", "SECONDS", &words.retry_s, 0, RETRY_MOST_S,
+                      "Repeat a request so long while the server is away or fails (default: 60)."),
     };
     int status;
     if (!foreign_import_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &options, &status))

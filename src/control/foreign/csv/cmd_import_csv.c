@@ -333,10 +333,7 @@ int control_import_csv(struct control *control, int argc, char **argv)
     const char *id = NULL;
     const struct option_line lines[] = {
         FOREIGN_IMPORT_LINES(control, &options, "The class of the documents, if the mapping has none."),
-        {.name = "id",
-         .argument = "COLUMN",
-         .help = "The column with the ids of documents (default: the first).",
-         .text = &id},
+        OPTION_TEXT("id", "COLUMN", &id, "The column with the ids of documents (default: the first)."),
     };
     int status;
     if (!foreign_import_begin(control, &command, lines, COUNT_OF(lines), argc, argv, &options, &status))
