@@ -196,6 +196,7 @@ libstampd_a_SOURCES = \
 	src/edge/fcgi.c src/edge/fcgi.h \
 	src/edge/fcgi_listen.c \
 	src/edge/futex.c src/edge/futex.h \
+	src/edge/gunzip.c src/edge/gunzip.h \
 	src/edge/http.c src/edge/http.h \
 	src/edge/http_mail.c \
 	src/edge/http_private.h \
@@ -224,6 +225,7 @@ libstampd_a_SOURCES = \
 	src/edge/tarball.c src/edge/tarball.h \
 	src/edge/write_parts.c src/edge/write_parts.h \
 	src/http/arguments.c src/http/arguments.h \
+	src/http/coding.c src/http/coding.h \
 	src/http/condition.c src/http/condition.h \
 	src/http/cors.c src/http/cors.h \
 	src/http/multipart.c src/http/multipart.h \

@@ -12,6 +12,7 @@
 #include "model/trace.h"
 #include "http/arguments.h"
 #include "http/path.h"
+#include "http/coding.h"
 #include "http/condition.h"
 #include "http/request_attachment.h"
 #include "http/request_id.h"
@@ -419,15 +420,21 @@ static enum fault request_read_body(const struct settings *settings, const struc
     bool is_upload = call->attachment && (call->resource->act == RESOURCE_STORE_FILE ||
                                           call->resource->act == RESOURCE_CREATE_UPLOAD ||
                                           call->resource->act == RESOURCE_APPEND_UPLOAD);
+    bool is_gzip;
+    enum fault fault = coding_read(call, parameter(source, BYTES("HTTP_CONTENT_ENCODING")), &is_gzip, reply);
+    if (fault)
+        return fault;
     if (is_upload && (size > call->body_most || call->barred))
         return refuse_body(settings, call, size, reply);
     if (call->attachment)
         return FAULT_NONE; /* the operation reads it */
-    enum fault fault = source->read_body(source->context, (size_t)call->body_most, body, &size);
+    fault = source->read_body(source->context, (size_t)call->body_most, body, &size);
+    if (fault && fault != FAULT_ALIMIT)
+        return reply_fault(call, reply, fault, NULL, NULL);
+    if (!fault && is_gzip && body->size)
+        fault = coding_unpack(settings, call, body, call->body_most, &size, reply);
     call->body_size = body->size;
-    if (fault == FAULT_ALIMIT)
-        return refuse_body(settings, call, size, reply);
-    return fault ? reply_fault(call, reply, fault, NULL, NULL) : FAULT_NONE;
+    return fault && size > call->body_most ? refuse_body(settings, call, size, reply) : fault;
 }
 
 static enum fault refuse_limit(struct call *call, struct reply *reply, const char *detail, const char *limit,

@@ -238,10 +238,12 @@ static void add_origin(const struct response_form *form, const struct reply *rep
         add_header(head, "Access-Control-Allow-Credentials", "true");
     if (status == 204 && !reply->upload) {
         add_header(head, "Access-Control-Allow-Methods", methods_of(form, reply));
-        add_header(head, "Access-Control-Allow-Headers",
-                   "Authorization, Content-Digest, Content-Type, Idempotency-Key, If-Match, If-None-Match, "
-                   "If-Range, Last-Event-ID, Range, Repr-Digest, Traceparent, Tracestate, Tus-Resumable, "
-                   "Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id, X-Stampd-Build");
+        add_header(
+            head, "Access-Control-Allow-Headers",
+            "Authorization, Content-Digest, Content-Encoding, Content-Type, Idempotency-Key, If-Match, "
+            "If-None-Match, If-Range, Last-Event-ID, Range, Repr-Digest, Traceparent, Tracestate, "
+            "Tus-Resumable, "
+            "Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id, X-Stampd-Build");
         add_number_header(head, "Access-Control-Max-Age", PREFLIGHT_S);
         return;
     }

@@ -17,6 +17,7 @@
 #include "live/live_opening.h"
 #include "model/account/account.h"
 #include "model/account/jwt.h"
+#include "http/coding.h"
 #include "http/path.h"
 #include "operation/reply.h"
 
@@ -148,8 +149,31 @@ static enum fault refuse_number(struct live_request *request, struct reply *repl
                         question->count + question->record_count);
 }
 
+/* The body lives as long as the opening. */
+static enum fault read_question_body(struct live_request *request, struct reply *reply, struct bytes *body_r)
+{
+    const struct settings *settings = request->parts->settings;
+    int64_t size = 0, most = settings_live_body(settings);
+    struct builder body = {0};
+    bool is_gzip;
+    enum fault fault =
+        coding_read(&request->call, exchange_header(request->exchange, "Content-Encoding"), &is_gzip, reply);
+    if (fault)
+        return fault;
+    builder_add_bytes(&body, exchange_body(request->exchange));
+    if (is_gzip && body.size)
+        fault = coding_unpack(settings, &request->call, &body, most, &size, reply);
+    *body_r = live_endpoint_copy(request->opening->arena, builder_bytes(&body));
+    builder_free(&body);
+    return size > most ? refuse_limit(request, reply, "live_definitions", most, (size_t)size) : fault;
+}
+
 static enum fault read_question(struct live_request *request, struct reply *reply)
 {
+    struct bytes body;
+    enum fault fault = read_question_body(request, reply, &body);
+    if (fault)
+        return fault;
     struct live_opening *opening = request->opening;
     struct arena *arena = opening->arena;
     const struct settings *settings = request->parts->settings;
@@ -158,13 +182,13 @@ static enum fault read_question(struct live_request *request, struct reply *repl
     const struct live_source source = {
         .query = mark ? (struct bytes){mark + 1, uri.size - (size_t)(mark + 1 - uri.data)} : BYTES(""),
         .content_type = live_endpoint_copy(arena, exchange_header(request->exchange, "Content-Type")),
-        .body = live_endpoint_copy(arena, exchange_body(request->exchange)),
+        .body = body,
         .definitions_most = (size_t)settings->live_definitions,
         .definition_bytes_most = (size_t)settings->limit_definition_bytes,
         .records_most = (size_t)settings->live_records,
     };
     const char *wrong;
-    enum fault fault = live_question_read(arena, &source, &opening->question, &wrong);
+    fault = live_question_read(arena, &source, &opening->question, &wrong);
     if (fault == FAULT_ALIMIT && opening->question.too_long)
         return refuse_limit(request, reply, "limit_definition_bytes", settings->limit_definition_bytes,
                             opening->question.too_long);

@@ -1,5 +1,7 @@
-"""HTTP as clients speak it: forms with files, names of requests, origins, timings, refusals of nginx."""
+"""HTTP as clients speak it: forms with files, compressed bodies, names of requests, origins, timings, refusals of nginx."""
+import gzip
 import json
+import os
 import re
 import socket
 import ssl
@@ -250,3 +252,50 @@ def test_a_server_that_is_down_is_told(stack):
 def test_what_is_no_http_is_refused(stack):
     head, problem = raw(stack, b'NO HTTP AT ALL\r\n\r\n')
     assert 'application/problem+json' in head and problem['code'] == 'AARG'
+
+
+# --- compressed bodies ---
+
+def packed(value):
+    return gzip.compress(value if isinstance(value, bytes) else json.dumps(value).encode())
+
+
+def send_packed(stack, method, path, value, key=False, **headers):
+    return stack.http.request(method, f'{stack.url}{path}', data=packed(value), headers={
+        'Content-Type': 'application/json', 'Content-Encoding': 'gzip', **({'Authorization': f'Bearer {stack.key}'} if key else {}), **headers})
+
+
+def test_gzipped_bodies_are_as_plain_ones(stack):
+    text = 'words ' * 5000
+    put = send_packed(stack, 'POST', '/lab/op/put', {'param': {'docs': [{'c': 'Note', 'id': 'packed', 'items': [{'c': 'Text', 'j': text}]}]}}, **{'Content-Encoding': 'GZIP'})
+    assert put.status_code == 200, put.text
+    assert stack.op('lab', 'get', {'docs': [{'c': 'Note', 'id': 'packed'}]})['out']['docs'][0]['items'][0]['j'] == text
+    for method in ('PUT', 'PATCH'):
+        answer = send_packed(stack, method, '/lab/doc/Note/resource', {'items': [{'c': 'Text', 'j': method}]})
+        assert answer.ok, answer.text
+        assert stack.http.get(f'{stack.url}/lab/doc/Note/resource').json()['items'][0]['j'] == method
+    form = stack.http.post(f'{stack.url}/lab/op/get', data=gzip.compress(b'param=%7B%22docs%22%3A%5B%5D%7D'),
+                           headers={'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'x-gzip'})
+    assert form.json()['out'] == {'docs': []}
+    with stack.http.post(f'{stack.url}/lab/live', data=packed({'defs': ['Note']}), stream=True, timeout=10, headers={
+            'Content-Type': 'application/json', 'Content-Encoding': 'gzip', 'Accept': 'text/event-stream'}) as live:
+        assert live.status_code == 200 and live.headers['Content-Type'] == 'text/event-stream'
+
+
+def test_a_gzipped_body_is_bounded_by_its_text(stack):
+    def refusal(text, path='/lab/op/put', **more):
+        answer = send_packed(stack, 'POST', path, text, **more)
+        problem = answer.json()
+        return answer.status_code, problem['code'], problem['args'][0]
+
+    noise = os.urandom(300000).hex().encode()  # half as large when it is packed
+    assert refusal(b'"' + noise + b'"', path='/demo/op/get') == (413, 'ALIMIT', 'limit_anonymous_body_bytes')
+    assert refusal(b'"' + noise + b'"', path='/demo/op/get', key=True) == (400, 'AARG', 'body'), 'with a key it is read'
+    assert refusal(b'"' + noise * 30 + b'"', key=True) == (413, 'ALIMIT', 'limit_body_bytes')
+    assert refusal(b'"' + b'a' * 300000 + b'"') == (400, 'ALIMIT', 'limit_body_ratio')
+    assert refusal(b'"' + b'a' * 1000000 + b'"', path='/lab/live') == (400, 'ALIMIT', 'limit_body_ratio')
+    for body in (b'{"param":{}}', packed({'param': {}})[:-1], packed({'param': {}}) + b'x'):
+        for path in ('/lab/op/get', '/lab/live'):
+            answer = stack.http.post(f'{stack.url}{path}', data=body, headers={'Content-Type': 'application/json', 'Content-Encoding': 'gzip'})
+            assert (answer.status_code, answer.json()['code'], answer.json()['args']) == (400, 'ABODY', ['body'])
+    assert stack.http.get(f'{stack.url}/ping').ok

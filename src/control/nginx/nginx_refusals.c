@@ -59,7 +59,7 @@ static const char *header_of(const struct refusal *refusal)
         return "            add_header Retry-After $stampd_judged_retry always;\n"
                "            add_header Allow $stampd_judged_methods always;\n";
     if (refusal->status == 415)
-        return "            add_header Accept-Encoding identity always;\n";
+        return "            add_header Accept-Encoding $stampd_codings always;\n";
     if (refusal->status == 502)
         return "            add_header Retry-After $stampd_unreached always;\n";
     return refusal->status == 429 || refusal->status == 503 ? "            add_header Retry-After 5 always;\n"
