@@ -6,8 +6,8 @@
  * everybody | | login | {"name","password","device","cookie"} | everybody | | logout | {} | a session | |
  * account | {} or {"set":{"name","address","password"}} or {"delete":true}, with {"password"}: the present
  * one | an account | | sessions | {} or {"revoke":session, "others" or "all"} | an account | | accounts | one
- * of find, get, create, set, invite, key, revoke, delete | the administrator | | passkey | one of begin,
- * create, login, list, drop | an account, or everybody |
+ * of find, get, list, create, set, invite, key, revoke, delete | the administrator | | passkey | one of
+ * begin, create, login, list, drop | an account, or everybody |
  *
  * They change documents of the reserved classes Account, Login and Ticket, which no rule can name.  Their
  * param and their answers contain secrets and are never stored. */
