@@ -86,11 +86,13 @@ static void listen(const struct records *records, int space, struct bytes key, s
     found_r->position = undo_long(records->head->ring.end);
 }
 
-static void note_payer(struct records *records, int space, uint32_t value, const struct records_payer *payer)
+/* For a command with terms: what it finds, and what its payer has. */
+static void note_before(struct records *records, int space, uint32_t value, const struct records_payer *payer)
 {
     bool is_there = value && !(records_flags(records_value(records, value)) & VALUE_DELETED);
     records->weight = is_there ? records_weigh(records, value) : 0;
-    records_note_shares(records, space, payer);
+    if (payer)
+        records_note_shares(records, space, payer);
 }
 
 /* A change, and what it leaves in `found_r`; true: it is kept. */
@@ -102,8 +104,8 @@ static bool change_records(struct records *records, int space, uint32_t key, uin
     const struct records_space *sums = &records->head->space[space];
     uint64_t bytes = undo_long(sums->bytes);
     uint32_t count = sums->count;
-    if (command->payer)
-        note_payer(records, space, value, command->payer);
+    if (command->payer || command->ends_by_ms)
+        note_before(records, space, value, command->payer);
     enum records_outcome outcome = command->deed == RECORDS_GET
                                        ? records_get(records, value, command, found_r)
                                        : records_change(records, space, key, value, command, &left);

@@ -113,7 +113,8 @@ struct records_command {
     int64_t lease_ms;   /* LOCK: its length.  GET: marks the record as worked on for this long; 0: does not */
     struct bytes owner; /* LOCK, UNLOCK; other changes: of the lock that may stand */
     uint64_t stamp;     /* not of GET, LOCK, UNLOCK: only the record that has it is changed; 0: any */
-    int64_t ends_by_ms; /* the latest end of what the payer stores, and that GET moves to; 0: there is none */
+    int64_t ends_by_ms; /* the latest end of what the command stores, makes or gives a key, and that GET
+                         * moves to; 0: there is none */
     uint64_t records_most;             /* the namespace may have so many; 0: not limited */
     const struct records_payer *payer; /* NULL: the namespace */
     bool may_overwrite;                /* SET, RENAME.  ADD, LOCK: makes the record if there is none */

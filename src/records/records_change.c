@@ -434,18 +434,18 @@ static bool has_share(const struct records *records, uint32_t value)
     return side && records_side(records, side)->share;
 }
 
-/* Whoever stores a record, or gives it another key, or makes it larger, pays for it, and for no longer than
- * he may.  False: no memory. */
+/* Whoever stores a record, or gives it another key, may do so for no longer than his terms say; he pays for
+ * it, as does whoever makes it larger.  False: no memory. */
 MUST_USE static bool records_change_settle(struct records *records, uint32_t value,
                                            const struct records_command *command)
 {
     const struct records_payer *payer = command->payer;
-    bool is_taken = command->deed == RECORDS_SET ||
-                    (payer && (command->deed == RECORDS_RENAME || command->deed == RECORDS_LINK ||
-                               records_weigh(records, value) > records->weight));
+    bool is_set = command->deed == RECORDS_SET;
+    bool is_moved = command->deed == RECORDS_RENAME || command->deed == RECORDS_LINK;
+    bool is_taken = is_set || (payer && (is_moved || records_weigh(records, value) > records->weight));
     int64_t end = records_end(records, at(records, value));
-    if (is_taken && command->ends_by_ms && (!end || end > command->ends_by_ms) &&
-        !set_end(records, value, command->ends_by_ms))
+    if (command->ends_by_ms && (is_set || is_moved || !records->weight) &&
+        (!end || end > command->ends_by_ms) && !set_end(records, value, command->ends_by_ms))
         return false;
     return records_settle_share(records, value, payer, is_taken);
 }
@@ -454,7 +454,8 @@ enum records_outcome records_change(struct records *records, int space, uint32_t
                                     const struct records_command *command, uint32_t *left_r)
 {
     enum records_outcome outcome = records_change_change(records, space, key, value, command, left_r);
-    if (outcome == RECORDS_OK && *left_r && (command->payer || has_share(records, *left_r)) &&
+    bool has_terms = command->payer || command->ends_by_ms;
+    if (outcome == RECORDS_OK && *left_r && (has_terms || has_share(records, *left_r)) &&
         !records_change_settle(records, *left_r, command))
         return RECORDS_OUT_OF_MEMORY;
     if (outcome == RECORDS_OK && *left_r && persistence(records, *left_r) &&

@@ -245,7 +245,7 @@ struct records {
     struct room_read read;
     struct records_obstacle obstacle;
     struct share_sums shares; /* of the payer, before the change under way */
-    size_t weight;            /* of the value of the command, before it */
+    size_t weight;            /* of the value of a command with terms, before it; 0: there was none */
 };
 
 /* --- records_memory.c --- */

@@ -346,7 +346,7 @@ def test_what_cannot_be_confirmed_is_refused(journal, client):
 
 
 def test_the_terms_of_a_line(journal):
-    journal.write_keys(('lab', 'write', ALL), ('lab', 'write', SOME, 'terms.', 'ttl_ms=30000', 'ttl_most_ms=60000', 'records=3', 'bytes=2000'), ('lab', 'write', SOME))
+    journal.write_keys(('lab', 'write', ALL), ('lab', 'write', SOME, 'terms.', 'ttl_ms=30000', 'ttl_most_ms=60000', 'records=3', 'bytes=2000'), ('lab', 'write', SOME, 'end.', 'ttl_most_ms=60000'), ('lab', 'write', SOME))
     journal.process.send_signal(signal.SIGHUP)
 
     def has_terms():
@@ -366,6 +366,8 @@ def test_the_terms_of_a_line(journal):
     page = some.ask(GET, 'terms.', other='terms.~', flags=RANGE | DATA, timeout=60000)  # a page of marks ends before what has no room
     assert [key for key, _, _ in page['records']] == ['terms.1', 'terms.2', 'terms.3'] and page['cursor']
     assert some.error(GET, page['cursor'], flags=CURSOR | DATA, timeout=60000) == 'OUT_OF_SHARE'
+    for words in ((SET, 'end.set', text('x')), (ADD, 'end.add', integer(1), OVERWRITE), (RENAME, 'free', None, 0, 'end.moved')):  # without a share, too
+        assert some.error(*words) == '' and 0 < some.ask(GET, words[4] if len(words) > 4 else words[1])['timeout'] <= 60000, words
     for wrong in (('a', 'b'), ('a', 'ttl_ms=0'), ('a', 'ttl_ms=5', 'ttl_most_ms=4'), ('a', 'bytes=1000000000000000'), ('a', 'records=x')):
         journal.write_keys(('lab', 'write', ALL, *wrong))
         ended = subprocess.run([BUILD / 'src/stamp-journal', '-c', journal.config, '-k', journal.keys, '-s', journal.second], capture_output=True, text=True, timeout=30)

@@ -168,6 +168,14 @@ def test_a_record_that_cannot_be_marked_is_not_passed(team):
         configure(team, 'team', records=RULES)
 
 
+def test_what_others_change_of_it_leaves_a_record_without_an_end(team):
+    door = Door(team, 63)
+    run(team, put('short.free', {'buffer': 'AAAA'}), ns='team')
+    for command in ({'do': 'lock', 'owner': 'me', 'lock_ms': 1000}, {'do': 'truncate', 'size': 3000, 'owner': 'me'}, {'do': 'get', 'work_ms': 1000}):
+        assert 'expires_ms' not in door.run({**command, 'key': 'short.free'})[0], command
+    assert 'expires_ms' in door.run({'do': 'link', 'key': 'short.free', 'to': 'short.link', 'owner': 'me'})[0]
+
+
 def test_a_role_has_no_limits_of_its_own(team):
     ann = Made(team)
     ann.set({'c': 'Roles', 'j': {'roles': ['editor']}})
