@@ -235,6 +235,25 @@ def test_a_document_is_created_changed_and_deleted(stack, desk):
     wait_until(lambda: read()['v'] == 0, what='the deletion')
 
 
+def test_a_document_of_many_items_is_drawn_in_parts(stack, desk):
+    """Each item is an editor, and the page must not freeze: 50 are drawn, others are found by class and key."""
+    for start in range(0, 3000, 1000):
+        stack.put('lab', {'c': 'Note', 'id': 'many', 'items': [{'c': 'Row', 'k': f'{number:04}', 'j': number} for number in range(start, start + 1000)]})
+    drawn = "document.querySelectorAll('textarea').length"
+    desk.go('ns', 'lab', 'documents', 'Note', 'many')
+    desk.shows('3,000 of 3,000 items')
+    assert desk.tab.run(drawn) == 50
+    desk.click('Show 50 more of 2,950')
+    desk.tab.until(f'{drawn} === 100')
+    desk.fill('Row / 0001', '"edited"')
+    desk.fill('Items', '/2999')
+    desk.tab.until(f'{drawn} === 1')
+    desk.fill('Row / 2999', '"too"')
+    desk.click('Save')
+    rows = lambda: {item['k']: item['j'] for item in stack.get('lab', ('Note', 'many'))['items']}  # noqa: E731
+    wait_until(lambda: [rows()[key] for key in ('0000', '0001', '2998', '2999')] == [0, 'edited', 2998, 'too'], what='both changes')
+
+
 def test_an_item_is_removed_and_raw_text_stays_raw(stack, desk):
     stack.put('lab', {'c': 'Note', 'id': 'raw', 'items': [{'c': 'Text', 's': 'as it is'}, {'c': 'Line', 'k': '1', 'j': {'a': 1}}]})
     desk.go('ns', 'lab', 'documents', 'Note', 'raw')

@@ -6,6 +6,8 @@ import { Rights } from './rights.jsx'
 import { call, sync } from './server.js'
 import { place } from './words.js'
 
+const ITEMS = 50 // drawn at a time: each is an editor
+
 const nameOf = ({ c, k = '' }) => `${c}/${k}`
 
 /* An item as text: JSON, or raw. */
@@ -76,8 +78,12 @@ function NewItem({ add }) {
 function Editor({ ns, class_, id, document, saved }) {
   const [added, setAdded] = useState([])
   const [drafts, setDrafts] = useState({})
+  const [filter, setFilter] = useState('')
+  const [most, setMost] = useState(ITEMS)
   const { run, refusal, isBusy } = useAction()
   const items = [...document.items, ...added]
+  const found = filter ? document.items.filter((item) => nameOf(item).includes(filter)) : document.items
+  const rest = Math.max(0, found.length - most)
   const isChanged = Object.values(drafts).some((draft) => draft !== undefined)
   const add = ({ c, k, isRaw }) => {
     const item = { c, ...(k && { k }), ...(isRaw ? { s: '' } : { j: {} }), isNew: true }
@@ -95,10 +101,16 @@ function Editor({ ns, class_, id, document, saved }) {
         {document.v === 0 ? 'This document does not exist yet.' : <>Changed <Time stamp={document.v} />, created <Time stamp={document.ct} />.</>}
         {document.w && <> <Badge kind="warn">partly hidden</Badge></>}
       </p>
+      {document.items.length > ITEMS && (
+        <div class="row">
+          <TextField label="Items" hint={`A part of Class/key. ${found.length.toLocaleString('en')} of ${document.items.length.toLocaleString('en')} items.`} value={filter} set={setFilter} />
+        </div>
+      )}
       <Form action={() => put(() => ({ items: changesOf(items, drafts) }))}>
-        {items.map((item) => (
+        {[...found.slice(0, most), ...added].map((item) => (
           <Item key={nameOf(item)} ns={ns} class_={class_} id={id} item={item} draft={drafts[nameOf(item)]} set={(draft) => setDrafts({ ...drafts, [nameOf(item)]: draft })} />
         ))}
+        {rest > 0 && <p><button type="button" onClick={() => setMost(most + ITEMS)}>Show {Math.min(rest, ITEMS)} more of {rest.toLocaleString('en')}</button></p>}
         <Refused refusal={refusal} />
         <div class="row">
           <button class="main" disabled={isBusy || (document.v !== 0 && !isChanged)}>{document.v === 0 ? 'Create' : 'Save'}</button>
