@@ -23,6 +23,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from cluster import CLUSTER_ROOM, ROOM, cluster_folder
+from thin_session import ThinSession
 
 SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get('STAMPD_BUILD', SOURCE / 'var/build')).resolve()
@@ -182,30 +183,53 @@ def seed_cluster():
     return f'{room}/pg'
 
 
-class AcrossReloads(HTTPAdapter):
+class Reloads:
     """Sends a request once more when its connection was closed because nginx has reloaded meanwhile: an nginx worker that
     leaves ends its current requests, but closes idle connections at the moment at which a client may write to them.  A GET or
     HEAD that met the end of a kept connection, before any byte of an answer, is sent again in any case, once, as by any client."""
 
     def __init__(self, stack):
-        super().__init__()
         self.stack, self.known = stack, None
 
-    def send(self, request, **more):
+    def send(self, method, send, drop, may_repeat=True):
         if self.known is None:
             self.known = self.stack.nginx_workers()
         is_again = False
         while True:
             try:
-                return super().send(request, **more)
+                return send()
             except requests.ConnectionError as error:
                 now = self.stack.nginx_workers()
-                may_repeat = not is_again and request.method in ('GET', 'HEAD') and 'RemoteDisconnected' in str(error)
-                if now == self.known and not may_repeat or not isinstance(request.body, (bytes, str, type(None))):
+                may_be_late = not is_again and method in ('GET', 'HEAD') and 'RemoteDisconnected' in str(error)
+                if now == self.known and not may_be_late or not may_repeat:
                     raise
                 is_again = True
                 self.known = now
-                self.poolmanager.clear()
+                drop()
+
+
+class AcrossReloads(HTTPAdapter):
+    def __init__(self, reloads):
+        super().__init__()
+        self.reloads = reloads
+
+    def send(self, request, **more):
+        return self.reloads.send(request.method, lambda: super(AcrossReloads, self).send(request, **more), self.poolmanager.clear,
+                                 isinstance(request.body, (bytes, str, type(None))))
+
+
+class StackSession(ThinSession):
+    """That of a stack."""
+
+    def __init__(self, stack):
+        super().__init__(stack.url, stack.probe_url)
+        self.trust_env = False
+        self.verify = str(stack.path / 'etc/certificate.pem')
+        self.reloads = Reloads(stack)
+        self.mount(stack.url, AcrossReloads(self.reloads))
+
+    def deliver(self, method, *more):
+        return self.reloads.send(method, lambda: super(StackSession, self).deliver(method, *more), self.drop_idle)
 
 
 class Stack:
@@ -226,10 +250,7 @@ class Stack:
         self.url = f'https://127.0.0.1:{self.port}'
         self.probe_url = f'http://127.0.0.1:{self.probe_port}'
         self.key_file = beside.key_file if beside else self.path / 'admin.key'
-        self.http = requests.Session()
-        self.http.trust_env = False
-        self.http.verify = str(self.path / 'etc/certificate.pem')
-        self.http.mount(self.url, AcrossReloads(self))
+        self.http = StackSession(self)
         self.connections = {}
 
     # --- life ---
