@@ -70,7 +70,7 @@ class File:
             os.dup2(output, 2)
             os.environ.update(STAMPD_BUILD=self.build, STAMPD_TEST_PLACE=str(self.place))
             sys.argv = ['pytest']
-            status = int(pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'no:xdist', '--strict-markers', '--tb=short', '--durations=5', f'--rootdir={SOURCE}',
+            status = int(pytest.main(['-q', '-p', 'no:cacheprovider', '--strict-markers', '--tb=short', '--durations=5', f'--rootdir={SOURCE}',
                                       f'--timeout={most_s}', f'--junitxml={self.results}', '-m', self.marks, str(self.path)]))
         finally:
             atexit._run_exitfuncs()  # what has begun in it removes its files by these

@@ -213,8 +213,8 @@ class Workbench:
         return words if words and ('VIOLATION' in words or words == NO_END) else None
 
     def environment(self):
-        worker = int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:]) + self.number
-        return {**os.environ, 'STAMPD_BUILD': str(self.build), 'PYTHONDONTWRITEBYTECODE': '1', 'PYTEST_XDIST_WORKER': f'gw{worker % 8}'}
+        place = int(os.environ.get('STAMPD_TEST_PLACE', 0)) + self.number
+        return {**os.environ, 'STAMPD_BUILD': str(self.build), 'PYTHONDONTWRITEBYTECODE': '1', 'STAMPD_TEST_PLACE': str(place)}
 
     def link_all(self):
         for program in MAINS:
