@@ -1,6 +1,7 @@
 # stack.sh: a private PostgreSQL, nginx and stampd under one folder, for the demonstration and for the system tests.
 #
 #   STACK          the folder            STACK_BUILD        folder of the build: src/stampd, src/stampctl, src/stamp-queue
+#   STACK_TOOLS    folder of the build whose src/stampctl prepares the stack (STACK_BUILD)
 #   STACK_PORT     nginx, TLS            STACK_PROBE_PORT   nginx, probes, plain; both on 127.0.0.1 only
 #   STACK_WORKERS  worker processes      STACK_POSTGRES     more lines for postgresql.conf
 #   STACK_CLUSTER  a cluster made by postgres_seed, which is copied in place of making one
@@ -331,7 +332,7 @@ stampd_configure() {
     } >"$STACK/etc/stampd.conf"
 }
 
-stampctl() { "$STACK_BUILD/src/stampctl" "$@"; }
+stampctl() { "${STACK_TOOLS:-$STACK_BUILD}/src/stampctl" "$@"; }
 
 # stampctl_admin WORDS...: a command that works on the databases.
 stampctl_admin() {

@@ -27,6 +27,8 @@ from thin_session import ThinSession
 
 SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get('STAMPD_BUILD', SOURCE / 'var/build')).resolve()
+# The build whose stampctl prepares stacks, some ten commands for each: without the sanitizers these take half the time.
+TOOLS = Path(os.environ.get('STAMPD_TOOLS', BUILD)).resolve()
 NAMESPACES = {'z': 'closed', 'demo': 'read', 'lab': 'open'}
 
 # As whom programs run that root starts: as root they refuse to.
@@ -178,7 +180,7 @@ def seed_cluster():
     with open(Path(room) / 'lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (Path(room) / 'seeded').exists():
-            subprocess.run([SOURCE / 'scripts/stack', 'postgres', 'seed'], env={**os.environ, 'STACK': room, 'STACK_BUILD': str(BUILD)},
+            subprocess.run([SOURCE / 'scripts/stack', 'postgres', 'seed'], env={**os.environ, 'STACK': room, 'STACK_BUILD': str(TOOLS)},
                            stdin=subprocess.DEVNULL, check=True, timeout=300)
     return f'{room}/pg'
 
@@ -234,9 +236,10 @@ class StackSession(ThinSession):
 
 class Stack:
     """`settings` are lines of stampd.conf, `postgres` of postgresql.conf; `beside` is another Stack whose PostgreSQL is
-    used, for a second instance of stampd; `build` is another folder whose src/stampd and src/stampctl are run."""
+    used, for a second instance of stampd; `build` is another folder whose src/stampd and src/stampctl are run, `tools` one whose
+    src/stampctl prepares it."""
 
-    def __init__(self, name='stack', workers=4, settings=None, postgres=None, namespaces=None, beside=None, build=BUILD):
+    def __init__(self, name='stack', workers=4, settings=None, postgres=None, namespaces=None, beside=None, build=BUILD, tools=None):
         self.path = Path(tempfile.mkdtemp(prefix=f'stampd-{name}-'[:32], dir=ROOM))
         self.path.chmod(0o711)
         self.workers = workers
@@ -246,6 +249,7 @@ class Stack:
         self.beside = beside
         self.data = cluster_folder(self.path.name)
         self.build = build
+        self.tools = tools or (TOOLS if build == BUILD else build)
         self.port, self.probe_port = free_port(), free_port()
         self.url = f'https://127.0.0.1:{self.port}'
         self.probe_url = f'http://127.0.0.1:{self.probe_port}'
@@ -308,7 +312,7 @@ class Stack:
 
     def step(self, *words):
         environment = dict(
-            os.environ, STACK=str(self.path), STACK_BUILD=str(self.build), STACK_PORT=str(self.port),
+            os.environ, STACK=str(self.path), STACK_BUILD=str(self.build), STACK_TOOLS=str(self.tools), STACK_PORT=str(self.port),
             STACK_PROBE_PORT=str(self.probe_port), STACK_WORKERS=str(self.workers), STACK_CLUSTER=seed_cluster(), STACK_DATA=str(self.data),
             STACK_SETTINGS='\n'.join(f'{name} = {value}' for name, value in self.settings.items()),
             STACK_POSTGRES='\n'.join(f'{name} = {value}' for name, value in self.postgres.items()))

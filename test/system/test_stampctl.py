@@ -13,7 +13,7 @@ import pytest
 
 from stack import BUILD, PATIENCE_S, SOURCE, Problem, run_program, stampctl, wait_until
 
-STACK = {'workers': 2}
+STACK = {'workers': 2, 'tools': BUILD}
 
 
 @pytest.fixture
