@@ -553,11 +553,11 @@ stack_serve() {
     nginx_start
 }
 
-# Nothing of it is left running; false, with a line, when something does not end.
+# stack_stop [HOW]: nothing of it is left running, PostgreSQL stopped as HOW says; false, with a line, when something does not end.
 stack_stop() {
-    local part left=0
-    for part in schema queue nginx stampd postgres; do
-        "${part}_stop" || { echo "$SCRIPT_NAME: $part does not end" >&2; left=1; }
+    local stop left=0
+    for stop in schema_stop queue_stop nginx_stop stampd_stop "postgres_stop ${1:-fast}"; do
+        $stop || { echo "$SCRIPT_NAME: ${stop%%_*} does not end" >&2; left=1; }
     done
     return "$left"
 }

@@ -277,12 +277,11 @@ class Stack:
     def remove(self):
         """Ends it; what a sanitizer or an assertion has reported of its processes is a failure, and its logs are kept."""
         self.close()
-        self.step('stop')
+        self.step('stop', 'immediate')
         reports = self.reports()
         if reports:
             self.keep()
         else:
-            self.step('remove')
             shutil.rmtree(self.path, ignore_errors=True)
             if self.data:
                 shutil.rmtree(self.data, ignore_errors=True)
