@@ -6,11 +6,13 @@ usage: system.py FOLDER BESIDE TEST_MOST_S BUILD=MARKS...
 Each suite is a build and the pytest expression that picks its tests.  A file of one suite is a pytest of its own, forked from this process,
 which has imported what all of them import; BESIDE of them run at once, each at a place (STAMPD_TEST_PLACE) from 0 on.  What they print, and
 their results, are in FOLDER: BUILD-FILE.log and .xml.  Prints "passed failed skipped" on standard output, a line a file on standard error,
-and of those that failed all that they said.
+with its seconds and those of the processors (as a program, and in the kernel) of all that it started, and of those that failed all that they said.
 """
 import atexit
+import ctypes
 import os
 import re
+import resource
 import signal
 import sys
 import time
@@ -33,6 +35,7 @@ import order  # noqa: E402
 
 ALL_PLAIN = re.compile(r'^pytestmark = \[?pytest\.mark\.plain\b', re.M)
 NONE_PICKED = 5  # the status of a pytest without tests
+PR_SET_CHILD_SUBREAPER = 36
 WRONG = []  # what the files with failures said
 
 
@@ -57,7 +60,21 @@ class File:
         self.place, self.begun = place, time.monotonic()
         self.pid = os.fork()
         if self.pid == 0:
+            self.attend(most_s)
+
+    def attend(self, most_s):
+        """In a process of its own, which ends here.  It waits for the tests and for all processes that they leave, so that the system adds
+        up what these have taken."""
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        tests = os.fork()
+        if tests == 0:
             self.test(most_s)
+        signal.signal(signal.SIGTERM, lambda *_: os.kill(tests, signal.SIGTERM))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        pid, status = os.wait()
+        while pid != tests:
+            pid, status = os.wait()
+        os._exit(os.waitstatus_to_exitcode(status) & 255)
 
     def test(self, most_s):
         """In a process of its own, which ends here."""
@@ -78,13 +95,14 @@ class File:
                 stream.flush()
             os._exit(status)
 
-    def end(self, status):
+    def end(self, status, usage):
         """Its counts; what is wrong is said."""
         took = time.monotonic() - self.begun
         if status == NONE_PICKED:
             return 0, 0, 0
         counts = count.junit(self.results, status, f' [{self.build_name}]')
-        print(f'{took:6.0f} s  {counts[0]:4} passed, {counts[1]} failed, {counts[2]} skipped  {self.name}', file=sys.stderr, flush=True)
+        print(f'{took:6.0f} s {usage.ru_utime:7.1f} + {usage.ru_stime:.1f} s of processors  {counts[0]:4} passed, {counts[1]} failed, {counts[2]} skipped  {self.name}',
+              file=sys.stderr, flush=True)
         if counts[1]:
             WRONG.append(f'--- {self.name} ended with {status}:\n{self.log.read_text(errors="replace") if self.log.exists() else ""}')
         return counts
@@ -106,11 +124,11 @@ def run(files, beside, most_s):
             file = waiting.pop()
             file.begin(places.pop(), most_s)
             running[file.pid] = file
-        pid, status = os.waitpid(-1, 0)
+        pid, status, usage = os.wait4(-1, 0)
         file = running.pop(pid, None)
         if file:
             places.add(file.place)
-            sums = tuple(map(sum, zip(sums, file.end(os.waitstatus_to_exitcode(status)))))
+            sums = tuple(map(sum, zip(sums, file.end(os.waitstatus_to_exitcode(status), usage))))
     return sums
 
 
@@ -123,7 +141,8 @@ def main(folder, beside, most_s, *suites):
     files.sort(key=lambda file: order.place_of(file.path))
     with cluster.shared_room():
         sums = run(files, int(beside), int(most_s))
-    print(*WRONG, sep='\n', file=sys.stderr)
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f'{usage.ru_utime:.0f} + {usage.ru_stime:.0f} s of processors', *WRONG, sep='\n', file=sys.stderr)
     print(*sums)
 
 
