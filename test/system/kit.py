@@ -1,14 +1,27 @@
 """Applications as modules, built outside the tree against what `make install` gives."""
 import atexit
+import fcntl
 import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
+from cluster import CLUSTER_ROOM
 from stack import BUILD, ROOM, SOURCE
 
 HERE = Path(__file__).resolve().parent / 'modules'
+
+
+def installed(folder):
+    """The folder of the header and the pkg-config file as `make install` gives them, in this one: one for all kits of a run."""
+    root = Path(folder) / f'installed-{BUILD.name}'
+    with open(f'{root}.lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not root.exists():
+            subprocess.run(['make', '-C', BUILD, 'install-includeHEADERS', 'install-pkgconfigDATA', f'DESTDIR={root}.new'], check=True, capture_output=True)
+            Path(f'{root}.new').rename(root)
+    return root
 
 
 class Kit:
@@ -18,9 +31,7 @@ class Kit:
         self.path = Path(tempfile.mkdtemp(prefix='stampd-kit-', dir=ROOM))
         atexit.register(shutil.rmtree, self.path, ignore_errors=True)
         self.path.chmod(0o755)  # the server's user must be able to read modules
-        root = self.path / 'root'
-        subprocess.run(['make', '-C', BUILD, 'install-includeHEADERS', 'install-pkgconfigDATA', f'DESTDIR={root}'],
-                       check=True, capture_output=True)
+        root = installed(os.environ.get(CLUSTER_ROOM, self.path))
         (pc,) = root.rglob('stampd.pc')
         self.environment = {**os.environ, 'PKG_CONFIG_PATH': str(pc.parent), 'PKG_CONFIG_SYSROOT_DIR': str(root)}
         self.environment.pop('MAKEFLAGS', None)
