@@ -353,7 +353,9 @@ libstampd_a_SOURCES = \
 	src/model/schema/search.c src/model/schema/search.h \
 	src/model/schema/search_plan.c src/model/schema/search_plan.h \
 	src/model/schema/search_prefix.c src/model/schema/search_prefix.h \
+	src/model/schema/search_rows.c src/model/schema/search_rows.h \
 	src/model/schema/search_test.c src/model/schema/search_test.h \
+	src/model/schema/search_totals.c src/model/schema/search_totals.h \
 	src/model/schema/shown.c src/model/schema/shown.h \
 	src/model/task/cron.c src/model/task/cron.h \
 	src/model/task/cron_fields.c src/model/task/cron_fields.h \
@@ -430,6 +432,8 @@ libstampd_a_SOURCES = \
 	src/operation/documents/copy.c \
 	src/operation/documents/find.c \
 	src/operation/documents/find_search.c src/operation/documents/find_search.h \
+	src/operation/documents/find_totals.c src/operation/documents/find_totals.h \
+	src/operation/documents/find_where.c src/operation/documents/find_where.h \
 	src/operation/documents/get.c \
 	src/operation/documents/list.c \
 	src/operation/documents/put.c \

@@ -72,6 +72,7 @@ NUMBER(limit_definitions, 1000, 1, 100000, "definitions", "Definitions of one su
 NUMBER(limit_depth, 32, 4, 128, "levels", "Deepest nesting of a JSON text.")
 NUMBER(limit_document_bytes, 8388608, 1024, 1073741824, "bytes", "Largest document: the JSON of its items, and 88 bytes for each item.")
 NUMBER(limit_documents, 32, 1, 256, "documents", "Documents that one operation may read at tolerance 0 or change.")
+NUMBER(limit_find_items, 100000, 100, 1000000000, "items", "Items that a search of a caller without the administrator's key may look at for a page or a count.")
 NUMBER(limit_items, 20000, 100, 10000000, "items", "Items of one document.")
 NUMBER(limit_kept_bytes, 1048576, 64, 268435456, "bytes", "Largest answer that is kept under an Idempotency-Key.")
 NUMBER(limit_name_attempts, 20, 1, 1000000, "attempts/h", "Attempts at the password of one name that one address may make in an hour, and at once; a right one ends the count.")

@@ -1,6 +1,6 @@
 /* Every refusal of the database once: REFUSAL(NAME, "SQLSTATE", "raised by", "meaning").  The functions of
  * sql/ raise it by stampd.fail(), and so do statements of the server, named here in capitals; `search` is
- * what model/schema/search.c writes. scripts/check-refusals compares the table with sql/ and with the
+ * what model/schema/search_rows.c writes. scripts/check-refusals compares the table with sql/ and with the
  * statements: a state is raised where its row names, and nowhere else, and C code compares no state that is
  * written out. */
 /* clang-format off */
@@ -28,4 +28,5 @@ REFUSAL(QUOTA_OF_ACCOUNT, "ST031", "subscription_put", "quotas.account.subscript
 REFUSAL(QUOTA_OF_NAMESPACE, "ST032", "subscription_put", "quotas.namespace.subscriptions_held")
 REFUSAL(FORGOTTEN, "ST033", "SPOOL_PURGE", "Some records of a spool are no longer known.")
 REFUSAL(NOT_TAKEN, "ST034", "TASK_END_TAKEN TASK_BACK_TAKEN", "The attempt of an external worker cannot be ended without reading it, or reading it again, first.")
+REFUSAL(LOOKED, "ST035", "search", "A search would look at more items than limit_find_items.")
 /* clang-format on */

@@ -1,11 +1,13 @@
 """find: every condition against a naive reading of all contents, pages, plans, and what is refused."""
+import fractions
 import json
+import math
 import random
 import threading
 
 import pytest
 
-from schema import Schemas, characters, export_content, read
+from schema import Schemas, characters, export_content, read, stored
 from stack import Problem
 
 STACK = {'workers': 3}
@@ -89,16 +91,16 @@ def clean(value):
     return json.loads(json.dumps(value).replace('\\ud7ff', '\\ud7ff'))
 
 
-def one_page(stack, param):
-    return stack.op('lab', 'find', param)['out']
+def one_page(stack, param, **more):
+    return stack.op('lab', 'find', param, **more)['out']
 
 
-def whole(stack, param):
+def whole(stack, param, **more):
     """All pages; each is as long as was asked for, but the last."""
     found = []
     while True:
-        page = one_page(stack, param)
-        rows = page.get('items', page.get('ids'))
+        page = one_page(stack, param, **more)
+        rows = page.get('items', page.get('docs', page.get('ids')))
         found += rows
         if 'cursor' not in page:
             return found
@@ -106,10 +108,40 @@ def whole(stack, param):
         param = {**param, 'cursor': page['cursor']}
 
 
+def listed(one):
+    return one if isinstance(one, list) else [one]
+
+
+class Near(list):
+    """Parts of a sum of doubles."""
+
+
+def total(kind, values):
+    if not values:
+        return None
+    if kind in ('min', 'max'):
+        return {'min': min, 'max': max}[kind](values, key=order)
+    if kind == 'sum' and isinstance(values[0], int):
+        return sum(values)
+    return Near([fractions.Fraction(one) / (1 if kind == 'sum' else len(values)) for one in values])
+
+
+def is_near(seen, wanted):
+    """Sums of doubles depend on the order of the additions."""
+    if isinstance(wanted, dict):
+        return seen.keys() == wanted.keys() and all(is_near(seen[name], wanted[name]) for name in wanted)
+    if isinstance(wanted, list) and not isinstance(wanted, Near):
+        return len(seen) == len(wanted) and all(map(is_near, seen, wanted))
+    if isinstance(wanted, Near):
+        return abs(fractions.Fraction(seen) - sum(wanted)) <= sum(map(abs, wanted)) / 10**12 + fractions.Fraction(5e-324)
+    return seen == wanted
+
+
 class Oracle:
     """All contents, as documents hold them."""
 
     def __init__(self, stack):
+        self.stamps = {(c, id): stamps for c, id, *stamps in stack.psql('lab', 'select class, id, version, ctime from doc')}
         self.rows = stack.psql('lab', "select class, id, iclass, key, content, version from item where content is not null")
 
     def find(self, param):
@@ -119,16 +151,57 @@ class Oracle:
             values = export_content(text, fields) if (c, i) == (param['c'], param['i']) else None
             if values is None or ('id' in param and not self.satisfies_id(param['id'], id)):
                 continue
-            if all(self.satisfies(condition, values[condition['f']], fields[condition['f']]) for condition in param.get('where', [])):
-                found.append((id.encode(), key.encode(), {'id': id, **({'k': key} if key else {}), 'v': version, 'j': json.loads(text)}))
+            if not all(self.satisfies_stamp(param[name], self.stamps[c, id][place]) for place, name in enumerate(('v', 'ct')) if name in param):
+                continue
+            if all(self.satisfies_group(group, values, fields) for group in param.get('where', [])):
+                j = json.loads(text)
+                j = {name: value for name, value in j.items() if name in param['want']} if isinstance(param.get('want'), list) else j
+                found.append((id.encode(), key.encode(), {'id': id, **({'k': key} if key else {}), 'v': version, 'j': j}))
         found.sort(key=lambda row: row[:2])
+        if isinstance(param.get('want'), list):
+            return [row for _, _, row in found]
         return [row for _, _, row in found] if param.get('want') == 'items' else sorted({row['id'] for _, _, row in found}, key=str.encode)
+
+    def totals(self, param):
+        """Of all items that are found, with exact sums."""
+        fields, want, groups = CLASSES[param['c']]['items'][param['i']]['fields'], param['want'], {}
+        by = listed(want.get('by', []))
+        for row in self.find({**param, 'want': 'items'}):
+            values = export_content(json.dumps(row['j']), fields)
+            groups.setdefault(tuple(stored(values[name]) for name in by), []).append(values)
+        if not by:
+            groups.setdefault((), [])
+        found = []
+        for key in sorted(groups, key=lambda key: [(one is not None, order(one) if one is not None else 0) for one in key]):
+            one = {'count': len(groups[key]), **({'by': dict(zip(by, key))} if by else {})}
+            for kind in ('sum', 'min', 'max', 'avg'):
+                for name in listed(want.get(kind, [])):
+                    values = [stored(values[name]) for values in groups[key] if values[name] is not None]
+                    one.setdefault(kind, {})[name] = total(kind, values)
+            found.append(one)
+        return {'groups': found} if by else found[0]
 
     @staticmethod
     def satisfies_id(condition, id):
         if condition['t'] in SETS:
             return (id in condition['v1']) == (condition['t'] == 'in')
         return holds(condition['t'], id, condition['v1'], condition.get('v2'))
+
+    @staticmethod
+    def satisfies_stamp(condition, stamp):
+        v1 = condition['v1']
+        if condition['t'] in ('ne', 'in', 'nin'):
+            return (stamp in (v1 if isinstance(v1, list) else [v1])) == (condition['t'] == 'in')
+        return holds(condition['t'], stamp, v1, condition.get('v2'))
+
+    def satisfies_group(self, group, values, fields):
+        if 'or' in group:
+            return any(self.satisfies_group(one, values, fields) for one in group['or'])
+        if 'and' in group:
+            return all(self.satisfies_group(one, values, fields) for one in group['and'])
+        if 'not' in group:
+            return not self.satisfies_group(group['not'], values, fields)
+        return self.satisfies(group, values[group['f']], fields[group['f']])
 
     @staticmethod
     def satisfies(condition, value, kind):
@@ -158,13 +231,50 @@ def change(chance):
     return document
 
 
-def some_search(chance):
+def some_group(chance, fields, depth=0):
+    """A condition, or some of them under or, and, not."""
+    kind = chance.random() if depth < 3 else 1
+    if kind < 0.25:
+        return {'or': [some_group(chance, fields, depth + 1) for _ in range(chance.choice([1, 2, 2, 3]))]}
+    if kind < 0.35:
+        return {'and': [some_group(chance, fields, depth + 1) for _ in range(chance.choice([1, 2]))]}
+    if kind < 0.5:
+        return {'not': some_group(chance, fields, depth + 1)}
+    name = chance.choice(list(fields))
+    return {'f': name, **some_condition(chance, fields[name])}
+
+
+def count_alternatives(group, negated=False):
+    """(of alternatives, of conditions in the longest) at most."""
+    if 'not' in group:
+        return count_alternatives(group['not'], not negated)
+    for name in ('or', 'and'):
+        if name in group:
+            parts = [count_alternatives(one, negated) for one in group[name]]
+            if (name == 'or') != negated:
+                return sum(number for number, _ in parts), max(length for _, length in parts)
+            return math.prod(number for number, _ in parts), sum(length for _, length in parts)
+    return 1, 1
+
+
+def some_stamp(chance, stamps):
+    test, values = chance.choice([*TESTS[2:], 'eq', 'ne', 'in', 'nin']), sorted(chance.choices(stamps, k=2))
+    return {'t': test, 'v1': values if test in ('in', 'nin') else values[0], **({'v2': values[1]} if len(test) == 4 else {})}
+
+
+def some_search(chance, stamps=()):
     item = chance.choice(['Adr', 'Adr', 'Main'])
     fields = CLASSES['Person']['items'][item]['fields']
     param = {'c': 'Person', 'i': item, 'where': [], 'want': chance.choice(['ids', 'items']), 'limit': chance.choice([1, 2, 3, 5, 100])}
     for _ in range(chance.choice([0, 1, 1, 1, 2, 3])):
-        name = chance.choice(list(fields))
-        param['where'].append({'f': name, **some_condition(chance, fields[name])})
+        param['where'].append(some_group(chance, fields))
+    if count_alternatives({'and': param['where']})[0] > 8 or count_alternatives({'and': param['where']})[1] > 7:
+        return some_search(chance, stamps)
+    for name in ('v', 'ct'):
+        if stamps and chance.random() < 0.1:
+            param[name] = some_stamp(chance, stamps)
+    if chance.random() < 0.1:
+        param['want'] = chance.sample(['name', 'tags', 'none', 'size'], chance.randint(1, 4))
     if chance.random() < 0.3:
         test = chance.choice(TESTS)
         values = sorted((chance.choice(IDS + TEXTS[:12]) for _ in range(2)), key=str.encode)
@@ -183,12 +293,58 @@ def test_find_is_what_the_contents_say(stack, schemas, seed):
         stack.psql('lab', 'select delete_document(%s, %s)', ('Person', chance.choice(IDS)))
         oracle = Oracle(stack)
         for _ in range(20):
-            param = some_search(chance)
+            param = some_search(chance, [stamp for stamps in oracle.stamps.values() for stamp in stamps])
             assert whole(stack, param) == oracle.find(param), param
+            if param['want'] == 'ids':
+                docs = whole(stack, {**param, 'want': 'docs'})
+                assert [doc['id'] for doc in docs] == oracle.find(param)
+                assert not docs or docs[:16] == stack.op('lab', 'get', {'docs': [{'c': doc['c'], 'id': doc['id']} for doc in docs[:16]]})['out']['docs']
             count = len(oracle.find({**param, 'want': 'ids'}))
             many = {name: value for name, value in param.items() if name != 'limit'}
             assert one_page(stack, {**many, 'want': 'count'}) == {'count': count}, param
             assert one_page(stack, {**param, 'want': 'count'}) == ({'count': count} if count <= param['limit'] else {'count': param['limit'], 'more': True}), param
+
+
+def some_totals(chance, fields):
+    plain = [name for name, kind in fields.items() if not kind.endswith('[]') and kind != 'hash']
+    numbers = [name for name in plain if fields[name] != 'string']
+    want = {kind: chance.sample(names, chance.randint(1, len(names))) for kind, names in (('sum', numbers), ('min', plain), ('max', plain), ('avg', numbers))
+            if names and chance.random() < 0.5}
+    if chance.random() < 0.5:
+        want['by'] = chance.sample(plain, min(len(plain), chance.randint(1, 2)))
+    return {name: fields[0] if len(fields) == 1 else fields for name, fields in want.items()}
+
+
+@pytest.mark.parametrize('seed', range(2))
+def test_totals_are_what_the_contents_say(stack, schemas, seed):
+    chance = random.Random(4700 + seed)
+    for _ in range(5):
+        for _ in range(12):
+            stack.put('lab', change(chance))
+        oracle = Oracle(stack)
+        for _ in range(30):
+            param = {name: value for name, value in some_search(chance).items() if name in ('c', 'i', 'where', 'id')}
+            param['want'] = some_totals(chance, CLASSES['Person']['items'][param['i']]['fields'])
+            seen, wanted = one_page(stack, param), oracle.totals(param)
+            assert is_near(seen, wanted), (param, [(one, other) for one, other in zip(seen.get('groups', [seen]), wanted.get('groups', [wanted])) if not is_near(one, other)])
+            if wanted.get('count', 0) > 1:
+                assert one_page(stack, {**param, 'limit': 1})['more'] and one_page(stack, {**param, 'limit': 1})['count'] == 1
+
+
+def test_totals_have_an_end(stack, schemas):
+    for start in range(0, 1200, 32):
+        stack.put('lab', {'c': 'Person', 'id': f'group-{start}', 'items': [{'c': 'Adr', 'k': str(number), 'j': {'name': 'group', 'count': number, 'ratio': 1e308}}
+                                                                           for number in range(start, min(start + 32, 1200))]})
+    param = {**where('name', 'eq', 'group'), 'want': {'by': 'count'}}
+    found = one_page(stack, param)
+    assert found['more'] and [one['by']['count'] for one in found['groups']] == list(range(1000))
+    assert one_page(stack, {**param, 'want': {}}) == {'count': 1200} and one_page(stack, {**param, 'want': {}, 'limit': 7}) == {'count': 7, 'more': True}
+    assert one_page(stack, {**param, 'want': {'sum': 'count', 'avg': 'count'}}) == {'count': 1200, 'sum': {'count': 719400}, 'avg': {'count': 599.5}}
+    with pytest.raises(Problem) as refused:
+        one_page(stack, {**param, 'want': {'sum': 'ratio'}})
+    assert (refused.value.code, refused.value.body['at']) == ('AARG', '/param/want')
+    for start in range(0, 1200, 32):
+        stack.put('lab', {'c': 'Person', 'id': f'group-{start}', 'delete': True})
 
 
 @pytest.mark.parametrize('prefix', [text for text in TEXTS if len(text) < 1024], ids=ascii)
@@ -214,6 +370,7 @@ def where(field='name', test='eq', *values):
     return {**FIND, 'where': [{'f': field, 't': test, **{f'v{number}': value for number, value in enumerate(values, 1)}}]}
 
 
+A = {'f': 'name', 't': 'eq', 'v1': 'a'}
 REFUSED = [
     ({}, 'AARG', ['c']),
     ({'c': 'Person'}, 'AARG', ['i']),
@@ -277,6 +434,40 @@ REFUSED = [
     ({**FIND, 'id': {'t': 'eq', 'v1': 1}}, 'AARG', ['v1']),
     ({**FIND, 'id': {'t': 'gele', 'v1': 'b', 'v2': 'a'}}, 'AARG', ['v2']),
     ({**FIND, 'want': 'all'}, 'AARG', ['want']),
+    ({**FIND, 'want': []}, 'AARG', ['want']),
+    ({**FIND, 'want': {'sums': 'size'}}, 'AARG', ['sums', 'sum']),
+    ({**FIND, 'want': {'sum': []}}, 'AARG', ['sum']),
+    ({**FIND, 'want': {'sum': 7}}, 'AARG', ['sum']),
+    ({**FIND, 'want': {'sum': 'name'}}, 'AARG', ['sum']),
+    ({**FIND, 'want': {'avg': ['size', 'years']}}, 'AARG', ['avg']),
+    ({**FIND, 'want': {'min': 'code'}}, 'AARG', ['min']),
+    ({**FIND, 'want': {'max': ['size', 'size']}}, 'AARG', ['max']),
+    ({**FIND, 'want': {'by': ['size', 'size']}}, 'AARG', ['by']),
+    ({**FIND, 'want': {'by': ['size', 'count', 'name']}}, 'AARG', ['by']),
+    ({**FIND, 'want': {'by': 'tags'}}, 'AARG', ['by']),
+    ({**FIND, 'want': {'min': ['size'] * 9}}, 'AARG', ['min']),
+    ({**FIND, 'want': {'sum': 'other'}}, 'NFIELD', ['Person', 'Adr', 'other']),
+    ({**FIND, 'want': {}, 'order': 'size'}, 'AARG', ['order']),
+    ({**FIND, 'want': {}, 'limit': 100001}, 'AARG', ['limit']),
+    ({**FIND, 'want': ['name', 7]}, 'AARG', ['want']),
+    ({**FIND, 'want': ['name'] * 33}, 'AARG', ['want']),
+    ({**FIND, 'v': {'t': 'exists', 'v1': True}}, 'AARG', ['v1']),
+    ({**FIND, 'v': {'t': 'sw', 'v1': 1}}, 'AARG', ['t']),
+    ({**FIND, 'v': {'t': 'gt', 'v1': '1'}}, 'AARG', ['v1']),
+    ({**FIND, 'ct': 7}, 'AARG', ['ct']),
+    ({**FIND, 'where': [{'or': []}]}, 'AARG', ['or']),
+    ({**FIND, 'where': [{'or': {'f': 'name', 't': 'eq', 'v1': 'a'}}]}, 'AARG', ['or']),
+    ({**FIND, 'where': [{'or': [{'and': 7}]}]}, 'AARG', ['and']),
+    ({**FIND, 'where': [{'not': [{'f': 'name', 't': 'eq', 'v1': 'a'}]}]}, 'AARG', ['where']),
+    ({**FIND, 'where': [{'not': {'not': {}}}]}, 'AARG', ['where']),
+    ({**FIND, 'where': [{'xor': [], 'f': 'name'}]}, 'AARG', ['xor', 'or']),
+    ({**FIND, 'where': [{'or': [A], 'not': A}]}, 'AARG', ['not']),
+    ({**FIND, 'where': [{'not': {'not': {'not': {'not': {'not': A}}}}}]}, 'AARG', ['where']),
+    ({**FIND, 'where': [{'or': [A] * 9}]}, 'AARG', ['where']),
+    ({**FIND, 'where': [{'or': [A] * 3}, {'or': [A] * 3}]}, 'AARG', ['where']),
+    ({**FIND, 'where': [{'not': {'and': [A] * 9}}]}, 'AARG', ['where']),
+    ({**FIND, 'where': [{'not': {'or': [A] * 8}}]}, 'AARG', ['where']),
+    ({**FIND, 'where': [{'or': [{'f': 'other', 't': 'eq', 'v1': 'a'}]}]}, 'NFIELD', ['Person', 'Adr', 'other']),
     ({**FIND, 'want': 'count', 'order': 'size'}, 'AARG', ['order']),
     ({**FIND, 'want': 'count', 'cursor': 'a'}, 'AARG', ['cursor']),
     ({**FIND, 'want': 'count', 'limit': 100001}, 'AARG', ['limit']),
@@ -305,7 +496,8 @@ def test_cursors_are_good_for_their_own_search_only(stack, schemas):
     cursor = one_page(stack, param)['cursor']
     assert one_page(stack, {**param, 'cursor': cursor, 'limit': 2})['ids'] == ['cursor-1', 'cursor-2']
     others = [{**where('name', 'eq', 'd')}, {**where('name', 'ge', 'c')}, {**where('tags', 'eq', 'c')}, {**param, 'want': 'items'},
-              {**param, 'id': {'t': 'sw', 'v1': 'cursor'}}, {**param, 'i': 'Main'}, {**param, 'where': param['where'] * 2}]
+              {**param, 'id': {'t': 'sw', 'v1': 'cursor'}}, {**param, 'i': 'Main'}, {**param, 'where': param['where'] * 2},
+              {**param, 'where': [{'not': param['where'][0]}]}, {**param, 'where': [{'or': param['where'] * 2}]}, {**param, 'v': {'t': 'gt', 'v1': 0}}]
     changed = [cursor[:place] + chr(ord(cursor[place]) ^ 1) + cursor[place + 1:] for place in range(len(cursor))]
     for wrong in [{**other, 'cursor': cursor} for other in others] + [{**param, 'cursor': other} for other in [*changed, cursor + 'a', cursor[:-1]]]:
         with pytest.raises(Problem) as refused:
@@ -367,6 +559,19 @@ def test_searches_go_on_while_schemas_change(stack, schemas):
     for seeker in seekers:
         seeker.join()
     assert [found for found in wrong if found] == [] and 'found' in codes and codes <= {'found', 'NFIELD', 'OBUILDING', 'CONTENTION'}, (wrong, codes)
+
+
+def test_the_largest_search(stack, schemas):
+    """All alternatives with all conditions, each with two values."""
+    one = [{'f': 'name', 't': 'gele', 'v1': f'a{number}', 'v2': f'b{number}'} for number in range(7)]
+    param = {**FIND, 'where': [{'or': [{'and': [{**part, 'v2': part['v2'] + str(number)} for part in one]} for number in range(8)]}], 'limit': 2, 'want': 'items',
+             'id': {'t': 'gele', 'v1': 'a', 'v2': 'z'}, 'v': {'t': 'gele', 'v1': 1, 'v2': 2**60}, 'ct': {'t': 'gele', 'v1': 1, 'v2': 2**60}}
+    stack.put('lab', *({'c': 'Person', 'id': f'big-{number}', 'items': [{'c': 'Adr', 'k': 'k', 'j': {'name': 'ab', 'size': number}}]} for number in range(5)))
+    everything = Oracle(stack).find(param)
+    assert len(everything) > 4 and whole(stack, param) == everything
+    ordered = whole(stack, {**param, 'order': ['size', '-count', 'ratio', 'name']}, admin=True)
+    assert all(row in everything for row in ordered)
+    assert one_page(stack, {**{name: value for name, value in param.items() if name != 'limit'}, 'want': 'count'}) == {'count': len({row['id'] for row in everything})}
 
 
 def test_many_different_searches_are_prepared_and_given_up(stack, schemas):

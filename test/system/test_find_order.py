@@ -71,7 +71,7 @@ class Oracle:
 
     def place(self, param, row):
         id, _, key, content, _ = row
-        values, fixed = export_content(content, FIELDS), {one['f'] for one in param.get('where', ()) if one['t'] == 'eq'}
+        values, fixed = export_content(content, FIELDS), {one['f'] for one in param.get('where', ()) if one.get('t') == 'eq'}
         terms = [(plain(values[name]), turned) for name, turned in fields_of(param['order']) if name not in fixed]
         turned = terms[-1][1] if terms else False
         return [Turned(value) if down else value for value, down in [*terms, (id.encode(), turned), (key.encode(), turned)]]
@@ -82,7 +82,7 @@ class Oracle:
             values = export_content(row[3], FIELDS)
             if row[1] != param['i'] or any(values[name] is None for name, _ in fields_of(param['order'])):
                 continue
-            if all(self.satisfies(one, values[one['f']]) for one in param.get('where', ())):
+            if all(any(self.satisfies(part, values[part['f']]) for part in one.get('or', [one])) for one in param.get('where', ())):
                 found.append((self.place(param, row), row))
         found.sort(key=lambda one: one[0])
         if param.get('want') == 'ids':
@@ -124,6 +124,8 @@ def some_search(chance):
         values = sorted((one for one in chance.choices(VALUES.get(name, ['t', 'u', 'v']), k=2) if len(str(one)) <= 1024), key=plain) or ['a']
         test = chance.choice(['eq', 'eq', 'ge', 'lt', 'gele'])
         param['where'].append({'f': name, 't': test, 'v1': values[0], **({'v2': values[-1]} if test == 'gele' else {})})
+    if len(param['where']) > 1 and chance.random() < 0.5:
+        param['where'] = [{'or': param['where'] + [eq('room', 'r')] * chance.randint(0, 1)}]
     return param
 
 
@@ -206,6 +208,8 @@ MISSING = [
     ({'order': 'at', 'where': [eq('size', 1)]}, ['size', 'at']),
     ({'order': ['-at', 'size'], 'where': [eq('title', 'a'), eq('room', 'r')]}, ['title', 'room', '-at', 'size']),
     ({'order': ['room', '-title'], 'where': [{'f': 'room', 't': 'sw', 'v1': 'r'}]}, ['room', '-title']),
+    ({'order': '-at', 'where': [{'or': [eq('room', 'r'), eq('size', 1)]}]}, ['size', '-at']),
+    ({'order': '-at', 'where': [{'or': [eq('tags', 't'), eq('title', 'a')]}]}, ['title', '-at']),
 ]
 
 
@@ -230,7 +234,8 @@ def test_what_no_index_serves_is_refused_with_the_index_that_would(stack, schema
     {'order': 'at'}, {'order': '-title'}, {'order': '-at', 'where': [eq('room', 'r')]}, {'order': ['-room', 'at'], 'where': [eq('room', 'r')]},
     {'order': ['room', '-at']}, {'order': ['-room', 'at']}, {'order': 'at', 'where': [{'f': 'at', 't': 'ge', 'v1': 1}]},
     {'order': '-at', 'where': [eq('size', 1), eq('room', 'r')]}, {'order': '-at', 'where': [eq('tags', 't'), eq('size', 1)]},
-    {'order': 'title', 'where': [eq('code', 'x')]}, {'order': 'at', 'where': [eq('at', 5), eq('title', 'a')]}], ids=str)
+    {'order': 'title', 'where': [eq('code', 'x')]}, {'order': 'at', 'where': [eq('at', 5), eq('title', 'a')]},
+    {'order': '-at', 'where': [{'or': [eq('room', 'r'), eq('room', 's')]}]}, {'order': ['room', '-at'], 'where': [{'or': [eq('room', 'r'), eq('room', 's')]}]}], ids=str)
 def test_what_an_index_serves_is_for_everybody(stack, schemas, param):
     assert 'ids' in one_page(stack, {**FIND, **param})
 

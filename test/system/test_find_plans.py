@@ -4,10 +4,11 @@ import re
 import pytest
 
 from schema import Schemas
+from stack import Problem
 
 pytestmark = pytest.mark.plain  # plans of the database alone
 
-STACK = {'workers': 1, 'postgres': {'shared_preload_libraries': 'auto_explain', 'auto_explain.log_min_duration': 0,
+STACK = {'workers': 1, 'settings': {'limit_find_items': 10000}, 'postgres': {'shared_preload_libraries': 'auto_explain', 'auto_explain.log_min_duration': 0,
                                     'auto_explain.log_analyze': 'on', 'auto_explain.log_timing': 'off', 'auto_explain.log_nested_statements': 'off'}}
 COUNT = 30_000
 FIELDS = {'section': 'string', 'size': 'int', 'name': 'string', 'depends': 'string[]'}
@@ -54,7 +55,10 @@ SEARCHES = [
     ('element', [{'f': 'depends', 't': 'eq', 'v1': 'libc6'}], {}, 'v_Package_Sta_depends', False, 10),
     ('elements from', [{'f': 'depends', 't': 'sw', 'v1': 'lib'}], {}, 'v_Package_Sta_depends', True, 10),
     ('element and column', [{'f': 'depends', 't': 'eq', 'v1': 'd5'}, {'f': 'size', 't': 'lt', 'v1': 4000}], {}, 'v_Package_Sta_depends', False, 70),
-    ('column and element', [{'f': 'section', 't': 'eq', 'v1': 's0'}, {'f': 'depends', 't': 'eq', 'v1': 'libc6'}], {}, 'v_Package_Sta_depends', True, 700),
+    ('column and element', [{'f': 'section', 't': 'eq', 'v1': 's0'}, {'f': 'depends', 't': 'eq', 'v1': 'libc6'}], {}, 'k_Package_Sta_depends', False, 700),
+    ('element first', [{'f': 'depends', 't': 'eq', 'v1': 'libc6'}, {'f': 'section', 't': 'eq', 'v1': 's0'}], {}, 'v_Package_Sta_depends', False, 10),
+    ('either', [{'or': [{'f': 'depends', 't': 'eq', 'v1': 'libc6'}, {'f': 'size', 't': 'eq', 'v1': 77}]}], {}, 'v_Package_Sta_size', True, 12),
+    ('not', [{'f': 'size', 't': 'eq', 'v1': 77}, {'not': {'f': 'section', 't': 'eq', 'v1': 's4'}}], {}, 'v_Package_Sta_size', False, 3),
     ('ids', [], {'id': {'t': 'sw', 'v1': 'p0001'}}, 'k_Package_Sta', False, 10),
     ('items', [{'f': 'section', 't': 'eq', 'v1': 's7'}], {'want': 'items', 'limit': 20}, 'v_Package_Sta_section', False, 25),
 ]
@@ -89,6 +93,7 @@ ORDERED = [
     ('of two directions', ['section', 'size', '-name'], [], {}, SEVERAL),
     ('of two directions, reversed', ['-section', '-size', 'name'], [], {}, SEVERAL),
     ('items', '-size', [{'f': 'section', 't': 'eq', 'v1': 's7'}], {'want': 'items'}, SEVERAL),
+    ('either', '-size', [{'or': [{'f': 'section', 't': 'eq', 'v1': 's7'}, {'f': 'section', 't': 'eq', 'v1': 's8'}]}], {}, SEVERAL),
 ]
 
 
@@ -107,3 +112,50 @@ def test_each_page_in_an_order_reads_what_it_holds_through_an_index(loaded, orde
 def test_an_element_of_a_list_is_sorted(loaded):
     found, plan = plan_of(loaded, [{'f': 'depends', 't': 'eq', 'v1': 'libc6'}], order='-size')
     assert found['ids'] == [f'p{n:05}' for n in range(27000, -1, -3000)] and 'v_Package_Sta_depends' in plan and rows_read(plan) <= 10, plan
+
+
+def condition(name, test, value):
+    return {'f': name, 't': test, 'v1': value}
+
+
+ABSENT = condition('name', 'exists', False)
+COSTLY = [  # what looks at more than 10,000 items
+    ([condition('size', 'ge', 0)], {}), ([condition('section', 'sw', 's')], {'limit': 1}), ([ABSENT], {}), ([{'not': condition('name', 'exists', True)}], {}),
+    ([ABSENT], {'want': 'items'}), ([{'or': [condition('section', 'eq', 's7'), condition('size', 'ge', 0)]}], {}),
+    ([{'or': [condition('section', 'eq', 's7'), ABSENT]}], {}), ([condition('depends', 'sw', 'd')], {}), ([], {'v': {'t': 'lt', 'v1': 1}}), ([], {'ct': {'t': 'ge', 'v1': 2}}),
+    ([condition('name', 'ne', 'x')], {'want': 'count'}), ([condition('size', 'ge', 0), condition('name', 'ge', '0')], {'want': 'count'}), ([condition('depends', 'sw', 'd')], {'want': 'count'}),
+]
+CHEAP = [  # (…, how many)
+    ([condition('name', 'ne', 'x')], {'limit': 20}, 20), ([{'not': condition('section', 'eq', 's7')}], {'limit': 20}, 20), ([condition('section', 'eq', 's7'), ABSENT], {}, 0),
+    ([condition('section', 'eq', 's7'), condition('size', 'ge', 0)], {'limit': 1000}, 600), ([condition('size', 'lt', 1000)], {'limit': 1000}, 1000),
+    ([], {'v': {'t': 'eq', 'v1': 1}, 'limit': 7}, 7), ([{'or': [condition('size', 'lt', 3), condition('section', 'eq', 's7')]}], {'limit': 1000}, 606),
+    ([condition('size', 'ge', 0)], {'order': 'size', 'limit': 5}, 5), ([condition('size', 'ge', 0)], {'want': 'count'}, 30000), ([], {'want': 'count', 'limit': 100}, 100),
+    ([condition('section', 'eq', 's7'), condition('name', 'ne', 'x')], {'want': 'count'}, 600), ([condition('size', 'lt', 2000)], {'want': 'docs', 'limit': 3}, 3),
+]
+
+
+@pytest.mark.parametrize('where, more', COSTLY, ids=range(len(COSTLY)))
+def test_a_search_that_looks_at_too_many_items_is_refused(loaded, where, more):
+    param = {'c': 'Package', 'i': 'Sta', 'where': where, **more}
+    with pytest.raises(Problem) as refused:
+        loaded.op('lab', 'find', param)
+    assert (refused.value.code, refused.value.body['args'], refused.value.body['at']) == ('ALIMIT', ['limit_find_items', '10000'], '/param/where')
+    loaded.op('lab', 'find', param, admin=True)
+
+
+@pytest.mark.parametrize('where, more, count', CHEAP, ids=range(len(CHEAP)))
+def test_a_search_that_looks_at_few_items_is_answered(loaded, where, more, count):
+    found = loaded.op('lab', 'find', {'c': 'Package', 'i': 'Sta', 'where': where, **more})['out']
+    assert found.get('count', len(found.get('ids', found.get('docs', ())))) == count
+
+
+def test_pages_of_a_scan_go_on(loaded):
+    """Each page looks at what it needs: all of them at more than one may."""
+    param, seen = {'c': 'Package', 'i': 'Sta', 'where': [{'not': condition('section', 'eq', 's7')}], 'limit': 1000}, 0
+    while True:
+        page = loaded.op('lab', 'find', param)['out']
+        seen += len(page['ids'])
+        if 'cursor' not in page:
+            break
+        param['cursor'] = page['cursor']
+    assert seen == COUNT - 600

@@ -148,6 +148,8 @@ PARAMS = [('put', {'docs': [{'c': 'Note', 'id': 'a', 'items': [MAIN, LINE, TEXT]
           ('put', {'docs': [{'c': 'Note', 'id': 'a', 'if': 1}]}), ('get', {'docs': [{'c': 'Note', 'id': 'a'}, {'c': 'Note', 'id': 'none', 'age': 60}]}), ('sync', {}), ('list', {'c': 'Note'}), ('list', {}),
           ('find', {'c': 'Note', 'i': 'Main', 'where': [{'f': 'team', 't': 'eq', 'v1': 'red'}], 'want': 'items'}), ('find', {'c': 'Note', 'i': 'Main', 'where': [{'f': 'team', 't': 'eq', 'v1': 'red'}]}),
           ('find', {'c': 'Note', 'i': 'Main', 'order': '-team'}), ('find', {'c': 'Note', 'i': 'Main', 'want': 'count', 'limit': 1}),
+          ('find', {'c': 'Note', 'i': 'Main', 'want': 'docs', 'where': [{'not': {'or': [{'f': 'team', 't': 'eq', 'v1': 'blue'}]}}], 'v': {'t': 'gt', 'v1': 1}, 'ct': {'t': 'in', 'v1': [1, 2]}}),
+          ('find', {'c': 'Note', 'i': 'Main', 'want': ['team']}), ('find', {'c': 'Note', 'i': 'Main', 'want': {'max': 'team'}}), ('find', {'c': 'Note', 'i': 'Main', 'want': {'by': ['team']}}),
           ('collection', {'c': 'Note', 'collection': 'all', 'value': 'red'}), ('collection', {'c': 'Note', 'collection': 'all', 'value': 'red', 'want': 'ids'}),
           ('task', {'op': 'put', 'param': {'docs': []}, 'delay': 3600}), ('tasks', {'backlog': True}), ('volumes', {}), ('subs', {'defs': ['Note', 'Note/a']}), ('subs', {}), ('explain', {'c': 'Note', 'id': 'a'}),
           ('explain', {'cases': [{'may': 'read', 'document': {'c': 'Note', 'id': 'a'}, 'expected': False}], 'rules': {}})]

@@ -201,6 +201,12 @@ def writing(name, ident):
     }.items()
 
 
+def groups(conditions):
+    """Groups of conditions, one of which each document of the worlds satisfies."""
+    other = [{'f': 'team', 't': 'eq', 'v1': 'blue'}]
+    return (('or', [{'or': conditions + other}]), ('not', [{'not': other[0]}]), ('not or', [{'not': {'or': other + [{'f': 'team', 't': 'sw', 'v1': 'g'}]}}]))
+
+
 def gathering(name):
     """Those that find documents."""
     of_all = {'c': name, 'collection': 'all', 'value': 'red'}
@@ -211,6 +217,13 @@ def gathering(name):
             yield f'find {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': by_team, 'want': want, **limit}}, {})
             yield f'count {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': by_team, 'want': 'count', **limit}}, {})
             yield f'find in order {want} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'order': '-team', 'want': want, **limit}}, {})
+        for item, (words, where) in itertools.product(('Main', 'Secret'), groups(by_team)):
+            yield f'find {words} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': where, 'want': 'docs', **limit}}, {})
+            yield f'count {words} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'where': where, 'want': 'count', **limit}}, {})
+        for item, wish in itertools.product(('Main', 'Secret'), ({}, {'min': 'team', 'max': 'team'}, {'by': 'team'})):
+            yield f'totals {wish} {item} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': item, 'want': wish, **limit}}, {})
+        for stamp in ({'v': {'t': 'gt', 'v1': 1}}, {'v': {'t': 'lt', 'v1': 10**17}, 'ct': {'t': 'ge', 'v1': 1}}, {'v': {'t': 'nin', 'v1': [5]}}):
+            yield f'find {stamp} {limit}', ('find', 'POST', 'op/find', {'param': {'c': name, 'i': 'Main', 'want': ['team', 'text'], **stamp, **limit}}, {})
         for want, collection in itertools.product(('ids', 'docs'), ('all', 'secret')):
             yield (f'collection {collection} {want} {limit}',
                    ('collection', 'POST', 'op/collection', {'param': {**of_all, 'collection': collection, 'want': want, **limit}}, {}))
@@ -550,6 +563,9 @@ def test_a_shown_document_is_shown(worlds):
     assert worlds.op('full', 'find', {'c': 'Open', 'i': 'Main', 'order': '-team', 'want': 'ids'})['out']['ids'] == ['d', 'b']
     assert worlds.op('full', 'find', {'c': 'Open', 'i': 'Main', 'want': 'count'})['out'] == {'count': 2}
     assert worlds.op('full', 'find', {'c': 'Open', 'i': 'Main', 'want': 'count', 'limit': 1})['out'] == {'count': 1, 'more': True}
+    assert worlds.op('full', 'find', {'c': 'Open', 'i': 'Main', 'want': {'by': 'team', 'max': 'team'}})['out'] == {'groups': [{'by': {'team': 'red'}, 'count': 2, 'max': {'team': 'red'}}]}
+    assert worlds.op('full', 'find', {'c': 'Part', 'i': 'Secret', 'want': {'max': 'team'}})['out'] == {'count': 0, 'max': {'team': None}}
+    assert worlds.op('full', 'find', {'c': 'Part', 'i': 'Secret', 'want': {'max': 'team'}}, admin=True)['out'] == {'count': 2, 'max': {'team': 'red'}}
     assert [one['id'] for one in worlds.op('full', 'collection', {'c': 'Open', 'collection': 'all', 'value': 'red'})['out']['docs']] == ['b', 'd']
     for name in SHARED:
         found = worlds.request('POST', '/full/op/list', json={'param': {'c': name}}, headers=session('ann')).json()
@@ -566,6 +582,21 @@ def test_a_shown_document_is_shown(worlds):
     assert len(seek(worlds, 'Documents', 'Own', caller='ann')) == 3
     part = worlds.get('full', ('Part', 'p'))
     assert [item['c'] for item in part['items']] == ['Main'] and part['w']
+
+
+def test_a_version_that_is_sought_is_the_one_that_is_seen(worlds):
+    """Changes of what is hidden do not show."""
+    def found(test, *values):
+        param = {'c': 'Part', 'i': 'Main', 'v': {'t': test, 'v1': values[0], **({'v2': values[1]} if values[1:] else {})}}
+        return [one['out'].get('ids', one['out'].get('count')) for one in (worlds.op('full', 'find', param), worlds.op('full', 'find', {**param, 'want': 'count'}))]
+    worlds.put('full', {'c': 'Part', 'id': 'p', 'items': [{'c': 'Secret', 'j': {'team': 'red', 'text': MARK + ' again'}}]}, admin=True)
+    seen, now = (worlds.op('full', 'get', {'docs': [{'c': 'Part', 'id': 'p'}]}, admin=admin)['out']['docs'][0]['v'] for admin in (False, True))
+    other = worlds.op('full', 'get', {'docs': [{'c': 'Part', 'id': 'q'}]})['out']['docs'][0]['v']
+    assert seen < other < now
+    assert found('eq', seen) == found('in', [seen]) == found('le', seen) == found('gele', seen, seen) == found('lt', other) == found('ne', other) == [['p'], 1]
+    assert found('gt', seen) == found('ge', other) == found('gtle', seen, other) == found('nin', [seen, now]) == [['q'], 1]
+    assert found('eq', now) == found('gt', other) == found('ge', now) == found('gtlt', seen, other) == [[], 0]
+    assert found('ne', now) == found('lt', now) == [['p', 'q'], 2]
 
 
 def test_a_large_collection_is_streamed_whole(worlds):

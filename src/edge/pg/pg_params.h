@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 
-enum { PG_PARAMETERS_MAX = 32 };
+enum { PG_PARAMETERS_MAX = 240 }; /* a search with all its alternatives (model/schema/search.h) */
 struct pg_params {
     struct arena *arena;
     int count;

@@ -51,8 +51,8 @@ static struct pipeline *pipeline_of(struct pg *pg)
     return pg_state(pg, PG_USE_PIPELINE, sizeof(struct pipeline), end_pipelines);
 }
 
-const int pg_formats[PG_PARAMETERS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                           1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+#define ONES 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1
+const int pg_formats[PG_PARAMETERS_MAX] = {ONES, ONES, ONES, ONES, ONES, ONES, ONES, ONES};
 
 /* Reads the answers to `count` statements and the sync.  Successful results go to results[] (NULL: they are
  * discarded), the first error to refusal_r with the index of its statement.  FAULT_NONE: the sync arrived. */

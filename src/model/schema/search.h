@@ -8,6 +8,8 @@
 #include "model/schema/schema.h"
 #include "edge/pg/pg.h"
 
+struct json;
+
 /* The conditions on a value (protocol.md, "find"). */
 enum search_test {
     SEARCH_EQ,
@@ -26,7 +28,13 @@ enum search_test {
     SEARCH_EXISTS,
     SEARCH_TESTS
 };
-enum { SEARCH_CONDITIONS_MOST = 8, SEARCH_ORDERS_MOST = SCHEMA_INDEX_FIELDS_MOST, SEARCH_LIST_MOST = 100 };
+enum {
+    SEARCH_FIELDS_MOST = 7,                          /* conditions on fields in one alternative */
+    SEARCH_CONDITIONS_MOST = SEARCH_FIELDS_MOST + 3, /* and on the id, the version and the ctime */
+    SEARCH_BRANCHES_MOST = 8, /* with all conditions they have at most PG_PARAMETERS_MAX parameters */
+    SEARCH_ORDERS_MOST = SCHEMA_INDEX_FIELDS_MOST,
+    SEARCH_LIST_MOST = 100
+};
 
 /* Does the test take two values? */
 static inline bool search_has_two(enum search_test test)
@@ -46,12 +54,6 @@ static inline bool search_is_whole(enum search_test test)
     return test == SEARCH_EQ || search_has_list(test);
 }
 
-/* Does what it finds lie together in an index? */
-static inline bool search_is_driving(enum search_test test)
-{
-    return test != SEARCH_NE && test != SEARCH_NIN && test != SEARCH_EXISTS;
-}
-
 /* The member in use is that of the field's type; of a hash it is the text of the value. */
 struct search_value {
     struct bytes text;
@@ -61,11 +63,32 @@ struct search_value {
 
 struct search_condition {
     const struct schema_field *field; /* NULL: the document's id */
+    const char *header; /* a column of the document: the field is only its type; NULL: of the item */
     enum search_test test;
+    bool is_negated;                 /* what does not satisfy it does, absent values too */
     struct search_value values[2];   /* EXISTS: the integer 1, or 0: is there none? */
     const struct search_value *list; /* of a test that takes one */
     size_t list_count;
 };
+
+/* Conditions that hold together. */
+struct search_branch {
+    struct search_condition conditions[SEARCH_CONDITIONS_MOST];
+    size_t count;
+};
+
+/* Is it a condition on the item, not on its document? */
+static inline bool search_is_of_item(const struct search_condition *condition)
+{
+    return condition->field && !condition->header;
+}
+
+/* Does what it finds lie together in an index? */
+static inline bool search_is_driving(const struct search_condition *condition)
+{
+    return !condition->header && !condition->is_negated && condition->test != SEARCH_NE &&
+           condition->test != SEARCH_NIN && condition->test != SEARCH_EXISTS;
+}
 
 /* The results are in the order of a field; what has no value of it is left out. */
 struct search_order {
@@ -78,17 +101,23 @@ struct search {
     const struct schema *schema;
     const struct schema_class *class;
     const struct schema_item *item;
-    struct search_condition conditions[SEARCH_CONDITIONS_MOST];
-    size_t count;
+    struct search_branch branches[SEARCH_BRANCHES_MOST]; /* one of them holds */
+    size_t branch_count;                                 /* at least 1 */
     struct search_order orders[SEARCH_ORDERS_MOST];
     size_t order_count; /* 0: in the order of ids and keys; else these decide in the direction of the last
                            field where all fields are equal */
     bool wants_count;   /* of the documents, at most `limit` */
+    bool wants_totals;  /* of the items, at most `limit` (search_totals.h) */
     bool wants_items;   /* else ids of documents; in an order these are of a singleton */
-    struct bytes after_id, after_key; /* the page begins after this; data NULL: at the start */
+    bool wants_docs;    /* whole documents; they are found by their ids */
+    const struct json *members;           /* of the contents that are wanted, a list of names; NULL: all */
+    struct search_condition seen_version; /* where rules decide: of the version that the caller sees; `header`
+                                             NULL: none */
+    struct bytes after_id, after_key;     /* the page begins after this; data NULL: at the start */
     int32_t limit;
-    int64_t minute;     /* the present: documents that have expired are not found */
-    int64_t bytes_most; /* of the contents of a page, beyond the first item */
+    int64_t minute;      /* the present: documents that have expired are not found */
+    int64_t bytes_most;  /* of the contents of a page, beyond the first item */
+    int64_t looked_most; /* items that each branch may look at, else REFUSAL_LOOKED; 0: as many as it takes */
 };
 
 /* Composes the text of the statement and its parameters, in order.  Searches that differ only in values have

@@ -6,15 +6,15 @@
 #include "model/schema/search.h"
 
 enum search_plan {
-    SEARCH_PLAN_SERVED,   /* by an index, or all that is found by an element of a list is sorted */
+    SEARCH_PLAN_SERVED,   /* by an index, or all that is found by an element of a list is sorted (looked_most)
+                           */
     SEARCH_PLAN_BUILDING, /* the index is declared, and not complete */
     SEARCH_PLAN_MISSING,  /* an index would serve it */
     SEARCH_PLAN_NONE      /* a condition is one that no index serves in this order */
 };
 
-/* MISSING, BUILDING: `index_r` is the index.  NONE: `condition_r` is the first such condition.  A search
- * without an order is served. */
-enum search_plan search_plan_judge(const struct search *search, struct schema_index *index_r,
-                                   const struct search_condition **condition_r);
+/* Of the first branch that no index serves.  MISSING, BUILDING: `index_r` is its index.  A search without an
+ * order is served. */
+enum search_plan search_plan_judge(const struct search *search, struct schema_index *index_r);
 
 #endif

@@ -107,3 +107,28 @@ void search_test_add_any(struct builder *sql, struct pg_params *params,
 {
     add_membership(sql, params, condition, column, true);
 }
+
+bool search_test_has_least(const struct search_condition *condition)
+{
+    enum search_test test = condition->test;
+    return test == SEARCH_EQ || test == SEARCH_GE || test == SEARCH_GT || search_has_two(test);
+}
+
+bool search_test_holds(const struct search_condition *condition, int64_t value)
+{
+    enum search_test test = condition->test;
+    int64_t low = condition->values[0].integer, high = condition->values[search_has_two(test)].integer;
+    bool is_listed = false;
+    for (size_t i = 0; i < condition->list_count; i++)
+        is_listed |= condition->list[i].integer == value;
+    if (search_has_list(test))
+        return is_listed == (test == SEARCH_IN);
+    if (test == SEARCH_EQ)
+        return value == low;
+    bool is_over =
+        test == SEARCH_GT || test == SEARCH_GTLE || test == SEARCH_GTLT ? value > low : value >= low;
+    bool is_under =
+        test == SEARCH_LT || test == SEARCH_GELT || test == SEARCH_GTLT ? value < high : value <= high;
+    return (is_over || !search_test_has_least(condition)) &&
+           (is_under || test == SEARCH_GE || test == SEARCH_GT);
+}

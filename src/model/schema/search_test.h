@@ -11,4 +11,9 @@ void search_test_add(struct builder *sql, struct pg_params *params, const struct
 void search_test_add_any(struct builder *sql, struct pg_params *params,
                          const struct search_condition *condition, const char *column);
 
+/* Does the integer satisfy the condition, which is not negated? */
+bool search_test_holds(const struct search_condition *condition, int64_t value);
+/* Is the first value the least that does? */
+bool search_test_has_least(const struct search_condition *condition);
+
 #endif

@@ -1,18 +1,47 @@
 /* find: documents by what their items contain (schema.md).
- * param {"c","i","where":[{"f":field,"t":test,"v1","v2"}…],"id":{"t","v1","v2"},"order":[field…],
- * "want":"ids"|"items"|"count","limit","cursor"} → out {"ids":[id…],"cursor"},
- * {"items":[{"id","k","v","j"}…],"cursor"} or {"count","more"}.  One item satisfies all conditions.  In the
- * order of the fields, then of ids, then keys; each page is consistent at its own instant.  A cursor is valid
- * only for the search that returned it. */
+ * param {"c","i","where":[{"f":field,"t":test,"v1","v2"}…],"id":{"t","v1","v2"},"v","ct","order":[field…],
+ * "want":"ids"|"items"|"docs"|"count"|[member…]|{"sum","min","max","avg","by"},"limit","cursor"} → out
+ * {"ids":[id…],"cursor"}, {"items":[{"id","k","v","j"}…],"cursor"}, {"docs":[document…],"cursor"},
+ * {"count","more"}, {"count","sum":{field}…,"more"} or {"groups":[{"by","count","sum"…}…],"more"}.  One item
+ * satisfies all conditions.  In the order of the fields, then of ids, then keys; each page is consistent at
+ * its own instant.  A cursor is valid only for the search that returned it. */
 #include "operation/builtin.h"
 
+#include "model/schema/search_test.h"
 #include "operation/documents/find_search.h"
+#include "operation/documents/find_totals.h"
 #include "operation/classes.h"
 #include "operation/judge/judged_page.h"
 #include "operation/reply.h"
 #include "store/collections/store_search.h"
 
-static void write_item(struct builder *body, const struct search_found *found)
+enum { DEPTH_MOST = 128 }; /* of a content */
+
+/* The members of the content that are wanted, in its order. */
+static void write_members(struct arena *arena, struct builder *body, const struct json *members,
+                          struct bytes content)
+{
+    static const struct json_limits limits = {.depth = DEPTH_MOST, .tree_depth = 1};
+    struct json *root;
+    struct json_problem problem;
+    const char *before = "{";
+    bool is_object = !json_read(arena, content, &limits, &root, &problem) && root->kind == JSON_OBJECT;
+    for (const struct json *one = is_object ? root->first : NULL; one; one = one->next)
+        for (const struct json *member = members->first; member; member = member->next) {
+            if (!bytes_equal(member->value, one->name))
+                continue;
+            builder_add_bytes(body, bytes_of(before));
+            json_add_string(body, one->name);
+            builder_add_text(body, ":");
+            builder_add_bytes(body, one->text);
+            before = ",";
+            break;
+        }
+    builder_add_bytes(body, bytes_of(*before == '{' ? "{}" : "}"));
+}
+
+static void write_item(struct arena *arena, struct builder *body, const struct search *search,
+                       const struct search_found *found)
 {
     builder_add_text(body, "{\"id\":");
     json_add_string(body, found->id);
@@ -21,17 +50,20 @@ static void write_item(struct builder *body, const struct search_found *found)
         json_add_string(body, found->item.key);
     }
     builder_printf(body, ",\"v\":%lld,\"j\":", (long long)found->item.version);
-    builder_add_bytes(body, found->item.content);
+    if (search->members)
+        write_members(arena, body, search->members, found->item.content);
+    else
+        builder_add_bytes(body, found->item.content);
     builder_add_text(body, "}");
 }
 
-static void write_found(const struct search *search, const struct search_found *found, bool is_first,
-                        struct builder *body)
+static void write_found(struct arena *arena, const struct search *search, const struct search_found *found,
+                        bool is_first, struct builder *body)
 {
     if (!is_first)
         builder_add_text(body, ",");
     if (search->wants_items)
-        write_item(body, found);
+        write_item(arena, body, search, found);
     else
         json_add_string(body, found->id);
 }
@@ -58,15 +90,28 @@ static enum fault write_cursor(struct attempt *attempt, const struct search *sea
     return FAULT_NONE;
 }
 
-/* --- where rules decide --- */
+static const char *name_list(const struct search *search)
+{
+    return search->wants_items ? "items" : search->wants_docs ? "docs" : "ids";
+}
+
+/* --- where rules decide, and for whole documents --- */
+
+/* Items that totals are of. */
+struct approved {
+    struct bytes *ids, *keys;
+    int64_t *versions;
+    size_t count;
+};
 
 /* A page under way. */
 struct judged_search {
     struct search search;
     struct judged_page page;
-    size_t limit, count; /* wanted, and written */
-    size_t bytes_most;   /* of the body */
-    bool is_full;        /* there is another one */
+    size_t limit, count;       /* wanted, and written */
+    size_t bytes_most;         /* of the body */
+    bool is_full;              /* there is another one */
+    struct approved *approved; /* of totals; NULL: what is found is written, or counted */
     bool is_outdated; /* an item has changed since it was found: the search is to be made again from there */
 };
 
@@ -78,12 +123,31 @@ static bool is_found(struct judged_search *judged, const struct search_found *fo
     const struct search *search = &judged->search;
     if (!document_exists(document) || !view_shows_plainly(view, search->item->name))
         return false;
+    if (search->seen_version.header &&
+        !search_test_holds(&search->seen_version, view_version(view, document)))
+        return false;
     if (!search->wants_items)
         return true;
     const struct item *item = document_find_item(document, search->item->name, found->item.key);
     bool is_there = item && !item_is_tombstone(item);
     judged->is_outdated = is_there && item->version != found->item.version;
     return is_there;
+}
+
+/* There is room for JUDGED_PAGE_ROWS. */
+static void approve(struct approved *approved, const struct search_found *found)
+{
+    approved->ids[approved->count] = found->id;
+    approved->keys[approved->count] = found->item.key;
+    approved->versions[approved->count++] = found->item.version;
+}
+
+static void write_document(const struct view *view, const struct document *document, bool is_first,
+                           struct builder *body)
+{
+    if (!is_first)
+        builder_add_text(body, ",");
+    view_write_json(view, document, body);
 }
 
 static enum fault write_judged(struct attempt *attempt, struct judged_search *judged,
@@ -103,12 +167,19 @@ static enum fault write_judged(struct attempt *attempt, struct judged_search *ju
     for (size_t i = 0; !fault && i < count; i++) {
         const struct search_found *found = &page->found[i];
         bool is_wanted = is_found(judged, found, documents[i], &views[i]);
-        judged->is_full = is_wanted && (judged->count == judged->limit || body->size > judged->bytes_most);
+        size_t size = body->size;
+        if (is_wanted && search->wants_docs && judged->count)
+            size += view_size(&views[i], documents[i]);
+        judged->is_full = is_wanted && (judged->count == judged->limit || size > judged->bytes_most);
         if (judged->is_full || judged->is_outdated)
             break;
         move_behind(search, found);
-        if (is_wanted && !search->wants_count)
-            write_found(search, found, !judged->count, body);
+        if (is_wanted && judged->approved)
+            approve(judged->approved, found);
+        else if (is_wanted && search->wants_docs)
+            write_document(&views[i], documents[i], !judged->count, body);
+        else if (is_wanted && !search->wants_count)
+            write_found(arena, search, found, !judged->count, body);
         judged->count += is_wanted;
     }
     *is_cut_r = count < page->count;
@@ -140,7 +211,7 @@ static enum fault find_judged(struct attempt *attempt, const struct search *sear
     judged.bytes_most = body->size + (size_t)search->bytes_most;
     if (judged.search.limit < JUDGED_PAGE_LEAST)
         judged.search.limit = JUDGED_PAGE_LEAST;
-    builder_printf(body, "{\"%s\":[", search->wants_items ? "items" : "ids");
+    builder_printf(body, "{\"%s\":[", name_list(search));
     enum fault fault = read_judged(attempt, &judged, &has_more);
     if (fault)
         return fault;
@@ -183,34 +254,93 @@ static enum fault find_count(struct attempt *attempt, const struct search *searc
     return fault;
 }
 
+/* --- totals --- */
+
+/* The database adds up what was judged, if it is still at the versions that were judged. */
+static enum fault find_totals_judged(struct attempt *attempt, const struct search *search,
+                                     const struct search_totals *totals)
+{
+    struct arena *arena = attempt->call->arena;
+    struct judged_search judged = {.search = *search, .limit = (size_t)search->limit, .bytes_most = SIZE_MAX};
+    struct approved approved = {ARENA_ARRAY(arena, struct bytes, JUDGED_PAGE_ROWS),
+                                ARENA_ARRAY(arena, struct bytes, JUDGED_PAGE_ROWS),
+                                ARENA_ARRAY(arena, int64_t, JUDGED_PAGE_ROWS), 0};
+    bool has_more;
+    judged.approved = &approved;
+    judged.search.wants_items = true;
+    judged.search.limit = JUDGED_PAGE_ROWS / JUDGED_PAGE_READS;
+    enum fault fault = read_judged(attempt, &judged, &has_more);
+    const struct search_approved list = {approved.ids, approved.keys, approved.versions, approved.count};
+    return fault ? fault : find_totals_write(attempt, search, totals, &list, has_more);
+}
+
+static enum fault find_totals(struct attempt *attempt, const struct reader *reader,
+                              const struct search *search)
+{
+    struct search_totals totals;
+    enum fault fault = find_totals_read(reader, search, &totals);
+    if (fault)
+        return fault;
+    fault = call_is_judged(attempt->call) ? find_totals_judged(attempt, search, &totals)
+                                          : find_totals_write(attempt, search, &totals, NULL, false);
+    if (fault == FAULT_AARG)
+        return reader_wrong(reader, reader->call->param, "want",
+                            "Sums and averages within the range of a double are expected.");
+    return fault;
+}
+
 /* --- the operation --- */
+
+/* A page or a count would cost too much. */
+static enum fault refuse_looks(const struct reader *reader)
+{
+    enum fault fault = reply_fault(
+        reader->call, reader->reply, FAULT_ALIMIT,
+        "This search would look at more items: begin with an eq that fewer satisfy, or order by the "
+        "field of a range.",
+        "limit_find_items",
+        arena_printf(reader->call->arena, "%lld", (long long)reader->settings->limit_find_items), NULL);
+    reader_place(reader, reader->call->param, "where");
+    return fault;
+}
+
+static enum fault write_page(struct attempt *attempt, struct search *search)
+{
+    struct builder *body = attempt->reply->body;
+    struct search_page page;
+    enum fault fault = store_search(documents_store(attempt->worker_context->documents), attempt->ns,
+                                    attempt->call->arena, search, &page);
+    if (fault)
+        return fault;
+    builder_printf(body, "{\"%s\":[", name_list(search));
+    for (size_t i = 0; i < page.count; i++)
+        write_found(attempt->call->arena, search, &page.found[i], !i, body);
+    builder_add_text(body, "]");
+    if (page.has_more) {
+        move_behind(search, &page.found[page.count - 1]);
+        fault = write_cursor(attempt, search);
+    }
+    builder_add_text(body, "}");
+    return fault;
+}
 
 static enum fault find_work(struct attempt *attempt)
 {
     const struct reader reader = {attempt->worker_context->settings, attempt->call, attempt->reply};
     struct search search = {0};
-    struct search_page page;
     enum fault fault = find_search_read(attempt, &reader, &search);
     if (fault)
         return classes_confirm(attempt, fault);
-    if (search.wants_count)
-        return find_count(attempt, &search);
-    if (call_is_judged(attempt->call))
-        return find_judged(attempt, &search);
-    fault = store_search(documents_store(attempt->worker_context->documents), attempt->ns,
-                         attempt->call->arena, &search, &page);
-    if (fault)
-        return fault;
-    struct builder *body = attempt->reply->body;
-    builder_printf(body, "{\"%s\":[", search.wants_items ? "items" : "ids");
-    for (size_t i = 0; i < page.count; i++)
-        write_found(&search, &page.found[i], !i, body);
-    builder_add_text(body, "]");
-    if (page.has_more) {
-        move_behind(&search, &page.found[page.count - 1]);
-        fault = write_cursor(attempt, &search);
-    }
-    builder_add_text(body, "}");
+    if (search.wants_totals)
+        fault = find_totals(attempt, &reader, &search);
+    else if (search.wants_count)
+        fault = find_count(attempt, &search);
+    else if (call_is_judged(attempt->call) || search.wants_docs)
+        fault = find_judged(attempt, &search);
+    else
+        fault = write_page(attempt, &search);
+    if (fault == FAULT_ALIMIT && !attempt->reply->fault)
+        fault = refuse_looks(&reader);
     return fault;
 }
 

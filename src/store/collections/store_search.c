@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "model/document/mutation.h"
 #include "store/documents/schema_cache.h"
+#include "store/refusal.h"
 #include "store/store_cache.h"
 #include "store/store_long.h"
 #include "store/store_sealing.h"
@@ -134,6 +135,10 @@ static enum fault store_search_run(struct store *store, int ns, int64_t limit_ms
                                    &(struct pg_statement){name, sql, params->count}, params, search->result);
     if (!fault)
         return FAULT_NONE;
+    if (refusal_of(pg_sqlstate(pg)) == REFUSAL_LOOKED)
+        return FAULT_ALIMIT;
+    if (strcmp(pg_sqlstate(pg), "22003") == 0) /* a number out of range */
+        return FAULT_AARG;
     fault = schema_cache_judge(store, ns, pg_sqlstate(pg), fault);
     if (fault == FAULT_STALE) /* the result of its preparation may be out of date */
         store_search_give_up(store, ns, params->arena, sql);
@@ -175,37 +180,61 @@ static enum fault store_search_read_page(struct store *store, int ns, const stru
     return fault;
 }
 
-/* Where ids are encrypted: the ids of the search as they are stored.  Only equality is the same for both. */
-static enum fault seal_ids(const struct data_keys *keys, struct arena *arena, struct search *search)
+/* Only equality is the same for ids in clear and as they are stored. */
+static enum fault seal_values(const struct data_keys *keys, struct arena *arena, struct bytes class,
+                              struct search_condition *condition)
 {
-    struct bytes class = search->class->name;
-    if (!data_keys_encrypts_ids(keys, class))
+    if (condition->field)
         return FAULT_NONE;
-    search->after_id = data_keys_seal_id(keys, arena, class, search->after_id);
-    for (size_t i = 0; i < search->count; i++) {
-        struct search_condition *condition = &search->conditions[i];
-        if (condition->field)
-            continue;
-        if (!search_is_whole(condition->test))
-            return FAULT_OENCRYPTED;
-        condition->values[0].text = data_keys_seal_id(keys, arena, class, condition->values[0].text);
-        struct search_value *list = ARENA_ARRAY(arena, struct search_value, condition->list_count);
-        for (size_t v = 0; v < condition->list_count; v++)
-            list[v].text = data_keys_seal_id(keys, arena, class, condition->list[v].text);
-        condition->list = list;
-    }
+    if (!search_is_whole(condition->test))
+        return FAULT_OENCRYPTED;
+    condition->values[0].text = data_keys_seal_id(keys, arena, class, condition->values[0].text);
+    struct search_value *list = ARENA_ARRAY(arena, struct search_value, condition->list_count);
+    for (size_t v = 0; v < condition->list_count; v++)
+        list[v].text = data_keys_seal_id(keys, arena, class, condition->list[v].text);
+    condition->list = list;
     return FAULT_NONE;
 }
 
-/* The result of the statement that `compose` makes of the search. */
-static enum fault run_search(struct store *store, int ns, struct arena *arena, const struct search *search,
-                             void (*compose)(const struct search *search, struct builder *sql,
-                                             struct pg_params *params),
-                             struct pg_result **result_r)
+/* Where ids are encrypted: the ids of the search as they are stored. */
+static enum fault seal_ids(const struct data_keys *keys, struct arena *arena, struct search *search)
+{
+    struct bytes class = search->class->name;
+    enum fault fault = FAULT_NONE;
+    if (!data_keys_encrypts_ids(keys, class))
+        return FAULT_NONE;
+    search->after_id = data_keys_seal_id(keys, arena, class, search->after_id);
+    for (size_t b = 0; b < search->branch_count; b++)
+        for (size_t i = 0; i < search->branches[b].count && !fault; i++)
+            fault = seal_values(keys, arena, class, &search->branches[b].conditions[i]);
+    return fault;
+}
+
+struct composition {
+    const struct search *search;
+    bool counts;
+    const struct search_totals *totals; /* NULL: none */
+    const struct search_approved *approved;
+};
+
+static void compose_search(const struct composition *composition, const struct search *search,
+                           struct builder *sql, struct pg_params *params)
+{
+    if (composition->totals)
+        search_totals_compose(search, composition->totals, composition->approved, sql, params);
+    else if (composition->counts)
+        search_compose_count(search, sql, params);
+    else
+        search_compose(search, sql, params);
+}
+
+/* The result of its statement. */
+static enum fault run_search(struct store *store, int ns, struct arena *arena,
+                             const struct composition *composition, struct pg_result **result_r)
 {
     struct builder sql = {0};
     struct pg_params params;
-    struct search sealed = *search;
+    struct search sealed = *composition->search;
     struct pg *pg;
     enum fault fault = store_sealing_use(store, ns, &pg); /* which has the keys of an encrypted namespace */
     if (!fault)
@@ -214,7 +243,7 @@ static enum fault run_search(struct store *store, int ns, struct arena *arena, c
         return fault;
     pg_params_start(&params, arena);
     const struct search shown = store_shown_search(store_sealing_keys(store, ns), arena, &sealed);
-    compose(&shown, &sql, &params);
+    compose_search(composition, &shown, &sql, &params);
     const char *text = arena_copy(arena, sql.data, sql.size);
     builder_free(&sql);
     return store_long_run(store, ns, 0, store_search_run,
@@ -225,7 +254,7 @@ enum fault store_search(struct store *store, int ns, struct arena *arena, const 
                         struct search_page *page_r)
 {
     struct pg_result *result;
-    enum fault fault = run_search(store, ns, arena, search, search_compose, &result);
+    enum fault fault = run_search(store, ns, arena, &(struct composition){.search = search}, &result);
     return fault ? fault : store_search_read_page(store, ns, search, arena, result, page_r);
 }
 
@@ -233,9 +262,57 @@ enum fault store_search_count(struct store *store, int ns, struct arena *arena, 
                               int64_t *count_r)
 {
     struct pg_result *result;
-    enum fault fault = run_search(store, ns, arena, search, search_compose_count, &result);
+    enum fault fault =
+        run_search(store, ns, arena, &(struct composition){.search = search, .counts = true}, &result);
     *count_r = fault ? 0 : pg_get_i64(result, 0, 0);
     return fault;
+}
+
+/* The ids as they are stored. */
+static enum fault seal_approved(struct store *store, int ns, struct arena *arena, const struct search *search,
+                                struct search_approved *approved)
+{
+    struct pg *pg;
+    enum fault fault = store_sealing_use(store, ns, &pg);
+    struct bytes *ids = ARENA_ARRAY(arena, struct bytes, approved->count);
+    for (size_t i = 0; i < approved->count && !fault; i++)
+        ids[i] =
+            data_keys_seal_id(store_sealing_keys(store, ns), arena, search->class->name, approved->ids[i]);
+    approved->ids = ids;
+    return fault;
+}
+
+enum fault store_search_totals(struct store *store, int ns, struct arena *arena, const struct search *search,
+                               const struct search_totals *totals, const struct search_approved *approved,
+                               struct search_sums *sums_r)
+{
+    struct composition composition = {.search = search, .totals = totals};
+    struct search_approved sealed;
+    struct pg_result *result;
+    enum fault fault = FAULT_NONE;
+    if (approved) {
+        sealed = *approved;
+        composition.approved = &sealed;
+        fault = seal_approved(store, ns, arena, search, &sealed);
+    }
+    if (!fault)
+        fault = run_search(store, ns, arena, &composition, &result);
+    if (fault)
+        return fault;
+    size_t rows = (size_t)pg_rows(result), values = totals->group_count + totals->count;
+    struct search_total *list = ARENA_ARRAY(arena, struct search_total, rows);
+    *sums_r = (struct search_sums){.list = list,
+                                   .has_more = rows > TOTALS_ROWS_MOST,
+                                   .found = rows ? pg_get_i64(result, 0, TOTALS_FOUND) : 0,
+                                   .count = rows > TOTALS_ROWS_MOST ? TOTALS_ROWS_MOST : rows};
+    for (size_t i = 0; i < sums_r->count; i++) {
+        struct bytes *texts = ARENA_ARRAY(arena, struct bytes, values);
+        for (size_t v = 0; v < values; v++)
+            if (!pg_is_null(result, (int)i, TOTALS_VALUES + (int)v))
+                texts[v] = pg_get_text(result, (int)i, TOTALS_VALUES + (int)v);
+        list[i] = (struct search_total){pg_get_i64(result, (int)i, TOTALS_COUNT), texts};
+    }
+    return FAULT_NONE;
 }
 
 /* --- selects of applications --------------------------------------------------------------------- */

@@ -4,10 +4,11 @@
 
 #include "model/document/document.h"
 #include "model/schema/search.h"
+#include "model/schema/search_totals.h"
 #include "store/store.h"
 
 /* A page of search results, decrypted, true at one instant.  FAULT_STALE: the schema has changed since the
- * search was prepared. */
+ * search was prepared.  FAULT_ALIMIT: a branch would look at more than `looked_most` items. */
 struct search_found {
     struct bytes id;
     struct item item;                       /* with wants_items */
@@ -24,6 +25,24 @@ MUST_USE enum fault store_search(struct store *store, int ns, struct arena *aren
 /* How many documents are found, at one instant: `limit` + 1 at most. */
 MUST_USE enum fault store_search_count(struct store *store, int ns, struct arena *arena,
                                        const struct search *search, int64_t *count_r);
+
+/* Totals, of one instant: a row for each group, in their order. */
+struct search_total {
+    int64_t count;              /* of items */
+    const struct bytes *values; /* of the groups, then of the wishes, as texts; data NULL: there is none */
+};
+struct search_sums {
+    const struct search_total *list;
+    size_t count;
+    bool has_more; /* groups */
+    int64_t found; /* items, `limit` + 1 at most */
+};
+/* `approved` NULL: of all that is found.  FAULT_ALIMIT: as store_search.  FAULT_AARG: a sum of doubles is
+ * none.
+ */
+MUST_USE enum fault store_search_totals(struct store *store, int ns, struct arena *arena,
+                                        const struct search *search, const struct search_totals *totals,
+                                        const struct search_approved *approved, struct search_sums *sums_r);
 
 /* A read-only select of an application. */
 struct selection {

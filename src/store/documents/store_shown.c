@@ -44,24 +44,29 @@ struct bytes store_shown_value(const struct data_keys *keys, struct arena *arena
     return keys->count ? shown_value(arena, class, value, count, hash, &copy) : value;
 }
 
+static void hash_values(struct data_keys *keys, struct arena *arena, const struct search *search,
+                        struct search_condition *condition)
+{
+    if (!condition->field || condition->field->type != FIELD_HASH)
+        return;
+    struct search_value *list = ARENA_ARRAY(arena, struct search_value, condition->list_count);
+    for (size_t v = 0; v < condition->list_count; v++)
+        list[v].text = shown_field_value(arena, search->class, search->item, condition->field->name,
+                                         condition->list[v].text, hash, keys);
+    condition->list = list;
+    if (condition->test == SEARCH_EQ)
+        condition->values[0].text =
+            shown_field_value(arena, search->class, search->item, condition->field->name,
+                              condition->values[0].text, hash, keys);
+}
+
 struct search store_shown_search(const struct data_keys *keys, struct arena *arena,
                                  const struct search *search)
 {
     struct data_keys copy = *keys;
     struct search hashed = *search;
-    for (size_t i = 0; i < hashed.count && keys->count; i++) {
-        struct search_condition *condition = &hashed.conditions[i];
-        if (!condition->field || condition->field->type != FIELD_HASH)
-            continue;
-        struct search_value *list = ARENA_ARRAY(arena, struct search_value, condition->list_count);
-        for (size_t v = 0; v < condition->list_count; v++)
-            list[v].text = shown_field_value(arena, search->class, search->item, condition->field->name,
-                                             condition->list[v].text, hash, &copy);
-        condition->list = list;
-        if (condition->test == SEARCH_EQ)
-            condition->values[0].text =
-                shown_field_value(arena, search->class, search->item, condition->field->name,
-                                  condition->values[0].text, hash, &copy);
-    }
+    for (size_t b = 0; b < hashed.branch_count && keys->count; b++)
+        for (size_t i = 0; i < hashed.branches[b].count; i++)
+            hash_values(&copy, arena, search, &hashed.branches[b].conditions[i]);
     return hashed;
 }
