@@ -84,6 +84,7 @@ libstampd_a_SOURCES = \
 	src/control/control.c src/control/control.h \
 	src/control/documents/bookmark.c src/control/documents/bookmark.h \
 	src/control/documents/cmd_dump.c \
+	src/control/documents/cmd_find.c \
 	src/control/documents/cmd_load.c \
 	src/control/documents/cmd_purge.c \
 	src/control/documents/dumper.c src/control/documents/dumper.h \

@@ -41,6 +41,7 @@ static int stampctl_run(struct control *control, int argc, char **argv)
         {"account", "List, show, create and disable accounts; set passwords, end sessions.", control_account},
         {"load", "Store documents, one JSON text a line.", control_load},
         {"dump", "Write documents, one JSON text a line, as load reads them.", control_dump},
+        {"find", "Search documents by what their items contain.", control_find},
         {"purge", "Delete documents by class, id and age.", control_purge},
         {"export", "Write a namespace into an archive.", control_export},
         {"import", "Bring the documents of an archive into a namespace.", control_import},

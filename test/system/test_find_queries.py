@@ -5,7 +5,7 @@ import re
 import pytest
 
 from schema import Schemas
-from stack import SOURCE
+from stack import SOURCE, stampctl
 
 STACK = {'workers': 1}
 PAGE = (SOURCE / 'doc/how-to/translate-queries.md').read_text()
@@ -77,3 +77,23 @@ def test_a_query_finds_what_it_means(posts, row, found):
     out = posts.op('lab', 'find', {'c': 'Post', 'i': 'Main', **json.loads('{' + row + '}')})['out']
     rows = out.get('ids', out.get('items', out.get('docs')))
     assert (out if rows is None else [row if isinstance(row, str) else row['id'] for row in rows]) == found
+
+
+def test_stampctl_prints_what_is_found(posts):
+    """One result a line, page after page."""
+    def find(*words, status=0):
+        done = stampctl('find', posts.url, 'Post', 'Main', '--ns', 'lab', '--ca', posts.path / 'etc/certificate.pem', *words, status=status)
+        return done.error if status else done.out.splitlines()
+
+    hall = '{"f":"room","t":"eq","v1":"hall"}'
+    assert find('--where', hall) == ['p1', 'p2', 'p3'] and find('--where', f'[{hall}]', '--order', '-at', '--limit', 2) == ['p3', 'p2']
+    assert find('--order', 'room,-at', '--id', '{"t":"ne","v1":"p5"}', status=1).startswith('stampctl: find: AARG ')
+    items = [json.loads(line) for line in find('--order', 'room,-size,at', '--want', '["size"]')]
+    assert [(item['id'], item['j']) for item in items][:2] == [('p3', {'size': 30}), ('p2', {'size': 20})]
+    assert [json.loads(line)['items'][0]['j']['at'] for line in find('--want', 'docs', '--where', hall)] == [1, 2, 3]
+    assert find('--want', 'count') == ['{"count":6}'] and find('--want', '{"sum":"size"}') == ['{"count":6,"sum":{"size":145}}']
+    assert find('--where', '{"f":"none","t":"eq","v1":1}', status=1).startswith('stampctl: find: NFIELD ')
+    for number in range(0, 1100, 32):
+        posts.put('lab', *({'c': 'Post', 'id': f'q{one:04}', 'items': [{'c': 'Main', 'j': {'room': 'many'}}]} for one in range(number, min(number + 32, 1100))))
+    many = '{"f":"room","t":"eq","v1":"many"}'
+    assert find('--where', many, '--limit', 5000) == [f'q{one:04}' for one in range(1100)] and len(find('--where', many)) == 100

@@ -58,7 +58,7 @@ def contents(stack, ns, ids):
 
 COMMANDS = ['', 'ns', 'ns create', 'ns drop', 'ns keys', 'ns list', 'ns migrate', 'ns move', 'ns restored', 'ns access', 'ns origins', 'ns quotas', 'ns state', 'ns off', 'ns on', 'ns map',
             'task', 'task list', 'task show', 'task history', 'task backlog', 'task run', 'task move', 'task hold', 'task drop',
-            'load', 'dump', 'purge', 'import-couchdb', 'import-csv', 'import-firestore', 'ping', 'check-config', 'key', 'key new', 'key hash', 'key records', 'push', 'push key', 'push public', 'nginx',
+            'load', 'dump', 'find', 'purge', 'import-couchdb', 'import-csv', 'import-firestore', 'ping', 'check-config', 'key', 'key new', 'key hash', 'key records', 'push', 'push key', 'push public', 'nginx',
             'files', 'files check', 'files copy', 'files fetch', 'files verify',
             'rules', 'rules set', 'rules show', 'rules check', 'rules test', 'rules explain',
             'account', 'account list', 'account show', 'account create', 'account password', 'account disable', 'account enable', 'account sessions',
@@ -74,6 +74,7 @@ def test_help_goes_to_standard_output(command):
 @pytest.mark.parametrize('words', ['', 'nothing', 'ns', 'ns nothing', 'ns create', 'ns create ping', 'ns create Demo', 'ns create a b',
                                    'ns drop lab', 'ns access lab all', 'ns migrate', 'ns list --odd', 'load', 'load URL FILE',
                                    'load URL FILE --ns lab --batch 0', 'dump', 'dump URL', 'purge', 'purge URL --ns lab', 'account', 'account show URL', 'account list URL',
+                                   'find URL Post', 'find URL Post Main', 'find URL Post Main --ns lab --where [',
                                    'dump URL --ns lab --class a', 'dump URL --ns lab --cursor A', 'nginx', 'key new', 'push', 'push key'])
 def test_wrong_usage_is_one_line_and_2(stack, words):
     config = ['--config', stack.path / 'etc/stampd.conf'] if words.startswith('ns ') and words != 'ns nothing' else []

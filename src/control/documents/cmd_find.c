@@ -1,0 +1,248 @@
+/* cmd_find: `stampctl find`: a search by the operation find, page after page, one result a line. */
+#include "control/control.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "control/answer.h"
+#include "control/backoff.h"
+#include "control/documents/target.h"
+#include "control/message.h"
+#include "edge/json/json.h"
+
+enum {
+    LIMIT_STANDARD = 100,
+    LIMIT_MOST = 100000000,
+    PAGE_MOST = 1000,
+    REQUEST_MS = 300 * 1000,
+    DEPTH_MOST = 256,
+    LEVEL_OF_RESULT = 4 /* the answer, out, its list, a result */
+};
+
+struct find_options {
+    struct target target;
+    const char *where, *id, *order, *want;
+    int64_t limit;
+};
+
+struct finder {
+    struct control *control;
+    const struct find_options *options;
+    struct http *http;
+    const char *url, *class, *item;
+    struct bytes key, cursor;
+    int64_t left; /* results to print */
+};
+
+/* --- the request --------------------------------------------------------------------------------- */
+
+static bool is_json(struct arena *arena, const char *text)
+{
+    static const struct json_limits limits = {.depth = DEPTH_MOST, .tree_depth = 1};
+    struct json_problem problem;
+    struct json *root;
+    return json_read(arena, bytes_of(text), &limits, &root, &problem) == FAULT_NONE;
+}
+
+static void add_text(struct builder *body, const char *name, struct bytes value)
+{
+    builder_printf(body, ",\"%s\":", name);
+    json_add_string(body, value);
+}
+
+/* Fields with commas between them. */
+static void add_order(struct builder *body, const char *order)
+{
+    const char *before = ",\"order\":[";
+    for (const char *next = order; next; before = ",") {
+        const char *comma = strchr(next, ',');
+        builder_add_bytes(body, bytes_of(before));
+        json_add_string(body, (struct bytes){next, comma ? (size_t)(comma - next) : strlen(next)});
+        next = comma ? comma + 1 : NULL;
+    }
+    builder_add_text(body, "]");
+}
+
+/* A list of results, or what is one result: a count, or totals? */
+static bool has_pages(const struct find_options *options)
+{
+    return !options->want || (strcmp(options->want, "count") != 0 && *options->want != '{');
+}
+
+static void write_body(const struct finder *finder, struct builder *body)
+{
+    const struct find_options *options = finder->options;
+    target_begin_body(body, finder->key);
+    builder_add_text(body, "\"c\":");
+    json_add_string(body, bytes_of(finder->class));
+    add_text(body, "i", bytes_of(finder->item));
+    if (options->where)
+        builder_printf(body, *options->where == '[' ? ",\"where\":%s" : ",\"where\":[%s]", options->where);
+    if (options->id)
+        builder_printf(body, ",\"id\":%s", options->id);
+    if (options->order)
+        add_order(body, options->order);
+    if (options->want && (*options->want == '{' || *options->want == '['))
+        builder_printf(body, ",\"want\":%s", options->want);
+    else if (options->want)
+        add_text(body, "want", bytes_of(options->want));
+    if (has_pages(options))
+        builder_printf(body, ",\"limit\":%lld",
+                       (long long)(finder->left < PAGE_MOST ? finder->left : PAGE_MOST));
+    if (finder->cursor.data)
+        add_text(body, "cursor", finder->cursor);
+    builder_add_text(body, "}}");
+}
+
+/* Until the server answers; false: failed, which is reported. */
+static bool send_page(struct finder *finder, struct http_result *result_r)
+{
+    struct builder body = {0};
+    struct backoff backoff = {0};
+    struct server_answer answer;
+    bool goes_on = true;
+    enum answer_kind kind;
+    write_body(finder, &body);
+    do {
+        if (backoff.tries)
+            clock_sleep_ms(backoff.due_ms - clock_monotonic_ms());
+        http_run(finder->http,
+                 &(struct http_request){.method = "POST",
+                                        .url = finder->url,
+                                        .content_type = "application/json",
+                                        .body = builder_bytes(&body),
+                                        .timeout_ms = REQUEST_MS},
+                 result_r);
+        kind = answer_read(finder->control->arena, result_r, &answer);
+        if (kind == ANSWER_AGAIN)
+            goes_on = backoff_goes_on(&backoff, finder->options->target.retry_s);
+    } while (kind == ANSWER_AGAIN && goes_on);
+    builder_free(&body);
+    if (kind != ANSWER_DONE)
+        message_print("find: %s%s%s", answer.code, *answer.code ? " " : "", answer.words);
+    return kind == ANSWER_DONE;
+}
+
+/* --- the answer ---------------------------------------------------------------------------------- */
+
+/* A JSON string has no line end: line ends are between members. */
+static void print_result(const struct json *result)
+{
+    if (result->kind == JSON_STRING && !memchr(result->value.data, '\n', result->value.size)) {
+        fwrite(result->value.data, 1, result->value.size, stdout);
+    } else {
+        for (size_t i = 0; i < result->text.size; i++)
+            putchar(result->text.data[i] == '\n' || result->text.data[i] == '\r' ? ' '
+                                                                                 : result->text.data[i]);
+    }
+    putchar('\n');
+}
+
+static bool print_page(struct finder *finder, struct bytes text)
+{
+    static const struct json_limits limits = {.depth = DEPTH_MOST, .tree_depth = LEVEL_OF_RESULT};
+    struct json_problem problem;
+    struct json *root;
+    const struct json *out = NULL;
+    struct arena *arena = finder->control->arena;
+    if (json_read(arena, text, &limits, &root, &problem) == FAULT_NONE)
+        out = json_member(root, "out");
+    const struct json *list = out && out->kind == JSON_OBJECT ? out->first : NULL;
+    const struct json *cursor = json_member(out, "cursor");
+    if (!list) {
+        message_print("find: this is no answer of stampd");
+        return false;
+    }
+    finder->cursor = NO_BYTES;
+    if (list->kind != JSON_ARRAY || !has_pages(finder->options)) {
+        print_result(out);
+        return true;
+    }
+    for (const struct json *one = list->first; one; one = one->next)
+        print_result(one);
+    finder->left -= list->count;
+    if (cursor && finder->left > 0)
+        finder->cursor =
+            (struct bytes){arena_copy(arena, cursor->value.data, cursor->value.size), cursor->value.size};
+    return true;
+}
+
+static int find(struct control *control, const struct find_options *options, char **words)
+{
+    struct finder finder = {.control = control,
+                            .options = options,
+                            .url = target_url(&options->target, control->arena, words[0], "find"),
+                            .class = words[1],
+                            .item = words[2],
+                            .left = options->limit};
+    struct http_options http = target_http(&options->target);
+    struct http_result result;
+    bool is_well = true;
+    if (!target_read_key(&options->target, control, &finder.key))
+        return CONTROL_FAILED;
+    finder.http = http_open(&http);
+    do
+        is_well = send_page(&finder, &result) && print_page(&finder, result.body);
+    while (is_well && finder.cursor.data);
+    http_close(finder.http);
+    return is_well ? CONTROL_DONE : CONTROL_FAILED;
+}
+
+static bool cmd_find_are_right(struct control *control, const struct find_options *options)
+{
+    const char *texts[] = {options->where, options->id,
+                           options->want && strchr("[{", *options->want) ? options->want : NULL};
+    static const char *const names[] = {"where", "id", "want"};
+    if (!target_is_right(&options->target, "find"))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        if (texts[i] && !is_json(control->arena, texts[i])) {
+            message_print("find: --%s: JSON is expected", names[i]);
+            return false;
+        }
+    return true;
+}
+
+int control_find(struct control *control, int argc, char **argv)
+{
+    static const struct command command = {
+        "find",
+        "URL CLASS ITEM",
+        3,
+        3,
+        "Search documents of a class by what their items contain.",
+        "Prints one result a line: ids as they are, other results as JSON.  Conditions, orders and totals\n"
+        "are those of the operation find (protocol.md), for example\n"
+        "  stampctl find https://localhost Post Main --ns lab --where "
+        "'{\"f\":\"room\",\"t\":\"eq\",\"v1\":\"hall\"}'\n"
+        "    --order -at --want items\n"};
+    struct find_options options = {.target = TARGET_DEFAULT, .limit = LIMIT_STANDARD};
+    const struct option_line lines[] = {
+        TARGET_LINES(&options.target),
+        {.name = "where", .argument = "JSON", .help = "Conditions: one, or a list.", .text = &options.where},
+        {.name = "id", .argument = "JSON", .help = "A condition on the id: t, v1, v2.", .text = &options.id},
+        {.name = "order",
+         .argument = "FIELDS",
+         .help = "Up to four fields with commas between them, - before those that descend.",
+         .text = &options.order},
+        {.name = "want",
+         .argument = "WHAT",
+         .help =
+             "ids, items, docs, count, or JSON: a list of members, or an object of totals (default: ids).",
+         .text = &options.want},
+        {.name = "limit",
+         .argument = "N",
+         .help = "Print at most N results (default: 100).",
+         .number = &options.limit,
+         .least = 1,
+         .most = LIMIT_MOST},
+        TARGET_CONFIG_LINE(control),
+    };
+    char **words;
+    int count;
+    enum options_result result = options_read(&command, lines, COUNT_OF(lines), argc, argv, &words, &count);
+    if (result != OPTIONS_READ)
+        return options_status(result);
+    return cmd_find_are_right(control, &options) ? find(control, &options, words) : CONTROL_WRONG;
+}
