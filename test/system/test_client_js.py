@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.plain, FETCHES, pytest.mark.skipif(not shutil.which('n
 STACK = {'workers': 3, 'namespaces': {**NAMESPACES, 'club': 'closed'}, 'settings': {'records_mb': 4, 'live_records': 6, 'limit_client_partial_uploads': 1000}}
 CLIENT = SOURCE / 'src/web/client'
 TESTS = SOURCE / 'test/system/client'
+POST = {'items': {'Main': {'singleton': True, 'fields': {'room': 'string', 'at': 'long'}, 'indexes': [['room', '-at']]}}}
 PERSON = {'items': {'Main': {'singleton': True}}, 'collections': {'team': {'key': ['Main.team'], 'mutable': True}}}
 SILENCE_S = 180  # between the ends of two tests; the longest takes 20 s, and more on a busy machine
 
@@ -49,7 +50,7 @@ def nodes_are_named(request):
 
 @pytest.fixture(scope='module')
 def server(stack, tmp_path_factory):
-    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Person': PERSON})
+    Schemas(stack, tmp_path_factory.mktemp('schemas')).apply('lab', {'Person': PERSON, 'Post': POST})
     configure(stack, 'club', access='rules', accounts=OPEN)
     rules = tmp_path_factory.mktemp('rules') / 'rules.json'
     rules.write_text(json.dumps({'Note': dict.fromkeys(('read', 'list', 'create', 'update', 'delete'), ['anybody'])}))
@@ -117,6 +118,10 @@ def test_files(server, node):
     run_in_node(server, node, 'files')
 
 
+def test_find(server, node):
+    run_in_node(server, node, 'find')
+
+
 def test_records(server, node):
     run_in_node(server, node, 'records')
 
@@ -138,7 +143,7 @@ def test_accounts(server, node):
 
 
 def test_each_file_is_run():
-    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('accounts', 'files', 'live', 'network', 'old', 'pure', 'records', 'session', 'store', 'storm')}
+    assert {path.name for path in TESTS.glob('*.test.js')} == {f'{name}.test.js' for name in ('accounts', 'files', 'find', 'live', 'network', 'old', 'pure', 'records', 'session', 'store', 'storm')}
 
 
 def test_the_example_of_the_readme_runs(server, node, tmp_path):

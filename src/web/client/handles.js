@@ -111,6 +111,33 @@ export class RecordsStore extends Readable {
   }
 }
 
+/** @extends {Readable<import('./types.js').Found>} */
+export class FindStore extends Readable {
+  /** @param {import('./session.js').Session} session @param {string} key */
+  constructor(session, key) {
+    super(session.cache, key)
+    this.session = session
+  }
+
+  get() {
+    return /** @type {any} */ (this.session.recorder.get(this.key))
+  }
+
+  /** @param {(value: import('./types.js').Found) => void} callback */
+  subscribe(callback) {
+    const unfollow = this.session.follow(this.key)
+    const end = super.subscribe(callback)
+    return () => { end(); unfollow() }
+  }
+
+  /** Once, now, without following; broken when that fails.  `cursor`: of what was found before, for the next page.
+   * @param {string} [cursor] @returns {Promise<import('./types.js').Found>} */
+  async read(cursor) {
+    const param = JSON.parse(this.key.slice(5))
+    return { known: true, fault: null, ...await this.session.call('find', cursor === undefined ? param : { ...param, cursor }) }
+  }
+}
+
 /** @extends {Readable<import('./types.js').Status>} */
 export class StatusStore extends Readable {
   /** @param {import('./cache.js').Cache} cache */

@@ -1,5 +1,6 @@
-/* records.js: records that are followed, by key, prefix or range: each is read again after an event of its definition. */
+/* records.js: what is read whole: records, by key, prefix or range, and searches: each is read again after an event of its definition. */
 import { Fault } from './fault.js'
+import { partsOf } from './sync.js'
 
 /** @typedef {import('./types.js').Records} Records @typedef {import('./types.js').RecordsRange} RecordsRange */
 
@@ -9,8 +10,32 @@ const MOST = 1000
 /** @type {Records} */
 const UNKNOWN = { known: false, fault: null, records: [], more: false }
 
-/** Is it a definition of records? All other keys are of documents and collections.  @param {string} key */
+/** A search is read again so many milliseconds after a change of its class, whatever else changes meanwhile. */
+const PAUSE_MS = 100
+
+/** @type {any} */
+const UNREAD = { known: false, fault: null }
+
+/** Is it a definition of records?  @param {string} key */
 export const isOfRecords = key => /^records?:/.test(key)
+
+/** Is it a search?  @param {string} key */
+const isOfSearch = key => key.startsWith('find:')
+
+/** All other keys are of documents and collections.  @param {string} key */
+export const isRead = key => isOfRecords(key) || isOfSearch(key)
+
+/** The key of a search.  @param {string} c @param {string} i @param {import('./types.js').Search} search */
+export const keyOfSearch = (c, i, search) => `find:${JSON.stringify({ c, i, want: 'items', ...search })}`
+
+/** As live events name it: a document, a collection, whose key begins with `@`, records, or the class of a search. @param {string} key */
+export function definitionOf(key) {
+  if (isOfRecords(key)) return key
+  if (isOfSearch(key)) return JSON.parse(key.slice(5)).c
+  if (key[0] === '@') return key.slice(1)
+  const [c, id] = partsOf(key)
+  return `${c}/${encodeURIComponent(id)}`
+}
 
 /** As live events name them.  @param {RecordsRange} range */
 export function definitionOfRecords(range) {
@@ -37,6 +62,7 @@ export class Recorder {
     this.changed = changed
     /** @type {Set<string>} */ this.due = new Set()
     /** @type {Map<string, Records>} */ this.values = new Map()
+    /** Searches that will be due. @type {Set<string>} */ this.later = new Set()
     /** Definitions that live events have refused. @type {Map<string, Fault>} */ this.dropped = new Map()
   }
 
@@ -46,7 +72,7 @@ export class Recorder {
 
   /** The same object until they change. @param {string} definition */
   get(definition) {
-    return this.values.get(definition) ?? UNKNOWN
+    return this.values.get(definition) ?? (isOfSearch(definition) ? UNREAD : UNKNOWN)
   }
 
   /** @param {string} definition @param {Records} value */
@@ -55,9 +81,24 @@ export class Recorder {
     this.changed(definition, value)
   }
 
+  /** A search is due in a moment, others at once.  @param {string} definition @param {() => void} wake */
+  note(definition, wake) {
+    if (!isOfSearch(definition) || !this.values.has(definition)) {
+      this.due.add(definition)
+      return
+    }
+    if (this.later.has(definition)) return
+    this.later.add(definition)
+    setTimeout(() => {
+      if (!this.later.delete(definition)) return
+      this.due.add(definition)
+      wake()
+    }, PAUSE_MS)
+  }
+
   /** Forgets what nobody follows any more. @param {Set<string>} followed */
   keep(followed) {
-    for (const map of [this.due, this.values, this.dropped]) {
+    for (const map of [this.due, this.later, this.values, this.dropped]) {
       for (const definition of [...map.keys()]) if (!followed.has(definition)) map.delete(definition)
     }
   }
@@ -67,16 +108,21 @@ export class Recorder {
     const [definition] = this.due
     this.due.delete(definition)
     try {
-      const { records, more } = await this.read(commandOf(definition))
-      this.set(definition, { known: true, fault: this.dropped.get(definition) ?? null, records, more })
+      const read = isOfSearch(definition) ? await this.find(definition.slice(5)) : await this.read(commandOf(definition))
+      this.set(definition, { known: true, fault: this.dropped.get(definition) ?? null, ...read })
     } catch (error) {
-      const isRefused = error instanceof Fault && (error.kind === 'refused' || ['SCLOSED', 'ORECORDS'].includes(error.code))
+      const isRefused = error instanceof Fault && (error.kind === 'refused' || ['SCLOSED', 'ORECORDS', 'NFIELD'].includes(error.code))
       if (!isRefused) {
         this.due.add(definition)
         throw error
       }
-      this.set(definition, { known: true, fault: error, records: [], more: false })
+      this.set(definition, { ...isOfSearch(definition) ? UNREAD : UNKNOWN, known: true, fault: error })
     }
+  }
+
+  /** @param {string} search as JSON @returns {Promise<any>} */
+  async find(search) {
+    return (await this.transport.read('find', `{"param":${search}}`)).out
   }
 
   /** @param {Record<string, unknown>} command */

@@ -3,28 +3,20 @@ import { Cache } from './cache.js'
 import { Draft } from './edit.js'
 import { Fault } from './fault.js'
 import { Files } from './files.js'
-import { CollectionStore, DocumentStore, RecordsStore, StatusStore } from './handles.js'
+import { CollectionStore, DocumentStore, FindStore, RecordsStore, StatusStore } from './handles.js'
 import { lead } from './leader.js'
 import { Live } from './live.js'
 import { delayOf, Loop } from './loop.js'
 import { Outbox } from './outbox.js'
 import { Owners } from './owners.js'
-import { definitionOfRecords, isOfRecords, Recorder } from './records.js'
+import { definitionOf, definitionOfRecords, isRead, keyOfSearch, Recorder } from './records.js'
 import { keyOfTime } from './stamp.js'
-import { partsOf, Syncer } from './sync.js'
+import { Syncer } from './sync.js'
 import { Tabs } from './tabs.js'
 import { Transport } from './transport.js'
 
 /** @typedef {import('./types.js').Batch} Batch @typedef {import('./types.js').Entry} Entry @typedef {import('./types.js').Kept} Kept
  * @typedef {import('./types.js').Options} Options */
-
-/** As live events name it: a document, a collection, whose key begins with `@`, or records. @param {string} key */
-function definitionOf(key) {
-  if (isOfRecords(key)) return key
-  if (key[0] === '@') return key.slice(1)
-  const [c, id] = partsOf(key)
-  return `${c}/${encodeURIComponent(id)}`
-}
 
 /** Live events that flow bring something more often than this. */
 const QUIET_MS = 20_000
@@ -119,6 +111,12 @@ export class Session {
    * @param {import('./types.js').RecordsRange} range */
   records(range) {
     return new RecordsStore(this, definitionOfRecords(range))
+  }
+
+  /** What a search finds, as a store: documents of the class `c` by what their items of the class `i` contain.
+   * @param {string} c @param {string} i @param {import('./types.js').Search} [search] */
+  find(c, i, search = {}) {
+    return new FindStore(this, keyOfSearch(c, i, search))
   }
 
   /** Changes documents, together or not at all.  Visible at once.  The promise is kept when the server has done it and broken with a
@@ -277,7 +275,7 @@ export class Session {
 
   /** @param {string} key */
   mark(key) {
-    if (isOfRecords(key)) this.recorder.due.add(key)
+    if (isRead(key)) this.recorder.note(key, () => this.loop.wake())
     else if (key[0] === '@') this.syncer.collections.add(key)
     else this.syncer.documents.add(key)
   }

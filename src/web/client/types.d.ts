@@ -87,6 +87,25 @@ export interface Records {
   fault: import('./fault.js').Fault | null
 }
 
+/** A condition of a search, or a group of them. */
+export type Where = { f: string, t: string, v1: unknown, v2?: unknown } | { or: Where[] } | { and: Where[] } | { not: Where }
+
+/** A search, as the operation `find` takes it; `want`, if absent: items. */
+export interface Search {
+  where?: Where[], order?: string | string[], limit?: number
+  id?: { t: string, v1: unknown, v2?: unknown }, v?: { t: string, v1: unknown, v2?: unknown }, ct?: { t: string, v1: unknown, v2?: unknown }
+  want?: 'ids' | 'items' | 'docs' | 'count' | string[] | { sum?: string | string[], min?: string | string[], max?: string | string[], avg?: string | string[], by?: string | string[] }
+}
+
+/** The value of a store of a search: its answer, one page.  `known`: it was read. */
+export interface Found {
+  known: boolean
+  /** Why it cannot be read, or is not followed. */
+  fault: import('./fault.js').Fault | null
+  ids?: string[], items?: { id: string, k?: string, v: number, j: any }[], docs?: any[], cursor?: string
+  count?: number, more?: boolean, groups?: any[], sum?: any, min?: any, max?: any, avg?: any
+}
+
 export interface SendOptions {
   /** The media type; absent: that of the blob. */
   type?: string
