@@ -280,29 +280,31 @@ static void a_search_has_the_hashes_of_hashed_fields(void **state UNUSED)
     assert_int_equal(schema_read(arena, bytes_of(schema_text), &schema, &problem), FAULT_NONE);
     const struct schema_class *class = schema_find_class(schema, BYTES("Note"));
     const struct schema_item *item = schema_find_item(class, BYTES("Veil"));
-    struct search search = {.class = class, .item = item, .count = 4};
+    struct search search = {.class = class, .item = item, .branch_count = 1, .branches = {{.count = 4}}};
+    struct search_condition *plain = search.branches[0].conditions;
     const struct search_value list[] = {{.text = BYTES("a")}, {.text = BYTES("b")}};
-    search.conditions[3] = (struct search_condition){
+    plain[3] = (struct search_condition){
         .field = schema_find_field(item, BYTES("f")), .test = SEARCH_IN, .list = list, .list_count = 2};
-    search.conditions[0] = (struct search_condition){.values = {{.text = BYTES("a")}}};
-    search.conditions[1] = (struct search_condition){.field = schema_find_field(item, BYTES("f")),
-                                                     .values = {{.text = BYTES("a")}}};
-    search.conditions[2] = (struct search_condition){.field = schema_find_field(item, BYTES("g")),
-                                                     .values = {{.text = BYTES("a")}}};
-    struct search hashed = store_shown_search(&keys, arena, &search);
-    assert_true(bytes_equal(hashed.conditions[0].values[0].text, BYTES("a")));
-    assert_int_equal(hashed.conditions[1].values[0].text.size, 2 * SEALING_HASH);
-    assert_true(bytes_equal(hashed.conditions[1].values[0].text,
+    plain[0] = (struct search_condition){.values = {{.text = BYTES("a")}}};
+    plain[1] = (struct search_condition){.field = schema_find_field(item, BYTES("f")),
+                                         .values = {{.text = BYTES("a")}}};
+    plain[2] = (struct search_condition){.field = schema_find_field(item, BYTES("g")),
+                                         .values = {{.text = BYTES("a")}}};
+    struct search shown = store_shown_search(&keys, arena, &search);
+    const struct search_condition *hashed = shown.branches[0].conditions;
+    assert_true(bytes_equal(hashed[0].values[0].text, BYTES("a")));
+    assert_int_equal(hashed[1].values[0].text.size, 2 * SEALING_HASH);
+    assert_true(bytes_equal(hashed[1].values[0].text,
                             data_keys_hash(&keys, arena, BYTES("Note"), BYTES("Veil.f"), BYTES("a"))));
-    assert_false(bytes_equal(hashed.conditions[1].values[0].text, hashed.conditions[2].values[0].text));
-    assert_false(bytes_equal(hashed.conditions[1].values[0].text,
-                             store_shown_value(&keys, arena, BYTES("Note"), BYTES("a"), 1)));
-    assert_true(bytes_equal(hashed.conditions[3].list[0].text, hashed.conditions[1].values[0].text));
-    assert_true(bytes_equal(hashed.conditions[3].list[1].text,
+    assert_false(bytes_equal(hashed[1].values[0].text, hashed[2].values[0].text));
+    assert_false(
+        bytes_equal(hashed[1].values[0].text, store_shown_value(&keys, arena, BYTES("Note"), BYTES("a"), 1)));
+    assert_true(bytes_equal(hashed[3].list[0].text, hashed[1].values[0].text));
+    assert_true(bytes_equal(hashed[3].list[1].text,
                             data_keys_hash(&keys, arena, BYTES("Note"), BYTES("Veil.f"), BYTES("b"))));
-    hashed = store_shown_search(&none, arena, &search);
-    assert_true(bytes_equal(hashed.conditions[1].values[0].text, BYTES("a")));
-    assert_true(bytes_equal(hashed.conditions[3].list[1].text, BYTES("b")));
+    shown = store_shown_search(&none, arena, &search);
+    assert_true(bytes_equal(hashed[1].values[0].text, BYTES("a")));
+    assert_true(bytes_equal(hashed[3].list[1].text, BYTES("b")));
     data_keys_free(&keys);
 }
 
