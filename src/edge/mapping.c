@@ -94,6 +94,21 @@ static int take_room(int fd, size_t size)
     return error;
 }
 
+/* Zeros after the head.  The file is never cut: a reader that holds no lock (segment/public_view.h) may have
+ * mapped it, and would die of a page that is beyond its end. */
+static bool mapping_clear(int fd, size_t size)
+{
+    struct stat status;
+    if (fstat(fd, &status))
+        return false;
+    off_t end = status.st_size > (off_t)size ? status.st_size : (off_t)size;
+    off_t head = sizeof(struct mapping_head);
+    if (status.st_size <= head ||
+        !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, head, end - head))
+        return true;
+    return ftruncate(fd, head) == 0; /* the file system has no holes */
+}
+
 /* Under EX: creates a new generation, with zeros after its head. */
 static enum step mapping_make(const struct mapping_request *request, int fd, uint64_t *generation_r)
 {
@@ -109,12 +124,12 @@ static enum step mapping_make(const struct mapping_request *request, int fd, uin
         .magic = request->magic, .installation = head.installation, .generation = head.generation + 1};
     crypto_random(&head.seed, sizeof head.seed);
     /* The number must survive a power failure: it identifies former database sessions. */
-    if (!write_head(fd, &head) || fdatasync(fd) || ftruncate(fd, sizeof head))
+    if (!write_head(fd, &head) || fdatasync(fd) || !mapping_clear(fd, request->size))
         return mapping_refuse(request, "%s", strerror(errno));
     crash_at(CRASH_SEGMENT_NUMBERED);
     int error = take_room(fd, request->size);
     if (error) {
-        if (ftruncate(fd, sizeof head))
+        if (!mapping_clear(fd, request->size))
             return mapping_refuse(request, "%s", strerror(errno));
         return mapping_refuse(request, "no room for %zu bytes: %s", request->size, strerror(error));
     }
@@ -144,13 +159,13 @@ static enum step examine(const struct mapping_request *request, int fd, struct m
                               "in use by another release (layout %u, here %u): stop its instances first",
                               head_r->layout, request->layout);
     if (head_r->size != request->size)
-        return mapping_refuse(
-            request,
-            "in use with %llu bytes, here %zu: segment_slots and shared_cache_mb (of records: "
-            "records_mb) must be the same in all "
-            "instances",
-            (unsigned long long)head_r->size, request->size);
-    if ((uint64_t)status.st_size != head_r->size)
+        return mapping_refuse(request,
+                              "in use with %llu bytes, here %zu: segment_slots, shared_cache_mb and "
+                              "public_answers_mb (of records: "
+                              "records_mb) must be the same in all "
+                              "instances",
+                              (unsigned long long)head_r->size, request->size);
+    if ((uint64_t)status.st_size < head_r->size) /* that of a former generation may have been larger */
         return mapping_refuse(request, "the file was cut to %lld bytes: stop its instances first",
                               (long long)status.st_size);
     return STEP_DONE;
