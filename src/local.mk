@@ -231,6 +231,7 @@ libstampd_a_SOURCES = \
 	src/http/cors.c src/http/cors.h \
 	src/http/multipart.c src/http/multipart.h \
 	src/http/path.c src/http/path.h \
+	src/http/public_reads.c src/http/public_reads.h \
 	src/http/request.c src/http/request.h \
 	src/http/request_attachment.c src/http/request_attachment.h \
 	src/http/request_id.c src/http/request_id.h \
@@ -581,6 +582,8 @@ libstampd_a_SOURCES = \
 	src/segment/namespaces.c src/segment/namespaces.h \
 	src/segment/notification.c src/segment/notification.h \
 	src/segment/processes.c src/segment/processes.h \
+	src/segment/public_answers.c src/segment/public_answers.h \
+	src/segment/public_view.c src/segment/public_view.h \
 	src/segment/segment.c src/segment/segment.h \
 	src/segment/segment_open.c src/segment/segment_open.h \
 	src/segment/shared_cache.c src/segment/shared_cache.h \

@@ -441,7 +441,7 @@ nginx_configure() {
     [ "$IS_ROOT" = no ] || set -- "$@" --user "$NGINX_USER"
     [ ! -e "$STACK/console/index.html" ] || set -- "$@" --console "$STACK/console"
     [ ! -d "$STACK/www" ] || set -- "$@" --root "$STACK/www"
-    STAMPD_NGINX=$SOURCE/nginx stampctl nginx --config "$STACK/etc/stampd.conf" "$@" >"$STACK/log/nginx.configure.log" 2>&1 ||
+    STAMPD_NGINX=$SOURCE/nginx STAMPD_NGINX_MODULE=$STACK_BUILD/nginx/module/ngx_http_stampd_module.so stampctl nginx --config "$STACK/etc/stampd.conf" "$@" >"$STACK/log/nginx.configure.log" 2>&1 ||
         stack_why "$STACK/log/nginx.configure.log" "nginx's configuration could not be written"
 }
 

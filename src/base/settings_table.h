@@ -137,6 +137,7 @@ TEXT(modules, "", "Applications to load at start: paths of shared objects, separ
 TEXT(nginx_reload, "", "Shell command that makes nginx read its files again, as `systemctl reload nginx`; run by stampctl when the map of namespaces has changed; empty: none.")
 TEXT(object_stores_file, "", "File that names object stores and has their keys; empty: there are none.")
 NUMBER(object_stores_interval_s, 30, 1, 86400, "s", "Pause between two rounds that move files to object stores and back.")
+NUMBER(public_answers_mb, 0, 0, 65536, "MiB", "Memory of the shared segment for answers that anybody may have, which nginx sends by itself when it has the module of stampd; 0: none.")
 TEXT(push_contact, "", "Contact for the operators of push services: mailto:address or https://address.")
 TEXT(push_key_file, "", "File with the key that identifies this server to push services, on its first line; empty: push is off.")
 TEXT(push_services, "fcm.googleapis.com updates.push.services.mozilla.com *.push.apple.com *.notify.windows.com", "Hosts of push services that messages are sent to, separated by blanks; *.x: hosts that end with .x; *: all.")

@@ -79,6 +79,7 @@ struct reply {
     const char *cookie;    /* header Set-Cookie, of a success or of FAULT_SKEY, in the arena; NULL: none */
     int64_t retry_after_s; /* of FAULT_XBUSY; 0: the standard */
     int64_t etag;          /* version of the document that the answer is about; 0: none */
+    bool is_lasting;       /* only a commit can make it outdated, no minute */
     const struct reply_file *file;             /* NULL: the answer is not a file */
     const struct reply_attachment *attachment; /* NULL: the answer is not about an attachment */
     const struct reply_upload *upload;         /* NULL: the answer is not about an upload in parts */

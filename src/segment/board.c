@@ -10,6 +10,7 @@
 #include "segment/counts/metrics.h"
 #include "segment/namespaces.h"
 #include "segment/processes.h"
+#include "segment/public_answers.h"
 #include "segment/counts/purge_counts.h"
 #include "segment/counts/long_requests.h"
 #include "segment/counts/refusals.h"
@@ -28,6 +29,8 @@ static const struct tenant {
     void (*init)(struct segment *segment, void *memory, const struct board_sizes *sizes);
     void (*recover)(struct segment *segment, int index); /* NULL: a dead process leaves nothing */
 } TENANTS[] = {
+    {slots_size, slots_init, NULL}, /* marks: slots_sweep */
+    {public_answers_size, public_answers_init, public_answers_recover},
     {namespaces_size, namespaces_init, NULL},
     {processes_size, processes_init, NULL}, /* a commit in flight: serve/instance.h */
     {lineage_size, lineage_init, NULL},
@@ -46,7 +49,6 @@ static const struct tenant {
     {refusals_size, refusals_init, NULL},
     {limiter_size, limiter_init, NULL},
     {stored_size, stored_init, NULL},
-    {slots_size, slots_init, NULL}, /* marks: slots_sweep */
     {writer_queue_size, writer_queue_init, writer_queue_recover},
     {shared_cache_size, shared_cache_init, shared_cache_recover_index},
 };

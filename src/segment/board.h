@@ -8,13 +8,15 @@
  *
  * and X_recover(segment, index), if a process can die while it holds something there.  The memory starts
  * zeroed, and zero is a valid initial state of every tenant: a new segment needs no initialisation, and an
- * instance may attach at any moment. */
+ * instance may attach at any moment.
+ *
+ * The slots and the public answers come first: nginx maps these and nothing behind them (public_view.h). */
 #ifndef STAMPD_SEGMENT_BOARD_H
 #define STAMPD_SEGMENT_BOARD_H
 
 #include "segment/segment.h"
 
-enum { BOARD_LAYOUT = 33 }; /* raised when any tenant changes */
+enum { BOARD_LAYOUT = 34 }; /* raised when any tenant changes */
 
 /* Bytes of the whole segment. */
 size_t board_size(const struct board_sizes *sizes);

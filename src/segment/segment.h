@@ -19,6 +19,7 @@ struct lineage;
 struct losses;
 struct namespace_record;
 struct process;
+struct public_answers_head;
 struct pulse;
 struct purge_counts;
 struct long_requests_board;
@@ -39,6 +40,8 @@ struct segment {
     struct slot *slots;
     _Atomic uint32_t *words; /* of slots: mark words in use by indexes ever taken */
     uint32_t slot_mask;
+    struct public_answers_head *public_answers;
+    uint64_t public_answers_count;
     int index; /* of this process; SEGMENT_NO_INDEX before segment_join */
     _Atomic uint32_t *writer_queue;
     struct process *processes;
@@ -65,6 +68,8 @@ struct segment {
     struct mapping mapping;
 };
 
+#define SEGMENT_MAGIC UINT64_C(0x3164706d61747353) /* of its head: "Sstampd1" */
+
 enum { SEGMENT_NO_INDEX = -1 };
 enum { PROCESSES_MOST = 448 }; /* of this host that may commit: processes.h */
 
@@ -72,6 +77,7 @@ enum { PROCESSES_MOST = 448 }; /* of this host that may commit: processes.h */
 struct board_sizes {
     uint32_t slots;
     size_t shared_cache_bytes;
+    size_t public_answers_bytes;
 };
 
 /* SEGMENT_NO_INDEX before segment_join. */

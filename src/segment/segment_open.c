@@ -7,28 +7,36 @@
 #include "base/log.h"
 #include "segment/board.h"
 #include "segment/processes.h"
+#include "segment/public_answers.h"
 #include "segment/shared_cache.h"
 #include "segment/slots.h"
-
-static const uint64_t MAGIC = UINT64_C(0x3164706d61747353); /* "Sstampd1" */
 
 bool segment_open(struct segment **segment_r, const char *path, uint32_t slots, size_t shared_cache_bytes,
                   char *problem, size_t problem_size)
 {
-    assert(slots % 64 == 0 && (slots & (slots - 1)) == 0);
     const struct board_sizes sizes = {.slots = slots, .shared_cache_bytes = shared_cache_bytes};
+    return segment_open_sized(segment_r, path, &sizes, problem, problem_size);
+}
+
+bool segment_open_sized(struct segment **segment_r, const char *path, const struct board_sizes *sizes,
+                        char *problem, size_t problem_size)
+{
+    assert(sizes->slots % 64 == 0 && (sizes->slots & (sizes->slots - 1)) == 0);
     struct segment *segment = calloc(1, sizeof *segment);
     if (!segment)
         log_fatal("out of memory opening the segment");
-    if (!mapping_open(&segment->mapping, path, MAGIC, BOARD_LAYOUT, board_size(&sizes), problem,
+    if (!mapping_open(&segment->mapping, path, SEGMENT_MAGIC, BOARD_LAYOUT, board_size(sizes), problem,
                       problem_size)) {
         free(segment);
         return false;
     }
     segment->index = SEGMENT_NO_INDEX;
-    board_init(segment, &sizes);
-    if (!slots_agree(segment)) { /* different table sizes may add up to the same total */
-        snprintf(problem, problem_size, "segment %s: in use with another segment_slots", path);
+    board_init(segment, sizes);
+    const char *other = !slots_agree(segment)            ? "segment_slots"
+                        : !public_answers_agree(segment) ? "public_answers_mb"
+                                                         : NULL;
+    if (other) { /* different table sizes may add up to the same total */
+        snprintf(problem, problem_size, "segment %s: in use with another %s", path, other);
         segment_close(segment);
         return false;
     }

@@ -9,6 +9,9 @@
  * processes use. */
 MUST_USE bool segment_open(struct segment **segment_r, const char *path, uint32_t slots,
                            size_t shared_cache_bytes, char *problem, size_t problem_size);
+/* The same, with a size for each tenant that has one. */
+MUST_USE bool segment_open_sized(struct segment **segment_r, const char *path,
+                                 const struct board_sizes *sizes, char *problem, size_t problem_size);
 void segment_close(struct segment *segment);
 
 /* The first call of a child: from now on it is the process of this index.  Every tenant recovers what the

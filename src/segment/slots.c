@@ -9,12 +9,6 @@ _Static_assert(sizeof(struct slot) == 64, "a slot is one cache line");
 _Static_assert(SLOTS_WORDS * 64 == PROCESSES_MOST && SLOTS_WORDS == 7,
                "the stamp and all bits share the line");
 
-struct slots_head {
-    _Alignas(64) _Atomic uint32_t words;
-    _Atomic uint32_t count; /* of slots; 0: no process has attached yet */
-    struct slot slots[];
-};
-
 size_t slots_size(const struct board_sizes *sizes)
 {
     return sizeof(struct slots_head) + sizes->slots * sizeof(struct slot);

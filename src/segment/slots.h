@@ -17,6 +17,13 @@ struct slot {
     _Atomic uint64_t mark[SLOTS_WORDS];
 };
 
+/* The table in the segment. */
+struct slots_head {
+    _Alignas(64) _Atomic uint32_t words;
+    _Atomic uint32_t count; /* of slots; 0: no process has attached yet */
+    struct slot slots[];
+};
+
 struct observation {
     bool busy;      /* some process may have a commit in flight */
     uint64_t stamp; /* read after the marks */
@@ -43,7 +50,7 @@ static inline struct observation slots_see(const struct segment *segment, uint32
     struct slot *line = &segment->slots[slot];
     uint32_t words = atomic_load(segment->words);
     uint64_t marks = 0;
-    for (uint32_t word = 0; word < words; word++)
+    for (uint32_t word = 0; word < words && word < SLOTS_WORDS; word++) /* a reader trusts no length */
         marks |= atomic_load(&line->mark[word]);
     uint64_t stamp = atomic_load(&line->stamp);
     return (struct observation){.busy = marks != 0, .stamp = stamp};

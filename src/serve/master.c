@@ -23,6 +23,7 @@
 #include "model/task/cron.h"
 #include "records/records_save.h"
 #include "segment/processes.h"
+#include "segment/public_answers.h"
 #include "segment/segment_open.h"
 #include "segment/warnings.h"
 #include "edge/fcgi.h"
@@ -34,6 +35,7 @@
 #include "serve/instance.h"
 #include "serve/lineage_file.h"
 #include "serve/metrics/nginx_counts.h"
+#include "http/public_reads.h"
 #include "serve/metrics/task_metrics.h"
 
 enum {
@@ -152,9 +154,12 @@ static bool open_segment(struct master *master, char *problem)
         snprintf(problem, PROBLEM_BYTES, "segment: the path is too long");
         return false;
     }
-    if (!segment_open(&master->segment, path, (uint32_t)settings->segment_slots,
-                      (size_t)settings->shared_cache_mb << 20, problem, PROBLEM_BYTES))
+    const struct board_sizes sizes = {.slots = (uint32_t)settings->segment_slots,
+                                      .shared_cache_bytes = (size_t)settings->shared_cache_mb << 20,
+                                      .public_answers_bytes = (size_t)settings->public_answers_mb << 20};
+    if (!segment_open_sized(&master->segment, path, &sizes, problem, PROBLEM_BYTES))
         return false;
+    public_answers_set_form(master->segment, public_reads_form(settings));
     warnings_start(master->segment);
     lineage_file_read(settings, master->segment);
     return instance_start(settings, master->segment, path, &master->instance, problem, PROBLEM_BYTES);
@@ -365,6 +370,7 @@ static void keep_what_is_made(struct settings *next, const struct settings *pres
     keep_text("site_key_former_file", &next->site_key_former_file, present->site_key_former_file);
     keep_text("socket_group", &next->socket_group, present->socket_group);
     keep_text("user", &next->user, present->user);
+    keep_number("public_answers_mb", &next->public_answers_mb, present->public_answers_mb);
     keep_number("record_tombstone_s", &next->record_tombstone_s, present->record_tombstone_s);
     keep_number("records_disk_mb", &next->records_disk_mb, present->records_disk_mb);
     keep_number("records_mb", &next->records_mb, present->records_mb);
@@ -387,6 +393,7 @@ static void reload(struct master *master)
     keep_what_is_made(next, present_settings(master));
     master_open_log(next);
     crash_arm(next->debug_die_at, mapping_share);
+    public_answers_set_form(master->segment, public_reads_form(next)); /* before workers have them */
     supervisor_renew(master->supervisor, next);
     settings_free(&master->settings[master->present]);
     master->present = !master->present;
@@ -538,6 +545,7 @@ static void run_master(struct master *master, int signals)
     };
     do {
         supervisor_tend(master->supervisor);
+        public_answers_beat(master->segment, clock_monotonic_ms());
         sources[2].fd = master->successor_ready;
         sources[2].revents = 0;
         if (poll(sources, COUNT_OF(sources), TURN_MS) < 0 && errno != EINTR)

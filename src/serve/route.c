@@ -147,6 +147,7 @@ void route_run(struct worker_context *worker_context, struct call *call, struct 
     reply->cookie = NULL;
     reply->is_secret = false;
     reply->etag = 0;
+    reply->is_lasting = false;
     reply->retry_after_s = 0;
     reply->is_for_decoder = false;
     reply->etag_view = NULL;

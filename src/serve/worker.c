@@ -36,6 +36,7 @@
 #include "serve/metrics/latency.h"
 #include "serve/lost.h"
 #include "serve/metrics/probe.h"
+#include "http/public_reads.h"
 #include "http/request.h"
 #include "http/response.h"
 #include "serve/route.h"
@@ -76,6 +77,8 @@ struct worker {
     struct pulse *pulse;
     uint64_t requests, recycle_at;   /* recycle_at 0: never */
     int64_t rest_at_ms, leave_at_ms; /* leave_at_ms 0: not draining */
+    struct public_read public_read;  /* of the request */
+    uint64_t form;                   /* of answers for nginx; 0: none are put there */
     bool is_timing;                  /* setting server_timing */
     bool must_leave, is_recycled;    /* is_recycled: it has requested its replacement */
 };
@@ -128,6 +131,7 @@ static void open_worker(struct worker *worker, int wake)
     worker->settings = heritage->settings;
     worker->pulse = metrics_pulse(heritage->segment, heritage->index);
     worker->is_timing = heritage->settings->server_timing;
+    worker->form = public_reads_form(heritage->settings);
     worker->arena = arena_create("request");
     worker->object_stores = open_object_stores(heritage->settings);
     worker->worker_context = (struct worker_context){
@@ -221,6 +225,8 @@ static bool send_answer(struct worker *worker, struct fcgi_request *fcgi, struct
         cors_decide(&worker->worker_context, &request->call, request->origin, &request->form);
         response_compose(&request->form, reply, &worker->head);
         crash_at(CRASH_REPLY_COMPOSED);
+        if (worker->public_read.form)
+            public_reads_publish(&worker->public_read, worker->heritage->segment, request, reply);
         return fcgi_answer(fcgi, builder_bytes(&worker->head), response_body(&request->form, reply));
     }
     if (!reply->fault)
@@ -308,6 +314,8 @@ static enum fault admit(void *context, struct call *call, struct reply *reply)
     struct worker *worker = context;
     log_set_request_id(call->request_id);
     call->is_visitor = is_visitor(worker, worker->streaming.fcgi);
+    if (worker->form)
+        public_reads_see(&worker->public_read, &worker->worker_context, call, worker->form);
     return route_admit(&worker->worker_context, call, reply);
 }
 
@@ -343,6 +351,7 @@ static void serve_request(struct worker *worker, struct fcgi_request *fcgi)
     struct reply reply = {.body = &worker->output,
                           .timing = worker->is_timing ? &timing : NULL,
                           .outlet = &worker->streaming.outlet};
+    worker->public_read.form = 0;
     pulse_count(&worker->pulse->requests, 1);
     atomic_store(&worker->pulse->limit_ms, 0);
     enum fault refusal =

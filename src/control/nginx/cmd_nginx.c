@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -174,6 +175,7 @@ static bool are_plain(const struct control *control, const struct nginx_options 
         {"--map", options->map.path},
         {"run_directory", control->settings.run_directory},
         {"blob_directory", control->settings.blob_directory},
+        {"segment", *control->settings.segment ? control->settings.segment : "-"},
     };
     for (size_t i = 0; i < COUNT_OF(words); i++)
         if (!cmd_nginx_is_plain(words[i][0], words[i][1]))
@@ -242,6 +244,26 @@ static void cmd_nginx_complete(struct control *control, struct nginx_options *op
                          control_directory(arena, "STAMPD_NGINX", "nginx", STAMPD_NGINX_DIRECTORY));
 }
 
+/* The module that answers without a worker (nginx/module); NULL: it is not installed, or not wanted. */
+static const char *find_module(const struct settings *settings)
+{
+    const char *path = getenv("STAMPD_NGINX_MODULE");
+    if (!path)
+        path = STAMPD_NGINX_MODULE;
+    return settings->public_answers_mb && access(path, R_OK) == 0 ? path : NULL;
+}
+
+static const char *compose_segment(struct arena *arena, const struct settings *settings)
+{
+    const char *segment =
+        *settings->segment ? settings->segment : arena_printf(arena, "%s/segment", settings->run_directory);
+    return arena_printf(arena,
+                        "    # --- documents that anybody may read are answered from the segment\n"
+                        "    stampd_segment %s;\n"
+                        "    stampd_counts %s/refused.sock;\n",
+                        segment, settings->run_directory);
+}
+
 static bool cmd_nginx_fill(struct control *control, const struct nginx_options *options, struct bytes text,
                            struct builder *builder)
 {
@@ -249,6 +271,7 @@ static bool cmd_nginx_fill(struct control *control, const struct nginx_options *
     const struct settings *settings = &control->settings;
     int64_t connections = CONNECTIONS + 2 * settings->live_connections;
     const char *objects = nginx_objects(control, &options->site);
+    const char *public = find_module(settings);
     int digits = snprintf(NULL, 0, "%lld", (long long)settings_anonymous_body(settings));
     if (!objects)
         return false;
@@ -293,6 +316,10 @@ static bool cmd_nginx_fill(struct control *control, const struct nginx_options *
          arena_printf(arena, "%lld", (long long)settings->live_keepalive_s + READ_TIMEOUT_ABOVE_S)},
         {"MAP", options->map.path},
         {"PROBE_LISTEN", options->probe_listen},
+        {"PUBLIC_MODULE", public ? arena_printf(arena, "load_module %s;\n", public) : ""},
+        {"PUBLIC_READS",
+         public ? "            stampd_public on; # what is not for all, or not proven, is declined\n" : ""},
+        {"PUBLIC_SEGMENT", public ? compose_segment(arena, settings) : ""},
         {"PROXIES", compose_proxies(arena, settings)},
         {"READ_TIMEOUT",
          arena_printf(arena, "%lld", (long long)settings->limit_operation_s + READ_TIMEOUT_ABOVE_S)},

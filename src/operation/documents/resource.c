@@ -106,6 +106,7 @@ static enum fault get_work(struct attempt *attempt)
         return FAULT_NONE;
     }
     attempt->reply->status = STATUS_OK;
+    attempt->reply->is_lasting = sight.document->until == DOCUMENT_FOREVER;
     view_write_json(&sight.view, sight.document, attempt->reply->body);
     return FAULT_NONE;
 }

@@ -12,9 +12,17 @@
 #include "base/identity.h"
 #include "base/log.h"
 #include "segment/counts/refusals.h"
+#include "segment/public_answers.h"
 #include "edge/local_socket.h"
 
-enum { BATCH = 256, LINE_BYTES = 2400, KIND_MOST = 24, BUFFER_BYTES = 1 << 20, PROBLEM_BYTES = 400 };
+enum {
+    BATCH = 256,
+    LINE_BYTES = 2400,
+    KIND_MOST = 24,
+    BUFFER_BYTES = 1 << 20,
+    PROBLEM_BYTES = 400,
+    SERVED_MOST = 1 << 30
+};
 
 struct nginx_counts {
     int fd;
@@ -126,6 +134,18 @@ static void log_error_of_nginx(const struct nginx_error *error)
               error->words, error->client);
 }
 
+/* What the module of nginx reports each second (nginx/module). */
+static bool count_served(struct bytes line, struct segment *segment)
+{
+    struct bytes word = bytes_cut(&line, ' ');
+    int64_t count;
+    if (!bytes_equal(word, BYTES("served")) || !bytes_to_i64(line, &count) || count < 0 ||
+        count > SERVED_MOST)
+        return false;
+    public_answers_count_served(segment, (uint64_t)count);
+    return true;
+}
+
 static void count_refusal(struct bytes line, struct segment *segment)
 {
     const char *last = memrchr(line.data, ' ', line.size);
@@ -145,7 +165,7 @@ void nginx_counts_receive(struct nginx_counts *counts, struct segment *segment)
         const struct bytes text = {line, (size_t)size};
         if (nginx_counts_read_error(text, &error))
             log_error_of_nginx(&error);
-        else
+        else if (!count_served(text, segment))
             count_refusal(text, segment);
     }
 }

@@ -4,6 +4,8 @@
  * never waits: what the socket cannot hold is lost, so in a flood the counters show less than there was.
  * Whoever may write to the socket can make them show more, and do nothing else.
  *
+ * The module of nginx sends the number of answers that it has given without a worker.
+ *
  * nginx sends what it reports of a request there, too.  Its line has the whole address, in which ids of
  * documents, keys of attachments and credentials may stand: stampd logs the words and the client alone. */
 #ifndef STAMPD_SERVE_METRICS_NGINX_COUNTS_H

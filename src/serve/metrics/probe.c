@@ -13,6 +13,7 @@
 #include "segment/namespaces.h"
 #include "segment/processes.h"
 #include "segment/counts/purge_counts.h"
+#include "segment/public_answers.h"
 #include "segment/counts/long_requests.h"
 #include "segment/counts/refusals.h"
 #include "segment/counts/stored.h"
@@ -238,9 +239,13 @@ void probe_write_metrics(const struct worker_context *worker_context, struct bui
     const struct instance *instance = worker_context->instance;
     struct sums sums = {0};
     int64_t now_ms = clock_monotonic_ms();
+    sums.requests = sums.hits = public_answers_served(segment); /* by nginx, without a worker */
     for (int i = 0; i < instance_entry_count(instance); i++)
         add_entry(&sums, segment, instance_entry(instance, i), now_ms);
     add_metric(out, "counter", "requests_total", "Requests received.", sums.requests);
+    add_metric(out, "counter", "nginx_answers_total",
+               "Of these, requests that nginx has answered without a worker.",
+               public_answers_served(segment));
     add_metric(out, "counter", "faults_total", "Requests answered with a fault.", sums.faults);
     add_metric(out, "counter", "commits_total", "Operations that wrote and were committed.", sums.commits);
     add_metric(out, "counter", "conflicts_total", "Tries of operations whose validation failed.",
