@@ -214,9 +214,9 @@ int control_find(struct control *control, int argc, char **argv)
         "Search documents of a class by what their items contain.",
         "Prints one result a line: ids as they are, other results as JSON.  Conditions, orders and totals\n"
         "are those of the operation find (protocol.md), for example\n"
+        "  stampctl find https://localhost Post Main --ns lab --order -at --want items\n"
         "  stampctl find https://localhost Post Main --ns lab --where "
-        "'{\"f\":\"room\",\"t\":\"eq\",\"v1\":\"hall\"}'\n"
-        "    --order -at --want items\n"};
+        "'{\"f\":\"room\",\"t\":\"eq\",\"v1\":\"hall\"}'\n"};
     struct find_options options = {.target = TARGET_DEFAULT, .limit = LIMIT_STANDARD};
     const struct option_line lines[] = {
         TARGET_LINES(&options.target),
