@@ -562,7 +562,7 @@ plant 'setting of the next start' check-claims '^doc/stampd.8:1: the settings th
     'printf "/* master: x. */\n    keep_text(\"user\", 1);\n" >src/serve/master.c; mkdir doc/how-to
 echo "take effect at the next start: \`user\`." >doc/how-to/operating.md; echo "take effect at the next start" >doc/stampd.8'
 plant 'package that a page lacks' check-claims '^README.md:1: the list of packages lacks libx-dev' \
-    'mkdir scripts/lib doc/how-to; echo libx-dev | tee scripts/lib/packages.run HACKING.md >doc/how-to/operating.md'
+    'mkdir scripts/lib doc/how-to; echo libx-dev | tee scripts/lib/packages.build HACKING.md >doc/how-to/operating.md'
 plant 'function that its test does not mention' check-claims 'architecture.md:9: no test of this row mentions low_add' \
     'replace test/unit/test_low.c low_add "it"'
 plant 'function that no mutation changes' check-claims \
