@@ -1,6 +1,7 @@
 """The figures of searches, over a million documents, a tenth of that with --quick; STAMPD_BENCH_DOCUMENTS says another number."""
 import json
 import os
+import re
 import sys
 import tempfile
 
@@ -56,6 +57,13 @@ def statement_of(server, param):
     return rows[0][0]
 
 
+def filled(statement, number, value, rows):
+    """The statement with the number of the schema, limits of so many rows, and the value that is sought in the places of its parameters."""
+    statement = re.sub(r'(?<=s\.number = )\$\d+', str(number), statement)
+    statement = re.sub(r'(?<= limit )\$\d+', str(rows), statement)
+    return re.sub(r'\$\d+', value, statement)
+
+
 def find(options):
     documents = documents_of(options)
     with started() as (server,):
@@ -66,7 +74,7 @@ def find(options):
             most = documents // share - 1
             template = json.dumps({'param': {**param, 'where': []}}).replace('[]', f'[{condition}]')
             scripts = {
-                'pgbench, the same statement': statement_of(server, param).replace('$1', str(number)).replace('$2', value).replace('$3', f'{share + 1}'),
+                'pgbench, the same statement': filled(statement_of(server, param), number, value, share + 1),
                 'pgbench, jsonb and GIN': f'select id from stampd.lookup where content @> {contains} order by id collate "C" limit {share + 1}'}
             sides = {'stampd': lambda template=template, most=most: wrk(
                 server, '/lab/op/find', options.seconds, 8, 'find', template=template, count=most)}
@@ -79,8 +87,7 @@ def find(options):
             param = {'c': 'Doc', 'i': 'Main', 'where': [json.loads(condition.replace('@', '7'))], **more}
             template = json.dumps({'param': {**param, 'where': []}}).replace('[]', f'[{condition}]')
             most = values(documents) - 1
-            rows = more['limit'] + 1
-            statement = statement_of(server, param).replace('$1', str(number)).replace('$2', ':n').replace('$3', str(rows))
+            statement = filled(statement_of(server, param), number, ':n', more['limit'] + 1)
             script = f'\\set n random(1, {most})\n{statement};\n'
             yield Row(f'find of {documents:,} documents, {name}, 8 clients',
                       rounds(options.pairs, {'stampd': lambda: wrk(server, '/lab/op/find', options.seconds, 8, 'find', template=template, count=most),
