@@ -118,7 +118,7 @@ def types():
     yield Case('JSON that says to be a form', request(body=put_text(), type=FORM), 415, 'ATYPE')
     yield Case('a form without a key at a manager\'s entry', request(body='param=%7B%7D', type=FORM, target='/lab/od/1'), 403, 'SKEY')
     for encoding in ('gzip', 'deflate', 'br', 'identity', 'x'):
-        refusal = (400, ('AUTF8', 'AJSON')) if encoding == 'identity' else (415, 'ATYPE')
+        refusal = {'identity': (400, ('AUTF8', 'AJSON')), 'gzip': (400, 'ABODY')}.get(encoding, (415, 'ATYPE'))
         yield Case(f'content encoding {encoding}', request(body=b'\x1f\x8b\x08\0' + put_text(), headers=[f'Content-Encoding: {encoding}']), *refusal)
 
 

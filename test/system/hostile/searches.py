@@ -44,5 +44,6 @@ def cases():
         yield find(f'limit {what!r}', 'AARG', {'c': 'Hostile', 'i': 'Item', 'limit': what})
         yield collection(f'limit {what!r}', 'AARG', {**QUESTION, 'limit': what})
     for what in ('', 'all', 'IDS', 7, [], {}):
-        yield find(f'want {what!r}', 'AARG', {'c': 'Hostile', 'i': 'Item', 'want': what})
+        if what != {}:  # totals: only how many
+            yield find(f'want {what!r}', 'AARG', {'c': 'Hostile', 'i': 'Item', 'want': what})
         yield collection(f'want {what!r}', 'AARG', {**QUESTION, 'want': what})
