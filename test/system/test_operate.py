@@ -255,10 +255,10 @@ def test_a_namespace_comes_and_goes_with_one_command(stack, admin):
     assert status_of(stack, '/passing/ping') == 404
     admin('ns', 'create', 'passing', '--access', 'read')
     wait_until(lambda: status_of(stack, '/passing/ping') == 200, what='that nginx knows the new namespace')
-    pids = children(stack.pid('nginx'))
+    pids = children(stack.pid('nginx'))  # one of the former ones may still be about to end
     admin('ns', 'create', 'passing')  # nothing new: nginx is left alone
     admin('ns', 'map')
-    assert children(stack.pid('nginx')) == pids
+    assert set(children(stack.pid('nginx'))) <= set(pids)
     admin('ns', 'drop', 'passing', '--yes')
     wait_until(lambda: status_of(stack, '/passing/ping') == 404, what='that nginx has forgotten it')
 
