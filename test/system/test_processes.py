@@ -657,7 +657,7 @@ def test_a_restart_by_systemd_refuses_nobody(make):
     systemd = Systemd(server.path)
     try:
         systemd.start(server)
-        assert set(systemd.stored) == {'worker-0', 'worker-1', 'live', 'files', 'begun'}
+        assert set(systemd.stored) == {'worker-0', 'worker-1', 'thumbnails', 'live', 'files', 'begun'}
         with Load(server) as load:
             for _ in range(2):
                 assert server.end(signal.SIGTERM) == 0
