@@ -642,9 +642,9 @@ def test_an_invitation_and_a_service_key_are_shown_once(stack, desk):
 # --- charts ---
 
 def test_charts_show_what_happens(stack, desk):
-    desk.go('server')
+    desk.go('server')  # three workers, and the process of the thumbnails
     desk.tab.until("document.querySelectorAll('canvas').length === 6")
-    desk.tab.until("Number([...document.querySelectorAll('.legend li')].find((one) => one.textContent.trim().startsWith('all'))?.querySelector('b').textContent) === 3")
+    desk.tab.until("Number([...document.querySelectorAll('.legend li')].find((one) => one.textContent.trim().startsWith('all'))?.querySelector('b').textContent) === 4")
 
 
 # --- accessibility ---
@@ -747,7 +747,9 @@ def test_all_is_done_by_keyboard(stack, browser, address):
     desk.tab.close()
 
 
-def test_the_page_is_usable_on_a_phone(desk):
+def test_the_page_is_usable_on_a_phone(stack, desk):
+    stack.put('lab', {'c': 'Note', 'id': 'axe', 'items': [{'c': 'Main', 'j': {}}]})
+    request_task(stack, 'axe')
     desk.tab.call('Emulation.setDeviceMetricsOverride', width=360, height=640, deviceScaleFactor=1, mobile=True)
     for parts, words in PAGES:
         desk.go(*parts)
